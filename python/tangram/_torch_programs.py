@@ -12,7 +12,13 @@ if TYPE_CHECKING:
 def from_exported(program: Any) -> Model:
     """A model from `torch.export.export(module, inputs)`: weights are shared, not copied.
 
-    What has no form here is an Error that names the operators.
+    What has no form here is an error that names the operator.
+
+    >>> import tangram, torch
+    >>> module, x = torch.nn.Linear(4, 2).requires_grad_(False), torch.ones(1, 4)
+    >>> model = tangram.from_exported(torch.export.export(module, (x,)))
+    >>> torch.allclose(torch.as_tensor(model.run(x)), module(x))
+    True
     """
     from .torch import exported
 
@@ -25,6 +31,12 @@ def compile(module: Any, example_inputs: Sequence[Any], *, threads: int = 0, **o
     `example_inputs` are a tensor or a sequence of inputs. The module is exported, optimised (`options`
     are those of `Model.optimize`) and made ready; the result takes and gives tensors of PyTorch. It is a
     `tangram.Program`: its `model` can be saved, and loaded where there is no PyTorch.
+
+    >>> import tangram, torch
+    >>> module, x = torch.nn.Linear(4, 2).requires_grad_(False), torch.ones(1, 4)
+    >>> fast = tangram.compile(module, [x], time_limit=1)
+    >>> torch.allclose(fast(x), module(x))
+    True
     """
     from .torch import exported
 

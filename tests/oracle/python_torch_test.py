@@ -9,18 +9,24 @@ The package has to be installed where this runs (`./dev test --oracle --full` do
 test is skipped.
 """
 import argparse
+import doctest
 import subprocess
 import sys
 import tempfile
 import unittest
 import warnings
 from pathlib import Path
+from unittest import mock
 
 try:
     import torch
 
     import tangram
+    import tangram._torch_programs
     import tangram.torch
+    from tangram.torch.core import STAYS
+    from tangram.torch.operators import HANDLERS, decompositions
+    from torch._decomp import core_aten_decompositions
 except ImportError as missing:
     print(f"[SKIP] {missing.name} is not installed")
     sys.exit(77)
@@ -154,6 +160,61 @@ class Backend(unittest.TestCase):
         made, = tangram.torch.report()
         self.assertEqual((made.parts, made.kept), (1, {}))
 
+    def test_an_operator_that_is_refused_leaves_alone(self):
+        def wrong(w, node):
+            """a product with a number"""
+            return f"{w.operand(node.args[0])} @ 3"
+
+        def fn(x):
+            return torch.relu(torch.lgamma(torch.relu(x) + 1)) + torch.relu(x)
+
+        with torch.no_grad(), mock.patch.dict(HANDLERS, {torch.ops.aten.lgamma.default: wrong}):
+            x = torch.randn(4, 4)
+            torch.testing.assert_close(torch.compile(fn, backend="tangram", options=SEARCH)(x), fn(x))
+        made, = tangram.torch.report()
+        self.assertEqual((made.parts, list(made.kept)), (2, ["aten.lgamma.default"]))
+        self.assertEqual(made.kept["aten.lgamma.default"], "cannot multiply f32[4, 4] by f32")
+
+    def test_constants_of_bytes(self):
+        def fn(x):
+            flags = torch.tensor([1, 0, 3, 0], dtype=torch.uint8)
+            return x * flags + flags.to(torch.bool), torch.where(flags > 1, x, 0.5), x.masked_fill(flags == 0, 2.0)
+
+        with torch.no_grad():
+            x = torch.randn(4, 4)
+            torch.testing.assert_close(torch.compile(fn, backend="tangram", options=SEARCH)(x), fn(x))
+        made, = tangram.torch.report()
+        self.assertEqual((made.parts, made.kept), (1, {}))
+
+    def test_outputs_that_are_constants_are_the_callers(self):
+        def fn(x):
+            return torch.relu(x), torch.ones(3), torch.ones(3, dtype=torch.uint8)
+
+        with torch.no_grad():
+            x = torch.randn(4, 4)
+            compiled = torch.compile(fn, backend="tangram", options=SEARCH)
+            for _ in range(2):
+                found = compiled(x)
+                torch.testing.assert_close(found, fn(x))
+                for one in found:
+                    one.add_(1)
+
+    def test_tables_that_change_are_seen(self):
+        class Table(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("places", torch.tensor([1, 0, 2]))
+
+            def forward(self, x):
+                return x * (self.places * 2) + x[:, self.places]
+
+        with torch.no_grad():
+            module, x = Table(), torch.randn(2, 3)
+            compiled = torch.compile(module, backend="tangram", options=SEARCH)
+            torch.testing.assert_close(compiled(x), module(x))
+            module.places.copy_(torch.tensor([2, 2, 1]))
+            torch.testing.assert_close(compiled(x), module(x))
+
     def test_random_numbers_are_no_constants(self):
         def fn(x):
             return torch.relu(x) + torch.rand(4)
@@ -262,6 +323,21 @@ class Programs(unittest.TestCase):
         written = Path(__file__).resolve().parents[2] / "python/tangram/torch/OPERATORS.md"
         self.assertEqual(written.read_text(encoding="utf-8"), tangram.torch.table())
 
+    def test_the_core_set_is_accounted_for(self):
+        names = {schema.name.removeprefix("aten::") for schema in torch._C._jit_get_all_schemas()
+                 if schema.name.startswith("aten::")}
+        packets = [packet for name in names if (packet := getattr(torch.ops.aten, name, None)) is not None]
+        core = {getattr(packet, name) for packet in packets if isinstance(packet, torch._ops.OpOverloadPacket)
+                for name in packet.overloads() if torch.Tag.core in getattr(packet, name).tags}
+        self.assertGreater(len(core), 100)
+        apart = decompositions(core_aten_decompositions())
+        self.assertEqual(core - HANDLERS.keys() - apart.keys() - STAYS.keys(), set())
+        self.assertEqual(HANDLERS.keys() & STAYS.keys(), set())
+
+    def test_the_table_is_printed_without_warnings(self):
+        done = subprocess.run([sys.executable, "-m", "tangram.torch"], capture_output=True, text=True, check=True)
+        self.assertEqual((done.stdout, done.stderr), (tangram.torch.table(), ""))
+
     def test_a_compiled_module_takes_and_gives_tensors(self):
         module, x = Small().eval(), torch.randn(2, 8)
         program = tangram.compile(module, [x], **SEARCH)
@@ -269,6 +345,26 @@ class Programs(unittest.TestCase):
         self.assertIsInstance(found, torch.Tensor)
         torch.testing.assert_close(found, module(x).detach())
         torch.testing.assert_close(program(x.t().contiguous().t()), found)  # another layout
+
+    def test_inputs_that_are_not_read_are_taken(self):
+        class First(torch.nn.Module):
+            def forward(self, x, y):
+                return torch.relu(x)
+
+        x, y = torch.randn(2, 8), torch.randn(3)
+        torch.testing.assert_close(tangram.compile(First(), [x, y], **SEARCH)(x, y), torch.relu(x))
+        exported = tangram.from_exported(torch.export.export(First(), (x, y)))
+        torch.testing.assert_close(torch.as_tensor(exported.run(x, y)), torch.relu(x))
+
+    def test_products_with_vectors_are_exported(self):
+        class Products(torch.nn.Module):
+            def forward(self, x, y, v):
+                return x @ v, v @ y, v @ v, v @ x.mT, x @ y
+
+        given = torch.randn(2, 3, 4), torch.randn(4, 5), torch.randn(4)
+        found = tangram.from_exported(torch.export.export(Products(), given)).run(*given)
+        for ours, wanted in zip(found, Products()(*given), strict=True):
+            torch.testing.assert_close(torch.as_tensor(ours), wanted)
 
     def test_operators_without_a_form_are_named(self):
         class Gamma(torch.nn.Module):
@@ -286,6 +382,14 @@ class Programs(unittest.TestCase):
                     "print(len({line.split()[-1] for line in open('/proc/self/maps') if 'gomp' in line}))")
             done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
             self.assertEqual(done.stdout.strip(), "1", order)
+
+
+class Examples(unittest.TestCase):
+    def test_in_documentation(self):
+        for module in (tangram._torch_programs, tangram.torch.dynamo):
+            torch._dynamo.reset()
+            failed, tried = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
+            self.assertEqual((failed, tried > 2), (0, True), module.__name__)
 
 
 if __name__ == "__main__":

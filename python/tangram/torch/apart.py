@@ -1,4 +1,4 @@
-"""Operators that PyTorch makes for speed, taken apart into those of the core set."""
+"""Operators that have no row, taken apart into those that have."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch._decomp import get_decompositions
 
 aten = torch.ops.aten
 
@@ -14,7 +15,7 @@ aten = torch.ops.aten
 def encoder_layer(x: Any, width: int, heads: int, qkv: Any, qkv_bias: Any, out: Any, out_bias: Any, gelu: bool,
                   norm_first: bool, eps: float, scale1: Any, shift1: Any, scale2: Any, shift2: Any, up: Any,
                   up_bias: Any, down: Any, down_bias: Any, mask: Any = None, mask_type: int | None = None) -> Any:
-    """TransformerEncoderLayer in eval mode, whose fast path is one operator."""
+    """products, softmax and norms of TransformerEncoderLayer, whose fast path is one operator"""
     batch, count, _ = x.shape
 
     def attention(y: Any) -> Any:
@@ -42,7 +43,130 @@ def encoder_layer(x: Any, width: int, heads: int, qkv: Any, qkv_bias: Any, out: 
     return norm(x + forward(x), scale2, shift2)
 
 
-#: By operator.
+def cdist(x: Any, y: Any, p: float, compute_mode: int | None) -> Any:
+    """norms of differences of rows; of many rows by a product, as PyTorch does"""
+    if p == 2 and compute_mode != 2 and (compute_mode == 1 or max(x.shape[-2], y.shape[-2]) > 25):
+        squares = (x * x).sum(-1, True) + (y * y).sum(-1, True).transpose(-1, -2)
+        return (squares - 2 * (x @ y.transpose(-1, -2))).clamp(min=0).sqrt()
+    return torch.linalg.vector_norm(x.unsqueeze(-2) - y.unsqueeze(-3), p, -1)
+
+
+def pdist(x: Any, p: float = 2) -> Any:
+    """`gather` of each two rows, and norms of their differences"""
+    first, second = torch.triu_indices(x.shape[0], x.shape[0], 1)
+    return torch.linalg.vector_norm(x[first] - x[second], p, -1)
+
+
+def embedding_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool = False, mode: int = 0,
+                  sparse: bool = False, per_sample_weights: Any = None, include_last_offset: bool = False,
+                  padding_idx: int = -1) -> Any:
+    """`gather`, and `scatter` that adds or takes the largest; means are sums over counts"""
+    count, bags = indices.shape[0], offsets.shape[0] - include_last_offset
+    bag = (torch.arange(count).unsqueeze(1) >= offsets[:bags].unsqueeze(0)).sum(1) - 1
+    rows, kept = weight[indices], (indices != padding_idx).to(weight.dtype)
+    if per_sample_weights is not None:
+        kept_rows = rows * (per_sample_weights * kept).unsqueeze(1)
+    else:
+        kept_rows = rows * kept.unsqueeze(1)
+    counts = weight.new_zeros(bags).scatter_add(0, bag, kept)
+    where = bag.unsqueeze(1).expand_as(rows)
+    if mode == 2:
+        low = rows.masked_fill((kept == 0).unsqueeze(1), -math.inf)
+        found = weight.new_full((bags, weight.shape[1]), -math.inf).scatter_reduce(0, where, low, "amax")
+        found = found.masked_fill((counts == 0).unsqueeze(1), 0)
+    else:
+        found = weight.new_zeros(bags, weight.shape[1]).scatter_add(0, where, kept_rows)
+        found = found / counts.clamp(min=1).unsqueeze(1) if mode == 1 else found
+    return found, bag, counts.to(indices.dtype), bag
+
+
+def masked_scatter(x: Any, mask: Any, source: Any) -> Any:
+    """`gather` of the sums of the mask, and `select`"""
+    x, mask = torch.broadcast_tensors(x, mask)
+    place = (mask.reshape(-1).to(torch.int64).cumsum(0) - 1).clamp(0, source.numel() - 1)
+    return torch.where(mask, source.reshape(-1)[place].reshape(x.shape), x)
+
+
+def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
+    """means, and without what was there: `scatter` that counts, besides"""
+    if x.dim() == 0 or include_self and reduce != "mean":
+        return NotImplemented
+    least = {"sum": 0, "mean": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}[reduce]
+    if isinstance(least, float) and not x.is_floating_point():
+        return NotImplemented
+    counts = torch.zeros_like(x).scatter_add(dim, index, torch.ones_like(src))
+    start = x if include_self else x.masked_fill(counts > 0, least)
+    found = torch.scatter_reduce(start, dim, index, src, "sum" if reduce == "mean" else reduce)
+    if reduce != "mean":
+        return found
+    counts = (counts + 1 if include_self else counts).clamp(min=1)
+    return found / counts if x.is_floating_point() else found // counts
+
+
+def unfold(x: Any, dim: int, size: int, step: int) -> Any:
+    """`gather` of windows along an axis"""
+    dim %= x.dim()
+    count = (x.shape[dim] - size) // step + 1
+    places = torch.arange(count).unsqueeze(1) * step + torch.arange(size).unsqueeze(0)
+    windows = x.index_select(dim, places.reshape(-1))
+    return windows.reshape(*x.shape[:dim], count, size, *x.shape[dim + 1:]).movedim(dim + 1, -1)
+
+
+def round_to(x: Any, *, decimals: int) -> Any:
+    """`round`, of what is shifted by as many places"""
+    scale = 10.0 ** abs(decimals)
+    return (x * scale).round() / scale if decimals >= 0 else (x / scale).round() * scale
+
+
+def hypot(x: Any, y: Any) -> Any:
+    """`sqrt(1 + (low / high)^2) * high`, which overflows nowhere"""
+    high, low = torch.maximum(x.abs(), y.abs()), torch.minimum(x.abs(), y.abs())
+    found = torch.where(high == low, high * math.sqrt(2), high * (1 + (low / high) ** 2).sqrt())
+    return torch.where(x.isinf() | y.isinf(), math.inf, found)
+
+
+def fmax(x: Any, y: Any) -> Any:
+    """`maximum`, and of a NaN the other"""
+    return torch.where(x.isnan(), y, torch.where(y.isnan(), x, torch.maximum(x, y)))
+
+
+def fmin(x: Any, y: Any) -> Any:
+    """`minimum`, and of a NaN the other"""
+    return torch.where(x.isnan(), y, torch.where(y.isnan(), x, torch.minimum(x, y)))
+
+
+def erfc(x: Any) -> Any:
+    """`1 - erf(x)`"""
+    return 1 - torch.erf(x)
+
+
+def bucketize(x: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
+    """how many boundaries are below, or not above"""
+    wide = x.unsqueeze(-1)
+    below = wide >= boundaries if right else wide > boundaries
+    found = (below | wide.isnan()).sum(-1)
+    return found.to(torch.int32) if out_int32 else found
+
+
+#: By operator; some are of the core set, which would leave them whole, and some have a row for most forms:
+#: of those a rule that does not apply says NotImplemented.
 RULES: dict[Any, Callable[..., Any]] = {
+    **get_decompositions([
+        aten.upsample_bilinear2d.vec, aten.upsample_bilinear2d.default, aten.upsample_nearest2d.vec,
+        aten.upsample_trilinear3d.default, aten.upsample_bicubic2d.default, aten.grid_sampler_2d.default,
+        aten.addmv.default, aten.dist.default, aten.ldexp.Tensor]),
     aten._transformer_encoder_layer_fwd.default: encoder_layer,
+    aten._cdist_forward.default: cdist,
+    aten._pdist_forward.default: pdist,
+    aten._embedding_bag.default: embedding_bag,
+    aten._embedding_bag_forward_only.default: embedding_bag,
+    aten.masked_scatter.default: masked_scatter,
+    aten.scatter_reduce.two: scatter_reduce,
+    aten.unfold.default: unfold,
+    aten.round.decimals: round_to,
+    aten.hypot.default: hypot,
+    aten.bucketize.Tensor: bucketize,
+    aten.fmax.default: fmax,
+    aten.fmin.default: fmin,
+    aten.erfc.default: erfc,
 }

@@ -6,23 +6,25 @@ from __future__ import annotations
 import operator
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch._decomp import core_aten_decompositions
 from torch._functorch.aot_autograd import aot_module_simplified
-from torch.fx import GraphModule, Node
+from torch.fx import Graph, GraphModule, Node
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 from torch.utils._python_dispatch import _disable_current_modes
 
+from .._core import parse
 from .._errors import Error
 from .._model import Model
+from .core import STAYS
 from .exported import model_of_graph
 from .operators import HANDLERS, decompositions
-from .writer import NotSupported, Writer, fake, type_text
+from .writer import NotSupported, computed, fake, is_random, is_table, write, write_alone
 
 
 @dataclass
@@ -49,8 +51,12 @@ _warned = False
 def report() -> list[GraphReport]:
     """Of each graph that was compiled, in order.
 
-    >>> print(*tangram.torch.report(), sep="\\n")  # doctest: +SKIP
-    70 operators in 1 parts, 3.2 s
+    >>> reset()
+    >>> with torch.no_grad():
+    ...     found = torch.compile(lambda x: torch.lgamma(torch.relu(x)) + 1, backend="tangram")(torch.ones(1))
+    >>> print(*report())
+    2 operators in 2 parts, ... s
+      aten.lgamma.default: aten.lgamma.default has no form here
     """
     return list(_reports)
 
@@ -65,7 +71,14 @@ def reset() -> None:
 def backend(gm: GraphModule, example_inputs: Sequence[Any], *, options: dict[str, Any] | None = None) -> Any:
     """For `torch.compile(module, backend="tangram", options={...})`; options are those of
     `Model.optimize`, and `sizes`: so many combinations of dynamic sizes are compiled (16), and PyTorch runs
-    others. Gradients are PyTorch's: call under `torch.no_grad()` or `inference_mode()`."""
+    others. Gradients are PyTorch's: call under `torch.no_grad()` or `inference_mode()`.
+
+    >>> module, x = torch.nn.Linear(4, 2), torch.ones(1, 4)
+    >>> fast = torch.compile(module, backend="tangram", options={"time_limit": 1})
+    >>> with torch.no_grad():
+    ...     torch.allclose(fast(x), module(x))
+    True
+    """
     options = dict(options or {})
     if torch.is_grad_enabled() and _wants_gradients(gm, example_inputs):
         _warn_of_training()
@@ -151,14 +164,10 @@ def _compiled(gm: GraphModule, inputs: Sequence[Any], options: dict[str, Any]) -
 
 
 class Supported(OperatorSupportBase):
-    """Whether a node has a form here, by writing it alone. What depends on no input is computed."""
+    """Whether a node has a form here: it is written alone, and the text is checked."""
 
-    def __init__(self, graph: GraphModule, made: GraphReport) -> None:
-        self._made = made
-        self._constant: set[Node] = set()
-        for node in graph.graph.nodes:
-            if node.op == "call_function" and self._constant.issuperset(node.all_input_nodes):
-                self._constant.add(node)
+    def __init__(self, constants: Collection[Node], made: GraphReport) -> None:
+        self._constants, self._made = constants, made
 
     def is_node_supported(self, submodules: Any, node: Node) -> bool:
         if node.op != "call_function":
@@ -166,25 +175,57 @@ class Supported(OperatorSupportBase):
         source = node.args[0] if node.target is operator.getitem else node
         try:  # outputs go where their operator goes: all have a form, or none
             for one in (source, *(user for user in source.users if user.target is operator.getitem)):
-                self._write(one)
+                if one.users:  # else an assertion, which is left out
+                    parse(write_alone(one, self._constants, HANDLERS), "<alone>", "", {})
         except (NotSupported, Error) as why:
-            self._made.kept[str(source.target)] = str(why)
+            self._made.kept[str(source.target)] = STAYS.get(source.target, _reason(why))
             return False
         return True
 
-    def _write(self, node: Node) -> None:
-        writer = Writer("one", HANDLERS)
-        if node in self._constant:
-            return writer.check_constant(node)
-        for operand in node.all_input_nodes:
-            if isinstance(operand.meta.get("val"), torch.Tensor):
-                type_text(fake(operand))
-            for one in (operand, *operand.all_input_nodes):  # a piece reads what was split
-                writer.stand_in(one)
-        writer.node(node)
-        value = node.meta.get("val")
-        if isinstance(value, torch.Tensor):
-            type_text(value)
+
+def _reason(why: NotSupported | Error) -> str:
+    if isinstance(why, Error) and why.diagnostics:
+        return str(why.diagnostics[0].message)
+    return str(why).split("\n", 1)[0]
+
+
+def fold(gm: GraphModule) -> dict[Node, torch.Tensor]:
+    """Computes what depends on no input and holds it in the graph: the nodes that read it there, and values."""
+    known: dict[Node, Any] = {}
+    held: dict[Node, torch.Tensor] = {}
+    for node in list(gm.graph.nodes):
+        if node.op == "get_attr":
+            value = operator.attrgetter(node.target)(gm)
+            if isinstance(value, torch.Tensor):
+                known[node] = held[node] = value
+        elif node.users and known.keys() >= set(node.all_input_nodes) and _can_be_computed(node):
+            known[node] = computed(node, known)
+    for node, value in known.items():
+        if node not in held and isinstance(value, torch.Tensor) and not known.keys() >= set(node.users):
+            held[_held(gm, node, value)] = value
+    return held
+
+
+def _can_be_computed(node: Node) -> bool:
+    if node.op != "call_function" or any(isinstance(value, torch.Tensor) and value.device.type != "cpu"
+                                         for value in torch.utils._pytree.tree_leaves(node.meta.get("val"))):
+        return False
+    return node.target is operator.getitem or (
+        isinstance(node.target, torch._ops.OpOverload) and not is_random(node)
+        and not node.target._schema.is_mutable)
+
+
+def _held(gm: GraphModule, node: Node, value: torch.Tensor) -> Node:
+    """A node that reads the value in the place of one that computes it; of outputs callers get copies."""
+    path = f"constant_{node.name}"
+    gm.register_buffer(path, value)
+    with gm.graph.inserting_before(node):
+        held = gm.graph.get_attr(path)
+        copy = gm.graph.call_function(torch.ops.aten.clone.default, (held,))
+    held.meta, copy.meta = dict(node.meta), dict(node.meta)
+    node.replace_all_uses_with(copy, lambda user: user.op == "output")
+    node.replace_all_uses_with(held)
+    return held
 
 
 class Lowering:
@@ -193,70 +234,88 @@ class Lowering:
     def __init__(self, graph: GraphModule, tensors: Sequence[Any], options: dict[str, Any],
                  made: GraphReport) -> None:
         self._graph, self._options, self._made = graph, options, made
-        placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
+        placeholders = graph.graph.find_nodes(op="placeholder")
         # Parameters and buffers; other tensors are inputs.
-        self._weights = {node: (node.name, tensor) for node, tensor in zip(placeholders, tensors)
+        self._weights = {node: tensor for node, tensor in zip(placeholders, tensors)
                          if isinstance(tensor, torch.Tensor)}
+        self._threads = options.get("threads", torch.get_num_threads())
 
     def module(self) -> GraphModule:
-        partitioner = CapabilityBasedPartitioner(self._graph, Supported(self._graph, self._made),
+        constants = fold(self._graph)
+        self._graph.graph.eliminate_dead_code()
+        tables = {node for node, tensor in self._weights.items() if is_table(tensor)}
+        partitioner = CapabilityBasedPartitioner(self._graph, Supported({*constants, *tables}, self._made),
                                                  allows_single_node_partition=True)
         fused = partitioner.fuse_partitions(partitioner.propose_partitions())
-        by_name = {node.name: value for node, value in self._weights.items()}
+        held = {node.name: tensor for node, tensor in (constants | self._weights).items()}
         for node in list(fused.graph.nodes):
             if node.op == "call_module" and node.target.startswith("fused_"):
-                self._lower(fused, node, by_name)
+                self._lower(fused, node, held)
         fused.graph.eliminate_dead_code()
         fused.recompile()
         return fused
 
-    def _lower(self, fused: GraphModule, node: Node, weights: dict[str, tuple[str, torch.Tensor]]) -> None:
+    def _lower(self, fused: GraphModule, node: Node, tensors: dict[str, torch.Tensor]) -> None:
         part = getattr(fused, node.target)
-        inner = [one for one in part.graph.nodes if one.op == "placeholder"]
+        inner = part.graph.find_nodes(op="placeholder")
         for one, outer in zip(inner, node.args):
             one.meta.setdefault("val", outer.meta.get("val"))
-        held = {one: weights[outer.name] for one, outer in zip(inner, node.args) if outer.name in weights}
+        held = {one: (outer.name, tensors[outer.name])
+                for one, outer in zip(inner, node.args) if outer.name in tensors}
+        changing = [place for place, outer in enumerate(node.args)
+                    if outer.name in tensors and outer.op == "placeholder"]
         count = sum(one.op == "call_function" for one in part.graph.nodes)
         try:
-            model, inputs, constants = model_of_graph(part.graph, "part", held)
-            threads = self._options.get("threads", torch.get_num_threads())
-            fast = model.optimize(**{"threads": threads, **self._options}).model
+            weights = Weights(part.graph, held, [inner[place] for place in changing])
+            fast = weights.model.optimize(**{"threads": self._threads, **self._options}).model
         except (NotSupported, Error) as why:
-            self._made.kept["a part of %d operators" % count] = str(why).split("\n", 1)[0]
+            self._made.kept[f"a part of {count} operators"] = _reason(why)
             return
         found = part.graph.output_node().args[0]
         single = not isinstance(found, (list, tuple))
         forms = [_form(fake(one)) for one in ([found] if single else found)]
-        setattr(fused, node.target, Part(
-            fast, constants, threads, [inner.index(one) for one in inputs],
-            {inner.index(one): path for one, (path, _) in held.items()}, forms, single))
+        setattr(fused, node.target, Part(fast, weights, self._threads, [inner.index(one) for one in weights.inputs],
+                                         changing, forms, single))
         self._made.parts += 1
         self._made.operators += count
+
+
+class Weights:
+    """The model of a part, and its weights: tensors of the module, `changing` among them, constants, and what
+    PyTorch computes of tables, anew where those change."""
+
+    def __init__(self, graph: Graph, held: dict[Node, tuple[str, torch.Tensor]], changing: Sequence[Node]) -> None:
+        self._graph, self._held, self._changing = graph, held, changing
+        self.model, self.inputs, self._tensors = model_of_graph(graph, "part", held)
+        self._tables = any(is_table(held[node][1]) for node in changing)
+
+    def of(self, model: Model, tensors: Sequence[torch.Tensor]) -> Model:
+        """The model with these in the place of those that change."""
+        now = {node: (self._held[node][0], tensor) for node, tensor in zip(self._changing, tensors)}
+        given = self._tensors | {path: tensor for path, tensor in now.values() if path in self._tensors}
+        if self._tables:
+            with _disable_current_modes():
+                given = write(self._graph, "part", {**self._held, **now}, HANDLERS)[1]
+        return model.with_weights({path: tensor.detach() for path, tensor in given.items()})
 
 
 class Part(torch.nn.Module):
     """A program in the place of a part of the graph. Weights that have changed are loaded anew."""
 
-    def __init__(self, model: Model, constants: dict[str, torch.Tensor], threads: int,
-                 inputs: Sequence[int], weights: dict[int, str], forms: Sequence[Form | None],
-                 single: bool) -> None:
+    def __init__(self, model: Model, weights: Weights, threads: int, inputs: Sequence[int], changing: Sequence[int],
+                 forms: Sequence[Form | None], single: bool) -> None:
         super().__init__()
-        self._model, self._constants, self._threads = model, constants, threads
-        self._inputs, self._single = inputs, single
+        self._model, self._weights, self._threads = model, weights, threads
+        self._inputs, self._changing, self._single = inputs, changing, single
         self._forms = forms if any(forms) else None
-        self._places, self._paths = list(weights), list(weights.values())
         self._watch = Watch()
         self._state: list[int] | None = None
 
-    def _load(self, weights: Sequence[torch.Tensor]) -> None:
-        given = {path: tensor.detach() for path, tensor in zip(self._paths, weights)}
-        self._run = self._model.with_weights({**self._constants, **given}).compile(threads=self._threads)._run
-
     def forward(self, *args: torch.Tensor) -> Any:
-        weights = [args[place] for place in self._places]
+        weights = [args[place] for place in self._changing]
         state = self._watch.state(weights)
         if state != self._state:
-            self._load(weights)
+            self._run = self._weights.of(self._model, weights).compile(threads=self._threads)._run
             self._state = state
         outputs = self._run([args[place] for place in self._inputs])
         tensors = [torch.from_numpy(value) for value in outputs]

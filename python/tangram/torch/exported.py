@@ -18,13 +18,11 @@ from .writer import NotSupported, write
 def model_of_graph(
     graph: torch.fx.Graph, name: str, weights: dict[Node, tuple[str, torch.Tensor]]
 ) -> tuple[Model, list[Node], dict[str, torch.Tensor]]:
-    """The model of a graph of core operators, the placeholders that are its inputs, and what PyTorch
-    computed of it: constants, which are weights of the model, too."""
+    """The model of a graph of core operators, the placeholders that are its inputs, and its weights by path:
+    those that are given, and what PyTorch computed."""
     text, tensors, inputs = write(graph, name, weights, HANDLERS)
     model = Model(parse_core(text, f"<{name}>", "", {}))
-    given = {path for path, _ in weights.values()}
-    constants = {path: tensor for path, tensor in tensors.items() if path not in given}
-    return model.with_weights({path: tensor.detach() for path, tensor in tensors.items()}), inputs, constants
+    return model.with_weights({path: tensor.detach() for path, tensor in tensors.items()}), inputs, tensors
 
 
 def model_of(program: torch.export.ExportedProgram) -> Model:

@@ -1,63 +1,23 @@
 """What each operator of PyTorch's core set becomes. A row is a function: its first line of documentation is
-the table's."""
+the table's. Others are in elements.py, windows.py and places.py."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch.fx import Node
 
-from . import apart
+from . import places, windows  # noqa: F401  rows of theirs
+from .elements import bounded
+from .rows import HANDLERS, PIECES, argument, aten, axes_of, decompositions, reshaped, row, table
+from .windows import vector
 from .writer import Handler, NotSupported, Writer, dtype_word, fake, literal
 
-aten = torch.ops.aten
-HANDLERS: dict[Any, Handler] = {}
-
-
-def row(*targets: Any) -> Callable[[Handler], Handler]:
-    def add(handler: Handler) -> Handler:
-        HANDLERS.update(dict.fromkeys(targets, handler))
-        return handler
-    return add
-
-
-def decompositions(known: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
-    """Those of operators that have no row: of others the whole says more than its pieces."""
-    return {target: rule for target, rule in {**known, **apart.RULES}.items() if target not in HANDLERS}
-
-
-def table() -> str:
-    """The table, as Markdown: OPERATORS.md."""
-    lines = ["# What operators of PyTorch become", "",
-             "Made by `python -m tangram.torch.operators`. Others stay with PyTorch.", "",
-             "| ATen | Tangram |", "|---|---|"]
-    lines += [f"| `{target}` | {(handler.__doc__ or '').splitlines()[0]} |"
-              for target, handler in sorted(HANDLERS.items(), key=lambda item: str(item[0]))]
-    return "\n".join(lines) + "\n"
-
-
-def argument(node: Node, name: str, default: Any = None) -> Any:
-    """By its name in the operator's schema."""
-    for place, declared in enumerate(node.target._schema.arguments):
-        if declared.name == name:
-            if place < len(node.args):
-                return node.args[place]
-            return node.kwargs.get(name, declared.default_value if declared.has_default_value() else default)
-    return default
-
-
-def axes_of(dims: Any, rank: int) -> list[int]:
-    dims = [dims] if isinstance(dims, int) else list(dims or range(rank))
-    return sorted(dim % rank for dim in dims)
-
-
-def reshaped(w: Writer, node: Node) -> str:
-    return f"reshape({w.operand(node.args[0])}, {literal(list(fake(node).shape))})"
-
+__all__ = ["HANDLERS", "decompositions", "table"]
 
 # --- element by element -----------------------------------------------------------------------------
 
@@ -69,7 +29,9 @@ _UNARY = {
     "rsqrt": aten.rsqrt.default, "neg": aten.neg.default, "round": aten.round.default,
     "ceil": aten.ceil.default, "atan": aten.atan.default, "log1p": aten.log1p.default,
     "expm1": aten.expm1.default, "hardswish": aten.hardswish.default,
-    "logical_not": aten.logical_not.default, "mish": aten.mish.default,
+    "mish": aten.mish.default, "tan": aten.tan.default, "asin": aten.asin.default,
+    "acos": aten.acos.default, "sinh": aten.sinh.default, "cosh": aten.cosh.default,
+    "asinh": aten.asinh.default, "acosh": aten.acosh.default, "atanh": aten.atanh.default,
 }
 _BINARY = {
     "add": (aten.add.Tensor, aten.add.Scalar), "sub": (aten.sub.Tensor, aten.sub.Scalar),
@@ -94,6 +56,8 @@ def _unary(name: str) -> Handler:
 def _binary(name: str) -> Handler:
     def handler(w: Writer, node: Node) -> str:
         a, b = (w.cast(arg, fake(node).dtype) for arg in node.args[:2])
+        if fake(node).dtype == torch.bool:
+            return f"{a} {_OF_BOOL[name]} {b}" if name in _OF_BOOL else _no_bool(node)
         if name == "pow" and node.args[1] in (2, 3, 4):
             return f"{a} ** {int(node.args[1])}"
         scale = node.kwargs.get("alpha", 1)
@@ -102,6 +66,14 @@ def _binary(name: str) -> Handler:
         return f"{name}({a}, {b})"
     handler.__doc__ = f"`{name}`, of operands in the type of the result"
     return handler
+
+
+#: Arithmetic of bool.
+_OF_BOOL = {"add": "or", "mul": "and", "maximum": "or", "minimum": "and"}
+
+
+def _no_bool(node: Node) -> str:
+    raise NotSupported(f"{node.target} of bool")
 
 
 def _compare(sign: str) -> Handler:
@@ -119,32 +91,6 @@ for _name, _targets in _BINARY.items():
     row(*_targets)(_binary(_name))
 for _sign, _targets in _COMPARE.items():
     row(*_targets)(_compare(_sign))
-
-
-@row(aten.logical_and.default, aten.bitwise_and.Tensor)
-def logical_and(w: Writer, node: Node) -> str:
-    """`and`, of bool"""
-    return _logical(w, node, "and")
-
-
-@row(aten.logical_or.default, aten.bitwise_or.Tensor)
-def logical_or(w: Writer, node: Node) -> str:
-    """`or`, of bool"""
-    return _logical(w, node, "or")
-
-
-def _logical(w: Writer, node: Node, word: str) -> str:
-    if any(fake(arg).dtype != torch.bool for arg in node.args):
-        raise NotSupported(f"{node.target} of bits")
-    return f"{w.operand(node.args[0])} {word} {w.operand(node.args[1])}"
-
-
-@row(aten.bitwise_not.default)
-def bitwise_not(w: Writer, node: Node) -> str:
-    """`logical_not`, of bool"""
-    if fake(node).dtype != torch.bool:
-        raise NotSupported("bitwise_not of bits")
-    return f"logical_not({w.operand(node.args[0])})"
 
 
 @row(aten.reciprocal.default)
@@ -178,10 +124,12 @@ def gelu(w: Writer, node: Node) -> str:
 
 @row(aten.hardtanh.default, aten.clamp.default)
 def clip(w: Writer, node: Node) -> str:
-    """`clip`; from 0 to 6 `relu6`, from 0 on `relu`"""
+    """`clip`; from 0 to 6 `relu6`, from 0 on `relu`; of integers `maximum` and `minimum`"""
     hard = node.target is aten.hardtanh.default
     low = argument(node, "min_val" if hard else "min")
     high = argument(node, "max_val" if hard else "max")
+    if not fake(node).is_floating_point() or not fake(node.args[0]).is_floating_point():
+        return bounded(w, node, low, high)
     x = w.operand(node.args[0])
     if low == 0 and high == 6:
         return f"relu6({x})"
@@ -200,9 +148,11 @@ def leaky_relu(w: Writer, node: Node) -> str:
 @row(aten.elu.default)
 def elu(w: Writer, node: Node) -> str:
     """`elu`"""
-    if argument(node, "scale", 1) != 1 or argument(node, "input_scale", 1) != 1:
-        raise NotSupported("elu with scales")
-    return f"elu({w.operand(node.args[0])}, {literal(float(argument(node, 'alpha')))})"
+    x = w.operand(node.args[0])
+    alpha, scale, within = (float(argument(node, name)) for name in ("alpha", "scale", "input_scale"))
+    if within == 1:
+        return f"elu({x}, {literal(alpha)})" + (f" * {literal(scale)}" if scale != 1 else "")
+    return f"select({x} > 0, {x}, {literal(alpha)} * expm1({x} * {literal(within)})) * {literal(scale)}"
 
 
 @row(aten.where.self)
@@ -212,7 +162,7 @@ def where(w: Writer, node: Node) -> str:
     return f"select({w.operand(node.args[0])}, {w.cast(node.args[1], kind)}, {w.cast(node.args[2], kind)})"
 
 
-@row(aten.masked_fill.Scalar)
+@row(aten.masked_fill.Scalar, aten.masked_fill.Tensor)
 def masked_fill(w: Writer, node: Node) -> str:
     """`select`"""
     x, mask, value = node.args
@@ -238,19 +188,24 @@ def same(w: Writer, node: Node) -> str:
 
 @row(aten.mm.default, aten.bmm.default, aten.matmul.default)
 def matmul(w: Writer, node: Node) -> str:
-    """`@`"""
-    if min(fake(arg).dim() for arg in node.args) < 2:
-        raise NotSupported("a product with a vector")
-    return f"{w.operand(node.args[0])} @ {w.operand(node.args[1])}"
+    """`@`; of vectors with an axis of size 1"""
+    a, b = (w.operand(arg) for arg in node.args)
+    if fake(node.args[0]).dim() == 1:
+        a = f"reshape({a}, [1, -1])"
+    if fake(node.args[1]).dim() == 1:
+        b = f"reshape({b}, [-1, 1])"
+    flat = min(fake(arg).dim() for arg in node.args) < 2
+    return f"reshape({a} @ {b}, {literal(list(fake(node).shape))})" if flat else f"{a} @ {b}"
 
 
 @row(aten.addmm.default, aten.baddbmm.default)
 def addmm(w: Writer, node: Node) -> str:
-    """`a @ b + c`"""
-    if node.kwargs.get("beta", 1) != 1 or node.kwargs.get("alpha", 1) != 1:
-        raise NotSupported("addmm with factors")
+    """`a @ b + c`, each with its factor"""
     c, a, b = (w.operand(arg) for arg in node.args)
-    return f"{a} @ {b} + {c}"
+    product, (alpha, beta) = f"{a} @ {b}", (node.kwargs.get(name, 1) for name in ("alpha", "beta"))
+    if alpha != 1:
+        product = f"{literal(float(alpha))} * ({product})"
+    return product if beta == 0 else f"{product} + {c}" + (f" * {literal(float(beta))}" if beta != 1 else "")
 
 
 @row(aten.linear.default)
@@ -263,18 +218,18 @@ def linear(w: Writer, node: Node) -> str:
 
 @row(aten.convolution.default)
 def convolution(w: Writer, node: Node) -> str:
-    """`conv2d`; of one axis with an axis of size 1; `conv_transpose2d`"""
+    """`conv2d`; of one axis with an axis of size 1; `conv_transpose2d`; `conv3d`"""
     x, kernel = node.args[:2]
     bias = argument(node, "bias")
     flat = fake(x).dim() == 3
     stride, pad, dilation, outer = (([0] if name in ("padding", "output_padding") else [1]) * flat
                                     + list(argument(node, name))
                                     for name in ("stride", "padding", "dilation", "output_padding"))
-    if len(stride) != 2:
-        raise NotSupported(f"a convolution of {len(stride)} axes")
+    if len(stride) != 2 and (len(stride) != 3 or argument(node, "transposed")):
+        raise NotSupported(f"a convolution of {len(stride)} axes, transposed or not")
     options = f"stride = {stride}, pad = {pad}, dilation = {dilation}"
     operands = [_image(w, x), _image(w, kernel)] + ([f"bias = {w.operand(bias)}"] if bias is not None else [])
-    name = "conv2d"
+    name = f"conv{len(stride)}d"
     if argument(node, "transposed"):
         name = "conv_transpose2d"
         options += f", output_padding = {outer}, groups = {argument(node, 'groups')}"
@@ -292,10 +247,9 @@ def _image(w: Writer, arg: Node) -> str:
 
 def attention(w: Writer, q: Node, k: Node, v: Node, mask: Any, causal: bool, scale: float | None) -> str:
     query, key = fake(q), fake(k)
-    if query.shape[:-2] != key.shape[:-2]:
-        raise NotSupported("attention whose heads share keys")
+    keys, values = _for_each_head(w, k, query), _for_each_head(w, v, query)
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    scores = w.let(f"{literal(float(scale))} * ({w.operand(q)} @ transpose({w.operand(k)}))")
+    scores = w.let(f"{literal(float(scale))} * ({w.operand(q)} @ transpose({keys}))")
     if causal:
         sizes = literal([query.shape[-2], key.shape[-2]])
         seen = w.let(f"iota({sizes}, i32, axis = 1) <= iota({sizes}, i32, axis = 0)")
@@ -304,14 +258,26 @@ def attention(w: Writer, q: Node, k: Node, v: Node, mask: Any, causal: bool, sca
         scores = w.let(f"select({w.operand(mask)}, {scores}, -inf)")
     elif mask is not None:
         scores = w.let(f"{scores} + {w.operand(mask)}")
-    return f"softmax({scores}) @ {w.operand(v)}"
+    return f"softmax({scores}) @ {values}"
+
+
+def _for_each_head(w: Writer, x: Node, query: torch.Tensor) -> str:
+    """Keys or values [.., heads, S, D], of which several heads of the queries in turn may share one."""
+    sizes = list(fake(x).shape)
+    if sizes[:-2] == list(query.shape[:-2]):
+        return w.operand(x)
+    if sizes[:-3] != list(query.shape[:-3]) or query.shape[-3] % sizes[-3]:
+        raise NotSupported("attention over batches of several sizes")
+    wide = [*sizes[:-2], query.shape[-3] // sizes[-3], *sizes[-2:]]
+    apart = f"reshape({w.operand(x)}, {literal([*sizes[:-2], 1, *sizes[-2:]])})"
+    return w.let(f"reshape(broadcast({apart}, {literal(wide)}), {literal([*query.shape[:-2], *sizes[-2:]])})")
 
 
 @row(aten.scaled_dot_product_attention.default, aten._scaled_dot_product_flash_attention_for_cpu.default)
 def scaled_dot_product_attention(w: Writer, node: Node) -> str:
     """`softmax(scale * (q @ transpose(k)) + mask) @ v`"""
-    if argument(node, "dropout_p", 0) or argument(node, "enable_gqa", False):
-        raise NotSupported("attention with dropout, or whose heads share keys")
+    if argument(node, "dropout_p", 0):
+        raise NotSupported("attention with dropout")
     q, k, v = node.args[:3]
     return attention(w, q, k, v, argument(node, "attn_mask"), argument(node, "is_causal"),
                      argument(node, "scale"))
@@ -322,63 +288,43 @@ def scaled_dot_product_attention(w: Writer, node: Node) -> str:
 @row(aten.max_pool2d.default, aten.max_pool2d_with_indices.default)
 def max_pool(w: Writer, node: Node) -> str:
     """`max_pool2d`"""
-    kernel, stride, pad = (list(argument(node, name)) for name in ("kernel_size", "stride", "padding"))
     if set(argument(node, "dilation")) != {1}:
         raise NotSupported("max pooling with dilation")
-    kernel, stride, pad = ((sizes * 2)[:2] for sizes in (kernel, stride or kernel, pad))
-    # With ceil_mode a last window may reach beyond the image; padding never wins.
-    beyond = [max(0, (rows - 1) * step + window - size - 2 * edge)
-              for rows, step, window, size, edge in zip(
-                  fake(node).shape[-2:], stride, kernel, fake(node.args[0]).shape[-2:], pad)]
-    edges = [*pad, pad[0] + beyond[0], pad[1] + beyond[1]]
+    kernel, stride, _, edges = _windows(node)  # padding never wins
     return f"max_pool2d({w.operand(node.args[0])}, {kernel}, {stride}, {edges})"
 
 
 @row(aten.avg_pool2d.default)
 def avg_pool(w: Writer, node: Node) -> str:
     """`avg_pool2d`"""
+    kernel, stride, pad, edges = _windows(node)
+    counted, divisor = bool(argument(node, "count_include_pad")), argument(node, "divisor_override")
+    if edges[2:] != pad and (divisor is not None or counted and any(pad)):
+        raise NotSupported("average pooling whose last windows reach beyond the padding and count it")
+    # Windows that reach beyond the image count what is within it.
+    counted = (counted or divisor is not None) and edges[2:] == pad
+    result = f"avg_pool2d({w.operand(node.args[0])}, {kernel}, {stride}, {edges}, {literal(counted)})"
+    return result if divisor is None else f"{result} * {math.prod(kernel) / divisor!r}"
+
+
+def _windows(node: Node) -> tuple[list[int], list[int], list[int], list[int]]:
+    """Kernel, stride, padding, and padding of all edges: with ceil_mode a last window may reach beyond it."""
     kernel, stride, pad = (list(argument(node, name)) for name in ("kernel_size", "stride", "padding"))
-    if argument(node, "ceil_mode") or argument(node, "divisor_override") is not None:
-        raise NotSupported("average pooling with ceil_mode or a divisor")
-    return (f"avg_pool2d({w.operand(node.args[0])}, {_pair(kernel)}, {_pair(stride or kernel)}, {_pair(pad)}, "
-            f"{literal(argument(node, 'count_include_pad'))})")
-
-
-def _pair(sizes: Sequence[int]) -> str:
-    return literal(list(sizes) * (2 // len(sizes)))
-
-
-@row(aten._adaptive_avg_pool2d.default, aten.adaptive_avg_pool2d.default)
-def adaptive_avg_pool(w: Writer, node: Node) -> str:
-    """`reduce_mean`, or `avg_pool2d` where sizes divide"""
-    x, (rows, columns) = w.operand(node.args[0]), fake(node).shape[-2:]
-    height, width = fake(node.args[0]).shape[-2:]
-    if (rows, columns) == (1, 1):
-        return f"reduce_mean({x}, axes = [-2, -1], keepdims = true)"
-    if height % rows or width % columns or fake(node).dim() != 4:
-        raise NotSupported("adaptive pooling to sizes that do not divide")
-    window = literal([height // rows, width // columns])
-    return f"avg_pool2d({x}, {window}, {window})"
+    kernel, stride, pad = ((sizes * 2)[:2] for sizes in (kernel, stride or kernel, pad))
+    beyond = [max(0, (rows - 1) * step + window - size - 2 * edge)
+              for rows, step, window, size, edge in zip(
+                  fake(node).shape[-2:], stride, kernel, fake(node.args[0]).shape[-2:], pad)]
+    return kernel, stride, pad, [*pad, pad[0] + beyond[0], pad[1] + beyond[1]]
 
 
 @row(aten._native_batch_norm_legit_no_training.default)
 def batch_norm(w: Writer, node: Node) -> str:
     """`batch_norm`"""
     x, scale, shift, mean, variance = node.args[:5]
-    if scale is None or shift is None:
-        raise NotSupported("a batch norm without scale and shift")
-    operands = ", ".join(w.operand(arg) for arg in (x, scale, shift, mean, variance))
+    count = fake(x).shape[1]
+    operands = ", ".join([w.operand(x), vector(w, scale, x, count, 1.0), vector(w, shift, x, count, 0.0),
+                          vector(w, mean, x, count, 0.0), vector(w, variance, x, count, 1.0)])
     return f"batch_norm({operands}, eps = {literal(float(argument(node, 'eps')))})"
-
-
-@row(aten.native_layer_norm.default)
-def layer_norm(w: Writer, node: Node) -> str:
-    """`layer_norm`, over the last axis"""
-    x, sizes, scale, shift = node.args[:4]
-    if len(sizes) != 1 or scale is None or shift is None:
-        raise NotSupported("a layer norm over several axes, or without scale and shift")
-    return (f"layer_norm({w.operand(x)}, {w.operand(scale)}, {w.operand(shift)}, "
-            f"eps = {literal(float(argument(node, 'eps')))})")
 
 
 @row(aten._softmax.default, aten.softmax.int)
@@ -402,30 +348,23 @@ def _reduce(name: str, dims: str) -> Handler:
         x = node.args[0]
         axes = axes_of(argument(node, dims), fake(x).dim())
         keep = literal(bool(argument(node, "keepdim", False)))
-        return f"{name}({w.cast(x, fake(node).dtype)}, axes = {axes}, keepdims = {keep})"
+        flags = fake(node).dtype == torch.bool  # the largest of which is found among numbers
+        result = f"{name}({w.cast(x, torch.int32 if flags else fake(node).dtype)}, axes = {axes}, keepdims = {keep})"
+        return f"cast({result}, bool)" if flags else result
     handler.__doc__ = f"`{name}`"
     return handler
 
 
 row(aten.mean.dim, aten.mean.default)(_reduce("reduce_mean", "dim"))
 row(aten.sum.dim_IntList, aten.sum.default)(_reduce("reduce_sum", "dim"))
-row(aten.amax.default)(_reduce("reduce_max", "dim"))
-row(aten.amin.default)(_reduce("reduce_min", "dim"))
+row(aten.amax.default, aten.max.default)(_reduce("reduce_max", "dim"))
+row(aten.amin.default, aten.min.default)(_reduce("reduce_min", "dim"))
 
 
 @row(aten.cumsum.default)
 def cumsum(w: Writer, node: Node) -> str:
     """`cumsum`"""
     return f"cumsum({w.cast(node.args[0], fake(node).dtype)}, axis = {node.args[1]})"
-
-
-@row(aten.argmax.default)
-def argmax(w: Writer, node: Node) -> str:
-    """`argmax`, along an axis"""
-    if argument(node, "dim") is None:
-        raise NotSupported("argmax over all axes")
-    keep = literal(bool(argument(node, "keepdim", False)))
-    return f"argmax({w.operand(node.args[0])}, axis = {node.args[1]}, keepdims = {keep})"
 
 
 # --- layout -----------------------------------------------------------------------------------------------
@@ -503,15 +442,18 @@ def cat(w: Writer, node: Node) -> str:
 
 @row(aten.constant_pad_nd.default)
 def pad(w: Writer, node: Node) -> str:
-    """`pad`, or an index where sizes are below 0"""
-    sizes, rank = list(node.args[1]), fake(node).dim()
-    if min(sizes) < 0:
-        raise NotSupported("padding by less than nothing")
-    before, after = [0] * rank, [0] * rank
+    """`pad`; an index where sizes are below 0"""
+    sizes, shape = list(node.args[1]), list(fake(node.args[0]).shape)
+    before, after = [0] * len(shape), [0] * len(shape)
     for place in range(len(sizes) // 2):
         before[-1 - place], after[-1 - place] = sizes[2 * place], sizes[2 * place + 1]
+    text = w.operand(node.args[0])
+    if min(sizes) < 0:
+        within = (f"{max(0, -low)}:{size - max(0, -high)}" for low, high, size in zip(before, after, shape))
+        text = f"{text}[{', '.join(within)}]"
     value = float(argument(node, "value", 0) or 0)
-    return f"pad({w.operand(node.args[0])}, {before}, {after}, {literal(value)})"
+    before, after = ([max(0, size) for size in side] for side in (before, after))
+    return f"pad({text}, {before}, {after}, {literal(value)})" if any(before + after) else text
 
 
 @row(aten.embedding.default)
@@ -527,48 +469,6 @@ def index_select(w: Writer, node: Node) -> str:
     return f"gather({w.operand(x)}, {w.operand(places)}, axis = {axis % fake(x).dim()})"
 
 
-@row(aten.index.Tensor)
-def index(w: Writer, node: Node) -> str:
-    """`gather`; by several tensors, of neighbouring axes as one"""
-    x, indices = node.args
-    places = [axis for axis, one in enumerate(indices) if one is not None]
-    if places != list(range(places[0], places[-1] + 1)):
-        raise NotSupported("an index by tensors on axes apart")
-    if any(fake(indices[axis]).dtype == torch.bool for axis in places):
-        raise NotSupported("an index by a mask")
-    sizes = list(fake(x).shape)
-    steps = [w.let(_from_the_start(w, indices[axis], sizes[axis])) for axis in places]
-    first, last = places[0], places[-1] + 1
-    whole = [*sizes[:first], math.prod(sizes[first:last]), *sizes[last:]]
-    flat = w.operand(x) if len(places) == 1 else w.let(f"reshape({w.operand(x)}, {literal(whole)})")
-    return f"gather({flat}, {_linear(w, steps, sizes[first:last])}, axis = {first})"
-
-
-@row(aten.gather.default)
-def gather(w: Writer, node: Node) -> str:
-    """`gather`, of all axes as one"""
-    x, axis, places = node.args[:3]
-    sizes, shape = list(fake(x).shape), literal(list(fake(places).shape))
-    steps = [w.let(_from_the_start(w, places, sizes[axis]) if at == axis % len(sizes)
-                   else f"iota({shape}, i64, axis = {at})") for at in range(len(sizes))]
-    flat = w.let(f"reshape({w.operand(x)}, [-1])")
-    return f"gather({flat}, {_linear(w, steps, sizes)})"
-
-
-def _from_the_start(w: Writer, indices: Node, size: int) -> str:
-    """Indices below 0 count from the end."""
-    text = w.cast(indices, torch.int64)
-    return f"select({text} < 0, {text} + {size}, {text})"
-
-
-def _linear(w: Writer, steps: Sequence[str], sizes: Sequence[int]) -> str:
-    """One index for several axes."""
-    place = steps[0]
-    for step, size in zip(steps[1:], sizes[1:]):
-        place = w.let(f"{place} * {size} + {step}")
-    return place
-
-
 @row(aten.full_like.default, aten.zeros_like.default, aten.ones_like.default, aten.full.default)
 def full(w: Writer, node: Node) -> str:
     """`full`"""
@@ -579,7 +479,7 @@ def full(w: Writer, node: Node) -> str:
     return f"full({literal(list(made.shape))}, {number}, {dtype_word(made.dtype)})"
 
 
-@row(aten.split_with_sizes.default, aten.split.Tensor, aten.chunk.default)
+@row(aten.split_with_sizes.default, aten.split.Tensor, aten.chunk.default, aten.unsafe_split.Tensor)
 def split(w: Writer, node: Node) -> str:
     """indices `x[start:stop]`, one for each piece"""
     return w.operand(node.args[0])
@@ -587,8 +487,10 @@ def split(w: Writer, node: Node) -> str:
 
 @row(operator.getitem)
 def piece(w: Writer, node: Node) -> str:
-    """the first output, or a piece of a split"""
+    """an output, or a piece of a split"""
     source, place = node.args
+    if source.target in PIECES:
+        return PIECES[source.target](w, source, place)
     if HANDLERS.get(source.target) is not split:
         if place != 0:
             raise NotSupported(f"output {place} of {source.target}")
@@ -597,7 +499,3 @@ def piece(w: Writer, node: Node) -> str:
     sizes = [part.shape[axis] for part in source.meta["val"]]
     first = sum(sizes[:place])
     return _indexed(w, source.args[0], axis, f"{first}:{first + sizes[place]}")
-
-
-if __name__ == "__main__":
-    print(table(), end="")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -71,6 +71,8 @@ class Writer:
         self._handlers = handlers
         self._names: dict[Node, str] = {}
         self._known: dict[Node, Any] = {}  # values of nodes that depend on no input
+        self._others: dict[Node, bool] = {}  # nodes that others write: whether their value is known to them
+        self._conversions: dict[tuple[Node, torch.dtype], str] = {}
         self._inputs: list[str] = []
         self._lines: list[str] = []
 
@@ -81,14 +83,16 @@ class Writer:
         if not isinstance(arg, Node):
             return literal(arg)
         if arg not in self._names:
-            self._names[arg] = self._constant(arg)
+            self._names[arg] = self._input(fake(arg)) if arg in self._others else self._constant(arg)
         return self._names[arg]
 
     def cast(self, arg: Any, dtype: torch.dtype) -> str:
         """The operand in that type."""
-        text = self.operand(arg)
         if not isinstance(arg, Node):
-            return literal(float(arg)) if dtype.is_floating_point else text
+            return literal(float(arg) if dtype.is_floating_point else bool(arg) if dtype == torch.bool else arg)
+        if fake(arg).dtype not in DTYPES and (arg in self._known or self._others.get(arg)):
+            return self._converted(arg, dtype)
+        text = self.operand(arg)
         return text if fake(arg).dtype == dtype else f"cast({text}, {dtype_word(dtype)})"
 
     def let(self, expression: str) -> str:
@@ -100,17 +104,20 @@ class Writer:
     # --- the walk -------------------------------------------------------------------------------
 
     def input(self, node: Node) -> None:
-        name = f"x{len(self._inputs)}"
-        self._inputs.append(f"{name}: {type_text(fake(node))}")
-        self._names[node] = name
+        self._names[node] = self._input(fake(node))
 
-    def stand_in(self, node: Node) -> None:
-        """A name for a node that others write."""
-        self._names[node] = node.name
+    def _input(self, value: torch.Tensor) -> str:
+        name = f"x{len(self._inputs)}"
+        self._inputs.append(f"{name}: {type_text(value)}")
+        return name
+
+    def written_elsewhere(self, node: Node, known: bool) -> None:
+        """It is an input here, where it is asked for; known: it is a table or a constant there."""
+        self._others[node] = known
 
     def weight(self, node: Node, path: str, tensor: torch.Tensor) -> None:
         self._known[node] = tensor
-        if tensor.is_floating_point():  # whole numbers and flags are tables, of which PyTorch computes
+        if not is_table(tensor):
             self._names[node] = self._param(path, tensor)
 
     def node(self, node: Node) -> None:
@@ -120,15 +127,15 @@ class Writer:
             return
         handler = self._handlers.get(node.target)
         if handler is None:
-            raise NotSupported(str(node.target))
+            raise NotSupported(f"{node.target} has no form here")
         self._names[node] = self.let(handler(self, node))
 
-    def text(self, outputs: Sequence[Node]) -> str:
+    def text(self, outputs: Sequence[Node], typed: bool = True) -> str:
         names = [self.operand(node) for node in outputs]
-        types = ", ".join(f"y{i}: {type_text(fake(node))}" for i, node in enumerate(outputs))
+        types = ", ".join(f"y{i}: {type_text(fake(node))}" for i, node in enumerate(outputs) if typed)
         result = names[0] if len(names) == 1 else f"({', '.join(names)})"
         body = "".join(f"  {line}\n" for line in [*self._lines, result])
-        return f"model {self.name}({', '.join(self._inputs)}) -> ({types}) {{\n{body}}}\n"
+        return f"model {self.name}({', '.join(self._inputs)}){f' -> ({types})' * typed} {{\n{body}}}\n"
 
     # --- constants ------------------------------------------------------------------------------
 
@@ -139,28 +146,58 @@ class Writer:
         return name
 
     def _constant(self, node: Node) -> str:
+        return self._param(f"constant.{node.name}", self._value(node))
+
+    def _value(self, node: Node) -> torch.Tensor:
         value = self._known.get(node)
         if not isinstance(value, torch.Tensor):
             raise NotSupported(f"`{node.name}`, which is no tensor")
-        return self._param(f"constant.{node.name}", value)
+        return value
 
-    def check_constant(self, node: Node) -> None:
-        """What is drawn anew in each run is no constant."""
-        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
-            raise NotSupported(f"{node.target}, which is random")
-        for value in torch.utils._pytree.tree_leaves(node.meta.get("val")):
-            if isinstance(value, torch.Tensor):
-                type_text(value)
+    def _converted(self, node: Node, dtype: torch.dtype) -> str:
+        """A constant whose elements the language lacks, in a type that it has."""
+        if (node, dtype) not in self._conversions:
+            self._conversions[node, dtype] = (
+                self._input(fake(node).to(dtype)) if node in self._others
+                else self._param(f"constant.{node.name}.{dtype_word(dtype)}", self._value(node).to(dtype)))
+        return self._conversions[node, dtype]
 
     def _compute(self, node: Node) -> bool:
         """Now, where it depends on no input and no weight (weights are the optimiser's to fold)."""
         operands = node.all_input_nodes
         if any(one in self._names or one not in self._known for one in operands):
             return False
-        self.check_constant(node)
-        args, kwargs = torch.fx.node.map_arg((node.args, dict(node.kwargs)), lambda one: self._known[one])
-        self._known[node] = node.target(*args, **kwargs)
+        if is_random(node):
+            raise NotSupported(f"{node.target}, which is random")
+        self._known[node] = computed(node, self._known)
         return True
+
+
+def is_table(tensor: torch.Tensor) -> bool:
+    """Whole numbers, flags and elements that the language lacks: PyTorch computes with them where it can."""
+    return not tensor.is_floating_point() or tensor.dtype not in DTYPES
+
+
+def is_random(node: Node) -> bool:
+    """What is drawn anew in each run is no constant."""
+    return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+
+
+def computed(node: Node, known: Mapping[Node, Any]) -> Any:
+    args, kwargs = torch.fx.node.map_arg((node.args, dict(node.kwargs)), lambda one: known[one])
+    return node.target(*args, **kwargs)
+
+
+def write_alone(node: Node, constants: Collection[Node], handlers: Mapping[Any, Handler]) -> str:
+    """The text of a model that has this operator alone; what it reads are inputs."""
+    writer = Writer("alone", handlers)
+    for operand in node.all_input_nodes:
+        if isinstance(operand.meta.get("val"), torch.Tensor) and operand not in constants:
+            type_text(fake(operand))
+        for one in (operand, *operand.all_input_nodes):  # a piece reads what was split
+            writer.written_elsewhere(one, one in constants)
+    writer.node(node)
+    return writer.text([node], typed=isinstance(node.meta.get("val"), torch.Tensor))
 
 
 def write(
@@ -173,7 +210,7 @@ def write(
         if node.op == "placeholder" and node in weights:
             writer.weight(node, *weights[node])
         elif node.op == "placeholder":
-            if node.users:
+            if node.users or isinstance(node.meta.get("val"), torch.Tensor):
                 writer.input(node)
                 inputs.append(node)
         elif node.op == "call_function":

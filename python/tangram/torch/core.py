@@ -1,0 +1,35 @@
+"""Operators of PyTorch's core set that have no form here, and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+aten = torch.ops.aten
+
+_COMPUTED = "depends on no input: computed when the graph is compiled"
+_RANDOM = "drawn anew in each call"
+_VALUES = "sizes of its result depend on values"
+_GRADIENTS = "for gradients, which are PyTorch's"
+_COMPLEX = "complex numbers"
+_SIZES = "sizes are numbers here: each combination of them is a graph"
+
+#: By operator, in words for the table.
+STAYS: dict[Any, str] = {
+    **dict.fromkeys((aten.arange.start_step, aten.scalar_tensor.default, aten.empty.memory_format,
+                     aten.empty_strided.default), _COMPUTED),
+    **dict.fromkeys((aten.rand.default, aten.randn.default, aten.randperm.default, aten.native_dropout.default),
+                    _RANDOM),
+    **dict.fromkeys((aten.nonzero.default, aten._local_scalar_dense.default), _VALUES),
+    **dict.fromkeys((aten._adaptive_avg_pool2d_backward.default, aten.avg_pool2d_backward.default,
+                     aten.convolution_backward.default, aten.max_pool2d_with_indices_backward.default,
+                     aten.embedding_dense_backward.default, aten.native_group_norm_backward.default,
+                     aten.native_layer_norm_backward.default), _GRADIENTS),
+    **dict.fromkeys((aten._fft_c2r.default, aten._fft_r2c.default), _COMPLEX),
+    **dict.fromkeys((aten.sym_numel.default, aten.sym_size.int, aten.sym_stride.int,
+                     aten.sym_storage_offset.default), _SIZES),
+    aten._native_batch_norm_legit.default: "for training: it changes its statistics",
+    aten.resize_.default: "changes its operand; graphs of Dynamo change nothing",
+    aten.atan2.out: "writes into a tensor of the caller; graphs of Dynamo have `atan2.default`",
+}

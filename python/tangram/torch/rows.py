@@ -1,0 +1,87 @@
+"""The rows of the table of operators: where they are kept, and what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from . import apart, core
+from .writer import Handler, Writer, fake, literal
+
+aten = torch.ops.aten
+HANDLERS: dict[Any, Handler] = {}
+
+
+def row(*targets: Any) -> Callable[[Handler], Handler]:
+    def add(handler: Handler) -> Handler:
+        HANDLERS.update(dict.fromkeys(targets, handler))
+        return handler
+    return add
+
+
+#: What an output of an operator that has several becomes: gets the writer, the operator, and which output.
+Piece = Callable[[Writer, Node, int], str]
+PIECES: dict[Any, Piece] = {}
+
+
+def pieces(*targets: Any) -> Callable[[Piece], Piece]:
+    """A row of an operator whose outputs are written where they are taken."""
+    def add(piece: Piece) -> Piece:
+        def handler(w: Writer, node: Node) -> str:
+            return w.operand(node.args[0])
+        handler.__doc__ = piece.__doc__
+        PIECES.update(dict.fromkeys(targets, piece))
+        row(*targets)(handler)
+        return piece
+    return add
+
+
+def decompositions(known: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
+    """Those of operators that have no row: of others the whole says more than its pieces. Rules of ours for
+    those are about forms that the row lacks."""
+    return {target: rule for target, rule in known.items() if target not in HANDLERS} | apart.RULES
+
+
+def table() -> str:
+    """The table, as Markdown: OPERATORS.md."""
+    lines = ["# What operators of PyTorch become", "",
+             "Made by `python -m tangram.torch`. Operators that are not here PyTorch takes apart into those that are, "
+             "where it can; others stay with PyTorch."]
+    lines += _section(None, "Tangram", {target: _words(handler) for target, handler in HANDLERS.items()})
+    lines += _section("Taken apart", "into", {target: _words(rule) for target, rule in apart.RULES.items()})
+    lines += _section("Of the core set, without a form", "why", core.STAYS)
+    return "\n".join(lines) + "\n"
+
+
+def _section(title: str | None, column: str, rows: Mapping[Any, str]) -> list[str]:
+    heading = ["", f"## {title}"] if title else []
+    return [*heading, "", f"| ATen | {column} |", "|---|---|",
+            *(f"| `{target}` | {words} |" for target, words in sorted(rows.items(), key=lambda item: str(item[0])))]
+
+
+def _words(described: Callable[..., Any]) -> str:
+    if described.__module__.startswith("torch."):
+        return "PyTorch's own pieces"
+    return (described.__doc__ or "").splitlines()[0]
+
+
+def argument(node: Node, name: str, default: Any = None) -> Any:
+    """By its name in the operator's schema."""
+    for place, declared in enumerate(node.target._schema.arguments):
+        if declared.name == name:
+            if place < len(node.args):
+                return node.args[place]
+            return node.kwargs.get(name, declared.default_value if declared.has_default_value() else default)
+    return default
+
+
+def axes_of(dims: Any, rank: int) -> list[int]:
+    dims = [dims] if isinstance(dims, int) else list(dims or range(rank))
+    return sorted(dim % rank for dim in dims)
+
+
+def reshaped(w: Writer, node: Node) -> str:
+    return f"reshape({w.operand(node.args[0])}, {literal(list(fake(node).shape))})"
