@@ -140,17 +140,20 @@ bool pays(const Lowering& l, const PlanStep& step) {
 }
 
 /// Without groups: not where a few pixels meet many weights, which oneDNN brings from memory in
-/// less time (but for windows in the padding, where it has plain products alone), nor where lines
-/// of x are lost for the sake of a few results.
+/// less time (but for windows in the padding, where it has plain products alone); nor where every
+/// row would bring all weights, of which no set stays in the second level; nor where lines of x are
+/// lost for the sake of a few results.
 bool dense_pays(const Lowering& l, const tile::GroupedShape& s) {
-  constexpr int64_t kFewPixels = 4;
+  constexpr int64_t kFewPixels = 4, kMany = 8 << 20;
   if (l.products != Products::Chosen || s.groups > 1) return true;
   int64_t pixels = s.images * s.result.rows * s.result.columns;
+  int64_t second = tile::caches().second, weights = 4 * tile::Grouped::weight_elements(s);
+  int64_t of_set =
+      weights / tile::ceil_div(s.outputs, tile::kConvolutionLanes) * tile::Grouped::tile(s).vectors;
   bool inside = s.sees_all_rows(0) && s.sees_all_rows(s.result.rows - 1) &&
                 s.sees_all_columns(0, s.result.columns);
-  if (pixels < kFewPixels && inside &&
-      4 * tile::Grouped::weight_elements(s) > tile::caches().second)
-    return false;
+  if (pixels < kFewPixels && inside && weights > second) return false;
+  if (of_set > second && weights > kMany) return false;
   return s.outputs >= tile::kConvolutionLanes || tile::Grouped::keeps_lines(s);
 }
 
