@@ -435,8 +435,8 @@ def _indexed(w: Writer, x: Node, axis: int, index: str) -> str:
 
 @row(aten.cat.default)
 def cat(w: Writer, node: Node) -> str:
-    """`concat`"""
-    parts = ", ".join(w.cast(arg, fake(node).dtype) for arg in node.args[0])
+    """`concat`, of those that have elements"""
+    parts = ", ".join(w.cast(arg, fake(node).dtype) for arg in node.args[0] if fake(arg).numel())
     return f"concat([{parts}], axis = {argument(node, 'dim', 0)})"
 
 

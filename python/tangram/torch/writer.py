@@ -174,8 +174,8 @@ class Writer:
 
 
 def is_table(tensor: torch.Tensor) -> bool:
-    """Whole numbers, flags and elements that the language lacks: PyTorch computes with them where it can."""
-    return not tensor.is_floating_point() or tensor.dtype not in DTYPES
+    """Whole numbers, flags and what the language lacks: PyTorch computes with them where it can."""
+    return not tensor.is_floating_point() or tensor.dtype not in DTYPES or tensor.numel() == 0
 
 
 def is_random(node: Node) -> bool:
