@@ -9,12 +9,12 @@ namespace tg {
 /// Longer axes are not turned round: the places are constants.
 static constexpr int64_t kMostReversed = int64_t{1} << 20;
 
-NodeId NodeBuilder::fail(const llvm::Twine& why) {
+NodeId NodeMaker::fail(const llvm::Twine& why) {
   if (fault_.empty()) fault_ = why.str();
   return {};
 }
 
-NodeId NodeBuilder::op(OpKind kind, Nodes operands, Attributes attributes) {
+NodeId NodeMaker::op(OpKind kind, Nodes operands, Attributes attributes) {
   for (NodeId x : operands)
     if (!x.valid()) return fail("an operand is missing");
   const OpInfo& info = op_info(kind);
@@ -32,18 +32,18 @@ NodeId NodeBuilder::op(OpKind kind, Nodes operands, Attributes attributes) {
   return simplified(made);
 }
 
-NodeId NodeBuilder::named(llvm::StringRef name, Nodes operands, Attributes attributes) {
+NodeId NodeMaker::named(llvm::StringRef name, Nodes operands, Attributes attributes) {
   std::optional<OpKind> kind = find_op(name);
   return kind ? op(*kind, operands, attributes) : fail("there is no operator `" + name + "` here");
 }
 
 // --- leaves --------------------------------------------------------------------------------------
 
-NodeId NodeBuilder::scalar(double value, DType dtype) {
+NodeId NodeMaker::scalar(double value, DType dtype) {
   return graph_.constant({value}, {dtype, {}});
 }
 
-NodeId NodeBuilder::filled(double value, const TensorType& type) {
+NodeId NodeMaker::filled(double value, const TensorType& type) {
   Symbols& symbols = graph_.symbols();
   std::string why;
   NodeId made = graph_.add(
@@ -52,7 +52,7 @@ NodeId NodeBuilder::filled(double value, const TensorType& type) {
   return made.valid() ? made : fail(why);
 }
 
-NodeId NodeBuilder::indices(Ints values) {
+NodeId NodeMaker::indices(Ints values) {
   return graph_.whole_constant(values, {DType::I64, {static_cast<int64_t>(values.size())}});
 }
 

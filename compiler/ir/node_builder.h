@@ -16,16 +16,17 @@ struct NodeAttribute {
   Value value;
 };
 
-class NodeBuilder {
+/// Operators and leaves, and what is known of their types.
+class NodeMaker {
 public:
   using Nodes = llvm::ArrayRef<NodeId>;
   using Ints = llvm::ArrayRef<int64_t>;
   using Attributes = llvm::ArrayRef<NodeAttribute>;
 
-  explicit NodeBuilder(Graph& graph) : graph_(graph) {}
-  NodeBuilder(const NodeBuilder&) = delete;
-  NodeBuilder& operator=(const NodeBuilder&) = delete;
-  virtual ~NodeBuilder() = default;
+  explicit NodeMaker(Graph& graph) : graph_(graph) {}
+  NodeMaker(const NodeMaker&) = delete;
+  NodeMaker& operator=(const NodeMaker&) = delete;
+  virtual ~NodeMaker() = default;
 
   Graph& graph() { return graph_; }
   const Graph& graph() const { return graph_; }
@@ -56,6 +57,21 @@ public:
   NodeId filled(double value, const TensorType& type);
   /// A vector of i64.
   NodeId indices(Ints values);
+
+protected:
+  /// What stands for an operator that was added: itself, or what is known of it.
+  virtual NodeId simplified(NodeId made) { return made; }
+
+private:
+  Graph& graph_;
+  const TensorType no_type_{DType::F32, Shape(kMaxRank, 1)};
+  std::string fault_;
+};
+
+/// The words themselves.
+class NodeBuilder : public NodeMaker {
+public:
+  using NodeMaker::NodeMaker;
 
   // --- element by element; dtypes have to agree, shapes broadcast ---
   NodeId add(NodeId x, NodeId y) { return op(OpKind::Add, {x, y}); }
@@ -103,15 +119,6 @@ public:
   NodeId softmax(NodeId x, int64_t axis);
   NodeId log_softmax(NodeId x, int64_t axis);
   NodeId layer_norm(NodeId x, NodeId scale, NodeId bias, double eps);
-
-protected:
-  /// What stands for an operator that was added: itself, or what is known of it.
-  virtual NodeId simplified(NodeId made) { return made; }
-
-private:
-  Graph& graph_;
-  const TensorType no_type_{DType::F32, Shape(kMaxRank, 1)};
-  std::string fault_;
 };
 
 } // namespace tg
