@@ -14,6 +14,21 @@ namespace {
 
 using grad::Reverse;
 
+/// A number that is repeated or moved stays one constant: that of the loss goes far.
+class GradientBuilder : public NodeBuilder {
+public:
+  using NodeBuilder::NodeBuilder;
+
+private:
+  NodeId simplified(NodeId made) override {
+    OpKind op = graph().node(made).op;
+    if (op != OpKind::Reshape && op != OpKind::Broadcast) return made;
+    NodeId x = graph().operands(made)[0];
+    if (graph().node(x).op != OpKind::Constant || graph().attr(x, 0).reals.size() != 1) return made;
+    return filled(graph().attr(x, 0).reals[0], type(made));
+  }
+};
+
 /// One walk from a node down: at the top from the loss to all that is asked for, below from the
 /// operators that stand for another to its operands.
 class Walk {
@@ -119,7 +134,7 @@ private:
 
 std::optional<std::vector<NodeId>> gradients(Graph& graph, NodeId loss, llvm::ArrayRef<NodeId> wrt,
                                              llvm::ArrayRef<NodeId> constant, NoGradient& why) {
-  NodeBuilder build(graph);
+  GradientBuilder build(graph);
   Walk walk(build, wrt, constant);
   if (!walk.run(loss, build.filled(1, graph.type(loss)), why)) return std::nullopt;
   std::vector<NodeId> result;
