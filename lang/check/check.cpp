@@ -113,7 +113,7 @@ private:
 
   void header(const ast::Decl& fn) {
     std::optional<OpKind> op = find_op(fn.name.text);
-    if ((op && !op_info(*op).has(Trait::Yields)) || is_builtin(fn.name.text))
+    if ((op && !op_info(*op).has(Trait::Yields)) || takes_builtin(fn.name.text))
       sink_.report(error(Code::duplicate_name, fn.name.span,
                          "`{0}` is an operator of the language and cannot be redefined",
                          fn.name.text));
@@ -143,8 +143,9 @@ private:
     }
   }
 
-  static bool is_builtin(llvm::StringRef name) {
-    return llvm::any_of(all_builtins(), [&](const BuiltinInfo& b) { return b.name == name; });
+  static bool takes_builtin(llvm::StringRef name) {
+    return llvm::any_of(all_builtins(),
+                        [&](const BuiltinInfo& b) { return b.name == name && !b.yields; });
   }
 
   void parameter_type(const ast::Param& param) {

@@ -10,15 +10,15 @@ syntax keyword tangramConstant false none same true valid
 syntax keyword tangramFunction abs acos acosh add argmax asin asinh atan atanh attention avg_pool2d
 syntax keyword tangramFunction batch_norm broadcast cast ceil clip concat conv2d conv3d
 syntax keyword tangramFunction conv_transpose2d cos cosh cumsum dim div dtype elu enlarge equal erf
-syntax keyword tangramFunction exp expm1 eye floor full fused_map gather gelu greater greater_equal
-syntax keyword tangramFunction hardswish identity iota layer_norm leaky_relu len less less_equal
-syntax keyword tangramFunction log log1p logical_and logical_not logical_or matmul max max_pool2d
-syntax keyword tangramFunction maximum merge_gconv min minimum mish mod mul neg non_max_suppression
-syntax keyword tangramFunction not_equal ones pad pow prod rank reduce_max reduce_mean reduce_min
-syntax keyword tangramFunction reduce_prod reduce_sum relu relu6 reshape round rsqrt scatter select
-syntax keyword tangramFunction shape sigmoid sign sin sinh slice softmax softplus split sqrt sub
-syntax keyword tangramFunction sum tan tanh tensor top_k transpose winograd_conv2d winograd_weight
-syntax keyword tangramFunction zeros
+syntax keyword tangramFunction exp expm1 eye floor full fused_map gather gelu grad greater
+syntax keyword tangramFunction greater_equal hardswish identity iota layer_norm leaky_relu len less
+syntax keyword tangramFunction less_equal log log1p logical_and logical_not logical_or matmul max
+syntax keyword tangramFunction max_pool2d maximum merge_gconv min minimum mish mod mul neg
+syntax keyword tangramFunction non_max_suppression not_equal ones pad pow prod rank reduce_max
+syntax keyword tangramFunction reduce_mean reduce_min reduce_prod reduce_sum relu relu6 reshape
+syntax keyword tangramFunction round rsqrt scatter select shape sigmoid sign sin sinh slice softmax
+syntax keyword tangramFunction softplus split sqrt sub sum tan tanh tensor top_k transpose
+syntax keyword tangramFunction winograd_conv2d winograd_weight zeros
 syntax match tangramOperator /\.\.\.\|<=>\|!=\|\*\*\|->\|\.\.\|\/\/\|<=\|==\|=>\|>=\|%\|\*\|+\|-\|\/\|<\|=\|>\|@/
 
 syntax match tangramNumber /\<[0-9]\+\(\.[0-9]\+\)\?\([eE][+-]\?[0-9]\+\)\?\>/

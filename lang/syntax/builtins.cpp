@@ -16,6 +16,7 @@ constexpr BuiltinInfo kBuiltins[] = {
     {"shape", Builtin::ShapeOf, "x"},
     {"dtype", Builtin::DTypeOf, "x"},
     {"split", Builtin::Split, "x axis parts? sizes?"},
+    {"grad", Builtin::Grad, "loss wrt constant?", /*yields=*/true},
     {"min", Builtin::Constant, ""},
     {"max", Builtin::Constant, ""},
     {"abs", Builtin::Constant, ""},

@@ -23,6 +23,7 @@ enum class Builtin : uint8_t {
   ShapeOf,  // shape(x): a list
   DTypeOf,  // dtype(x)
   Split,    // split(x, axis, parts = 3) or sizes = [..]: a tuple
+  Grad,     // grad(loss, wrt = [w, b]): the derivatives of a tensor of one element, by each
   Constant, // min, max, abs, len, sum, prod … (consteval.h), where no operator has the name
 };
 
@@ -30,6 +31,7 @@ struct BuiltinInfo {
   llvm::StringLiteral name;
   Builtin kind;
   llvm::StringLiteral params; // in order; `?` may be left out; "" for any number
+  bool yields = false; // to a function of a program that has its name: it came later than programs
 };
 llvm::ArrayRef<BuiltinInfo> all_builtins();
 

@@ -1,5 +1,6 @@
 #include "compiler/ir/eval/builtin_call.h"
 
+#include "compiler/ir/eval/gradient_call.h"
 #include "lang/check/consteval.h"
 #include "lang/syntax/idioms.h"
 
@@ -23,6 +24,7 @@ Val BuiltinCall::result(Builtin kind, llvm::ArrayRef<Val> args) {
   switch (kind) {
   case Builtin::Constant: return fold_constants(report_, frame_, e_, args);
   case Builtin::Split: return split(args);
+  case Builtin::Grad: return gradient_call(nodes_, report_, frame_, e_, args);
   case Builtin::Dim:
   case Builtin::Rank:
   case Builtin::ShapeOf:

@@ -331,6 +331,36 @@ const std::vector<Case>& cases() {
          out.push_back(affine(r.x(), r.w("gate.wx")).plus(affine(r.x("h"), r.w("gate.wh"))));
          return out;
        }},
+      {"Updates", "optimizer.sgd optimizer.momentum optimizer.adam optimizer.clip_by_norm",
+       "use std.optimizer\n"
+       "model m(x: f32[3, 4], d: f32[3, 4], mean: f32[3, 4], variance: f32[3, 4]) {\n"
+       "  (sgd(x, d, 0.3), momentum(x, d, mean, 0.3), adam(x, d, mean, variance, full([], 3), "
+       "0.2),\n"
+       "    clip_by_norm(d, 1.5), clip_by_norm(d, 100))\n}\n",
+       [](const RunResult& r) {
+         auto along = [](double rate) { return [=](double w, double d) { return w - rate * d; }; };
+         auto mixed = [](double share) {
+           return [=](double old, double now) { return share * old + (1 - share) * now; };
+         };
+         Array d = r.x("d"),
+               sum = r.x("mean").with(d, [](double s, double x) { return 0.9 * s + x; });
+         Array mean = r.x("mean").with(d, mixed(0.9));
+         Array variance = r.x("variance").with(d.times(d), mixed(0.999));
+         Array step = mean.with(variance, [](double m, double v) {
+           return m / (1 - 0.9 * 0.9 * 0.9) / (std::sqrt(v / (1 - std::pow(0.999, 3))) + 1e-8);
+         });
+         double squares = 0;
+         for (double x : d.data) squares += x * x;
+         Array cut = d.map([&](double x) { return x * 1.5 / std::sqrt(squares); });
+         return std::vector<Array>{r.x().with(d, along(0.3)),
+                                   r.x().with(sum, along(0.3)),
+                                   sum,
+                                   r.x().with(step, along(0.2)),
+                                   mean,
+                                   variance,
+                                   cut,
+                                   d};
+       }},
   };
   return all;
 }

@@ -73,7 +73,7 @@ schema::Node head_of(const schema::Node& node,
 
 } // namespace
 
-Keeper::Keeper(NodeEmitter& emit, const schema::Graph& graph, int newest)
+Keeper::Keeper(Emitter& emit, const schema::Graph& graph, int newest)
     : emit_(emit), newest_(newest) {
   for (const schema::ValueInfo& input : graph.input()) taken_.insert(input.name());
   for (const schema::ValueInfo& output : graph.output()) {

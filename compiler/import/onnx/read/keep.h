@@ -14,7 +14,7 @@ namespace tg::onnx {
 class Keeper {
 public:
   /// `newest`: the newest opset that a kept node may need; 0: none is kept.
-  Keeper(NodeEmitter& emit, const schema::Graph& graph, int newest);
+  Keeper(Emitter& emit, const schema::Graph& graph, int newest);
 
   /// The node as it will stand in the file that is written; nullopt where it is not to be kept.
   std::optional<KeptNode> choose(const schema::Node& node, int version,
@@ -35,7 +35,7 @@ private:
   std::string read(NodeId value, llvm::StringRef name);
   FileValue given(const FileValue& result, llvm::StringRef name, std::string& input);
 
-  NodeEmitter& emit_;
+  Emitter& emit_;
   int newest_;
   llvm::StringSet<> taken_;                    // names of inputs and outputs
   llvm::DenseMap<uint32_t, std::string> read_; // what kept nodes call a value
