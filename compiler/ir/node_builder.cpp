@@ -45,10 +45,12 @@ NodeId NodeMaker::scalar(double value, DType dtype) {
 
 NodeId NodeMaker::filled(double value, const TensorType& type) {
   Symbols& symbols = graph_.symbols();
+  std::vector<double> values = {value};
+  if (llvm::is_contained(type.shape, 0)) values.clear(); // as Graph::constant
   std::string why;
   NodeId made = graph_.add(
       OpKind::Constant,
-      {symbols.value(Value::of_floats({value})), symbols.value(Value::of_type(type))}, {}, &why);
+      {symbols.value(Value::of_floats(values)), symbols.value(Value::of_type(type))}, {}, &why);
   return made.valid() ? made : fail(why);
 }
 
