@@ -299,14 +299,14 @@ TEST_F(Finalists, DenormalNumbersInRunsOfTheFirstAreSaid) {
 }
 #endif
 
-/// Kernels that may lose a NaN run once more: what that takes is no other model's price, though no
-/// output tells of it.
+/// Kernels that may lose a NaN (oneDNN's) run once more: what that takes is no other model's price,
+/// though no output tells of it.
 TEST_F(Finalists, TimesOnNaNInPlaceAreNotKept) {
   PrepareOptions options;
   if (!make_backend(options.backend)) GTEST_SKIP() << "no cpu backend";
   BackendFinalists finalists(options);
-  Graph nan = load("model m(x: f32[1, 16, 8, 8]) -> (y: bool[1, 16, 6, 6]) {\n"
-                   "  param w: f32[16, 16, 3, 3]\n"
+  Graph nan = load("model m(x: f32[1, 16, 8, 8]) -> (y: bool[1, 16, 8, 8]) {\n"
+                   "  param w: f32[16, 16, 1, 1]\n"
                    "  conv2d(log(-exp(x)), w, act = relu) < 0.0\n}\n");
   auto times = finalists.time_in_place(nan, nullptr);
   ASSERT_TRUE(times.ok());
