@@ -62,7 +62,7 @@ def kept_and_found_again(folder):
     other.write_text(OTHER)
     first = tune(model, "--cost-db", database, "--trials", 40, "--threads", 1)
     by_state = states(first)
-    # The library's convolution, and one in groups, whose code leaves nothing to choose.
+    # Convolutions, one in groups: their code is emitted for each shape and leaves nothing to choose.
     assert len(by_state["not tuned"]) == 2, by_state
     assert all("no programs of ours" in line["note"] for line in by_state["not tuned"]), by_state
     done = by_state.get("tuned", []) + by_state.get("not faster", [])

@@ -11,6 +11,7 @@
 #include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -216,8 +217,9 @@ bool is_product_or_convolution(llvm::StringRef name) {
 
 /// Code of convolutions is emitted for each shape and leaves nothing to choose.
 bool has_schedule(llvm::StringRef implementation) {
-  return implementation.startswith("tile:") && !implementation.contains("depthwise") &&
-         !implementation.contains("grouped");
+  auto of_convolution = [&](llvm::StringRef name) { return implementation.contains(name); };
+  return implementation.startswith("tile:") &&
+         llvm::none_of(std::array{"depthwise", "grouped", "dense"}, of_convolution);
 }
 
 /// Weights that a run of these products reads.
