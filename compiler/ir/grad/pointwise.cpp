@@ -1,6 +1,6 @@
 // Operators that go element by element: how the result changes with each operand, written like the
-// formulas of the operators (lang/core/formulas.h). An operator that has such a formula and none
-// here is differentiated by that.
+// formulas of the operators (lang/core/formulas.h). By::Formula: as the operator's own formula
+// does.
 //
 // At kinks: relu, relu6, leaky_relu and elu have the derivative of their left side, abs has 0; clip
 // lets its limits through; equal operands of maximum and minimum share alike.
