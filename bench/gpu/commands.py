@@ -1,4 +1,6 @@
-"""Commands in the time that a cell has, and what they say. Nothing that they start outlives them."""
+"""Commands in the time that a cell has, and what they say. Nothing that they start outlives them.
+Several may be built side by side; each is measured alone, the others stopped (`turn`)."""
+import fcntl
 import json
 import os
 import signal
@@ -8,6 +10,7 @@ import tempfile
 import time
 from contextlib import contextmanager, suppress
 from functools import partial
+from pathlib import Path
 
 TOO_LONG = "longer than "
 GRACE_S = 5  # for a command to remove its files
@@ -104,3 +107,44 @@ def call(clock, command, python=False, **environment):
     if isinstance(found, dict):
         return found
     return {"error": f"no result but `{first_line(printed)}`" if printed.strip() else "no output"}
+
+
+# --- turns --------------------------------------------------------------------------------------
+
+SETTLES_S = 0.1  # for what a process had launched when it was stopped
+
+
+def signal_others(folder, number):
+    """To the process groups that have joined, but this one."""
+    for file in Path(folder).iterdir():
+        if file.name.isdecimal() and int(file.name) != os.getpgid(0):
+            with suppress(ProcessLookupError):
+                os.killpg(int(file.name), number)
+
+
+def join(folder):
+    """This process group is among those that take turns."""
+    Path(folder, str(os.getpgid(0))).touch()
+
+
+@contextmanager
+def turn(folder):
+    """The machine to itself: groups that have joined are stopped. At once where no folder is given."""
+    if folder is None:
+        yield
+        return
+    with open(Path(folder, "turn"), "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            signal_others(folder, signal.SIGSTOP)
+            time.sleep(SETTLES_S)
+            yield
+        finally:
+            signal_others(folder, signal.SIGCONT)
+
+
+def resume(folder):
+    """After one that was ended in its turn: whoever it had stopped goes on."""
+    with open(Path(folder, "turn"), "w") as file, suppress(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        signal_others(folder, signal.SIGCONT)

@@ -2,7 +2,7 @@
 """One network in PyTorch or JAX, with Tangram's weights, timed as `tg run` is timed.
 
     bench/gpu/peers.py NETWORK [--peer eager|graph|compile|max-autotune|frozen|jax] [--batch 1]
-                       [--dtype f32|tf32|f16|bf16] [--device cuda|cpu] [--tg PROGRAM]
+                       [--dtype f32|tf32|f16|bf16] [--device cuda|cpu] [--tg PROGRAM] [--turns FOLDER]
 
 Prints one JSON object: `median_us p10_us p90_us runs max_rel_diff build_s versions`, or
 `{"skipped": why}` where the peer is not installed.
@@ -35,7 +35,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from commands import exit_by_signals
+from commands import exit_by_signals, join, turn
 from common import HERE, PEERS, ROOT, built_program, count, program, seconds
 
 for folder in (ROOT / "tests" / "oracle", HERE / "oracle"):
@@ -339,7 +339,8 @@ def run(options):
         build_s = time.perf_counter() - start
         worst = worst_difference(runner.outputs(), expected)
         if worst <= BOUNDS[options.dtype]:
-            found = measure(runner.step, options.seconds)
+            with turn(options.turns):
+                found = measure(runner.step, options.seconds)
             worst = worst_difference(runner.outputs(), expected)  # graphs are recorded by now
     if not worst <= BOUNDS[options.dtype]:
         return {"error": f"outputs differ by {worst:.1e}, over {BOUNDS[options.dtype]:.0e}"}
@@ -357,8 +358,11 @@ def main():
                         help="images in NHWC (PyTorch's choice on tensor cores)")
     parser.add_argument("--seconds", type=seconds, default=2)
     parser.add_argument("--tg", type=program, default=built_program())
+    parser.add_argument("--turns", help="a folder of processes of which one measures at a time")
     options = parser.parse_args()
     exit_by_signals()  # run.py ends by one what takes too long
+    if options.turns:
+        join(options.turns)
     try:
         found = run(options)
     except Skipped as why:

@@ -11,7 +11,7 @@ from commands import Clock, call
 from common import DTYPES, NETWORKS, ROOT
 
 OPTIONS = ("backend", "cost", "search_seconds", "peer_device", "python")
-SETTING = ("commit", *OPTIONS, "devices")  # one for all cells of a file
+SETTING = (*OPTIONS, "devices")  # one for all cells of a file
 
 _DTYPE, _NETWORK = (f"({'|'.join(names)})" for names in (DTYPES, NETWORKS))
 NAMES = re.compile(f"correct/{_DTYPE}/.+|latency/[1-9][0-9]{{0,8}}/{_DTYPE}/{_NETWORK}/[^/]+|"

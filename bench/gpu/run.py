@@ -4,7 +4,7 @@
     bench/gpu/run.py [PART...] [--tg PROGRAM] [--backend cuda] [--cost measured:cuda]
                      [--batch 1,16] [--dtype f16,f32,tf32] [--networks resnet50,...]
                      [--peers eager,graph,compile,max-autotune,frozen,jax]
-                     [--models mlp,paper/bert,...] [--json FILE] [--again]
+                     [--models mlp,paper/bert,...] [--json FILE] [--again] [--jobs 6]
 
 Parts (default: all); first come the networks, their correctness and latencies of batch 1 in f16 and
 f32, then `load` and `steps`, then all else:
@@ -24,8 +24,11 @@ Cells are written one by one and a later call goes on where the last one stopped
 there for minutes is enough; `--again` measures those anew that failed. A cell whose time ran out has
 a second and a third try in later calls, since it then finds caches warm; one that was skipped is
 tried in every call, after all others. A call measures at least one cell, begins none after
---total-limit seconds, and no cell takes longer than --limit seconds. A file holds cells of one commit
-on one machine, by one backend, model of prices, time of searches, device and Python of the peers.
+--total-limit seconds, and no cell takes longer than --limit seconds. With --jobs that many peers are
+built side by side, after all else, each still timed alone, the others stopped; what tunes itself then
+does so beside others. A file holds cells of one machine, by one backend, model of prices, time of
+searches, device and Python of the peers. Cells of our program name its commit, and are measured anew
+by another; those of the peers are kept.
 Latencies are those of whole runs with inputs from and outputs to pinned memory, median with the 10th
 and 90th percentile.
 """
@@ -36,12 +39,14 @@ import math
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import results
-from commands import TOO_LONG, Clock, call, exit_by_signals, first_line
+from commands import TOO_LONG, Clock, call, exit_by_signals, first_line, resume
 from common import (DTYPES, HERE, NETWORKS, PEERS, ROOT, built_program, count, listed, one_of, program,
                     seconds, table_file)
 
@@ -147,12 +152,17 @@ def latency(options, batch, dtype, network, graph, clock):
     return cell
 
 
-def by_peer(options, batch, dtype, network, peer, clock):
+def by_peer(options, batch, dtype, network, peer, clock, turns=None):
     command = [options.python, HERE / "peers.py", network, "--peer", peer, "--batch", batch,
                "--dtype", dtype, "--tg", options.tg, "--device", options.peer_device]
     if dtype != "f32":
         command.append("--channels-last")
-    return call(clock, command, python=True)
+    if turns is None:
+        return call(clock, command, python=True)
+    found = call(clock, [*command, "--turns", turns], python=True,
+                 XLA_PYTHON_CLIENT_PREALLOCATE="false")  # else JAX takes most of the memory from others
+    resume(turns)
+    return found
 
 
 def load(options, network, clock):
@@ -323,40 +333,64 @@ def parse(arguments):
     parser.add_argument("--json", type=table_file, default=str(ROOT / "bench/results/gpu.json"),
                         help="with a page beside it, FILE.md")
     parser.add_argument("--again", action="store_true")
+    parser.add_argument("--jobs", type=count, default=1, help="peers that are built side by side")
     options = parser.parse_args(arguments)
     options.parts = options.parts or list(PARTS)
     return options
 
 
-def wanted(cell, options):
+def wanted(cell, options, commit):
     """Whether a cell is to be measured, again where it is there: what was skipped is cheap, and may be
-    installed by now."""
-    if not cell or "skipped" in cell:
+    installed by now; what another commit did is out of date."""
+    if not cell or "skipped" in cell or cell.get("commit", commit) != commit:
         return True
     if "error" not in cell:
         return False
     return options.again or (cell["error"].startswith(TOO_LONG) and cell.get("tries", 1) < TRIES)
 
 
-def measure_cells(options, table):
-    """Until all are there or the time is up; those that were skipped before come last."""
-    end = time.monotonic() + options.total_limit
-    known = lambda name: table["cells"].get(name, {})
-    left = [(name, measure) for name, measure in cells(options) if wanted(known(name), options)]
-    left.sort(key=lambda cell: "skipped" in known(cell[0]))
-    for i, (name, measure) in enumerate(left):
-        if i and time.monotonic() > end:
-            if "skipped" not in known(name):
-                print("stopped by --total-limit; the same command goes on")
+class Session:
+    """Cells measured into a table, until all are there or the time is up."""
+
+    def __init__(self, options, table):
+        self.options, self.table = options, table
+        self.end = time.monotonic() + options.total_limit
+        self.saving = threading.Lock()
+        self.stopped = False
+
+    def known(self, name):
+        return self.table["cells"].get(name, {})
+
+    def measure(self, name, how, first=False):
+        if not first and time.monotonic() > self.end:
+            self.stopped |= "skipped" not in self.known(name)
             return
         print(name, file=sys.stderr, flush=True)
-        cell = measure(clock=Clock(options.limit))
+        cell = how(clock=Clock(self.options.limit))
         if why := results.fault(name, cell):
             cell = {"error": why}
         if cell.get("error", "").startswith(TOO_LONG):
-            cell["tries"] = known(name).get("tries", 0) + 1
-        table["cells"][name] = cell
-        save(table, options)
+            cell["tries"] = self.known(name).get("tries", 0) + 1
+        if how.func is not by_peer:
+            cell["commit"] = self.table["environment"]["commit"]
+        with self.saving:
+            self.table["cells"][name] = cell
+            save(self.table, self.options)
+
+    def run(self):
+        commit = self.table["environment"]["commit"]
+        left = [(name, how) for name, how in cells(self.options)
+                if wanted(self.known(name), self.options, commit)]
+        left.sort(key=lambda cell: "skipped" in self.known(cell[0]))  # those that were before come last
+        together = [cell for cell in left if self.options.jobs > 1 and cell[1].func is by_peer]
+        for i, (name, how) in enumerate(cell for cell in left if cell not in together):
+            self.measure(name, how, first=i == 0)
+        with tempfile.TemporaryDirectory() as turns, ThreadPoolExecutor(self.options.jobs) as pool:
+            for done in [pool.submit(self.measure, name, partial(how, turns=turns))
+                         for name, how in together]:
+                done.result()
+        if self.stopped:
+            print("stopped by --total-limit; the same command goes on")
 
 
 def main():
@@ -371,7 +405,7 @@ def main():
         return 0
     table = results.read(options.json, now)
     save(table, options)  # what cannot be is told before a cell is measured
-    measure_cells(options, table)
+    Session(options, table).run()
     show(table, options)
     return 0
 
