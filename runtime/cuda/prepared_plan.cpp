@@ -22,11 +22,13 @@ const char* schedule_name(Schedule schedule) {
 /// "cuda:map:v4:t256", "cuda:rows:v4:t128:r32:k2", "cuda:tiles:64x64x16:4x4": what may be tuned.
 std::string tunables_text(const KernelRow& row) {
   const Tunables& t = row.tunables;
-  if (row.schedule == Schedule::Tiles)
-    return llvm::formatv("cuda:tiles:{0}x{1}x{2}:{3}x{4}", t.tile_rows, t.tile_columns, t.depth,
+  std::string text;
+  if (row.schedule == Schedule::Tiles) {
+    text = llvm::formatv("cuda:tiles:{0}x{1}x{2}:{3}x{4}", t.tile_rows, t.tile_columns, t.depth,
                          t.own_rows, t.own_columns);
-  std::string text =
-      llvm::formatv("cuda:{0}:v{1}:t{2}", schedule_name(row.schedule), t.vector, t.threads);
+    return t.splits > 1 ? text + ":s" + std::to_string(t.splits) : text;
+  }
+  text = llvm::formatv("cuda:{0}:v{1}:t{2}", schedule_name(row.schedule), t.vector, t.threads);
   if (row.schedule == Schedule::Rows || row.schedule == Schedule::Columns)
     text += llvm::formatv(":r{0}:k{1}", t.row_threads, t.kept);
   return text;

@@ -11,7 +11,7 @@
 namespace tg::cuda {
 
 int64_t Kernel::full_blocks() const {
-  if (schedule == Schedule::Tiles) return iterations * tiles_down() * tiles_across();
+  if (schedule == Schedule::Tiles) return tiles() * tunables.splits;
   int64_t per_block = shares_rows() ? rows_per_block() : tunables.threads;
   return (iterations + per_block - 1) / per_block;
 }
@@ -42,6 +42,10 @@ constexpr int64_t kNarrow = int64_t{1} << 30;
 constexpr int64_t kEnoughBlocks = 128;
 /// Tiles of results: the largest, and the smallest along each side.
 constexpr int kLargestTile = 64, kSmallestTile = 16, kTileDepth = 16;
+/// Blocks of a cluster, at most (what every GPU that has clusters admits), and terms that each of
+/// them has at least: below, waiting for each other takes longer than the sums.
+constexpr int kMostSplits = 8;
+constexpr int64_t kLeastSplitTerms = 64;
 /// Threads of a block, at least, by which results are shared out.
 constexpr int kLeastTileThreads = 64;
 /// Where a factor's elements are used fewer times than this, or sums are shorter, tiles gain
@@ -163,7 +167,8 @@ private:
     return kernel;
   }
 
-  /// Smaller tiles until there are enough, then as few results a thread as make enough threads.
+  /// Terms divided, and then smaller tiles, until there are enough blocks; then as few results a
+  /// thread as make enough threads.
   static void choose_tiles(Kernel& kernel, const Tunables* fixed) {
     Tunables& t = kernel.tunables;
     t.depth = kTileDepth;
@@ -173,6 +178,9 @@ private:
     };
     shrink(t.tile_rows, kernel.rows);
     shrink(t.tile_columns, kernel.columns);
+    while (kernel.full_blocks() < kEnoughBlocks && t.splits < kMostSplits &&
+           kernel.row / (2 * t.splits) >= kLeastSplitTerms)
+      t.splits *= 2;
     while (kernel.full_blocks() < kEnoughBlocks &&
            std::max(t.tile_rows, t.tile_columns) > kSmallestTile)
       (t.tile_rows >= t.tile_columns ? t.tile_rows : t.tile_columns) /= 2;

@@ -33,6 +33,7 @@ struct KernelSource {
   /// Blocks that a multiprocessor must be able to hold: it has so many registers, and no more, for
   /// them. 0: as many as the compiler likes.
   int blocks_at_once = 0;
+  int cluster = 1; // blocks that share a tile's sums, on GPUs that have clusters
 };
 
 KernelSource kernel_source(Kernel& kernel);

@@ -11,7 +11,8 @@
 //   Tiles    one sum of products for each result, of which one factor knows its row and the other
 //            its column (a matrix product, a convolution): a block makes a tile of results, brings
 //            the factors' elements through shared memory, some terms at a time, and each thread
-//            sums a part of the tile in registers
+//            sums a part of the tile in registers. Where tiles are few and sums long, the blocks of
+//            a cluster each take a part of the terms, and read each other's sums at the end
 //
 // Loop variable 0 is the iteration (Map), row, or batch (Tiles); 1 is the position in the row, in
 // steps of `vector`; 2 and 3 are row and column of a result (Tiles).
@@ -61,6 +62,9 @@ struct Tunables {
   /// Tiles: results of a block; terms that are in shared memory at a time; results of a thread,
   /// which divide the tile's.
   int tile_rows = 0, tile_columns = 0, depth = 0, own_rows = 0, own_columns = 0;
+  /// Tiles: blocks of a cluster, among which the terms of its tile are divided. GPUs without
+  /// clusters ignore it: a block has all terms.
+  int splits = 1;
 };
 
 struct Kernel {
@@ -87,6 +91,7 @@ struct Kernel {
   }
   bool shares_rows() const { return schedule == Schedule::Rows || schedule == Schedule::Columns; }
   int rows_per_block() const { return tunables.threads / tunables.row_threads; }
+  int64_t tiles() const { return iterations * tiles_down() * tiles_across(); }
   /// Blocks that give every thread work once.
   int64_t full_blocks() const;
 };

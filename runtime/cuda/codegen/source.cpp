@@ -75,29 +75,51 @@ private:
     out_ << "  }\n  TG_THREADS_END\n";
   }
 
+  /// While a thread sums what lies in shared memory, what it brings next is under way.
   void tiles() {
     const Tunables& t = kernel_.tunables;
-    out_ << llvm::formatv("  TG_SHARED(float, left, {0});\n  TG_SHARED(float, right, {1});\n",
-                          t.depth * (t.tile_rows + 1), t.depth * (t.tile_columns + 1));
-    out_ << llvm::formatv("  for (tg_index tile = TG_BLOCK; tile < {0}; tile += TG_BLOCKS) {{\n"
-                          "    const tg_index v0 = tile / {1}, first2 = tile / {2} % {3} * {4}, "
-                          "first3 = tile % {2} * "
-                          "{5};\n"
-                          "    TG_ARRAY(float, sum, {6});\n"
-                          "    TG_THREADS_BEGIN\n"
-                          "    TG_UNROLL for (int i = 0; i < {6}; ++i) TG_AT(sum)[i] = 0.0f;\n"
-                          "    TG_THREADS_END\n"
-                          "    for (tg_index first1 = 0; first1 < {7}; first1 += {8}) {{\n"
-                          "      TG_THREADS_BEGIN\n",
-                          kernel_.full_blocks(), kernel_.tiles_down() * kernel_.tiles_across(),
-                          kernel_.tiles_across(), kernel_.tiles_down(), t.tile_rows, t.tile_columns,
-                          t.own_rows * t.own_columns, kernel_.row, t.depth);
-    bring("left", kernel_.left, 2, kernel_.rows, t.tile_rows);
-    bring("right", kernel_.right, 3, kernel_.columns, t.tile_columns);
-    out_ << "      TG_THREADS_END\n      TG_BARRIER;\n      TG_THREADS_BEGIN\n";
+    int64_t share = (kernel_.row + t.splits - 1) / t.splits;
+    share = (share + t.depth - 1) / t.depth * t.depth;
+    out_ << llvm::formatv(
+        "  TG_SHARED(float, left, {0});\n  TG_SHARED(float, right, {1});\n"
+        "  const tg_index rank = TG_BLOCK % TG_RANKS({2});\n"
+        "  const tg_index begin = rank * {3}, beyond = TG_RANKS({2}) == 1 ? {4} : begin + {3};\n"
+        "  const tg_index end = beyond < {4} ? beyond : {4};\n"
+        "  for (tg_index tile = TG_BLOCK / TG_RANKS({2}); tile < {5}; tile += TG_BLOCKS / "
+        "TG_RANKS({2})) {{\n",
+        t.depth * padded(t.tile_rows), t.depth * padded(t.tile_columns), t.splits, share,
+        kernel_.row, kernel_.tiles());
+    out_ << llvm::formatv(
+        "    const tg_index v0 = tile / {0}, first2 = tile / {1} % {2} * {3}, first3 = tile % {1} "
+        "* "
+        "{4};\n"
+        "    TG_ARRAY(float, sum, {5});\n"
+        "    TG_ARRAY(float, next_left, {6});\n"
+        "    TG_ARRAY(float, next_right, {7});\n"
+        "    TG_THREADS_BEGIN\n"
+        "    TG_UNROLL for (int i = 0; i < {5}; ++i) TG_AT(sum)[i] = 0.0f;\n"
+        "    TG_THREADS_END\n"
+        "    for (tg_index first1 = begin - {8}; first1 < end; first1 += {8}) {{\n"
+        "      TG_THREADS_BEGIN\n",
+        kernel_.tiles_down() * kernel_.tiles_across(), kernel_.tiles_across(), kernel_.tiles_down(),
+        t.tile_rows, t.tile_columns, t.own_rows * t.own_columns, brought(t.tile_rows),
+        brought(t.tile_columns), t.depth);
+    Side left{"left", kernel_.left, 2, kernel_.rows, t.tile_rows},
+        right{"right", kernel_.right, 3, kernel_.columns, t.tile_columns};
+    bring(left);
+    bring(right);
     sum_terms();
+    out_ << "      TG_THREADS_END\n      TG_BARRIER;\n      TG_THREADS_BEGIN\n";
+    put_down(left);
+    put_down(right);
     out_ << "      TG_THREADS_END\n      TG_BARRIER;\n    }\n";
+    if (t.splits > 1) {
+      out_ << "#if TG_CLUSTERS\n";
+      store_tile_of_cluster();
+      out_ << "#else\n";
+    }
     store_tile();
+    if (t.splits > 1) out_ << "#endif\n";
     out_ << "  }\n";
   }
 
@@ -106,26 +128,70 @@ private:
     return kernel_.tunables.tile_columns / kernel_.tunables.own_columns;
   }
 
-  /// A factor's elements into shared memory, terms apart by a tile and one, so that neither way of
-  /// reading meets one bank. Neighbouring threads read neighbours in memory.
-  void bring(const char* to, ExprId factor, int variable, int64_t extent, int tile) {
+  /// From term to term in shared memory: a thread's elements lie on 16 bytes, and terms not all on
+  /// the same banks.
+  static int padded(int tile) { return tile + 4; }
+
+  /// Elements of a factor that a thread brings at a time.
+  int brought(int tile) const {
+    const Tunables& t = kernel_.tunables;
+    return (t.depth * tile + t.threads - 1) / t.threads;
+  }
+
+  /// Threads that read neighbours, at least: a sector of memory.
+  static constexpr int kLeastNeighbours = 8;
+
+  /// A factor, and where its tile lies.
+  struct Side {
+    const char* name;
+    ExprId factor;
+    int variable;
+    int64_t extent;
+    int tile;
+  };
+
+  /// The loop over what a thread brings of a factor: `term` and `place` of each. All that it brings
+  /// is of one term where that works out, since an index along the terms takes the divisions; and
+  /// neighbouring threads read neighbours in memory.
+  void each_brought(const Side& side) {
+    const Tunables& t = kernel_.tunables;
+    int count = brought(side.tile), across = side.tile / count;
+    bool along = steps_by_one(side.factor, side.variable);
+    bool one_term = count * t.threads == t.depth * side.tile && across * count == side.tile &&
+                    across >= kLeastNeighbours;
+    out_ << llvm::formatv("      TG_UNROLL for (int e = 0; e < {0}; ++e) {{\n"
+                          "        const int i = TG_THREAD + e * {1};\n",
+                          count, t.threads);
+    if (along && one_term)
+      out_ << llvm::formatv(
+          "        const int term = TG_THREAD / {0}, place = TG_THREAD % {0} + e * {0};\n", across);
+    else if (along)
+      out_ << llvm::formatv("        const int term = i / {0}, place = i % {0};\n", side.tile);
+    else
+      out_ << llvm::formatv("        const int term = i % {0}, place = i / {0};\n", t.depth);
+  }
+
+  /// The elements of the next terms into registers.
+  void bring(const Side& side) {
     int depth = kernel_.tunables.depth;
-    bool along = steps_by_one(factor, variable);
-    out_ << llvm::formatv(
-        "      TG_UNROLL for (int i = TG_THREAD; i < {0}; i += {1}) {{\n"
-        "        const int term = i {2}, place = i {3};\n"
-        "        const tg_index v1 = first1 + term, v{4} = first{4} + place;\n"
-        "        float value = 0.0f;\n"
-        "        if (v1 < {5} && v{4} < {6}) {{\n",
-        depth * tile, kernel_.tunables.threads,
-        along ? llvm::formatv("/ {0}", tile).str() : llvm::formatv("% {0}", depth).str(),
-        along ? llvm::formatv("% {0}", tile).str() : llvm::formatv("/ {0}", depth).str(), variable,
-        kernel_.row, extent);
+    each_brought(side);
+    out_ << llvm::formatv("        const tg_index v1 = first1 + {0} + term, v{1} = first{1} + "
+                          "place;\n"
+                          "        float value = 0.0f;\n"
+                          "        if (i < {2} && v1 < end && v{1} < {3}) {{\n",
+                          depth, side.variable, depth * side.tile, side.extent);
     PassWriter pass(kernel_, none_, "          ", out_);
-    pass.compute({factor}, {});
-    pass.line() << "value = " << pass.value(factor) << ";\n";
-    out_ << llvm::formatv("        }\n        {0}[term * {1} + place] = value;\n      }\n", to,
-                          tile + 1);
+    pass.compute({side.factor}, {});
+    pass.line() << "value = " << pass.value(side.factor) << ";\n";
+    out_ << llvm::formatv("        }\n        TG_AT(next_{0})[e] = value;\n      }\n", side.name);
+  }
+
+  /// From registers into shared memory.
+  void put_down(const Side& side) {
+    each_brought(side);
+    out_ << llvm::formatv("        if (i < {0}) {1}[term * {2} + place] = "
+                          "TG_AT(next_{1})[e];\n      }\n",
+                          kernel_.tunables.depth * side.tile, side.name, padded(side.tile));
   }
 
   /// Whether some element that the factor reads has its neighbour at the next value of `variable`.
@@ -148,19 +214,22 @@ private:
 
   void sum_terms() {
     const Tunables& t = kernel_.tunables;
-    out_ << llvm::formatv("      const int down = TG_THREAD / {0}, across = TG_THREAD % {0};\n"
-                          "      TG_UNROLL for (int term = 0; term < {1}; ++term) {{\n"
-                          "        float a[{2}], b[{3}];\n"
-                          "        TG_UNROLL for (int i = 0; i < {2}; ++i) a[i] = left[term * {4} "
-                          "+ down + i * {5}];\n"
-                          "        TG_UNROLL for (int j = 0; j < {3}; ++j) b[j] = right[term * {6} "
-                          "+ across + j * {0}];\n"
-                          "        TG_UNROLL for (int i = 0; i < {2}; ++i)\n"
-                          "          TG_UNROLL for (int j = 0; j < {3}; ++j) TG_AT(sum)[i * {3} + "
-                          "j] += a[i] * b[j];\n"
-                          "      }\n",
-                          threads_across(), t.depth, t.own_rows, t.own_columns, t.tile_rows + 1,
-                          t.tile_rows / t.own_rows, t.tile_columns + 1);
+    out_ << llvm::formatv(
+        "      const int down = TG_THREAD / {0}, across = TG_THREAD % {0};\n"
+        "      if (first1 >= begin) {{\n"
+        "        TG_UNROLL for (int term = 0; term < {1}; ++term) {{\n"
+        "          float a[{2}], b[{3}];\n"
+        "          TG_UNROLL for (int i = 0; i < {2}; ++i) a[i] = left[term * {4} "
+        "+ down * {2} + i];\n"
+        "          TG_UNROLL for (int j = 0; j < {3}; ++j) b[j] = right[term * "
+        "{5} + across * {3} + j];\n"
+        "          TG_UNROLL for (int i = 0; i < {2}; ++i)\n"
+        "            TG_UNROLL for (int j = 0; j < {3}; ++j) TG_AT(sum)[i * {3} "
+        "+ j] += a[i] * b[j];\n"
+        "        }\n"
+        "      }\n",
+        threads_across(), t.depth, t.own_rows, t.own_columns, padded(t.tile_rows),
+        padded(t.tile_columns));
   }
 
   void store_tile() {
@@ -170,15 +239,44 @@ private:
         "    const int down = TG_THREAD / {0}, across = TG_THREAD % {0};\n"
         "    TG_UNROLL for (int i = 0; i < {1}; ++i)\n"
         "      TG_UNROLL for (int j = 0; j < {2}; ++j) {{\n"
-        "        const tg_index v2 = first2 + down + i * {3}, v3 = first3 + across + j * {0};\n"
-        "        if (v2 >= {4} || v3 >= {5}) continue;\n"
+        "        const tg_index v2 = first2 + down * {1} + i, v3 = first3 + across * {2} + j;\n"
+        "        if (v2 >= {3} || v3 >= {4}) continue;\n"
         "        const float s0 = TG_AT(sum)[i * {2} + j];\n",
-        threads_across(), t.own_rows, t.own_columns, t.tile_rows / t.own_rows, kernel_.rows,
-        kernel_.columns);
+        threads_across(), t.own_rows, t.own_columns, kernel_.rows, kernel_.columns);
+    store_result();
+    out_ << "      }\n    TG_THREADS_END\n";
+  }
+
+  /// Each block lays down its sums, adds up those of all for its part of the tile, always in the
+  /// same order, and stores that. None goes on while another still reads.
+  void store_tile_of_cluster() {
+    const Tunables& t = kernel_.tunables;
+    int results = t.tile_rows * t.tile_columns;
+    out_ << llvm::formatv(
+        "    TG_SHARED(float, part, {0});\n"
+        "    const int down = TG_THREAD / {1}, across = TG_THREAD % {1};\n"
+        "    TG_UNROLL for (int i = 0; i < {2}; ++i)\n"
+        "      TG_UNROLL for (int j = 0; j < {3}; ++j)\n"
+        "        part[(down * {2} + i) * {4} + across * {3} + j] = sum[i * {3} + j];\n"
+        "    TG_CLUSTER_BARRIER;\n"
+        "    for (int i = TG_THREAD; i < {5}; i += {6}) {{\n"
+        "      const int at = rank * {5} + i;\n"
+        "      const tg_index v2 = first2 + at / {4}, v3 = first3 + at % {4};\n"
+        "      if (v2 < {7} && v3 < {8}) {{\n"
+        "        float s0 = 0.0f;\n"
+        "        TG_UNROLL for (int other = 0; other < {9}; ++other) s0 += tg_of_rank(part + at, "
+        "other);\n",
+        results, threads_across(), t.own_rows, t.own_columns, t.tile_columns, results / t.splits,
+        t.threads, kernel_.rows, kernel_.columns, t.splits);
+    store_result();
+    out_ << "      }\n    }\n    TG_CLUSTER_BARRIER;\n";
+  }
+
+  /// What becomes of the sum s0.
+  void store_result() {
     PassWriter pass(kernel_, none_, "        ", out_);
     pass.compute(roots_of(kernel_, {{}, true}), {});
     store_all(pass, true);
-    out_ << "      }\n    TG_THREADS_END\n";
   }
 
   void accumulate(PassWriter& pass, const Pass& phase) {
@@ -300,8 +398,10 @@ KernelSource kernel_source(Kernel& kernel) {
                          (p.written ? std::string() : "const ") + "tg_" +
                          storage_name(p.dtype).str() + "*";
   source.body = BodyWriter(kernel).write();
-  if (kernel.schedule == Schedule::Tiles)
+  if (kernel.schedule == Schedule::Tiles) {
     source.blocks_at_once = std::max(1, kTileThreadsAtOnce / source.threads);
+    source.cluster = kernel.tunables.splits;
+  }
   static const std::string functions = std::to_string(hash(prelude_text(Target::Cuda)));
   uint64_t digest =
       hash(functions + "|" + source.parameters + "|" + bounds_text(source) + "|" + source.body);
@@ -315,8 +415,9 @@ std::string function_text(const KernelSource& source, Target target) {
   std::string text;
   llvm::raw_string_ostream out(text);
   if (target == Target::Cuda) {
-    out << "extern \"C\" __global__ void __launch_bounds__(" << bounds_text(source) << ") "
-        << source.name << "(";
+    out << "extern \"C\" __global__ ";
+    if (source.cluster > 1) out << "TG_CLUSTER(" << source.cluster << ") ";
+    out << "void __launch_bounds__(" << bounds_text(source) << ") " << source.name << "(";
     for (size_t i = 0; i < types.size(); ++i)
       out << (i ? ", " : "") << types[i] << " __restrict__ p" << i;
     out << ") {\n" << source.body << "}\n";

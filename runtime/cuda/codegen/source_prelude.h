@@ -16,8 +16,19 @@ inline constexpr const char* kCudaPrelude = R"(
 #define TG_VARIABLE(type, name) type name
 #define TG_ARRAY(type, name, count) type name[count]
 #define TG_AT(name) name
-#define TG_SHARED(type, name, count) __shared__ type name[count]
+#define TG_SHARED(type, name, count) __shared__ __align__(16) type name[count]
 #define TG_BARRIER __syncthreads()
+#if __CUDA_ARCH__ >= 900
+#define TG_CLUSTERS 1
+#define TG_CLUSTER(count) __cluster_dims__(count, 1, 1)
+#define TG_RANKS(count) count
+#define TG_CLUSTER_BARRIER \
+  asm volatile("barrier.cluster.arrive;\n\tbarrier.cluster.wait;" ::: "memory")
+#else
+#define TG_CLUSTERS 0
+#define TG_CLUSTER(count)
+#define TG_RANKS(count) 1
+#endif
 #define TG_UNROLL _Pragma("unroll")
 #define TG_INFINITY __int_as_float(0x7f800000)
 #define TG_NAN __int_as_float(0x7fffffff)
@@ -37,6 +48,16 @@ TG_FUNCTION unsigned short tg_half_bits(float x) {
   return bits;
 }
 TG_FUNCTION float tg_rsqrt(float x) { return rsqrtf(x); } // 2 ulp
+#if TG_CLUSTERS
+// The same place in the shared memory of another block of the cluster.
+TG_FUNCTION float tg_of_rank(const float* at, int rank) {
+  unsigned own = (unsigned)__cvta_generic_to_shared(at), other;
+  float x;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(other) : "r"(own), "r"(rank));
+  asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(x) : "r"(other) : "memory");
+  return x;
+}
+#endif
 )";
 
 inline constexpr const char* kCppPrelude = R"(
@@ -51,6 +72,8 @@ inline constexpr const char* kCppPrelude = R"(
 #define TG_AT(name) name[TG_THREAD]
 #define TG_SHARED(type, name, count) type name[count]
 #define TG_BARRIER
+#define TG_CLUSTERS 0
+#define TG_RANKS(count) 1
 #define TG_UNROLL
 #define TG_INFINITY std::numeric_limits<float>::infinity()
 #define TG_NAN std::numeric_limits<float>::quiet_NaN()

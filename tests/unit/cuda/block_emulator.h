@@ -109,6 +109,7 @@ static float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 #define __device__
 #define __forceinline__ inline
 #define __shared__ static
+#define __align__(bytes)
 #define asm(...)
 )";
 
