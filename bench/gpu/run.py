@@ -24,9 +24,9 @@ Cells are written one by one and a later call goes on where the last one stopped
 there for minutes is enough; `--again` measures those anew that failed. A cell whose time ran out has
 a second and a third try in later calls, since it then finds caches warm; one that was skipped is
 tried in every call, after all others. A call measures at least one cell, begins none after
---total-limit seconds, and no cell takes longer than --limit seconds. With --jobs that many peers are
-built side by side, after all else, each still timed alone, the others stopped; what tunes itself then
-does so beside others. A file holds cells of one machine, by one backend, model of prices, time of
+--total-limit seconds, and no cell takes longer than --limit seconds. With --jobs that many cells of
+correctness run side by side, after all else but the peers; and that many peers are built side by side,
+each still timed alone, the others stopped: what tunes itself then does so beside others. A file holds cells of one machine, by one backend, model of prices, time of
 searches, device and Python of the peers. Cells of our program name its commit, and are measured anew
 by another; those of the peers are kept.
 Latencies are those of whole runs with inputs from and outputs to pinned memory, median with the 10th
@@ -145,10 +145,12 @@ def latency(options, batch, dtype, network, graph, clock):
     wanted = ("median_us", "p10_us", "p90_us", "runs", "device_us", "sum_of_ops_us", "sum_error")
     cell = {key: found[key] for key in wanted if key in found}
     if "opt" in found:
-        cell["predicted_us"] = found["opt"]["cost_after_us"]
-        cell["source_returned"] = found["opt"].get("source_returned", False)
+        opt = found["opt"]
+        cell["predicted_us"] = opt.get("group_cost_after_us") or opt["cost_after_us"]
+        cell["source_returned"] = opt.get("source_returned", False)
+        cell |= {key: opt[key] for key in ("speedup", "total_s", "stopped_by") if key in opt}
         if "device_us" in found:
-            cell["predicted_error"] = found["opt"]["cost_after_us"] / found["device_us"] - 1
+            cell["predicted_error"] = cell["predicted_us"] / found["device_us"] - 1
     return cell
 
 
@@ -333,7 +335,7 @@ def parse(arguments):
     parser.add_argument("--json", type=table_file, default=str(ROOT / "bench/results/gpu.json"),
                         help="with a page beside it, FILE.md")
     parser.add_argument("--again", action="store_true")
-    parser.add_argument("--jobs", type=count, default=1, help="peers that are built side by side")
+    parser.add_argument("--jobs", type=count, default=1, help="cells of correctness, or peers, side by side")
     options = parser.parse_args(arguments)
     options.parts = options.parts or list(PARTS)
     return options
@@ -377,18 +379,23 @@ class Session:
             self.table["cells"][name] = cell
             save(self.table, self.options)
 
+    def together(self, some):
+        with ThreadPoolExecutor(self.options.jobs) as pool:
+            for done in [pool.submit(self.measure, *cell) for cell in some]:
+                done.result()
+
     def run(self):
         commit = self.table["environment"]["commit"]
         left = [(name, how) for name, how in cells(self.options)
                 if wanted(self.known(name), self.options, commit)]
         left.sort(key=lambda cell: "skipped" in self.known(cell[0]))  # those that were before come last
-        together = [cell for cell in left if self.options.jobs > 1 and cell[1].func is by_peer]
-        for i, (name, how) in enumerate(cell for cell in left if cell not in together):
+        by = lambda what: [cell for cell in left if self.options.jobs > 1 and cell[1].func is what]
+        checks, peers = by(correct), by(by_peer)
+        for i, (name, how) in enumerate(c for c in left if c not in checks and c not in peers):
             self.measure(name, how, first=i == 0)
-        with tempfile.TemporaryDirectory() as turns, ThreadPoolExecutor(self.options.jobs) as pool:
-            for done in [pool.submit(self.measure, name, partial(how, turns=turns))
-                         for name, how in together]:
-                done.result()
+        self.together(checks)
+        with tempfile.TemporaryDirectory() as turns:
+            self.together([(name, partial(how, turns=turns)) for name, how in peers])
         if self.stopped:
             print("stopped by --total-limit; the same command goes on")
 
