@@ -37,14 +37,8 @@ enum class DnnType : int {
   NumericalNote = 11,
   PointwiseMode = 14,
   Descriptor = 15,
-  ReductionMode = 18,
   BehaviourNote = 19,
-  ResampleMode = 21,
-  PaddingMode = 22,
   Char = 24,
-  Fraction = 26,
-  NormMode = 27,
-  NormPhase = 28,
 };
 DnnType dnn_type(DnnAttr attr);
 llvm::StringRef dnn_name(DnnKind kind);
@@ -54,7 +48,6 @@ inline constexpr int kDnnFloat = 0, kDnnHalf = 2,
                      kDnnBFloat16 = 9; // data types
 inline constexpr int kDnnCrossCorrelation = 1;
 inline constexpr int kDnnHeuristicsB = 1, kDnnHeuristicsFallback = 2, kDnnHeuristicsA = 3;
-inline constexpr int kDnnLayerNorm = 0, kDnnInference = 0;
 /// What an engine does to numbers.
 enum class DnnNote : int {
   TensorCore = 0,
@@ -70,10 +63,6 @@ enum class DnnNote : int {
 /// Of an engine that compiles its kernels when a plan is made: seconds, not
 /// milliseconds.
 inline constexpr int kDnnRuntimeCompilation = 0;
-
-struct DnnFraction {
-  int64_t numerator = 0, denominator = 1;
-};
 
 /// Those that return a status; all are needed.
 #define TG_CUDNN(F)                                                                                \
@@ -118,9 +107,6 @@ public:
   void set(DnnAttr attr, bool value) { put(attr, 1, &value); }
   void set(DnnAttr attr, const DnnDescriptor& value) { put(attr, 1, &value.raw_); }
   void set(DnnAttr attr, llvm::ArrayRef<void*> values) {
-    put(attr, static_cast<int64_t>(values.size()), values.data());
-  }
-  void set(DnnAttr attr, llvm::ArrayRef<DnnFraction> values) {
     put(attr, static_cast<int64_t>(values.size()), values.data());
   }
   void set_text(DnnAttr attr, llvm::StringRef text);

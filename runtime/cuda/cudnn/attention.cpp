@@ -10,10 +10,6 @@ namespace tg::cuda {
 
 namespace {
 
-/// What a condition replaces scores by, at most, so that nothing of them is left.
-constexpr double kHides = -1e4;
-constexpr double kLargestHalf = 65504;
-
 /// A tensor as it lies in a value.
 struct Seen {
   PlanValueId value = kNoValue;
@@ -26,18 +22,6 @@ Shape permuted(llvm::ArrayRef<int64_t> values, llvm::ArrayRef<int64_t> axes) {
   return result;
 }
 
-/// What is added to the scores, or a condition under which they are seen.
-struct Mask {
-  PlanValueId value = kNoValue;
-  std::optional<double> otherwise; // of a condition: what stands where it does not hold
-};
-
-struct Found {
-  PlanStep step;
-  double scale = 1;
-  Mask mask;
-};
-
 class Finder {
 public:
   explicit Finder(const Plan& plan) : plan_(plan), readers_(plan.values.size()) {
@@ -47,7 +31,7 @@ public:
   }
 
   /// The attention that ends in the product `s`.
-  std::optional<Found> at(PlanStepId s) const {
+  std::optional<PlanStep> at(PlanStepId s) const {
     const PlanStep& context = plan_.steps[s];
     if (!plain_product(context)) return std::nullopt;
     const PlanStep* softmax = sole_maker(context.operands[0]);
@@ -55,23 +39,21 @@ public:
     if (!softmax || softmax->op != OpKind::Softmax ||
         softmax->attrs[0].number != static_cast<int64_t>(width))
       return std::nullopt;
-    Found found;
-    const PlanStep* scores = product_below(softmax->operands[0], found);
+    double scale = 1;
+    const PlanStep* scores = scaled_product(softmax->operands[0], scale);
     if (!scores) return std::nullopt;
     std::array<Seen, kRoles> seen = {see(scores->operands[0]), see(scores->operands[1]),
                                      see(context.operands[1]), result_of(context.result)};
     std::swap(seen[kK].dims[places], seen[kK].dims[width]); // its product reads it turned
     std::swap(seen[kK].strides[places], seen[kK].strides[width]);
-    if (rank == 5 && (!one_for_all(found.mask) || !llvm::all_of(seen, merge_groups)))
-      return std::nullopt;
+    if (rank == 5 && !llvm::all_of(seen, merge_groups)) return std::nullopt;
     if (!agree(seen)) return std::nullopt;
-    found.step = step(context, seen, found);
-    return found;
+    return step(context, seen, scale);
   }
   /// The same, by the softmax.
-  std::optional<Found> around(const PlanStep& softmax) const {
+  std::optional<PlanStep> around(const PlanStep& softmax) const {
     const std::vector<PlanStepId>& readers = readers_[softmax.result];
-    std::optional<Found> found = readers.size() == 1 ? at(readers[0]) : std::nullopt;
+    std::optional<PlanStep> found = readers.size() == 1 ? at(readers[0]) : std::nullopt;
     return found && plan_.steps[readers[0]].operands[0] == softmax.result ? found : std::nullopt;
   }
 
@@ -103,13 +85,6 @@ private:
     seen.strides.erase(seen.strides.begin() + 2);
     return true;
   }
-  /// Of places alone.
-  bool one_for_all(const Mask& mask) const {
-    if (mask.value == kNoValue) return true;
-    llvm::ArrayRef<int64_t> shape = type(mask.value).shape;
-    return shape.size() < 2 || llvm::all_of(shape.drop_back(2), [](int64_t n) { return n == 1; });
-  }
-
   const PlanStep* maker(PlanValueId id) const {
     PlanStepId made = plan_.values[id].defined_by;
     if (made == kNever || plan_.steps[made].phase != Phase::Run) return nullptr;
@@ -130,29 +105,10 @@ private:
     return equal ? std::optional(v.constant[0]) : std::nullopt;
   }
 
-  /// The product of queries and keys below scale and mask; null where it is none.
-  const PlanStep* product_below(PlanValueId scores, Found& found) const {
-    const PlanStep* step = sole_maker(scores);
-    if (step && step->op == OpKind::Select) {
-      std::optional<double> otherwise = number(step->operands[2]);
-      if (!otherwise || *otherwise > kHides) return nullptr;
-      found.mask = {step->operands[0], otherwise};
-      return scaled_product(step->operands[1], scores, found);
-    }
-    if (!step || step->op != OpKind::Add) return scaled_product(scores, scores, found);
-    for (size_t i : {0u, 1u})
-      if (const PlanStep* product = scaled_product(step->operands[i], scores, found)) {
-        found.mask = {step->operands[1 - i], std::nullopt};
-        return product;
-      }
-    return nullptr;
-  }
-
-  /// Below a multiplication or division by a number. A mask must not have made it larger.
-  const PlanStep* scaled_product(PlanValueId value, PlanValueId like, Found& found) const {
-    if (type(value) != type(like)) return nullptr;
+  /// The product of queries and keys, or what a multiplication or division by a number, `scale`,
+  /// makes of it; null where it is none.
+  const PlanStep* scaled_product(PlanValueId value, double& scale) const {
     const PlanStep* scores = sole_maker(value);
-    double scale = 1;
     if (scores && (scores->op == OpKind::Mul || scores->op == OpKind::Div)) {
       std::optional<double> by = number(scores->operands[1]);
       PlanValueId from = scores->operands[0];
@@ -164,9 +120,7 @@ private:
       scale = scores->op == OpKind::Mul ? *by : 1 / *by;
       scores = sole_maker(from);
     }
-    if (!scores || !plain_product(*scores)) return nullptr;
-    found.scale = scale;
-    return scores;
+    return scores && plain_product(*scores) ? scores : nullptr;
   }
 
   /// Through one transpose of a run.
@@ -218,106 +172,23 @@ private:
     return heads && q[3] == k[3] && k[2] == v[2];
   }
 
-  PlanStep step(const PlanStep& context, const std::array<Seen, kRoles>& seen,
-                const Found& found) const {
+  static PlanStep step(const PlanStep& context, const std::array<Seen, kRoles>& seen,
+                       double scale) {
     PlanStep step;
     step.op = OpKind::Extern;
     step.phase = context.phase;
-    step.attrs = {Value::of_string(kAttentionName), Value::of_string(""),
-                  Value::of_float(found.scale)};
-    auto lies = [&](const Shape& dims, const Shape& strides) {
-      step.attrs.push_back(Value::of_ints(dims));
-      step.attrs.push_back(Value::of_ints(strides));
-    };
-    for (const Seen& each : seen) lies(each.dims, each.strides);
-    const Mask& mask = found.mask;
-    if (mask.value != kNoValue) {
-      llvm::ArrayRef<int64_t> own = type(mask.value).shape;
-      own = own.take_back(4); // of five the first is 1
-      Shape dims(4 - own.size(), 1);
-      dims.append(own.begin(), own.end());
-      lies(dims, contiguous_strides(dims));
+    step.attrs = {Value::of_string(kAttentionName), Value::of_string(""), Value::of_float(scale)};
+    for (const Seen& each : seen) {
+      step.attrs.push_back(Value::of_ints(each.dims));
+      step.attrs.push_back(Value::of_ints(each.strides));
     }
-    step.operands = {seen[kQ].value, seen[kK].value, seen[kV].value, kNoValue, found.mask.value};
+    step.operands = {seen[kQ].value, seen[kK].value, seen[kV].value};
     step.result = seen[kO].value;
     return step;
   }
 
   const Plan& plan_;
   std::vector<std::vector<PlanStepId>> readers_;
-};
-
-/// Puts attention in, and before it what it reads beside queries, keys and values. What is known at
-/// load goes before the first step of a run.
-class Fusion {
-public:
-  explicit Fusion(const Plan& plan) : plan_(plan), edit_(plan) {}
-
-  void add(PlanStepId s, Found found) {
-    if (found.scale != 1)
-      found.step.operands[kFactor] = edit_.constant({DType::F32, {}}, found.scale);
-    if (found.mask.value != kNoValue)
-      found.step.operands[kAdded] = added(found.mask, plan_.values[found.step.result].type.dtype);
-    before_[s] = std::exchange(pending_, {});
-    written_.insert(found.step.result);
-    attentions_.emplace(s, std::move(found.step));
-  }
-
-  EditedPlan finish() {
-    bool loaded = false;
-    for (PlanStepId s = 0; s < plan_.steps.size(); ++s) {
-      if (plan_.steps[s].phase == Phase::Run && !std::exchange(loaded, true))
-        for (PlanStep& step : at_load_) edit_.emit(std::move(step), kNever);
-      auto found = attentions_.find(s);
-      if (found != attentions_.end()) {
-        for (PlanStep& step : before_[s]) edit_.emit(std::move(step), kNever);
-        edit_.emit(std::move(found->second), s);
-      } else if (!written_.count(plan_.steps[s].result)) { // not by attention in its place
-        edit_.emit(plan_.steps[s], s);
-      }
-    }
-    return edit_.finish();
-  }
-
-private:
-  bool known_at_load(PlanValueId id) const {
-    const PlanValue& v = plan_.values[id];
-    return v.kind == PlanValue::Kind::Weight || v.kind == PlanValue::Kind::Constant ||
-           (v.kind == PlanValue::Kind::Temporary && plan_.steps[v.defined_by].phase == Phase::Load);
-  }
-
-  /// What the library adds. Of f16 no infinities, which a row could consist of: the largest number
-  /// hides as well.
-  PlanValueId added(const Mask& mask, DType dtype) {
-    if (!mask.otherwise && dtype != DType::F16) return mask.value;
-    auto [it, fresh] = added_.try_emplace({mask.value, mask.otherwise.value_or(0)}, kNoValue);
-    if (!fresh) return it->second;
-    PlanStep step;
-    if (mask.otherwise) {
-      double hides =
-          dtype == DType::F16 ? std::max(*mask.otherwise, -kLargestHalf) : *mask.otherwise;
-      step.op = OpKind::Select;
-      step.operands = {mask.value, edit_.constant({dtype, {}}, 0),
-                       edit_.constant({dtype, {}}, hides)};
-    } else {
-      step.op = OpKind::Clip;
-      step.attrs = {Value::of_float(-kLargestHalf), Value::of_float(kLargestHalf)};
-      step.operands = {mask.value};
-    }
-    step.result = it->second = edit_.value({dtype, plan_.values[mask.value].type.shape});
-    bool load = known_at_load(mask.value);
-    step.phase = load ? Phase::Load : Phase::Run;
-    (load ? at_load_ : pending_).push_back(std::move(step));
-    return it->second;
-  }
-
-  const Plan& plan_;
-  PlanEdit edit_;
-  std::map<PlanStepId, PlanStep> attentions_; // by the step that they end in
-  std::set<PlanValueId> written_;
-  std::vector<PlanStep> at_load_, pending_;
-  std::map<PlanStepId, std::vector<PlanStep>> before_;
-  std::map<std::pair<PlanValueId, double>, PlanValueId> added_; // by mask and what hides
 };
 
 } // namespace
@@ -336,16 +207,27 @@ AttentionSizes sizes_of_attention(const PlanStep& step) {
 EditedPlan fuse_attention(const Plan& plan,
                           const std::function<bool(const Plan&, const PlanStep&)>& takes) {
   Finder finder(plan);
-  Fusion fusion(plan);
+  std::map<PlanStepId, PlanStep> attentions; // by the step that they end in
+  std::set<PlanValueId> written;
   for (PlanStepId s = 0; s < plan.steps.size(); ++s)
-    if (auto found = finder.at(s); found && takes(plan, found->step))
-      fusion.add(s, std::move(*found));
-  return fusion.finish();
+    if (auto found = finder.at(s); found && takes(plan, *found)) {
+      written.insert(found->result);
+      attentions.emplace(s, std::move(*found));
+    }
+  PlanEdit edit(plan);
+  for (PlanStepId s = 0; s < plan.steps.size(); ++s) {
+    auto found = attentions.find(s);
+    if (found != attentions.end())
+      edit.emit(std::move(found->second), s);
+    else if (!written.count(plan.steps[s].result)) // not by attention in its place
+      edit.emit(plan.steps[s], s);
+  }
+  return edit.finish();
 }
 
-std::vector<DnnProblem> attention_around(const Plan& plan, const PlanStep& softmax) {
+std::optional<DnnProblem> attention_around(const Plan& plan, const PlanStep& softmax) {
   auto found = Finder(plan).around(softmax);
-  return found ? attention_problems(plan, found->step) : std::vector<DnnProblem>();
+  return found ? std::optional(attention_problem(plan, *found)) : std::nullopt;
 }
 
 } // namespace tg::cuda

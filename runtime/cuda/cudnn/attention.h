@@ -1,11 +1,10 @@
-// Attention as one operation: softmax(q @ k' * scale, masked) @ v over [batch, heads, places,
+// Attention as one operation: softmax(q @ k' * scale) @ v over [batch, heads, places,
 // width], as a plan spells it, becomes one step that cuDNN runs without storing the scores.
 // Heads may share keys and values in groups, as an axis of their own says.
 // Operands are read through the transposes that split heads off, and the result is written through
-// the one that joins them, since the library takes any strides with the width innermost. A mask is
-// added to the scaled scores, or hides by a condition: select(mask, scores, -1e9). The library is
-// given what is to be added; a condition becomes 0 and the hiding number, at load where it is known
-// there (causal masks are).
+// the one that joins them, since the library takes any strides with the width innermost. With a
+// mask it stays two products around a softmax: what the library offers for those (9.14) gives other
+// numbers, and reads outside of its operands (measured on an H100).
 //
 // There is no such operator: the step is an `extern` named "attention" whose attributes beyond the
 // operator's own say how operands lie. Only this folder makes and reads it.
@@ -29,12 +28,10 @@ AttentionSizes sizes_of_attention(const PlanStep& step);
 EditedPlan fuse_attention(const Plan& plan,
                           const std::function<bool(const Plan&, const PlanStep&)>& takes);
 
-/// The ways to ask the library for it, any of which it may refuse: as one operation (without a
-/// mask, since 9.13), and put together from products, sums and functions. `step` must be such a
-/// step.
-std::vector<DnnProblem> attention_problems(const Plan& plan, const PlanStep& step);
+/// What the library is asked for it (since 9.13), which it may refuse. `step` must be such a step.
+DnnProblem attention_problem(const Plan& plan, const PlanStep& step);
 
 /// Of a softmax within attention that was left as it is; none where it is within none.
-std::vector<DnnProblem> attention_around(const Plan& plan, const PlanStep& softmax);
+std::optional<DnnProblem> attention_around(const Plan& plan, const PlanStep& softmax);
 
 } // namespace tg::cuda

@@ -6,13 +6,8 @@
 namespace tg::cuda {
 
 inline constexpr llvm::StringLiteral kAttentionName = "attention";
-/// Attributes: the extern's name and signature, the scale, then dims and strides of each tensor, of
-/// the mask, too.
+/// Attributes: the extern's name and signature, the scale, then dims and strides of each tensor.
 enum AttentionSlot : size_t { kScale = 2, kTensors = 3 };
-enum AttentionRole : size_t { kQ, kK, kV, kO, kRoles, kMask = kRoles };
-/// Operands after q, k and v; kNoValue where there is none, and until the plan is written.
-enum AttentionOperand : size_t { kFactor = 3, kAdded = 4 };
-
-inline bool is_masked(const PlanStep& step) { return step.attrs.size() > kTensors + 2 * kRoles; }
+enum AttentionRole : size_t { kQ, kK, kV, kO, kRoles };
 
 } // namespace tg::cuda

@@ -25,12 +25,6 @@ Result<DnnDescriptor> describe(const DnnApi& api, const DnnTensor& tensor, int64
   return d;
 }
 
-llvm::SmallVector<DnnFraction, 4> fractions(llvm::ArrayRef<int64_t> values) {
-  llvm::SmallVector<DnnFraction, 4> result;
-  for (int64_t value : values) result.push_back({value, 1});
-  return result;
-}
-
 /// Builds operations over tensors that are described already.
 class Builder {
 public:
@@ -40,11 +34,7 @@ public:
     switch (op.kind) {
     case DnnOp::Kind::Convolution: return convolution(op);
     case DnnOp::Kind::Pointwise: return pointwise(op);
-    case DnnOp::Kind::Resample: return resample(op);
-    case DnnOp::Kind::LayerNorm: return layer_norm(op);
     case DnnOp::Kind::Attention: return attention(op);
-    case DnnOp::Kind::Matmul: return matmul(op);
-    case DnnOp::Kind::Reduce: return reduce(op);
     }
     return {};
   }
@@ -96,39 +86,6 @@ private:
     return finish(std::move(how), std::move(node), DnnAttr::OpPointwiseHow);
   }
 
-  Result<void> resample(const DnnOp& op) {
-    constexpr int kZeroPadding = 0, kLowestPadding = 1;
-    bool most = op.mode == static_cast<int>(DnnWindow::Max);
-    DnnDescriptor how(api_, DnnKind::Resample);
-    how.set_enum(DnnAttr::ResampleMode, op.mode);
-    how.set_enum(DnnAttr::ResampleCompute, kDnnFloat);
-    how.set_enum(DnnAttr::ResampleNan, kPropagateNan);
-    how.set_enum(DnnAttr::ResamplePadding, most ? kLowestPadding : kZeroPadding);
-    how.set(DnnAttr::ResampleSpatialDims, static_cast<int64_t>(op.stride.size()));
-    how.set(DnnAttr::ResampleWindow, llvm::ArrayRef<DnnFraction>(fractions(op.window)));
-    how.set(DnnAttr::ResampleStrides, llvm::ArrayRef<DnnFraction>(fractions(op.stride)));
-    how.set(DnnAttr::ResampleBefore, llvm::ArrayRef<DnnFraction>(fractions(op.before)));
-    how.set(DnnAttr::ResampleAfter, llvm::ArrayRef<DnnFraction>(fractions(op.after)));
-    DnnDescriptor node(api_, DnnKind::OpResample);
-    node.set(DnnAttr::OpResampleX, tensor(op.operands[0]));
-    node.set(DnnAttr::OpResampleY, tensor(op.result));
-    return finish(std::move(how), std::move(node), DnnAttr::OpResampleHow);
-  }
-
-  Result<void> layer_norm(const DnnOp& op) {
-    DnnDescriptor node(api_, DnnKind::OpNormForward);
-    node.set_enum(DnnAttr::OpNormMode, kDnnLayerNorm);
-    node.set_enum(DnnAttr::OpNormPhase, kDnnInference);
-    node.set(DnnAttr::OpNormX, tensor(op.operands[0]));
-    node.set(DnnAttr::OpNormScale, tensor(op.operands[1]));
-    node.set(DnnAttr::OpNormBias, tensor(op.operands[2]));
-    node.set(DnnAttr::OpNormEpsilon, tensor(op.operands[3]));
-    node.set(DnnAttr::OpNormY, tensor(op.result));
-    TG_CHECK(node.finish());
-    built_.ops.push_back(std::move(node));
-    return {};
-  }
-
   Result<void> attention(const DnnOp& op) {
     DnnDescriptor node(api_, DnnKind::OpAttention);
     node.set(DnnAttr::OpAttentionQ, tensor(op.operands[0]));
@@ -141,48 +98,15 @@ private:
     return {};
   }
 
-  Result<void> matmul(const DnnOp& op) {
-    DnnDescriptor how(api_, DnnKind::Matmul);
-    how.set_enum(DnnAttr::MatmulCompute, kDnnFloat);
-    DnnDescriptor node(api_, DnnKind::OpMatmul);
-    node.set(DnnAttr::OpMatmulA, tensor(op.operands[0]));
-    node.set(DnnAttr::OpMatmulB, tensor(op.operands[1]));
-    node.set(DnnAttr::OpMatmulC, tensor(op.result));
-    return finish(std::move(how), std::move(node), DnnAttr::OpMatmulHow);
-  }
-
-  Result<void> reduce(const DnnOp& op) {
-    DnnDescriptor how(api_, DnnKind::Reduction);
-    how.set_enum(DnnAttr::ReductionMode, op.mode);
-    how.set_enum(DnnAttr::ReductionCompute, kDnnFloat);
-    DnnDescriptor node(api_, DnnKind::OpReduction);
-    node.set(DnnAttr::OpReductionX, tensor(op.operands[0]));
-    node.set(DnnAttr::OpReductionY, tensor(op.result));
-    return finish(std::move(how), std::move(node), DnnAttr::OpReductionHow);
-  }
-
   const DnnApi& api_;
   DnnBuilt& built_;
 };
 
 llvm::StringRef mode_name(const DnnOp& op) {
   if (op.kind == DnnOp::Kind::Convolution) return "conv";
-  if (op.kind == DnnOp::Kind::LayerNorm) return "layer_norm";
   if (op.kind == DnnOp::Kind::Attention) return "attention";
-  if (op.kind == DnnOp::Kind::Matmul) return "matmul";
-  if (op.kind == DnnOp::Kind::Reduce)
-    return op.mode == static_cast<int>(DnnReduce::Max) ? "reduce_max" : "reduce_sum";
-  if (op.kind == DnnOp::Kind::Resample) {
-    if (op.mode == static_cast<int>(DnnWindow::Max)) return "max_pool";
-    return op.mode == static_cast<int>(DnnWindow::AverageWithPadding) ? "avg_pool_padded"
-                                                                      : "avg_pool";
-  }
   switch (static_cast<DnnPointwise>(op.mode)) {
   case DnnPointwise::Add: return "add";
-  case DnnPointwise::Mul: return "mul";
-  case DnnPointwise::Div: return "div";
-  case DnnPointwise::Sub: return "sub";
-  case DnnPointwise::Exp: return "exp";
   case DnnPointwise::Relu: return "relu";
   case DnnPointwise::Tanh: return "tanh";
   case DnnPointwise::Sigmoid: return "sigmoid";
@@ -208,12 +132,6 @@ DnnTensorId DnnGraph::tensor(DType dtype, Shape dims, Shape strides) {
   return static_cast<DnnTensorId>(tensors.size() - 1);
 }
 
-DnnTensorId DnnGraph::inner(Shape dims, DType dtype) {
-  DnnTensorId id = tensor(dtype, dims, contiguous_strides(dims));
-  tensors[id].is_virtual = true;
-  return id;
-}
-
 DnnTensorId DnnGraph::inner_like(DnnTensorId other) {
   DnnTensorId id = tensor(DType::F32, tensors[other].dims, tensors[other].strides);
   tensors[id].is_virtual = true;
@@ -228,17 +146,9 @@ DnnTensorId DnnGraph::number(float value, size_t rank) {
 }
 
 void DnnGraph::pointwise(DnnPointwise mode, DnnTensorId x, DnnTensorId y, DnnTensorId result) {
-  DnnOp op{DnnOp::Kind::Pointwise, static_cast<int>(mode), {x}, result, {}, {}, {}, {}, {}, {}};
+  DnnOp op{DnnOp::Kind::Pointwise, static_cast<int>(mode), {x}, result, {}, {}, {}, {}, {}};
   if (y != kNoTensor) op.operands.push_back(y);
   ops.push_back(std::move(op));
-}
-
-void DnnGraph::matmul(DnnTensorId a, DnnTensorId b, DnnTensorId result) {
-  ops.push_back({DnnOp::Kind::Matmul, 0, {a, b}, result, {}, {}, {}, {}, {}, {}});
-}
-
-void DnnGraph::reduce(DnnReduce mode, DnnTensorId x, DnnTensorId result) {
-  ops.push_back({DnnOp::Kind::Reduce, static_cast<int>(mode), {x}, result, {}, {}, {}, {}, {}, {}});
 }
 
 std::string DnnGraph::text() const {
@@ -250,7 +160,6 @@ std::string DnnGraph::text() const {
     for (size_t i = 0; i < op.operands.size(); ++i) out << (i ? ", t" : "t") << op.operands[i];
     out << ')';
     if (op.upper) out << " upper " << llvm::formatv("{0}", *op.upper);
-    print(out, "window", op.window);
     print(out, "stride", op.stride);
     print(out, "dilation", op.dilation);
     print(out, "before", op.before);

@@ -26,40 +26,18 @@ struct DnnTensor {
 using DnnTensorId = uint32_t;
 inline constexpr DnnTensorId kNoTensor = UINT32_MAX;
 
-/// Modes of pointwise operations, reductions and windows have the library's
-/// numbers.
-enum class DnnPointwise : int {
-  Add = 0,
-  Mul = 1,
-  Div = 6,
-  Sub = 9,
-  Exp = 13,
-  Relu = 100,
-  Tanh = 101,
-  Sigmoid = 102,
-  Gelu = 104,
-};
-enum class DnnReduce : int { Sum = 0, Max = 3 };
-enum class DnnWindow : int { AverageWithPadding = 2, Max = 3, AverageWithoutPadding = 4 };
+/// Modes of pointwise operations have the library's numbers.
+enum class DnnPointwise : int { Add = 0, Relu = 100, Tanh = 101, Sigmoid = 102, Gelu = 104 };
 
 struct DnnOp {
-  enum class Kind : uint8_t {
-    Convolution,
-    Pointwise,
-    Resample,
-    LayerNorm,
-    Attention,
-    Matmul,
-    Reduce, // along the axes of extent 1 of the result
-  };
+  enum class Kind : uint8_t { Convolution, Pointwise, Attention };
   Kind kind{};
-  int mode = 0; // DnnPointwise, DnnWindow or DnnReduce
-  /// Convolution x, w; pointwise x, b; matmul a, b; reduction x; layer norm x, scale, bias, eps;
-  /// attention q, k, v, scale.
+  int mode = 0; // DnnPointwise
+  /// Convolution x, w; pointwise x, b; attention q, k, v, scale.
   llvm::SmallVector<DnnTensorId, 4> operands;
   DnnTensorId result = kNoTensor;
-  Shape window, stride, dilation, before, after; // along H and W
-  std::optional<double> upper;                   // where relu stops
+  Shape stride, dilation, before, after; // along H and W
+  std::optional<double> upper;           // where relu stops
   bool operator==(const DnnOp&) const = default;
 };
 
@@ -69,13 +47,10 @@ struct DnnGraph {
   bool operator==(const DnnGraph&) const = default;
 
   DnnTensorId tensor(DType dtype, Shape dims, Shape strides);
-  /// Packed, in f32: what is computed stays exact until it is stored.
-  DnnTensorId inner(Shape dims, DType dtype = DType::F32);
-  DnnTensorId inner_like(DnnTensorId other); // with the strides of another
+  /// In f32, with the strides of another: what is computed stays exact until it is stored.
+  DnnTensorId inner_like(DnnTensorId other);
   DnnTensorId number(float value, size_t rank);
   void pointwise(DnnPointwise mode, DnnTensorId x, DnnTensorId y, DnnTensorId result);
-  void matmul(DnnTensorId a, DnnTensorId b, DnnTensorId result);
-  void reduce(DnnReduce mode, DnnTensorId x, DnnTensorId result);
 
   /// One line, the same for equal graphs: "conv(t0, t1) ...; t0 f16[1, 64, 56,
   /// 56]@...".

@@ -13,10 +13,6 @@ namespace {
 Shape channel_dims(int64_t channels) { return {1, channels, 1, 1}; }
 Shape channel_strides(int64_t channels) { return {channels, 1, channels, channels}; }
 
-bool is_plain(const Plan& plan, PlanValueId id, const StridesOf& strides) {
-  return strides(id) == contiguous_strides(plan.values[id].type.shape);
-}
-
 class Writer {
 public:
   Writer(const Plan& plan, const PlanStep& step, const StridesOf& strides)
@@ -42,43 +38,6 @@ public:
     if (residual) sum = then(DnnPointwise::Add, sum, value(step_.operands[3]));
     if (bias) sum = then(DnnPointwise::Add, sum, bias_tensor());
     if (act != Act::None) activate(act, sum);
-    return finish();
-  }
-
-  DnnProblem pool() {
-    DnnOp window;
-    window.kind = DnnOp::Kind::Resample;
-    bool padded = step_.op == OpKind::AvgPool2d && step_.attrs[3].number != 0;
-    window.mode = static_cast<int>(step_.op == OpKind::MaxPool2d ? DnnWindow::Max
-                                   : padded                      ? DnnWindow::AverageWithPadding
-                                            : DnnWindow::AverageWithoutPadding);
-    window.operands = {value(step_.operands[0])};
-    window.window = sizes(step_.attrs[0]);
-    window.stride = sizes(step_.attrs[1]);
-    pad(window, type(step_.operands[0]).shape, window.window, step_.attrs[2]);
-    window.result = value(step_.result);
-    problem_.graph.ops.push_back(std::move(window));
-    return finish();
-  }
-
-  /// Rows as images of one pixel: [rows, length, 1, 1].
-  DnnProblem layer_norm() {
-    const TensorType& x = type(step_.operands[0]);
-    int64_t length = x.shape.back(), rows = x.elements() / length;
-    auto row = [&](PlanValueId id) {
-      return tensor(id, {rows, length, 1, 1}, {length, 1, length, length});
-    };
-    auto channel = [&](PlanValueId id) {
-      return tensor(id, channel_dims(length), channel_strides(length));
-    };
-    DnnOp norm;
-    norm.kind = DnnOp::Kind::LayerNorm;
-    norm.operands = {row(step_.operands[0]), channel(step_.operands[1]),
-                     channel(step_.operands[2])};
-    norm.operands.push_back(problem_.graph.number(static_cast<float>(step_.attrs[0].real), 4));
-    problem_.values.push_back(kNoValue);
-    norm.result = row(step_.result);
-    problem_.graph.ops.push_back(std::move(norm));
     return finish();
   }
 
@@ -153,20 +112,8 @@ std::optional<DnnProblem> dnn_problem(const Plan& plan, const PlanStep& step,
   if (!is_float(dtype)) return std::nullopt;
   for (PlanValueId id : step.operands)
     if (id != kNoValue && plan.values[id].type.dtype != dtype) return std::nullopt;
-  Writer writer(plan, step, strides);
-  switch (step.op) {
-  case OpKind::Conv2d: return writer.convolution();
-  case OpKind::MaxPool2d:
-  case OpKind::AvgPool2d: // the library does not turn images
-    if (is_plain(plan, step.operands[0], strides) != is_plain(plan, step.result, strides))
-      return std::nullopt;
-    return writer.pool();
-  case OpKind::LayerNorm:
-    if (!is_plain(plan, step.operands[0], strides) || !is_plain(plan, step.result, strides))
-      return std::nullopt;
-    return writer.layer_norm();
-  default: return std::nullopt;
-  }
+  if (step.op != OpKind::Conv2d) return std::nullopt;
+  return Writer(plan, step, strides).convolution();
 }
 
 } // namespace tg::cuda

@@ -1,7 +1,8 @@
-// Steps of a plan as what cuDNN is asked: convolution with bias, residual and
-// activation as one graph, pooling, layer norm. Which of them the library
-// takes, and whether its plan is faster than a generated kernel, is found out
-// later (tune.h); here is only what can be said at all.
+// Convolutions as what cuDNN is asked, with bias, residual and activation as one graph. Whether the
+// library takes it, and its plan is faster than a generated kernel, is found out later (tune.h);
+// here is only what can be said at all. Pools and norms are not asked for: generated kernels were
+// never clearly slower, they fuse, and one engine for pools read outside of its operand (cuDNN 9.14
+// on an H100).
 #pragma once
 
 #include "runtime/cuda/codegen/pull.h"

@@ -13,9 +13,8 @@ namespace tg::cuda {
 
 namespace {
 
-/// Steps that generated kernels do in one pass over memory as well.
-bool has_rival(const Plan& plan, const PlanStep& step) {
-  return step.op == OpKind::Conv2d ? has_few_terms(plan, step) : !is_attention(step);
+bool is_f32(const Plan& plan, const PlanStep& step) {
+  return plan.values[step.result].type.dtype == DType::F32;
 }
 
 /// One step that only moves its operand.
@@ -89,11 +88,20 @@ std::optional<double> DnnSteps::generated(const Plan& plan, const PlanStep& step
   return time ? std::optional(*time) : std::nullopt;
 }
 
-/// What will run: a convolution of few terms may be generated, in whichever layout.
+/// Convolutions of few terms are one pass over memory for generated kernels as well. Of strict f32
+/// the library divides no long sums among blocks: where an image is small most of the GPU idles.
+/// There it proposes channels first, and only so is it challenged.
+bool DnnSteps::has_rival(const Plan& plan, const PlanStep& step, bool channels_last) const {
+  if (step.op != OpKind::Conv2d) return false;
+  bool strict = is_f32(plan, step) && !tuner_.allows_tf32();
+  return has_few_terms(plan, step) || (strict && !channels_last);
+}
+
+/// What will run.
 std::optional<double> DnnSteps::price_in_layout(const Plan& plan, const PlanStep& step,
                                                 bool channels_last) {
   std::optional<double> library = price(plan, step, channels_last);
-  if (!has_few_terms(plan, step)) return library;
+  if (!has_rival(plan, step, channels_last)) return library;
   std::optional<double> own = generated(plan, step, all_images(plan, channels_last));
   return own && library ? std::min(*own, *library) : own ? own : library;
 }
@@ -125,27 +133,10 @@ bool DnnSteps::worth_cutting(const Plan& plan, const PlanStep& step) {
   return cut + conversion(plan.values[step.result].type) < whole;
 }
 
-/// The fastest of several ways to ask for one thing; null where the library takes none, and then
-/// `why` it does not.
-const DnnChoice* DnnSteps::fastest(std::vector<DnnProblem>& ways, size_t& which, std::string& why) {
-  const DnnChoice* best = nullptr;
-  for (size_t i = 0; i < ways.size(); ++i) {
-    const DnnChoice& choice = tuner_.best(ways[i].graph);
-    if (!choice.plan && why.empty()) why = choice.why;
-    if (!choice.plan || (best && best->microseconds <= choice.microseconds)) continue;
-    best = &choice;
-    which = i;
-  }
-  return best;
-}
-
 LaidOutPlan DnnSteps::prepare(const Plan& plan) {
   return rewrite_for_dnn(
       plan, {[this](const Plan& from, const PlanStep& step) {
-               std::vector<DnnProblem> ways = attention_problems(from, step);
-               size_t which = 0;
-               std::string why;
-               return fastest(ways, which, why) != nullptr;
+               return tuner_.best(attention_problem(from, step).graph).plan != nullptr;
              },
              [this](const Plan& of, const PlanStep& step) { return worth_cutting(of, step); },
              [this](const Plan& of, const PlanStep& step, bool last) {
@@ -158,38 +149,30 @@ std::optional<double> DnnSteps::rival(const Plan& plan, const PlanStep& step,
                                       const StridesOf& strides, double library) {
   std::optional<double> time = generated(plan, step, strides);
   if (!time) return std::nullopt;
-  bool wins = step.op == OpKind::Conv2d ? *time < library * kClearlyFaster
-                                        : *time * kClearlyFaster <= library;
-  return wins ? time : std::nullopt;
-}
-
-std::vector<DnnProblem> DnnSteps::ways(const Plan& plan, const PlanStep& step,
-                                       const StridesOf& strides) {
-  if (is_attention(step)) return attention_problems(plan, step);
-  std::vector<DnnProblem> ways;
-  if (auto problem = dnn_problem(plan, step, strides)) ways.push_back(std::move(*problem));
-  return ways;
+  return *time < library * kClearlyFaster ? time : std::nullopt;
 }
 
 std::optional<DnnCall> DnnSteps::call(const Plan& plan, const PlanStep& step,
                                       const StridesOf& strides, std::string& why) {
-  size_t which = 0;
   if (step.op == OpKind::Softmax) { // attention that prepare() has left as it is
-    std::vector<DnnProblem> attention = attention_around(plan, step);
-    if (!attention.empty()) (void)fastest(attention, which, why);
-    if (!why.empty()) why = "attention: " + why;
+    if (auto attention = attention_around(plan, step))
+      why = "attention: " + tuner_.best(attention->graph).why;
     return std::nullopt;
   }
-  std::vector<DnnProblem> ways = this->ways(plan, step, strides);
-  const DnnChoice* choice = fastest(ways, which, why);
-  if (!choice) return std::nullopt;
+  std::optional<DnnProblem> problem =
+      is_attention(step) ? attention_problem(plan, step) : dnn_problem(plan, step, strides);
+  if (!problem) return std::nullopt;
+  const DnnChoice& choice = tuner_.best(problem->graph);
+  why = choice.why;
+  if (!choice.plan) return std::nullopt;
   why.clear();
-  if (has_rival(plan, step))
-    if (auto time = rival(plan, step, strides, choice->microseconds)) {
-      why = llvm::formatv("{0:f1} us, cuDNN {1:f1} us", *time, choice->microseconds);
+  bool last = !lies_plainly(plan.values[step.result].type.shape, strides(step.result));
+  if (has_rival(plan, step, last))
+    if (auto time = rival(plan, step, strides, choice.microseconds)) {
+      why = llvm::formatv("{0:f1} us, cuDNN {1:f1} us", *time, choice.microseconds);
       return std::nullopt;
     }
-  return DnnCall{ways[which].graph.text(), choice->plan, std::move(ways[which].values)};
+  return DnnCall{problem->graph.text(), choice.plan, std::move(problem->values)};
 }
 
 } // namespace tg::cuda

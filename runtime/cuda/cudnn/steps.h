@@ -49,9 +49,7 @@ public:
                               std::string& why);
 
 private:
-  const DnnChoice* fastest(std::vector<DnnProblem>& ways, size_t& which, std::string& why);
-  static std::vector<DnnProblem> ways(const Plan& plan, const PlanStep& step,
-                                      const StridesOf& strides);
+  bool has_rival(const Plan& plan, const PlanStep& step, bool channels_last) const;
   std::optional<double> price(const Plan& plan, const PlanStep& step, bool channels_last);
   std::optional<double> price_in_layout(const Plan& plan, const PlanStep& step, bool channels_last);
   /// Microseconds of a step of the plan alone, by a generated kernel.

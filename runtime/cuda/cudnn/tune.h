@@ -26,6 +26,7 @@ public:
 
   /// Asked once for each distinct graph. The reference holds while the tuner lives.
   const DnnChoice& best(const DnnGraph& graph);
+  bool allows_tf32() const { return limits_.allow_tf32; }
 
 private:
   DnnChoice find(const DnnGraph& graph);

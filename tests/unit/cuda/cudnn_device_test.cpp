@@ -13,7 +13,6 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <numeric>
 
 namespace tg::test {
 namespace {
@@ -110,39 +109,23 @@ TEST_F(CudnnDevice, RefusesWhatIsNoPlan) {
     EXPECT_FALSE(dnn->restore(problem->graph, text).ok());
 }
 
-/// Attention in f16 over heads that lie beside each other: without a mask, under one for all
-/// queries of an image, and under one for each query (as causal ones are).
-std::vector<std::pair<const char*, Plan>> attentions() {
-  std::vector<std::pair<const char*, Plan>> all;
-  for (const char* masked : {"no", "row", "causal"}) {
-    PlanWriter w;
-    PlanValueId seen = kNoValue, low = w.constant({}, {-1e9});
-    if (llvm::StringRef(masked) == "causal") {
-      std::vector<double> places(50);
-      std::iota(places.begin(), places.end(), 0);
-      seen =
-          w.load(OpKind::GreaterEqual, {}, {w.constant({50, 1}, places), w.constant({50}, places)});
-    }
-    auto turned = [&](const char* name, std::vector<int64_t> axes) {
-      return w.run(OpKind::Transpose, {Value::of_ints(std::move(axes))},
-                   {w.input(name, {1, 50, 4, 64})});
-    };
-    auto product = [&](PlanValueId x, PlanValueId y) {
-      return w.run(OpKind::Matmul, {Value::of_enum("none")}, {x, y, kNoValue, kNoValue});
-    };
-    PlanValueId scores = product(turned("q", {0, 2, 1, 3}), turned("k", {0, 2, 3, 1}));
-    scores = w.run(OpKind::Mul, {}, {scores, w.constant({}, {0.125})});
-    if (seen != kNoValue) scores = w.run(OpKind::Select, {}, {seen, scores, low});
-    if (llvm::StringRef(masked) == "row")
-      scores = w.run(OpKind::Add, {}, {scores, w.input("mask", {1, 1, 1, 50})});
-    PlanValueId weights = w.run(OpKind::Softmax, {Value::of_int(3)}, {scores});
-    w.output("y", product(weights, turned("v", {0, 2, 1, 3})));
-    Plan plan = w.finish();
-    for (PlanValue& value : plan.values)
-      if (value.type.dtype == DType::F32) value.type.dtype = DType::F16;
-    all.emplace_back(masked, std::move(plan));
-  }
-  return all;
+/// Attention in f16 over heads that lie beside each other.
+Plan plain_attention() {
+  PlanWriter w;
+  auto turned = [&](const char* name, std::vector<int64_t> axes) {
+    return w.run(OpKind::Transpose, {Value::of_ints(std::move(axes))},
+                 {w.input(name, {1, 50, 4, 64})});
+  };
+  auto product = [&](PlanValueId x, PlanValueId y) {
+    return w.run(OpKind::Matmul, {Value::of_enum("none")}, {x, y, kNoValue, kNoValue});
+  };
+  PlanValueId scores = product(turned("q", {0, 2, 1, 3}), turned("k", {0, 2, 3, 1}));
+  scores = w.run(OpKind::Mul, {}, {scores, w.constant({}, {0.125})});
+  PlanValueId weights = w.run(OpKind::Softmax, {Value::of_int(3)}, {scores});
+  w.output("y", product(weights, turned("v", {0, 2, 1, 3})));
+  Plan plan = w.finish();
+  for (PlanValue& value : plan.values) value.type.dtype = DType::F16;
+  return plan;
 }
 
 /// Eight heads, of which four each share keys and values.
@@ -165,27 +148,23 @@ Plan grouped_attention() {
 TEST_F(CudnnDevice, DISABLED_PlansAttentionUnderADriver) {
   auto always = [](const Plan&, const PlanStep&) { return true; };
   size_t asked = 0;
-  auto plans_of = attentions();
-  plans_of.emplace_back("no", grouped_attention());
-  for (const auto& [masked, plan] : plans_of) {
+  for (const Plan& plan : {plain_attention(), grouped_attention()}) {
     Plan fused = cuda::fuse_attention(plan, always).plan;
     for (const PlanStep& step : fused.steps) {
       if (!cuda::is_attention(step)) continue;
-      for (const cuda::DnnProblem& problem : cuda::attention_problems(fused, step)) {
-        ++asked;
-        auto plans = dnn->plans(problem.graph, {int64_t{1} << 26, false, 1});
-        EXPECT_TRUE(plans.ok()) << masked << " mask: " << problem.graph.text() << "\n"
-                                << plans.error().message;
-      }
+      ++asked;
+      cuda::DnnProblem problem = cuda::attention_problem(fused, step);
+      auto plans = dnn->plans(problem.graph, {int64_t{1} << 26, false, 1});
+      EXPECT_TRUE(plans.ok()) << problem.graph.text() << "\n" << plans.error().message;
     }
   }
-  EXPECT_EQ(asked, 6u) << "without a mask in two ways";
+  EXPECT_EQ(asked, 2u);
 }
 
 /// Engines of attention compile their kernels and load them: a driver has to be there. This one has
 /// every function that a driver has, all of them content, so the library goes the whole way but for
 /// running.
-TEST(CudnnPlans, AttentionWithAndWithoutMask) {
+TEST(CudnnPlans, Attention) {
   if (!cuda::Cudnn::open_for(kH200)) GTEST_SKIP() << "no cuDNN, or one too old";
   llvm::SmallString<128> folder;
   ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("tangram-driver", folder));

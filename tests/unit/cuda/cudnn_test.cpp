@@ -124,12 +124,8 @@ struct CudnnTest : testing::Test {
   }
   void expect_like_ref(const Plan& plan) {
     const PlanStep& step = plan.steps.back();
-    for (auto strides : {cuda::plain_strides(plan), all_channels_last(plan)}) {
-      if (step.op == OpKind::LayerNorm &&
-          strides(step.result) != cuda::plain_strides(plan)(step.result))
-        continue;
+    for (auto strides : {cuda::plain_strides(plan), all_channels_last(plan)})
       EXPECT_LE(max_rel_diff(run(plan, step, strides), want(plan, step)), 1e-5) << dump(plan);
-    }
   }
 };
 
@@ -149,29 +145,6 @@ TEST_F(CudnnTest, ConvolutionsAgreeWithRef) {
         expect_like_ref(conv_plan({.act = act, .bias = bias, .residual = residual}));
   dnn = nullptr;
   EXPECT_EQ(FakeCudnn::live, 0);
-}
-
-TEST_F(CudnnTest, PoolingAndNormsAgreeWithRef) {
-  for (const char* pad : {"same", "valid"})
-    for (int64_t stride : {1, 2}) {
-      Value kernel = Value::of_ints({3, 2}), step = Value::of_ints({stride, stride});
-      PlanWriter most;
-      PlanValueId x = most.input("x", {2, 3, 7, 8});
-      most.output("y", most.run(OpKind::MaxPool2d, {kernel, step, Value::of_enum(pad)}, {x}));
-      expect_like_ref(most.finish());
-      for (bool count : {false, true}) {
-        PlanWriter mean;
-        x = mean.input("x", {2, 3, 7, 8});
-        mean.output("y", mean.run(OpKind::AvgPool2d,
-                                  {kernel, step, Value::of_enum(pad), Value::of_bool(count)}, {x}));
-        expect_like_ref(mean.finish());
-      }
-    }
-  PlanWriter norm;
-  PlanValueId x = norm.input("x", {2, 5, 24});
-  norm.output("y", norm.run(OpKind::LayerNorm, {Value::of_float(1e-5)},
-                            {x, norm.weight("s", {24}), norm.weight("b", {24})}));
-  expect_like_ref(norm.finish());
 }
 
 TEST_F(CudnnTest, AConvolutionIsOneGraphOfDescriptors) {

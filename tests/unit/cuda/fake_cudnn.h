@@ -99,10 +99,6 @@ private:
     case Type::Float: out << " " << d.one<float>(attr); break;
     case Type::Double: out << " " << d.one<double>(attr); break;
     case Type::Boolean: out << " " << int{d.one<char>(attr)}; break;
-    case Type::Fraction:
-      for (auto value : d.all<cuda::DnnFraction>(attr))
-        out << " " << value.numerator << "/" << value.denominator;
-      break;
     default: out << " " << d.one<int>(attr); break;
     }
     return out.str();
@@ -115,7 +111,6 @@ private:
     case Type::Int64:
     case Type::Double:
     case Type::Pointer: return 8;
-    case Type::Fraction: return 16;
     case Type::Boolean:
     case Type::Char: return 1;
     default: return 4;
@@ -154,7 +149,7 @@ private:
   static bool is_attention_in_f32(const Descriptor& graph) {
     bool multiplies = false;
     for (const Descriptor* op : graph.all<const Descriptor*>(Attr::GraphOps))
-      multiplies |= op->kind == Kind::OpAttention || op->kind == Kind::OpMatmul;
+      multiplies |= op->kind == Kind::OpAttention;
     constexpr int kF32 = 0;
     return multiplies && tensors(graph).begin()->second->one<int>(Attr::TensorDataType) == kF32;
   }
@@ -240,11 +235,7 @@ private:
       switch (op->kind) {
       case Kind::OpConvolution: convolution(*op, memory); break;
       case Kind::OpPointwise: pointwise(*op, memory); break;
-      case Kind::OpResample: resample(*op, memory); break;
-      case Kind::OpNormForward: layer_norm(*op, memory); break;
       case Kind::OpAttention: attention(*op, memory); break;
-      case Kind::OpMatmul: matmul(*op, memory); break;
-      case Kind::OpReduction: reduce(*op, memory); break;
       default: return 3000;
       }
     }

@@ -142,85 +142,12 @@ struct FakeDnnOps {
       double v = x.at(at);
       switch (mode) {
       case cuda::DnnPointwise::Add: v += b.at(at); break;
-      case cuda::DnnPointwise::Mul: v *= b.at(at); break;
-      case cuda::DnnPointwise::Div: v /= b.at(at); break;
-      case cuda::DnnPointwise::Sub: v -= b.at(at); break;
-      case cuda::DnnPointwise::Exp: v = std::exp(v); break;
       case cuda::DnnPointwise::Relu: v = std::min(std::max(v, 0.0), upper); break;
       case cuda::DnnPointwise::Tanh: v = std::tanh(v); break;
       case cuda::DnnPointwise::Sigmoid: v = 1 / (1 + std::exp(-v)); break;
       case cuda::DnnPointwise::Gelu: v = v * (1 + std::erf(v / std::sqrt(2.0))) / 2; break;
       }
       y.at(at) = static_cast<float>(v);
-    });
-  }
-
-  static void resample(const Descriptor& op, Memory& memory) {
-    View x = memory.view(op.ref(Attr::OpResampleX)), y = memory.view(op.ref(Attr::OpResampleY));
-    const Descriptor& how = *op.ref(Attr::OpResampleHow);
-    auto numbers = [&](Attr attr) { return how.all<cuda::DnnFraction>(attr); };
-    auto window = numbers(Attr::ResampleWindow), stride = numbers(Attr::ResampleStrides),
-         before = numbers(Attr::ResampleBefore);
-    auto mode = static_cast<cuda::DnnWindow>(how.one<int>(Attr::ResampleMode));
-    y.each([&](const Index& at) {
-      double most = -std::numeric_limits<double>::infinity(), sum = 0, count = 0;
-      for (int64_t i = 0; i < window[0].numerator; ++i)
-        for (int64_t j = 0; j < window[1].numerator; ++j) {
-          int64_t row = at[2] * stride[0].numerator + i - before[0].numerator,
-                  column = at[3] * stride[1].numerator + j - before[1].numerator;
-          if (row < 0 || column < 0 || row >= x.dims[2] || column >= x.dims[3]) continue;
-          double value = x.at({at[0], at[1], row, column});
-          most = std::max(most, value);
-          sum += value;
-          ++count;
-        }
-      if (mode == cuda::DnnWindow::AverageWithPadding)
-        count = static_cast<double>(window[0].numerator * window[1].numerator);
-      y.at(at) = static_cast<float>(mode == cuda::DnnWindow::Max ? most : sum / count);
-    });
-  }
-
-  static void layer_norm(const Descriptor& op, Memory& memory) {
-    View x = memory.view(op.ref(Attr::OpNormX)), y = memory.view(op.ref(Attr::OpNormY)),
-         scale = memory.view(op.ref(Attr::OpNormScale)),
-         bias = memory.view(op.ref(Attr::OpNormBias)),
-         eps = memory.view(op.ref(Attr::OpNormEpsilon));
-    int64_t length = x.dims[1];
-    y.each([&](const Index& at) {
-      double mean = 0, var = 0;
-      for (int64_t c = 0; c < length; ++c) mean += x.at({at[0], c, 0, 0}) / double(length);
-      for (int64_t c = 0; c < length; ++c)
-        var += std::pow(x.at({at[0], c, 0, 0}) - mean, 2) / double(length);
-      y.at(at) = static_cast<float>((x.at(at) - mean) / std::sqrt(var + eps.at({0, 0, 0, 0})) *
-                                        scale.at({0, at[1], 0, 0}) +
-                                    bias.at({0, at[1], 0, 0}));
-    });
-  }
-
-  static void matmul(const Descriptor& op, Memory& memory) {
-    View a = memory.view(op.ref(Attr::OpMatmulA)), b = memory.view(op.ref(Attr::OpMatmulB)),
-         c = memory.view(op.ref(Attr::OpMatmulC));
-    EXPECT_EQ(a.dims[3], b.dims[2]);
-    int64_t sharing = c.dims[1] / b.dims[1]; // heads that have one b
-    c.each([&](const Index& at) {
-      double sum = 0;
-      for (int64_t k = 0; k < a.dims[3]; ++k)
-        sum += static_cast<double>(a.at({at[0], at[1], at[2], k})) *
-               b.at({at[0], at[1] / sharing, k, at[3]});
-      c.at(at) = static_cast<float>(sum);
-    });
-  }
-
-  static void reduce(const Descriptor& op, Memory& memory) {
-    View x = memory.view(op.ref(Attr::OpReductionX)), y = memory.view(op.ref(Attr::OpReductionY));
-    auto mode =
-        static_cast<cuda::DnnReduce>(op.ref(Attr::OpReductionHow)->one<int>(Attr::ReductionMode));
-    bool most = mode == cuda::DnnReduce::Max;
-    y.each(
-        [&](const Index& at) { y.at(at) = most ? -std::numeric_limits<float>::infinity() : 0.0f; });
-    x.each([&](const Index& at) { // an axis of extent 1 in y is read as 0
-      float &to = y.at(at), value = x.at(at);
-      to = most ? std::max(to, value) : to + value;
     });
   }
 
