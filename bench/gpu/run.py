@@ -3,7 +3,7 @@
 
     bench/gpu/run.py [PART...] [--tg PROGRAM] [--backend cuda] [--cost measured:cuda]
                      [--batch 1,16] [--dtype f16,f32,tf32] [--networks resnet50,...]
-                     [--peers eager,graph,compile,max-autotune,frozen,jax]
+                     [--peers eager,graph,compile,max-autotune,frozen,jax] [--graphs source,optimised]
                      [--models mlp,paper/bert,...] [--json FILE] [--again] [--jobs 6]
 
 Parts (default: all); first come the networks, their correctness and latencies of batch 1 in f16 and
@@ -53,6 +53,7 @@ from common import (DTYPES, HERE, NETWORKS, PEERS, ROOT, built_program, count, l
 FIXED_BATCH = {"nasrnn"}  # of 1
 FIRST_DTYPES = ("f16", "f32")
 SANITIZED = ("examples/squeezenet.tg", "examples/paper/bert.tg", "examples/lstm.tg")
+GRAPHS = ("source", "optimised")
 PARTS = ("correct", "latency", "peers", "load", "steps", "sanitize")
 WANTED_COLD_S, WANTED_WARM_S = 60, 2
 TRIES = 3  # of a cell whose time ran out
@@ -79,7 +80,7 @@ def latency_cells(options, latencies):
     for batch, dtype, network in latencies:
         cell = f"latency/{batch}/{dtype}/{network}"
         if "latency" in options.parts:
-            for graph in ("source", "optimised"):
+            for graph in options.graphs:
                 yield (f"{cell}/tangram {graph}",
                        partial(latency, options, batch, dtype, network, graph))
         if "peers" in options.parts:
@@ -325,6 +326,7 @@ def parse(arguments):
     parser.add_argument("--dtype", type=listed(one_of("dtype", DTYPES)), default=["f16", "f32", "tf32"])
     parser.add_argument("--networks", type=listed(one_of("network", NETWORKS)), default=list(NETWORKS))
     parser.add_argument("--peers", type=listed(one_of("peer", PEERS)), default=list(PEERS))
+    parser.add_argument("--graphs", type=listed(one_of("graph", GRAPHS)), default=list(GRAPHS))
     parser.add_argument("--peer-device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--models", type=listed(one_of("model", models)), default=models,
                         help="of the part correct")
