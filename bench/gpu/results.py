@@ -120,10 +120,16 @@ def environment(options):
             **{key: getattr(options, key) for key in OPTIONS}}
 
 
+def device_names(about):
+    """What is measured on; what the program says of libraries beside is of its commit."""
+    return [device.get("name") for device in about["devices"].get("devices", [])]
+
+
 def other_setting(table, now):
     """What else the cells of a table were measured by, "" where it is nothing else."""
     then = table.get("environment", {})
-    differs = lambda key: key not in then or then[key] != now[key]
+    of = lambda about, key: device_names(about) if key == "devices" else about[key]
+    differs = lambda key: key not in then or of(then, key) != of(now, key)
     say = lambda key: ("other devices" if key == "devices" else
                        f"{key} {then.get(key, 'unknown')}, not {now[key]}")
     return ", ".join(say(key) for key in SETTING if differs(key)) if table["cells"] else ""

@@ -149,7 +149,7 @@ def latency(options, batch, dtype, network, graph, clock):
         opt = found["opt"]
         cell["predicted_us"] = opt.get("group_cost_after_us") or opt["cost_after_us"]
         cell["source_returned"] = opt.get("source_returned", False)
-        cell |= {key: opt[key] for key in ("speedup", "total_s", "stopped_by") if key in opt}
+        cell |= {key: opt[key] for key in ("speedup", "total_s", "stopped_by", "notes") if key in opt}
         if "device_us" in found:
             cell["predicted_error"] = cell["predicted_us"] / found["device_us"] - 1
     return cell
@@ -238,16 +238,18 @@ def show(table, options, out=sys.stdout):
     for (batch, dtype, network), cell in latency_rows(table, options):
         columns = [microseconds(cell.get(runtime)) for runtime in runtimes]
         time_of = lambda runtime: cell.get(runtime, {}).get("median_us")
-        source, ours = time_of("tangram source"), time_of("tangram optimised")
+        source, optimised = time_of("tangram source"), time_of("tangram optimised")
         peers = [time_of(p) for p in options.peers if time_of(p)]
-        gain = f"{source / ours:.2f}x" if source and ours else "-"
+        gain = f"{source / optimised:.2f}x" if source and optimised else "-"
+        ours = optimised or source
         best = f"{min(peers) / ours:.2f}x" if peers and ours else "-"
         if peers and ours:
             ratios.setdefault((batch, dtype), []).append(min(peers) / ours)
         print(f"| {batch} | {dtype} | {network} | " + " | ".join(columns) + f" | {gain} | {best} |",
               file=out)
     print("\nMicroseconds of whole runs: median, and half of the range from the 10th to the 90th "
-          "percentile.", file=out)
+          "percentile. The best peer is beside the optimised graph, beside the source where that was "
+          "not measured.", file=out)
     for (batch, dtype), values in sorted(ratios.items()):
         print(f"Against the best peer, batch {batch}, {dtype}: geometric mean "
               f"{geometric_mean(values):.2f}x, least {min(values):.2f}x.", file=out)

@@ -32,7 +32,8 @@ void add_tried_versions(DeviceReport& report) {
     if (tried.how == cuda::Tried::Compiled) report.compiled_only.push_back(name);
     if (tried.how == cuda::Tried::Planned) report.planned_only.push_back(name);
   }
-  report.untested = {"CUDA 11.8", "CUDA 12", "CUDA 13", "cuDNN 8.9", "cuDNN 9"};
+  report.untested = {"CUDA 11.8", "CUDA 12", "cuDNN 8.9", "other versions of cuDNN 9",
+                     "GPUs other than the H100"};
 }
 
 void report_cuda(DeviceReport& report) {
