@@ -103,7 +103,7 @@ def judge(bench, cells, text):
     if not (0 < ours["p10_us"] <= ours["median_us"] <= ours["p90_us"] and source["median_us"] > 0):
         yield f"times that are none: {ours} {source}"
     load = cells["load/nasrnn"]
-    if set(load) != {"cold_s", "warm_s"} or not min(load.values()) > 0:
+    if set(load) != {"cold_s", "warm_s", "commit"} or not min(load["cold_s"], load["warm_s"]) > 0:
         yield f"times of loading: {load}"
     if not cells["steps/f32/nasrnn"]["steps"]:
         yield f"steps: {cells['steps/f32/nasrnn']}"
@@ -144,12 +144,38 @@ def order(bench):
 
 def another_machine(bench):
     path = bench.folder / "cpu.json"
-    table = json.loads(path.read_text())
-    table["environment"]["commit"] = "0000000"
+    kept = path.read_text()
+    table = json.loads(kept)
+    table["environment"]["devices"]["devices"][0]["name"] = "another"
     path.write_text(json.dumps(table))
     code, text, cells = bench.run(*ON_CPU, table="cpu.json")
-    if code != 1 or "commit 0000000" not in text or cells != table["cells"]:
-        yield f"cells of another commit are mixed with these: exit {code}: {text}"
+    if code != 1 or "other devices" not in text or cells != table["cells"]:
+        yield f"cells of another machine are mixed with these: exit {code}: {text}"
+    path.write_text(kept)
+
+
+def another_commit(bench):
+    """What our program did then is measured anew, what others did stays."""
+    path = bench.folder / "cpu.json"
+    table = json.loads(path.read_text())
+    for name in ("correct/f32/hello", "latency/1/f32/nasrnn/tangram source"):
+        table["cells"][name]["commit"] = "0000000"
+    path.write_text(json.dumps(table))
+    code, text, cells = bench.run(*ON_CPU, table="cpu.json")
+    now = json.loads(path.read_text())["environment"]["commit"]
+    if code != 0 or any(cell.get("commit", now) != now for cell in cells.values()):
+        yield f"cells of another commit are kept: exit {code}: {text}"
+    if "latency/1/f32/nasrnn/eager" in text.splitlines():
+        yield f"a peer was measured again: {text}"
+
+
+def side_by_side(bench):
+    """Peers that take turns, and checks: the same cells as one after the other."""
+    code, text, cells = bench.run(*ON_CPU, "peers", "correct", "--jobs", "3", table="jobs.json")
+    wanted = {f"correct/{d}/{m}" for d in ("f32", "f16", "bf16") for m in ("hello", "mlp")} | {
+        f"latency/1/f32/nasrnn/{peer}" for peer in ("eager", "graph", "compile")}
+    if code != 0 or set(cells) != wanted or "median_us" not in cells["latency/1/f32/nasrnn/eager"]:
+        yield f"side by side: exit {code}, {sorted(set(cells) ^ wanted)}: {text}"
 
 
 def too_slow(bench):
@@ -158,7 +184,8 @@ def too_slow(bench):
         code, text, cells = bench.run("correct", "--backend", "cpu", "--models", "paper/vit_huge",
                                       "--limit", "0.2", "--total-limit", "0", table="slow.json")
         late = {"error": "longer than 0.2 s", "tries": min(call, 3)}
-        if code != 0 or cells["correct/f16/paper/vit_huge"] != late:
+        cell = {k: v for k, v in cells["correct/f16/paper/vit_huge"].items() if k != "commit"}
+        if code != 0 or cell != late:
             yield f"call {call} of a cell beyond its limit: exit {code}, {cells}: {text}"
         measured = "correct/f16/paper/vit_huge" in text.splitlines()
         if measured != (call <= 3):
@@ -192,7 +219,8 @@ def computes_nothing(bench):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(sys.argv[1], folder)
-        found = [problem for part in (order, every_part, another_machine, too_slow, no_driver,
+        found = [problem for part in (order, every_part, another_machine, another_commit,
+                                      side_by_side, too_slow, no_driver,
                                       computes_nothing) for problem in part(bench)]
     print("\n".join(found) or "gpu_bench: every part measured, resumed, and errors told")
     return 1 if found else 0

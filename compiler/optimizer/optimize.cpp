@@ -50,6 +50,12 @@ bool worse_by_groups(const Graph& result, GroupPricer& groups, OptimizeReport& r
   return costs_more(report.groups->after.microseconds, report.groups->before.microseconds);
 }
 
+/// Whether what is launched at once costs less than the source's, as far as that is known.
+bool gains_by_groups(const OptimizeReport& report) {
+  return !report.groups ||
+         costs_more(report.groups->before.microseconds, report.groups->after.microseconds);
+}
+
 /// The source is the answer; why, for a person.
 Optimized keep_source(const Graph& source, OptimizeReport report, std::string why) {
   report.cost_after_us = report.cost_before_us;
@@ -97,7 +103,11 @@ Optimized judge_without_runs(const Graph& source, Optimized optimized, const Dia
   OptimizeReport& report = optimized.report;
   if (why.code != Code::limit_no_answer) {
     report.notes.push_back("whole runs were not possible, the prices decide: " + why.message);
-    return optimized;
+    if (gains_by_groups(report)) return optimized;
+    std::string note = new_graph(report) + " costs no less by what the device launches at once: "
+                                           "the source is returned";
+    report.source_returned = true;
+    return keep_source(source, std::move(report), std::move(note));
   }
   if (report.recalled_times) {
     report.comparison = report.recalled_times;

@@ -96,7 +96,7 @@ private:
 
   static bool wants_dnn(const PlanStep& step) {
     return step.op == OpKind::Conv2d || step.op == OpKind::WinogradConv2d ||
-           step.op == OpKind::Softmax;
+           step.op == OpKind::Softmax || step.op == OpKind::Attention;
   }
   /// By the first plan that it can help: its making takes a while. Without it all is generated.
   void ask_dnn(const Plan& plan) const {

@@ -32,7 +32,8 @@ std::vector<std::string> texts_of(const Plan& plan, llvm::ArrayRef<cuda::Unit> u
   return texts;
 }
 
-/// The executable's answers, measured on a clock that goes by the assumed prices.
+/// The executable's answers, measured on a clock that goes by the assumed prices. f32 may round:
+/// in strict f32 generated kernels challenge the library's convolutions, which is not assumed.
 class Measured {
 public:
   Measured(const Network& network, const cuda::AssumedPrices& prices, RecordingCompiler& compiler)
@@ -43,7 +44,7 @@ public:
     Plan plan = cuda::lower_winograd(network.plan).plan;
     for (const PlanStep& step : plan.steps)
       if (step.op == OpKind::Conv2d) know(plan, step, prices);
-    // Two parameters: an image that is turned, or a pool; else a convolution of few terms.
+    // Two parameters: an image that is turned; else a convolution of few terms.
     record_.launch_us = [&](llvm::ArrayRef<cuda::Address> parameters) {
       if (parameters.size() != 2) return 0.0;
       auto elements =
@@ -52,7 +53,9 @@ public:
     };
     cuda::ExecutableLibraries libraries = fake_libraries();
     libraries.dnn_plans = plans_;
-    auto made = make_recorded(network.plan, libraries, record_, compiler);
+    CompileOptions options;
+    options.allow_tf32 = true;
+    auto made = make_recorded(network.plan, libraries, record_, compiler, options);
     EXPECT_TRUE(made.ok()) << network.name << ": " << (made.ok() ? "" : made.error().message);
     if (made) executable_ = std::move(*made);
   }
@@ -68,7 +71,7 @@ private:
     for (bool last : {false, true}) {
       auto store = [&](const PlanStep& of, double microseconds) {
         auto problem = cuda::dnn_problem(plan, of, cuda::all_images(plan, last));
-        for (const char* conditions : {"", "cold "})
+        for (const char* conditions : {"tf32 ", "cold tf32 "})
           if (problem)
             plans_->store(conditions + problem->graph.text(), {"engine 2 0", microseconds});
       };
@@ -83,7 +86,7 @@ private:
   std::unique_ptr<cuda::CudaExecutable> executable_;
 };
 
-/// Those with attention: without a mask, with one that is known at load, and with one that is not.
+/// Those with attention: without a mask, with one known at load, and with one that is not.
 void add_attentions_in_halves(std::vector<Network>& networks) {
   for (const char* name : {"vit_base.tg", "bert_base.tg", "gpt2.tg", "llama_block.tg"}) {
     SourceManager sources;
@@ -158,7 +161,7 @@ TEST(AnalyticGroupsOfExamples, AreThoseOfTheBackend) {
       attentions += llvm::StringRef(text).contains("attention");
       conversions += llvm::StringRef(text).contains("identity");
     }
-  EXPECT_GE(attentions, 25u);
+  EXPECT_GE(attentions, 12u) << "of ViT; others have a mask";
   EXPECT_GT(conversions, 0u);
 }
 
@@ -195,7 +198,8 @@ TEST(AnalyticGroups, OfAttentionWithSharedHeadsAreThoseOfTheBackend) {
     auto attentions = llvm::count_if(groups, [](const std::string& text) {
       return llvm::StringRef(text).startswith("library attention");
     });
-    EXPECT_EQ(attentions, network.dtype == DType::F32 ? 0 : 1) << network.name;
+    bool masked = !llvm::StringRef(network.name).contains("causal = false");
+    EXPECT_EQ(attentions, network.dtype == DType::F32 || masked ? 0 : 1) << network.name;
   }
 }
 

@@ -20,9 +20,8 @@ inline cuda::ExecutableLibraries fake_libraries() {
 /// `record` must outlive it. Errors: as CudaExecutable::make().
 inline Result<std::unique_ptr<cuda::CudaExecutable>>
 make_recorded(const Plan& plan, const cuda::ExecutableLibraries& libraries, GpuRecord& record,
-              RecordingCompiler& compiler) {
+              RecordingCompiler& compiler, CompileOptions options = {}) {
   cuda::CubinCache cache("", compiler);
-  CompileOptions options;
   options.weights = [](const PlanValue& value) { return Tensor::zeros(value.type); };
   return cuda::CudaExecutable::make(plan, options, std::make_shared<RecordingGpu>(record), cache,
                                     libraries);
