@@ -21,7 +21,8 @@ struct KeptProgram {
   Measured best;
   double untuned_us = 0; // what the runtime takes without it, at the same time
   int64_t trials = 0;
-  bool faster = false; // than untuned, beyond the noise: worth using
+  bool faster = false;  // than untuned, beyond the noise: worth using
+  bool cut_off = false; // its search ended early: the best so far, and another one goes on
 };
 
 class PlanDevice : public Device {

@@ -8,6 +8,7 @@
 #include <llvm/Support/FormatVariadic.h>
 
 #include <chrono>
+#include <map>
 
 namespace tg::tune {
 
@@ -62,7 +63,7 @@ private:
         line.state = TuneState::NoKernel;
         line.note = op.why_not;
         add(std::move(line));
-      } else if (!options_.again && (kept = device_.kept(i))) {
+      } else if (!options_.again && (kept = device_.kept(i)) && !kept->cut_off) {
         line.state = TuneState::Known;
         line.found = std::move(kept);
         add(std::move(line));
@@ -71,6 +72,7 @@ private:
                  same != asked_.end()) {
         alike_.push_back({i, static_cast<size_t>(same - asked_.begin())});
       } else {
+        if (kept) begun_[i] = std::move(*kept);
         asked_.push_back(i);
       }
     }
@@ -143,8 +145,8 @@ private:
     line.name = original ? device_.operators()[*line.op].name : text(op);
     line.expected = step.expected;
     Searched& found = searched_[step.op];
-    search(op, step, found);
-    if (device_.stopped()) return stop_at(step.op);
+    auto begun = original ? begun_.find(*line.op) : begun_.end();
+    search(op, step, begun == begun_.end() ? nullptr : &begun->second, found);
     if (step.reused && found.note.empty()) line.reused_from = name_of(*step.reused);
     line.trials = found.trials;
     line.filtered = found.filtered;
@@ -153,7 +155,7 @@ private:
     report_.trials += found.trials;
     if (original)
       conclude(line, found.ranking);
-    else
+    else if (!device_.stopped())
       line.state = found.ranking.empty() ? TuneState::Failed : TuneState::Bridge;
     line.seconds = seconds_from(start);
     add(std::move(line));
@@ -165,19 +167,20 @@ private:
                                    : text(graph_.operators[node]);
   }
 
-  void search(const Operator& op, const TuneStep& step, Searched& found) {
+  /// `begun`: what an earlier search of the operator found that was cut off; or null.
+  void search(const Operator& op, const TuneStep& step, const KeptProgram* begun, Searched& found) {
     const std::vector<Measured>* reused = step.reused ? &searched_[*step.reused].ranking : nullptr;
     if (reused && !reused->empty()) {
       if (options_.reuse == ReuseKind::Top || options_.reuse == ReuseKind::Selective)
         take_top(op, *reused, found);
       else
         reuse(op, reused->front().program, found);
-      if (!found.ranking.empty()) return;
+      if (!found.ranking.empty() || device_.stopped()) return;
       found.note = llvm::formatv("none of {0} programs by reuse ran", found.trials);
     } else if (reused) {
       found.note = "the operator to reuse has no program";
     }
-    search_in_full(op, found);
+    search_in_full(op, begun, found);
   }
 
   void reuse(const Operator& op, const Program& program, Searched& found) {
@@ -195,39 +198,58 @@ private:
     found.trials = result.trials;
   }
 
-  void search_in_full(const Operator& op, Searched& found) {
+  void search_in_full(const Operator& op, const KeptProgram* begun, Searched& found) {
     FullSearchOptions full;
     full.trials = options_.trials;
     full.seed = options_.seed;
     full.patience = options_.patience;
     full.only_random = options_.reuse == ReuseKind::Random;
+    if (begun) { // other programs than those that were tried then
+      full.seed += static_cast<uint64_t>(begun->trials);
+      full.start = begun->best.program;
+    }
     FullSearchResult result = search_fully(op, device_, full);
     found.ranking = std::move(result.ranking);
     found.to_best = result.trials_to_best;
     found.trials += result.trials;
   }
 
-  /// The best programs against the untuned way.
+  /// The best programs against the untuned way; if there is no more time, the best one alone.
   void conclude(PlanTuneLine& line, llvm::ArrayRef<Measured> ranking) {
+    bool cut_off = device_.stopped();
+    const PlanOperator& op = device_.operators()[*line.op];
+    Nest nest = nest_of(*op.op);
     std::vector<Program> best;
-    for (const Measured& one : ranking.take_front(kCompared)) best.push_back(one.program);
+    auto try_program = [&](const Program& program) {
+      if (device_.why_not(program, nest).empty() && !llvm::is_contained(best, program))
+        best.push_back(program);
+    };
+    for (const Measured& one : ranking.take_front(cut_off ? 1 : kCompared))
+      try_program(one.program);
+    auto begun = begun_.find(*line.op);
+    if (begun != begun_.end()) try_program(begun->second.best.program);
     line.found = device_.compare(*line.op, best);
     if (!line.found) {
-      line.state = TuneState::Failed;
+      if (!cut_off) line.state = TuneState::Failed;
       return;
     }
-    line.found->trials = line.trials;
-    line.state = line.found->faster ? TuneState::Tuned : TuneState::NotFaster;
+    line.found->trials = line.trials + (begun == begun_.end() ? 0 : begun->second.trials);
+    line.found->cut_off = cut_off;
+    if (!cut_off) line.state = line.found->faster ? TuneState::Tuned : TuneState::NotFaster;
     device_.keep(*line.op, *line.found);
   }
 
   /// Operators that are rounded up to the same take its programs.
   void take_alike(size_t node) {
     for (auto [op, same] : alike_) {
-      if (same != node || device_.stopped()) continue;
+      if (same != node) continue;
       Clock::time_point start = Clock::now();
       device_.begin(op);
       PlanTuneLine line{op, device_.operators()[op].name};
+      if (device_.stopped()) {
+        add(std::move(line));
+        continue;
+      }
       line.reused_from = name_of(node);
       line.note = "the same programs";
       conclude(line, searched_[node].ranking);
@@ -253,6 +275,7 @@ private:
   PlanTuneReport report_;
   std::vector<size_t> asked_;                    // operators of the device: the graph's originals
   std::vector<std::pair<size_t, size_t>> alike_; // an operator, and whose programs it takes
+  std::map<size_t, KeptProgram> begun_;          // of operators whose search was cut off earlier
   std::vector<Program> known_;
   OperatorGraph graph_;
   ReusePlan plan_;

@@ -1,7 +1,7 @@
 // Tunes the operators of a plan: those that are known are left alone, and reused; the others by a
 // tree that says who reuses whom. After its trials an operator's best programs run in turns with
 // what the runtime does untuned, and what comes of it is kept, operator by operator: whoever ends a
-// session early loses the operator at hand and nothing else.
+// session early keeps the best so far of the operator at hand, too, and the next session goes on.
 #pragma once
 
 #include "runtime/tune/pairs/selection.h"
@@ -30,7 +30,7 @@ enum class TuneState : uint8_t {
   Bridge,    // of no plan: it makes others comparable
   Failed,    // no program ran
   NoKernel,  // nothing here to tune
-  Stopped,   // not done
+  Stopped,   // not done; with a program: the best so far
 };
 /// "tuned", "not faster", ..
 llvm::StringRef state_name(TuneState state);

@@ -18,8 +18,9 @@ constexpr llvm::StringLiteral kFaster = "tuned", kNotFaster = "untuned";
 } // namespace
 
 std::string kept_text(const tune::KeptProgram& found) {
-  return llvm::formatv("{0} from {1:f3} us in {2} trials: {3}", found.faster ? kFaster : kNotFaster,
-                       found.untuned_us, found.trials, tune::text(found.best.program));
+  return llvm::formatv("{0} from {1:f3} us in {2} trials{3}: {4}",
+                       found.faster ? kFaster : kNotFaster, found.untuned_us, found.trials,
+                       found.cut_off ? ", cut off" : "", tune::text(found.best.program));
 }
 
 Result<tune::KeptProgram> read_kept(llvm::StringRef text, double microseconds) {
@@ -36,6 +37,11 @@ Result<tune::KeptProgram> read_kept(llvm::StringRef text, double microseconds) {
   TG_CHECK(scan.expect("in"));
   TG_TRY(found.trials, scan.number(0, INT64_C(1) << 40));
   TG_CHECK(scan.expect("trials"));
+  found.cut_off = scan.take(",");
+  if (found.cut_off) {
+    TG_CHECK(scan.expect("cut"));
+    TG_CHECK(scan.expect("off"));
+  }
   TG_CHECK(scan.expect(":"));
   TG_TRY(found.best.program, tune::read_program(scan.rest()));
   return found;
@@ -133,8 +139,8 @@ std::vector<tune::Program> TunedProducts::programs() {
   for (const auto& [layout, alike] : rows_->rows_alike()) {
     std::optional<CostRow> row = rows_->find_row(alike.instance);
     if (!row) continue; // of other caches
-    if (Result<tune::KeptProgram> found = read_kept(row->implementation, row->microseconds))
-      all.push_back(std::move(found->best.program));
+    Result<tune::KeptProgram> found = read_kept(row->implementation, row->microseconds);
+    if (found && !found->cut_off) all.push_back(std::move(found->best.program));
   }
   return all;
 }

@@ -37,7 +37,7 @@ public:
 
   std::optional<tune::KeptProgram> kept(const ProductPrograms& product);
   void keep(const ProductPrograms& product, const tune::KeptProgram& found);
-  /// Of all products, in the order of their keys; what is damaged is left out.
+  /// Of all products, in the order of their keys; what is damaged, or was cut off, is left out.
   std::vector<tune::Program> programs();
   std::vector<std::string> notes() const;
 
@@ -49,7 +49,8 @@ private:
   std::vector<std::string> damaged_;
 };
 
-/// What stands in a row: "tuned from 350.2 us in 143 trials: BMM [..]; tiles ..".
+/// What stands in a row: "tuned from 350.2 us in 143 trials: BMM [..]; tiles ..", and ", cut off"
+/// behind the trials of a search that ended early.
 std::string kept_text(const tune::KeptProgram& found);
 /// Errors: `bad_data_file`.
 Result<tune::KeptProgram> read_kept(llvm::StringRef text, double microseconds);

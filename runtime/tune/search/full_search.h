@@ -15,6 +15,8 @@ struct FullSearchOptions {
   bool only_random = false; // a baseline: no breeding and no model
   /// Ends after so many trials without a program that is faster by more than a hundredth; 0: never.
   int64_t patience = 0;
+  /// Measured first, if it is there: the best of an earlier search.
+  std::optional<Program> start = {};
 };
 
 struct FullSearchResult {

@@ -280,6 +280,18 @@ TEST_F(TunedProductsTest, WhatIsNotFasterIsKnownAndNotUsed) {
   EXPECT_FALSE(open()->find(a.shape(), a.isa(), a.threads()));
 }
 
+TEST_F(TunedProductsTest, TheBestOfASearchThatWasCutOffIsUsedUntilItGoesOn) {
+  ProductPrograms a = product();
+  tune::KeptProgram found = found_for(a);
+  found.cut_off = true;
+  open()->keep(a, found);
+  std::optional<tune::KeptProgram> again = open()->kept(a);
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(again->cut_off);
+  EXPECT_TRUE(open()->find(a.shape(), a.isa(), a.threads()));
+  EXPECT_TRUE(open()->programs().empty()) << "none to reuse";
+}
+
 TEST_F(TunedProductsTest, ADamagedRowIsNotUsedAndMakesRoom) {
   ProductPrograms a = product(), b = product(3072);
   tune::KeptProgram found = found_for(a);

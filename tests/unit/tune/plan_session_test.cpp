@@ -1,5 +1,5 @@
 // Sessions over a plan's operators, on a device that computes times: what is known stays, what is
-// kept serves others, and whoever ends a session early loses one operator.
+// kept serves others, and whoever ends a session early loses nothing.
 #include "runtime/tune/plan_session.h"
 
 #include "tests/unit/tune/synthetic_device.h"
@@ -125,12 +125,50 @@ TEST(PlanSession, StoppingKeepsWhatIsDone) {
   device.stop_after = all.measured() - 1; // in the last one
   PlanTuneReport report = run(device);
   EXPECT_TRUE(report.stopped);
-  EXPECT_EQ(part.size(), 2u);
+  EXPECT_EQ(part.size(), 3u);
   EXPECT_EQ(count(report, TuneState::Stopped), 1u);
+  EXPECT_EQ(report.trials, device.measured());
   EXPECT_LE(device.measured(), device.stop_after);
-  device.stop_after = INT64_MAX; // the next run does the one that is missing
+  device.stop_after = INT64_MAX; // the next run goes on with the one that is not done
   EXPECT_EQ(count(run(device), TuneState::Known), 2u);
   EXPECT_EQ(part.size(), 3u);
+  EXPECT_EQ(count(run(device), TuneState::Known), 3u);
+}
+
+TEST(PlanSession, ASearchThatIsCutOffKeepsTheBestSoFarAndGoesOn) {
+  Store store;
+  SyntheticPlan device({kOut}, store);
+  device.stop_after = 50;
+  PlanTuneReport first = run(device);
+  ASSERT_EQ(first.lines.size(), 1u);
+  EXPECT_EQ(first.lines[0].state, TuneState::Stopped);
+  EXPECT_EQ(first.trials, 50);
+  ASSERT_TRUE(first.lines[0].found);
+  EXPECT_TRUE(first.lines[0].found->cut_off);
+  double so_far = store.at(kOut).best.microseconds;
+
+  SyntheticPlan second({kOut}, store); // in another process
+  second.stop_after = 3;
+  EXPECT_TRUE(run(second).stopped);
+  EXPECT_LE(store.at(kOut).best.microseconds, so_far) << "the best of both";
+  EXPECT_EQ(store.at(kOut).trials, 53);
+
+  SyntheticPlan third({kOut}, store);
+  PlanTuneReport last = run(third);
+  EXPECT_EQ(last.lines[0].state, TuneState::Tuned);
+  EXPECT_FALSE(store.at(kOut).cut_off);
+  EXPECT_LE(store.at(kOut).best.microseconds, so_far);
+  EXPECT_EQ(store.at(kOut).trials, 53 + last.trials);
+}
+
+TEST(PlanSession, WhoeverStopsBeforeAnyTrialKeepsNothing) {
+  Store store;
+  SyntheticPlan device({kOut, kUp}, store);
+  device.add_alike("the same, elsewhere", kOut);
+  device.stop_after = 0;
+  PlanTuneReport report = run(device);
+  EXPECT_EQ(count(report, TuneState::Stopped), report.lines.size());
+  EXPECT_TRUE(store.empty());
 }
 
 TEST(PlanSession, OperatorsAlikeShareTheirTrials) {

@@ -42,7 +42,8 @@ std::string times_text(const PlanTuneLine& line, const TunedModel& model) {
 }
 
 std::string trials_text(const PlanTuneLine& line) {
-  if (line.state == TuneState::NoKernel || line.state == TuneState::Stopped) return "";
+  if (line.state == TuneState::NoKernel) return "";
+  if (line.state == TuneState::Stopped && line.trials == 0) return "";
   if (line.state == TuneState::Known)
     return llvm::formatv("{0} trials earlier", line.found->trials);
   std::string text = llvm::formatv("{0} trials in {1:f1} s", line.trials, line.seconds);
