@@ -566,7 +566,7 @@ GroupedTile Grouped::tile(const GroupedShape& s, const ConvolutionSchedule& sche
 }
 int64_t Grouped::group_vectors(const GroupedShape& s) { return vectors_of(s); }
 int64_t Grouped::most_columns(const GroupedShape& s, int64_t vectors) {
-  return most_grouped_columns(s, groups_of_vector(s), vectors);
+  return vectors > kMostVectors ? 0 : most_grouped_columns(s, groups_of_vector(s), vectors);
 }
 
 bool Grouped::suits(const GroupedShape& s, const ConvolutionTail& tail,

@@ -79,7 +79,7 @@ public:
   /// The tile of a schedule, and how many vectors of channels a group has, one where groups share.
   static GroupedTile tile(const GroupedShape& shape, const ConvolutionSchedule& schedule);
   static int64_t group_vectors(const GroupedShape& shape);
-  /// The most columns of a tile of so many vectors.
+  /// The most columns of a tile of so many vectors; 0: there is none.
   static int64_t most_columns(const GroupedShape& shape, int64_t vectors);
 
   /// Of packed weights, by whatever schedule.

@@ -33,11 +33,13 @@ public:
   /// it cannot do is replaced by what comes near. Twice the same as once.
   virtual Program adapted(Program program) const { return program; }
   /// The shapes that reuse tries for so many points of a block, and threads of it; empty: none.
-  virtual Extents choose_block(const Nest& nest, int64_t points, BlockCost& cost) const {
+  virtual Extents choose_block(const Operator&, const Nest& nest, int64_t points,
+                               BlockCost& cost) const {
     return best_block(nest, points, cost);
   }
-  virtual std::optional<ThreadShape> choose_threads(const Nest& nest, const Extents& block,
-                                                    const Extents& fetched, int64_t threads) const {
+  virtual std::optional<ThreadShape> choose_threads(const Operator&, const Nest& nest,
+                                                    const Extents& block, const Extents& fetched,
+                                                    int64_t threads) const {
     return best_threads(nest, block, fetched, threads);
   }
   /// Whether to end: from then on there are no trials.

@@ -57,7 +57,7 @@ void print_line(llvm::raw_ostream& out, const PlanTuneLine& line, const TunedMod
   if (line.op && model.operators[*line.op].occurrences > 1)
     name += llvm::formatv(", {0} times", model.operators[*line.op].occurrences);
   std::string text =
-      llvm::formatv("{0,-36} {1,-11} {2,-40} {3}", name, tune::state_name(line.state),
+      llvm::formatv("{0,-44} {1,-11} {2,-40} {3}", name, tune::state_name(line.state),
                     times_text(line, model), trials_text(line));
   out << llvm::StringRef(text).rtrim() << "\n";
   out.flush();

@@ -1,10 +1,11 @@
 // The device: its operators, trials, comparisons.
-#include "runtime/onednn/tuning/product_device.h"
+#include "runtime/onednn/tuning/tune_device.h"
 
 #include "runtime/measure/machine_watch.h"
 #include "runtime/onednn/lowering/tile_matmul.h"
-#include "runtime/onednn/tuning/product_runs.h"
-#include "runtime/onednn/tuning/tuned_products.h"
+#include "runtime/onednn/tuning/convolution_programs.h"
+#include "runtime/onednn/tuning/product_programs.h"
+#include "runtime/onednn/tuning/tuned_programs.h"
 
 #include <llvm/ADT/MapVector.h>
 #include <llvm/ADT/StringExtras.h>
@@ -19,22 +20,35 @@ namespace tg::cpu {
 
 namespace {
 
-/// Notes products while a plan is lowered, and has nothing to say of them.
-class ProductRecorder final : public ProductSchedules {
+/// Notes operators while a plan is lowered, and has nothing to say of them.
+class OperatorRecorder final : public TileSchedules {
 public:
   struct Seen {
-    tile::ProductShape shape;
-    tile::Isa isa;
-    int threads;
+    std::unique_ptr<OperatorPrograms> programs;
     int64_t times = 0;
   };
   std::optional<tile::Schedule> find(const tile::ProductShape& shape, tile::Isa isa,
                                      int threads) override {
-    Seen& seen = products[product_key(shape, isa, threads)];
-    if (seen.times++ == 0) seen = {shape, isa, threads, 1};
+    add(std::make_unique<ProductPrograms>(shape, isa, threads, tile::caches()));
+    if (shape.w_is_packed)
+      weight_bytes += 4 * tile::packed_elements(shape.depth, shape.columns, isa);
     return std::nullopt;
   }
-  llvm::MapVector<std::string, Seen, std::map<std::string, unsigned>> products; // in their order
+  std::optional<tile::ConvolutionSchedule> find(const OwnConvolution& convolution,
+                                                int threads) override {
+    add(std::make_unique<ConvolutionPrograms>(convolution, threads, tile::caches()));
+    const tile::GroupedShape& s = convolution.shape;
+    weight_bytes += 4 * s.groups * s.outputs * s.inputs * s.taps();
+    return std::nullopt;
+  }
+  llvm::MapVector<std::string, Seen, std::map<std::string, unsigned>> operators; // in their order
+  int64_t weight_bytes = 0; // that a run of the plan reads
+
+private:
+  void add(std::unique_ptr<OperatorPrograms> programs) {
+    Seen& seen = operators[programs->key()];
+    if (seen.times++ == 0) seen.programs = std::move(programs);
+  }
 };
 
 /// Times are the least of some runs; a program far from the best gets few.
@@ -49,19 +63,18 @@ constexpr double kWorthIt = 1.01;
 
 class TuneDevice final : public tune::PlanDevice {
 public:
-  TuneDevice(const TuneDeviceOptions& options, std::shared_ptr<TunedProducts> kept,
-             std::unique_ptr<ProductRuns> runs, std::unique_ptr<MachineWatch> watch)
+  TuneDevice(const TuneDeviceOptions& options, std::shared_ptr<TunedPrograms> kept,
+             std::unique_ptr<Runs> runs, std::unique_ptr<MachineWatch> watch)
       : options_(options), kept_(std::move(kept)), runs_(std::move(runs)),
         watch_(std::move(watch)) {}
 
-  void add_product(const ProductRecorder::Seen& seen) {
-    auto product =
-        std::make_unique<ProductPrograms>(seen.shape, seen.isa, seen.threads, tile::caches());
-    tune::PlanOperator op{product->key(), product_name(seen.shape), product->op()};
+  void add(OperatorRecorder::Seen& seen) {
+    const OperatorPrograms& programs = *seen.programs;
+    tune::PlanOperator op{programs.key(), programs.name(), programs.op()};
     op.occurrences = seen.times;
-    op.flops = product_flops(seen.shape);
+    op.flops = programs.flops();
     operators_.push_back(std::move(op));
-    products_.push_back(std::move(product));
+    programs_.push_back(std::move(seen.programs));
   }
   void add_other(const StepInfo& step) {
     tune::PlanOperator op{step.name + " " + step.result + " " + step.implementation,
@@ -74,45 +87,49 @@ public:
     op.why_not = llvm::formatv("no programs of ours for {0}", step.implementation);
     op.flops = step.flops;
     operators_.push_back(std::move(op));
-    products_.push_back(nullptr);
+    programs_.push_back(nullptr);
   }
 
   // --- tune::Device --------------------------------------------------------------------------
   std::string name() const override { return "cpu"; }
   tune::DeviceLimits limits() const override {
-    // Blocks and threads are loops here: legality is ProductPrograms::why_not.
+    // Blocks and threads are loops here: legality is OperatorPrograms::why_not.
     constexpr int64_t kNone = int64_t{1} << 40;
     return {1 << 20, kNone, kNone, kNone};
   }
   std::string why_not(const tune::Program& program, const tune::Nest&) const override {
-    return programs_of(program.op).why_not(program);
+    const OperatorPrograms* of = programs_of(program.op);
+    return of ? of->why_not(program) : "there are no programs of ours";
   }
   tune::Program adapted(tune::Program program) const override {
-    const ProductPrograms& of = programs_of(program.op);
-    return of.adapted(std::move(program));
+    const OperatorPrograms* of = programs_of(program.op);
+    return of ? of->adapted(std::move(program)) : program;
   }
-  tune::Extents choose_block(const tune::Nest& nest, int64_t points,
+  tune::Extents choose_block(const tune::Operator& op, const tune::Nest& nest, int64_t points,
                              tune::BlockCost& cost) const override {
-    return nest_programs(nest).choose_block(nest, points, cost);
+    const OperatorPrograms* of = programs_of(op);
+    return of ? of->choose_block(nest, points, cost) : tune::Extents();
   }
-  std::optional<tune::ThreadShape> choose_threads(const tune::Nest& nest,
+  std::optional<tune::ThreadShape> choose_threads(const tune::Operator& op, const tune::Nest&,
                                                   const tune::Extents& block, const tune::Extents&,
                                                   int64_t threads) const override {
-    return nest_programs(nest).choose_threads(block, threads);
+    const OperatorPrograms* of = programs_of(op);
+    return of ? of->choose_threads(block, threads) : std::nullopt;
   }
   bool stopped() const override { return options_.stop.asked(); }
 
   std::optional<double> measure(const tune::Program& program) override {
-    const ProductPrograms& of = programs_of(program.op);
-    if (best_op_ != &of) {
-      best_op_ = &of;
+    const OperatorPrograms* of = programs_of(program.op);
+    if (best_op_ != of) {
+      best_op_ = of;
       best_us_ = HUGE_VAL;
     }
-    tile::Product product(of.shape(), of.schedule(program), runs_->tiles());
+    Result<std::unique_ptr<Way>> way = of->way(&program, *runs_);
+    if (!way) return std::nullopt;
     ++measured_;
     double least = HUGE_VAL;
     for (int again = 0; again <= kTakenAgain; ++again) {
-      std::optional<double> us = time(product, of.threads());
+      std::optional<double> us = time(**way);
       if (!us) return std::nullopt;
       least = std::min(least, *us);
       bool quiet = watch_->disturbance() != Disturbance::Heavy;
@@ -125,13 +142,13 @@ public:
 
   // --- tune::PlanDevice ----------------------------------------------------------------------
   llvm::ArrayRef<tune::PlanOperator> operators() const override { return operators_; }
-  void begin(size_t op) override { current_ = products_[op].get(); }
+  void begin(size_t op) override { current_ = programs_[op].get(); }
   double peak_flops() override { return tile_peak_flops(runs_->tiles(), options_.threads); }
-  std::optional<tune::KeptProgram> kept(size_t op) override { return kept_->kept(*products_[op]); }
+  std::optional<tune::KeptProgram> kept(size_t op) override { return kept_->kept(*programs_[op]); }
   void keep(size_t op, const tune::KeptProgram& found) override {
-    kept_->keep(*products_[op], found);
+    kept_->keep(*programs_[op], found);
   }
-  std::vector<tune::Program> kept_programs() override { return kept_->programs(); }
+  std::vector<tune::Program> kept_programs() override { return kept_->programs(options_.threads); }
   std::vector<std::string> notes() const override {
     std::vector<std::string> all = kept_->notes();
     if (disturbed_ > 0)
@@ -142,17 +159,21 @@ public:
 
   std::optional<tune::KeptProgram> compare(size_t op,
                                            llvm::ArrayRef<tune::Program> programs) override {
-    const ProductPrograms& of = *products_[op];
-    std::vector<tile::Product> ways;
-    ways.emplace_back(of.shape(), of.untuned(), runs_->tiles());
-    for (const tune::Program& program : programs)
-      ways.emplace_back(of.shape(), of.schedule(program), runs_->tiles());
+    std::vector<std::unique_ptr<Way>> ways;
+    auto add = [&](const tune::Program* program) {
+      Result<std::unique_ptr<Way>> way = programs_[op]->way(program, *runs_);
+      if (way) ways.push_back(std::move(*way));
+      return way.ok();
+    };
+    bool all = add(nullptr);
+    for (const tune::Program& program : programs) all = all && add(&program);
+    if (!all) return std::nullopt;
     std::vector<std::vector<double>> times(ways.size());
     double spent = 0;
     for (int round = 0; round < kRounds && (round < kFewestRuns || spent < kCompareUs); ++round)
       for (size_t i = 0; i < ways.size(); ++i) {
-        (void)runs_->run(ways[i], of.threads()); // its code and what it reads
-        Result<double> us = runs_->run(ways[i], of.threads());
+        (void)ways[i]->run(); // its code and what it reads
+        Result<double> us = ways[i]->run();
         if (!us) return std::nullopt;
         times[i].push_back(*us);
         spent += 2 * *us;
@@ -173,24 +194,25 @@ private:
     return best;
   }
 
-  /// Of the operator at hand, or of one that stands for no product of the plan.
-  const ProductPrograms& programs_of(const tune::Operator& op) const {
-    if (current_ && current_->op() == op) return *current_;
-    std::unique_ptr<ProductPrograms>& other = bridges_[tune::text(op)];
-    if (!other)
+  /// Of the operator at hand, or of one that stands for none of the plan; null: there are none.
+  const OperatorPrograms* programs_of(const tune::Operator& op) const {
+    if (current_ && current_->op() == op) return current_;
+    auto [at, is_new] = bridges_.try_emplace(tune::text(op));
+    std::unique_ptr<OperatorPrograms>& other = at->second;
+    if (!is_new) return other.get();
+    if (op.type == tune::OpType::BMM)
       other = std::make_unique<ProductPrograms>(op, runs_->tiles().isa(), options_.threads,
                                                 tile::caches());
-    return *other;
-  }
-  const ProductPrograms& nest_programs(const tune::Nest& nest) const {
-    return programs_of({tune::OpType::BMM, nest.space, nest.reduction});
+    else
+      other = ConvolutionPrograms::of(op, options_.threads, tile::caches());
+    return other.get();
   }
 
-  std::optional<double> time(const tile::Product& product, int threads) {
+  std::optional<double> time(Way& way) {
     double least = HUGE_VAL, spent = 0;
-    if (!runs_->run(product, threads)) return std::nullopt; // to warm up
+    if (!way.run()) return std::nullopt; // to warm up
     for (int run = 0; run < kMostRuns && (run < kFewestRuns || spent < kTrialUs); ++run) {
-      Result<double> us = runs_->run(product, threads);
+      Result<double> us = way.run();
       if (!us) return std::nullopt;
       least = std::min(least, *us);
       spent += *us;
@@ -200,13 +222,13 @@ private:
   }
 
   TuneDeviceOptions options_;
-  std::shared_ptr<TunedProducts> kept_;
-  std::unique_ptr<ProductRuns> runs_;
+  std::shared_ptr<TunedPrograms> kept_;
+  std::unique_ptr<Runs> runs_;
   std::unique_ptr<MachineWatch> watch_;
   std::vector<tune::PlanOperator> operators_;
-  std::vector<std::unique_ptr<ProductPrograms>> products_; // of operators; null: none of ours
-  mutable llvm::StringMap<std::unique_ptr<ProductPrograms>> bridges_;
-  const ProductPrograms *current_ = nullptr, *best_op_ = nullptr;
+  std::vector<std::unique_ptr<OperatorPrograms>> programs_; // of operators; null: none of ours
+  mutable llvm::StringMap<std::unique_ptr<OperatorPrograms>> bridges_;
+  const OperatorPrograms *current_ = nullptr, *best_op_ = nullptr;
   double best_us_ = HUGE_VAL; // of best_op_
   int64_t measured_ = 0, disturbed_ = 0;
 };
@@ -215,28 +237,19 @@ bool is_product_or_convolution(llvm::StringRef name) {
   return name.startswith("matmul") || name.startswith("conv");
 }
 
-/// Products say their tile ("tile:avx2 6x16"); convolutions, whose code is emitted for each shape
-/// and leaves nothing to choose, say their kind before it.
+/// Products say their tile ("tile:avx2 6x16"); convolutions say their kind before it.
 bool has_schedule(llvm::StringRef implementation) {
   auto [where, what] = implementation.split(' ');
-  return where.startswith("tile:") && !what.empty() && llvm::isDigit(what.front());
-}
-
-/// Weights that a run of these products reads.
-int64_t weight_bytes(const ProductRecorder& seen) {
-  int64_t bytes = 0;
-  for (const auto& [key, product] : seen.products)
-    if (product.shape.w_is_packed)
-      bytes += product.times * 4 *
-               tile::packed_elements(product.shape.depth, product.shape.columns, product.isa);
-  return bytes;
+  if (!where.startswith("tile:") || what.empty()) return false;
+  llvm::StringRef kind = what.split(' ').first;
+  return llvm::isDigit(kind.front()) || kind == "dense" || kind == "grouped" || kind == "depthwise";
 }
 
 } // namespace
 
 Result<std::unique_ptr<tune::PlanDevice>> make_tune_device(const Plan& plan,
                                                            const TuneDeviceOptions& options) {
-  auto seen = std::make_shared<ProductRecorder>();
+  auto seen = std::make_shared<OperatorRecorder>();
   std::unique_ptr<Backend> backend = make_cpu_backend(Products::Chosen, seen);
   CompileOptions compile;
   compile.threads = options.threads;
@@ -250,11 +263,12 @@ Result<std::unique_ptr<tune::PlanDevice>> make_tune_device(const Plan& plan,
   if (!tiles)
     return error(Code::no_kernel, "this processor has none of our register tiles: there "
                                   "is nothing to tune on `cpu`");
-  TG_TRY(std::unique_ptr<ProductRuns> runs, ProductRuns::make(*tiles, weight_bytes(*seen)));
+  TG_TRY(std::unique_ptr<Runs> runs, Runs::make(*tiles, seen->weight_bytes));
+  auto operators = std::move(seen->operators); // before the watch has plans of its own
   auto device =
-      std::make_unique<TuneDevice>(options, TunedProducts::open(options.database, processor_name()),
+      std::make_unique<TuneDevice>(options, TunedPrograms::open(options.database, processor_name()),
                                    std::move(runs), watch_machine(*backend, options.threads));
-  for (const auto& [key, product] : seen->products) device->add_product(product);
+  for (auto& [key, one] : operators) device->add(one);
   for (const StepInfo& step : steps)
     if (is_product_or_convolution(step.name) && !has_schedule(step.implementation))
       device->add_other(step);
