@@ -60,17 +60,18 @@ def kinds_table(kinds, runs):
 
 def operators_table(reports):
     """The first run, operator by operator."""
-    yield "| operator | times | state | reuses | expected | trials | filtered | untuned | tuned | of the peak |"
-    yield "|---|--:|---|---|--:|--:|--:|--:|--:|--:|"
+    yield "| operator | times | state | reuses | expected | trials | filtered | untuned | tuned | of the peak | oneDNN |"
+    yield "|---|--:|---|---|--:|--:|--:|--:|--:|--:|--:|"
     for line in reports[0]["operators"]:
         if line["state"] == "not tuned":
             continue
         cells = [line["name"], str(line.get("occurrences", "")), line["state"], line["reused_from"] or "-",
                  f"{line['expected']:.0f}", str(line["trials"]), str(line["filtered"])]
         if "best_us" in line:
-            cells += [f"{line['untuned_us']:.0f} us", f"{line['best_us']:.0f} us", f"{100 * line['peak_share']:.0f}%"]
+            cells += [f"{line['untuned_us']:.0f} us", f"{line['best_us']:.0f} us", f"{100 * line['peak_share']:.0f}%",
+                      f"{line['library_us']:.0f} us" if "library_us" in line else ""]
         else:
-            cells += ["", "", ""]
+            cells += ["", "", "", ""]
         yield "| " + " | ".join(cells) + " |"
 
 

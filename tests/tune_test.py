@@ -71,7 +71,7 @@ def kept_and_found_again(folder):
     assert sum(line["program"].startswith(("C2D", "GRP")) for line in done) == 2, by_state
     for line in done:
         assert line["best_us"] > 0 and line["untuned_us"] > 0 and line["trials"] <= 40 + 1000, line
-        assert 0 < line["peak_share"] < 1.5, line
+        assert 0 < line["peak_share"] < 1.5 and line["library_us"] > 0, line
     assert len(rows_of(database)) == 4
     second = tune(model, "--cost-db", database, "--trials", 40, "--threads", 1)
     assert len(states(second)["known"]) == 4 and second["trials"] == 0, second

@@ -6,6 +6,8 @@
 
 #include <llvm/ADT/StringMap.h>
 
+#include <cmath>
+
 namespace tg::tune {
 
 /// Of the Tesla P100 of the publication, which keeps threads of a block below 1024.
@@ -42,6 +44,9 @@ public:
                                                     int64_t threads) const {
     return best_threads(nest, block, fetched, threads);
   }
+  /// A time that no program undercuts by much: whoever reaches it has nothing more to gain. 0: not
+  /// known.
+  virtual double enough_us(const Operator&) const { return 0; }
   /// Whether to end: from then on there are no trials.
   virtual bool stopped() const { return false; }
   /// Microseconds of one run; nullopt where the program does not run. Both are trials.
@@ -59,7 +64,8 @@ struct Measured {
 class Trials {
 public:
   Trials(Device& device, const Operator& op, int64_t most = INT64_MAX)
-      : device_(device), nest_(nest_of(op)), limits_(device.limits()), most_(most) {}
+      : device_(device), nest_(nest_of(op)), limits_(device.limits()), most_(most),
+        enough_us_(device.enough_us(op)) {}
 
   /// Microseconds; nullopt if it is illegal or did not run, or no trial is left.
   std::optional<double> measure(const Program& program);
@@ -69,7 +75,9 @@ public:
   const Device& device() const { return device_; }
   int64_t count() const { return count_; }
   int64_t filtered() const { return filtered_; }
-  bool spent() const { return count_ >= most_ || device_.stopped(); }
+  bool spent() const { return count_ >= most_ || has_enough() || device_.stopped(); }
+  /// Whether there is nothing more to gain.
+  bool has_enough() const { return best_us_ <= enough_us_; }
   /// All that ran, in the order of trying.
   const std::vector<Measured>& ran() const { return ran_; }
   /// The fastest, the first of equals; null if none ran.
@@ -82,6 +90,7 @@ private:
   Nest nest_;
   DeviceLimits limits_;
   int64_t most_, count_ = 0, filtered_ = 0;
+  double enough_us_, best_us_ = HUGE_VAL;
   llvm::StringMap<std::optional<double>> known_; // by text; looked up, never iterated
   std::vector<Measured> ran_;
 };

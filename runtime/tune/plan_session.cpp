@@ -43,6 +43,7 @@ public:
     sort_out();
     if (!asked_.empty()) {
       make_tree();
+      if (!device_.stopped()) (void)device_.library_us(asked_[0]); // in nobody's seconds
       for (const TuneStep& step : plan_.steps)
         if (!graph_.is_known(step.op)) take(step);
     }
@@ -233,6 +234,7 @@ private:
       if (!cut_off) line.state = TuneState::Failed;
       return;
     }
+    line.library_us = device_.library_us(*line.op);
     line.found->trials = line.trials + (begun == begun_.end() ? 0 : begun->second.trials);
     line.found->cut_off = cut_off;
     if (!cut_off) line.state = line.found->faster ? TuneState::Tuned : TuneState::NotFaster;

@@ -44,6 +44,7 @@ struct PlanTuneLine {
   double expected = 0;          // trials
   int64_t trials = 0, filtered = 0, trials_to_best = 0;
   double seconds = 0;
+  double library_us = 0; // what a library takes; 0: not known
   std::string note = {};
 };
 

@@ -7,12 +7,14 @@
 #include "runtime/onednn/tuning/product_programs.h"
 #include "runtime/onednn/tuning/tuned_programs.h"
 
+#include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/MapVector.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringMap.h>
 #include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <map>
 
@@ -25,7 +27,7 @@ class OperatorRecorder final : public TileSchedules {
 public:
   struct Seen {
     std::unique_ptr<OperatorPrograms> programs;
-    int64_t times = 0;
+    std::vector<size_t> calls; // its places among all that asked
   };
   std::optional<tile::Schedule> find(const tile::ProductShape& shape, tile::Isa isa,
                                      int threads) override {
@@ -43,13 +45,22 @@ public:
   }
   llvm::MapVector<std::string, Seen, std::map<std::string, unsigned>> operators; // in their order
   int64_t weight_bytes = 0; // that a run of the plan reads
+  size_t calls = 0;
 
 private:
   void add(std::unique_ptr<OperatorPrograms> programs) {
     Seen& seen = operators[programs->key()];
-    if (seen.times++ == 0) seen.programs = std::move(programs);
+    if (seen.calls.empty()) seen.programs = std::move(programs);
+    seen.calls.push_back(calls++);
   }
 };
+
+CompileOptions compile_options(const TuneDeviceOptions& options) {
+  CompileOptions compile;
+  compile.threads = options.threads;
+  compile.memory_limit_bytes = options.memory_limit_bytes;
+  return compile;
+}
 
 /// Times are the least of some runs; a program far from the best gets few.
 constexpr double kTrialUs = 3000;
@@ -61,20 +72,30 @@ constexpr int kRounds = 30;
 constexpr double kCompareUs = 400'000;
 constexpr double kWorthIt = 1.01;
 
+/// Of the peak: who reaches so much of it has nothing more to gain.
+constexpr double kAtPeak = 0.98;
+/// Runs of the plan on the library.
+constexpr int kLibraryRuns = 7;
+constexpr double kLibrarySeconds = 2;
+
 class TuneDevice final : public tune::PlanDevice {
 public:
-  TuneDevice(const TuneDeviceOptions& options, std::shared_ptr<TunedPrograms> kept,
-             std::unique_ptr<Runs> runs, std::unique_ptr<MachineWatch> watch)
-      : options_(options), kept_(std::move(kept)), runs_(std::move(runs)),
+  TuneDevice(const Plan& plan, const TuneDeviceOptions& options,
+             std::shared_ptr<TunedPrograms> kept, std::unique_ptr<Runs> runs,
+             std::unique_ptr<MachineWatch> watch)
+      : plan_(plan), options_(options), kept_(std::move(kept)), runs_(std::move(runs)),
         watch_(std::move(watch)) {}
 
-  void add(OperatorRecorder::Seen& seen) {
+  /// `steps`: of the plan, one for each place among all that asked; empty: not known.
+  void add(OperatorRecorder::Seen& seen, llvm::ArrayRef<PlanStepId> steps) {
     const OperatorPrograms& programs = *seen.programs;
     tune::PlanOperator op{programs.key(), programs.name(), programs.op()};
-    op.occurrences = seen.times;
+    op.occurrences = static_cast<int64_t>(seen.calls.size());
     op.flops = programs.flops();
     operators_.push_back(std::move(op));
     programs_.push_back(std::move(seen.programs));
+    for (size_t call : seen.calls)
+      if (call < steps.size()) steps_of_[programs_.back().get()].push_back(steps[call]);
   }
   void add_other(const StepInfo& step) {
     tune::PlanOperator op{step.name + " " + step.result + " " + step.implementation,
@@ -116,6 +137,10 @@ public:
     const OperatorPrograms* of = programs_of(op);
     return of ? of->choose_threads(block, threads) : std::nullopt;
   }
+  double enough_us(const tune::Operator& op) const override {
+    const OperatorPrograms* of = programs_of(op);
+    return of && peak_flops_ > 0 ? of->flops() / (kAtPeak * peak_flops_) * 1e6 : 0;
+  }
   bool stopped() const override { return options_.stop.asked(); }
 
   std::optional<double> measure(const tune::Program& program) override {
@@ -143,7 +168,21 @@ public:
   // --- tune::PlanDevice ----------------------------------------------------------------------
   llvm::ArrayRef<tune::PlanOperator> operators() const override { return operators_; }
   void begin(size_t op) override { current_ = programs_[op].get(); }
-  double peak_flops() override { return tile_peak_flops(runs_->tiles(), options_.threads); }
+  double peak_flops() override {
+    peak_flops_ = std::max(peak_flops_, tile_peak_flops(runs_->tiles(), options_.threads));
+    return peak_flops_;
+  }
+  double library_us(size_t op) override {
+    if (!library_asked_) time_library();
+    library_asked_ = true;
+    std::vector<double> times;
+    for (PlanStepId step : steps_of_[programs_[op].get()])
+      if (double us = library_us_.lookup(step); us > 0) times.push_back(us);
+    if (times.empty()) return 0;
+    auto middle = times.begin() + static_cast<ptrdiff_t>(times.size() / 2);
+    std::nth_element(times.begin(), middle, times.end());
+    return *middle;
+  }
   std::optional<tune::KeptProgram> kept(size_t op) override { return kept_->kept(*programs_[op]); }
   void keep(size_t op, const tune::KeptProgram& found) override {
     kept_->keep(*programs_[op], found);
@@ -208,6 +247,23 @@ private:
     return other.get();
   }
 
+  /// Steps of the plan by the library: its weights and operands lie as in a network. What it
+  /// copies between layouts is no step of the plan and not counted.
+  void time_library() {
+    std::unique_ptr<Backend> backend = make_cpu_backend(Products::Library);
+    Result<std::unique_ptr<Executable>> loaded = backend->compile(plan_, compile_options(options_));
+    if (!loaded) return;
+    (*loaded)->profile(true);
+    auto start = std::chrono::steady_clock::now();
+    for (int run = 0; run < kLibraryRuns; ++run) {
+      if (!(*loaded)->run_once()) return;
+      std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+      if (spent.count() > kLibrarySeconds || stopped()) break;
+    }
+    for (const StepInfo& step : (*loaded)->steps())
+      if (step.step != kNever) library_us_[step.step] += step.measured_us;
+  }
+
   std::optional<double> time(Way& way) {
     double least = HUGE_VAL, spent = 0;
     if (!way.run()) return std::nullopt; // to warm up
@@ -221,6 +277,7 @@ private:
     return least;
   }
 
+  Plan plan_;
   TuneDeviceOptions options_;
   std::shared_ptr<TunedPrograms> kept_;
   std::unique_ptr<Runs> runs_;
@@ -229,7 +286,11 @@ private:
   std::vector<std::unique_ptr<OperatorPrograms>> programs_; // of operators; null: none of ours
   mutable llvm::StringMap<std::unique_ptr<OperatorPrograms>> bridges_;
   const OperatorPrograms *current_ = nullptr, *best_op_ = nullptr;
-  double best_us_ = HUGE_VAL; // of best_op_
+  double best_us_ = HUGE_VAL;                                           // of best_op_
+  double peak_flops_ = 0;                                               // the most that was seen
+  std::map<const OperatorPrograms*, std::vector<PlanStepId>> steps_of_; // looked up
+  llvm::DenseMap<PlanStepId, double> library_us_;
+  bool library_asked_ = false;
   int64_t measured_ = 0, disturbed_ = 0;
 };
 
@@ -251,12 +312,9 @@ Result<std::unique_ptr<tune::PlanDevice>> make_tune_device(const Plan& plan,
                                                            const TuneDeviceOptions& options) {
   auto seen = std::make_shared<OperatorRecorder>();
   std::unique_ptr<Backend> backend = make_cpu_backend(Products::Chosen, seen);
-  CompileOptions compile;
-  compile.threads = options.threads;
-  compile.memory_limit_bytes = options.memory_limit_bytes;
   std::vector<StepInfo> steps;
   {
-    TG_TRY(std::unique_ptr<Executable> loaded, backend->compile(plan, compile));
+    TG_TRY(std::unique_ptr<Executable> loaded, backend->compile(plan, compile_options(options)));
     steps = loaded->steps();
   }
   const tile::TileKernels* tiles = tiles_of(tile::Isa::Avx2);
@@ -265,10 +323,15 @@ Result<std::unique_ptr<tune::PlanDevice>> make_tune_device(const Plan& plan,
                                   "is nothing to tune on `cpu`");
   TG_TRY(std::unique_ptr<Runs> runs, Runs::make(*tiles, seen->weight_bytes));
   auto operators = std::move(seen->operators); // before the watch has plans of its own
-  auto device =
-      std::make_unique<TuneDevice>(options, TunedPrograms::open(options.database, processor_name()),
-                                   std::move(runs), watch_machine(*backend, options.threads));
-  for (auto& [key, one] : operators) device->add(one);
+  size_t calls = seen->calls;
+  auto device = std::make_unique<TuneDevice>(
+      plan, options, TunedPrograms::open(options.database, processor_name()), std::move(runs),
+      watch_machine(*backend, options.threads));
+  std::vector<PlanStepId> asked; // each step asks once, in the order in which they are
+  for (const StepInfo& step : steps)
+    if (has_schedule(step.implementation)) asked.push_back(step.step);
+  if (asked.size() != calls) asked.clear();
+  for (auto& [key, one] : operators) device->add(one, asked);
   for (const StepInfo& step : steps)
     if (is_product_or_convolution(step.name) && !has_schedule(step.implementation))
       device->add_other(step);

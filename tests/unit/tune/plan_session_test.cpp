@@ -62,7 +62,9 @@ public:
   }
 
   int64_t measured() const { return device_.measured; }
-  double untuned_us = 1e9;
+  double enough_us(const Operator&) const override { return enough; }
+  double library_us(size_t op) override { return 100.0 * static_cast<double>(op + 1); }
+  double untuned_us = 1e9, enough = 0;
   int64_t stop_after = INT64_MAX;
 
 private:
@@ -204,6 +206,23 @@ TEST(PlanSession, EveryKindOfReuseGivesEveryOperatorAProgram) {
       EXPECT_GT(report.trials, 3 * 100);
     }
   }
+}
+
+TEST(PlanSession, WhatIsFastEnoughEndsASearch) {
+  Store store, other;
+  SyntheticPlan device({kOut, kUp}, store);
+  run(device);
+  double best = store.at(kOut).best.microseconds;
+  SyntheticPlan second({kOut, kUp}, other);
+  second.enough = 4 * best;
+  PlanTuneReport report = run(second);
+  EXPECT_LT(second.measured(), device.measured() / 2);
+  for (const PlanTuneLine& line : report.lines) {
+    EXPECT_EQ(line.state, TuneState::Tuned) << "the search is done, not cut off";
+    EXPECT_EQ(line.library_us, line.name == kOut ? 100 : 200);
+    EXPECT_FALSE(line.found->cut_off);
+  }
+  EXPECT_LE(other.at(kOut).best.microseconds, 4 * best);
 }
 
 TEST(PlanSession, PatienceEndsASearch) {

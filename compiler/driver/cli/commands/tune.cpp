@@ -38,6 +38,7 @@ std::string times_text(const PlanTuneLine& line, const TunedModel& model) {
   std::string text = duration_text(found.untuned_us);
   text += found.faster ? " -> " + duration_text(found.best.microseconds) : std::string(" stays");
   text += llvm::formatv(", {0:f0}% of the peak", 100 * peak_share(model, line));
+  if (line.library_us > 0) text += ", library " + duration_text(line.library_us);
   return text;
 }
 
@@ -57,7 +58,7 @@ void print_line(llvm::raw_ostream& out, const PlanTuneLine& line, const TunedMod
   if (line.op && model.operators[*line.op].occurrences > 1)
     name += llvm::formatv(", {0} times", model.operators[*line.op].occurrences);
   std::string text =
-      llvm::formatv("{0,-44} {1,-11} {2,-40} {3}", name, tune::state_name(line.state),
+      llvm::formatv("{0,-44} {1,-11} {2,-56} {3}", name, tune::state_name(line.state),
                     times_text(line, model), trials_text(line));
   out << llvm::StringRef(text).rtrim() << "\n";
   out.flush();
@@ -82,6 +83,7 @@ void write_line(llvm::json::OStream& json, const PlanTuneLine& line, const Tuned
     json.attribute("best_us", line.found->best.microseconds);
     json.attribute("untuned_us", line.found->untuned_us);
     json.attribute("peak_share", peak_share(model, line));
+    if (line.library_us > 0) json.attribute("library_us", line.library_us);
     json.attribute("program", tune::text(line.found->best.program));
   });
 }
