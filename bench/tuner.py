@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reuse against full searches of the operator tuner (`tg tune`), on the products of networks.
 
-    tuner.py [--tg build/tg] [--threads N] [--trials N] [--kinds eto,full,...] [--runs N] [--json FILE] MODEL.tg ...
+    tuner.py [--tg build/tg] [--threads N] [--trials N] [--kinds eto,full,...] [--tuner WORD,...] [--runs N] [--json FILE] MODEL.tg ...
 
 Each kind of reuse tunes the model's operators from nothing, into a database of its own. What a kind finds is timed in
 turns with what the runtime does untuned, so kinds are compared by that ratio, over all operators weighted by how often
@@ -24,6 +24,7 @@ def run(options, model, kind, seed):
     with tempfile.TemporaryDirectory() as folder:
         command = [options.tg, "tune", model, "--reuse", kind, "--json", "--seed", seed, "--trials", options.trials,
                    "--threads", options.threads, "--cost-db", f"{folder}/costs.db"]
+        command += ["--tuner", options.tuner] if options.tuner else []
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
         if done.returncode:
             sys.exit(f"{' '.join(map(str, command))}: {done.stderr}")
@@ -76,13 +77,16 @@ def operators_table(reports):
 
 
 def estimates(reports):
-    pairs = [(line["expected"], line["trials"]) for r in reports for line in r["operators"]
-             if line.get("reused_from") and line["trials"] > 0 and line["expected"] > 0]
-    if not pairs:
+    lines = [line for r in reports for line in r["operators"] if line.get("reused_from") and line["trials"] > 0]
+    if not lines:
         return "No operator was reused."
-    ratios = [expected / trials for expected, trials in pairs]
-    return (f"Expected over actual trials of {len(ratios)} reuses: median {median(ratios):.2f}, "
-            f"from {min(ratios):.2f} to {max(ratios):.2f}.")
+
+    def ratios(which):
+        all_of = [line[which] / line["trials"] for line in lines]
+        return f"mean {statistics.mean(all_of):.2f}, median {median(all_of):.2f}, from {min(all_of):.2f} to {max(all_of):.2f}"
+
+    return (f"Trials of {len(lines)} reuses, expected over actual: by the tree {ratios('planned')}; when a step began "
+            f"{ratios('expected')}.")
 
 
 def main():
@@ -91,6 +95,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--tuner", default="", help="`tg tune --tuner`")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--json")
     parser.add_argument("models", nargs="+")

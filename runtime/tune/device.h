@@ -44,6 +44,9 @@ public:
                                                     int64_t threads) const {
     return best_threads(nest, block, fetched, threads);
   }
+  /// The program that comes nearest to what the device would do untuned: likely a good one, and
+  /// where searches begin. None: nobody can tell.
+  virtual std::optional<Program> guess(const Operator&) const { return {}; }
   /// A time that no program undercuts by much: whoever reaches it has nothing more to gain. 0: not
   /// known.
   virtual double enough_us(const Operator&) const { return 0; }
@@ -63,9 +66,11 @@ struct Measured {
 /// ones never are.
 class Trials {
 public:
-  Trials(Device& device, const Operator& op, int64_t most = INT64_MAX)
+  /// Until `most` were tried, or one takes no more than the device says is enough, or, where
+  /// `to_the_end`, not for that.
+  Trials(Device& device, const Operator& op, int64_t most = INT64_MAX, bool to_the_end = false)
       : device_(device), nest_(nest_of(op)), limits_(device.limits()), most_(most),
-        enough_us_(device.enough_us(op)) {}
+        enough_us_(to_the_end ? 0 : device.enough_us(op)) {}
 
   /// Microseconds; nullopt if it is illegal or did not run, or no trial is left.
   std::optional<double> measure(const Program& program);

@@ -23,6 +23,7 @@ double seconds_from(Clock::time_point start) {
 constexpr size_t kCompared = 4;   // of the best programs of an operator
 constexpr size_t kTop = 3;        // of a ranking, as published
 constexpr size_t kMostKnown = 32; // that a graph has
+constexpr int kDrawn = 8;         // programs that stand for an operator before it is tuned
 constexpr size_t kMostExact = 8;  // operators whose cheapest tree is found exactly
 
 /// What a step of the tree tried.
@@ -36,7 +37,7 @@ class PlanTuner {
 public:
   PlanTuner(PlanDevice& device, const PlanTuneOptions& options,
             llvm::function_ref<void(const PlanTuneLine&)> done)
-      : device_(device), options_(options), done_(done) {}
+      : device_(device), options_(options), done_(done), dry_runs_(device, kDrawn, options.seed) {}
 
   PlanTuneReport run() {
     Clock::time_point start = Clock::now();
@@ -84,10 +85,14 @@ private:
     bool bridges = options_.reuse == ReuseKind::Eto;
     selection.hops = bridges ? 1 : 0;
     selection.full_trials = static_cast<double>(options_.trials);
-    selection.estimate.thread_limit = device_.limits().threads_of_block + 1;
     std::vector<Operator> operators;
     for (size_t i : asked_) operators.push_back(*device_.operators()[i].op);
     if (bridges && !options_.again) find_known(selection.known);
+    for (const Program& program : known_) dry_runs_.know(program);
+    if (options_.dry_estimates) selection.dry_runs = &dry_runs_;
+    selection.estimate.thread_limit = device_.limits().threads_of_block + 1;
+    selection.occurrence_weight = options_.occurrence_weight;
+    for (size_t i : asked_) selection.occurrences.push_back(device_.operators()[i].occurrences);
     graph_ = operator_graph(operators, selection);
     searched_.resize(graph_.operators.size());
     for (size_t i = 0; i < known_.size(); ++i)
@@ -135,19 +140,46 @@ private:
     return full ? static_cast<double>(options_.trials) : static_cast<double>(kTop);
   }
 
-  void take(const TuneStep& step) {
-    if (device_.stopped()) return stop_at(step.op);
+  /// What is reused has its program by now, so that the trials are known better: where it leaves
+  /// none that is legal, another one that is tuned takes its place, the one with the fewest trials.
+  TuneStep revised(TuneStep step) {
+    bool by_features = options_.reuse == ReuseKind::Eto || options_.reuse == ReuseKind::NoBridges;
+    if (!step.reused || !options_.dry_estimates || !by_features) return step;
+    const Operator& op = graph_.operators[step.op];
+    auto trials = [&](size_t reused) -> std::optional<double> {
+      if (searched_[reused].ranking.empty()) return {};
+      return dry_runs_.expected_trials(op, graph_.operators[reused]);
+    };
+    std::optional<double> least = trials(*step.reused);
+    bool planned = least.has_value();
+    for (size_t node = 0; node < graph_.operators.size() && !planned; ++node) {
+      if (node == step.op || !can_reuse(op, graph_.operators[node])) continue;
+      std::optional<double> found = trials(node);
+      if (!found || (least && *least <= *found)) continue;
+      least = found;
+      step.reused = node;
+    }
+    step.expected = least.value_or(static_cast<double>(options_.trials));
+    if (!least) step.reused = {};
+    return step;
+  }
+
+  void take(const TuneStep& planned) {
+    if (device_.stopped()) return stop_at(planned.op);
     Clock::time_point start = Clock::now();
+    TuneStep step = revised(planned);
     bool original = step.op < graph_.originals;
     const Operator& op = graph_.operators[step.op];
     if (original) device_.begin(asked_[step.op]);
     PlanTuneLine line;
     if (original) line.op = asked_[step.op];
     line.name = original ? device_.operators()[*line.op].name : text(op);
+    line.planned = planned.expected;
     line.expected = step.expected;
     Searched& found = searched_[step.op];
     auto begun = original ? begun_.find(*line.op) : begun_.end();
     search(op, step, begun == begun_.end() ? nullptr : &begun->second, found);
+    if (!found.ranking.empty()) dry_runs_.know(found.ranking.front().program);
     if (step.reused && found.note.empty()) line.reused_from = name_of(*step.reused);
     line.trials = found.trials;
     line.filtered = found.filtered;
@@ -187,6 +219,7 @@ private:
   void reuse(const Operator& op, const Program& program, Searched& found) {
     ReuseOptions reuse;
     reuse.seed = options_.seed;
+    reuse.to_the_end = !options_.until_enough;
     ReuseResult result = tune_by_reuse(op, program, device_, reuse);
     found.ranking = std::move(result.ranking);
     found.trials = result.trials;
@@ -205,6 +238,8 @@ private:
     full.seed = options_.seed;
     full.patience = options_.patience;
     full.only_random = options_.reuse == ReuseKind::Random;
+    full.to_the_end = !options_.until_enough;
+    if (options_.guess && !full.only_random) full.start = device_.guess(op);
     if (begun) { // other programs than those that were tried then
       full.seed += static_cast<uint64_t>(begun->trials);
       full.start = begun->best.program;
@@ -279,6 +314,7 @@ private:
   std::vector<std::pair<size_t, size_t>> alike_; // an operator, and whose programs it takes
   std::map<size_t, KeptProgram> begun_;          // of operators whose search was cut off earlier
   std::vector<Program> known_;
+  DryRuns dry_runs_;
   OperatorGraph graph_;
   ReusePlan plan_;
   std::vector<Searched> searched_; // by node of the graph

@@ -21,6 +21,12 @@ struct PlanTuneOptions {
   int64_t patience = 256; // FullSearchOptions
   uint64_t seed = 1;
   bool again = false; // also what is known
+
+  // What the publication does not have; each can be switched off, or on.
+  bool guess = true;            // full searches begin with Device::guess
+  bool until_enough = true;     // searches end where nothing more is to be gained
+  bool dry_estimates = true;    // DryRuns, in the place of formulas
+  double occurrence_weight = 0; // SelectionOptions
 };
 
 enum class TuneState : uint8_t {
@@ -41,7 +47,7 @@ struct PlanTuneLine {
   TuneState state = TuneState::Stopped;
   std::optional<KeptProgram> found = {};
   std::string reused_from = {}; // "": a full search
-  double expected = 0;          // trials
+  double planned = 0, expected = 0; // trials, by the tree, and when the step began
   int64_t trials = 0, filtered = 0, trials_to_best = 0;
   double seconds = 0;
   double library_us = 0; // what a library takes; 0: not known

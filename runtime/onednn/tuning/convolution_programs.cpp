@@ -338,6 +338,18 @@ std::optional<tune::ThreadShape> ConvolutionPrograms::choose_threads(const tune:
   return best;
 }
 
+std::optional<tune::Program> ConvolutionPrograms::guess() const {
+  tune::Program program{op(), tune::Sketch::Tiles, {}, {}};
+  program.tile.space = {{1, 1, 1, 1, 1},
+                        {untuned_.spans, 1, untuned_.sets_at_once, 1, untuned_.vectors * width_},
+                        {untuned_.bands, 1, 1, 1, untuned_.rows},
+                        {1, 1, 1, 1, untuned_.columns}};
+  program.tile.reduction.assign(op().reduction.size(), {1, 1, 1});
+  program = adapted(std::move(program));
+  if (!why_not(program).empty()) return std::nullopt;
+  return program;
+}
+
 Result<std::unique_ptr<Way>> ConvolutionPrograms::way(const tune::Program* program,
                                                       Runs& runs) const {
   tile::ConvolutionSchedule s = program ? schedule(*program) : untuned_;

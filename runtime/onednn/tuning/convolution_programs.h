@@ -37,6 +37,7 @@ public:
                              tune::BlockCost& cost) const override;
   std::optional<tune::ThreadShape> choose_threads(const tune::Extents& block,
                                                   int64_t threads) const override;
+  std::optional<tune::Program> guess() const override;
   Result<std::unique_ptr<Way>> way(const tune::Program* program, Runs& runs) const override;
 
   /// Requires that nothing speaks against the program.

@@ -31,6 +31,9 @@ public:
   virtual std::optional<tune::ThreadShape> choose_threads(const tune::Extents& block,
                                                           int64_t threads) const = 0;
 
+  /// A legal one near to what the runtime does where nothing was tuned; none: its blocks are no
+  /// program's.
+  virtual std::optional<tune::Program> guess() const = 0;
   /// Requires that nothing speaks against the program; null: what the runtime does where nothing
   /// was tuned. Errors: `device` where there is no memory for code.
   virtual Result<std::unique_ptr<Way>> way(const tune::Program* program, Runs& runs) const = 0;

@@ -215,6 +215,29 @@ Result<std::unique_ptr<Way>> ProductPrograms::way(const tune::Program* program, 
   return std::unique_ptr<Way>(std::make_unique<ProductWay>(std::move(product), threads(), runs));
 }
 
+std::optional<tune::Program> ProductPrograms::guess() const {
+  tile::Schedule s = untuned();
+  auto blocks = [](int64_t units, int64_t parts, int64_t of_block) {
+    return parts * ceil_div(ceil_div(units, parts), of_block);
+  };
+  const tune::Extents& loops = op().space;
+  int64_t row_tiles = ceil_div(shape_.rows, s.tile_rows), columns = s.tile_panels * width_;
+  int64_t column_tiles = ceil_div(tile::panel_count(shape_.columns, width_), s.tile_panels);
+  tune::Program program{op(), tune::Sketch::Tiles, {}, {}};
+  tune::Tile& tile = program.tile;
+  tile.space = {{s.batch_parts, 1, 1, 1, 1},
+                {blocks(row_tiles, s.row_parts, s.row_block), 1, 1, 1,
+                 largest_divisor(loops[kI], s.tile_rows)},
+                {blocks(column_tiles, s.column_parts, s.column_block / s.tile_panels),
+                 s.rows_outside ? 1 : 2, s.rows_outside ? 2 : 1, 1, columns}};
+  int64_t cuts = ceil_div(shape_.depth, s.depth_block);
+  tile.reduction = {{largest_divisor(op().reduction[0], cuts), 1, 1}};
+  tile.vectors = {s.copy_x ? 2 : 1, 1};
+  program = adapted(std::move(program));
+  if (!why_not(program).empty()) return std::nullopt;
+  return program;
+}
+
 tune::Extents ProductPrograms::choose_block(const tune::Nest& nest, int64_t points,
                                             tune::BlockCost& cost) const {
   tune::Extents best;

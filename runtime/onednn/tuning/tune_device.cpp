@@ -137,6 +137,10 @@ public:
     const OperatorPrograms* of = programs_of(op);
     return of ? of->choose_threads(block, threads) : std::nullopt;
   }
+  std::optional<tune::Program> guess(const tune::Operator& op) const override {
+    const OperatorPrograms* of = programs_of(op);
+    return of ? of->guess() : std::nullopt;
+  }
   double enough_us(const tune::Operator& op) const override {
     const OperatorPrograms* of = programs_of(op);
     return of && peak_flops_ > 0 ? of->flops() / (kAtPeak * peak_flops_) * 1e6 : 0;

@@ -122,7 +122,7 @@ private:
 
 FullSearchResult search_fully(const Operator& op, Device& device,
                               const FullSearchOptions& options) {
-  Trials trials(device, op, options.trials);
+  Trials trials(device, op, options.trials, options.to_the_end);
   Generations generations(trials, op, options);
   generations.run();
   FullSearchResult result;

@@ -99,6 +99,11 @@ TEST(ConvolutionPrograms, AreSchedulesThatSuit) {
       ASSERT_TRUE(tune::check(programs.op()).ok()) << tune::text(programs.op());
       EXPECT_TRUE(ConvolutionPrograms::suits(own, programs.untuned())) << programs.key();
       ConvolutionRules rules(programs);
+      std::optional<tune::Program> guess = programs.guess();
+      if (guess) {
+        EXPECT_EQ(programs.schedule(*guess).vectors, programs.untuned().vectors);
+      }
+      EXPECT_TRUE(guess || threads > 1) << programs.key(); // else of blocks for other threads
       tune::ProgramSpace space(programs.op(), rules, 5);
       std::set<std::string> seen;
       for (int i = 0; i < 60; ++i) {

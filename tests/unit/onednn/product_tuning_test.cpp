@@ -108,6 +108,13 @@ TEST(ProductPrograms, AreSchedulesWithRightResults) {
       ProductPrograms programs(s, tile::Isa::Avx2, threads, tile::caches());
       ASSERT_TRUE(tune::check(programs.op()).ok()) << tune::text(programs.op());
       Rules rules(programs);
+      if (std::optional<tune::Program> guess = programs.guess()) {
+        tile::Schedule near = programs.schedule(*guess), by_rule = programs.untuned();
+        EXPECT_LE(std::abs(near.tile_rows - by_rule.tile_rows), 3) << programs.key();
+        EXPECT_LE(near.tile_panels, by_rule.tile_panels) << programs.key();
+      } else {
+        EXPECT_GT(threads, 2) << programs.key() << ": the rule has parts that no program has";
+      }
       tune::ProgramSpace space(programs.op(), rules, 5);
       for (int i = 0; i < 40; ++i) {
         std::optional<tune::Program> program = space.random();

@@ -63,8 +63,10 @@ public:
 
   int64_t measured() const { return device_.measured; }
   double enough_us(const Operator&) const override { return enough; }
+  std::optional<Program> guess(const Operator&) const override { return guessed; }
   double library_us(size_t op) override { return 100.0 * static_cast<double>(op + 1); }
   double untuned_us = 1e9, enough = 0;
+  std::optional<Program> guessed;
   int64_t stop_after = INT64_MAX;
 
 private:
@@ -223,6 +225,37 @@ TEST(PlanSession, WhatIsFastEnoughEndsASearch) {
     EXPECT_FALSE(line.found->cut_off);
   }
   EXPECT_LE(other.at(kOut).best.microseconds, 4 * best);
+}
+
+TEST(PlanSession, TrialsOfAStepAreKnownWhenItBegins) {
+  Store store;
+  SyntheticPlan device({kOut, kUp, kKeys}, store);
+  PlanTuneReport report = run(device);
+  size_t reuses = 0;
+  for (const PlanTuneLine& line : report.lines) {
+    if (line.reused_from.empty()) continue;
+    ++reuses;
+    EXPECT_GT(line.planned, 0);
+    // Which unrolling and vectors are left to try depends on which program won before.
+    EXPECT_NEAR(line.expected / static_cast<double>(line.trials), 1, 0.1) << line.name;
+  }
+  EXPECT_GT(reuses, 0u);
+  Store other;
+  SyntheticPlan by_formulas({kOut, kUp, kKeys}, other);
+  PlanTuneOptions options;
+  options.dry_estimates = false;
+  EXPECT_EQ(count(run(by_formulas, options), TuneState::Tuned), 3u);
+}
+
+TEST(PlanSession, SearchesBeginWithTheGuess) {
+  Store store, other;
+  SyntheticPlan device({kOut}, store);
+  run(device);
+  SyntheticPlan second({kOut}, other);
+  second.guessed = store.at(kOut).best.program;
+  second.stop_after = 1;
+  run(second);
+  EXPECT_EQ(other.at(kOut).best.program, store.at(kOut).best.program);
 }
 
 TEST(PlanSession, PatienceEndsASearch) {

@@ -70,6 +70,7 @@ void write_line(llvm::json::OStream& json, const PlanTuneLine& line, const Tuned
     json.attribute("state", tune::state_name(line.state));
     json.attribute("trials", line.trials);
     json.attribute("filtered", line.filtered);
+    json.attribute("planned", line.planned);
     json.attribute("expected", line.expected);
     json.attribute("reused_from", line.reused_from);
     json.attribute("seconds", line.seconds);
@@ -122,6 +123,11 @@ int run_tune(Session& session) {
   options.session.trials = o.trials;
   options.session.seed = o.seed;
   options.session.again = o.again;
+  auto has = [&](llvm::StringRef word) { return llvm::is_contained(o.tuner, word); };
+  options.session.guess = !has("no-guess");
+  options.session.until_enough = !has("to-the-end");
+  options.session.dry_estimates = !has("formulas");
+  options.session.occurrence_weight = has("occurrences") ? 1 : 0;
   bool lines = !o.json && !o.quiet;
   Result<TunedModel> tuned =
       tune_model(model->graph, options, [&](const PlanTuneLine& line, const TunedModel& so_far) {
