@@ -37,7 +37,8 @@ class PlanTuner {
 public:
   PlanTuner(PlanDevice& device, const PlanTuneOptions& options,
             llvm::function_ref<void(const PlanTuneLine&)> done)
-      : device_(device), options_(options), done_(done), dry_runs_(device, kDrawn, options.seed) {}
+      : device_(device), options_(options), done_(done),
+        dry_runs_(device, kDrawn, options.seed, options.guess) {}
 
   PlanTuneReport run() {
     Clock::time_point start = Clock::now();
@@ -220,6 +221,7 @@ private:
     ReuseOptions reuse;
     reuse.seed = options_.seed;
     reuse.to_the_end = !options_.until_enough;
+    if (options_.guess) reuse.start = device_.guess(op);
     ReuseResult result = tune_by_reuse(op, program, device_, reuse);
     found.ranking = std::move(result.ranking);
     found.trials = result.trials;

@@ -23,7 +23,7 @@ struct PlanTuneOptions {
   bool again = false; // also what is known
 
   // What the publication does not have; each can be switched off, or on.
-  bool guess = true;            // full searches begin with Device::guess
+  bool guess = true;            // searches, and reuse, begin with Device::guess
   bool until_enough = true;     // searches end where nothing more is to be gained
   bool dry_estimates = true;    // DryRuns, in the place of formulas
   double occurrence_weight = 0; // SelectionOptions
@@ -46,7 +46,7 @@ struct PlanTuneLine {
   std::string name;
   TuneState state = TuneState::Stopped;
   std::optional<KeptProgram> found = {};
-  std::string reused_from = {}; // "": a full search
+  std::string reused_from = {};     // "": a full search
   double planned = 0, expected = 0; // trials, by the tree, and when the step began
   int64_t trials = 0, filtered = 0, trials_to_best = 0;
   double seconds = 0;

@@ -241,6 +241,7 @@ Tile tile_of(const Nest& nest, const ThreadShape& shape, const Extents& block, i
 ReuseResult tune_by_reuse(const Operator& target, const Program& reused, Device& device,
                           const ReuseOptions& options) {
   Trials trials(device, target, INT64_MAX, options.to_the_end);
+  if (options.start) trials.measure(*options.start);
   ReuseResult result;
   Program start{target, reused.sketch, {}, default_flat_threads(target, reused.sketch)};
   if (!reused.tile.space.empty()) TileSearch(trials, reused, options).run(start, result.blocks);

@@ -57,9 +57,12 @@ std::optional<double> DryRuns::expected_trials(const Operator& target, const Ope
   const std::vector<Program>& programs = programs_of(reused);
   if (programs.empty()) return {};
   DryDevice device(device_, seed_);
-  int64_t all = 0;
-  for (const Program& program : programs) all += tune_by_reuse(target, program, device).trials;
-  if (all == 0) return {};
+  ReuseOptions options;
+  if (guess_) options.start = device_.guess(target);
+  int64_t all = 0, guesses = options.start ? static_cast<int64_t>(programs.size()) : 0;
+  for (const Program& program : programs)
+    all += tune_by_reuse(target, program, device, options).trials;
+  if (all == guesses) return {}; // of what is reused nothing was
   return static_cast<double>(all) / static_cast<double>(programs.size());
 }
 

@@ -13,8 +13,9 @@ namespace tg::tune {
 class DryRuns {
 public:
   /// `samples`: programs of an operator that stand for what tuning will find.
-  explicit DryRuns(const Device& device, int samples = 8, uint64_t seed = 1)
-      : device_(device), samples_(samples), seed_(seed) {}
+  /// `guess`: reuse will begin with what the device guesses of its target.
+  explicit DryRuns(const Device& device, int samples = 8, uint64_t seed = 1, bool guess = false)
+      : device_(device), samples_(samples), seed_(seed), guess_(guess) {}
 
   /// The operator has been tuned: this program alone stands for it.
   void know(const Program& best) { programs_[text(best.op)] = {best}; }
@@ -28,6 +29,7 @@ private:
   const Device& device_;
   int samples_;
   uint64_t seed_;
+  bool guess_;
   std::map<std::string, std::vector<Program>> programs_; // by the operator's text
 };
 
