@@ -128,13 +128,13 @@ def main():
     parser.add_argument("--tg", default="build/tg")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--trials", type=int, default=1000)
-    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--kinds", help="default: all; with --across eto")
     parser.add_argument("--across", action="store_true")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--json")
     parser.add_argument("models", nargs="+")
     options = parser.parse_args()
-    kinds = options.kinds.split(",")
+    kinds = options.kinds.split(",") if options.kinds else ["eto"] if options.across else KINDS
     if options.across:
         for line in across(options, kinds[0]):
             print(line, flush=True)

@@ -49,7 +49,6 @@ private:
   ConvolutionPrograms(OwnConvolution convolution, tune::Operator op, int threads,
                       const tile::Caches& caches);
   int64_t most_columns(int64_t rows, int64_t vectors) const;
-  bool may_span(const tune::Extents& block) const;
 
   OwnConvolution own_;
   tile::ConvolutionSchedule untuned_;
