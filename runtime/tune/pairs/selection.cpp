@@ -37,8 +37,9 @@ std::vector<double> penalties(llvm::ArrayRef<Operator> operators, const Selectio
 }
 
 std::optional<double> trials_of_pair(const Operator& target, const Operator& reused,
-                                     const SelectionOptions& options) {
-  if (options.dry_runs) return options.dry_runs->expected_trials(target, reused);
+                                     const SelectionOptions& options, size_t operators) {
+  if (options.dry_runs && operators <= kMostDry)
+    return options.dry_runs->expected_trials(target, reused);
   return expected_trials(target, reused, options.estimate);
 }
 
@@ -152,8 +153,8 @@ OperatorGraph operator_graph(llvm::ArrayRef<Operator> operators, const Selection
     for (size_t reused = 0; reused < found.operators.size(); ++reused) {
       if (reused == target || !can_reuse(found.operators[target], found.operators[reused]))
         continue;
-      std::optional<double> trials =
-          trials_of_pair(found.operators[target], found.operators[reused], options);
+      std::optional<double> trials = trials_of_pair(
+          found.operators[target], found.operators[reused], options, found.operators.size());
       if (trials) graph.arcs.push_back({reused + 1, target + 1, penalty[target] + *trials});
     }
   }
