@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 """Reuse against full searches of the operator tuner (`tg tune`), on the products of networks.
 
-    tuner.py [--tg build/tg] [--threads N] [--trials N] [--kinds eto,full,...] [--runs N] [--json FILE] MODEL.tg ...
+    tuner.py [--tg build/tg] [--threads N] [--trials N] [--kinds eto,full,eto+no-guess,...] [--runs N] [--json FILE] MODEL.tg ...
+    tuner.py --across [...] MODEL.tg MODEL.tg ...
 
 Each kind of reuse tunes the model's operators from nothing, into a database of its own. What a kind finds is timed in
 turns with what the runtime does untuned, so kinds are compared by that ratio, over all operators weighted by how often
-they occur; of several runs (`--seed` 1, 2, ..) the median counts. Trials and seconds are those of the operators, bridges
-included. Prints tables in Markdown; `--json` keeps what each run said.
+they occur; of several runs (`--seed` 1, 2, ..) the median counts. Words behind a kind are switches (`tg tune --tuner`).
+Trials and seconds are those of the operators, bridges included. Prints tables in Markdown; `--json` keeps what each run
+said. With `--across` each model is tuned from nothing, and once more with what the first one left, by the first kind.
 """
 
 import argparse
 import json
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -20,25 +23,54 @@ import tempfile
 KINDS = ["full", "eto", "no-bridges", "top", "selective", "random"]
 
 
+def tune(options, model, kind, seed, database):
+    reuse, *switches = kind.split("+")
+    command = [options.tg, "tune", model, "--reuse", reuse, "--json", "--seed", seed, "--trials", options.trials,
+               "--threads", options.threads, "--cost-db", database]
+    command += ["--tuner", ",".join(switches)] if switches else []
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, command))}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
 def run(options, model, kind, seed):
     with tempfile.TemporaryDirectory() as folder:
-        command = [options.tg, "tune", model, "--reuse", kind, "--json", "--seed", seed, "--trials", options.trials,
-                   "--threads", options.threads, "--cost-db", f"{folder}/costs.db"]
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
-        if done.returncode:
-            sys.exit(f"{' '.join(map(str, command))}: {done.stderr}")
-        return json.loads(done.stdout)
+        return tune(options, model, kind, seed, f"{folder}/costs.db")
+
+
+def across(options, kind):
+    """Each model cold, and behind the first one."""
+    first, *others = options.models
+    yield "| network | tuned before | operators | known | trials | seconds |"
+    yield "|---|---|--:|--:|--:|--:|"
+
+    def row(model, before, report):
+        lines = [line for line in report["operators"] if "key" in line and line["state"] != "not tuned"]
+        known = sum(line["state"] == "known" for line in lines)
+        return (f"| {pathlib.Path(model).stem} | {before} | {len(lines)} | {known} | {report['trials']} | "
+                f"{report['seconds']:.1f} |")
+
+    with tempfile.TemporaryDirectory() as folder:
+        database = pathlib.Path(folder) / "first.db"
+        yield row(first, "-", tune(options, first, kind, 1, database))
+        for model in others:
+            yield row(model, "-", run(options, model, kind, 1))
+            copy = pathlib.Path(folder) / "copy.db"
+            shutil.copy(database, copy)
+            yield row(model, pathlib.Path(first).stem, tune(options, model, kind, 1, copy))
 
 
 def tuned(report):
     return [line for line in report["operators"] if "best_us" in line]
 
 
-def gain(report):
-    """Untuned time over tuned time, of all operators as often as they occur."""
+def gain(report, kept=False):
+    """Untuned time over tuned time, of all operators as often as they occur; `kept`: what is not faster is not used."""
     lines = tuned(report)
     untuned = sum(line["occurrences"] * line["untuned_us"] for line in lines)
-    return untuned / sum(line["occurrences"] * line["best_us"] for line in lines)
+    return untuned / sum(line["occurrences"] * line["best_us" if not kept or line["state"] == "tuned" else "untuned_us"]
+                         for line in lines)
 
 
 def median(values):
@@ -46,42 +78,49 @@ def median(values):
 
 
 def kinds_table(kinds, runs):
-    full = median([gain(r) for r in runs["full"]]) if "full" in runs else None
-    yield "| reuse | trials | of them expected | seconds | untuned / tuned | of the full search |"
-    yield "|---|--:|--:|--:|--:|--:|"
+    whole = next((kind for kind in kinds if kind.split("+")[0] == "full"), None)
+    full = median([gain(r) for r in runs[whole]]) if whole else None
+    yield "| reuse | trials | expected | seconds | untuned / tuned | of the full search | untuned / kept |"
+    yield "|---|--:|--:|--:|--:|--:|--:|"
     for kind in kinds:
         reports = runs[kind]
         expected = median([sum(line["expected"] for line in r["operators"]) for r in reports])
         mine = median([gain(r) for r in reports])
         share = f"{100 * mine / full:.1f}%" if full else "-"
         yield (f"| {kind} | {median([r['trials'] for r in reports]):.0f} | {expected:.0f} | "
-               f"{median([r['seconds'] for r in reports]):.1f} | {mine:.3f} | {share} |")
+               f"{median([r['seconds'] for r in reports]):.1f} | {mine:.3f} | {share} | "
+               f"{median([gain(r, kept=True) for r in reports]):.3f} |")
 
 
 def operators_table(reports):
     """The first run, operator by operator."""
-    yield "| operator | times | state | reuses | expected | trials | filtered | untuned | tuned | of the peak |"
-    yield "|---|--:|---|---|--:|--:|--:|--:|--:|--:|"
+    yield "| operator | times | state | reuses | expected | trials | filtered | untuned | tuned | of the peak | oneDNN |"
+    yield "|---|--:|---|---|--:|--:|--:|--:|--:|--:|--:|"
     for line in reports[0]["operators"]:
         if line["state"] == "not tuned":
             continue
+        line["name"], line["reused_from"] = (text.replace("|", "\\|") for text in (line["name"], line["reused_from"]))
         cells = [line["name"], str(line.get("occurrences", "")), line["state"], line["reused_from"] or "-",
                  f"{line['expected']:.0f}", str(line["trials"]), str(line["filtered"])]
         if "best_us" in line:
-            cells += [f"{line['untuned_us']:.0f} us", f"{line['best_us']:.0f} us", f"{100 * line['peak_share']:.0f}%"]
+            cells += [f"{line['untuned_us']:.0f} us", f"{line['best_us']:.0f} us", f"{100 * line['peak_share']:.0f}%",
+                      f"{line['library_us']:.0f} us" if "library_us" in line else ""]
         else:
-            cells += ["", "", ""]
+            cells += ["", "", "", ""]
         yield "| " + " | ".join(cells) + " |"
 
 
 def estimates(reports):
-    pairs = [(line["expected"], line["trials"]) for r in reports for line in r["operators"]
-             if line.get("reused_from") and line["trials"] > 0 and line["expected"] > 0]
-    if not pairs:
+    lines = [line for r in reports for line in r["operators"] if line.get("reused_from") and line["trials"] > 0]
+    if not lines:
         return "No operator was reused."
-    ratios = [expected / trials for expected, trials in pairs]
-    return (f"Expected over actual trials of {len(ratios)} reuses: median {median(ratios):.2f}, "
-            f"from {min(ratios):.2f} to {max(ratios):.2f}.")
+
+    def ratios(which):
+        all_of = [line[which] / line["trials"] for line in lines]
+        return f"mean {statistics.mean(all_of):.2f}, median {median(all_of):.2f}, from {min(all_of):.2f} to {max(all_of):.2f}"
+
+    return (f"Trials of {len(lines)} reuses, expected over actual: by the tree {ratios('planned')}; when a step began "
+            f"{ratios('expected')}.")
 
 
 def main():
@@ -89,12 +128,17 @@ def main():
     parser.add_argument("--tg", default="build/tg")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--trials", type=int, default=1000)
-    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--kinds", help="default: all; with --across eto")
+    parser.add_argument("--across", action="store_true")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--json")
     parser.add_argument("models", nargs="+")
     options = parser.parse_args()
-    kinds = options.kinds.split(",")
+    kinds = options.kinds.split(",") if options.kinds else ["eto"] if options.across else KINDS
+    if options.across:
+        for line in across(options, kinds[0]):
+            print(line, flush=True)
+        return
     kept = {}
     for model in options.models:
         name = pathlib.Path(model).stem
@@ -104,9 +148,9 @@ def main():
                 runs[kind].append(run(options, model, kind, seed))
         print(f"\n**{name}**, {options.threads} threads\n")
         print("\n".join(kinds_table(kinds, runs)))
-        if "eto" in runs:
-            print("\n" + "\n".join(operators_table(runs["eto"])))
-            print("\n" + estimates(runs["eto"]), flush=True)
+        for kind in [kind for kind in kinds if kind.split("+")[0] == "eto"][:1]:
+            print("\n" + "\n".join(operators_table(runs[kind])))
+            print("\n" + estimates(runs[kind]), flush=True)
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(kept, indent=1) + "\n")
 

@@ -10,7 +10,7 @@
 #include "compiler/driver/files/model.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "lang/core/diagnostics/source.h"
-#include "runtime/onednn/tuning/tuned_products.h"
+#include "runtime/onednn/tuning/tuned_programs.h"
 
 #include <llvm/Support/FormatVariadic.h>
 
@@ -19,20 +19,26 @@ namespace {
 using namespace tg;
 
 /// Counts what is found, for the report.
-class Counted final : public cpu::ProductSchedules {
+class Counted final : public cpu::TileSchedules {
 public:
-  explicit Counted(std::shared_ptr<cpu::ProductSchedules> tuned) : tuned_(std::move(tuned)) {}
+  explicit Counted(std::shared_ptr<cpu::TileSchedules> tuned) : tuned_(std::move(tuned)) {}
   std::optional<tile::Schedule> find(const tile::ProductShape& shape, tile::Isa isa,
                                      int threads) override {
-    std::optional<tile::Schedule> found = tuned_->find(shape, isa, threads);
-    ++asked;
-    tuned += found.has_value();
-    return found;
+    return count(tuned_->find(shape, isa, threads));
+  }
+  std::optional<tile::ConvolutionSchedule> find(const cpu::OwnConvolution& convolution,
+                                                int threads) override {
+    return count(tuned_->find(convolution, threads));
   }
   int asked = 0, tuned = 0;
 
 private:
-  std::shared_ptr<cpu::ProductSchedules> tuned_;
+  template <class T> std::optional<T> count(std::optional<T> found) {
+    ++asked;
+    tuned += found.has_value();
+    return found;
+  }
+  std::shared_ptr<cpu::TileSchedules> tuned_;
 };
 
 Result<void> compare(const std::string& path, const std::string& database, int threads,
@@ -43,7 +49,7 @@ Result<void> compare(const std::string& path, const std::string& database, int t
   if (!model) return error(Code::usage, "cannot read {0}", path);
   Plan plan = plan_from_graph(model->graph);
   auto schedules =
-      std::make_shared<Counted>(cpu::TunedProducts::open(database, cpu::processor_name()));
+      std::make_shared<Counted>(cpu::TunedPrograms::open(database, cpu::processor_name()));
   CompileOptions options;
   options.threads = threads;
   options.io_layout = IoLayout::Native;
@@ -78,7 +84,7 @@ int main(int argc, char** argv) {
     else
       rest.push_back(argv[i]);
   auto options = tg::KernelBenchOptions::read(static_cast<int>(rest.size()), rest.data(), {});
-  llvm::outs() << "| network | products tuned | by rule, ms | tuned, ms | by rule / tuned [95%] | "
+  llvm::outs() << "| network | operators tuned | by rule, ms | tuned, ms | by rule / tuned [95%] | "
                   "runs | difference |\n|---|--:|--:|--:|--:|--:|--:|\n";
   for (const std::string& model : options.names)
     if (tg::Result<void> done = compare(model, database, options.threads, options.seconds); !done) {

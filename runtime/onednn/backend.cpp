@@ -1,7 +1,7 @@
 #include "runtime/onednn/backend.h"
 
 #include "runtime/onednn/executable.h"
-#include "runtime/onednn/product_schedules.h"
+#include "runtime/onednn/tile_schedules.h"
 #include "runtime/onednn/simd/simd.h"
 
 #include <llvm/ADT/StringSwitch.h>
@@ -56,7 +56,7 @@ constexpr int kKernelRevision = 8;
 
 class CpuBackend final : public Backend {
 public:
-  CpuBackend(Products products, std::shared_ptr<cpu::ProductSchedules> schedules)
+  CpuBackend(Products products, std::shared_ptr<cpu::TileSchedules> schedules)
       : products_(products), schedules_(std::move(schedules)) {}
   std::string name() const override { return "cpu"; }
   std::string description() const override {
@@ -80,7 +80,7 @@ public:
 
 private:
   Products products_;
-  std::shared_ptr<cpu::ProductSchedules> schedules_;
+  std::shared_ptr<cpu::TileSchedules> schedules_;
 };
 
 } // namespace
@@ -90,7 +90,7 @@ std::unique_ptr<Backend> make_cpu_backend(Products products) {
 }
 
 std::unique_ptr<Backend> make_cpu_backend(Products products,
-                                          std::shared_ptr<cpu::ProductSchedules> schedules) {
+                                          std::shared_ptr<cpu::TileSchedules> schedules) {
   return std::make_unique<CpuBackend>(products, std::move(schedules));
 }
 

@@ -69,14 +69,14 @@ std::vector<BufferLife> lives(llvm::ArrayRef<Buffer> buffers, llvm::ArrayRef<Op>
 Result<std::unique_ptr<Executable>> CpuExecutable::make(const Plan& plan,
                                                         const CompileOptions& options,
                                                         Products products,
-                                                        ProductSchedules* schedules) {
+                                                        TileSchedules* schedules) {
   std::unique_ptr<CpuExecutable> executable(new CpuExecutable(plan));
   TG_CHECK(executable->load(options, products, schedules));
   return std::unique_ptr<Executable>(std::move(executable));
 }
 
 Result<void> CpuExecutable::load(const CompileOptions& options, Products products,
-                                 ProductSchedules* schedules) {
+                                 TileSchedules* schedules) {
   TG_CHECK(check_externs(*plan_, options));
   externs_ = options.externs;
   stop_ = options.stop;

@@ -15,7 +15,7 @@ public:
   /// the weight source.
   static Result<std::unique_ptr<Executable>> make(const Plan& plan, const CompileOptions& options,
                                                   Products products = Products::Chosen,
-                                                  ProductSchedules* schedules = nullptr);
+                                                  TileSchedules* schedules = nullptr);
 
   Result<void> bind_inputs(llvm::ArrayRef<Tensor> inputs) override;
   Result<void> bind_views(llvm::ArrayRef<TensorView> inputs) override;
@@ -31,7 +31,7 @@ public:
 private:
   explicit CpuExecutable(const Plan& plan) : plan_(std::make_unique<const Plan>(plan)) {}
 
-  Result<void> load(const CompileOptions& options, Products products, ProductSchedules* schedules);
+  Result<void> load(const CompileOptions& options, Products products, TileSchedules* schedules);
   /// Whether a NaN may have been lost: the run ends there. Never, where it is `exact`. `denormals`,
   /// where it is given, gets the ops that compute on such numbers.
   Result<bool> run_program(bool exact, std::vector<size_t>* denormals = nullptr);

@@ -71,6 +71,18 @@ struct ConvolutionTail {
   bool finish = false; // ConvolutionData::finish will be set
 };
 
+/// What may be chosen of how a convolution is computed; no bit of a result depends on it.
+struct ConvolutionSchedule {
+  int64_t rows = 1;         // of a tile: two share what both read, of depthwise ones alone
+  int64_t columns = 1;      // of a tile, at most
+  int64_t vectors = 1;      // of channels of a tile; of depthwise ones 1
+  int64_t bands = 1;        // of rows: with the spans the blocks of an image, which threads part
+  int64_t spans = 1;        // of channels
+  int64_t sets_at_once = 1; // of channels that a band goes over together; of depthwise ones 1
+
+  bool operator==(const ConvolutionSchedule&) const = default;
+};
+
 /// Addresses of one run; bias and residual where the tail has them; residual may be y.
 struct ConvolutionData {
   const float *x = nullptr, *weights = nullptr, *bias = nullptr, *residual = nullptr;

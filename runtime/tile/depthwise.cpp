@@ -27,7 +27,7 @@ namespace {
 
 /// Registers: sums, a pixel of x, weights of the rows of the kernel that are in use, a mask.
 bool keeps_weights(const DepthwiseShape& s) { return s.kernel.columns <= 7; }
-int64_t most_columns(const DepthwiseShape& s, int64_t rows) {
+int64_t most_strip_columns(const DepthwiseShape& s, int64_t rows) {
   int64_t kept = keeps_weights(s) ? rows * s.kernel.columns : 0;
   return std::min<int64_t>(12, 14 - kept) / rows;
 }
@@ -37,13 +37,24 @@ bool pairs_rows(const DepthwiseShape& s) {
          s.kernel.columns <= 3;
 }
 
+/// Of tiles of one row, which a schedule of two rows has where a second one sees other taps.
+int64_t strip_columns(const DepthwiseShape& s, const ConvolutionSchedule& schedule, int64_t rows) {
+  return rows == schedule.rows ? schedule.columns : most_strip_columns(s, rows);
+}
+
+ConvolutionSchedule default_strips(const DepthwiseShape& s) {
+  ConvolutionSchedule by_rule;
+  by_rule.rows = pairs_rows(s) ? 2 : 1;
+  by_rule.columns = most_strip_columns(s, by_rule.rows);
+  return by_rule;
+}
+
 /// An upper bound of emitted bytes: ten for an instruction with an address, and for each tile what
 /// begins and ends it.
-int64_t code_bound(const DepthwiseShape& s) {
+int64_t code_bound(const DepthwiseShape& s, const ConvolutionSchedule& schedule) {
   int64_t bytes = 4096;
-  for (int64_t rows : {1, 2}) {
-    if (rows == 2 && !pairs_rows(s)) continue;
-    for (const ColumnTiles& t : column_tiles(s, most_columns(s, rows))) {
+  for (int64_t rows = 1; rows <= schedule.rows; ++rows) {
+    for (const ColumnTiles& t : column_tiles(s, strip_columns(s, schedule, rows))) {
       int64_t taps = s.kernel.columns * (rows == 1 ? 1 : s.kernel.rows);
       bytes += 20 * rows * t.columns * taps + 60 * rows * t.columns + 400;
     }
@@ -59,8 +70,9 @@ namespace {
 
 class StripEmitter : public ConvolutionEmitter {
 public:
-  StripEmitter(const DepthwiseShape& shape, const ConvolutionTail& tail, size_t bytes)
-      : ConvolutionEmitter(bytes), s_(shape), tail_(tail) {}
+  StripEmitter(const DepthwiseShape& shape, const ConvolutionTail& tail,
+               const ConvolutionSchedule& schedule, size_t bytes)
+      : ConvolutionEmitter(bytes), s_(shape), tail_(tail), schedule_(schedule) {}
 
   /// Strips of one row of the result, or of two; with a mask a call has one vector.
   size_t emit(int64_t rows, bool masked) {
@@ -70,7 +82,8 @@ public:
     size_t start = getSize();
     for (const Xbyak::Reg64& reg : saved_) push(reg);
     load_call();
-    for (const ColumnTiles& tiles : column_tiles(s_, most_columns(s_, rows))) strip(tiles);
+    for (const ColumnTiles& tiles : column_tiles(s_, strip_columns(s_, schedule_, rows)))
+      strip(tiles);
     for (size_t i = std::size(saved_); i-- > 0;) pop(saved_[i]);
     vzeroupper();
     ret();
@@ -241,6 +254,7 @@ private:
 
   const DepthwiseShape& s_;
   const ConvolutionTail& tail_;
+  const ConvolutionSchedule& schedule_;
   int rows_ = 1;
   bool masked_ = false;
   int64_t first_ = 0, columns_ = 1; // of the tile
@@ -251,14 +265,14 @@ private:
 struct Depthwise::Emitted {
   StripEmitter emitter;
   StripFn one = nullptr, two = nullptr, one_masked = nullptr, two_masked = nullptr;
-  Emitted(const DepthwiseShape& shape, const ConvolutionTail& tail, size_t bytes)
-      : emitter(shape, tail, bytes) {}
+  Emitted(const DepthwiseShape& shape, const ConvolutionTail& tail,
+          const ConvolutionSchedule& schedule, size_t bytes)
+      : emitter(shape, tail, schedule, bytes) {}
 
   /// Errors: `device` where there is no memory that may be run.
-  Result<void> emit(const DepthwiseShape& s) {
+  Result<void> emit(const DepthwiseShape& s, bool two_rows) {
     constexpr size_t kNone = SIZE_MAX;
-    bool whole = s.channels >= kConvolutionLanes, masked = s.channels % kConvolutionLanes != 0,
-         two_rows = pairs_rows(s);
+    bool whole = s.channels >= kConvolutionLanes, masked = s.channels % kConvolutionLanes != 0;
     size_t starts[4] = {kNone, kNone, kNone, kNone};
     if (whole) starts[0] = emitter.emit(1, false);
     if (whole && two_rows) starts[1] = emitter.emit(2, false);
@@ -275,16 +289,17 @@ struct Depthwise::Emitted {
 size_t Depthwise::code_bytes() const { return emitted_->emitter.getSize(); }
 
 Result<std::unique_ptr<Depthwise>> Depthwise::make(const DepthwiseShape& shape,
-                                                   const ConvolutionTail& tail, int threads,
-                                                   const Caches& caches) {
+                                                   const ConvolutionTail& tail,
+                                                   const ConvolutionSchedule& schedule,
+                                                   int threads) {
   if (!processor_has(Isa::Avx2)) return error(Code::device, "this processor has no avx2");
-  if (!suits(shape)) return error(Code::device, "no code for a convolution of this shape");
-  auto bytes = static_cast<size_t>(code_bound(shape));
+  if (!suits(shape, tail, schedule))
+    return error(Code::device, "no code for a convolution of this shape");
+  auto bytes = static_cast<size_t>(code_bound(shape, schedule));
   Xbyak::ClearError();
-  std::unique_ptr<Depthwise> made(new Depthwise(shape, tail));
-  made->emitted_ = std::make_unique<Emitted>(made->shape_, made->tail_, bytes);
-  TG_CHECK(made->emitted_->emit(made->shape_));
-  made->choose_blocks(threads, caches);
+  std::unique_ptr<Depthwise> made(new Depthwise(shape, tail, schedule, threads));
+  made->emitted_ = std::make_unique<Emitted>(made->shape_, made->tail_, made->schedule_, bytes);
+  TG_CHECK(made->emitted_->emit(made->shape_, schedule.rows == 2));
   return made;
 }
 
@@ -295,18 +310,46 @@ struct Depthwise::Emitted {
 };
 size_t Depthwise::code_bytes() const { return 0; }
 Result<std::unique_ptr<Depthwise>> Depthwise::make(const DepthwiseShape&, const ConvolutionTail&,
-                                                   int, const Caches&) {
+                                                   const ConvolutionSchedule&, int) {
   return error(Code::device, "this processor has no avx2");
 }
 
 #endif
 
-Depthwise::Depthwise(const DepthwiseShape& shape, const ConvolutionTail& tail)
-    : shape_(shape), tail_(tail), vectors_(ceil_div(shape.channels, kConvolutionLanes)) {}
+Result<std::unique_ptr<Depthwise>> Depthwise::make(const DepthwiseShape& shape,
+                                                   const ConvolutionTail& tail, int threads,
+                                                   const Caches& caches) {
+  return make(shape, tail, default_schedule(shape, tail, threads, caches), threads);
+}
+
+Depthwise::Depthwise(const DepthwiseShape& shape, const ConvolutionTail& tail,
+                     const ConvolutionSchedule& schedule, int threads)
+    : shape_(shape), tail_(tail), schedule_(schedule),
+      vectors_(ceil_div(shape.channels, kConvolutionLanes)) {
+  int64_t blocks = shape.images * schedule.bands * schedule.spans;
+  parts_ = static_cast<int>(std::min<int64_t>(threads, blocks));
+}
 Depthwise::~Depthwise() = default;
 
+int64_t Depthwise::most_columns(const DepthwiseShape& shape, int64_t rows) {
+  return most_strip_columns(shape, rows);
+}
+int64_t Depthwise::most_rows(const DepthwiseShape& shape) { return pairs_rows(shape) ? 2 : 1; }
+
 bool Depthwise::suits(const DepthwiseShape& shape) {
-  return shape.steps_fit() && code_bound(shape) <= kMostConvolutionCode;
+  return shape.steps_fit() && code_bound(shape, default_strips(shape)) <= kMostConvolutionCode;
+}
+
+bool Depthwise::suits(const DepthwiseShape& s, const ConvolutionTail& tail,
+                      const ConvolutionSchedule& schedule) {
+  auto [rows, columns, vectors, bands, spans, at_once] = schedule;
+  if (!s.steps_fit() || rows < 1 || rows > most_rows(s) || vectors != 1 || at_once != 1)
+    return false;
+  if (columns < 1 || columns > most_columns(s, rows)) return false;
+  if (code_bound(s, schedule) > kMostConvolutionCode || bands < 1 || bands > s.result.rows)
+    return false;
+  int64_t most_spans = tail.finish ? 1 : ceil_div(s.channels, kConvolutionLanes);
+  return spans >= 1 && spans <= most_spans;
 }
 
 int64_t Depthwise::weight_elements(const DepthwiseShape& s) {
@@ -321,8 +364,8 @@ void Depthwise::pack(float* to, const float* w, int64_t channels, int64_t taps) 
 }
 
 std::string Depthwise::text() const {
-  int64_t rows = pairs_rows(shape_) && shape_.result.rows > 1 ? 2 : 1;
-  int64_t columns = std::min(most_columns(shape_, rows), shape_.result.columns);
+  int64_t rows = std::min(schedule_.rows, shape_.result.rows);
+  int64_t columns = std::min(strip_columns(shape_, schedule_, rows), shape_.result.columns);
   columns = ceil_div(shape_.result.columns, ceil_div(shape_.result.columns, columns));
   return llvm::formatv("{0}x{1}", rows, columns).str();
 }
@@ -331,38 +374,43 @@ std::string Depthwise::text() const {
 // these are two of four, which may come from the second level; all channels side by side are then
 // the best for what brings lines from further away. Of larger kernels most rows are read again, and
 // come from the first level if few channels are taken at a time.
-void Depthwise::choose_blocks(int threads, const Caches& caches) {
+ConvolutionSchedule Depthwise::default_schedule(const DepthwiseShape& s,
+                                                const ConvolutionTail& tail, int threads,
+                                                const Caches& caches) {
   constexpr int64_t kBandRows = 8, kFewVectors = 4;
-  const DepthwiseShape& s = shape_;
+  ConvolutionSchedule by_rule = default_strips(s);
+  int64_t &bands = by_rule.bands, &spans = by_rule.spans;
+  int64_t vectors = ceil_div(s.channels, kConvolutionLanes);
   int64_t strip = 4 * (s.kernel.rows + 1) * s.image.columns * s.channels;
-  bool few = !tail_.finish && (s.kernel.rows > 3 || strip > caches.second / 2);
-  groups_ = few ? ceil_div(vectors_, kFewVectors) : 1;
-  bands_ = ceil_div(s.result.rows, few ? 2 * kBandRows : kBandRows);
+  bool few = !tail.finish && (s.kernel.rows > 3 || strip > caches.second / 2);
+  spans = few ? ceil_div(vectors, kFewVectors) : 1;
+  bands = ceil_div(s.result.rows, few ? 2 * kBandRows : kBandRows);
   // Threads get equally much, of whole bands where there are many, else of channels.
-  if (s.images * bands_ * groups_ < 4 * threads) {
+  if (s.images * bands * spans < 4 * threads) {
     if (s.result.rows >= 2 * threads)
-      bands_ = ceil_div(bands_, threads) * threads;
-    else if (!tail_.finish)
-      groups_ = std::min<int64_t>(vectors_, ceil_div(groups_, threads) * threads);
+      bands = ceil_div(bands, threads) * threads;
+    else if (!tail.finish)
+      spans = std::min<int64_t>(vectors, ceil_div(spans, threads) * threads);
   }
-  parts_ = static_cast<int>(std::min<int64_t>(threads, s.images * bands_ * groups_));
+  return by_rule;
 }
 
 Depthwise::Block Depthwise::block(int64_t index) const {
-  int64_t group = index % groups_, band = index / groups_ % bands_;
-  return {index / groups_ / bands_, shape_.result.rows * band / bands_,
-          shape_.result.rows * (band + 1) / bands_, vectors_ * group / groups_,
-          vectors_ * (group + 1) / groups_};
+  int64_t bands = schedule_.bands, spans = schedule_.spans;
+  int64_t span = index % spans, band = index / spans % bands;
+  return {index / spans / bands, shape_.result.rows * band / bands,
+          shape_.result.rows * (band + 1) / bands, vectors_ * span / spans,
+          vectors_ * (span + 1) / spans};
 }
 
 void Depthwise::run(int part, const ConvolutionData& data) const {
-  int64_t blocks = shape_.images * bands_ * groups_;
+  int64_t blocks = shape_.images * schedule_.bands * schedule_.spans;
   for (int64_t i = blocks * part / parts_; i < blocks * (part + 1) / parts_; ++i)
     run_block(block(i), data);
 }
 
 void Depthwise::run_block(const Block& block, const ConvolutionData& data) const {
-  bool pairs = pairs_rows(shape_);
+  bool pairs = schedule_.rows == 2;
   for (int64_t row = block.row_begin; row < block.row_end;) {
     bool two = pairs && row + 1 < block.row_end && shape_.sees_all_rows(row) &&
                shape_.sees_all_rows(row + 1);

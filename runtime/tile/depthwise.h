@@ -41,10 +41,23 @@ public:
   /// Whether there can be code for it: kernels of very many taps would take too much, and steps of
   /// images must fit into instructions.
   static bool suits(const DepthwiseShape& shape);
-  /// Errors: `device` where the processor lacks AVX2, or gives no memory for code, or the shape
-  /// does not suit.
+  /// Whether there can be code for this schedule of a shape that suits, and every block has work.
+  static bool suits(const DepthwiseShape& shape, const ConvolutionTail& tail,
+                    const ConvolutionSchedule& schedule);
+  static ConvolutionSchedule default_schedule(const DepthwiseShape& shape,
+                                              const ConvolutionTail& tail, int threads,
+                                              const Caches& caches);
+  /// Errors: `device` where the processor lacks AVX2, or gives no memory for code, or shape or
+  /// schedule do not suit.
+  static Result<std::unique_ptr<Depthwise>> make(const DepthwiseShape& shape,
+                                                 const ConvolutionTail& tail,
+                                                 const ConvolutionSchedule& schedule, int threads);
+  /// By default_schedule().
   static Result<std::unique_ptr<Depthwise>>
   make(const DepthwiseShape& shape, const ConvolutionTail& tail, int threads, const Caches& caches);
+  /// Of a tile: columns at so many rows, and rows.
+  static int64_t most_columns(const DepthwiseShape& shape, int64_t rows);
+  static int64_t most_rows(const DepthwiseShape& shape);
 
   /// Of packed weights.
   static int64_t weight_elements(const DepthwiseShape& shape);
@@ -63,17 +76,17 @@ private:
   struct Block {
     int64_t image, row_begin, row_end, vector_begin, vector_end;
   };
-  Depthwise(const DepthwiseShape& shape, const ConvolutionTail& tail);
-  void choose_blocks(int threads, const Caches& caches);
+  Depthwise(const DepthwiseShape& shape, const ConvolutionTail& tail,
+            const ConvolutionSchedule& schedule, int threads);
   Block block(int64_t index) const;
   void run_block(const Block& block, const ConvolutionData& data) const;
   void run_strip(const Block& block, int64_t row, bool two, const ConvolutionData& data) const;
 
   DepthwiseShape shape_;
   ConvolutionTail tail_;
+  ConvolutionSchedule schedule_; // its bands and spans are the blocks of an image
   std::unique_ptr<Emitted> emitted_;
-  int64_t vectors_;                // of channels, the last one perhaps in part
-  int64_t bands_ = 1, groups_ = 1; // of rows, and of vectors: the blocks of an image
+  int64_t vectors_; // of channels, the last one perhaps in part
 };
 
 } // namespace tg::tile

@@ -32,6 +32,7 @@ struct GroupedCall {
 namespace {
 
 constexpr int64_t kMostSums = 13; // what ends a tile needs three registers
+constexpr int64_t kMostVectors = 6;
 
 /// Columns of the kernel whose weights are in registers at once, for a set of one vector.
 int64_t taps_at_once(const ConvolutionShape& s) {
@@ -182,7 +183,7 @@ GroupedTile Grouped::tile(const GroupedShape& s) {
   GroupedTile best;
   best.groups = groups_of_vector(s);
   double least = INFINITY;
-  for (int64_t vectors = 1; vectors <= std::min<int64_t>(6, vectors_of(s)); ++vectors) {
+  for (int64_t vectors = 1; vectors <= std::min(kMostVectors, vectors_of(s)); ++vectors) {
     if (vectors_of(s) % vectors != 0) continue;
     int64_t most = most_grouped_columns(s, best.groups, vectors);
     for (int64_t columns = most; columns > 0; --columns) {
@@ -505,16 +506,16 @@ struct Grouped::Emitted {
 size_t Grouped::code_bytes() const { return emitted_->emitter.getSize(); }
 
 Result<std::unique_ptr<Grouped>> Grouped::make(const GroupedShape& shape,
-                                               const ConvolutionTail& tail, int threads,
-                                               const Caches& caches) {
+                                               const ConvolutionTail& tail,
+                                               const ConvolutionSchedule& schedule, int threads) {
   if (!processor_has(Isa::Avx2)) return error(Code::device, "this processor has no avx2");
-  if (!suits(shape)) return error(Code::device, "no code for a convolution of this shape");
+  if (!suits(shape, tail, schedule))
+    return error(Code::device, "no code for a convolution of this shape");
   Xbyak::ClearError();
-  std::unique_ptr<Grouped> made(new Grouped(shape, tail));
+  std::unique_ptr<Grouped> made(new Grouped(shape, tail, schedule, threads));
   auto bytes = static_cast<size_t>(grouped_code_bound(shape, made->tile_));
   made->emitted_ = std::make_unique<Emitted>(made->shape_, made->tile_, made->tail_, bytes);
   TG_CHECK(made->emitted_->emit(made->shape_, made->tile_));
-  made->choose_blocks(threads, caches);
   return made;
 }
 
@@ -524,15 +525,26 @@ struct Grouped::Emitted {
   GroupedFn usual = nullptr, last = nullptr;
 };
 size_t Grouped::code_bytes() const { return 0; }
-Result<std::unique_ptr<Grouped>> Grouped::make(const GroupedShape&, const ConvolutionTail&, int,
-                                               const Caches&) {
+Result<std::unique_ptr<Grouped>> Grouped::make(const GroupedShape&, const ConvolutionTail&,
+                                               const ConvolutionSchedule&, int) {
   return error(Code::device, "this processor has no avx2");
 }
 
 #endif
 
-Grouped::Grouped(const GroupedShape& shape, const ConvolutionTail& tail)
-    : shape_(shape), tail_(tail), tile_(tile(shape)), sets_(SetSteps(shape, tile_).sets) {
+Result<std::unique_ptr<Grouped>> Grouped::make(const GroupedShape& shape,
+                                               const ConvolutionTail& tail, int threads,
+                                               const Caches& caches) {
+  ConvolutionSchedule schedule; // of a shape that does not suit: refused
+  if (suits(shape)) schedule = default_schedule(shape, tail, threads, caches);
+  return make(shape, tail, schedule, threads);
+}
+
+Grouped::Grouped(const GroupedShape& shape, const ConvolutionTail& tail,
+                 const ConvolutionSchedule& schedule, int threads)
+    : shape_(shape), tail_(tail), tile_(tile(shape, schedule)), sets_(SetSteps(shape, tile_).sets),
+      bands_(schedule.bands), spans_(schedule.spans), sets_at_once_(schedule.sets_at_once) {
+  parts_ = static_cast<int>(std::min<int64_t>(threads, shape.images * bands_ * spans_));
   for (int64_t input = 0; input < shape.inputs && tile_.groups > 1; ++input)
     for (int64_t lane = 0; lane < kConvolutionLanes; ++lane) {
       int64_t group = std::min(lane / shape.outputs, tile_.groups - 1);
@@ -549,6 +561,27 @@ bool Grouped::suits(const GroupedShape& s) {
          grouped_code_bound(s, tile(s)) <= kMostConvolutionCode;
 }
 
+GroupedTile Grouped::tile(const GroupedShape& s, const ConvolutionSchedule& schedule) {
+  return {groups_of_vector(s), schedule.vectors, schedule.columns};
+}
+int64_t Grouped::group_vectors(const GroupedShape& s) { return vectors_of(s); }
+int64_t Grouped::most_columns(const GroupedShape& s, int64_t vectors) {
+  return vectors > kMostVectors ? 0 : most_grouped_columns(s, groups_of_vector(s), vectors);
+}
+
+bool Grouped::suits(const GroupedShape& s, const ConvolutionTail& tail,
+                    const ConvolutionSchedule& schedule) {
+  auto [rows, columns, vectors, bands, spans, at_once] = schedule;
+  if (!suits(s) || rows != 1 || vectors < 1 || vectors > kMostVectors ||
+      vectors_of(s) % vectors != 0)
+    return false;
+  GroupedTile t = tile(s, schedule);
+  if (columns < 1 || columns > most_columns(s, vectors)) return false;
+  if (grouped_code_bound(s, t) > kMostConvolutionCode) return false;
+  if (bands < 1 || bands > s.result.rows || spans < 1 || at_once < 1) return false;
+  return spans == 1 || (!tail.finish && spans <= ceil_div(SetSteps(s, t).sets, at_once));
+}
+
 bool Grouped::keeps_lines(const GroupedShape& s) { return lines_stay(s, widest_tile(s, tile(s))); }
 
 int64_t Grouped::weight_elements(const GroupedShape& s) {
@@ -556,8 +589,7 @@ int64_t Grouped::weight_elements(const GroupedShape& s) {
   return SetSteps(s, t).sets * set_weights(s, t);
 }
 
-void Grouped::pack(float* to, const float* w, const GroupedShape& s) {
-  GroupedTile t = tile(s);
+void Grouped::pack(float* to, const float* w, const GroupedShape& s, const GroupedTile& t) {
   SetSteps steps(s, t);
   int64_t per_output = s.inputs * s.taps();
   for (int64_t set = 0; set < steps.sets; ++set) {
@@ -588,31 +620,35 @@ std::string Grouped::text() const {
 // level meanwhile. All rows of a band meet them before the next ones do, so that weights come from
 // further away once for a band; its x should stay in the second level, in which a line is found
 // again by every row of the kernel.
-void Grouped::choose_blocks(int threads, const Caches& caches) {
+ConvolutionSchedule Grouped::default_schedule(const GroupedShape& s, const ConvolutionTail& tail,
+                                              int threads, const Caches& caches) {
   constexpr int64_t kLine = 16, kFewRows = 4;
-  const GroupedShape& s = shape_;
-  SetSteps steps(s, tile_);
-  int64_t weights = 4 * set_weights(s, tile_);
+  GroupedTile t = tile(s);
+  SetSteps steps(s, t);
+  ConvolutionSchedule by_rule;
+  by_rule.columns = t.columns;
+  by_rule.vectors = t.vectors;
+  int64_t weights = 4 * set_weights(s, t);
   int64_t narrow = std::max<int64_t>(1, std::min(steps.inputs, steps.outputs));
-  sets_at_once_ =
+  by_rule.sets_at_once =
       std::clamp<int64_t>(kLine / narrow, 1, std::max<int64_t>(1, caches.first / 3 / weights));
   int64_t row = 4 * s.image.columns * s.groups * s.inputs * s.stride.rows;
   int64_t rows = std::max(kFewRows, caches.second / 2 / row);
-  if (weights * sets_ > caches.second / 4) rows = std::max(rows, 4 * kFewRows);
-  bands_ = ceil_div(s.result.rows, rows);
+  if (weights * steps.sets > caches.second / 4) rows = std::max(rows, 4 * kFewRows);
+  by_rule.bands = ceil_div(s.result.rows, rows);
   // Threads get equally much, of whole bands where there are many, else of sets, if these have more
   // weights than results, or rows are few: lines of a pixel that two cores write wander between
   // them, since each brings some more than it was asked for.
-  if (s.images * bands_ < 4 * threads && s.images * bands_ % threads != 0) {
-    int64_t chunks = ceil_div(sets_, sets_at_once_);
+  if (s.images * by_rule.bands < 4 * threads && s.images * by_rule.bands % threads != 0) {
+    int64_t chunks = ceil_div(steps.sets, by_rule.sets_at_once);
     int64_t results = 4 * s.result.rows * s.result.columns * s.groups * s.outputs;
-    bool by_sets = weights * sets_ > results || s.result.rows < 8 * threads;
-    if (!tail_.finish && chunks >= threads && by_sets)
-      spans_ = threads;
+    bool by_sets = weights * steps.sets > results || s.result.rows < 8 * threads;
+    if (!tail.finish && chunks >= threads && by_sets)
+      by_rule.spans = threads;
     else
-      bands_ = std::min(s.result.rows, ceil_div(bands_, threads) * threads);
+      by_rule.bands = std::min(s.result.rows, ceil_div(by_rule.bands, threads) * threads);
   }
-  parts_ = static_cast<int>(std::min<int64_t>(threads, s.images * bands_ * spans_));
+  return by_rule;
 }
 
 Grouped::Block Grouped::block(int64_t index) const {

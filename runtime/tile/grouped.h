@@ -54,8 +54,19 @@ public:
   /// Whether there can be code for it: kernels of very many columns would take too much, and steps
   /// of images must fit into instructions.
   static bool suits(const GroupedShape& shape);
-  /// Errors: `device` where the processor lacks AVX2, or gives no memory for code, or the shape
-  /// does not suit.
+  /// Whether there can be code for this schedule of a shape that suits, and every block has work.
+  static bool suits(const GroupedShape& shape, const ConvolutionTail& tail,
+                    const ConvolutionSchedule& schedule);
+  /// The one that the counts above and measurements speak for.
+  static ConvolutionSchedule default_schedule(const GroupedShape& shape,
+                                              const ConvolutionTail& tail, int threads,
+                                              const Caches& caches);
+  /// Errors: `device` where the processor lacks AVX2, or gives no memory for code, or shape or
+  /// schedule do not suit.
+  static Result<std::unique_ptr<Grouped>> make(const GroupedShape& shape,
+                                               const ConvolutionTail& tail,
+                                               const ConvolutionSchedule& schedule, int threads);
+  /// By default_schedule().
   static Result<std::unique_ptr<Grouped>>
   make(const GroupedShape& shape, const ConvolutionTail& tail, int threads, const Caches& caches);
   /// The one whose tiles take the fewest cycles by the counts above.
@@ -65,11 +76,20 @@ public:
   /// large power of two apart share too few of them.
   static bool keeps_lines(const GroupedShape& shape);
 
-  /// Of packed weights.
+  /// The tile of a schedule, and how many vectors of channels a group has, one where groups share.
+  static GroupedTile tile(const GroupedShape& shape, const ConvolutionSchedule& schedule);
+  static int64_t group_vectors(const GroupedShape& shape);
+  /// The most columns of a tile of so many vectors; 0: there is none.
+  static int64_t most_columns(const GroupedShape& shape, int64_t vectors);
+
+  /// Of packed weights, by whatever schedule.
   static int64_t weight_elements(const GroupedShape& shape);
   /// w[groups * outputs][inputs][row][column], as it lies, to [set][row][input][column][vector]
-  /// [lane], zero where there is no output.
-  static void pack(float* to, const float* w, const GroupedShape& shape);
+  /// [lane], zero where there is no output; sets are those of the tile.
+  static void pack(float* to, const float* w, const GroupedShape& shape, const GroupedTile& tile);
+  static void pack(float* to, const float* w, const GroupedShape& shape) {
+    pack(to, w, shape, tile(shape));
+  }
 
   void run(int part, const ConvolutionData& data) const override;
   /// "12 x 1 of 2 groups": columns and vectors of the tile.
@@ -82,8 +102,8 @@ private:
   struct Block {
     int64_t image, row_begin, row_end, set_begin, set_end;
   };
-  Grouped(const GroupedShape& shape, const ConvolutionTail& tail);
-  void choose_blocks(int threads, const Caches& caches);
+  Grouped(const GroupedShape& shape, const ConvolutionTail& tail,
+          const ConvolutionSchedule& schedule, int threads);
   Block block(int64_t index) const;
   void run_block(const Block& block, const ConvolutionData& data) const;
   void run_sets(const Block& block, const ConvolutionData& data) const;
@@ -95,8 +115,8 @@ private:
   std::unique_ptr<Emitted> emitted_;
   std::vector<int32_t> permutations_; // of inputs, where groups share a vector
   int64_t sets_;
-  int64_t bands_ = 1, spans_ = 1; // of rows, and of sets: the blocks of an image
-  int64_t sets_at_once_ = 1;
+  int64_t bands_, spans_; // of rows, and of sets: the blocks of an image
+  int64_t sets_at_once_;
 };
 
 } // namespace tg::tile

@@ -51,7 +51,9 @@ std::optional<double> Trials::measure(const Program& asked) {
   ++count_;
   std::optional<double> found = device_.measure(program);
   place->second = found;
-  if (found) ran_.push_back({std::move(program), *found});
+  if (!found) return found;
+  best_us_ = std::min(best_us_, *found);
+  ran_.push_back({std::move(program), *found});
   return found;
 }
 

@@ -6,6 +6,8 @@
 
 #include <llvm/ADT/StringMap.h>
 
+#include <cmath>
+
 namespace tg::tune {
 
 /// Of the Tesla P100 of the publication, which keeps threads of a block below 1024.
@@ -33,13 +35,21 @@ public:
   /// it cannot do is replaced by what comes near. Twice the same as once.
   virtual Program adapted(Program program) const { return program; }
   /// The shapes that reuse tries for so many points of a block, and threads of it; empty: none.
-  virtual Extents choose_block(const Nest& nest, int64_t points, BlockCost& cost) const {
+  virtual Extents choose_block(const Operator&, const Nest& nest, int64_t points,
+                               BlockCost& cost) const {
     return best_block(nest, points, cost);
   }
-  virtual std::optional<ThreadShape> choose_threads(const Nest& nest, const Extents& block,
-                                                    const Extents& fetched, int64_t threads) const {
+  virtual std::optional<ThreadShape> choose_threads(const Operator&, const Nest& nest,
+                                                    const Extents& block, const Extents& fetched,
+                                                    int64_t threads) const {
     return best_threads(nest, block, fetched, threads);
   }
+  /// The program that comes nearest to what the device would do untuned: likely a good one, and
+  /// where searches begin. None: nobody can tell.
+  virtual std::optional<Program> guess(const Operator&) const { return {}; }
+  /// A time that no program undercuts by much: whoever reaches it has nothing more to gain. 0: not
+  /// known.
+  virtual double enough_us(const Operator&) const { return 0; }
   /// Whether to end: from then on there are no trials.
   virtual bool stopped() const { return false; }
   /// Microseconds of one run; nullopt where the program does not run. Both are trials.
@@ -56,8 +66,11 @@ struct Measured {
 /// ones never are.
 class Trials {
 public:
-  Trials(Device& device, const Operator& op, int64_t most = INT64_MAX)
-      : device_(device), nest_(nest_of(op)), limits_(device.limits()), most_(most) {}
+  /// Until `most` were tried, or one takes no more than the device says is enough, or, where
+  /// `to_the_end`, not for that.
+  Trials(Device& device, const Operator& op, int64_t most = INT64_MAX, bool to_the_end = false)
+      : device_(device), nest_(nest_of(op)), limits_(device.limits()), most_(most),
+        enough_us_(to_the_end ? 0 : device.enough_us(op)) {}
 
   /// Microseconds; nullopt if it is illegal or did not run, or no trial is left.
   std::optional<double> measure(const Program& program);
@@ -67,7 +80,9 @@ public:
   const Device& device() const { return device_; }
   int64_t count() const { return count_; }
   int64_t filtered() const { return filtered_; }
-  bool spent() const { return count_ >= most_ || device_.stopped(); }
+  bool spent() const { return count_ >= most_ || has_enough() || device_.stopped(); }
+  /// Whether there is nothing more to gain.
+  bool has_enough() const { return best_us_ <= enough_us_; }
   /// All that ran, in the order of trying.
   const std::vector<Measured>& ran() const { return ran_; }
   /// The fastest, the first of equals; null if none ran.
@@ -80,6 +95,7 @@ private:
   Nest nest_;
   DeviceLimits limits_;
   int64_t most_, count_ = 0, filtered_ = 0;
+  double enough_us_, best_us_ = HUGE_VAL;
   llvm::StringMap<std::optional<double>> known_; // by text; looked up, never iterated
   std::vector<Measured> ran_;
 };

@@ -21,7 +21,8 @@ struct KeptProgram {
   Measured best;
   double untuned_us = 0; // what the runtime takes without it, at the same time
   int64_t trials = 0;
-  bool faster = false; // than untuned, beyond the noise: worth using
+  bool faster = false;  // than untuned, beyond the noise: worth using
+  bool cut_off = false; // its search ended early: the best so far, and another one goes on
 };
 
 class PlanDevice : public Device {
@@ -35,6 +36,9 @@ public:
   virtual std::optional<KeptProgram> compare(size_t op, llvm::ArrayRef<Program> programs) = 0;
   /// Of the device, in one second.
   virtual double peak_flops() = 0;
+  /// What a library takes for the operator in this plan, in microseconds; 0: not known. The first
+  /// call runs the plan.
+  virtual double library_us(size_t) { return 0; }
 
   /// What is known of an operator from earlier runs; nullopt also where that is damaged.
   virtual std::optional<KeptProgram> kept(size_t op) = 0;

@@ -8,6 +8,7 @@
 #include <llvm/Support/FormatVariadic.h>
 
 #include <chrono>
+#include <map>
 
 namespace tg::tune {
 
@@ -22,6 +23,7 @@ double seconds_from(Clock::time_point start) {
 constexpr size_t kCompared = 4;   // of the best programs of an operator
 constexpr size_t kTop = 3;        // of a ranking, as published
 constexpr size_t kMostKnown = 32; // that a graph has
+constexpr int kDrawn = 8;         // programs that stand for an operator before it is tuned
 constexpr size_t kMostExact = 8;  // operators whose cheapest tree is found exactly
 
 /// What a step of the tree tried.
@@ -35,13 +37,15 @@ class PlanTuner {
 public:
   PlanTuner(PlanDevice& device, const PlanTuneOptions& options,
             llvm::function_ref<void(const PlanTuneLine&)> done)
-      : device_(device), options_(options), done_(done) {}
+      : device_(device), options_(options), done_(done),
+        dry_runs_(device, kDrawn, options.seed, options.guess) {}
 
   PlanTuneReport run() {
     Clock::time_point start = Clock::now();
     sort_out();
     if (!asked_.empty()) {
       make_tree();
+      if (!device_.stopped()) (void)device_.library_us(asked_[0]); // in nobody's seconds
       for (const TuneStep& step : plan_.steps)
         if (!graph_.is_known(step.op)) take(step);
     }
@@ -62,7 +66,7 @@ private:
         line.state = TuneState::NoKernel;
         line.note = op.why_not;
         add(std::move(line));
-      } else if (!options_.again && (kept = device_.kept(i))) {
+      } else if (!options_.again && (kept = device_.kept(i)) && !kept->cut_off) {
         line.state = TuneState::Known;
         line.found = std::move(kept);
         add(std::move(line));
@@ -71,6 +75,7 @@ private:
                  same != asked_.end()) {
         alike_.push_back({i, static_cast<size_t>(same - asked_.begin())});
       } else {
+        if (kept) begun_[i] = std::move(*kept);
         asked_.push_back(i);
       }
     }
@@ -81,10 +86,14 @@ private:
     bool bridges = options_.reuse == ReuseKind::Eto;
     selection.hops = bridges ? 1 : 0;
     selection.full_trials = static_cast<double>(options_.trials);
-    selection.estimate.thread_limit = device_.limits().threads_of_block + 1;
     std::vector<Operator> operators;
     for (size_t i : asked_) operators.push_back(*device_.operators()[i].op);
     if (bridges && !options_.again) find_known(selection.known);
+    for (const Program& program : known_) dry_runs_.know(program);
+    if (options_.dry_estimates) selection.dry_runs = &dry_runs_;
+    selection.estimate.thread_limit = device_.limits().threads_of_block + 1;
+    selection.occurrence_weight = options_.occurrence_weight;
+    for (size_t i : asked_) selection.occurrences.push_back(device_.operators()[i].occurrences);
     graph_ = operator_graph(operators, selection);
     searched_.resize(graph_.operators.size());
     for (size_t i = 0; i < known_.size(); ++i)
@@ -132,19 +141,46 @@ private:
     return full ? static_cast<double>(options_.trials) : static_cast<double>(kTop);
   }
 
-  void take(const TuneStep& step) {
-    if (device_.stopped()) return stop_at(step.op);
+  /// What is reused has its program by now, so that the trials are known better: where it leaves
+  /// none that is legal, another one that is tuned takes its place, the one with the fewest trials.
+  TuneStep revised(TuneStep step) {
+    bool by_features = options_.reuse == ReuseKind::Eto || options_.reuse == ReuseKind::NoBridges;
+    if (!step.reused || !options_.dry_estimates || !by_features) return step;
+    const Operator& op = graph_.operators[step.op];
+    auto trials = [&](size_t reused) -> std::optional<double> {
+      if (searched_[reused].ranking.empty()) return {};
+      return dry_runs_.expected_trials(op, graph_.operators[reused]);
+    };
+    std::optional<double> least = trials(*step.reused);
+    bool planned = least.has_value();
+    for (size_t node = 0; node < graph_.operators.size() && !planned; ++node) {
+      if (node == step.op || !can_reuse(op, graph_.operators[node])) continue;
+      std::optional<double> found = trials(node);
+      if (!found || (least && *least <= *found)) continue;
+      least = found;
+      step.reused = node;
+    }
+    step.expected = least.value_or(static_cast<double>(options_.trials));
+    if (!least) step.reused = {};
+    return step;
+  }
+
+  void take(const TuneStep& planned) {
+    if (device_.stopped()) return stop_at(planned.op);
     Clock::time_point start = Clock::now();
+    TuneStep step = revised(planned);
     bool original = step.op < graph_.originals;
     const Operator& op = graph_.operators[step.op];
     if (original) device_.begin(asked_[step.op]);
     PlanTuneLine line;
     if (original) line.op = asked_[step.op];
     line.name = original ? device_.operators()[*line.op].name : text(op);
+    line.planned = planned.expected;
     line.expected = step.expected;
     Searched& found = searched_[step.op];
-    search(op, step, found);
-    if (device_.stopped()) return stop_at(step.op);
+    auto begun = original ? begun_.find(*line.op) : begun_.end();
+    search(op, step, begun == begun_.end() ? nullptr : &begun->second, found);
+    if (!found.ranking.empty()) dry_runs_.know(found.ranking.front().program);
     if (step.reused && found.note.empty()) line.reused_from = name_of(*step.reused);
     line.trials = found.trials;
     line.filtered = found.filtered;
@@ -153,7 +189,7 @@ private:
     report_.trials += found.trials;
     if (original)
       conclude(line, found.ranking);
-    else
+    else if (!device_.stopped())
       line.state = found.ranking.empty() ? TuneState::Failed : TuneState::Bridge;
     line.seconds = seconds_from(start);
     add(std::move(line));
@@ -165,24 +201,27 @@ private:
                                    : text(graph_.operators[node]);
   }
 
-  void search(const Operator& op, const TuneStep& step, Searched& found) {
+  /// `begun`: what an earlier search of the operator found that was cut off; or null.
+  void search(const Operator& op, const TuneStep& step, const KeptProgram* begun, Searched& found) {
     const std::vector<Measured>* reused = step.reused ? &searched_[*step.reused].ranking : nullptr;
     if (reused && !reused->empty()) {
       if (options_.reuse == ReuseKind::Top || options_.reuse == ReuseKind::Selective)
         take_top(op, *reused, found);
       else
         reuse(op, reused->front().program, found);
-      if (!found.ranking.empty()) return;
+      if (!found.ranking.empty() || device_.stopped()) return;
       found.note = llvm::formatv("none of {0} programs by reuse ran", found.trials);
     } else if (reused) {
       found.note = "the operator to reuse has no program";
     }
-    search_in_full(op, found);
+    search_in_full(op, begun, found);
   }
 
   void reuse(const Operator& op, const Program& program, Searched& found) {
     ReuseOptions reuse;
     reuse.seed = options_.seed;
+    reuse.to_the_end = !options_.until_enough;
+    if (options_.guess) reuse.start = device_.guess(op);
     ReuseResult result = tune_by_reuse(op, program, device_, reuse);
     found.ranking = std::move(result.ranking);
     found.trials = result.trials;
@@ -195,39 +234,61 @@ private:
     found.trials = result.trials;
   }
 
-  void search_in_full(const Operator& op, Searched& found) {
+  void search_in_full(const Operator& op, const KeptProgram* begun, Searched& found) {
     FullSearchOptions full;
     full.trials = options_.trials;
     full.seed = options_.seed;
     full.patience = options_.patience;
     full.only_random = options_.reuse == ReuseKind::Random;
+    full.to_the_end = !options_.until_enough;
+    if (options_.guess && !full.only_random) full.start = device_.guess(op);
+    if (begun) { // other programs than those that were tried then
+      full.seed += static_cast<uint64_t>(begun->trials);
+      full.start = begun->best.program;
+    }
     FullSearchResult result = search_fully(op, device_, full);
     found.ranking = std::move(result.ranking);
     found.to_best = result.trials_to_best;
     found.trials += result.trials;
   }
 
-  /// The best programs against the untuned way.
+  /// The best programs against the untuned way; if there is no more time, the best one alone.
   void conclude(PlanTuneLine& line, llvm::ArrayRef<Measured> ranking) {
+    bool cut_off = device_.stopped();
+    const PlanOperator& op = device_.operators()[*line.op];
+    Nest nest = nest_of(*op.op);
     std::vector<Program> best;
-    for (const Measured& one : ranking.take_front(kCompared)) best.push_back(one.program);
+    auto try_program = [&](const Program& program) {
+      if (device_.why_not(program, nest).empty() && !llvm::is_contained(best, program))
+        best.push_back(program);
+    };
+    for (const Measured& one : ranking.take_front(cut_off ? 1 : kCompared))
+      try_program(one.program);
+    auto begun = begun_.find(*line.op);
+    if (begun != begun_.end()) try_program(begun->second.best.program);
     line.found = device_.compare(*line.op, best);
     if (!line.found) {
-      line.state = TuneState::Failed;
+      if (!cut_off) line.state = TuneState::Failed;
       return;
     }
-    line.found->trials = line.trials;
-    line.state = line.found->faster ? TuneState::Tuned : TuneState::NotFaster;
+    line.library_us = device_.library_us(*line.op);
+    line.found->trials = line.trials + (begun == begun_.end() ? 0 : begun->second.trials);
+    line.found->cut_off = cut_off;
+    if (!cut_off) line.state = line.found->faster ? TuneState::Tuned : TuneState::NotFaster;
     device_.keep(*line.op, *line.found);
   }
 
   /// Operators that are rounded up to the same take its programs.
   void take_alike(size_t node) {
     for (auto [op, same] : alike_) {
-      if (same != node || device_.stopped()) continue;
+      if (same != node) continue;
       Clock::time_point start = Clock::now();
       device_.begin(op);
       PlanTuneLine line{op, device_.operators()[op].name};
+      if (device_.stopped()) {
+        add(std::move(line));
+        continue;
+      }
       line.reused_from = name_of(node);
       line.note = "the same programs";
       conclude(line, searched_[node].ranking);
@@ -253,7 +314,9 @@ private:
   PlanTuneReport report_;
   std::vector<size_t> asked_;                    // operators of the device: the graph's originals
   std::vector<std::pair<size_t, size_t>> alike_; // an operator, and whose programs it takes
+  std::map<size_t, KeptProgram> begun_;          // of operators whose search was cut off earlier
   std::vector<Program> known_;
+  DryRuns dry_runs_;
   OperatorGraph graph_;
   ReusePlan plan_;
   std::vector<Searched> searched_; // by node of the graph

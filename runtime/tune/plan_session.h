@@ -1,7 +1,7 @@
 // Tunes the operators of a plan: those that are known are left alone, and reused; the others by a
 // tree that says who reuses whom. After its trials an operator's best programs run in turns with
 // what the runtime does untuned, and what comes of it is kept, operator by operator: whoever ends a
-// session early loses the operator at hand and nothing else.
+// session early keeps the best so far of the operator at hand, too, and the next session goes on.
 #pragma once
 
 #include "runtime/tune/pairs/selection.h"
@@ -21,6 +21,12 @@ struct PlanTuneOptions {
   int64_t patience = 256; // FullSearchOptions
   uint64_t seed = 1;
   bool again = false; // also what is known
+
+  // What the publication does not have; each can be switched off, or on.
+  bool guess = true;            // searches, and reuse, begin with Device::guess
+  bool until_enough = true;     // searches end where nothing more is to be gained
+  bool dry_estimates = true;    // DryRuns, in the place of formulas
+  double occurrence_weight = 0; // SelectionOptions
 };
 
 enum class TuneState : uint8_t {
@@ -30,7 +36,7 @@ enum class TuneState : uint8_t {
   Bridge,    // of no plan: it makes others comparable
   Failed,    // no program ran
   NoKernel,  // nothing here to tune
-  Stopped,   // not done
+  Stopped,   // not done; with a program: the best so far
 };
 /// "tuned", "not faster", ..
 llvm::StringRef state_name(TuneState state);
@@ -40,10 +46,11 @@ struct PlanTuneLine {
   std::string name;
   TuneState state = TuneState::Stopped;
   std::optional<KeptProgram> found = {};
-  std::string reused_from = {}; // "": a full search
-  double expected = 0;          // trials
+  std::string reused_from = {};     // "": a full search
+  double planned = 0, expected = 0; // trials, by the tree, and when the step began
   int64_t trials = 0, filtered = 0, trials_to_best = 0;
   double seconds = 0;
+  double library_us = 0; // what a library takes; 0: not known
   std::string note = {};
 };
 

@@ -197,13 +197,14 @@ public:
     const Device& device = trials_.device();
     auto choose = [&](const Nest& nest, const Extents& block, const Extents& fetched,
                       int64_t threads) {
-      return options_.use_thread_cost ? device.choose_threads(nest, block, fetched, threads)
-                                      : random_threads(block, threads, random_);
+      return options_.use_thread_cost
+                 ? device.choose_threads(start.op, nest, block, fetched, threads)
+                 : random_threads(block, threads, random_);
     };
     for (int64_t points : block_sizes(grows, from, product(nest.space))) {
       BlockTrace& trace = traces.emplace_back();
       trace.points = points;
-      trace.block = options_.use_block_cost ? device.choose_block(nest, points, cost)
+      trace.block = options_.use_block_cost ? device.choose_block(start.op, nest, points, cost)
                                             : random_block(nest, points, random_);
       if (trace.block.empty())
         trace.skipped = "no block has so many points";
@@ -239,7 +240,8 @@ Tile tile_of(const Nest& nest, const ThreadShape& shape, const Extents& block, i
 
 ReuseResult tune_by_reuse(const Operator& target, const Program& reused, Device& device,
                           const ReuseOptions& options) {
-  Trials trials(device, target);
+  Trials trials(device, target, INT64_MAX, options.to_the_end);
+  if (options.start) trials.measure(*options.start);
   ReuseResult result;
   Program start{target, reused.sketch, {}, default_flat_threads(target, reused.sketch)};
   if (!reused.tile.space.empty()) TileSearch(trials, reused, options).run(start, result.blocks);

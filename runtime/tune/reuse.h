@@ -14,6 +14,9 @@ struct ReuseOptions {
   /// Ablations: a shape drawn at random instead of the one of least cost.
   bool use_block_cost = true, use_thread_cost = true;
   uint64_t seed = 1;
+  bool to_the_end = false; // also where a program is fast enough (Device::enough_us)
+  /// Measured first, if it is there and legal: so that reuse is no worse than a guess.
+  std::optional<Program> start = {};
 };
 
 /// What was chosen for one number of blocks, for tests and reports.

@@ -1,7 +1,7 @@
 #include "compiler/driver/backends.h"
 #include "runtime/onednn/backend.h"
-#include "runtime/onednn/tuning/product_device.h"
-#include "runtime/onednn/tuning/tuned_products.h"
+#include "runtime/onednn/tuning/tune_device.h"
+#include "runtime/onednn/tuning/tuned_programs.h"
 
 #include <llvm/Support/FormatVariadic.h>
 #include <oneapi/dnnl/dnnl.h>
@@ -31,7 +31,7 @@ const BackendRow& cpu_backend_row() {
       .name = "cpu",
       .make = [](const std::string& cost_db) -> Result<std::unique_ptr<Backend>> {
         return make_cpu_backend(Products::Chosen,
-                                cpu::TunedProducts::on_demand(cost_db, cpu::processor_name()));
+                                cpu::TunedPrograms::on_demand(cost_db, cpu::processor_name()));
       },
       .report = report_cpu,
       .profile = "cpu",

@@ -5,6 +5,8 @@
 #include "compiler/driver/runs/prepare.h"
 #include "compiler/emit/plan_from_graph.h"
 
+#include <algorithm>
+
 namespace tg {
 
 Result<TunedModel> tune_model(const Graph& graph, const TuneModelOptions& options, OnTuned done) {
@@ -22,8 +24,11 @@ Result<TunedModel> tune_model(const Graph& graph, const TuneModelOptions& option
                                                    .stop = options.stop}));
   model.operators = device->operators().vec();
   model.peak_flops = device->peak_flops();
-  model.report = tune::tune_plan(*device, options.session,
-                                 [&](const tune::PlanTuneLine& line) { done(line, model); });
+  model.report = tune::tune_plan(*device, options.session, [&](const tune::PlanTuneLine& line) {
+    // Again: others may have computed meanwhile.
+    model.peak_flops = std::max(model.peak_flops, device->peak_flops());
+    done(line, model);
+  });
   model.notes = device->notes();
   return model;
 }

@@ -139,7 +139,7 @@ PlanValueId operand(const PlanStep& step, llvm::StringRef name) {
 }
 
 Lowering::Lowering(const Plan& plan, const CompileOptions& options, dnnl_engine_t engine,
-                   Products products, ProductSchedules* schedules)
+                   Products products, TileSchedules* schedules)
     : places(plan.values.size()), plan(plan), options(options), engine(engine), products(products),
       schedules(schedules), readers_(plan.values.size()),
       slots_(plan.values.size(), Slot{kNever, 0}), copies_(plan.values.size()) {}

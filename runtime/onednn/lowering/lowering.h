@@ -21,14 +21,14 @@
 namespace tg::cpu {
 
 class Lowering;
-class ProductSchedules;
+class TileSchedules;
 /// The rule of an operator. Operands that are absent are kNoValue.
 using LowerFn = Result<void> (*)(Lowering&, const PlanStep&);
 
 class Lowering {
 public:
   Lowering(const Plan& plan, const CompileOptions& options, dnnl_engine_t engine,
-           Products products = Products::Chosen, ProductSchedules* schedules = nullptr);
+           Products products = Products::Chosen, TileSchedules* schedules = nullptr);
 
   /// All steps. Errors: `no_kernel`, `device`.
   Result<void> run();
@@ -44,7 +44,7 @@ public:
   const CompileOptions& options;
   dnnl_engine_t engine;
   Products products;
-  ProductSchedules* schedules; // null: by rule
+  TileSchedules* schedules; // null: by rule
 
   const Place& place(PlanValueId value) const { return places[value]; }
   const TensorType& type(PlanValueId value) const { return plan.values[value].type; }

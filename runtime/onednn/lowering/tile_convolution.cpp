@@ -5,6 +5,7 @@
 #include "runtime/onednn/lowering/pack_kernel.h"
 #include "runtime/onednn/parallel.h"
 #include "runtime/onednn/simd/act_instr.h"
+#include "runtime/onednn/tile_schedules.h"
 #include "runtime/tile/depthwise.h"
 #include "runtime/tile/grouped.h"
 
@@ -174,11 +175,17 @@ struct DepthwiseForm {
     return s;
   }
   static bool pays(const Lowering&, const Shape&) { return true; }
-  static void pack(float* to, const float* w, const Shape& s) {
+  static void pack(float* to, const float* w, const Shape& s, const tile::ConvolutionSchedule&) {
     Kernel::pack(to, w, s.channels, s.taps());
   }
-  static std::string order(const Shape& s) {
+  static std::string order(const Shape& s, const tile::ConvolutionSchedule&) {
     return llvm::formatv("{0} x {1}", s.channels, s.taps());
+  }
+  static OwnConvolution convolution(const Shape& s, const tile::ConvolutionTail& tail) {
+    OwnConvolution own{{}, true, tail};
+    static_cast<tile::ConvolutionShape&>(own.shape) = s;
+    own.shape.groups = s.channels;
+    return own;
   }
 };
 struct GroupedForm {
@@ -195,16 +202,23 @@ struct GroupedForm {
     return s;
   }
   static bool pays(const Lowering& l, const Shape& s) { return dense_pays(l, s); }
-  static void pack(float* to, const float* w, const Shape& s) { Kernel::pack(to, w, s); }
-  static std::string order(const Shape& s) {
-    tile::GroupedTile t = Kernel::tile(s);
+  static void pack(float* to, const float* w, const Shape& s,
+                   const tile::ConvolutionSchedule& schedule) {
+    Kernel::pack(to, w, s, Kernel::tile(s, schedule));
+  }
+  static OwnConvolution convolution(const Shape& s, const tile::ConvolutionTail& tail) {
+    return {s, false, tail};
+  }
+  static std::string order(const Shape& s, const tile::ConvolutionSchedule& schedule) {
+    tile::GroupedTile t = Kernel::tile(s, schedule);
     return llvm::formatv("{0} x {1} x {2} x {3} x {4} by {5}, {6}", s.groups, s.outputs, s.inputs,
                          s.kernel.rows, s.kernel.columns, t.vectors, t.groups);
   }
 };
 
 template <class Form>
-Result<Place> packed_kernel(Lowering& l, const PlanStep& step, const typename Form::Shape& shape) {
+Result<Place> packed_kernel(Lowering& l, const PlanStep& step, const typename Form::Shape& shape,
+                            const tile::ConvolutionSchedule& schedule) {
   PlanValueId w = operand(step, "w");
   TG_TRY(Place plain, l.operand_plain(w));
   Phase phase = l.at_load(w) ? Phase::Load : step.phase;
@@ -214,10 +228,10 @@ Result<Place> packed_kernel(Lowering& l, const PlanStep& step, const typename Fo
   op.implementation = "tile";
   op.bytes = static_cast<double>(4 * (plain.elements() + Form::Kernel::weight_elements(shape)));
   op.buffers = {plain.buffer, to.buffer};
-  op.recipe =
-      llvm::formatv("{0}: {1} from {2}", Form::name(shape), Form::order(shape), plain.offset);
+  op.recipe = llvm::formatv("{0}: {1} from {2}", Form::name(shape), Form::order(shape, schedule),
+                            plain.offset);
   op.kernel = std::make_unique<PackKernel>(
-      plain, to, [=](float* packed, const float* w) { Form::pack(packed, w, shape); });
+      plain, to, [=](float* packed, const float* w) { Form::pack(packed, w, shape, schedule); });
   l.add_op(phase, std::move(op));
   return to;
 }
@@ -259,12 +273,17 @@ Result<void> lower_by(Lowering& l, const PlanStep& step, typename Form::Shape sh
   places.y = result_image(l, step);
   shape.y = pixel_steps(places.y.shape, places.y.strides);
   if (auto longer = with_long_rows(shape); Kernel::suits(longer)) shape = longer;
-  TG_TRY(places.weights, packed_kernel<Form>(l, step, shape));
   Op op = l.describe(step);
   op.threads = l.threads_for(convolution_us(op));
-  TG_TRY(std::unique_ptr<Kernel> made,
-         Kernel::make(shape, fused_tail(step, act), op.threads, tile::caches()));
-  op.implementation = llvm::formatv("tile:avx2 {0} {1}", Form::name(shape), made->text());
+  tile::ConvolutionTail tail = fused_tail(step, act);
+  std::optional<tile::ConvolutionSchedule> tuned;
+  if (l.schedules) tuned = l.schedules->find(Form::convolution(shape, tail), op.threads);
+  tile::ConvolutionSchedule schedule =
+      tuned ? *tuned : Kernel::default_schedule(shape, tail, op.threads, tile::caches());
+  TG_TRY(places.weights, packed_kernel<Form>(l, step, shape, schedule));
+  TG_TRY(std::unique_ptr<Kernel> made, Kernel::make(shape, tail, schedule, op.threads));
+  op.implementation =
+      llvm::formatv("tile:avx2 {0} {1}{2}", Form::name(shape), made->text(), tuned ? " tuned" : "");
   op.buffers = {places.x.buffer, places.weights.buffer, places.y.buffer};
   if (places.bias) op.buffers.push_back(places.bias->buffer);
   if (places.residual) op.buffers.push_back(places.residual->buffer);

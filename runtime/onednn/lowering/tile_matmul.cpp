@@ -2,7 +2,7 @@
 
 #include "runtime/onednn/lowering/pack_kernel.h"
 #include "runtime/onednn/parallel.h"
-#include "runtime/onednn/product_schedules.h"
+#include "runtime/onednn/tile_schedules.h"
 #include "runtime/onednn/simd/act_instr.h"
 
 #include <algorithm>

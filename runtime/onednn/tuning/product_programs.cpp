@@ -1,6 +1,7 @@
 // The mapping of programs to schedules, and what is legal.
 #include "runtime/onednn/tuning/product_programs.h"
 
+#include "runtime/onednn/tuning/loops.h"
 #include "runtime/tune/factors.h"
 
 #include <llvm/Support/FormatVariadic.h>
@@ -14,16 +15,6 @@ namespace tg::cpu {
 namespace {
 
 using tile::ceil_div;
-
-/// The least number that is no less and has no prime factor above 7.
-int64_t smooth_from(int64_t number) {
-  for (;; ++number) {
-    int64_t left = number;
-    for (int64_t prime : {2, 3, 5, 7})
-      while (left % prime == 0) left /= prime;
-    if (left == 1) return number;
-  }
-}
 
 /// Rows that fit no tile: tiles of the most rows, and blocks of many sizes.
 int64_t padded_rows(int64_t rows, tile::Isa isa) {
@@ -67,21 +58,14 @@ int64_t units_of_block(int64_t count, int64_t parts, int64_t blocks) {
   return std::max<int64_t>(1, ceil_div(ceil_div(count, parts), blocks / parts));
 }
 
-int64_t largest_divisor(int64_t number, int64_t most) {
-  int64_t found = 1;
-  for (int64_t d : tune::divisors(number))
-    if (d <= most) found = d;
-  return found;
-}
-
 constexpr size_t kB = 0, kI = 1, kJ = 2;
 
 } // namespace
 
 std::string product_key(const tile::ProductShape& s, tile::Isa isa, int threads) {
-  std::string key = llvm::formatv("product {0} x {1} x {2} x {3} by {4} on {5}, x {6} {7}, y {8}",
+  std::string key = llvm::formatv("product {0} x {1} x {2} x {3} by {4}{5} {6} {7}, y {8}",
                                   s.batch.size(), s.rows, s.depth, s.columns, tile::isa_name(isa),
-                                  threads, s.x_row, s.x_depth, s.y_row);
+                                  key_of_threads(threads), s.x_row, s.x_depth, s.y_row);
   key += s.w_is_packed ? std::string(", packed")
                        : llvm::formatv(", w {0} {1}", s.w_depth, s.w_column).str();
   if (s.batch.size() < 2) return key;
@@ -103,18 +87,18 @@ double product_flops(const tile::ProductShape& s) {
 
 ProductPrograms::ProductPrograms(tile::ProductShape shape, tile::Isa isa, int threads,
                                  const tile::Caches& caches)
-    : shape_(std::move(shape)), op_(operator_of(shape_, isa)), isa_(isa), threads_(threads),
+    : OperatorPrograms(operator_of(shape, isa), threads), shape_(std::move(shape)), isa_(isa),
       caches_(caches), width_(tile::panel_columns(isa)), least_parts_(most_parts()) {}
 
 ProductPrograms::ProductPrograms(const tune::Operator& op, tile::Isa isa, int threads,
                                  const tile::Caches& caches)
-    : shape_(shape_of_operator(op)), op_(op), isa_(isa), threads_(threads), caches_(caches),
+    : OperatorPrograms(op, threads), shape_(shape_of_operator(op)), isa_(isa), caches_(caches),
       width_(tile::panel_columns(isa)), least_parts_(most_parts()) {}
 
 /// Whole products first, then columns, since every part reads its own of w then; then rows.
 ProductPrograms::Parts ProductPrograms::parts(int64_t batch, int64_t rows, int64_t columns) const {
   Parts found;
-  int64_t left = threads_;
+  int64_t left = threads();
   found.batch = std::gcd(batch, left);
   left /= found.batch;
   found.columns = std::gcd(columns, left);
@@ -126,7 +110,7 @@ ProductPrograms::Parts ProductPrograms::parts(int64_t batch, int64_t rows, int64
 /// As many as untuned, or as programs can have where threads and panels have few divisors in
 /// common.
 int64_t ProductPrograms::most_parts() const {
-  Parts most = parts(op_.space[kB], op_.space[kI], op_.space[kJ] / width_);
+  Parts most = parts(op().space[kB], op().space[kI], op().space[kJ] / width_);
   return std::min<int64_t>(untuned().parts(), most.all());
 }
 
@@ -140,23 +124,23 @@ bool ProductPrograms::may_span(int64_t tile_rows, int64_t panels) const {
 
 tune::Program ProductPrograms::adapted(tune::Program program) const {
   tune::Tile& tile = program.tile;
-  if (program.sketch != tune::Sketch::Tiles || program.op != op_ || tile.space.size() != 3)
+  if (program.sketch != tune::Sketch::Tiles || program.op != op() || tile.space.size() != 3)
     return program;
   auto &b = tile.space[kB], &i = tile.space[kI], &j = tile.space[kJ];
-  b = {b[0], 1, op_.space[kB] / b[0], 1, 1};
+  b = {b[0], 1, op().space[kB] / b[0], 1, 1};
 
-  int64_t rows = largest_divisor(std::gcd(i[3] * i[4], op_.space[kI]), tile::most_rows(isa_));
-  int64_t row_tiles = op_.space[kI] / rows, row_blocks = std::gcd(i[0], row_tiles);
+  int64_t rows = largest_divisor(std::gcd(i[3] * i[4], op().space[kI]), tile::most_rows(isa_));
+  int64_t row_tiles = op().space[kI] / rows, row_blocks = std::gcd(i[0], row_tiles);
   i = {row_blocks, 1, row_tiles / row_blocks, 1, rows};
 
-  int64_t all = op_.space[kJ] / width_, most = tile::most_panels(isa_, rows), panels = 1;
+  int64_t all = op().space[kJ] / width_, most = tile::most_panels(isa_, rows), panels = 1;
   bool wide = 2 * j[3] * j[4] > (1 + most) * width_; // nearer to the widest than to one panel
   if (wide && all % most == 0 && may_span(rows, most)) panels = most;
   int64_t tiles = all / panels, blocks = std::gcd(j[0], tiles), of_block = tiles / blocks;
   bool panels_outside = j[1] >= j[2] || of_block == 1;
   j = {blocks, panels_outside ? of_block : 1, panels_outside ? 1 : of_block, 1, panels * width_};
 
-  tile.reduction[0] = {tile.reduction[0][0], op_.reduction[0] / tile.reduction[0][0], 1};
+  tile.reduction[0] = {tile.reduction[0][0], op().reduction[0] / tile.reduction[0][0], 1};
   tile.unroll = 0;
   bool copy = shape_.x_depth != 1 || tile.vectors[0] > 1;
   tile.vectors = {copy ? 2 : 1, 1};
@@ -178,13 +162,13 @@ std::string ProductPrograms::why_not_tile(const tune::Tile& tile) const {
 }
 
 std::string ProductPrograms::why_not(const tune::Program& program) const {
-  if (program.op != op_) return "it is of another operator";
+  if (program.op != op()) return "it is of another operator";
   if (program.sketch != tune::Sketch::Tiles || !tune::check(program).ok())
     return "it is no program of tiles";
   if (std::string why = why_not_tile(program.tile); !why.empty()) return why;
   const auto& space = program.tile.space;
   if (!enough(parts(space[kB][0], space[kI][0], space[kJ][0])))
-    return llvm::formatv("its blocks do not fall to {0} threads", threads_);
+    return llvm::formatv("its blocks do not fall to {0} threads", threads());
   tile::Schedule s = schedule(program);
   if (s.row_block * s.tile_rows * s.depth_block * 4 > caches_.second)
     return "rows of a block are more than the second level holds";
@@ -208,6 +192,50 @@ tile::Schedule ProductPrograms::schedule(const tune::Program& program) const {
   s.rows_outside = j[2] > 1;
   s.copy_x = tile.vectors[0] > 1;
   return s;
+}
+
+namespace {
+
+class ProductWay final : public Way {
+public:
+  ProductWay(tile::Product product, int threads, Runs& runs)
+      : product_(std::move(product)), threads_(threads), runs_(runs) {}
+  Result<double> run() override { return runs_.run(product_, threads_); }
+
+private:
+  tile::Product product_;
+  int threads_;
+  Runs& runs_;
+};
+
+} // namespace
+
+Result<std::unique_ptr<Way>> ProductPrograms::way(const tune::Program* program, Runs& runs) const {
+  tile::Product product(shape_, program ? schedule(*program) : untuned(), runs.tiles());
+  return std::unique_ptr<Way>(std::make_unique<ProductWay>(std::move(product), threads(), runs));
+}
+
+std::optional<tune::Program> ProductPrograms::guess() const {
+  tile::Schedule s = untuned();
+  auto blocks = [](int64_t units, int64_t parts, int64_t of_block) {
+    return parts * ceil_div(ceil_div(units, parts), of_block);
+  };
+  const tune::Extents& loops = op().space;
+  int64_t row_tiles = ceil_div(shape_.rows, s.tile_rows), columns = s.tile_panels * width_;
+  int64_t column_tiles = ceil_div(tile::panel_count(shape_.columns, width_), s.tile_panels);
+  tune::Program program{op(), tune::Sketch::Tiles, {}, {}};
+  tune::Tile& tile = program.tile;
+  tile.space = {{s.batch_parts, 1, 1, 1, 1},
+                {blocks(row_tiles, s.row_parts, s.row_block), 1, 1, 1,
+                 largest_divisor(loops[kI], s.tile_rows)},
+                {blocks(column_tiles, s.column_parts, s.column_block / s.tile_panels),
+                 s.rows_outside ? 1 : 2, s.rows_outside ? 2 : 1, 1, columns}};
+  int64_t cuts = ceil_div(shape_.depth, s.depth_block);
+  tile.reduction = {{largest_divisor(op().reduction[0], cuts), 1, 1}};
+  tile.vectors = {s.copy_x ? 2 : 1, 1};
+  program = adapted(std::move(program));
+  if (!why_not(program).empty()) return std::nullopt;
+  return program;
 }
 
 tune::Extents ProductPrograms::choose_block(const tune::Nest& nest, int64_t points,

@@ -9,8 +9,7 @@
 // Invariant: a schedule follows from shape, program, instruction set, threads and caches alone.
 #pragma once
 
-#include "runtime/tile/product.h"
-#include "runtime/tune/device.h"
+#include "runtime/onednn/tuning/operator_programs.h"
 
 namespace tg::cpu {
 
@@ -22,7 +21,7 @@ std::string product_name(const tile::ProductShape& shape);
 double product_flops(const tile::ProductShape& shape);
 
 /// The programs of one product.
-class ProductPrograms {
+class ProductPrograms final : public OperatorPrograms {
 public:
   ProductPrograms(tile::ProductShape shape, tile::Isa isa, int threads, const tile::Caches& caches);
   /// Of an operator that stands for no product of a plan: its loops as they are, operands side by
@@ -30,22 +29,26 @@ public:
   ProductPrograms(const tune::Operator& op, tile::Isa isa, int threads, const tile::Caches& caches);
 
   const tile::ProductShape& shape() const { return shape_; }
-  const tune::Operator& op() const { return op_; }
-  int threads() const { return threads_; }
   tile::Isa isa() const { return isa_; }
-  std::string key() const { return product_key(shape_, isa_, threads_); }
 
-  /// As tune::Device has them.
-  tune::Program adapted(tune::Program program) const;
-  std::string why_not(const tune::Program& program) const;
-  tune::Extents choose_block(const tune::Nest& nest, int64_t points, tune::BlockCost& cost) const;
+  std::string key() const override { return product_key(shape_, isa_, threads()); }
+  std::string name() const override { return product_name(shape_); }
+  double flops() const override { return product_flops(shape_); }
+  tune::Program adapted(tune::Program program) const override;
+  std::string why_not(const tune::Program& program) const override;
+  tune::Extents choose_block(const tune::Nest& nest, int64_t points,
+                             tune::BlockCost& cost) const override;
   std::optional<tune::ThreadShape> choose_threads(const tune::Extents& block,
-                                                  int64_t threads) const;
+                                                  int64_t threads) const override;
+  std::optional<tune::Program> guess() const override;
+  Result<std::unique_ptr<Way>> way(const tune::Program* program, Runs& runs) const override;
 
   /// Requires that nothing speaks against the program.
   tile::Schedule schedule(const tune::Program& program) const;
   /// What the runtime takes where nothing was tuned.
-  tile::Schedule untuned() const { return tile::default_schedule(shape_, isa_, threads_, caches_); }
+  tile::Schedule untuned() const {
+    return tile::default_schedule(shape_, isa_, threads(), caches_);
+  }
 
 private:
   struct Parts {
@@ -59,9 +62,7 @@ private:
   std::string why_not_tile(const tune::Tile& tile) const;
 
   tile::ProductShape shape_;
-  tune::Operator op_;
   tile::Isa isa_;
-  int threads_;
   tile::Caches caches_;
   int64_t width_, least_parts_;
 };

@@ -36,6 +36,13 @@ std::vector<double> penalties(llvm::ArrayRef<Operator> operators, const Selectio
   return work;
 }
 
+std::optional<double> trials_of_pair(const Operator& target, const Operator& reused,
+                                     const SelectionOptions& options, size_t operators) {
+  if (options.dry_runs && operators <= kMostDry)
+    return options.dry_runs->expected_trials(target, reused);
+  return expected_trials(target, reused, options.estimate);
+}
+
 /// Path by path: Dijkstra from all that is in the tree, to the nearest terminal that is not.
 Tree nearest_paths(const ArcGraph& graph, std::vector<size_t> terminals) {
   Tree tree;
@@ -143,12 +150,13 @@ OperatorGraph operator_graph(llvm::ArrayRef<Operator> operators, const Selection
   for (size_t target = 0; target < found.operators.size(); ++target) {
     graph.arcs.push_back({0, target + 1, found.is_known(target) ? 0 : options.full_trials});
     if (found.is_known(target)) continue;
-    for (size_t reused = 0; reused < found.operators.size(); ++reused)
-      if (reused != target && can_reuse(found.operators[target], found.operators[reused]))
-        graph.arcs.push_back(
-            {reused + 1, target + 1,
-             penalty[target] + expected_trials(found.operators[target], found.operators[reused],
-                                               options.estimate)});
+    for (size_t reused = 0; reused < found.operators.size(); ++reused) {
+      if (reused == target || !can_reuse(found.operators[target], found.operators[reused]))
+        continue;
+      std::optional<double> trials = trials_of_pair(
+          found.operators[target], found.operators[reused], options, found.operators.size());
+      if (trials) graph.arcs.push_back({reused + 1, target + 1, penalty[target] + *trials});
+    }
   }
   return found;
 }

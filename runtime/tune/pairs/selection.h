@@ -8,6 +8,7 @@
 #pragma once
 
 #include "runtime/tune/pairs/arcs.h"
+#include "runtime/tune/pairs/dry_runs.h"
 #include "runtime/tune/pairs/estimate.h"
 
 namespace tg::tune {
@@ -18,10 +19,16 @@ std::optional<Operator> bridge_of(const Operator& a, const Operator& b);
 /// until there are no more.
 std::vector<Operator> bridges(llvm::ArrayRef<Operator> operators, int hops);
 
+inline constexpr size_t kMostDry = 48;
+
 struct SelectionOptions {
   int hops = 1;
   double full_trials = 1000; // of a full search
   EstimateOptions estimate;
+  /// Estimates of a device that says what is legal, in the place of these; reuse that finds nothing
+  /// legal is none. Null: there is no such device. A graph of more than kMostDry operators takes
+  /// formulas all the same: a dry run takes some milliseconds, and it has a hundred thousand pairs.
+  DryRuns* dry_runs = nullptr;
   /// How often each operator occurs; empty: once. Only looked at where `occurrence_weight` is not
   /// 0: then reuse costs so many full searches more for an operator whose share of all work is
   /// the mean share, and in proportion for others, so that what takes most of the time is

@@ -25,6 +25,7 @@ public:
         model_(trials.nest()) {}
 
   void run() {
+    if (options_.start && seen_.insert(text(*options_.start)).second) measure(*options_.start);
     for (int fruitless = 0; !trials_.spent() && !tired() && fruitless < kFruitless;) {
       std::vector<Program> next = generation();
       fruitless = next.empty() ? fruitless + 1 : 0;
@@ -55,7 +56,8 @@ private:
   }
 
   std::vector<Program> generation() {
-    bool first = trials_.ran().empty() || options_.only_random;
+    bool first = !has_begun_ || trials_.ran().empty() || options_.only_random;
+    has_begun_ = true;
     if (!first) choose_parents();
     std::vector<Program> bred;
     for (size_t i = 0; i < options_.batch * (first ? 1 : kBredForOne); ++i) {
@@ -113,13 +115,14 @@ private:
   std::vector<Measured> parents_;
   std::optional<double> best_us_, gained_at_us_;
   int64_t trials_to_best_ = 0, last_gain_ = 0;
+  bool has_begun_ = false;
 };
 
 } // namespace
 
 FullSearchResult search_fully(const Operator& op, Device& device,
                               const FullSearchOptions& options) {
-  Trials trials(device, op, options.trials);
+  Trials trials(device, op, options.trials, options.to_the_end);
   Generations generations(trials, op, options);
   generations.run();
   FullSearchResult result;

@@ -15,6 +15,9 @@ struct FullSearchOptions {
   bool only_random = false; // a baseline: no breeding and no model
   /// Ends after so many trials without a program that is faster by more than a hundredth; 0: never.
   int64_t patience = 0;
+  /// Measured first, if it is there: the best of an earlier search, or a guess.
+  std::optional<Program> start = {};
+  bool to_the_end = false; // also where a program is fast enough (Device::enough_us)
 };
 
 struct FullSearchResult {

@@ -2,8 +2,9 @@
 // program that counts as legal is a schedule whose results are right, whatever is wrong with the
 // file costs tuning anew and nothing else.
 #include "runtime/onednn/handles.h"
+#include "runtime/onednn/tuning/convolution_programs.h"
 #include "runtime/onednn/tuning/product_programs.h"
-#include "runtime/onednn/tuning/tuned_products.h"
+#include "runtime/onednn/tuning/tuned_programs.h"
 #include "runtime/tune/search/space.h"
 
 #include "tests/unit/onednn/compare.h"
@@ -107,6 +108,13 @@ TEST(ProductPrograms, AreSchedulesWithRightResults) {
       ProductPrograms programs(s, tile::Isa::Avx2, threads, tile::caches());
       ASSERT_TRUE(tune::check(programs.op()).ok()) << tune::text(programs.op());
       Rules rules(programs);
+      if (std::optional<tune::Program> guess = programs.guess()) {
+        tile::Schedule near = programs.schedule(*guess), by_rule = programs.untuned();
+        EXPECT_LE(std::abs(near.tile_rows - by_rule.tile_rows), 3) << programs.key();
+        EXPECT_LE(near.tile_panels, by_rule.tile_panels) << programs.key();
+      } else {
+        EXPECT_GT(threads, 2) << programs.key() << ": the rule has parts that no program has";
+      }
       tune::ProgramSpace space(programs.op(), rules, 5);
       for (int i = 0; i < 40; ++i) {
         std::optional<tune::Program> program = space.random();
@@ -141,7 +149,7 @@ TEST(ProductPrograms, ReuseFindsLegalShapes) {
   EXPECT_FALSE(programs.choose_threads(block, 7919));
 }
 
-class TunedProductsTest : public testing::Test {
+class TunedProgramsTest : public testing::Test {
 protected:
   void SetUp() override {
     ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("tangram-tuned", folder_));
@@ -149,7 +157,7 @@ protected:
   }
   void TearDown() override { (void)llvm::sys::fs::remove_directories(folder_); }
 
-  std::shared_ptr<TunedProducts> open() const { return TunedProducts::open(path, "some cpu"); }
+  std::shared_ptr<TunedPrograms> open() const { return TunedPrograms::open(path, "some cpu"); }
   static ProductPrograms product(int64_t columns = 768, int threads = 2) {
     return {shape(128, 768, columns), tile::Isa::Avx2, threads, tile::caches()};
   }
@@ -160,7 +168,7 @@ protected:
   }
   /// Another text in the place of what is kept of a product.
   void write(const ProductPrograms& product, const std::string& text) const {
-    CostDb::open(path, TunedProducts::environment("some cpu"))
+    CostDb::open(path, TunedPrograms::environment("some cpu"))
         ->store(CostRow{product.key(), 100, text});
   }
 
@@ -170,7 +178,7 @@ private:
   llvm::SmallString<128> folder_;
 };
 
-TEST_F(TunedProductsTest, WhatIsKeptIsFoundAgainInItsEnvironment) {
+TEST_F(TunedProgramsTest, WhatIsKeptIsFoundAgainInItsEnvironment) {
   ProductPrograms a = product();
   tune::KeptProgram found = found_for(a);
   EXPECT_FALSE(open()->kept(a));
@@ -186,15 +194,23 @@ TEST_F(TunedProductsTest, WhatIsKeptIsFoundAgainInItsEnvironment) {
   EXPECT_EQ(tile::text(*schedule, a.isa()), tile::text(a.schedule(found.best.program), a.isa()));
   EXPECT_FALSE(open()->kept(product(768, /*threads=*/1)));
   EXPECT_FALSE(open()->find(shape(128, 768, 769), a.isa(), 2));
-  EXPECT_FALSE(TunedProducts::open(path, "another cpu")->kept(a));
+  EXPECT_FALSE(TunedPrograms::open(path, "another cpu")->kept(a));
+  EXPECT_EQ(open()->programs(2).size(), 1u);
+  EXPECT_TRUE(open()->programs(1).empty());
 }
 
 /// What products a plan asks about.
-class Recorder final : public ProductSchedules {
+class Recorder final : public TileSchedules {
 public:
   std::optional<tile::Schedule> find(const tile::ProductShape& shape, tile::Isa isa,
                                      int threads) override {
     asked.emplace_back(shape, isa, threads, tile::caches());
+    return std::nullopt;
+  }
+  std::optional<tile::ConvolutionSchedule> find(const OwnConvolution& convolution,
+                                                int threads) override {
+    ADD_FAILURE() << "asked about "
+                  << ConvolutionPrograms(convolution, threads, tile::caches()).name();
     return std::nullopt;
   }
   std::vector<ProductPrograms> asked;
@@ -204,7 +220,7 @@ public:
 struct ProductRun {
   std::string kernel;
   Tensor y;
-  explicit ProductRun(std::shared_ptr<ProductSchedules> schedules) {
+  explicit ProductRun(std::shared_ptr<TileSchedules> schedules) {
     test::Builder b;
     NodeId w = b.weight("w", {768, 768});
     b.output(b.op(OpKind::Matmul, {b.input("x", {128, 768}), w, b.none(), b.none()}));
@@ -217,11 +233,11 @@ struct ProductRun {
   }
 };
 
-TEST_F(TunedProductsTest, PlansRunByWhatIsKept) {
+TEST_F(TunedProgramsTest, PlansRunByWhatIsKept) {
   // Reason: schedules are of emitted tiles, which a processor without AVX2 cannot run.
   if (!may_use_own("avx2")) GTEST_SKIP() << "tiles for AVX2, which is not here";
   auto on_demand = [&](llvm::StringRef processor) {
-    return TunedProducts::on_demand(path, processor);
+    return TunedPrograms::on_demand(path, processor);
   };
   auto recorder = std::make_shared<Recorder>();
   ProductRun by_rule(recorder);
@@ -244,16 +260,16 @@ TEST_F(TunedProductsTest, PlansRunByWhatIsKept) {
   EXPECT_EQ(ProductRun(on_demand("some cpu")).kernel, by_rule.kernel);
 }
 
-TEST_F(TunedProductsTest, WhatWasSaidIsSaidAgain) {
+TEST_F(TunedProgramsTest, WhatWasSaidIsSaidAgain) {
   ProductPrograms a = product();
-  auto plans = TunedProducts::on_demand(path, "some cpu");
+  auto plans = TunedPrograms::on_demand(path, "some cpu");
   EXPECT_FALSE(plans->find(a.shape(), a.isa(), a.threads()));
   open()->keep(a, found_for(a));
   EXPECT_FALSE(plans->find(a.shape(), a.isa(), a.threads())) << "one process, one result";
-  EXPECT_TRUE(TunedProducts::on_demand(path, "some cpu")->find(a.shape(), a.isa(), a.threads()));
+  EXPECT_TRUE(TunedPrograms::on_demand(path, "some cpu")->find(a.shape(), a.isa(), a.threads()));
 }
 
-TEST_F(TunedProductsTest, PricesByTheOlderScheduleAreForgotten) {
+TEST_F(TunedProgramsTest, PricesByTheOlderScheduleAreForgotten) {
   CostEnvironment prices{"some cpu", "avx2", "cpu: oneDNN", "cold", "f32", 2};
   CostEnvironment others = prices;
   others.processor = "another cpu";
@@ -273,14 +289,26 @@ TEST_F(TunedProductsTest, PricesByTheOlderScheduleAreForgotten) {
   EXPECT_TRUE(open()->kept(a));
 }
 
-TEST_F(TunedProductsTest, WhatIsNotFasterIsKnownAndNotUsed) {
+TEST_F(TunedProgramsTest, WhatIsNotFasterIsKnownAndNotUsed) {
   ProductPrograms a = product();
   open()->keep(a, found_for(a, /*faster=*/false));
   EXPECT_TRUE(open()->kept(a));
   EXPECT_FALSE(open()->find(a.shape(), a.isa(), a.threads()));
 }
 
-TEST_F(TunedProductsTest, ADamagedRowIsNotUsedAndMakesRoom) {
+TEST_F(TunedProgramsTest, TheBestOfASearchThatWasCutOffIsUsedUntilItGoesOn) {
+  ProductPrograms a = product();
+  tune::KeptProgram found = found_for(a);
+  found.cut_off = true;
+  open()->keep(a, found);
+  std::optional<tune::KeptProgram> again = open()->kept(a);
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(again->cut_off);
+  EXPECT_TRUE(open()->find(a.shape(), a.isa(), a.threads()));
+  EXPECT_TRUE(open()->programs(2).empty()) << "none to reuse";
+}
+
+TEST_F(TunedProgramsTest, ADamagedRowIsNotUsedAndMakesRoom) {
   ProductPrograms a = product(), b = product(3072);
   tune::KeptProgram found = found_for(a);
   std::string good = kept_text(found);
@@ -305,13 +333,13 @@ TEST_F(TunedProductsTest, ADamagedRowIsNotUsedAndMakesRoom) {
     EXPECT_EQ(why, "") << text;
     EXPECT_TRUE(read || !tuned->notes().empty()) << text;
     EXPECT_LE(used, read && read->faster) << text;
-    EXPECT_LE(tuned->programs().size(), 1u);
+    EXPECT_LE(tuned->programs(2).size(), 1u);
   }
   open()->keep(a, found);
   EXPECT_TRUE(open()->kept(a));
 }
 
-TEST_F(TunedProductsTest, AForeignFileIsLeftAloneAndADamagedOneReplaced) {
+TEST_F(TunedProgramsTest, AForeignFileIsLeftAloneAndADamagedOneReplaced) {
   std::ofstream(path) << std::string(8192, 'x');
   ProductPrograms a = product();
   auto tuned = open();
@@ -321,7 +349,7 @@ TEST_F(TunedProductsTest, AForeignFileIsLeftAloneAndADamagedOneReplaced) {
   EXPECT_TRUE(open()->kept(a));
 }
 
-TEST_F(TunedProductsTest, TunersAtOnceLoseNothing) {
+TEST_F(TunedProgramsTest, TunersAtOnceLoseNothing) {
   constexpr int kTuners = 4, kEach = 12;
   std::vector<std::thread> tuners;
   for (int t = 0; t < kTuners; ++t)
@@ -333,7 +361,7 @@ TEST_F(TunedProductsTest, TunersAtOnceLoseNothing) {
       }
     });
   for (std::thread& tuner : tuners) tuner.join();
-  EXPECT_EQ(open()->programs().size(), static_cast<size_t>(kTuners * kEach));
+  EXPECT_EQ(open()->programs(2).size(), static_cast<size_t>(kTuners * kEach));
 }
 
 } // namespace

@@ -8,6 +8,7 @@
 #include "tests/unit/tile/guarded.h"
 
 #include <cmath>
+#include <optional>
 
 namespace tg::tile {
 
@@ -24,6 +25,7 @@ struct ConvolutionCase {
   ConvolutionTail tail;
   bool in_place = false, at_end = false;
   int threads = 1;
+  std::optional<ConvolutionSchedule> schedule = {}; // by rule
 };
 
 /// Any stride, dilation and padding; images of a pixel or narrower than the kernel; batches.
@@ -59,6 +61,20 @@ inline ConvolutionCase random_case(RandomDraws& r) {
   c.at_end = r.coin();
   c.threads = static_cast<int>(r.in(1, 5));
   return c;
+}
+
+/// Every second time any that suits: `largest` has the most of each number.
+template <class Kernel, class Shape>
+std::optional<ConvolutionSchedule> random_schedule(RandomDraws& r, const Shape& s,
+                                                   const ConvolutionTail& tail,
+                                                   const ConvolutionSchedule& largest) {
+  for (int draw = 0; draw < 100 && r.coin(); ++draw) {
+    ConvolutionSchedule drawn{r.in(1, largest.rows),    r.in(1, largest.columns),
+                              r.in(1, largest.vectors), r.in(1, largest.bands),
+                              r.in(1, largest.spans),   r.in(1, largest.sets_at_once)};
+    if (Kernel::suits(s, tail, drawn)) return drawn;
+  }
+  return {};
 }
 
 /// Pixels side by side or not, rows too; elements of the whole.
@@ -145,7 +161,8 @@ std::string check_convolution(RandomDraws& r, Shape& s, const GroupSizes& g,
   std::fill(y.begin(), y.end(), kNotWritten);
   if (c.in_place) each_result(s, g, [&](int64_t at, auto...) { y.data[at] = r.number(); });
   std::vector<float> before(y.begin(), y.end());
-  auto made = Kernel::make(s, c.tail, c.threads, {4 << 10, 32 << 10});
+  auto made = c.schedule ? Kernel::make(s, c.tail, *c.schedule, c.threads)
+                         : Kernel::make(s, c.tail, c.threads, {4 << 10, 32 << 10});
   if (!made) return made.error().message;
   ConvolutionData data;
   data.x = x.data;

@@ -21,6 +21,7 @@ TEST_F(TileDepthwise, RandomConvolutions) {
     random_window(r, s);
     s.channels = r.coin() ? 8 * r.in(1, 5) : r.in(1, 45);
     ConvolutionCase c = random_case(r);
+    c.schedule = random_schedule<Depthwise>(r, s, c.tail, {2, 12, 1, s.result.rows, 6, 1});
     std::string wrong = check_convolution<Depthwise>(
         r, s, {s.channels, 1, 1}, c,
         [&](float* to, const float* w) { Depthwise::pack(to, w, s.channels, s.taps()); },

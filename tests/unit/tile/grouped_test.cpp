@@ -45,9 +45,12 @@ TEST_F(TileGrouped, RandomConvolutions) {
     random_window(r, s);
     random_channels(r, s);
     ConvolutionCase c = random_case(r);
+    c.schedule = random_schedule<Grouped>(r, s, c.tail, {1, 13, 6, s.result.rows, 9, 9});
     std::string wrong = check_convolution<Grouped>(
         r, s, {s.groups, s.inputs, s.outputs}, c,
-        [&](float* to, const float* w) { Grouped::pack(to, w, s); },
+        [&](float* to, const float* w) {
+          Grouped::pack(to, w, s, c.schedule ? Grouped::tile(s, *c.schedule) : Grouped::tile(s));
+        },
         [](const ExpectedSum& want) { return 1e-6 * (1 + want.size); });
     ASSERT_EQ(wrong, "") << "seed " << seed << ": " << s.images << " x " << s.groups << " x "
                          << s.inputs << " to " << s.outputs << ", " << s.image.rows << " x "

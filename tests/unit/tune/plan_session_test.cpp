@@ -1,5 +1,5 @@
 // Sessions over a plan's operators, on a device that computes times: what is known stays, what is
-// kept serves others, and whoever ends a session early loses one operator.
+// kept serves others, and whoever ends a session early loses nothing.
 #include "runtime/tune/plan_session.h"
 
 #include "tests/unit/tune/synthetic_device.h"
@@ -62,7 +62,11 @@ public:
   }
 
   int64_t measured() const { return device_.measured; }
-  double untuned_us = 1e9;
+  double enough_us(const Operator&) const override { return enough; }
+  std::optional<Program> guess(const Operator&) const override { return guessed; }
+  double library_us(size_t op) override { return 100.0 * static_cast<double>(op + 1); }
+  double untuned_us = 1e9, enough = 0;
+  std::optional<Program> guessed;
   int64_t stop_after = INT64_MAX;
 
 private:
@@ -125,12 +129,50 @@ TEST(PlanSession, StoppingKeepsWhatIsDone) {
   device.stop_after = all.measured() - 1; // in the last one
   PlanTuneReport report = run(device);
   EXPECT_TRUE(report.stopped);
-  EXPECT_EQ(part.size(), 2u);
+  EXPECT_EQ(part.size(), 3u);
   EXPECT_EQ(count(report, TuneState::Stopped), 1u);
+  EXPECT_EQ(report.trials, device.measured());
   EXPECT_LE(device.measured(), device.stop_after);
-  device.stop_after = INT64_MAX; // the next run does the one that is missing
+  device.stop_after = INT64_MAX; // the next run goes on with the one that is not done
   EXPECT_EQ(count(run(device), TuneState::Known), 2u);
   EXPECT_EQ(part.size(), 3u);
+  EXPECT_EQ(count(run(device), TuneState::Known), 3u);
+}
+
+TEST(PlanSession, ASearchThatIsCutOffKeepsTheBestSoFarAndGoesOn) {
+  Store store;
+  SyntheticPlan device({kOut}, store);
+  device.stop_after = 50;
+  PlanTuneReport first = run(device);
+  ASSERT_EQ(first.lines.size(), 1u);
+  EXPECT_EQ(first.lines[0].state, TuneState::Stopped);
+  EXPECT_EQ(first.trials, 50);
+  ASSERT_TRUE(first.lines[0].found);
+  EXPECT_TRUE(first.lines[0].found->cut_off);
+  double so_far = store.at(kOut).best.microseconds;
+
+  SyntheticPlan second({kOut}, store); // in another process
+  second.stop_after = 3;
+  EXPECT_TRUE(run(second).stopped);
+  EXPECT_LE(store.at(kOut).best.microseconds, so_far) << "the best of both";
+  EXPECT_EQ(store.at(kOut).trials, 53);
+
+  SyntheticPlan third({kOut}, store);
+  PlanTuneReport last = run(third);
+  EXPECT_EQ(last.lines[0].state, TuneState::Tuned);
+  EXPECT_FALSE(store.at(kOut).cut_off);
+  EXPECT_LE(store.at(kOut).best.microseconds, so_far);
+  EXPECT_EQ(store.at(kOut).trials, 53 + last.trials);
+}
+
+TEST(PlanSession, WhoeverStopsBeforeAnyTrialKeepsNothing) {
+  Store store;
+  SyntheticPlan device({kOut, kUp}, store);
+  device.add_alike("the same, elsewhere", kOut);
+  device.stop_after = 0;
+  PlanTuneReport report = run(device);
+  EXPECT_EQ(count(report, TuneState::Stopped), report.lines.size());
+  EXPECT_TRUE(store.empty());
 }
 
 TEST(PlanSession, OperatorsAlikeShareTheirTrials) {
@@ -166,6 +208,54 @@ TEST(PlanSession, EveryKindOfReuseGivesEveryOperatorAProgram) {
       EXPECT_GT(report.trials, 3 * 100);
     }
   }
+}
+
+TEST(PlanSession, WhatIsFastEnoughEndsASearch) {
+  Store store, other;
+  SyntheticPlan device({kOut, kUp}, store);
+  run(device);
+  double best = store.at(kOut).best.microseconds;
+  SyntheticPlan second({kOut, kUp}, other);
+  second.enough = 4 * best;
+  PlanTuneReport report = run(second);
+  EXPECT_LT(second.measured(), device.measured() / 2);
+  for (const PlanTuneLine& line : report.lines) {
+    EXPECT_EQ(line.state, TuneState::Tuned) << "the search is done, not cut off";
+    EXPECT_EQ(line.library_us, line.name == kOut ? 100 : 200);
+    EXPECT_FALSE(line.found->cut_off);
+  }
+  EXPECT_LE(other.at(kOut).best.microseconds, 4 * best);
+}
+
+TEST(PlanSession, TrialsOfAStepAreKnownWhenItBegins) {
+  Store store;
+  SyntheticPlan device({kOut, kUp, kKeys}, store);
+  PlanTuneReport report = run(device);
+  size_t reuses = 0;
+  for (const PlanTuneLine& line : report.lines) {
+    if (line.reused_from.empty()) continue;
+    ++reuses;
+    EXPECT_GT(line.planned, 0);
+    // Which unrolling and vectors are left to try depends on which program won before.
+    EXPECT_NEAR(line.expected / static_cast<double>(line.trials), 1, 0.1) << line.name;
+  }
+  EXPECT_GT(reuses, 0u);
+  Store other;
+  SyntheticPlan by_formulas({kOut, kUp, kKeys}, other);
+  PlanTuneOptions options;
+  options.dry_estimates = false;
+  EXPECT_EQ(count(run(by_formulas, options), TuneState::Tuned), 3u);
+}
+
+TEST(PlanSession, SearchesBeginWithTheGuess) {
+  Store store, other;
+  SyntheticPlan device({kOut}, store);
+  run(device);
+  SyntheticPlan second({kOut}, other);
+  second.guessed = store.at(kOut).best.program;
+  second.stop_after = 1;
+  run(second);
+  EXPECT_EQ(other.at(kOut).best.program, store.at(kOut).best.program);
 }
 
 TEST(PlanSession, PatienceEndsASearch) {

@@ -38,11 +38,13 @@ std::string times_text(const PlanTuneLine& line, const TunedModel& model) {
   std::string text = duration_text(found.untuned_us);
   text += found.faster ? " -> " + duration_text(found.best.microseconds) : std::string(" stays");
   text += llvm::formatv(", {0:f0}% of the peak", 100 * peak_share(model, line));
+  if (line.library_us > 0) text += ", library " + duration_text(line.library_us);
   return text;
 }
 
 std::string trials_text(const PlanTuneLine& line) {
-  if (line.state == TuneState::NoKernel || line.state == TuneState::Stopped) return "";
+  if (line.state == TuneState::NoKernel) return "";
+  if (line.state == TuneState::Stopped && line.trials == 0) return "";
   if (line.state == TuneState::Known)
     return llvm::formatv("{0} trials earlier", line.found->trials);
   std::string text = llvm::formatv("{0} trials in {1:f1} s", line.trials, line.seconds);
@@ -56,7 +58,7 @@ void print_line(llvm::raw_ostream& out, const PlanTuneLine& line, const TunedMod
   if (line.op && model.operators[*line.op].occurrences > 1)
     name += llvm::formatv(", {0} times", model.operators[*line.op].occurrences);
   std::string text =
-      llvm::formatv("{0,-36} {1,-11} {2,-40} {3}", name, tune::state_name(line.state),
+      llvm::formatv("{0,-44} {1,-11} {2,-56} {3}", name, tune::state_name(line.state),
                     times_text(line, model), trials_text(line));
   out << llvm::StringRef(text).rtrim() << "\n";
   out.flush();
@@ -68,6 +70,7 @@ void write_line(llvm::json::OStream& json, const PlanTuneLine& line, const Tuned
     json.attribute("state", tune::state_name(line.state));
     json.attribute("trials", line.trials);
     json.attribute("filtered", line.filtered);
+    json.attribute("planned", line.planned);
     json.attribute("expected", line.expected);
     json.attribute("reused_from", line.reused_from);
     json.attribute("seconds", line.seconds);
@@ -81,6 +84,7 @@ void write_line(llvm::json::OStream& json, const PlanTuneLine& line, const Tuned
     json.attribute("best_us", line.found->best.microseconds);
     json.attribute("untuned_us", line.found->untuned_us);
     json.attribute("peak_share", peak_share(model, line));
+    if (line.library_us > 0) json.attribute("library_us", line.library_us);
     json.attribute("program", tune::text(line.found->best.program));
   });
 }
@@ -119,6 +123,11 @@ int run_tune(Session& session) {
   options.session.trials = o.trials;
   options.session.seed = o.seed;
   options.session.again = o.again;
+  auto has = [&](llvm::StringRef word) { return llvm::is_contained(o.tuner, word); };
+  options.session.guess = !has("no-guess");
+  options.session.until_enough = !has("to-the-end");
+  options.session.dry_estimates = !has("formulas");
+  options.session.occurrence_weight = has("occurrences") ? 1 : 0;
   bool lines = !o.json && !o.quiet;
   Result<TunedModel> tuned =
       tune_model(model->graph, options, [&](const PlanTuneLine& line, const TunedModel& so_far) {

@@ -1,7 +1,9 @@
 // Rows of the database, and what they say.
-#include "runtime/onednn/tuning/tuned_products.h"
+#include "runtime/onednn/tuning/tuned_programs.h"
 
 #include "lang/core/price.h"
+#include "runtime/onednn/tuning/convolution_programs.h"
+#include "runtime/onednn/tuning/product_programs.h"
 #include "runtime/tune/scanner.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -18,8 +20,9 @@ constexpr llvm::StringLiteral kFaster = "tuned", kNotFaster = "untuned";
 } // namespace
 
 std::string kept_text(const tune::KeptProgram& found) {
-  return llvm::formatv("{0} from {1:f3} us in {2} trials: {3}", found.faster ? kFaster : kNotFaster,
-                       found.untuned_us, found.trials, tune::text(found.best.program));
+  return llvm::formatv("{0} from {1:f3} us in {2} trials{3}: {4}",
+                       found.faster ? kFaster : kNotFaster, found.untuned_us, found.trials,
+                       found.cut_off ? ", cut off" : "", tune::text(found.best.program));
 }
 
 Result<tune::KeptProgram> read_kept(llvm::StringRef text, double microseconds) {
@@ -36,12 +39,17 @@ Result<tune::KeptProgram> read_kept(llvm::StringRef text, double microseconds) {
   TG_CHECK(scan.expect("in"));
   TG_TRY(found.trials, scan.number(0, INT64_C(1) << 40));
   TG_CHECK(scan.expect("trials"));
+  found.cut_off = scan.take(",");
+  if (found.cut_off) {
+    TG_CHECK(scan.expect("cut"));
+    TG_CHECK(scan.expect("off"));
+  }
   TG_CHECK(scan.expect(":"));
   TG_TRY(found.best.program, tune::read_program(scan.rest()));
   return found;
 }
 
-CostEnvironment TunedProducts::environment(llvm::StringRef processor) {
+CostEnvironment TunedPrograms::environment(llvm::StringRef processor) {
   const tile::Caches& caches = tile::caches();
   CostEnvironment rows;
   rows.processor = processor.str();
@@ -60,86 +68,116 @@ std::string file_of(llvm::StringRef path) {
   return path.empty() ? default_cost_db_path() : path.str();
 }
 
-class OnDemand final : public ProductSchedules {
+class OnDemand final : public TileSchedules {
 public:
   OnDemand(llvm::StringRef path, llvm::StringRef processor) : path_(path), processor_(processor) {}
 
   std::optional<tile::Schedule> find(const tile::ProductShape& shape, tile::Isa isa,
                                      int threads) override {
+    return say(
+        products_, [&] { return product_key(shape, isa, threads); }, shape, isa, threads);
+  }
+  std::optional<tile::ConvolutionSchedule> find(const OwnConvolution& convolution,
+                                                int threads) override {
+    auto key = [&] { return ConvolutionPrograms(convolution, threads, tile::caches()).key(); };
+    return say(convolutions_, key, convolution, threads);
+  }
+
+private:
+  template <class T> using Said = llvm::StringMap<std::optional<T>>;
+
+  template <class T, class Key, class... Asked>
+  std::optional<T> say(Said<T>& said, const Key& key, const Asked&... asked) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (!asked_) {
       asked_ = true;
       if (std::string file = file_of(path_); !file.empty() && llvm::sys::fs::exists(file))
-        tuned_ = TunedProducts::open(file, processor_);
+        tuned_ = TunedPrograms::open(file, processor_);
     }
     if (!tuned_) return std::nullopt;
-    auto [at, first] = said_.try_emplace(product_key(shape, isa, threads));
-    if (first) at->second = tuned_->find(shape, isa, threads);
+    auto [at, first] = said.try_emplace(key());
+    if (first) at->second = tuned_->find(asked...);
     return at->second;
   }
 
-private:
   std::string path_, processor_;
   std::mutex mutex_;
   bool asked_ = false;
-  std::shared_ptr<TunedProducts> tuned_;
-  llvm::StringMap<std::optional<tile::Schedule>> said_;
+  std::shared_ptr<TunedPrograms> tuned_;
+  Said<tile::Schedule> products_;
+  Said<tile::ConvolutionSchedule> convolutions_;
 };
 
 } // namespace
 
-std::shared_ptr<ProductSchedules> TunedProducts::on_demand(llvm::StringRef path,
-                                                           llvm::StringRef processor) {
+std::shared_ptr<TileSchedules> TunedPrograms::on_demand(llvm::StringRef path,
+                                                        llvm::StringRef processor) {
   return std::make_shared<OnDemand>(path, processor);
 }
 
-std::shared_ptr<TunedProducts> TunedProducts::open(llvm::StringRef path,
+std::shared_ptr<TunedPrograms> TunedPrograms::open(llvm::StringRef path,
                                                    llvm::StringRef processor) {
   std::string file = file_of(path);
-  return std::shared_ptr<TunedProducts>(
-      new TunedProducts(CostDb::open(file, environment(processor))));
+  return std::shared_ptr<TunedPrograms>(
+      new TunedPrograms(CostDb::open(file, environment(processor))));
 }
 
-std::optional<tile::Schedule> TunedProducts::find(const tile::ProductShape& shape, tile::Isa isa,
+std::optional<tune::Program> TunedPrograms::faster(const OperatorPrograms& op) {
+  std::optional<tune::KeptProgram> found = kept(op);
+  if (!found || !found->faster) return std::nullopt;
+  return std::move(found->best.program);
+}
+
+std::optional<tile::Schedule> TunedPrograms::find(const tile::ProductShape& shape, tile::Isa isa,
                                                   int threads) {
   ProductPrograms product(shape, isa, threads, tile::caches());
-  std::optional<tune::KeptProgram> found = kept(product);
-  if (!found || !found->faster) return std::nullopt;
-  return product.schedule(found->best.program);
+  std::optional<tune::Program> program = faster(product);
+  if (!program) return std::nullopt;
+  return product.schedule(*program);
 }
 
-std::optional<tune::KeptProgram> TunedProducts::kept(const ProductPrograms& product) {
+std::optional<tile::ConvolutionSchedule> TunedPrograms::find(const OwnConvolution& asked,
+                                                             int threads) {
+  ConvolutionPrograms convolution(asked, threads, tile::caches());
+  std::optional<tune::Program> program = faster(convolution);
+  if (!program) return std::nullopt;
+  return convolution.schedule(*program);
+}
+
+std::optional<tune::KeptProgram> TunedPrograms::kept(const OperatorPrograms& op) {
   std::lock_guard<std::mutex> lock(mutex_);
-  std::string key = product.key();
+  std::string key = op.key();
   std::optional<CostRow> row = rows_->find_row(key);
   if (!row) return std::nullopt;
   Result<tune::KeptProgram> found = read_kept(row->implementation, row->microseconds);
-  std::string why = found ? product.why_not(found->best.program) : found.error().message;
+  std::string why = found ? op.why_not(found->best.program) : found.error().message;
   if (why.empty()) return std::move(*found);
   std::string note = llvm::formatv("what was tuned of {0} is not used: {1}", key, why);
   if (!llvm::is_contained(damaged_, note)) damaged_.push_back(std::move(note));
   return std::nullopt;
 }
 
-void TunedProducts::keep(const ProductPrograms& product, const tune::KeptProgram& found) {
+void TunedPrograms::keep(const OperatorPrograms& op, const tune::KeptProgram& found) {
   std::lock_guard<std::mutex> lock(mutex_);
-  rows_->store(CostRow{product.key(), found.best.microseconds, kept_text(found)});
-  if (found.faster) rows_->forget("matmul(", "tile:");
+  rows_->store(CostRow{op.key(), found.best.microseconds, kept_text(found)});
+  if (found.faster)
+    rows_->forget(op.op().type == tune::OpType::BMM ? "matmul(" : "conv2d(", "tile:");
 }
 
-std::vector<tune::Program> TunedProducts::programs() {
+std::vector<tune::Program> TunedPrograms::programs(int threads) {
   std::lock_guard<std::mutex> lock(mutex_);
   std::vector<tune::Program> all;
   for (const auto& [layout, alike] : rows_->rows_alike()) {
+    if (!llvm::StringRef(alike.instance).contains(key_of_threads(threads))) continue;
     std::optional<CostRow> row = rows_->find_row(alike.instance);
     if (!row) continue; // of other caches
-    if (Result<tune::KeptProgram> found = read_kept(row->implementation, row->microseconds))
-      all.push_back(std::move(found->best.program));
+    Result<tune::KeptProgram> found = read_kept(row->implementation, row->microseconds);
+    if (found && !found->cut_off) all.push_back(std::move(found->best.program));
   }
   return all;
 }
 
-std::vector<std::string> TunedProducts::notes() const {
+std::vector<std::string> TunedPrograms::notes() const {
   std::vector<std::string> all = rows_->notes();
   all.insert(all.end(), damaged_.begin(), damaged_.end());
   return all;

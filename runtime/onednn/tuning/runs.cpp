@@ -1,5 +1,5 @@
 // Places of operands, and runs on the clock.
-#include "runtime/onednn/tuning/product_runs.h"
+#include "runtime/onednn/tuning/runs.h"
 
 #include "runtime/onednn/parallel.h"
 
@@ -19,15 +19,14 @@ double us_from(RunClock::time_point start) {
 
 } // namespace
 
-Result<std::unique_ptr<ProductRuns>> ProductRuns::make(const tile::TileKernels& tiles,
-                                                       int64_t weight_bytes) {
-  std::unique_ptr<ProductRuns> runs(new ProductRuns(tiles));
+Result<std::unique_ptr<Runs>> Runs::make(const tile::TileKernels& tiles, int64_t weight_bytes) {
+  std::unique_ptr<Runs> runs(new Runs(tiles));
   TG_CHECK(grow(runs->w_, std::clamp<int64_t>(weight_bytes, 4096, kMostWeights) / 4));
   return runs;
 }
 
 // Numbers of ordinary size: kernels are slow on denormal ones.
-Result<void> ProductRuns::grow(Tensor& tensor, int64_t floats) {
+Result<void> Runs::grow(Tensor& tensor, int64_t floats) {
   if (tensor.capacity() > 0 && tensor.bytes() >= floats * 4) return {};
   TG_TRY(tensor, Tensor::zeros({DType::F32, {floats}}));
   llvm::MutableArrayRef<float> at = tensor.floats();
@@ -35,7 +34,7 @@ Result<void> ProductRuns::grow(Tensor& tensor, int64_t floats) {
   return {};
 }
 
-ProductRuns::Extent ProductRuns::extent_of(const tile::ProductShape& s, tile::Isa isa) {
+Runs::Extent Runs::extent_of(const tile::ProductShape& s, tile::Isa isa) {
   Extent most;
   int64_t packed = tile::packed_elements(s.depth, s.columns, isa);
   for (const tile::BatchStart& at : s.batch) {
@@ -48,7 +47,7 @@ ProductRuns::Extent ProductRuns::extent_of(const tile::ProductShape& s, tile::Is
   return most;
 }
 
-Result<double> ProductRuns::run(const tile::Product& product, int threads) {
+Result<double> Runs::run(const tile::Product& product, int threads) {
   const tile::ProductShape& shape = product.shape();
   Extent need = extent_of(shape, tiles_.isa());
   TG_CHECK(grow(x_, need.x));
@@ -56,13 +55,12 @@ Result<double> ProductRuns::run(const tile::Product& product, int threads) {
   TG_CHECK(grow(w_, need.w));
   TG_CHECK(grow(scratch_, std::max<int64_t>(1, product.scratch_elements())));
   // What is packed while it runs was made by a neighbour and is warm.
-  if (!shape.w_is_packed || next_ + need.w > w_.bytes() / 4) next_ = 0;
+  if (!shape.w_is_packed) next_ = 0;
   tile::ProductData data;
   data.x = x_.floats().data();
-  data.w = w_.floats().data() + next_;
+  data.w = next_weights(need.w);
   data.y = y_.floats().data();
   data.scratch = scratch_.floats().data();
-  next_ += tile::ceil_div(need.w, 16) * 16;
   RunClock::time_point start = RunClock::now();
   parallel_for(threads, product.parts(), [&](int64_t begin, int64_t end, int) {
     for (int64_t part = begin; part < end; ++part) product.run(static_cast<int>(part), data);
@@ -70,9 +68,41 @@ Result<double> ProductRuns::run(const tile::Product& product, int threads) {
   return us_from(start);
 }
 
+const float* Runs::next_weights(int64_t floats) {
+  if (next_ + floats > w_.bytes() / 4) next_ = 0;
+  const float* at = w_.floats().data() + next_;
+  next_ += tile::ceil_div(floats, 16) * 16;
+  return at;
+}
+
+Result<double> Runs::run(const tile::Convolution& convolution, const ConvolutionExtents& extents,
+                         bool finish, int threads) {
+  TG_CHECK(grow(x_, extents.x));
+  TG_CHECK(grow(y_, extents.y));
+  TG_CHECK(grow(w_, extents.weights));
+  TG_CHECK(grow(residual_, std::max<int64_t>(1, extents.residual)));
+  TG_CHECK(grow(bias_, std::max<int64_t>(1, extents.bias)));
+  tile::ConvolutionData data;
+  data.x = x_.floats().data();
+  data.weights = next_weights(extents.weights);
+  data.y = y_.floats().data();
+  data.residual = residual_.floats().data();
+  data.bias = bias_.floats().data();
+  auto halve = [](const tile::FinishedBlock& block) {
+    for (int64_t row = 0; row < block.rows; ++row)
+      for (int64_t i = 0; i < block.columns; ++i) block.y[row * block.y_row + i] *= 0.5f;
+  };
+  if (finish) data.finish = halve;
+  RunClock::time_point start = RunClock::now();
+  parallel_for(threads, convolution.parts(), [&](int64_t begin, int64_t end, int) {
+    for (int64_t part = begin; part < end; ++part) convolution.run(static_cast<int>(part), data);
+  });
+  return us_from(start);
+}
+
 double tile_peak_flops(const tile::TileKernels& tiles, int threads) {
-  constexpr int64_t kDepth = 128;
-  constexpr int kCalls = 2000, kRounds = 7;
+  constexpr int64_t kDepth = 256; // what begins and ends a tile is a fortieth
+  constexpr int kCalls = 300, kRounds = 30;
   int64_t rows = tile::most_rows(tiles.isa()), columns = tile::panel_columns(tiles.isa());
   std::vector<double> least_us(static_cast<size_t>(threads), HUGE_VAL); // of each part
   auto work = [&](int64_t begin, int64_t end, int) {

@@ -1,0 +1,42 @@
+// Who may say by which schedule a product on register tiles, or a convolution whose code is
+// emitted, runs; asked while a plan is lowered.
+#pragma once
+
+#include "runtime/onednn/backend.h"
+#include "runtime/tile/grouped.h"
+#include "runtime/tile/product.h"
+
+#include <optional>
+
+namespace tg {
+
+namespace cpu {
+
+/// A convolution on code of our own. Channels of a depthwise one are groups of one.
+struct OwnConvolution {
+  tile::GroupedShape shape;
+  bool depthwise = false;
+  tile::ConvolutionTail tail;
+};
+
+/// Answers are none, by rule, or a schedule that suits; the same as long as the process lives.
+/// Asked by several threads.
+class TileSchedules {
+public:
+  virtual ~TileSchedules() = default;
+  virtual std::optional<tile::Schedule> find(const tile::ProductShape& shape, tile::Isa isa,
+                                             int threads) = 0;
+  virtual std::optional<tile::ConvolutionSchedule> find(const OwnConvolution& convolution,
+                                                        int threads) = 0;
+};
+
+/// The processor as the backend's description names it, its family and model included.
+std::string processor_name();
+
+} // namespace cpu
+
+/// With schedules of kernels of our own; null: by rule.
+std::unique_ptr<Backend> make_cpu_backend(Products products,
+                                          std::shared_ptr<cpu::TileSchedules> schedules);
+
+} // namespace tg

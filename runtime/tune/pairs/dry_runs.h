@@ -1,0 +1,36 @@
+// How many programs reuse will try on a device that tells legal programs from others: Algorithm 1
+// itself, from what the device guesses of the reused operator (Device::guess) and from programs
+// that are drawn among its legal ones, with trials that take no time. Formulas (estimate.h) count
+// what divides the loops, of which a device may allow a half, or nothing.
+#pragma once
+
+#include "runtime/tune/device.h"
+
+#include <map>
+
+namespace tg::tune {
+
+class DryRuns {
+public:
+  /// `samples`: programs of an operator that stand for what tuning will find.
+  /// `guess`: reuse will begin with what the device guesses of its target.
+  explicit DryRuns(const Device& device, int samples = 8, uint64_t seed = 1, bool guess = false)
+      : device_(device), samples_(samples), seed_(seed), guess_(guess) {}
+
+  /// The operator has been tuned: this program alone stands for it.
+  void know(const Program& best) { programs_[text(best.op)] = {best}; }
+
+  /// nullopt: nothing legal is found of the one or the other. Requires `can_reuse`.
+  std::optional<double> expected_trials(const Operator& target, const Operator& reused);
+
+private:
+  const std::vector<Program>& programs_of(const Operator& op);
+
+  const Device& device_;
+  int samples_;
+  uint64_t seed_;
+  bool guess_;
+  std::map<std::string, std::vector<Program>> programs_; // by the operator's text
+};
+
+} // namespace tg::tune

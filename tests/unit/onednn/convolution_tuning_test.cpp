@@ -1,0 +1,305 @@
+// The tuner's programs of convolutions as schedules of emitted code, and plans that run by what is
+// kept of them: every program that counts as legal is a schedule that suits, and no bit of a result
+// depends on which one it is.
+#include "runtime/onednn/handles.h"
+#include "runtime/onednn/tuning/convolution_programs.h"
+#include "runtime/onednn/tuning/tuned_programs.h"
+#include "runtime/tune/reuse.h"
+#include "runtime/tune/search/space.h"
+
+#include "tests/unit/onednn/compare.h"
+
+#include <gtest/gtest.h>
+#include <llvm/ADT/SmallString.h>
+#include <llvm/Support/FileSystem.h>
+
+#include <cstring>
+#include <set>
+
+namespace tg::cpu {
+namespace {
+
+struct Sizes {
+  int64_t groups, inputs, outputs, size, kernel = 3, stride = 1, dilation = 1;
+};
+
+/// Square images, padding as for "same".
+OwnConvolution convolution(const Sizes& z, bool depthwise = false) {
+  OwnConvolution own;
+  own.depthwise = depthwise;
+  tile::GroupedShape& s = own.shape;
+  s.groups = z.groups;
+  s.inputs = z.inputs;
+  s.outputs = z.outputs;
+  int64_t result = (z.size + z.stride - 1) / z.stride, before = z.kernel / 2 * z.dilation;
+  s.image = {z.size, z.size};
+  s.result = {result, result};
+  s.kernel = {z.kernel, z.kernel};
+  s.stride = {z.stride, z.stride};
+  s.dilation = {z.dilation, z.dilation};
+  s.before = {before, before};
+  int64_t from = z.groups * z.inputs, to = z.groups * z.outputs;
+  s.x = {z.size * z.size * from, z.size * from, from};
+  s.y = {result * result * to, result * to, to};
+  return own;
+}
+
+const std::vector<OwnConvolution>& convolutions() {
+  static const std::vector<OwnConvolution> all = {
+      convolution({1, 64, 64, 56}),       convolution({1, 3, 64, 224, 7, 2}),
+      convolution({1, 512, 512, 7}),      convolution({1, 16, 88, 13, 3, 1, 2}),
+      convolution({1, 5, 3, 9}),          convolution({32, 4, 4, 56}),
+      convolution({7, 2, 3, 19, 5}),      convolution({32, 16, 16, 14, 3, 2}),
+      convolution({3, 20, 30, 10}),       convolution({96, 1, 1, 112, 3, 2}, true),
+      convolution({144, 1, 1, 56}, true), convolution({45, 1, 1, 7, 5}, true),
+      convolution({960, 1, 1, 1}, true),
+  };
+  return all;
+}
+
+/// Legality and the form, for draws; times that grow with the number of tiles.
+class ConvolutionRules final : public tune::Device {
+public:
+  explicit ConvolutionRules(const ConvolutionPrograms& programs) : programs_(programs) {}
+  std::string name() const override { return "rules"; }
+  tune::DeviceLimits limits() const override {
+    constexpr int64_t kNone = int64_t{1} << 40;
+    return {1 << 20, kNone, kNone, kNone};
+  }
+  std::string why_not(const tune::Program& program, const tune::Nest&) const override {
+    return programs_.why_not(program);
+  }
+  tune::Program adapted(tune::Program program) const override {
+    return programs_.adapted(std::move(program));
+  }
+  tune::Extents choose_block(const tune::Operator&, const tune::Nest& nest, int64_t points,
+                             tune::BlockCost& cost) const override {
+    return programs_.choose_block(nest, points, cost);
+  }
+  std::optional<tune::ThreadShape> choose_threads(const tune::Operator&, const tune::Nest&,
+                                                  const tune::Extents& block, const tune::Extents&,
+                                                  int64_t threads) const override {
+    return programs_.choose_threads(block, threads);
+  }
+  std::optional<double> measure(const tune::Program& program) override {
+    tried.insert(tune::text(program));
+    return 1 + static_cast<double>(program.tile.threads());
+  }
+  std::set<std::string> tried;
+
+private:
+  const ConvolutionPrograms& programs_;
+};
+
+TEST(ConvolutionPrograms, AreSchedulesThatSuit) {
+  for (OwnConvolution own : convolutions())
+    for (int threads : {1, 2, 3}) {
+      own.tail.finish = threads == 3; // then blocks have all channels
+      ConvolutionPrograms programs(own, threads, tile::caches());
+      ASSERT_TRUE(tune::check(programs.op()).ok()) << tune::text(programs.op());
+      EXPECT_TRUE(ConvolutionPrograms::suits(own, programs.untuned())) << programs.key();
+      ConvolutionRules rules(programs);
+      std::optional<tune::Program> guess = programs.guess();
+      if (guess) {
+        EXPECT_EQ(programs.schedule(*guess).vectors, programs.untuned().vectors);
+      }
+      EXPECT_TRUE(guess || threads > 1) << programs.key(); // else of blocks for other threads
+      tune::ProgramSpace space(programs.op(), rules, 5);
+      std::set<std::string> seen;
+      for (int i = 0; i < 60; ++i) {
+        std::optional<tune::Program> program = space.random();
+        ASSERT_TRUE(program) << programs.key();
+        if (i % 2)
+          if (std::optional<tune::Program> other = space.mutated(*program)) program = other;
+        std::string text = tune::text(*program);
+        seen.insert(text);
+        EXPECT_TRUE(tune::check(*program).ok()) << text;
+        EXPECT_EQ(tune::text(programs.adapted(*program)), text);
+        tile::ConvolutionSchedule schedule = programs.schedule(*program);
+        EXPECT_TRUE(ConvolutionPrograms::suits(own, schedule)) << text;
+        EXPECT_GE(schedule.bands * schedule.spans,
+                  std::min<int64_t>(threads, programs.untuned().bands * programs.untuned().spans));
+      }
+      EXPECT_GE(seen.size(), own.shape.result.rows == 1 ? 1u : 4u) << programs.key();
+    }
+}
+
+TEST(ConvolutionPrograms, LoopsAreRoundedUp) {
+  auto op = [](const OwnConvolution& own) {
+    return tune::text(ConvolutionPrograms(own, 1, tile::caches()).op());
+  };
+  EXPECT_EQ(op(convolution({1, 64, 64, 56})), "C2D [1, 64, 56, 60 | 64, 3, 3]");
+  EXPECT_EQ(op(convolution({1, 3, 63, 147, 7, 2})), "C2D [1, 64, 75, 84 | 3, 7, 7] stride 2, 2");
+  EXPECT_EQ(op(convolution({32, 4, 4, 56})), "GRP [1, 128, 56, 60 | 4, 3, 3] groups 32");
+  EXPECT_EQ(op(convolution({144, 1, 1, 7}, true)), "DEP [1, 144, 8, 12 | 3, 3]");
+}
+
+/// Reuse by Algorithm 1 finds legal programs of other sizes, of bridges, too.
+TEST(ConvolutionPrograms, SimilarConvolutionsReuseEachOther) {
+  struct Pair {
+    OwnConvolution target, reused;
+  };
+  for (const Pair& pair :
+       {Pair{convolution({1, 128, 128, 28}), convolution({1, 256, 256, 14})},
+        Pair{convolution({1, 64, 64, 56}), convolution({1, 64, 64, 56, 3, 2})},
+        Pair{convolution({32, 8, 8, 28}), convolution({32, 16, 16, 14})},
+        Pair{convolution({144, 1, 1, 56}, true), convolution({384, 1, 1, 14}, true)},
+        Pair{convolution({192, 1, 1, 28}, true), convolution({192, 1, 1, 28, 5, 2}, true)}})
+    for (int threads : {1, 2}) {
+      ConvolutionPrograms target(pair.target, threads, tile::caches());
+      ConvolutionPrograms reused(pair.reused, threads, tile::caches());
+      tune::Operator bridge = reused.op();
+      for (size_t i = 0; i < bridge.space.size(); ++i)
+        bridge.space[i] = std::min(bridge.space[i], target.op().space[i]);
+      for (size_t i = 0; i < bridge.reduction.size(); ++i)
+        bridge.reduction[i] = std::min(bridge.reduction[i], target.op().reduction[i]);
+      bridge.stride = bridge.dilation = {};
+      if (pair.target.depthwise) bridge.multiplier = {1}; // as bridge_of() says it
+      auto between = ConvolutionPrograms::of(bridge, threads, tile::caches());
+      ASSERT_TRUE(between) << tune::text(bridge);
+      ConvolutionRules from(*between), to(target);
+      tune::ProgramSpace space(bridge, from, 3);
+      for (int i = 0; i < 5; ++i) {
+        std::optional<tune::Program> program = space.random();
+        ASSERT_TRUE(program) << tune::text(bridge);
+        ASSERT_TRUE(tune::can_reuse(target.op(), bridge));
+        tune::ReuseResult found = tune::tune_by_reuse(target.op(), *program, to);
+        for (const tune::Measured& one : found.ranking) EXPECT_EQ(target.why_not(one.program), "");
+      }
+      EXPECT_FALSE(to.tried.empty()) << target.key();
+    }
+}
+
+TEST(ConvolutionPrograms, NoCodeIsNoPrograms) {
+  for (const char* text :
+       {"BMM [1, 128, 256 | 256]", "C1D [1, 64, 128 | 64, 3]",
+        "DEP [1, 64, 8, 8 | 3, 3] multiplier 2", "C2D [1, 8, 1, 1 | 8, 3, 9999]"}) {
+    Result<tune::Operator> op = tune::read_operator(text);
+    ASSERT_TRUE(op.ok()) << text;
+    EXPECT_FALSE(ConvolutionPrograms::of(*op, 1, tile::caches())) << text;
+  }
+}
+
+class TunedConvolutionsTest : public testing::Test {
+protected:
+  void SetUp() override {
+    // Reason: schedules are of emitted code, which a processor without AVX2 cannot run.
+    if (!may_use_own("avx2")) GTEST_SKIP() << "code for AVX2, which is not here";
+    ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("tangram-tuned", folder_));
+    path = folder_.str().str() + "/costs.db";
+  }
+  void TearDown() override { (void)llvm::sys::fs::remove_directories(folder_); }
+
+  std::shared_ptr<TunedPrograms> open() const { return TunedPrograms::open(path, "some cpu"); }
+  std::string path;
+
+private:
+  llvm::SmallString<128> folder_;
+};
+
+/// What convolutions a plan asks about.
+class ConvolutionRecorder final : public TileSchedules {
+public:
+  std::optional<tile::Schedule> find(const tile::ProductShape&, tile::Isa, int) override {
+    return std::nullopt;
+  }
+  std::optional<tile::ConvolutionSchedule> find(const OwnConvolution& own, int threads) override {
+    asked.emplace_back(own, threads, tile::caches());
+    return std::nullopt;
+  }
+  std::vector<ConvolutionPrograms> asked;
+};
+
+/// Three convolutions, one after the other: kernels and the result.
+struct ConvolutionRun {
+  std::vector<std::string> kernels;
+  Tensor y;
+  explicit ConvolutionRun(std::shared_ptr<TileSchedules> schedules) {
+    test::Builder b;
+    NodeId y0 = b.input("x", {1, 16, 20, 23});
+    for (auto [name, kernel, activation] : {std::tuple{"dense", Shape{32, 16, 3, 3}, "relu"},
+                                            {"grouped", Shape{32, 8, 3, 3}, "tanh"},
+                                            {"depthwise", Shape{32, 1, 3, 3}, "none"}})
+      y0 = b.op(OpKind::Conv2d,
+                {y0, b.weight(name, kernel), b.weight(std::string(name) + " bias", {32}), b.none()},
+                {test::pair(1, 1), Value::of_ints({1, 1, 1, 1}), test::pair(1, 1),
+                 test::act(activation)});
+    b.output(y0);
+    test::Comparison info;
+    CompileOptions options;
+    options.threads = 2;
+    y = std::move(test::outputs_of(*make_cpu_backend(Products::Tiles, std::move(schedules)),
+                                   plan_from_graph(b.graph), options, 1, &info)[0]);
+    for (const StepInfo& step : info.steps)
+      if (step.name.find("conv2d") == 0) kernels.push_back(step.implementation);
+  }
+};
+
+TEST_F(TunedConvolutionsTest, PlansRunByWhatIsKeptWithTheSameBits) {
+  auto recorder = std::make_shared<ConvolutionRecorder>();
+  ConvolutionRun by_rule(recorder);
+  ASSERT_EQ(recorder->asked.size(), 3u);
+  ASSERT_EQ(by_rule.kernels.size(), 3u);
+  std::set<std::string> keys;
+  for (int draw = 0; draw < 8; ++draw) {
+    for (const ConvolutionPrograms& one : recorder->asked) {
+      keys.insert(one.key());
+      ConvolutionRules rules(one);
+      tune::ProgramSpace space(one.op(), rules, static_cast<uint64_t>(draw));
+      open()->keep(one, {{*space.random(), 25.5}, 30.25, 14, true});
+      ASSERT_TRUE(open()->kept(one)) << one.key();
+    }
+    ConvolutionRun tuned(TunedPrograms::on_demand(path, "some cpu"));
+    for (const std::string& kernel : tuned.kernels)
+      EXPECT_NE(kernel.find(" tuned"), std::string::npos) << kernel;
+    EXPECT_EQ(std::memcmp(tuned.y.floats().data(), by_rule.y.floats().data(),
+                          static_cast<size_t>(by_rule.y.bytes())),
+              0);
+  }
+  EXPECT_EQ(keys.size(), 3u);
+  EXPECT_EQ(ConvolutionRun(TunedPrograms::on_demand(path, "another cpu")).kernels, by_rule.kernels);
+}
+
+TEST_F(TunedConvolutionsTest, PricesByTheOlderScheduleAreForgotten) {
+  CostEnvironment prices{"some cpu", "avx2", "cpu: oneDNN", "cold", "f32", 2};
+  std::vector<CostRow> rows = {{"conv2d(f32[1, 8, 9, 9])", 10, "tile:avx2 dense 6x16"},
+                               {"conv2d(f32[1, 8, 1, 1])", 10, "brgemm:avx2"},
+                               {"matmul(f32[8, 8], f32[8, 8])", 10, "tile:avx2 6x16"}};
+  CostDb::open(path, prices)->store(rows);
+  ConvolutionPrograms one(convolution({1, 64, 64, 56}), 2, tile::caches());
+  ConvolutionRules rules(one);
+  open()->keep(one, {{*tune::ProgramSpace(one.op(), rules, 1).random(), 25.5}, 30.25, 14, true});
+  for (size_t i = 0; i < rows.size(); ++i)
+    EXPECT_EQ(CostDb::open(path, prices)->find(rows[i].instance).has_value(), i > 0);
+}
+
+/// What differs in time is kept apart.
+TEST(ConvolutionPrograms, KeysSayAllThatTimesDependOn) {
+  std::set<std::string> keys;
+  size_t count = 0;
+  auto see = [&](const OwnConvolution& own, int threads = 1) {
+    keys.insert(ConvolutionPrograms(own, threads, tile::caches()).key());
+    ++count;
+  };
+  for (const OwnConvolution& own : convolutions()) see(own);
+  OwnConvolution own = convolution({1, 64, 64, 56});
+  see(own, 2);
+  for (auto change : {+[](OwnConvolution& o) { o.tail.bias = true; },
+                      +[](OwnConvolution& o) { o.tail.residual = true; },
+                      +[](OwnConvolution& o) { o.tail.clamp = tile::Clamp::Relu6; },
+                      +[](OwnConvolution& o) { o.tail.finish = true; },
+                      +[](OwnConvolution& o) { o.shape.x.pixel += 8; },
+                      +[](OwnConvolution& o) { o.shape.y.row += 8; },
+                      +[](OwnConvolution& o) {
+                        o.shape.before = {0, 0};
+                      },
+                      +[](OwnConvolution& o) { o.shape.images = 2; }}) {
+    OwnConvolution changed = own;
+    change(changed);
+    see(changed);
+  }
+  EXPECT_EQ(keys.size(), count);
+}
+
+} // namespace
+} // namespace tg::cpu
