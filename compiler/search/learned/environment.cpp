@@ -62,7 +62,7 @@ Result<RewriteEnvironment::Step> RewriteEnvironment::step(size_t action) {
   bool stops = action == state_->stop();
   if (!stops) {
     const RewriteState::Candidate& chosen = state_->candidates[action];
-    path_.push_back(chosen.rule);
+    path_.push_back({chosen.rule, chosen.rewrite});
     state_ = state_of(*Rewrites(state_->graph, rules_, options_.explore).make(chosen.rewrite));
   }
   StepTaken taken{path_.size() + stops, false, first_, last_, last_, false};

@@ -47,6 +47,12 @@ struct RewriteState {
   size_t stop() const { return candidates.size(); }
 };
 
+/// A step on the way to a graph: which of the rewrites of the graph before, and its rule.
+struct RewriteTaken {
+  RuleId rule{};
+  size_t rewrite = 0;
+};
+
 class RewriteEnvironment {
 public:
   /// Rules and graph have to outlive this.
@@ -64,8 +70,8 @@ public:
   Result<Step> step(size_t action);
 
   const std::shared_ptr<const RewriteState>& state() const { return state_; }
-  /// Rules applied since reset(), in their order.
-  llvm::ArrayRef<RuleId> path() const { return path_; }
+  /// What was done since reset().
+  llvm::ArrayRef<RewriteTaken> path() const { return path_; }
   /// That of the graph measured last, and the source's.
   double time() const { return last_; }
   double source_time() const { return first_; }
@@ -74,7 +80,7 @@ public:
   struct Best {
     Graph graph;
     double time = 0;
-    std::vector<RuleId> path = {};
+    std::vector<RewriteTaken> path = {};
   };
   const Best& best() const { return best_; }
   /// Graphs whose time was asked for.
@@ -96,7 +102,7 @@ private:
   /// go of when there are too many.
   llvm::DenseMap<uint64_t, std::shared_ptr<const RewriteState>> known_;
   std::shared_ptr<const RewriteState> state_;
-  std::vector<RuleId> path_;
+  std::vector<RewriteTaken> path_;
   double first_ = 0, last_ = 0;
   Best best_;
 };

@@ -55,7 +55,7 @@ Result<Episode> play(RewriteEnvironment& environment, PolicyRunner& policy, uint
     TG_TRY(Decision after, policy.decide(environment.state()->encoded));
     episode.value_after = after.value;
   }
-  episode.rules = environment.path();
+  episode.path = environment.path();
   episode.time = environment.time();
   return episode;
 }
@@ -112,23 +112,27 @@ Result<LearnReport> learn(PolicyRunner& policy, std::vector<Sample> samples,
 } // namespace
 
 Result<void> train(RewriteEnvironment& environment, PolicyRunner& policy, const PpoOptions& options,
-                   size_t first_episode,
+                   TrainingState state,
                    llvm::function_ref<Result<void>(const TrainingProgress&)> done) {
-  for (size_t number = first_episode; number < options.episodes && !options.stop.asked();) {
+  while (state.episodes < options.episodes && !options.stop.asked()) {
     Stopwatch watch;
     std::vector<Episode> episodes;
-    for (size_t i = 0; i < options.episodes_per_update && number < options.episodes; ++i) {
-      TG_TRY(Episode episode, play(environment, policy, options.seed, number++, false));
+    double reward = 0; // the mean
+    size_t update = state.episodes / options.episodes_per_update;
+    size_t count = std::min(options.episodes_per_update, options.episodes - state.episodes);
+    for (size_t i = 0; i < count; ++i) {
+      TG_TRY(Episode episode, play(environment, policy, options.seed, state.episodes++, false));
+      reward += episode.reward() / static_cast<double>(count);
       episodes.push_back(std::move(episode));
       if (options.stop.asked()) return {}; // what is not complete is not learned from
     }
-    size_t update = (number - 1) / options.episodes_per_update;
+    if (reward > state.best_reward) {
+      state.best_reward = reward;
+      policy.keep();
+    }
     TG_TRY(LearnReport learned, learn(policy, samples_of(episodes, options), options, update));
-    double sum = 0;
-    for (const Episode& episode : episodes) sum += episode.reward();
-    TG_CHECK(done({number, update + 1, sum / static_cast<double>(episodes.size()),
-                   environment.best().time, environment.source_time(), environment.measurements(),
-                   watch.seconds(), learned, episodes}));
+    TG_CHECK(done({state, reward, environment.best().time, environment.source_time(),
+                   environment.measurements(), watch.seconds(), learned, episodes}));
   }
   return {};
 }

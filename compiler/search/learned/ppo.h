@@ -7,6 +7,8 @@
 #include "compiler/search/learned/environment.h"
 #include "lang/core/support/stop.h"
 
+#include <limits>
+
 namespace tg {
 
 /// What a policy says of a state: of each action how likely it is, and what the state is worth.
@@ -34,14 +36,16 @@ public:
   virtual Result<Decision> decide(const EncodedState& state) = 0;
   /// One step of gradient descent on a minibatch.
   virtual Result<LearnReport> learn(llvm::ArrayRef<Sample> minibatch) = 0;
+  /// As it is now, the policy played better than ever before.
+  virtual void keep() {}
 };
 
 /// What the authors' program does otherwise than it is meant to, where that changes a result. Their
-/// rewards of 0.1 for steps that are not measured are EnvironmentOptions::waiting_reward.
+/// rewards of 0.1 for steps that are not measured are EnvironmentOptions::waiting_reward, and they
+/// return the last graph where we return the best.
 struct PublishedSlips {
   bool last_without_value = false; // the last advantage of a batch does not subtract the value
   bool cut_runs_into_next = false; // an episode that the horizon cut goes on in the next one
-  bool returns_last = false;       // the result is the last graph, not the best
 };
 
 struct PpoOptions {
@@ -65,8 +69,8 @@ struct Episode {
     double log_prob = 0, value = 0, reward = 0;
   };
   std::vector<Transition> steps;
-  std::vector<RuleId> rules; // applied, in their order
-  bool cut = false;          // by the horizon; then the last state is worth:
+  std::vector<RewriteTaken> path;
+  bool cut = false; // by the horizon; then the last state is worth:
   double value_after = 0;
   double time = 0; // of the graph at its end
   double reward() const;
@@ -80,9 +84,16 @@ Result<Episode> play(RewriteEnvironment& environment, PolicyRunner& policy, uint
 /// Advantages and targets of the steps of some episodes, one behind the other.
 std::vector<Sample> samples_of(llvm::ArrayRef<Episode> episodes, const PpoOptions& options);
 
+/// How far training is.
+struct TrainingState {
+  size_t episodes = 0; // a multiple of episodes_per_update until the last update
+  /// The best mean of the episodes between two updates; the policy that played them was kept.
+  double best_reward = -std::numeric_limits<double>::infinity();
+};
+
 /// After each update.
 struct TrainingProgress {
-  size_t episodes = 0, updates = 0;
+  TrainingState state;
   double mean_reward = 0; // of the episodes since the last
   double best_time = 0, source_time = 0;
   size_t measurements = 0;
@@ -91,12 +102,11 @@ struct TrainingProgress {
   llvm::ArrayRef<Episode> played;
 };
 
-/// Plays and learns, from the episode with this number on (a multiple of episodes_per_update: those
-/// before it were learned from). What it draws depends on seed and numbers alone, so that training
-/// that goes on comes to the same as one that was never interrupted. Ends when `done` says so, too.
-/// Errors: those of environment and policy.
+/// Plays and learns, from this state on. What it draws depends on the seed and on numbers alone, so
+/// that training that goes on comes to the same as one that was never interrupted. Errors: those of
+/// environment, policy and `done`.
 Result<void> train(RewriteEnvironment& environment, PolicyRunner& policy, const PpoOptions& options,
-                   size_t first_episode,
+                   TrainingState state,
                    llvm::function_ref<Result<void>(const TrainingProgress&)> done);
 
 } // namespace tg

@@ -41,12 +41,12 @@ TEST_F(Environment, OffersEveryRewriteOnceInTheOrderOfTheRules) {
   RewriteEnvironment env = environment({});
   ASSERT_TRUE(env.reset());
   const RewriteState& state = *env.state();
-  ASSERT_EQ(state.actions(), 3u) << "to 1, to 3, and to stop";
+  ASSERT_EQ(state.actions(), 5u) << "to 1, 3, 4, 5, and to stop";
   EXPECT_LT(state.candidates[0].rule, state.candidates[1].rule);
-  ASSERT_EQ(state.encoded.candidates.size(), 3u);
+  ASSERT_EQ(state.encoded.candidates.size(), 5u);
   EXPECT_EQ(state.encoded.candidates[0]->nodes[0].op, OpKind::Sigmoid);
   EXPECT_EQ(state.encoded.candidates[1]->nodes[0].op, OpKind::Gelu);
-  EXPECT_EQ(state.encoded.candidates[2]->nodes[0].op, OpKind::Relu) << "the graph as it stands";
+  EXPECT_EQ(state.encoded.candidates[4]->nodes[0].op, OpKind::Relu) << "the graph as it stands";
 }
 
 /// Two rules that make the same graph are one action, as are rewrites that lead back to the graph.
@@ -67,14 +67,14 @@ TEST_F(Environment, OffersNoGraphTwice) {
 TEST_F(Environment, RewardsWhatAStepGainsInHundredthsOfTheSource) {
   RewriteEnvironment env = environment({.measure_every = 1});
   ASSERT_TRUE(env.reset());
-  EXPECT_DOUBLE_EQ(env.step(to(env, 3, game))->reward, -3);
-  EXPECT_DOUBLE_EQ(env.step(to(env, 4, game))->reward, -3);
-  EXPECT_DOUBLE_EQ(env.step(to(env, 5, game))->reward, 21);
+  EXPECT_NEAR(env.step(to(env, 3, game))->reward, -0.1, 1e-9);
+  EXPECT_NEAR(env.step(to(env, 6, game))->reward, -0.3, 1e-9);
+  EXPECT_NEAR(env.step(to(env, 8, game))->reward, 8.4, 1e-9);
   Result<RewriteEnvironment::Step> stop = env.step(env.state()->stop());
   EXPECT_TRUE(stop->done);
   EXPECT_FALSE(stop->cut);
   EXPECT_DOUBLE_EQ(stop->reward, 0);
-  EXPECT_DOUBLE_EQ(env.best().time, 85);
+  EXPECT_DOUBLE_EQ(env.best().time, RewriteGame::kBestUs);
   EXPECT_EQ(env.path().size(), 3u);
 }
 
@@ -83,10 +83,10 @@ TEST_F(Environment, MeasuresEveryFewStepsAndAtTheEndAndNoGraphTwice) {
   for (int episode = 0; episode < 2; ++episode) {
     ASSERT_TRUE(env.reset());
     EXPECT_DOUBLE_EQ(env.step(to(env, 3, game))->reward, 0.1);
-    EXPECT_DOUBLE_EQ(env.step(to(env, 4, game))->reward, -6);
+    EXPECT_NEAR(env.step(to(env, 6, game))->reward, -0.4, 1e-9);
     EXPECT_DOUBLE_EQ(env.step(env.state()->stop())->reward, 0);
   }
-  EXPECT_EQ(asked, 2u) << "the source, and state 4";
+  EXPECT_EQ(asked, 2u) << "the source, and state 6";
   EXPECT_EQ(env.measurements(), 2u);
   EXPECT_DOUBLE_EQ(env.best().time, RewriteGame::kStartUs);
 }
@@ -95,10 +95,10 @@ TEST_F(Environment, EndsAtTheHorizonAndWhereNothingCanBeDone) {
   RewriteEnvironment env = environment({.horizon = 2, .measure_every = 0});
   ASSERT_TRUE(env.reset());
   EXPECT_FALSE(env.step(to(env, 3, game))->done);
-  Result<RewriteEnvironment::Step> last = env.step(to(env, 4, game));
+  Result<RewriteEnvironment::Step> last = env.step(to(env, 6, game));
   EXPECT_TRUE(last->done);
   EXPECT_TRUE(last->cut);
-  EXPECT_DOUBLE_EQ(last->reward, -6);
+  EXPECT_NEAR(last->reward, -0.4, 1e-9);
 
   std::vector<Rule> one_way = {game.rules[1]}; // from 1 to 2: there is no way from the start
   RewriteEnvironment stuck(game.source, one_way, RewriteGame::price_of, {});
@@ -112,7 +112,7 @@ TEST_F(Environment, TakesRewardsOfOnesOwn) {
       {.measure_every = 1, .reward = [](const StepTaken& s) { return s.done ? s.now : -1; }});
   ASSERT_TRUE(env.reset());
   EXPECT_DOUBLE_EQ(env.step(to(env, 1, game))->reward, -1);
-  EXPECT_DOUBLE_EQ(env.step(env.state()->stop())->reward, 95);
+  EXPECT_DOUBLE_EQ(env.step(env.state()->stop())->reward, 99.8);
 }
 
 TEST_F(Environment, AnErrorOfTheClockEndsTheEpisode) {
@@ -133,7 +133,7 @@ public:
 };
 
 /// What makes the game one: nobody gets to its end who takes what pays at once, or anything.
-TEST_F(Environment, NeitherGreedyNorRandomFindTheBestStateOfTheGame) {
+TEST_F(Environment, NeitherGreedyNorRandomPlayEndsInTheBestStateOfTheGame) {
   RewriteEnvironment greedy = environment({.measure_every = 1});
   ASSERT_TRUE(greedy.reset());
   for (bool done = false; !done;) {
@@ -150,14 +150,11 @@ TEST_F(Environment, NeitherGreedyNorRandomFindTheBestStateOfTheGame) {
   EXPECT_DOUBLE_EQ(greedy.best().time, RewriteGame::kDeadEndUs);
 
   Uniform uniform;
-  size_t found = 0;
-  for (uint64_t seed = 1; seed <= 10; ++seed) {
-    RewriteEnvironment random = environment({.horizon = 20, .measure_every = 1});
-    for (size_t episode = 0; episode < 500; ++episode)
-      ASSERT_TRUE(play(random, uniform, seed, episode, false));
-    found += random.best().time == RewriteGame::kBestUs;
-  }
-  EXPECT_LE(found, 1u);
+  RewriteEnvironment random = environment({.horizon = 20, .measure_every = 1});
+  size_t ends = 0;
+  for (size_t episode = 0; episode < 1'000; ++episode)
+    ends += play(random, uniform, 1, episode, false)->time == RewriteGame::kBestUs;
+  EXPECT_LT(ends, 50u) << "of a thousand episodes";
 }
 
 // --- advantages

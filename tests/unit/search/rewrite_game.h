@@ -1,7 +1,7 @@
 // A game of twenty states for those who learn to choose rewrites. A state is a graph of one
-// operator, rules lead from state to state, and prices say how good one is. The first step that
-// pays leads to a dead end; the best state lies behind two that cost, on a way of eight steps with
-// wrong turns at each.
+// operator, rules lead from state to state, and prices say how good one is. The only step that pays
+// at once leads to a dead end. The best state lies behind two steps that cost, and whoever goes on
+// from there loses it.
 #pragma once
 
 #include "tests/unit/search/search_fixture.h"
@@ -12,8 +12,8 @@ namespace tg::test {
 
 class RewriteGame {
 public:
-  static constexpr size_t kStates = 20, kBest = 10;
-  static constexpr double kStartUs = 100, kDeadEndUs = 92, kBestUs = 20;
+  static constexpr size_t kStates = 20, kBest = 8;
+  static constexpr double kStartUs = 100, kDeadEndUs = 99.7, kBestUs = 92;
 
   RewriteGame() : rules(rules_of(rule_text())), source(start()) {
     for (size_t i = 0; i < kStates; ++i) prices.cost[kOps[i]] = kUs[i];
@@ -36,9 +36,11 @@ private:
       OpKind::Sqrt,  OpKind::Erf,     OpKind::Abs,  OpKind::Sign, OpKind::Floor,
       OpKind::Log,   OpKind::Sin,     OpKind::Cos,  OpKind::Neg,  OpKind::Rsqrt,
       OpKind::Round, OpKind::Ceil,    OpKind::Atan, OpKind::Tan,  OpKind::Sinh};
-  // 0 is the start, 1 and 2 are the dead end, 3 to 10 the way, the others wrong turns.
-  static constexpr double kUs[kStates] = {kStartUs, 95, kDeadEndUs, 103, 106, 85, 70, 55, 45, 35,
-                                          kBestUs,  97, 98,         99,  96,  97, 98, 94, 96, 95};
+  // 0 is the start, 1 and 2 are the dead end; 3 or 4 or 5, then 6 or 7 cost; from the best state
+  // there are turns to 9 to 19, and no way back.
+  static constexpr double kUs[kStates] = {kStartUs, 99.8,    kDeadEndUs, 100.1, 100.2, 100.3, 100.4,
+                                          100.5,    kBestUs, 97.1,       97.2,  97.3,  97.4,  97.3,
+                                          97.2,     97.5,    97.6,       97.8,  97.1,  97.5};
 
   static std::string rule_text() {
     std::string text;
@@ -46,12 +48,20 @@ private:
       text += llvm::formatv("rule from_{0}_to_{1}(x) {{ {2}(x) => {3}(x) }\n", from, to,
                             op_info(kOps[from]).name, op_info(kOps[to]).name);
     };
-    rule(0, 1), rule(1, 2), rule(2, 1);
-    rule(0, 3), rule(3, 0), rule(4, 3);
-    for (size_t i = 3; i < kBest; ++i) rule(i, i + 1);
-    for (size_t i = 5; i < kBest; ++i)
-      for (size_t turn = 0; turn < 3; ++turn) rule(i, 11 + (2 * i + 3 * turn) % 9);
-    for (size_t i = 11; i < kStates; ++i) rule(i, 11 + (i - 10) % 9);
+    for (auto [from, to] : {std::pair(0, 1),
+                            {1, 2},
+                            {2, 1},
+                            {0, 3},
+                            {0, 4},
+                            {0, 5},
+                            {3, 6},
+                            {4, 6},
+                            {5, 7},
+                            {6, kBest},
+                            {7, kBest}})
+      rule(from, to);
+    for (size_t turn = 9; turn < kStates; turn += 2) rule(kBest, turn);
+    for (size_t i = 9; i < kStates; ++i) rule(i, 9 + (i - 8) % 11);
     return text;
   }
 
