@@ -49,8 +49,8 @@ struct StateBatch {
              size_t nodes);
 };
 
-/// The padded size of what has so many: the next power of two, at least 4, so that few shapes are
-/// met.
+/// The padded size of what has so many: the next power of two or three quarters of it, at least 3,
+/// so that few shapes are met.
 size_t bucket_of(size_t count);
 
 } // namespace tg
