@@ -40,6 +40,9 @@ private:
   double source_us_ = 0;
 };
 
+/// Decimal text that reads back as the same number.
+std::string exact_text(double number) { return llvm::formatv("{0:e17}", number); }
+
 /// What of a training has to be the same for it to go on.
 PolicyNotes settings_of(const Graph& source, const TrainOptions& training,
                         const tangram::OptimizeOptions& options) {
@@ -50,12 +53,9 @@ PolicyNotes settings_of(const Graph& source, const TrainOptions& training,
           {"horizon", number(training.horizon)},
           {"measure_every", number(training.measure_every)},
           {"rewards", training.by_prices ? options.cost.text() : "whole runs"},
-          {"learning_rate", llvm::formatv("{0}", training.learning_rate)},
+          {"learning_rate", exact_text(training.learning_rate)},
           {"published_slips", training.published_slips ? "yes" : "no"}};
 }
-
-/// Decimal text that reads back as the same number.
-std::string exact_text(double number) { return llvm::formatv("{0:e17}", number); }
 
 class Training {
 public:
@@ -147,6 +147,7 @@ EnvironmentOptions Training::environment_options() const {
   out.horizon = training_.horizon;
   out.measure_every = training_.measure_every;
   out.most_candidates = policy_->most_candidates();
+  out.stop = stop_;
   if (training_.published_slips) out.waiting_reward = 0.1;
   return out;
 }

@@ -24,13 +24,14 @@ public:
     const RlOptions& options = task_.options.rl;
     report_.stopped_by = "budget";
     for (size_t number = 0; number < options.episodes; ++number) {
+      Result<Episode> episode =
+          play(environment_, *options.policy, limits_.seed, number, number == 0);
       if (auto reason = limits_.reached(watch_.seconds(), 0)) {
         report_.stopped_by = stop_reason_text(*reason).str();
         break;
       }
-      TG_TRY(Episode episode,
-             play(environment_, *options.policy, limits_.seed, number, number == 0));
-      note(episode);
+      if (!episode) return std::move(episode.error());
+      note(*episode);
     }
     if (environment_.best().time == 0) return Candidate{task_.source, report_.cost_before_us};
     return best();
@@ -45,6 +46,7 @@ private:
     out.horizon = options.rl.horizon;
     out.most_candidates = options.rl.most_candidates;
     out.measure_every = 1;
+    out.stop = options.explore.stop.within(options.explore.time_limit_s);
     return out;
   }
 

@@ -58,7 +58,10 @@ size_t EncodedState::nodes() const {
   return most;
 }
 
-size_t bucket_of(size_t count) { return std::max<size_t>(4, llvm::PowerOf2Ceil(count)); }
+size_t bucket_of(size_t count) {
+  size_t power = std::max<size_t>(4, llvm::PowerOf2Ceil(count));
+  return count <= power / 4 * 3 ? power / 4 * 3 : power;
+}
 
 StateBatch::StateBatch(llvm::ArrayRef<const EncodedState*> batch, size_t states, size_t candidates,
                        size_t nodes)

@@ -59,6 +59,7 @@ Result<double> RewriteEnvironment::time_of(const Graph& graph) {
 
 Result<RewriteEnvironment::Step> RewriteEnvironment::step(size_t action) {
   assert(action < state_->actions());
+  if (options_.stop.asked()) return error(Code::limit_no_answer, "the episode was stopped");
   bool stops = action == state_->stop();
   if (!stops) {
     const RewriteState::Candidate& chosen = state_->candidates[action];

@@ -7,6 +7,7 @@
 #include "compiler/search/learned/encoding.h"
 #include "compiler/search/rewrites.h"
 #include "lang/core/result.h"
+#include "lang/core/support/stop.h"
 
 #include <llvm/ADT/DenseMap.h>
 
@@ -31,6 +32,7 @@ struct EnvironmentOptions {
   double waiting_reward = 0;    // of a step that is not measured (published: 0.1)
   size_t most_candidates = 500; // with the graph as it stands; what comes later is left out
   RewardOf reward = {};         // in the place of the usual one
+  StopToken stop = {};          // then steps are errors
 };
 
 /// A graph, and what one action makes of it.
@@ -66,7 +68,8 @@ public:
   };
   /// Back to the source. Errors: those of `time`.
   Result<void> reset();
-  /// Requires that the episode goes on, and an action of the state. Errors: those of `time`.
+  /// Requires that the episode goes on, and an action of the state. Errors: those of `time`;
+  /// `limit_no_answer` where it was stopped.
   Result<Step> step(size_t action);
 
   const std::shared_ptr<const RewriteState>& state() const { return state_; }

@@ -121,10 +121,11 @@ Result<void> train(RewriteEnvironment& environment, PolicyRunner& policy, const 
     size_t update = state.episodes / options.episodes_per_update;
     size_t count = std::min(options.episodes_per_update, options.episodes - state.episodes);
     for (size_t i = 0; i < count; ++i) {
-      TG_TRY(Episode episode, play(environment, policy, options.seed, state.episodes++, false));
-      reward += episode.reward() / static_cast<double>(count);
-      episodes.push_back(std::move(episode));
+      Result<Episode> episode = play(environment, policy, options.seed, state.episodes++, false);
       if (options.stop.asked()) return {}; // what is not complete is not learned from
+      if (!episode) return std::move(episode.error());
+      reward += episode->reward() / static_cast<double>(count);
+      episodes.push_back(std::move(*episode));
     }
     if (reward > state.best_reward) {
       state.best_reward = reward;

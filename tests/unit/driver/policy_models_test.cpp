@@ -139,8 +139,7 @@ TEST_F(Policies, SaysWhatAFileIsThatIsNoPolicy) {
   EXPECT_NE(opened.error().message.find("no policy of this version"), std::string::npos);
 }
 
-// --- learning works
-// -------------------------------------------------------------------------------
+// --- learning works ------------------------------------------------------------------------------
 
 class LearningTheGame : public Policies {
 protected:

@@ -6,6 +6,7 @@
 #include "tests/unit/search/rewrite_game.h"
 
 #include <cmath>
+#include <set>
 
 namespace tg {
 namespace {
@@ -122,6 +123,17 @@ TEST_F(Environment, AnErrorOfTheClockEndsTheEpisode) {
   EXPECT_FALSE(env.reset());
 }
 
+TEST_F(Environment, StepsAreErrorsOnceItIsStopped) {
+  Cancellation wish;
+  RewriteEnvironment env = environment({.stop = StopToken(&wish)});
+  ASSERT_TRUE(env.reset());
+  EXPECT_TRUE(env.step(0));
+  wish.request();
+  Result<RewriteEnvironment::Step> refused = env.step(env.state()->stop());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::limit_no_answer);
+}
+
 /// Knows nothing.
 class Uniform final : public PolicyRunner {
 public:
@@ -157,8 +169,19 @@ TEST_F(Environment, NeitherGreedyNorRandomPlayEndsInTheBestStateOfTheGame) {
   EXPECT_LT(ends, 50u) << "of a thousand episodes";
 }
 
-// --- advantages
-// -----------------------------------------------------------------------------------
+// --- padding -------------------------------------------------------------------------------------
+
+TEST(Buckets, HoldWhatTheyAreForAndAreFew) {
+  std::set<size_t> sizes;
+  for (size_t count = 1; count <= 500; ++count) {
+    EXPECT_GE(bucket_of(count), count);
+    EXPECT_LE(bucket_of(count), std::max<size_t>(3, count * 3 / 2)) << count;
+    sizes.insert(bucket_of(count));
+  }
+  EXPECT_LE(sizes.size(), 16u);
+}
+
+// --- advantages ----------------------------------------------------------------------------------
 
 Episode episode_of(std::vector<double> rewards, std::vector<double> values) {
   Episode out;
