@@ -5,6 +5,7 @@
 #include "compiler/driver/devices.h"
 #include "compiler/driver/files/json_files.h"
 #include "compiler/driver/files/model.h"
+#include "compiler/driver/learned/policy_models.h"
 #include "compiler/driver/prices/cost_model.h"
 #include "compiler/driver/prices/export_cost.h"
 #include "compiler/driver/public_types.h"
@@ -107,11 +108,11 @@ void set_tree_options(const Public& o, OptimizeOptions& options) {
   PortfolioOptions& portfolio = options.portfolio;
   Pact24Options& pact = options.pact24;
   if (o.budget > 0) {
-    options.budget = options.local.budget = static_cast<size_t>(o.budget);
+    options.budget = options.local.budget = options.rl.episodes = static_cast<size_t>(o.budget);
     portfolio.mcts.budget = pact.budget = static_cast<int>(o.budget);
   }
   if (o.depth > 0) {
-    options.depth = static_cast<size_t>(o.depth);
+    options.depth = options.rl.horizon = static_cast<size_t>(o.depth);
     portfolio.mcts.depth = pact.depth = static_cast<int>(o.depth);
   }
   if (o.exploration >= 0) portfolio.mcts.exploration = pact.exploration = o.exploration;
@@ -217,46 +218,6 @@ Result<OperatorCosts> operator_costs(const Graph& graph, const Public& o, const 
 
 namespace {
 
-class FilePriors final : public PriorStore {
-public:
-  explicit FilePriors(PriorTable table) : table_(std::move(table)) {}
-  const PriorTable& priors() const override { return table_; }
-
-private:
-  PriorTable table_;
-};
-
-class Optimization {
-public:
-  Optimization(const Graph& source, const Public& options,
-               std::shared_ptr<const ExternKernels> externs, const OptimizeHost& host)
-      : source_(source), o_(options), externs_(std::move(externs)), host_(host),
-        stop_(host.stop
-                  ? *host.stop
-                  : stop_within(options.time_limit_s, options.memory_limit_mb, options.interrupt)) {
-  }
-
-  std::optional<std::vector<Rule>> select_rules(SourceManager& sources, DiagnosticSink& sink) const;
-  /// What was found, but for `rules`, and the trace where one is recorded.
-  Result<OptimizedModel> search(llvm::ArrayRef<Rule> rules) const;
-  Result<Verified> verify(Optimized& result, llvm::ArrayRef<Rule> rules) const;
-
-private:
-  Result<PrepareOptions> run_options() const;
-  CostModel& in_runtime(CostModel& prices, std::optional<ExportCost>& foreign) const;
-  WholeRunOptions whole_runs(FinalistRunner* judge) const;
-  bool tracing() const { return o_.record_trace || host_.traced; }
-  OptimizeOptions told(SearchTrace& trace) const;
-  NotifyProgress progress_listener(double time_limit_s, bool timed) const;
-  Result<void> write_files(const Optimized& result, const CostTable& prices) const;
-
-  const Graph& source_;
-  const Public& o_;
-  std::shared_ptr<const ExternKernels> externs_;
-  const OptimizeHost& host_;
-  StopToken stop_;
-};
-
 /// Whether it leads to operators that are this runtime's alone: another one runs what they stand
 /// for, so that their prices would mislead.
 bool makes_own_operators(const Rule& rule) {
@@ -278,31 +239,76 @@ bool parts_convolutions(const Rule& rule) {
   });
 }
 
-/// Those that the options select, those of their text, and the host's; verified.
-std::optional<std::vector<Rule>> Optimization::select_rules(SourceManager& sources,
-                                                            DiagnosticSink& sink) const {
-  std::optional<std::vector<Rule>> rules = load_rules(sources, library(), o_.rules, sink);
+} // namespace
+
+std::optional<std::vector<Rule>> select_rules(const Public& o, const OptimizeHost& host,
+                                              const StopToken& stop, SourceManager& sources,
+                                              DiagnosticSink& sink) {
+  std::optional<std::vector<Rule>> rules = load_rules(sources, library(), o.rules, sink);
   if (!rules) return std::nullopt;
-  llvm::append_range(*rules, rules_of_text(o_.rule_text, sources, sink));
-  llvm::append_range(*rules, host_.declared);
+  llvm::append_range(*rules, rules_of_text(o.rule_text, sources, sink));
+  llvm::append_range(*rules, host.declared);
   if (sink.failed()) return std::nullopt;
-  if (o_.portable)
+  if (o.portable)
     llvm::erase_if(*rules, [](const Rule& rule) {
       return makes_own_operators(rule) || parts_convolutions(rule);
     });
-  if (o_.trust_rules) return rules;
+  if (o.trust_rules) return rules;
   TrustOptions trust;
-  trust.threads = static_cast<int>(o_.threads);
-  trust.cache = o_.rule_cache;
-  trust.stop = stop_;
-  trust.isolated = host_.isolated;
-  trust.progress = host_.verifying;
+  trust.threads = static_cast<int>(o.threads);
+  trust.cache = o.rule_cache;
+  trust.stop = stop;
+  trust.isolated = host.isolated;
+  trust.progress = host.verifying;
   if (auto trusted = require_trusted(*rules, trust); !trusted) {
     sink.report(std::move(trusted.error()));
     return std::nullopt;
   }
   return rules;
 }
+
+namespace {
+
+class FilePriors final : public PriorStore {
+public:
+  explicit FilePriors(PriorTable table) : table_(std::move(table)) {}
+  const PriorTable& priors() const override { return table_; }
+
+private:
+  PriorTable table_;
+};
+
+class Optimization {
+public:
+  Optimization(const Graph& source, const Public& options,
+               std::shared_ptr<const ExternKernels> externs, const OptimizeHost& host)
+      : source_(source), o_(options), externs_(std::move(externs)), host_(host),
+        stop_(host.stop
+                  ? *host.stop
+                  : stop_within(options.time_limit_s, options.memory_limit_mb, options.interrupt)) {
+  }
+
+  const StopToken& stop() const { return stop_; }
+  /// What was found, but for `rules`, and the trace where one is recorded.
+  Result<OptimizedModel> search(llvm::ArrayRef<Rule> rules) const;
+  Result<Verified> verify(Optimized& result, llvm::ArrayRef<Rule> rules) const;
+
+private:
+  Result<PrepareOptions> run_options() const;
+  CostModel& in_runtime(CostModel& prices, std::optional<ExportCost>& foreign) const;
+  WholeRunOptions whole_runs(FinalistRunner* judge) const;
+  bool tracing() const { return o_.record_trace || host_.traced; }
+  OptimizeOptions told(SearchTrace& trace) const;
+  Result<std::unique_ptr<PolicyModels>> followed_policy(int threads) const;
+  NotifyProgress progress_listener(double time_limit_s, bool timed) const;
+  Result<void> write_files(const Optimized& result, const CostTable& prices) const;
+
+  const Graph& source_;
+  const Public& o_;
+  std::shared_ptr<const ExternKernels> externs_;
+  const OptimizeHost& host_;
+  StopToken stop_;
+};
 
 /// How whole graphs are run.
 Result<PrepareOptions> Optimization::run_options() const {
@@ -364,6 +370,15 @@ NotifyProgress Optimization::progress_listener(double time_limit_s, bool timed) 
   return [notify](const SearchProgress& progress) { notify(to_public(progress)); };
 }
 
+/// As it played best.
+Result<std::unique_ptr<PolicyModels>> Optimization::followed_policy(int threads) const {
+  PolicyOptions options;
+  options.run.threads = threads;
+  TG_TRY(std::unique_ptr<PolicyModels> policy, PolicyModels::open(o_.policy, std::move(options)));
+  policy->take_best();
+  return policy;
+}
+
 Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
   DType dtype = part_of(o_.dtype);
   TG_TRY(Graph as_run, retype(source_, dtype));
@@ -387,6 +402,12 @@ Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
     TG_TRY(std::string text, read_text_file(o_.priors));
     TG_TRY(PriorTable table, parse_priors(text, o_.priors));
     options.portfolio.priors = &priors.emplace(std::move(table));
+  }
+  std::unique_ptr<PolicyModels> policy;
+  if (!o_.policy.empty()) {
+    TG_TRY(policy, followed_policy(run.threads));
+    options.rl.policy = policy.get();
+    options.rl.most_candidates = policy->most_candidates();
   }
   bool measured = is_measured(o_.cost);
   options.portfolio.progress = progress_listener(options.explore.time_limit_s, measured);
@@ -478,7 +499,8 @@ std::optional<OptimizedModel> optimize_model(const Graph& source, const Public& 
     return std::nullopt;
   }
   Optimization optimization(source, options, std::move(externs), host);
-  std::optional<std::vector<Rule>> rules = optimization.select_rules(sources, sink);
+  std::optional<std::vector<Rule>> rules =
+      select_rules(options, host, optimization.stop(), sources, sink);
   if (!rules) return std::nullopt;
   Result<OptimizedModel> found = optimization.search(*rules);
   Result<Verified> verified = found ? optimization.verify(found->result, *rules)

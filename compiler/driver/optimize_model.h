@@ -54,6 +54,12 @@ std::optional<OptimizedModel> optimize_model(const Graph& source,
                                              const OptimizeHost& host, SourceManager& sources,
                                              DiagnosticSink& sink);
 
+/// The rules that the options select, those of their text and the host's, verified. nullopt if the
+/// sink got errors.
+std::optional<std::vector<Rule>> select_rules(const tangram::OptimizeOptions& options,
+                                              const OptimizeHost& host, const StopToken& stop,
+                                              SourceManager& sources, DiagnosticSink& sink);
+
 // --- its parts ----------------------------------------------------------------------------------
 
 /// Numbers in their rows' ranges, types among their rows' words. Errors: `usage`.

@@ -29,6 +29,16 @@ llvm::StringRef search_name(Search search); // "mcts"
 /// extracts with in the end: extract.extractor for `Ilp`, else the same greedy form.
 enum class Reward : uint8_t { Greedy, GreedyShared, Ilp };
 
+class PolicyRunner;
+
+/// Of Search::Rl, beside what `explore` says: limits, seed, numerics.
+struct RlOptions {
+  PolicyRunner* policy = nullptr; // has to be given
+  size_t episodes = 8;            // the first by what is most likely, the others drawn
+  size_t horizon = 100;           // steps of each
+  size_t most_candidates = 500;   // that the policy can be asked about
+};
+
 struct OptimizeOptions {
   Search search = Search::Saturate;
   /// Iterations, limits, cycle filter and numerics of exploration.
@@ -37,6 +47,7 @@ struct OptimizeOptions {
   /// Of Search::Mcts, beside what `explore` and `extract` say: limits, seed, numerics, extraction.
   PortfolioOptions portfolio;
   LocalOptions local; // of Anneal and Taso, likewise
+  RlOptions rl;
   /// Of Search::Pact24, likewise.
   Pact24Options pact24;
   Reward reward = Reward::GreedyShared;

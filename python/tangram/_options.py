@@ -17,7 +17,7 @@ class SearchOptions(TypedDict, total=False):
     # cuda: f32 products in tf32, with ten bits
     allow_tf32: bool
     # how graphs are found
-    search: Literal["none", "saturate", "random", "mcts", "pact24", "anneal", "taso", "greedy"]
+    search: Literal["none", "saturate", "random", "mcts", "pact24", "anneal", "taso", "greedy", "rl"]
     # how the best graph of an e-graph is chosen
     extract: Literal["greedy", "greedy-shared", "greedy-dag", "ilp", "lp", "best"]
     # files, rule sets or rules; default: all built in. A name after a minus sign is left out.
@@ -39,9 +39,9 @@ class SearchOptions(TypedDict, total=False):
     # cycle constraints in the integer program
     ilp_cycles: Literal["none", "real", "int"]
     # how much is tried. mcts, pact24: simulations for a decision (128); anneal: moves (4000); taso:
-    # graphs (300); random: rollouts (64).
+    # graphs (300); random: rollouts (64); rl: episodes (8).
     budget: int
-    # random steps of a simulation (10; random: 16)
+    # random steps of a simulation (10; random: 16). rl: steps of an episode (100).
     depth: int
     # the constant of the upper confidence bound
     exploration: float
@@ -57,6 +57,8 @@ class SearchOptions(TypedDict, total=False):
     reward: Literal["greedy", "greedy-shared", "ilp"]
     # keep what is below a decision
     reuse_tree: bool
+    # the trained policy, as `tg train` writes it
+    policy: str | os.PathLike[str]
     # check the result against its source, exactly. Every step is checked against its rule, too.
     verify: bool
     # prices: calibrated, analytic, measured, file:TABLE. calibrated[:cpu|:cuda], the default: this

@@ -1,26 +1,9 @@
 // The strategies over graphs, without an e-graph that grows: annealing, and TASO's search.
-#include "compiler/egraph/explain/explain.h"
 #include "compiler/optimizer/strategy/notes.h"
-
-#include <llvm/ADT/STLExtras.h>
 
 namespace tg {
 
 namespace {
-
-/// Move by move from the source to the best.
-Result<Derivation> explain_moves(const Graph& source, const MoveMade* last,
-                                 llvm::ArrayRef<Rule> rules, const StopToken& stop) {
-  std::vector<const MoveMade*> moves;
-  for (; last; last = last->earlier.get()) moves.push_back(last);
-  Derivation chain = derivation_of(source);
-  for (const MoveMade* move : llvm::reverse(moves)) {
-    TG_TRY(Derivation next, explain(move->history, rules, move->before, move->after, stop));
-    append(chain, next);
-  }
-  trim(chain);
-  return chain;
-}
 
 LocalOptions local_options(const SearchTask& task) {
   const OptimizeOptions& options = task.options;

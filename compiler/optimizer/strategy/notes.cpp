@@ -27,4 +27,17 @@ StopToken end_of_explaining(const OptimizeOptions& options) {
   return options.stop.with_memory(kMemory).with_grace(kGraceOfExplanation);
 }
 
+Result<Derivation> explain_moves(const Graph& source, const MoveMade* last,
+                                 llvm::ArrayRef<Rule> rules, const StopToken& stop) {
+  std::vector<const MoveMade*> moves;
+  for (; last; last = last->earlier.get()) moves.push_back(last);
+  Derivation chain = derivation_of(source);
+  for (const MoveMade* move : llvm::reverse(moves)) {
+    TG_TRY(Derivation next, explain(move->history, rules, move->before, move->after, stop));
+    append(chain, next);
+  }
+  trim(chain);
+  return chain;
+}
+
 } // namespace tg

@@ -16,6 +16,10 @@ void note_cut_extractions(size_t count, OptimizeReport& report);
 /// Explanations end then.
 StopToken end_of_explaining(const OptimizeOptions& options);
 
+/// Move by move from the source to what the last one led to; null: nowhere.
+Result<Derivation> explain_moves(const Graph& source, const MoveMade* last,
+                                 llvm::ArrayRef<Rule> rules, const StopToken& stop);
+
 /// More candidates are kept than are measured: which are is for choose_finalist() to say.
 inline constexpr size_t kKeptForEach = 4;
 /// How many a search that keeps some by itself is to keep.

@@ -73,9 +73,11 @@ std::string program_help() {
   out << "Tangram: tensor graphs in .tg, made faster by rewriting\n"
          "usage: tg COMMAND [OPTIONS] ...\n";
   for (uint8_t g = 0; g <= static_cast<uint8_t>(CommandGroup::Reference); ++g) {
-    if (static_cast<CommandGroup>(g) != CommandGroup::Searches) out << "\n"; // one screen
+    auto group = static_cast<CommandGroup>(g);
+    bool joined = group == CommandGroup::Searches || group == CommandGroup::Reference;
+    if (!joined) out << "\n"; // all on one screen
     for (const CommandRow& row : command_rows())
-      if (row.group == static_cast<CommandGroup>(g)) print_row(out, row.name, row.summary);
+      if (row.group == group) print_row(out, row.name, row.summary);
   }
   out << "\n`tg COMMAND --help` shows its options; `tg --version` names this program\n";
   return text;

@@ -20,14 +20,16 @@ constexpr CommandSet Prompt{CommandId::Prompt};
 // NOLINTEND(readability-identifier-naming)
 
 constexpr CommandSet kSearches = Opt | Explain | Run | Prompt;
-constexpr CommandSet kModels = Check | Opt | Explain | Run | Weights | Export | Verify | Tune;
+constexpr CommandSet kModels =
+    Check | Opt | Explain | Run | Weights | Export | Verify | Tune | Train;
 constexpr CommandSet kOnnx = kModels | Import | BenchDemo | Prompt;
 constexpr CommandSet kThreaded =
-    Opt | Explain | Run | RulesVerify | Verify | Calibrate | Tune | BenchDemo;
+    Opt | Explain | Run | RulesVerify | Verify | Calibrate | Tune | Train | BenchDemo;
 constexpr CommandSet kRandom = Opt | Explain | Run | RulesVerify | Verify | BenchDemo | Weights |
-                               Export | Extract | Tune | Prompt;
+                               Export | Extract | Tune | Train | Prompt;
 constexpr CommandSet kReports = Check | Opt | Explain | Run | Extract | Weights | Import | Export |
-                                RulesList | RulesVerify | Verify | Calibrate | Tune | BenchDemo;
+                                RulesList | RulesVerify | Verify | Calibrate | Tune | Train |
+                                BenchDemo;
 constexpr CommandSet kTables = Devices | Ops | Errors | OptionTable | Help;
 
 constexpr size_t kMany = 1'000'000;

@@ -1,0 +1,124 @@
+// `tg train`: a policy that chooses rewrites, trained on a model; a line after each update.
+#include "compiler/driver/cli/pipeline.h"
+#include "compiler/driver/cli/terminal/table.h"
+#include "compiler/driver/learned/train_model.h"
+
+#include <llvm/Support/FormatVariadic.h>
+
+namespace tg::cli {
+
+namespace {
+
+void print_line(llvm::raw_ostream& out, const TrainingProgress& now, const Options& o) {
+  out << llvm::formatv("episode {0,5} of {1}  reward {2,7:f2}  best {3} ({4:f3}x)  measured {5,5}  "
+                       "entropy {6:f2}  kl {7:f4}  {8:f1} s",
+                       now.state.episodes, o.episodes, now.mean_reward,
+                       duration_text(now.best_time), now.source_time / now.best_time,
+                       now.measurements, now.learned.entropy, now.learned.kl, now.seconds);
+  if (o.verbose) out << llvm::formatv("  loss {0:f3}", now.learned.loss);
+  out << "\n";
+  out.flush();
+}
+
+void print_trained(llvm::raw_ostream& out, const TrainedPolicy& trained, const Options& o,
+                   bool color) {
+  out << llvm::formatv("{0} episodes{1} in {2:f1} s; best mean reward {3:f2}; {4} graphs measured",
+                       trained.episodes - trained.earlier_episodes,
+                       trained.earlier_episodes > 0
+                           ? llvm::formatv(" after {0}", trained.earlier_episodes).str()
+                           : std::string(),
+                       trained.seconds, trained.best_reward, trained.measurements);
+  if (trained.refused > 0) out << llvm::formatv(", {0} of them refused", trained.refused);
+  out << "\n";
+  if (trained.stopped)
+    out << llvm::formatv("stopped before episode {0}: another run goes on from here\n", o.episodes);
+  if (trained.rules.empty()) return;
+  Table table({{"rule"}, {"applied", Align::Right}});
+  for (const RuleCount& rule : trained.rules)
+    table.add({rule.rule, "x" + std::to_string(rule.count)});
+  table.print(out, color, 2);
+}
+
+void write_update(llvm::json::OStream& json, const TrainingProgress& now) {
+  json.object([&] {
+    json.attribute("episodes", static_cast<int64_t>(now.state.episodes));
+    write_number(json, "mean_reward", now.mean_reward);
+    write_number(json, "best_us", now.best_time);
+    json.attribute("measurements", static_cast<int64_t>(now.measurements));
+    write_number(json, "loss", now.learned.loss);
+    write_number(json, "entropy", now.learned.entropy);
+    write_number(json, "kl", now.learned.kl);
+    write_number(json, "seconds", now.seconds);
+  });
+}
+
+void write_trained(llvm::json::OStream& json, const TrainedPolicy& trained) {
+  json.attribute("episodes", static_cast<int64_t>(trained.episodes));
+  json.attribute("earlier_episodes", static_cast<int64_t>(trained.earlier_episodes));
+  write_number(json, "best_reward", trained.best_reward);
+  write_number(json, "source_us", trained.source_us);
+  write_number(json, "best_us", trained.best_us);
+  json.attribute("measurements", static_cast<int64_t>(trained.measurements));
+  json.attribute("refused", static_cast<int64_t>(trained.refused));
+  write_number(json, "seconds", trained.seconds);
+  json.attribute("stopped", trained.stopped);
+  json.attributeObject("rules", [&] {
+    for (const RuleCount& rule : trained.rules)
+      json.attribute(rule.rule, static_cast<int64_t>(rule.count));
+  });
+}
+
+} // namespace
+
+int run_train(Session& session) {
+  const Options& o = session.options;
+  if (o.out_file.empty() || o.out_file == "-")
+    return session.fail(error(Code::usage, "`tg train` writes the policy to a file: -o FILE"));
+  session.interruptible = std::make_unique<Interruptible>(); // each update is kept
+  std::optional<LoadedModel> model = load(session);
+  if (!model) return session.fail();
+  session.print_warnings();
+  tangram::OptimizeOptions options = o;
+  options.rule_cache = rule_cache(o);
+  OptimizeHost host{.stop = session.stop, .weights = model->weights, .isolated = true};
+  host.verifying = progress_line(session, "verifying rules");
+  host.timing = progress_line(session, "timing operators");
+  TrainOptions training{.policy = o.policy,
+                        .path = o.out_file,
+                        .again = o.again,
+                        .episodes = static_cast<size_t>(o.episodes),
+                        .horizon = static_cast<size_t>(o.depth),
+                        .measure_every = static_cast<size_t>(o.measure_every),
+                        .by_prices = o.by_prices,
+                        .learning_rate = o.learning_rate,
+                        .published_slips = o.published_slips};
+  std::string updates;
+  llvm::raw_string_ostream text(updates);
+  std::optional<TrainedPolicy> trained;
+  {
+    llvm::json::OStream json(text, 2);
+    json.array([&] {
+      trained = train_model(model->graph, training, options, host, session.sources, session.sink,
+                            [&](const TrainingProgress& now) {
+                              write_update(json, now);
+                              if (!o.json && !o.quiet) print_line(session.out, now, o);
+                            });
+    });
+  }
+  if (!trained) return session.fail();
+  if (o.json) {
+    llvm::json::OStream json(session.out, 2);
+    json.object([&] {
+      write_trained(json, *trained);
+      json.attributeBegin("updates");
+      json.rawValue(text.str());
+      json.attributeEnd();
+    });
+    session.out << "\n";
+  } else if (!o.quiet) {
+    print_trained(session.out, *trained, o, session.color);
+  }
+  return 0;
+}
+
+} // namespace tg::cli

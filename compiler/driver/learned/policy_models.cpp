@@ -1,0 +1,197 @@
+#include "compiler/driver/learned/policy_models.h"
+
+#include "compiler/driver/files/model.h"
+#include "runtime/files/safetensors.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/Support/FormatVariadic.h>
+
+namespace tg {
+
+namespace {
+
+constexpr PolicyForm kForms[] = {{"xrlflow", 500}, {"xrlflow-scored", 0}};
+constexpr llvm::StringLiteral kModels = "compiler/driver/learned/xrlflow.tg";
+constexpr llvm::StringLiteral kVersion = "1";
+constexpr size_t kMinibatch = 16;
+
+/// The operators that a node can be, in the order of their features.
+std::string operator_names() {
+  std::vector<llvm::StringRef> names;
+  for (size_t i = 0; i < kOpCount; ++i) names.push_back(op_info(static_cast<OpKind>(i)).name);
+  return llvm::join(names, " ");
+}
+
+Tensor scalar(double value) { return Tensor::of_floats({}, {static_cast<float>(value)}); }
+
+Tensor tensor_of(std::vector<int64_t> shape, const std::vector<float>& values) {
+  return Tensor::of_floats(shape, values);
+}
+
+} // namespace
+
+const PolicyForm* find_policy_form(llvm::StringRef name) {
+  const PolicyForm* form = llvm::find_if(kForms, [&](const auto& f) { return f.name == name; });
+  return form == std::end(kForms) ? nullptr : form;
+}
+
+size_t PolicyModels::most_candidates() const {
+  return form_.slots > 0 ? static_cast<size_t>(form_.slots) : 500;
+}
+
+// --- programs -----------------------------------------------------------------------------------
+
+Result<Prepared> PolicyModels::load(llvm::StringRef model, Settings settings) const {
+  settings.emplace_back("layers", std::to_string(options_.layers));
+  settings.emplace_back("slots", std::to_string(form_.slots));
+  SourceManager sources;
+  DiagnosticSink sink;
+  FileId file = sources.add(kModels.str(), *library().read(kModels));
+  std::optional<Graph> graph =
+      load_model(sources, file, {model.str(), std::move(settings), {}, false}, sink);
+  if (!graph) return sink.all().front();
+  PrepareOptions run = options_.run;
+  run.seed = options_.seed;
+  return prepare(*graph, run);
+}
+
+Result<Prepared*> PolicyModels::program(llvm::StringRef model, const Sizes& sizes) {
+  auto key = std::make_pair(model.str(), sizes);
+  auto known = programs_.find(key);
+  if (known != programs_.end()) return &known->second;
+  Settings settings = {{"B", std::to_string(sizes.states)},
+                       {"C", std::to_string(sizes.candidates)},
+                       {"N", std::to_string(sizes.nodes)},
+                       {"F", std::to_string(kNodeFeatures)}};
+  if (model == "learn") {
+    settings.emplace_back("rate", llvm::formatv("{0:f8}", options_.rate));
+    settings.emplace_back("spreading", llvm::formatv("{0:f8}", options_.spreading));
+  }
+  TG_TRY(Prepared loaded, load(model, std::move(settings)));
+  return &programs_.emplace(std::move(key), std::move(loaded)).first->second;
+}
+
+PolicyModels::Sizes PolicyModels::sizes_of(llvm::ArrayRef<const EncodedState*> batch,
+                                           size_t states) const {
+  size_t candidates = options_.least_candidates, nodes = options_.least_nodes;
+  for (const EncodedState* state : batch) {
+    candidates = std::max(candidates, state->candidates.size());
+    nodes = std::max(nodes, state->nodes());
+  }
+  return {states, std::min(bucket_of(candidates), std::max(candidates, most_candidates())),
+          bucket_of(nodes)};
+}
+
+namespace {
+
+/// The tensors of a batch, in the order of the models' parameters.
+std::vector<Tensor> tensors_of(const StateBatch& batch) {
+  auto b = static_cast<int64_t>(batch.states), c = static_cast<int64_t>(batch.candidates),
+       n = static_cast<int64_t>(batch.nodes);
+  return {tensor_of({b, c, n, static_cast<int64_t>(kNodeFeatures)}, batch.features),
+          tensor_of({b, c, n, n}, batch.edges), tensor_of({b, c, n}, batch.present),
+          tensor_of({b, c}, batch.mask)};
+}
+
+} // namespace
+
+Result<Decision> PolicyModels::decide(const EncodedState& state) {
+  Sizes sizes = sizes_of(&state, 1);
+  TG_TRY(Prepared * act, program("act", sizes));
+  std::vector<Tensor> inputs = {theta_};
+  llvm::append_range(inputs, tensors_of(StateBatch(&state, 1, sizes.candidates, sizes.nodes)));
+  TG_TRY(std::vector<Tensor> outputs, act->executable->run(inputs));
+  llvm::ArrayRef<float> log_probs = outputs[0].floats().take_front(state.candidates.size());
+  return Decision{{log_probs.begin(), log_probs.end()}, outputs[1].floats()[0]};
+}
+
+Result<LearnReport> PolicyModels::learn(llvm::ArrayRef<Sample> minibatch) {
+  std::vector<const EncodedState*> states;
+  for (const Sample& sample : minibatch) states.push_back(sample.state);
+  Sizes sizes = sizes_of(states, std::max(kMinibatch, states.size()));
+  TG_TRY(Prepared * program, this->program("learn", sizes));
+  std::vector<float> chosen(sizes.states * sizes.candidates), log_prob(sizes.states),
+      advantage(sizes.states), target(sizes.states), counts(sizes.states);
+  for (size_t i = 0; i < minibatch.size(); ++i) {
+    chosen[i * sizes.candidates + minibatch[i].action] = 1;
+    log_prob[i] = static_cast<float>(minibatch[i].log_prob);
+    advantage[i] = static_cast<float>(minibatch[i].advantage);
+    target[i] = static_cast<float>(minibatch[i].target);
+    counts[i] = 1;
+  }
+  std::vector<Tensor> inputs = {theta_, mean_, variance_, scalar(static_cast<double>(++steps_))};
+  llvm::append_range(inputs,
+                     tensors_of(StateBatch(states, sizes.states, sizes.candidates, sizes.nodes)));
+  auto b = static_cast<int64_t>(sizes.states), c = static_cast<int64_t>(sizes.candidates);
+  inputs.push_back(tensor_of({b, c}, chosen));
+  for (const auto& values : {log_prob, advantage, target, counts})
+    inputs.push_back(tensor_of({b}, values));
+  TG_TRY(std::vector<Tensor> outputs, program->executable->run(inputs));
+  theta_ = std::move(outputs[0]), mean_ = std::move(outputs[1]), variance_ = std::move(outputs[2]);
+  auto number = [&](size_t i) { return static_cast<double>(outputs[i].floats()[0]); };
+  return LearnReport{number(3), number(4), number(5)};
+}
+
+// --- files --------------------------------------------------------------------------------------
+
+Result<std::unique_ptr<PolicyModels>> PolicyModels::fresh(const PolicyForm& form,
+                                                          PolicyOptions options) {
+  std::unique_ptr<PolicyModels> policy(new PolicyModels(form, std::move(options)));
+  TG_TRY(Prepared fresh, policy->load("fresh", {{"features", std::to_string(kNodeFeatures)}}));
+  TG_TRY(std::vector<Tensor> outputs, fresh.executable->run({}));
+  policy->theta_ = std::move(outputs[0]);
+  policy->keep();
+  TG_TRY(policy->mean_, Tensor::zeros(policy->theta_.type()));
+  policy->variance_ = policy->mean_;
+  return policy;
+}
+
+Result<void> PolicyModels::save(llvm::StringRef path, const PolicyNotes& notes) const {
+  const std::pair<llvm::StringRef, const Tensor*> tensors[] = {
+      {"best", &best_}, {"mean", &mean_}, {"theta", &theta_}, {"variance", &variance_}};
+  std::vector<SafetensorsItem> items;
+  for (auto [name, tensor] : tensors) items.push_back({name.str(), tensor->type()});
+  std::vector<std::pair<std::string, std::string>> metadata = {
+      {"policy", form_.name.str()},
+      {"version", kVersion.str()},
+      {"operators", operator_names()},
+      {"layers", std::to_string(options_.layers)},
+      {"steps", std::to_string(steps_)}};
+  for (const auto& [key, text] : notes) metadata.emplace_back(key, text);
+  return write_safetensors(
+      path, items, [&](size_t item) -> Result<Tensor> { return *tensors[item].second; }, metadata);
+}
+
+Result<std::unique_ptr<PolicyModels>> PolicyModels::open(llvm::StringRef path,
+                                                         PolicyOptions options) {
+  TG_TRY(Safetensors file, Safetensors::open(path));
+  PolicyNotes notes(file.metadata().begin(), file.metadata().end());
+  const PolicyForm* form = find_policy_form(notes["policy"]);
+  const char* how = "`tg train` writes policies";
+  if (!form || notes["version"] != kVersion)
+    return error(Code::bad_data_file, "`{0}` is no policy of this version", path).suggest(how);
+  if (notes["operators"] != operator_names())
+    return error(Code::bad_data_file, "the policy in `{0}` was trained for other operators", path)
+        .suggest(how);
+  if (llvm::StringRef(notes["layers"]).getAsInteger(10, options.layers) || options.layers < 1)
+    return error(Code::bad_data_file, "`{0}` does not say how many layers its policy has", path);
+  TG_TRY(std::unique_ptr<PolicyModels> policy, fresh(*form, std::move(options)));
+  if (llvm::StringRef(notes["steps"]).getAsInteger(10, policy->steps_) || policy->steps_ < 0)
+    return error(Code::bad_data_file, "`{0}` does not say how far its policy was trained", path);
+  const std::pair<llvm::StringRef, Tensor*> tensors[] = {{"best", &policy->best_},
+                                                         {"mean", &policy->mean_},
+                                                         {"theta", &policy->theta_},
+                                                         {"variance", &policy->variance_}};
+  for (auto [name, tensor] : tensors) {
+    const Safetensors::Entry* entry = file.find(name);
+    if (!entry || !(entry->type == tensor->type()))
+      return error(Code::bad_data_file, "`{0}` has no tensor `{1}` of type {2}", path, name,
+                   tensor->type().text());
+    TG_TRY(*tensor, file.read(*entry));
+  }
+  policy->notes_ = std::move(notes);
+  return policy;
+}
+
+} // namespace tg

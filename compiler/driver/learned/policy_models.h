@@ -1,0 +1,79 @@
+// Policies as models: the network, its loss and its update are written in `.tg` (xrlflow.tg), and
+// run on a backend as all models do. Here a batch of states becomes tensors of a few padded sizes,
+// each with a program of its own, and a policy a file.
+#pragma once
+
+#include "compiler/driver/runs/prepare.h"
+#include "compiler/search/learned/ppo.h"
+
+#include <map>
+
+namespace tg {
+
+/// A network by name: "xrlflow" as published, with 500 places for candidates; "xrlflow-scored", the
+/// same below its heads, which score each candidate alike. Null: there is none.
+struct PolicyForm {
+  llvm::StringRef name;
+  int slots = 0; // 0: any number of candidates
+};
+const PolicyForm* find_policy_form(llvm::StringRef name);
+
+/// What a file of a policy says beside its tensors.
+using PolicyNotes = std::map<std::string, std::string>;
+
+struct PolicyOptions {
+  PrepareOptions run = {}; // backend, threads, memory
+  uint64_t seed = 1;       // of the weights before any training
+  int layers = 5;          // of graph attention
+  double rate = 0.0005;    // of learning
+  double spreading = 0.01; // what a unit of entropy is worth
+  /// Sizes are padded to no less than these, for tests.
+  size_t least_candidates = 1, least_nodes = 1;
+};
+
+class PolicyModels final : public PolicyRunner {
+public:
+  /// Untrained. Errors: those of loading the models.
+  static Result<std::unique_ptr<PolicyModels>> fresh(const PolicyForm& form, PolicyOptions options);
+  /// As save() wrote it. Errors: those of the file; `bad_data_file` of one that is no policy or
+  /// names other operators than this program has.
+  static Result<std::unique_ptr<PolicyModels>> open(llvm::StringRef path, PolicyOptions options);
+
+  Result<Decision> decide(const EncodedState& state) override;
+  Result<LearnReport> learn(llvm::ArrayRef<Sample> minibatch) override;
+  void keep() override { best_ = theta_; }
+  /// Plays as it did when keep() was called last.
+  void take_best() { theta_ = best_; }
+
+  /// Weights and what Adam remembers, as safetensors, with what the policy is and these notes.
+  Result<void> save(llvm::StringRef path, const PolicyNotes& notes) const;
+  /// Those of the file that it was opened from.
+  const PolicyNotes& notes() const { return notes_; }
+  const PolicyForm& form() const { return form_; }
+  llvm::ArrayRef<float> weights() const { return theta_.floats(); }
+  /// The most candidates that it takes, with the graph as it stands.
+  size_t most_candidates() const;
+
+private:
+  PolicyModels(const PolicyForm& form, PolicyOptions options)
+      : form_(form), options_(std::move(options)) {}
+
+  struct Sizes {
+    size_t states, candidates, nodes;
+    auto operator<=>(const Sizes&) const = default;
+  };
+  using Settings = std::vector<std::pair<std::string, std::string>>;
+
+  Sizes sizes_of(llvm::ArrayRef<const EncodedState*> batch, size_t states) const;
+  Result<Prepared> load(llvm::StringRef model, Settings settings) const;
+  Result<Prepared*> program(llvm::StringRef model, const Sizes& sizes);
+
+  const PolicyForm& form_;
+  PolicyOptions options_;
+  PolicyNotes notes_;
+  Tensor theta_, mean_, variance_, best_;
+  int64_t steps_ = 0; // Adam's
+  std::map<std::pair<std::string, Sizes>, Prepared> programs_;
+};
+
+} // namespace tg

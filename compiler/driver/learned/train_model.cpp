@@ -1,0 +1,223 @@
+#include "compiler/driver/learned/train_model.h"
+
+#include "compiler/driver/learned/policy_models.h"
+#include "compiler/driver/prices/cost_model.h"
+#include "compiler/driver/public_types.h"
+#include "compiler/driver/runs/backend_finalists.h"
+#include "lang/core/support/data_file.h"
+
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/FormatVariadic.h>
+
+namespace tg {
+
+namespace {
+
+/// What graphs take, run in turns with the source, so that a change of the machine's speed meets
+/// both: the source's own time over how much faster the graph is.
+class WholeRunClock {
+public:
+  WholeRunClock(const Graph& source, PrepareOptions run)
+      : source_(source), runs_(std::move(run), {.min_runs = 9, .seconds = 0.15}, /*patient*/ 0) {}
+
+  Result<double> operator()(const Graph& graph) {
+    TG_TRY(WholeRuns runs, runs_.compare(source_, graph));
+    if (!runs.fault.empty()) {
+      // It cannot take the source's place: the policy is to learn that, and training to go on.
+      ++refused;
+      return source_us_ * kRefusedTimes;
+    }
+    if (source_us_ == 0) source_us_ = runs.times.first_us;
+    return source_us_ / runs.times.ratio;
+  }
+
+  size_t refused = 0;
+
+private:
+  static constexpr double kRefusedTimes = 2;
+  const Graph& source_;
+  BackendFinalists runs_;
+  double source_us_ = 0;
+};
+
+/// Decimal text that reads back as the same number.
+std::string exact_text(double number) { return llvm::formatv("{0:e17}", number); }
+
+/// What of a training has to be the same for it to go on.
+PolicyNotes settings_of(const Graph& source, const TrainOptions& training,
+                        const tangram::OptimizeOptions& options) {
+  auto number = [](auto n) { return std::to_string(n); };
+  return {{"model", source.name()},
+          {"digest", digest(source)},
+          {"seed", number(options.seed)},
+          {"horizon", number(training.horizon)},
+          {"measure_every", number(training.measure_every)},
+          {"rewards", training.by_prices ? options.cost.text() : "whole runs"},
+          {"learning_rate", exact_text(training.learning_rate)},
+          {"published_slips", training.published_slips ? "yes" : "no"}};
+}
+
+class Training {
+public:
+  Training(const Graph& source, const TrainOptions& training,
+           const tangram::OptimizeOptions& options, const OptimizeHost& host,
+           llvm::ArrayRef<Rule> rules, const StopToken& stop)
+      : source_(source), training_(training), o_(options), host_(host), rules_(rules), stop_(stop),
+        settings_(settings_of(source, training, options)) {}
+
+  Result<TrainedPolicy> run(llvm::function_ref<void(const TrainingProgress&)> done);
+
+private:
+  Result<void> open_policy();
+  Result<GraphTime> clock();
+  EnvironmentOptions environment_options() const;
+  PpoOptions ppo_options() const;
+  Result<void> note(const TrainingProgress& progress);
+
+  const Graph& source_;
+  const TrainOptions& training_;
+  const tangram::OptimizeOptions& o_;
+  const OptimizeHost& host_;
+  llvm::ArrayRef<Rule> rules_;
+  StopToken stop_;
+  PolicyNotes settings_;
+  std::unique_ptr<PolicyModels> policy_;
+  TrainingState state_;
+  std::unique_ptr<CostModel> costs_;
+  std::unique_ptr<PriceCache> prices_;
+  std::unique_ptr<WholeRunClock> runs_;
+  std::map<RuleId, size_t> counts_;
+};
+
+/// A new one, or that of the file where training goes on.
+Result<void> Training::open_policy() {
+  PolicyOptions options;
+  options.run.threads = static_cast<int>(o_.threads);
+  options.seed = o_.seed;
+  options.rate = training_.learning_rate;
+  const PolicyForm* form = find_policy_form(training_.policy);
+  if (!form) return error(Code::usage, "there is no policy `{0}`", training_.policy);
+  TG_CHECK(check_writable(training_.path));
+  if (training_.again || !llvm::sys::fs::exists(training_.path)) {
+    TG_TRY(policy_, PolicyModels::fresh(*form, std::move(options)));
+    return {};
+  }
+  TG_TRY(policy_, PolicyModels::open(training_.path, std::move(options)));
+  const PolicyNotes& notes = policy_->notes();
+  auto of_file = [&](const std::string& key) {
+    auto found = notes.find(key);
+    return found == notes.end() ? std::string() : found->second;
+  };
+  PolicyNotes wanted = settings_;
+  wanted["policy"] = training_.policy;
+  for (const auto& [key, text] : wanted)
+    if (of_file(key) != text)
+      return error(Code::usage, "the policy in `{0}` was trained with {1} {2}, not {3}",
+                   training_.path, key, of_file(key), text)
+          .suggest("`--again` begins anew, another FILE keeps both");
+  if (llvm::StringRef(of_file("episodes")).getAsInteger(10, state_.episodes) ||
+      llvm::StringRef(of_file("best_reward")).getAsDouble(state_.best_reward))
+    return error(Code::bad_data_file, "`{0}` does not say how far its policy was trained",
+                 training_.path);
+  return {};
+}
+
+Result<GraphTime> Training::clock() {
+  if (training_.by_prices) {
+    TG_TRY(costs_, cost_model(source_, o_, stop_, host_.timing));
+    prices_ = std::make_unique<PriceCache>(source_.symbols(), *costs_);
+    return GraphTime(
+        [this](const Graph& graph) -> Result<double> { return price_graph(graph, *prices_); });
+  }
+  TG_TRY(PrepareOptions run, run_options({.backend = backend_of_costs(o_.cost),
+                                          .threads = static_cast<int>(o_.threads),
+                                          .memory_limit_mb = o_.memory_limit_mb,
+                                          .cost_db = o_.cost_db,
+                                          .seed = o_.seed},
+                                         source_, host_.weights));
+  run.stop = stop_;
+  runs_ = std::make_unique<WholeRunClock>(source_, std::move(run));
+  return GraphTime([this](const Graph& graph) { return (*runs_)(graph); });
+}
+
+EnvironmentOptions Training::environment_options() const {
+  EnvironmentOptions out;
+  out.explore.numerics = part_of(o_.numerics);
+  out.explore.node_limit = 50'000; // of one graph and a rewrite: any that is run has fewer
+  out.horizon = training_.horizon;
+  out.measure_every = training_.measure_every;
+  out.most_candidates = policy_->most_candidates();
+  out.stop = stop_;
+  if (training_.published_slips) out.waiting_reward = 0.1;
+  return out;
+}
+
+PpoOptions Training::ppo_options() const {
+  PpoOptions out;
+  out.episodes = training_.episodes;
+  out.seed = o_.seed;
+  out.stop = stop_;
+  if (training_.published_slips)
+    out.slips = {.last_without_value = true, .cut_runs_into_next = true};
+  return out;
+}
+
+Result<void> Training::note(const TrainingProgress& progress) {
+  state_ = progress.state;
+  for (const Episode& episode : progress.played)
+    for (const RewriteTaken& step : episode.path) ++counts_[step.rule];
+  PolicyNotes notes = settings_;
+  notes["episodes"] = std::to_string(state_.episodes);
+  notes["best_reward"] = exact_text(state_.best_reward);
+  return policy_->save(training_.path, notes);
+}
+
+Result<TrainedPolicy> Training::run(llvm::function_ref<void(const TrainingProgress&)> done) {
+  Stopwatch watch;
+  TG_CHECK(open_policy());
+  TrainedPolicy out;
+  out.earlier_episodes = state_.episodes;
+  TG_TRY(GraphTime time, clock());
+  RewriteEnvironment environment(source_, rules_, std::move(time), environment_options());
+  Result<void> trained = train(environment, *policy_, ppo_options(), state_,
+                               [&](const TrainingProgress& progress) -> Result<void> {
+                                 TG_CHECK(note(progress));
+                                 done(progress);
+                                 return {};
+                               });
+  if (!trained && !stop_.asked()) return std::move(trained.error());
+  out.episodes = state_.episodes;
+  out.best_reward = state_.best_reward;
+  out.source_us = environment.source_time();
+  out.best_us = environment.best().time;
+  out.measurements = environment.measurements();
+  out.refused = runs_ ? runs_->refused : 0;
+  out.seconds = watch.seconds();
+  out.stopped = out.episodes < training_.episodes;
+  std::vector<RuleUse> used;
+  for (auto [rule, count] : counts_) used.push_back({rule, count});
+  out.rules = named_counts(used, rules_);
+  return out;
+}
+
+} // namespace
+
+std::optional<TrainedPolicy> train_model(const Graph& source, const TrainOptions& training,
+                                         const tangram::OptimizeOptions& options,
+                                         const OptimizeHost& host, SourceManager& sources,
+                                         DiagnosticSink& sink,
+                                         llvm::function_ref<void(const TrainingProgress&)> done) {
+  StopToken stop =
+      host.stop ? *host.stop
+                : stop_within(options.time_limit_s, options.memory_limit_mb, options.interrupt);
+  std::optional<std::vector<Rule>> rules = select_rules(options, host, stop, sources, sink);
+  if (!rules) return std::nullopt;
+  Result<TrainedPolicy> trained = Training(source, training, options, host, *rules, stop).run(done);
+  if (!trained) {
+    sink.report(std::move(trained.error()));
+    return std::nullopt;
+  }
+  return std::move(*trained);
+}
+
+} // namespace tg

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Training of policies from the command line: what it says, that it goes on as if it had not been interrupted,
+that a policy is followed, and what is refused.
+
+    train_test.py TG
+"""
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+MODEL = """
+model chain(x: f32[4, 8], N: int = 3) {
+  var y = x
+  for i in 0..N {
+    param w: f32[8, 8]
+    y = relu(relu(y @ w + 0.0) * 1.0)
+  }
+  y
+}
+"""
+TRAIN = ["--by-prices", "--cost", "analytic:cpu", "--policy", "xrlflow-scored", "--depth", "8", "--threads", "1",
+         "--measure-every", "1"]
+
+
+def run(tg, *args, expect=0):
+    done = subprocess.run([tg, *map(str, args)], capture_output=True, text=True)
+    assert done.returncode == expect, f"{args}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
+    return done
+
+
+def main(tg):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        model, whole, parts = folder / "chain.tg", folder / "whole.safetensors", folder / "parts.safetensors"
+        model.write_text(MODEL)
+
+        # A line after each ten episodes, and the file with them.
+        lines = run(tg, "train", model, "-o", whole, "--episodes", 30, *TRAIN).stdout.splitlines()
+        assert [line.split()[1] for line in lines if line.startswith("episode")] == ["10", "20", "30"], lines
+
+        # Twice: the second goes on from the first, and comes to the same, bit for bit.
+        run(tg, "train", model, "-o", parts, "--episodes", 10, *TRAIN)
+        report = json.loads(run(tg, "train", model, "-o", parts, "--episodes", 30, "--json", *TRAIN).stdout)
+        assert report["earlier_episodes"] == 10 and report["episodes"] == 30, report
+        assert [update["episodes"] for update in report["updates"]] == [20, 30], report
+        assert whole.read_bytes() == parts.read_bytes(), "interrupted training came to another policy"
+
+        # It is followed, and what it finds is explained and equal to its source.
+        optimized = json.loads(run(tg, "opt", model, "--search", "rl", "--policy", whole, "--cost", "analytic:cpu",
+                                   "--verify", "--json").stdout)
+        assert optimized["search"] == "rl" and optimized["cost_after_us"] < optimized["cost_before_us"], optimized
+        assert any(note.startswith("verified") for note in optimized["notes"]), optimized
+
+        # What would not go on, or could not be followed.
+        for args, says in [
+            (["train", model, "-o", parts, "--seed", 2, *TRAIN], "was trained with seed 1, not 2"),
+            (["train", model, "-o", parts, "--set", "N=2", *TRAIN], "was trained with digest"),
+            (["train", model, *TRAIN], "-o FILE"),
+            (["opt", model, "--search", "rl"], "follows a trained policy"),
+            (["opt", model, "--policy", whole], "--search rl"),
+            (["opt", model, "--search", "rl", "--policy", model], "chain.tg"),
+        ]:
+            refused = subprocess.run([tg, *map(str, args)], capture_output=True, text=True)
+            assert refused.returncode in (1, 2) and says in refused.stderr, f"{args}\n{refused.stderr}"
+        run(tg, "train", model, "-o", parts, "--seed", 2, "--episodes", 10, "--again", *TRAIN)
+    print("policies are trained, go on, and are followed")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,225 @@
+// Optimisation as a game: what can be done in a state, what it is rewarded with, when it ends.
+#include "compiler/search/learned/environment.h"
+
+#include "compiler/extract/extract.h"
+#include "compiler/search/learned/ppo.h"
+#include "tests/unit/search/rewrite_game.h"
+
+#include <cmath>
+#include <set>
+
+namespace tg {
+namespace {
+
+using test::RewriteGame;
+
+class Environment : public testing::Test {
+protected:
+  RewriteGame game;
+  size_t asked = 0;
+
+  RewriteEnvironment environment(EnvironmentOptions options) {
+    options.explore.numerics = Numerics::Lossy; // a game's rules need not be true
+    return {game.source, game.rules,
+            [this](const Graph& graph) -> Result<double> {
+              ++asked;
+              return RewriteGame::price_of(graph);
+            },
+            options};
+  }
+  /// The action that leads to this state of the game.
+  static size_t to(const RewriteEnvironment& environment, size_t state, const RewriteGame& game) {
+    const RewriteState& now = *environment.state();
+    std::string name = "_to_" + std::to_string(state);
+    for (size_t i = 0; i < now.candidates.size(); ++i)
+      if (llvm::StringRef(game.rules[now.candidates[i].rule].name).endswith(name)) return i;
+    ADD_FAILURE() << "no way to " << state;
+    return now.stop();
+  }
+};
+
+TEST_F(Environment, OffersEveryRewriteOnceInTheOrderOfTheRules) {
+  RewriteEnvironment env = environment({});
+  ASSERT_TRUE(env.reset());
+  const RewriteState& state = *env.state();
+  ASSERT_EQ(state.actions(), 5u) << "to 1, 3, 4, 5, and to stop";
+  EXPECT_LT(state.candidates[0].rule, state.candidates[1].rule);
+  ASSERT_EQ(state.encoded.candidates.size(), 5u);
+  EXPECT_EQ(state.encoded.candidates[0]->nodes[0].op, OpKind::Sigmoid);
+  EXPECT_EQ(state.encoded.candidates[1]->nodes[0].op, OpKind::Gelu);
+  EXPECT_EQ(state.encoded.candidates[4]->nodes[0].op, OpKind::Relu) << "the graph as it stands";
+}
+
+/// Two rules that make the same graph are one action, as are rewrites that lead back to the graph.
+TEST_F(Environment, OffersNoGraphTwice) {
+  std::vector<Rule> rules = test::rules_of(test::kAlgebra);
+  std::vector<Rule> twice = rules;
+  twice.insert(twice.end(), rules.begin(), rules.end());
+  Graph layers = test::layers(3);
+  auto actions = [&](llvm::ArrayRef<Rule> of) {
+    RewriteEnvironment env(layers, of, [](const Graph&) -> Result<double> { return 1; }, {});
+    EXPECT_TRUE(env.reset());
+    return env.state()->actions();
+  };
+  EXPECT_GT(actions(rules), 3u);
+  EXPECT_EQ(actions(rules), actions(twice));
+}
+
+TEST_F(Environment, RewardsWhatAStepGainsInHundredthsOfTheSource) {
+  RewriteEnvironment env = environment({.measure_every = 1});
+  ASSERT_TRUE(env.reset());
+  EXPECT_NEAR(env.step(to(env, 3, game))->reward, -0.1, 1e-9);
+  EXPECT_NEAR(env.step(to(env, 6, game))->reward, -0.3, 1e-9);
+  EXPECT_NEAR(env.step(to(env, 8, game))->reward, 8.4, 1e-9);
+  Result<RewriteEnvironment::Step> stop = env.step(env.state()->stop());
+  EXPECT_TRUE(stop->done);
+  EXPECT_FALSE(stop->cut);
+  EXPECT_DOUBLE_EQ(stop->reward, 0);
+  EXPECT_DOUBLE_EQ(env.best().time, RewriteGame::kBestUs);
+  EXPECT_EQ(env.path().size(), 3u);
+}
+
+TEST_F(Environment, MeasuresEveryFewStepsAndAtTheEndAndNoGraphTwice) {
+  RewriteEnvironment env = environment({.measure_every = 2, .waiting_reward = 0.1});
+  for (int episode = 0; episode < 2; ++episode) {
+    ASSERT_TRUE(env.reset());
+    EXPECT_DOUBLE_EQ(env.step(to(env, 3, game))->reward, 0.1);
+    EXPECT_NEAR(env.step(to(env, 6, game))->reward, -0.4, 1e-9);
+    EXPECT_DOUBLE_EQ(env.step(env.state()->stop())->reward, 0);
+  }
+  EXPECT_EQ(asked, 2u) << "the source, and state 6";
+  EXPECT_EQ(env.measurements(), 2u);
+  EXPECT_DOUBLE_EQ(env.best().time, RewriteGame::kStartUs);
+}
+
+TEST_F(Environment, EndsAtTheHorizonAndWhereNothingCanBeDone) {
+  RewriteEnvironment env = environment({.horizon = 2, .measure_every = 0});
+  ASSERT_TRUE(env.reset());
+  EXPECT_FALSE(env.step(to(env, 3, game))->done);
+  Result<RewriteEnvironment::Step> last = env.step(to(env, 6, game));
+  EXPECT_TRUE(last->done);
+  EXPECT_TRUE(last->cut);
+  EXPECT_NEAR(last->reward, -0.4, 1e-9);
+
+  std::vector<Rule> one_way = {game.rules[1]}; // from 1 to 2: there is no way from the start
+  RewriteEnvironment stuck(game.source, one_way, RewriteGame::price_of, {});
+  ASSERT_TRUE(stuck.reset());
+  ASSERT_EQ(stuck.state()->actions(), 1u);
+  EXPECT_TRUE(stuck.step(0)->done);
+}
+
+TEST_F(Environment, TakesRewardsOfOnesOwn) {
+  RewriteEnvironment env = environment(
+      {.measure_every = 1, .reward = [](const StepTaken& s) { return s.done ? s.now : -1; }});
+  ASSERT_TRUE(env.reset());
+  EXPECT_DOUBLE_EQ(env.step(to(env, 1, game))->reward, -1);
+  EXPECT_DOUBLE_EQ(env.step(env.state()->stop())->reward, 99.8);
+}
+
+TEST_F(Environment, AnErrorOfTheClockEndsTheEpisode) {
+  RewriteEnvironment env(
+      game.source, game.rules,
+      [](const Graph&) -> Result<double> { return error(Code::device, "no clock"); }, {});
+  EXPECT_FALSE(env.reset());
+}
+
+TEST_F(Environment, StepsAreErrorsOnceItIsStopped) {
+  Cancellation wish;
+  RewriteEnvironment env = environment({.stop = StopToken(&wish)});
+  ASSERT_TRUE(env.reset());
+  EXPECT_TRUE(env.step(0));
+  wish.request();
+  Result<RewriteEnvironment::Step> refused = env.step(env.state()->stop());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::limit_no_answer);
+}
+
+/// Knows nothing.
+class Uniform final : public PolicyRunner {
+public:
+  Result<Decision> decide(const EncodedState& state) override {
+    size_t actions = state.candidates.size();
+    return Decision{std::vector<double>(actions, -std::log(static_cast<double>(actions))), 0};
+  }
+  Result<LearnReport> learn(llvm::ArrayRef<Sample>) override { return LearnReport(); }
+};
+
+/// What makes the game one: nobody gets to its end who takes what pays at once, or anything.
+TEST_F(Environment, NeitherGreedyNorRandomPlayEndsInTheBestStateOfTheGame) {
+  RewriteEnvironment greedy = environment({.measure_every = 1});
+  ASSERT_TRUE(greedy.reset());
+  for (bool done = false; !done;) {
+    const RewriteState& state = *greedy.state();
+    size_t best = state.stop();
+    double least = RewriteGame::price_of(state.graph);
+    for (size_t i = 0; i < state.candidates.size(); ++i) {
+      std::optional<Graph> made = Rewrites(state.graph, game.rules, {.numerics = Numerics::Lossy})
+                                      .make(state.candidates[i].rewrite);
+      if (RewriteGame::price_of(*made) < least) best = i, least = RewriteGame::price_of(*made);
+    }
+    done = greedy.step(best)->done;
+  }
+  EXPECT_DOUBLE_EQ(greedy.best().time, RewriteGame::kDeadEndUs);
+
+  Uniform uniform;
+  RewriteEnvironment random = environment({.horizon = 20, .measure_every = 1});
+  size_t ends = 0;
+  for (size_t episode = 0; episode < 1'000; ++episode)
+    ends += play(random, uniform, 1, episode, false)->time == RewriteGame::kBestUs;
+  EXPECT_LT(ends, 50u) << "of a thousand episodes";
+}
+
+// --- padding -------------------------------------------------------------------------------------
+
+TEST(Buckets, HoldWhatTheyAreForAndAreFew) {
+  std::set<size_t> sizes;
+  for (size_t count = 1; count <= 500; ++count) {
+    EXPECT_GE(bucket_of(count), count);
+    EXPECT_LE(bucket_of(count), std::max<size_t>(3, count * 3 / 2)) << count;
+    sizes.insert(bucket_of(count));
+  }
+  EXPECT_LE(sizes.size(), 16u);
+}
+
+// --- advantages ----------------------------------------------------------------------------------
+
+Episode episode_of(std::vector<double> rewards, std::vector<double> values) {
+  Episode out;
+  auto state = std::make_shared<RewriteState>(RewriteState{test::layers(1), {}, {}});
+  for (size_t i = 0; i < rewards.size(); ++i)
+    out.steps.push_back({state, 0, 0, values[i], rewards[i]});
+  return out;
+}
+
+/// By hand, with discount 0.5 and smoothing 0.5.
+TEST(Advantages, AreDiscountedSumsOfErrorsWithinAnEpisode) {
+  PpoOptions options{.discount = 0.5, .smoothing = 0.5};
+  Episode first = episode_of({1, 2}, {4, 6}), second = episode_of({8}, {1});
+  std::vector<Sample> samples = samples_of({first, second}, options);
+  ASSERT_EQ(samples.size(), 3u);
+  EXPECT_DOUBLE_EQ(samples[1].advantage, 2 - 6.0);
+  EXPECT_DOUBLE_EQ(samples[0].advantage, (1 + 0.5 * 6 - 4) + 0.25 * -4);
+  EXPECT_DOUBLE_EQ(samples[0].target, samples[0].advantage + 4);
+  EXPECT_DOUBLE_EQ(samples[2].advantage, 7);
+
+  first.cut = true;
+  first.value_after = 10;
+  samples = samples_of({first, second}, options);
+  EXPECT_DOUBLE_EQ(samples[1].advantage, 2 + 0.5 * 10 - 6) << "a cut episode has a future";
+}
+
+TEST(Advantages, RepeatTheAuthorsSlipsWhereAskedTo) {
+  PpoOptions options{.discount = 0.5, .smoothing = 0.5};
+  Episode first = episode_of({1}, {4}), second = episode_of({8}, {2});
+  first.cut = true;
+  first.value_after = 10;
+  options.slips.last_without_value = true;
+  EXPECT_DOUBLE_EQ(samples_of({first, second}, options)[1].advantage, 8);
+  options.slips = {.cut_runs_into_next = true};
+  EXPECT_DOUBLE_EQ(samples_of({first, second}, options)[0].advantage,
+                   (1 + 0.5 * 2 - 4) + 0.25 * (8 - 2))
+      << "as if the next episode's first state came after it";
+}
+
+} // namespace
+} // namespace tg
