@@ -58,7 +58,7 @@ def torch_network(name, sizes):
         def forward(self, x):
             return self.classifier(self.body(x)[1][0][1])
 
-    return Recurrent().eval(), [torch.randn(sizes["S"], sizes["N"], 128)], 10
+    return Recurrent(), [torch.randn(sizes["S"], sizes["N"], 128)], 10
 
 
 def torch_child(name, how, steps, threads):

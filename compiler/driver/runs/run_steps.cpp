@@ -140,7 +140,10 @@ Result<RunReport> run_steps(LoadedProgram& program, std::vector<Tensor> inputs,
     if (options.batches) options.batches->next(inputs);
     std::vector<TensorView> views = views_of(inputs);
     TG_CHECK(executable.bind_next(views, step == 1 ? none : carried));
+    for (size_t i = 0; step == 1 && i < inputs.size(); ++i)
+      if (carried[i]) inputs[i] = {}; // the program has it from here on
     TG_CHECK(executable.run_once());
+    outputs.clear(); // before a run of which no more is asked for, they are as large as the weights
     bool last = step == options.steps;
     if (step != 1 && step % every != 0 && !last) continue;
     TG_TRY(outputs, executable.outputs());

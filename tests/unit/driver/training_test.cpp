@@ -68,7 +68,7 @@ TEST(TrainingModels, ComeBackFromTheirTextAndFromASearch) {
   auto again = parse(model->text());
   ASSERT_TRUE(again) << again.error().text();
   EXPECT_EQ(again->text(), model->text());
-  auto fast = optimize(*model, {.cost = CostSpec::analytic(), .verify = true});
+  auto fast = optimize(*model, {.verify = true, .cost = CostSpec::analytic()});
   ASSERT_TRUE(fast) << fast.error().text();
   EXPECT_EQ(fast->report.verified, Verified::Equal);
   EXPECT_EQ(fast->report.load_nodes_after, 0u); // no weight is known at load
