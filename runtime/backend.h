@@ -154,7 +154,13 @@ public:
   /// has a number, the input is that output, and no view is looked at.
   /// Errors: those of bind_inputs().
   virtual Result<void> bind_next(llvm::ArrayRef<TensorView> inputs,
-                                 llvm::ArrayRef<std::optional<size_t>> outputs);
+                                 llvm::ArrayRef<std::optional<size_t>> outputs) {
+    TG_TRY(std::vector<Tensor> last, this->outputs());
+    std::vector<TensorView> views(inputs.begin(), inputs.end());
+    for (size_t i = 0; i < views.size(); ++i)
+      if (outputs[i]) views[i] = {&last[*outputs[i]].type(), last[*outputs[i]].data()};
+    return bind_views(views);
+  }
 
   /// bind_inputs, run_once, outputs.
   Result<std::vector<Tensor>> run(llvm::ArrayRef<Tensor> inputs);

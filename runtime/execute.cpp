@@ -24,15 +24,6 @@ Result<void> check_next(const Plan& plan, llvm::ArrayRef<TensorView> inputs,
   return check_inputs(plan, views);
 }
 
-Result<void> Executable::bind_next(llvm::ArrayRef<TensorView> inputs,
-                                   llvm::ArrayRef<std::optional<size_t>> outputs) {
-  TG_TRY(std::vector<Tensor> last, this->outputs());
-  std::vector<TensorView> views(inputs.begin(), inputs.end());
-  for (size_t i = 0; i < views.size(); ++i)
-    if (outputs[i]) views[i] = {&last[*outputs[i]].type(), last[*outputs[i]].data()};
-  return bind_views(views);
-}
-
 Result<AlignedBuffer> allocate(int64_t bytes) {
   AlignedBuffer buffer = allocate_aligned(bytes);
   if (!buffer) return error(Code::memory_limit, "the system has no {0} bytes", bytes);
