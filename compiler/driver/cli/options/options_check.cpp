@@ -96,6 +96,8 @@ std::optional<Misuse> check_steps(const Options& o) {
   if (o.steps == 0 && !o.data.empty()) return Misuse{"`--data` are examples for `--steps N`"};
   if (o.steps == 0 && !o.weights_out.empty())
     return Misuse{"`--weights-out` writes what `--steps N` made of the weights"};
+  if (o.steps > 0 && o.dtype != tangram::DType::F32)
+    return Misuse{"`--steps` trains in f32: narrower types lose small updates of weights"};
   if (o.steps > 0 && (o.check || o.runs > 0 || o.streams > 1))
     return Misuse{formatv("`{0}` is of runs on the same inputs: not with `--steps`",
                           o.check      ? "--check"
