@@ -19,6 +19,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace tg {
 
@@ -148,6 +149,18 @@ public:
   virtual double device_us() const { return 0; }
   /// Times each step of the runs that follow; switching it on forgets earlier times. Off at first.
   virtual void profile(bool on) = 0;
+
+  /// Binds the inputs of the next run, of which some are outputs of the last one: where `outputs`
+  /// has a number, the input is that output, and no view is looked at.
+  /// Errors: those of bind_inputs().
+  virtual Result<void> bind_next(llvm::ArrayRef<TensorView> inputs,
+                                 llvm::ArrayRef<std::optional<size_t>> outputs) {
+    TG_TRY(std::vector<Tensor> last, this->outputs());
+    std::vector<TensorView> views(inputs.begin(), inputs.end());
+    for (size_t i = 0; i < views.size(); ++i)
+      if (outputs[i]) views[i] = {&last[*outputs[i]].type(), last[*outputs[i]].data()};
+    return bind_views(views);
+  }
 
   /// bind_inputs, run_once, outputs.
   Result<std::vector<Tensor>> run(llvm::ArrayRef<Tensor> inputs);

@@ -4,6 +4,7 @@
 #include "runtime/random.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 namespace tg {
@@ -12,6 +13,15 @@ Result<std::vector<Tensor>> Executable::run(llvm::ArrayRef<Tensor> inputs) {
   TG_CHECK(bind_inputs(inputs));
   TG_CHECK(run_once());
   return outputs();
+}
+
+Result<void> check_next(const Plan& plan, llvm::ArrayRef<TensorView> inputs,
+                        llvm::ArrayRef<std::optional<size_t>> outputs) {
+  assert(inputs.size() == outputs.size() && "an output, or none, for each input");
+  std::vector<TensorView> views(inputs.begin(), inputs.end());
+  for (size_t i = 0; i < views.size(); ++i)
+    if (outputs[i]) views[i] = {&plan.values[plan.outputs[*outputs[i]].value].type, nullptr};
+  return check_inputs(plan, views);
 }
 
 Result<AlignedBuffer> allocate(int64_t bytes) {

@@ -32,6 +32,10 @@ Result<void> check_inputs(const Plan& plan, llvm::ArrayRef<Tensor> inputs);
 /// The same of one input, by the type of what it is given.
 Result<void> check_input(const PlanValue& input, const TensorType& got);
 
+/// What bind_next() is given. Errors: those of check_inputs(), also of the types of outputs.
+Result<void> check_next(const Plan& plan, llvm::ArrayRef<TensorView> inputs,
+                        llvm::ArrayRef<std::optional<size_t>> outputs);
+
 /// Errors: `no_kernel` if an operator that the program declares has none.
 Result<void> check_externs(const Plan& plan, const CompileOptions& options);
 

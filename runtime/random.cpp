@@ -40,7 +40,7 @@ Result<Tensor> as_dtype(Tensor tensor, DType dtype) {
 Result<WeightInit> parse_init(llvm::StringRef text) {
   using Kind = WeightInit::Kind;
   text = text.trim();
-  if (text.empty()) return WeightInit{};
+  if (text.empty() || text == "fan_in") return WeightInit{};
   if (text == "zeros") return WeightInit{Kind::Zeros};
   if (text == "ones") return WeightInit{Kind::Ones};
   if (auto numbers = arguments(text, "normal"); numbers && numbers->size() == 1)
@@ -128,6 +128,11 @@ Result<std::vector<Tensor>> random_inputs(const Plan& plan, uint64_t seed) {
   std::vector<Tensor> inputs;
   for (PlanValueId id : plan.inputs) {
     const PlanValue& value = plan.values[id];
+    if (!value.init.empty()) { // a weight that runs update
+      TG_TRY(Tensor weight, random_weight(value.name, value.type, value.init, seed));
+      inputs.push_back(std::move(weight));
+      continue;
+    }
     int64_t below = is_integer(value.type.dtype) ? index_range(plan, id) : 2;
     TG_TRY(Tensor tensor, random_input(value.name, value.type, seed, below));
     inputs.push_back(std::move(tensor));

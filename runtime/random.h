@@ -16,7 +16,7 @@ struct WeightInit {
   Kind kind = Kind::FanIn;
   double a = 0, b = 0; // Normal: standard deviation; Uniform: bounds
 };
-/// "", "normal(0.02)", "uniform(-1, 1)", "zeros", "ones".
+/// "" or "fan_in", "normal(0.02)", "uniform(-1, 1)", "zeros", "ones".
 /// Errors: `bad_attribute`.
 Result<WeightInit> parse_init(llvm::StringRef text);
 
@@ -35,7 +35,8 @@ Result<Tensor> random_weight(llvm::StringRef path, const TensorType& type, llvm:
 Result<Tensor> random_input(llvm::StringRef name, const TensorType& type, uint64_t seed,
                             int64_t below = 2);
 
-/// One for each of Plan::inputs. Integers that are indices of a gather are drawn from its range.
+/// One for each of Plan::inputs; those that are weights which runs update as weights are. Integers
+/// that are indices of a gather are drawn from its range.
 Result<std::vector<Tensor>> random_inputs(const Plan& plan, uint64_t seed);
 
 /// Normal random numbers, several at a time: out[i] = float(scale * stream.normal(i)), bit for bit,

@@ -16,6 +16,7 @@
 #include "compiler/driver/public_types.h"
 #include "compiler/driver/reports/report_json.h"
 #include "compiler/driver/runs/run_model.h"
+#include "compiler/driver/runs/run_steps.h"
 #include "compiler/driver/verify/verify_models.h"
 #include "compiler/driver/verify/verify_rules.h"
 #include "compiler/equiv/join.h"
@@ -25,6 +26,7 @@
 #include "lang/check/composite.h"
 #include "lang/syntax/parse.h"
 #include "runtime/convert.h"
+#include "runtime/execute.h"
 
 #include <cmath>
 
@@ -41,6 +43,7 @@ struct Model::Impl {
 
 struct Program::Impl {
   tg::LoadedProgram loaded;
+  bool ran = false; // what the model updates is in the last run's outputs
 };
 
 namespace {
@@ -577,6 +580,46 @@ tg::Result<std::vector<tg::Tensor>> to_inputs(const tg::Plan& plan,
   return bound;
 }
 
+/// The weights that the model updates, as they begin: behind the inputs.
+tg::Result<std::vector<tg::Tensor>> updated_at_first(const tg::Plan& plan,
+                                                     const tg::PrepareOptions& options) {
+  std::vector<tg::Tensor> begin;
+  for (tg::PlanValueId id : plan.inputs) {
+    const tg::PlanValue& value = plan.values[id];
+    if (value.init.empty()) continue;
+    TG_TRY(tg::Tensor weight, tg::beginning_of(value, options));
+    begin.push_back(std::move(weight));
+  }
+  return begin;
+}
+
+/// What the caller gives, and behind it the weights that the model updates, as they begin or as the
+/// last run made them.
+tg::Result<void> bind(Program::Impl& impl, std::vector<tg::TensorView> views) {
+  const tg::Plan& plan = impl.loaded.prepared.plan;
+  tg::Executable& executable = *impl.loaded.prepared.executable;
+  auto is_updated = [&](tg::PlanValueId id) { return !plan.values[id].init.empty(); };
+  auto updated = static_cast<size_t>(llvm::count_if(plan.inputs, is_updated));
+  if (updated == 0) return executable.bind_views(views);
+  if (views.size() != plan.inputs.size() - updated)
+    return tg::error(tg::Code::bad_input_value, "{0} inputs where `{1}` takes {2}", views.size(),
+                     plan.model, plan.inputs.size() - updated);
+  std::vector<std::optional<size_t>> outputs(views.size());
+  std::vector<tg::Tensor> begin;
+  if (impl.ran) {
+    TG_TRY(outputs, tg::carried_inputs(plan));
+    for (size_t i = 0; i < views.size(); ++i) outputs[i].reset(); // the caller's
+    views.resize(outputs.size());
+  } else {
+    TG_TRY(begin, updated_at_first(plan, impl.loaded.options));
+    llvm::append_range(views, tg::views_of(begin));
+    outputs.resize(views.size());
+  }
+  TG_CHECK(executable.bind_next(views, outputs));
+  impl.ran = true;
+  return {};
+}
+
 } // namespace
 
 namespace {
@@ -602,7 +645,12 @@ Expected<std::vector<OutputDifference>> check_outputs(const Model& model, const 
   if (auto same = check_interface(graph, from); !same) return to_error(same.error());
   Expected<tg::PrepareOptions> prepare = prepare_options(source, from, options);
   if (!prepare) return prepare.error();
-  auto bound = [&](const tg::Plan& plan) { return to_inputs(plan, inputs); };
+  auto bound = [&](const tg::Plan& plan) -> tg::Result<std::vector<tg::Tensor>> {
+    TG_TRY(std::vector<tg::Tensor> all, to_inputs(plan, inputs));
+    TG_TRY(std::vector<tg::Tensor> begin, updated_at_first(plan, *prepare));
+    for (tg::Tensor& weight : begin) all.push_back(std::move(weight));
+    return all;
+  };
   tg::Result<tg::RunReport> run = tg::run_model(
       from, graph, *prepare, {.timing = {.runs = 1, .warmup = 0}, .check = true}, bound);
   if (!run) return to_error(run.error());
@@ -617,7 +665,10 @@ Expected<std::vector<Tensor>> Program::run(const std::vector<Tensor>& inputs) {
   tg::Prepared& prepared = impl_->loaded.prepared;
   tg::Result<std::vector<tg::Tensor>> bound = to_inputs(prepared.plan, inputs);
   if (!bound) return to_error(bound.error());
-  tg::Result<std::vector<tg::Tensor>> outputs = prepared.executable->run(*bound);
+  tg::Result<void> done = bind(*impl_, tg::views_of(*bound));
+  if (done) done = prepared.executable->run_once();
+  if (!done) return to_error(done.error());
+  tg::Result<std::vector<tg::Tensor>> outputs = prepared.executable->outputs();
   if (!outputs) return to_error(outputs.error());
   std::vector<Tensor> result;
   for (const tg::Tensor& tensor : *outputs) result.push_back(to_public(tensor));
@@ -657,7 +708,7 @@ std::optional<Error> Program::run(const std::vector<ConstTensorView>& inputs,
     types.push_back(to_type(input));
     views.push_back({&types.back(), static_cast<const std::byte*>(input.data)});
   }
-  tg::Result<void> done = prepared.executable->bind_views(views);
+  tg::Result<void> done = bind(*impl_, std::move(views));
   if (done) done = prepared.executable->run_once();
   if (done) done = prepared.executable->copy_outputs(*places);
   if (!done) return to_error(done.error());
@@ -668,8 +719,7 @@ Expected<Timing> Program::time(const std::vector<Tensor>& inputs, const TimeOpti
   tg::Prepared& prepared = impl_->loaded.prepared;
   tg::Result<std::vector<tg::Tensor>> tensors = to_inputs(prepared.plan, inputs);
   if (!tensors) return to_error(tensors.error());
-  if (auto bound = prepared.executable->bind_inputs(*tensors); !bound)
-    return to_error(bound.error());
+  if (auto bound = bind(*impl_, tg::views_of(*tensors)); !bound) return to_error(bound.error());
   tg::Result<tg::RunTimes> times = tg::time_program(impl_->loaded, *tensors, options);
   if (!times) return to_error(times.error());
   const tg::Timing& runs = times->timing;

@@ -1,5 +1,7 @@
 #include "compiler/egraph/egraph.h"
 
+#include "compiler/ir/updated.h"
+
 #include <cassert>
 
 namespace tg {
@@ -286,7 +288,7 @@ void EGraph::filter(ENodeId node) {
 // --- flags -----------------------------------------------------------------------------------
 
 bool EGraph::weight_only_node(ENodeId id) const {
-  if (node(id).op == OpKind::Input) return false;
+  if (!is_known_at_load(symbols(), node(id).op, node(id).attrs)) return false;
   for (ClassId child : children(id))
     if (!weight_only(child)) return false;
   return true;

@@ -1,5 +1,7 @@
 #include "compiler/emit/plan_from_graph.h"
 
+#include "compiler/ir/updated.h"
+
 #include <algorithm>
 
 namespace tg {
@@ -16,7 +18,10 @@ public:
   PlanOfNodes run() {
     for (NodeId id : graph_.inputs()) plan_.inputs.push_back(leaf(id));
     for (uint32_t i = 0; i < graph_.size(); ++i)
-      if (needed_[i] && value_of_[i] == kNoValue && is_leaf({i})) leaf({i});
+      if (needed_[i] && value_of_[i] == kNoValue && is_leaf({i})) {
+        PlanValueId value = leaf({i});
+        if (is_updated(graph_, {i})) plan_.inputs.push_back(value);
+      }
     for (uint32_t i = 0; i < graph_.size(); ++i)
       if (needed_[i] && !is_leaf({i}) && graph_.node({i}).weight_only) step({i}, Phase::Load);
     for (NodeId id : best_order(graph_)) step(id, Phase::Run);
@@ -47,7 +52,11 @@ private:
     case OpKind::Weight:
       value.kind = PlanValue::Kind::Weight;
       value.name = graph_.attr(id, 0).text;
-      value.init = graph_.attr(id, 2).text;
+      value.init = declared_init(graph_, id);
+      if (is_updated(graph_, id)) {
+        value.kind = PlanValue::Kind::Input;
+        if (value.init.empty()) value.init = "fan_in"; // an input without `init` is a user's
+      }
       break;
     default: {
       const Value& values = graph_.attr(id, 0);

@@ -1,5 +1,7 @@
 #include "compiler/ir/graph.h"
 
+#include "compiler/ir/updated.h"
+
 #include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
@@ -23,7 +25,7 @@ NodeId Graph::add(OpKind op, llvm::ArrayRef<ValueId> attrs, llvm::ArrayRef<NodeI
                   std::string* why) {
   llvm::SmallVector<ValueId, 4> normal(attrs.begin(), attrs.end());
   llvm::SmallVector<TypeId, 6> types;
-  bool weight_only = op != OpKind::Input;
+  bool weight_only = true;
   for (NodeId id : operands) {
     types.push_back(node(id).type);
     weight_only &= node(id).weight_only;
@@ -31,6 +33,7 @@ NodeId Graph::add(OpKind op, llvm::ArrayRef<ValueId> attrs, llvm::ArrayRef<NodeI
   TypeId type;
   if (!infer(*symbols_, op, normal, types, type, why)) return {};
   AttrsId attrs_id = symbols_->attrs(normal);
+  weight_only &= is_known_at_load(*symbols_, op, attrs_id);
   auto& bucket = index_[hash_of(op, attrs_id, operands)];
   for (uint32_t index : bucket) {
     const Node& n = nodes_[index];
@@ -98,7 +101,7 @@ std::string verify(const Graph& graph) {
   for (uint32_t i = 0; i < graph.size(); ++i) {
     const Node& n = graph.node({i});
     llvm::SmallVector<TypeId, 6> types;
-    bool weight_only = n.op != OpKind::Input;
+    bool weight_only = is_known_at_load(graph.symbols(), n.op, n.attrs);
     for (NodeId operand : graph.operands({i})) {
       if (operand.index >= i)
         return llvm::formatv("node {0} comes before its operand {1}", i, operand.index);

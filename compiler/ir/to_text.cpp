@@ -3,6 +3,7 @@
 #include "compiler/ir/to_text.h"
 
 #include "compiler/ir/text/block.h"
+#include "compiler/ir/updated.h"
 #include "lang/check/resolve.h"
 #include "lang/core/extern_signature.h"
 #include "lang/syntax/format.h"
@@ -24,7 +25,8 @@ namespace {
 /// The whole file.
 class Model final : public Body {
 public:
-  explicit Model(File& file) : Body(file), needed_(file.graph.reachable()) {}
+  explicit Model(File& file)
+      : Body(file), needed_(file.graph.reachable()), updated_(updated_weights(file.graph)) {}
 
   std::string write() {
     for (const GraphCall& call : options_.calls) {
@@ -262,6 +264,10 @@ private:
     llvm::StringSet<> seen;
     std::vector<std::string> names;
     for (const GraphOutput& output : graph_.outputs()) {
+      if (updated_.count(output.name)) {
+        names.push_back(output.name);
+        continue;
+      }
       std::string& name = names.emplace_back(identifier(output.name, "output"));
       while (reserved(name) || !seen.insert(name).second) name += "_";
     }
@@ -269,7 +275,7 @@ private:
   }
 
   void results() {
-    llvm::ArrayRef<GraphOutput> outputs = graph_.outputs();
+    llvm::ArrayRef<GraphOutput> outputs = result_outputs();
     if (outputs.size() == 1 && outputs[0].name == "output") {
       text_ += type_text(graph_.type(outputs[0].node));
       return;
@@ -281,14 +287,26 @@ private:
     text_ += ")";
   }
 
+  /// Outputs that are no next values of weights, which stand behind them.
+  llvm::ArrayRef<GraphOutput> result_outputs() const {
+    return graph_.outputs().take_while(
+        [&](const GraphOutput& output) { return !updated_.count(output.name); });
+  }
+
   void tail() {
+    for (const GraphOutput& output : graph_.outputs().drop_front(result_outputs().size())) {
+      std::string weight = operand_text(updated_.lookup(output.name)); // may declare it
+      std::string value = operand_text(output.node);
+      text_ += "  update(" + weight + ", " + value + ")\n";
+    }
     std::string values;
-    for (const GraphOutput& output : graph_.outputs())
+    for (const GraphOutput& output : result_outputs())
       values += (values.empty() ? "" : ", ") + operand_text(output.node); // may declare a weight
-    text_ += graph_.outputs().size() == 1 ? "  " + values + "\n}\n" : "  (" + values + ")\n}\n";
+    text_ += result_outputs().size() == 1 ? "  " + values + "\n}\n" : "  (" + values + ")\n}\n";
   }
 
   std::vector<bool> needed_; // to be written here
+  llvm::StringMap<NodeId> updated_;
   std::vector<Repeat> repeats_;
   std::vector<CalledBlock> blocks_;              // of repeats_
   std::map<std::string, std::string> functions_; // names by what follows them

@@ -277,14 +277,18 @@ private:
            (e.kind == ExprKind::Binary && e.op == ast::Op::Add);
   }
 
-  /// `init = normal(0.02)`, `uniform(a, b)`, `zeros` or `ones`.
+  /// `init = normal(0.02)`, `uniform(a, b)`, `zeros` or `ones`; `trained = false`.
   void weight_options(ast::List<ast::Arg> list, size_t skip = 0) {
     for (const ast::Arg& arg : ast_[list].drop_front(skip)) {
+      if (arg.kind == ast::ArgKind::Named && arg.name.text == "trained") {
+        expression(arg.value);
+        continue;
+      }
       if (arg.kind != ast::ArgKind::Named || arg.name.text != "init") {
         Span span = arg.kind == ast::ArgKind::Named ? arg.name.span : arg.span;
         sink_.report(error(Code::unknown_argument, span, "a weight has no option `{0}`",
                            program_.sources->text(span))
-                         .suggest("the option is `init = normal(0.02)`"));
+                         .suggest("the options are `init = normal(0.02)` and `trained = false`"));
         continue;
       }
       const ast::Expr& init = ast_[arg.value];

@@ -14,11 +14,11 @@ syntax keyword tangramFunction exp expm1 eye floor full fused_map gather gelu gr
 syntax keyword tangramFunction greater_equal hardswish identity iota layer_norm leaky_relu len less
 syntax keyword tangramFunction less_equal log log1p logical_and logical_not logical_or matmul max
 syntax keyword tangramFunction max_pool2d maximum merge_gconv min minimum mish mod mul neg
-syntax keyword tangramFunction non_max_suppression not_equal ones pad pow prod rank reduce_max
-syntax keyword tangramFunction reduce_mean reduce_min reduce_prod reduce_sum relu relu6 reshape
-syntax keyword tangramFunction round rsqrt scatter select shape sigmoid sign sin sinh slice softmax
-syntax keyword tangramFunction softplus split sqrt sub sum tan tanh tensor top_k transpose
-syntax keyword tangramFunction winograd_conv2d winograd_weight zeros
+syntax keyword tangramFunction non_max_suppression not_equal ones pad params path pow prod rank
+syntax keyword tangramFunction reduce_max reduce_mean reduce_min reduce_prod reduce_sum relu relu6
+syntax keyword tangramFunction reshape round rsqrt scatter select shape sigmoid sign sin sinh slice
+syntax keyword tangramFunction softmax softplus split sqrt sub sum tan tanh tensor top_k transpose
+syntax keyword tangramFunction update winograd_conv2d winograd_weight zeros zip
 syntax match tangramOperator /\.\.\.\|<=>\|!=\|\*\*\|->\|\.\.\|\/\/\|<=\|==\|=>\|>=\|%\|\*\|+\|-\|\/\|<\|=\|>\|@/
 
 syntax match tangramNumber /\<[0-9]\+\(\.[0-9]\+\)\?\([eE][+-]\?[0-9]\+\)\?\>/

@@ -24,6 +24,10 @@ enum class Builtin : uint8_t {
   DTypeOf,  // dtype(x)
   Split,    // split(x, axis, parts = 3) or sizes = [..]: a tuple
   Grad,     // grad(loss, wrt = [w, b]): the derivatives of a tensor of one element, by each
+  Params,   // params(loss): the weights below a tensor that training may change, as a list
+  Path,     // path(w): the path of a weight, as text
+  Update,   // update(w, value): what the weight is in the next run; gives the value
+  Zip,      // zip(a, b): pairs of the items of two lists
   Constant, // min, max, abs, len, sum, prod … (consteval.h), where no operator has the name
 };
 

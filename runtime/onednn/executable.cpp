@@ -267,12 +267,33 @@ Result<void> CpuExecutable::bind_views(llvm::ArrayRef<TensorView> inputs) {
   TG_CHECK(check_inputs(*plan_, inputs));
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Place& place = places_[plan_->inputs[i]];
-    std::byte* to = addresses().bytes(place);
-    const std::byte* from = inputs[i].data;
-    if (is_plain(place))
-      std::memcpy(to, from, static_cast<size_t>(inputs[i].type->bytes()));
-    else
-      copy_elements(to, place, from, plain_like(place));
+    bind(place, plain_like(place), inputs[i].data, inputs[i].type->bytes());
+  }
+  return {};
+}
+
+void CpuExecutable::bind(const Place& to, const Place& from, const std::byte* elements,
+                         int64_t bytes) {
+  if (is_plain(to) && is_plain(from))
+    std::memcpy(addresses().bytes(to), elements, static_cast<size_t>(bytes));
+  else
+    copy_elements(addresses().bytes(to), to, elements, from);
+}
+
+/// Each from its place, once; of outputs that are inputs, by copies of all.
+Result<void> CpuExecutable::bind_next(llvm::ArrayRef<TensorView> inputs,
+                                      llvm::ArrayRef<std::optional<size_t>> outputs) {
+  auto place_of_output = [&](size_t i) { return places_[plan_->outputs[i].value]; };
+  for (const std::optional<size_t>& output : outputs)
+    for (PlanValueId input : plan_->inputs)
+      if (output && place_of_output(*output).buffer == places_[input].buffer)
+        return Executable::bind_next(inputs, outputs);
+  TG_CHECK(check_next(*plan_, inputs, outputs));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Place& to = places_[plan_->inputs[i]];
+    Place from = outputs[i] ? place_of_output(*outputs[i]) : plain_like(to);
+    bind(to, from, outputs[i] ? addresses().bytes(from) : inputs[i].data,
+         plan_->values[plan_->inputs[i]].type.bytes());
   }
   return {};
 }

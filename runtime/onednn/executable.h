@@ -24,6 +24,8 @@ public:
   size_t repeated_runs() const override { return repeated_runs_; }
   Result<std::vector<Tensor>> outputs() const override;
   Result<void> copy_outputs(llvm::ArrayRef<std::byte*> to) const override;
+  Result<void> bind_next(llvm::ArrayRef<TensorView> inputs,
+                         llvm::ArrayRef<std::optional<size_t>> outputs) override;
   std::vector<StepInfo> steps() const override;
   MemoryUse memory() const override { return memory_; }
   void profile(bool on) override { clock_.enable(on); }
@@ -53,6 +55,8 @@ private:
   Tensor spare_for(BufferId buffer) {
     return lasting_[buffer] ? Tensor() : std::exchange(spare_, Tensor());
   }
+  /// Elements into the place of an input.
+  void bind(const Place& to, const Place& from, const std::byte* elements, int64_t bytes);
   Result<void> place_run_buffers(const Lowering& l);
   Addresses addresses() const { return {addresses_, scratch_.get()}; }
 

@@ -1,6 +1,7 @@
 #include "compiler/driver/files/weights.h"
 
 #include "compiler/driver/files/unfold.h"
+#include "compiler/ir/updated.h"
 #include "runtime/convert.h"
 #include "runtime/execute.h"
 #include "runtime/random.h"
@@ -11,6 +12,11 @@
 namespace tg {
 
 namespace {
+
+/// What training remembers of earlier steps begins with zeros, and need not be in a file.
+bool begins_empty(const PlanValue& value) {
+  return value.kind == PlanValue::Kind::Input && value.init == "zeros";
+}
 
 /// Names that a message lists before it only counts.
 constexpr size_t kNamed = 5;
@@ -59,10 +65,10 @@ void note_rows(Diagnostic& d, llvm::ArrayRef<const WeightRow*> rows,
 
 PlanValue plan_value(const Graph& graph, NodeId id) {
   PlanValue value;
-  value.kind = PlanValue::Kind::Weight;
+  value.kind = is_updated(graph, id) ? PlanValue::Kind::Input : PlanValue::Kind::Weight;
   value.type = graph.type(id);
   value.name = path_of(graph, id).str();
-  value.init = graph.attr(id, 2).text;
+  value.init = declared_init(graph, id).str();
   return value;
 }
 
@@ -86,7 +92,7 @@ std::vector<WeightRow> compare_weights(const Graph& graph, const WeightFile* fil
     if (const WeightFile::Entry* entry = file ? file->find(row.path) : nullptr) {
       row.file_type = entry->text;
       row.state = fits(entry->type, row.type) ? WeightState::Found : WeightState::Mismatched;
-    } else if (file) {
+    } else if (file && !begins_empty(plan_value(graph, id))) {
       row.state = WeightState::Missing;
     }
     rows.push_back(std::move(row));
@@ -136,6 +142,7 @@ Result<void> check_weights(llvm::ArrayRef<WeightRow> rows, llvm::StringRef model
 WeightSource weights_from(std::shared_ptr<const WeightFile> file) {
   return [file = std::move(file)](const PlanValue& value) -> Result<Tensor> {
     const WeightFile::Entry* entry = file->find(value.name);
+    if (!entry && begins_empty(value)) return Tensor::zeros(value.type);
     if (!entry)
       return error(Code::missing_weights, "`{0}` lacks the weight `{1}`", file->file_name(),
                    value.name);

@@ -1,6 +1,7 @@
 #include "compiler/ir/eval/builtin_call.h"
 
 #include "compiler/ir/eval/gradient_call.h"
+#include "compiler/ir/eval/weight_call.h"
 #include "lang/check/consteval.h"
 #include "lang/syntax/idioms.h"
 
@@ -25,6 +26,10 @@ Val BuiltinCall::result(Builtin kind, llvm::ArrayRef<Val> args) {
   case Builtin::Constant: return fold_constants(report_, frame_, e_, args);
   case Builtin::Split: return split(args);
   case Builtin::Grad: return gradient_call(nodes_, report_, frame_, e_, args);
+  case Builtin::Params:
+  case Builtin::Path:
+  case Builtin::Update: return weight_call(kind, nodes_, report_, frame_, e_, args);
+  case Builtin::Zip: return zip(args);
   case Builtin::Dim:
   case Builtin::Rank:
   case Builtin::ShapeOf:
@@ -120,6 +125,24 @@ Val BuiltinCall::split(llvm::ArrayRef<Val> args) {
     start += n;
   }
   return Val::list(std::move(pieces), Val::Kind::Tuple);
+}
+
+Val BuiltinCall::zip(llvm::ArrayRef<Val> args) {
+  for (const Val& list : args)
+    if (!list.is(Val::Kind::List) && !list.is(Val::Kind::Tuple))
+      return report_.fail(frame_, error(Code::wrong_kind, e_.span, "`zip` needs two lists, got {0}",
+                                        report_.describe(list)));
+  if (args[0].items.size() != args[1].items.size())
+    return report_.fail(frame_, error(Code::wrong_kind, e_.span,
+                                      "`zip` needs lists of equal length, got {0} and {1} items",
+                                      args[0].items.size(), args[1].items.size()));
+  std::vector<Val> pairs;
+  for (size_t i = 0; i < args[0].items.size(); ++i)
+    pairs.push_back(Val::list({args[0].items[i], args[1].items[i]}, Val::Kind::Tuple));
+  Val list = Val::list(std::move(pairs));
+  report_.spend(list.extent);
+  if (list.depth <= kMaxListDepth && list.extent <= kMaxListExtent) return list;
+  return report_.limit(frame_, e_.span, "a list grows beyond all bounds");
 }
 
 bool BuiltinCall::dtype_argument(const Val& val, std::optional<DType>& out) {

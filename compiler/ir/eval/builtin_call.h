@@ -20,6 +20,7 @@ public:
 private:
   Val question(Builtin kind, llvm::ArrayRef<Val> args);
   Val split(llvm::ArrayRef<Val> args);
+  Val zip(llvm::ArrayRef<Val> args);
   bool split_sizes(llvm::ArrayRef<Val> args, int64_t size, llvm::SmallVectorImpl<int64_t>& sizes);
   Val literal(Builtin kind, llvm::ArrayRef<Val> args);
   Val converted(const Val& literal, std::optional<DType> dtype);

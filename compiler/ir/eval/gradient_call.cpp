@@ -76,11 +76,16 @@ private:
     OpKind op = graph.node(node).op;
     std::string text(op_info(op).name);
     if (op == OpKind::Extern) text += " " + graph.attr(node, 0).text;
+    const Binding* binding = binding_of(node);
+    return binding ? text + " (`" + binding->name.str() + "`)" : text;
+  }
+
+  /// The name that a value has here, or in a function that called this one.
+  const Binding* binding_of(NodeId node) const {
     for (const Frame* frame = &frame_; frame; frame = frame->caller)
       for (const Binding& binding : frame->bindings)
-        if (binding.val.is(Val::Kind::Tensor) && binding.val.node == node)
-          return text + " (`" + binding.name.str() + "`)";
-    return text;
+        if (binding.val.is(Val::Kind::Tensor) && binding.val.node == node) return &binding;
+    return nullptr;
   }
 
   Val refused(const NoGradient& why) {
@@ -92,11 +97,15 @@ private:
         way += llvm::formatv(", … ({0} more)", why.way.size() - 2 * kShown).str();
       if (!skipped) way += (i ? ", " : "") + step_text(why.way[i]);
     }
-    return report_.fail(frame_,
-                        error(Code::no_gradient, e_.span, "{0} has no gradient: {1}",
-                              step_text(why.way.back()), why.why)
-                            .note("from the loss down: " + way)
-                            .suggest("what is to be taken for given is named: constant = …"));
+    Diagnostic d = error(Code::no_gradient, e_.span, "{0} has no gradient: {1}",
+                         step_text(why.way.back()), why.why)
+                       .note("from the loss down: " + way)
+                       .suggest("what is to be taken for given is named: constant = …");
+    const Binding* nearest = nullptr; // to the operator
+    for (auto at = why.way.rbegin(); at != why.way.rend() && !nearest; ++at)
+      nearest = binding_of(*at);
+    if (nearest) d.labels.push_back({nearest->span, "the way to it goes through this"});
+    return report_.fail(frame_, std::move(d));
   }
 
   Nodes& nodes_;

@@ -1,7 +1,10 @@
 #include "compiler/ir/eval/instantiation.h"
 
+#include "compiler/ir/updated.h"
+
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
+#include <llvm/ADT/StringSet.h>
 
 namespace tg::eval {
 
@@ -134,6 +137,29 @@ bool Instantiation::output(Frame& frame, const Val& val, const std::string& name
   return true;
 }
 
+/// The next values of weights, as outputs under their paths; from here on the weights are no longer
+/// known at load.
+void Instantiation::updates(Frame& frame) {
+  if (nodes_.updates().empty()) return;
+  llvm::StringSet<> taken;
+  for (const GraphOutput& output : graph_.outputs()) taken.insert(output.name);
+  for (NodeId input : graph_.inputs()) taken.insert(graph_.attr(input, 0).text);
+  std::vector<NodeId> weights;
+  for (const Nodes::Update& update : nodes_.updates()) {
+    const std::string& path = graph_.attr(update.weight, 0).text;
+    if (taken.contains(path)) {
+      report_.fail(frame,
+                   error(Code::duplicate_weight, frame.decl.name.span,
+                         "`{0}` is an input or result of `{1}`, and a weight that it updates", path,
+                         frame.decl.name.text));
+      return;
+    }
+    graph_.add_output(path, update.value);
+    weights.push_back(update.weight);
+  }
+  graph_ = with_updated(graph_, weights);
+}
+
 bool Instantiation::parameters_bound(Frame& frame) {
   for (const ast::Param& param : frame.ast[frame.decl.params]) {
     if (is_tensor(frame.ast, param) || param.default_value || frame.find(param.name.text)) continue;
@@ -156,6 +182,7 @@ bool Instantiation::model(FnRef fn, const ModelSettings& settings, ModelValue* v
   Val val = calls.types().result(frame, calls.statements().block(frame, frame.decl.body));
   if (value) *value = {report_.describe(val), val.is(Val::Kind::Const)};
   outputs(frame, val);
+  updates(frame);
   return report_.errors() == errors && !graph_.outputs().empty();
 }
 

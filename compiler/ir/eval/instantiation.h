@@ -29,6 +29,7 @@ private:
   bool inputs(Frame& frame);
   Val input(Frame& frame, ast::TypeRef ref, const std::string& name);
   void outputs(Frame& frame, const Val& val);
+  void updates(Frame& frame);
   bool output(Frame& frame, const Val& val, const std::string& name);
 
   const Program& program_;

@@ -6,6 +6,8 @@
 
 #include "compiler/ir/eval/report.h"
 
+#include <llvm/ADT/DenseSet.h>
+
 namespace tg::eval {
 
 class Nodes {
@@ -34,6 +36,14 @@ public:
   /// The dtype of the first value that has one.
   DType dtype_met(llvm::ArrayRef<const Val*> values) const;
 
+  /// What a weight is in the next run.
+  struct Update {
+    NodeId weight, value;
+  };
+  std::vector<Update>& updates() { return updates_; }
+  /// Weights that training leaves as they are: `trained = false`.
+  llvm::DenseSet<uint32_t>& untrained() { return untrained_; }
+
 private:
   Val power(const Frame& frame, ast::ExprId id, Operand x, Operand y, const Val& exponent);
   Val rounded(const Frame& frame, ast::ExprId id, ast::Op op, Operand x, Operand y);
@@ -42,6 +52,8 @@ private:
 
   Graph& graph_;
   Report& report_;
+  std::vector<Update> updates_;
+  llvm::DenseSet<uint32_t> untrained_;
 };
 
 /// A number or a bool.

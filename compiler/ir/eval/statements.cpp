@@ -137,6 +137,18 @@ std::string Statements::weight_init(Frame& frame, const ast::Stmt& s) {
   return text + ")";
 }
 
+/// Whether `params` names it.
+bool Statements::weight_trained(Frame& frame, const ast::Stmt& s) {
+  const ast::Arg* arg = frame.ast.find_arg(s.args, "trained");
+  if (!arg && s.value) arg = frame.ast.find_arg(frame.ast[s.value].args, "trained");
+  if (!arg) return true;
+  Val trained = expressions_.expression(frame, arg->value);
+  if (!trained.constant(Value::Kind::Bool) && !trained.poison())
+    report_.fail(frame, error(Code::wrong_kind, arg->span, "`trained` is true or false, got {0}",
+                              report_.describe(trained)));
+  return !trained.constant(Value::Kind::Bool) || trained.value.number != 0;
+}
+
 /// `weight("layers." + i + ".w")`; without it, by the name. nullopt after an error.
 std::optional<std::string> Statements::weight_path(Frame& frame, const ast::Stmt& s) {
   llvm::ArrayRef<ast::Arg> args;
@@ -175,6 +187,8 @@ void Statements::weight(Frame& frame, const ast::Stmt& s) {
                                 "a weight has elements, got {0}", type.text()));
     else
       val = Val::of(nodes_.graph().weight(path, type, init));
+    if (val.is(Val::Kind::Tensor) && !weight_trained(frame, s))
+      nodes_.untrained().insert(val.node.index);
   }
   frame.bind(name.text, std::move(val), Bound::Weight, name.span);
 }

@@ -53,6 +53,7 @@ private:
   void weight(Frame& frame, const ast::Stmt& s);
   std::optional<std::string> weight_path(Frame& frame, const ast::Stmt& s);
   std::string weight_init(Frame& frame, const ast::Stmt& s);
+  bool weight_trained(Frame& frame, const ast::Stmt& s);
 
   Expressions& expressions_;
   Types& types_;

@@ -1,5 +1,7 @@
 #include "compiler/ir/text/body.h"
 
+#include "compiler/ir/updated.h"
+
 #include "lang/check/consteval.h"
 #include "lang/check/resolve.h"
 
@@ -87,7 +89,7 @@ llvm::ArrayRef<NodeId> Body::operands_of(NodeId id) const {
 
 void Body::declare_weight(NodeId id) {
   const std::string& path = graph_.attr(id, 0).text;
-  const std::string& init = graph_.attr(id, 2).text;
+  std::string init = declared_init(graph_, id).str();
   std::string& name = names_[id.index];
   std::string given = given_name(id);
   if (given == "weight") given = "w"; // which is a word of the language

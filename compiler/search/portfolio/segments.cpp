@@ -104,7 +104,7 @@ private:
   /// An operand that is not of the segment: a new input, or work at load with all it needs.
   void bring(NodeId node, llvm::ArrayRef<uint32_t> place) {
     if (copier_.known(node)) return;
-    if (place[node.index] != kNowhere || whole_.node(node).op == OpKind::Input) {
+    if (place[node.index] != kNowhere || !whole_.node(node).weight_only) {
       out_.inputs.push_back(node);
       copier_.set(node,
                   out_.graph.input("x" + std::to_string(out_.inputs.size()), whole_.type(node)));

@@ -23,18 +23,20 @@ inline double number(const std::string& name, size_t index) {
   return static_cast<double>((state ^ (state >> 31)) >> 11) / 4503599627370496.0 - 1;
 }
 
-/// A tensor of such numbers: variances and scales positive, integers from 0 to 6.
+/// A tensor of such numbers: variances and scales positive, integers from 0 to 6, labels to 2.
 inline Tensor drawn(const std::string& name, const TensorType& type) {
   Result<Tensor> made = Tensor::zeros(type);
   EXPECT_TRUE(made);
   int64_t n = type.elements();
+  bool positive = llvm::StringRef(name).contains("variance") || name == "adam.step";
   for (int64_t i = 0; i < n; ++i) {
     double x = number(name, static_cast<size_t>(i));
-    if (type.dtype == DType::I32)
+    if (type.dtype == DType::I64)
+      reinterpret_cast<int64_t*>(made->data())[i] = static_cast<int64_t>((x + 1) * 1.5);
+    else if (type.dtype == DType::I32)
       reinterpret_cast<int32_t*>(made->data())[i] = static_cast<int32_t>((x + 1) * 3.5);
     else
-      made->floats()[static_cast<size_t>(i)] =
-          static_cast<float>(llvm::StringRef(name).endswith("variance") ? 1 + x / 2 : 2 * x);
+      made->floats()[static_cast<size_t>(i)] = static_cast<float>(positive ? 1 + x / 2 : 2 * x);
   }
   return std::move(*made);
 }

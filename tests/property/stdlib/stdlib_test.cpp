@@ -15,9 +15,31 @@ constexpr double kTolerance = 1e-5;
 struct Case {
   const char* name;
   const char* functions; // that the program calls, "nn.conv activation.silu"
-  const char* program;
+  std::string program;
   std::function<std::vector<Array>(const RunResult&)> expected;
 };
+
+/// A loss whose gradients by two weights are two inputs.
+constexpr const char* kTwoWeights = "use std.optimizer\n"
+                                    "model m(x: f32[3, 4], y: f32[5]) {\n"
+                                    "  param w: f32[3, 4]\n"
+                                    "  param v: f32[5]\n"
+                                    "  let loss = reduce_sum(w * x, axes = [0, 1]) + "
+                                    "reduce_sum(v * y, axes = [0])\n";
+
+Array loss_of_two(const RunResult& r) {
+  Array sum{{}, {0}};
+  for (double x : r.x("w").times(r.x()).data) sum.data[0] += x;
+  for (double x : r.x("v").times(r.x("y")).data) sum.data[0] += x;
+  return sum;
+}
+
+double clip_scale(const RunResult& r, double limit) {
+  double squares = 0;
+  for (const char* d : {"x", "y"})
+    for (double x : r.x(d).data) squares += x * x;
+  return limit / std::fmax(std::sqrt(squares), limit);
+}
 
 // --- the cases -----------------------------------------------------------------------------------
 
@@ -360,6 +382,81 @@ const std::vector<Case>& cases() {
                                    variance,
                                    cut,
                                    d};
+       }},
+      {"Losses", "loss.cross_entropy loss.mean_square loss.accuracy",
+       "use std.loss\n"
+       "model m(x: f32[5, 3], y: f32[5, 3], label: i64[5]) {\n"
+       "  (cross_entropy(x, label), cross_entropy(x * 1000, label), mean_square(x, y),\n"
+       "    accuracy(x, label))\n}\n",
+       [](const RunResult& r) {
+         const Array &x = r.x(), &y = r.x("y"), &label = r.x("label");
+         double entropy = 0, steep = 0, square = 0, right = 0;
+         for (int64_t n = 0; n < 5; ++n) {
+           double sum = 0, most = -INFINITY, score = x(n, static_cast<int64_t>(label(n)));
+           for (int64_t c = 0; c < 3; ++c) {
+             sum += std::exp(x(n, c));
+             most = std::fmax(most, x(n, c));
+             square += (x(n, c) - y(n, c)) * (x(n, c) - y(n, c)) / 15;
+           }
+           entropy += (std::log(sum) - score) / 5;
+           steep += 1000 * (most - score) / 5; // the others are no part of the sum any more
+           right += score == most ? 0.2 : 0;
+         }
+         return std::vector<Array>{{{}, {entropy}}, {{}, {steep}}, {{}, {square}}, {{}, {right}}};
+       }},
+      {"ClippedGradients", "optimizer.clip_scale optimizer.gradients",
+       std::string(kTwoWeights) +
+           "  let (dw, dv) = gradients(loss)\n"
+           "  let (cw, cv) = gradients(loss, limit = 1.5)\n"
+           "  (dw, dv, cw, cv, clip_scale(loss, 1.5), clip_scale(loss, 100))\n}\n",
+       [](const RunResult& r) {
+         double scale = clip_scale(r, 1.5);
+         auto cut = [=](double d) { return d * scale; };
+         return std::vector<Array>{r.x(),         r.x("y"), r.x().map(cut), r.x("y").map(cut),
+                                   {{}, {scale}}, {{}, {1}}};
+       }},
+      {"StepOfDescent", "optimizer.train_sgd",
+       std::string(kTwoWeights) + "  train_sgd(loss, rate = 0.1, limit = 1.5)\n}\n",
+       [](const RunResult& r) {
+         double rate = 0.1 * clip_scale(r, 1.5);
+         auto along = [=](double w, double d) { return w - rate * d; };
+         return std::vector<Array>{loss_of_two(r), r.x("w").with(r.x(), along),
+                                   r.x("v").with(r.x("y"), along)};
+       }},
+      {"StepWithMomentum", "optimizer.train_momentum optimizer.update_momentum",
+       std::string(kTwoWeights) + "  train_momentum(loss, rate = 0.1, decay = 0.8)\n}\n",
+       [](const RunResult& r) {
+         std::vector<Array> out = {loss_of_two(r)};
+         for (auto [w, d] : {std::pair("w", "x"), std::pair("v", "y")}) {
+           Array sum = r.x("momentum." + std::string(w)).with(r.x(d), [](double s, double x) {
+             return 0.8 * s + x;
+           });
+           out.push_back(sum);
+           out.push_back(r.x(w).with(sum, [](double v, double s) { return v - 0.1 * s; }));
+         }
+         return out;
+       }},
+      {"StepOfAdam", "optimizer.train_adam optimizer.update_adam",
+       std::string(kTwoWeights) + "  train_adam(loss, rate = 0.1, beta1 = 0.8, beta2 = 0.9)\n}\n",
+       [](const RunResult& r) {
+         double t = r.x("adam.step").data[0] + 1;
+         std::vector<Array> out = {loss_of_two(r), {{}, {t}}};
+         for (auto [w, d] : {std::pair("w", "x"), std::pair("v", "y")}) {
+           Array mean = r.x("adam.mean." + std::string(w)).with(r.x(d), [](double m, double x) {
+             return 0.8 * m + 0.2 * x;
+           });
+           Array variance =
+               r.x("adam.variance." + std::string(w)).with(r.x(d), [](double v, double x) {
+                 return 0.9 * v + 0.1 * x * x;
+               });
+           Array step = mean.with(variance, [=](double m, double v) {
+             return m / (1 - std::pow(0.8, t)) / (std::sqrt(v / (1 - std::pow(0.9, t))) + 1e-8);
+           });
+           out.push_back(mean);
+           out.push_back(variance);
+           out.push_back(r.x(w).with(step, [](double v, double s) { return v - 0.1 * s; }));
+         }
+         return out;
        }},
   };
   return all;

@@ -1,5 +1,7 @@
 // `tg run`: a model on a backend, with random or given inputs: what comes out, how long it takes,
 // and on request whether the reference backend agrees.
+#include "compiler/driver/cli/commands/run_files.h"
+#include "compiler/driver/cli/commands/run_steps.h"
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/terminal/table.h"
 #include "compiler/driver/public_types.h"
@@ -7,78 +9,14 @@
 #include "compiler/driver/runs/run_model.h"
 #include "lang/core/diagnostics/escape.h"
 #include "runtime/execute.h"
-#include "runtime/files/numpy.h"
-#include "runtime/random.h"
 
 #include <llvm/ADT/StringExtras.h>
-#include <llvm/Support/FileSystem.h>
-#include <llvm/Support/Path.h>
 
 #include <algorithm>
 #include <cmath>
 
 namespace tg::cli {
 namespace {
-
-/// Which input has the name. Errors: `bad_input_value` for a name that the model does not have.
-Result<size_t> find_input(const Plan& plan, llvm::StringRef name) {
-  std::vector<llvm::StringRef> names;
-  for (PlanValueId id : plan.inputs) names.push_back(plan.values[id].name);
-  auto found = llvm::find(names, name);
-  if (found != names.end()) return static_cast<size_t>(found - names.begin());
-  llvm::StringRef near = near_miss(name, names);
-  Diagnostic d = error(Code::bad_input_value, "`{0}` has no input `{1}`", plan.model, name);
-  d.help = near.empty() ? "its inputs: " + llvm::join(names, ", ")
-                        : llvm::formatv("did you mean `{0}`?", near).str();
-  return d;
-}
-
-/// Random tensors from the seed, but those that --input gives. Errors: those of find_input and of
-/// reading.
-Result<std::vector<Tensor>> read_inputs(const Options& o, const Plan& plan) {
-  TG_TRY(std::vector<Tensor> inputs, random_inputs(plan, o.seed));
-  for (const auto& [name, path] : o.inputs) {
-    if (!name.empty()) {
-      TG_TRY(size_t input, find_input(plan, name));
-      TG_TRY(inputs[input], read_npy(path));
-      continue;
-    }
-    auto wanted = [&](llvm::StringRef array, const TensorType& type) -> Result<void> {
-      TG_TRY(size_t input, find_input(plan, array));
-      return check_input(plan.values[plan.inputs[input]], type);
-    };
-    TG_TRY(std::vector<NamedTensor> arrays, read_npz(path, wanted));
-    for (NamedTensor& array : arrays) {
-      TG_TRY(size_t input, find_input(plan, array.name));
-      inputs[input] = std::move(array.tensor);
-    }
-  }
-  return inputs;
-}
-
-/// A file of the folder, whatever the name says: names of other formats are paths.
-std::string file_name(llvm::StringRef name) {
-  std::string file = name.str();
-  std::replace(file.begin(), file.end(), '/', '_');
-  return file + ".npy";
-}
-
-Result<void> write_outputs(const Options& o, const RunReport& report) {
-  if (llvm::sys::path::extension(o.output) == ".npz") {
-    std::vector<NamedTensor> tensors;
-    for (const RunOutput& output : report.outputs) tensors.push_back({output.name, output.tensor});
-    return write_npz(o.output, tensors);
-  }
-  if (std::error_code code = llvm::sys::fs::create_directories(o.output))
-    return error(Code::cannot_write, "cannot create the folder `{0}`: {1}", o.output,
-                 code.message());
-  for (const RunOutput& output : report.outputs) {
-    llvm::SmallString<128> path(o.output);
-    llvm::sys::path::append(path, file_name(output.name));
-    TG_CHECK(write_npy(path, output.tensor));
-  }
-  return {};
-}
 
 std::string figure(double value) {
   return std::isfinite(value) ? llvm::formatv("{0:f6}", value).str() : "not finite";
@@ -225,7 +163,7 @@ Result<RunReport> run_as_told(Session& session, const Graph& source, const Graph
   run.timing.streams = static_cast<int>(o.streams);
   run.timing.steps = o.verbose || o.json;
   run.check = o.check;
-  auto inputs = [&](const Plan& plan) { return read_inputs(o, plan); };
+  auto inputs = [&](const Plan& plan) { return read_inputs(o, plan, options); };
   TG_TRY(RunReport report, run_model(source, graph, options, run, inputs));
   if (!o.output.empty()) TG_CHECK(write_outputs(o, report));
   judge_outputs(report, options, o.check, session.sink);
@@ -246,6 +184,45 @@ void print_values(llvm::raw_ostream& out, const RunReport& report) {
       out << (i % row == 0 ? "    " : " ") << llvm::formatv("{0,9:f5}", values[i])
           << ((i + 1) % row == 0 ? "\n" : "");
   }
+}
+
+void print_steps_json(Session& session, const StepsRun& run) {
+  llvm::json::OStream json(session.out, 2);
+  json.object([&] {
+    json.attribute("model", run.report.model);
+    json.attribute("backend", run.report.backend);
+    json.attribute("device", run.report.device);
+    json.attribute("threads", run.report.threads);
+    json.attribute("steps", static_cast<int64_t>(run.report.times.timing.runs));
+    write_number(json, "step_us", run.report.times.timing.median_us);
+    write_number(json, "memory_mb", static_cast<double>(run.report.memory.total()) / (1 << 20));
+    json.attributeArray("history", [&] {
+      for (const StepValues& found : run.history)
+        json.object([&] {
+          json.attribute("step", static_cast<int64_t>(found.step));
+          for (const auto& [name, value] : found.values) write_number(json, name, value);
+        });
+    });
+    write_outputs_json(json, run.report);
+  });
+  session.out << "\n";
+}
+
+int run_steps_command(Session& session, const Graph& source, const Graph& graph,
+                      PrepareOptions options) {
+  const Options& o = session.options;
+  Result<StepsRun> run = run_steps_as_told(session, source, graph, std::move(options));
+  if (!run) return session.fail(run.error());
+  const RunReport& report = run->report;
+  double us = report.times.timing.median_us;
+  if (o.json)
+    print_steps_json(session, *run);
+  else if (!o.quiet)
+    session.out << "\n  " << duration_text(us) << " a step, "
+                << duration_text(us * static_cast<double>(o.steps)) << " in all; "
+                << bytes_text(static_cast<double>(report.memory.total())) << " of memory\n";
+  session.print_warnings();
+  return 0;
 }
 
 } // namespace
@@ -277,8 +254,9 @@ int run_run(Session& session) {
   }
   Result<PrepareOptions> options = prepare_options(o, *source);
   if (!options) return session.fail(options.error());
-  Result<RunReport> report = run_as_told(
-      session, source->graph, best ? best->result.graph : source->graph, std::move(*options));
+  const Graph& graph = best ? best->result.graph : source->graph;
+  if (o.steps > 0) return run_steps_command(session, source->graph, graph, std::move(*options));
+  Result<RunReport> report = run_as_told(session, source->graph, graph, std::move(*options));
   if (!report) return session.fail(report.error());
   const OptimizeReport* optimized = best ? &best->result.report : nullptr;
   if (o.json && !session.sink.failed())

@@ -91,6 +91,21 @@ std::optional<Misuse> check_onnx(const Options& o, llvm::ArrayRef<const OptionRo
   return std::nullopt;
 }
 
+std::optional<Misuse> check_steps(const Options& o) {
+  if (o.command != CommandId::Run) return std::nullopt;
+  if (o.steps == 0 && !o.data.empty()) return Misuse{"`--data` are examples for `--steps N`"};
+  if (o.steps == 0 && !o.weights_out.empty())
+    return Misuse{"`--weights-out` writes what `--steps N` made of the weights"};
+  if (o.steps > 0 && o.dtype != tangram::DType::F32)
+    return Misuse{"`--steps` trains in f32: narrower types lose small updates of weights"};
+  if (o.steps > 0 && (o.check || o.runs > 0 || o.streams > 1))
+    return Misuse{formatv("`{0}` is of runs on the same inputs: not with `--steps`",
+                          o.check      ? "--check"
+                          : o.runs > 0 ? "--runs"
+                                       : "--streams")};
+  return std::nullopt;
+}
+
 } // namespace
 
 std::optional<Misuse> check_options(Options& o, llvm::ArrayRef<const OptionRow*> given) {
@@ -106,7 +121,8 @@ std::optional<Misuse> check_options(Options& o, llvm::ArrayRef<const OptionRow*>
     if (*path == "-") return Misuse{"what a search saves goes to a file: `-` is for `-o`"};
   if (o.json && o.trace == "-") return Misuse{"`--json` and `--trace -` both want standard output"};
   if (o.json && o.out_file == "-") return Misuse{"`--json` and `-o -` both want standard output"};
-  if (!o.weights_out.empty() && o.out_file.empty())
+  if (auto misuse = check_steps(o)) return misuse;
+  if (!o.weights_out.empty() && o.out_file.empty() && o.command != CommandId::Run)
     return Misuse{"`--weights-out` writes the weights of the model that `-o` writes"};
   return std::nullopt;
 }

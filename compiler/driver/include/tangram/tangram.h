@@ -551,7 +551,9 @@ public:
   Program& operator=(Program&&) noexcept;
   ~Program();
 
-  /// Inputs in the order of Model::inputs(), outputs in that of Model::outputs().
+  /// Inputs in the order of Model::inputs(), outputs in that of Model::outputs(). Weights that the
+  /// model updates begin as its weights, and every run, also those of time(), goes on from what the
+  /// last one made of them: the outputs behind its results, under their paths.
   Expected<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
   /// The same on memory of the caller, of the types of the model: nothing is converted, and nothing
   /// is allocated for elements. Errors: types or numbers of inputs or outputs; the device's.
