@@ -355,22 +355,23 @@ def wanted(cell, options, commit):
     return options.again or (cell["error"].startswith(TOO_LONG) and cell.get("tries", 1) < TRIES)
 
 
-class Session:
+class Measurement:
     """Cells measured into a table, until all are there or the time is up."""
 
     def __init__(self, options, table):
         self.options, self.table = options, table
         self.end = time.monotonic() + options.total_limit
         self.saving = threading.Lock()
-        self.stopped = False
+        self.begun = self.stopped = False
 
     def known(self, name):
         return self.table["cells"].get(name, {})
 
-    def measure(self, name, how, first=False):
-        if not first and time.monotonic() > self.end:
+    def measure(self, name, how):
+        if self.begun and time.monotonic() > self.end:
             self.stopped |= "skipped" not in self.known(name)
             return
+        self.begun = True
         print(name, file=sys.stderr, flush=True)
         cell = how(clock=Clock(self.options.limit))
         if why := results.fault(name, cell):
@@ -395,8 +396,9 @@ class Session:
         left.sort(key=lambda cell: "skipped" in self.known(cell[0]))  # those that were before come last
         by = lambda what: [cell for cell in left if self.options.jobs > 1 and cell[1].func is what]
         checks, peers = by(correct), by(by_peer)
-        for i, (name, how) in enumerate(c for c in left if c not in checks and c not in peers):
-            self.measure(name, how, first=i == 0)
+        for cell in left:
+            if cell not in checks and cell not in peers:
+                self.measure(*cell)
         self.together(checks)
         with tempfile.TemporaryDirectory() as turns:
             self.together([(name, partial(how, turns=turns)) for name, how in peers])
@@ -416,7 +418,7 @@ def main():
         return 0
     table = results.read(options.json, now)
     save(table, options)  # what cannot be is told before a cell is measured
-    Session(options, table).run()
+    Measurement(options, table).run()
     show(table, options)
     return 0
 

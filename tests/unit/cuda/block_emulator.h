@@ -2,6 +2,7 @@
 // each as far as it comes before it has to wait for its block (__syncthreads) or its warp (a
 // shuffle). Which of those that can go on goes first is an order that tests choose: where a barrier
 // is missing, some order lets a thread overwrite what another has not read yet, in every run.
+// Threads of all blocks of a cluster take turns together, each block with shared memory of its own.
 //
 // The functions have the form of those for the processor, so a HostRun calls them. Half types are
 // left out: their conversions are PTX.
@@ -26,8 +27,8 @@ struct tg_index_of { int x; };
 tg_index_of threadIdx, blockIdx, gridDim;
 
 namespace block {
-enum Place { kReady, kAtWarp, kAtBlock, kDone };
-constexpr int kWarp = 32, kStack = 1 << 16;
+enum Place { kReady, kAtWarp, kAtBlock, kAtCluster, kDone };
+constexpr int kWarp = 32, kStack = 1 << 16, kMostBlocks = 8;
 struct Thread { ucontext_t context; Place place; std::vector<char> stack; };
 std::vector<Thread> threads;
 std::vector<int> turns;
@@ -35,15 +36,20 @@ ucontext_t scheduler;
 void (*body)(void**);
 void** parameters;
 int order = 0;
+int running = 0, block_size = 0, first_block = 0, cluster = 1;
 
 void wait(Place place) {
-  Thread& self = threads[threadIdx.x];
+  Thread& self = threads[running];
   self.place = place;
   swapcontext(&self.context, &scheduler);
 }
 void start() {
   body(parameters);
-  threads[threadIdx.x].place = kDone;
+  threads[running].place = kDone;
+}
+/// Where another block of the cluster has what this one has at `place`, in arrays of so many.
+const float* of_rank(const float* place, int rank, int count) {
+  return place + (rank - blockIdx.x % cluster) * count;
 }
 int place_of(int turn, int count) {
   if (order == 1) return count - 1 - turn;
@@ -60,16 +66,23 @@ void open(Place place, size_t begin, size_t end) {
 bool turn() {
   for (int i : turns) {
     if (threads[i].place != kReady) continue;
-    threadIdx.x = i;
+    running = i;
+    threadIdx.x = i % block_size;
+    blockIdx.x = first_block + i / block_size;
     swapcontext(&scheduler, &threads[i].context);
     if (size_t warp = i / kWarp * kWarp; threads[i].place == kAtWarp && warp + kWarp <= threads.size())
       open(kAtWarp, warp, warp + kWarp);
-    if (threads[i].place == kAtBlock) open(kAtBlock, 0, threads.size());
+    size_t own = i / block_size * block_size;
+    if (threads[i].place == kAtBlock) open(kAtBlock, own, own + block_size);
+    if (threads[i].place == kAtCluster) open(kAtCluster, 0, threads.size());
     return true;
   }
   return false;
 }
-void run(int count) {
+void run(int size, int blocks) {
+  const int count = size * blocks;
+  block_size = size;
+  cluster = blocks;
   threads.resize(count);
   turns.clear();
   for (int i = 0; i < count; ++i) {
@@ -105,12 +118,28 @@ static float __int_as_float(int bits) { float x; std::memcpy(&x, &bits, 4); retu
 static float __uint_as_float(unsigned bits) { float x; std::memcpy(&x, &bits, 4); return x; }
 static unsigned __float_as_uint(float x) { unsigned bits; std::memcpy(&bits, &x, 4); return bits; }
 static float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
+static unsigned long __cvta_generic_to_shared(const void*) { return 0; }
+#define __CUDA_ARCH__ 900
 #define __CUDACC_RTC__
 #define __device__
 #define __forceinline__ inline
 #define __shared__ static
 #define __align__(bytes)
 #define asm(...)
+)";
+
+/// Behind the prelude: clusters as the emulator has them.
+inline constexpr const char* kClusterEmulator = R"(
+#undef TG_CLUSTER
+#undef TG_CLUSTER_BARRIER
+#undef TG_SHARED
+#define TG_CLUSTER(count)
+#define TG_CLUSTER_BARRIER block::wait(block::kAtCluster)
+#define TG_SHARED(type, name, count)             \
+  static type name##_of[block::kMostBlocks][count]; \
+  type* const name = name##_of[blockIdx.x % block::kMostBlocks]
+#define tg_of_rank(place, rank) \
+  *block::of_rank(place, rank, sizeof part_of[0] / sizeof part_of[0][0])
 )";
 
 /// The kernel, and one function beside it that runs blocks of its threads.
@@ -123,17 +152,20 @@ inline std::string emulated_text(const cuda::KernelSource& source) {
   llvm::StringRef(source.parameters).split(types, ", ");
   for (size_t i = 0; i < types.size(); ++i)
     text += (i ? ", (" : "(") + types[i].str() + ")parameters[" + std::to_string(i) + "]";
+  std::string cluster = std::to_string(source.cluster);
   return text + ");\n}\nextern \"C\" void " + source.name +
          "(void** parameters, int blocks) {\n"
          "  block::body = call_" +
-         source.name +
-         ";\n  block::parameters = parameters;\n  gridDim.x = blocks;\n"
-         "  for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) block::run(" +
-         std::to_string(source.threads) + ");\n}\n";
+         source.name + ";\n  block::parameters = parameters;\n  gridDim.x = (blocks + " + cluster +
+         " - 1) / " + cluster + " * " + cluster +
+         ";\n  for (block::first_block = 0; block::first_block < gridDim.x; block::first_block "
+         "+= " +
+         cluster + ")\n    block::run(" + std::to_string(source.threads) + ", " + cluster +
+         ");\n}\n";
 }
 
 inline std::string emulated_prelude() {
-  return kBlockEmulator + cuda::prelude_text(cuda::Target::Cuda);
+  return kBlockEmulator + cuda::prelude_text(cuda::Target::Cuda) + kClusterEmulator;
 }
 
 } // namespace tg::test

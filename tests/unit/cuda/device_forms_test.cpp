@@ -59,7 +59,8 @@ std::vector<Case> few_cases() {
   return {{normalised({3, 1100}, 1), Schedule::Rows, 256, 256},
           {normalised({130, 37}, 0), Schedule::Columns, 256, 16},
           {normalised({130, 37}, 0), Schedule::Columns, 24, 3},
-          {product(70, 33, 50), Schedule::Tiles, 0, 0}};
+          {product(70, 33, 50), Schedule::Tiles, 0, 0},
+          {product(20, 150, 30), Schedule::Tiles, 0, 0}}; // clusters of two blocks
 }
 
 /// Rows of one warp and of several; neighbours and sharers of a column that make one warp, several,
@@ -72,6 +73,7 @@ std::vector<Case> cases() {
   all.push_back({argmax({77, 9}, 0), Schedule::Columns, 64, 8});
   all.push_back({product(1, 300, 70), Schedule::Columns, 0, 0});
   all.push_back({product(9, 64, 8), Schedule::Tiles, 0, 0});
+  all.push_back({product(70, 300, 50), Schedule::Tiles, 0, 0}); // clusters
   for (int threads : {64, 1024})
     all.push_back({softmax({2, 1100}, 1), Schedule::Rows, threads, threads});
   for (auto [apart, sharers] :
@@ -130,6 +132,7 @@ TEST(DeviceForms, AgreeWithRefInAnyOrderOfThreads) {
 }
 
 /// Each barrier of the prelude, and those of tiles, are needed: without one, some order shows it.
+/// So are those of clusters.
 TEST(DeviceForms, AMissingBarrierShows) {
   std::vector<Generated> all = generate(few_cases());
   const std::string prelude = emulated_prelude(), barrier = "__syncthreads()";
@@ -144,6 +147,9 @@ TEST(DeviceForms, AMissingBarrierShows) {
     ++found;
   }
   EXPECT_EQ(found, 7u) << "of tiles, rows, uneven columns and columns of several warps";
+  std::string without = prelude, of_clusters = "block::wait(block::kAtCluster)";
+  without.replace(without.find(of_clusters), of_clusters.size(), "(void)0");
+  EXPECT_GT(differences(all, without).back(), 1e-3);
 }
 
 } // namespace
