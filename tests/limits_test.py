@@ -65,6 +65,8 @@ def make_inputs(folder):
     (folder / "long.tg").write_text(network("long"))
     (folder / "pair.tg").write_text(network("one") + network("two", swap=True))
     (folder / "many.tg").write_text(network("many", layers=400))
+    (folder / "few.tg").write_text("model few(x: f32[8, 64]) -> f32[8, 64] {\n" + "".join(
+        f"  param w{i}: f32[64, 64]\n" for i in range(4)) + "  relu(x @ w0 + x @ w1 + x @ w2 + x @ w3)\n}\n")
     (folder / "egraph.json").write_text(egraph_json())
     (folder / "rule.tg").write_text("rule swapped(x, y) { x + y => y + x }\n")
     (folder / "prompt.txt").write_text(f":load {folder}/long.tg\n:set time-limit 1\n:set search saturate\n"
@@ -120,6 +122,8 @@ def cases_of(folder):
         "repl": [Case("repl", ["repl"], stdin=folder / "prompt.txt")],
         "bench demo": [Case("bench demo", ["bench", "demo", model, "--cost-db", str(folder / "costs.db")])],
         "calibrate": [Case("calibrate", ["calibrate", "--cost-db", str(folder / "calibrated.db")], limited=True, keeps=True)],
+        "train": [Case("train", ["train", str(folder / "few.tg"), "-o", str(folder / "policy.safetensors"), "--by-prices",
+                                 "--cost", "analytic:cpu", "--episodes", "100000", "--quiet", *RULES], limited=True, keeps=True)],
         "tune": [Case("tune", ["tune", model, "--cost-db", str(folder / "tuned.db"), "--reuse", "full"], limited=True, keeps=True)],
         "devices": [Case("devices", ["devices"])],
         "options": [Case("options", ["options"])],

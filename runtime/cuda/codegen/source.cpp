@@ -384,9 +384,14 @@ std::string bounds_text(const KernelSource& source) {
   return text;
 }
 
-/// A thread of a tile keeps its results and factors in registers. Left to itself, the compiler aims
-/// at more threads than those leave room for and spills; with so many it has 128 registers each.
-constexpr int kTileThreadsAtOnce = 512;
+/// A thread of a tile keeps its results, its factors and what it brings next in registers. Left to
+/// itself, the compiler aims at more threads than those leave room for and spills; with so many it
+/// has 128 registers each, and 168 where it brings much.
+int blocks_of_tiles_at_once(const Tunables& t) {
+  constexpr int kThreads = 512, kThreadsThatBringMuch = 384, kMuch = 16;
+  int brings = t.depth * (t.tile_rows + t.tile_columns) / t.threads;
+  return std::max(1, (brings > kMuch ? kThreadsThatBringMuch : kThreads) / t.threads);
+}
 
 } // namespace
 
@@ -399,7 +404,7 @@ KernelSource kernel_source(Kernel& kernel) {
                          storage_name(p.dtype).str() + "*";
   source.body = BodyWriter(kernel).write();
   if (kernel.schedule == Schedule::Tiles) {
-    source.blocks_at_once = std::max(1, kTileThreadsAtOnce / source.threads);
+    source.blocks_at_once = blocks_of_tiles_at_once(kernel.tunables);
     source.cluster = kernel.tunables.splits;
   }
   static const std::string functions = std::to_string(hash(prelude_text(Target::Cuda)));

@@ -267,7 +267,7 @@ TEST_F(Examples, KernelsUseHardlyAnyLocalMemory) {
   auto compiler = cuda::open_nvrtc();
   if (!compiler) GTEST_SKIP() << compiler.error().message; // NVRTC is not installed
   const std::map<std::string, std::string>& all = all_->compiler.functions;
-  EXPECT_GE(all.size(), 2 * all_->kernels.size()) << "without libraries, too";
+  EXPECT_GE(all.size(), all_->kernels.size() * 3 / 2) << "without libraries, too";
   std::vector<std::pair<std::string, std::string>> functions(all.begin(), all.end());
   expect_no_local_memory(**compiler, "sm_90", functions);
   if (!is_full_test()) return; // minutes for each architecture
