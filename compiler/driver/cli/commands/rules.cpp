@@ -12,6 +12,8 @@
 #include <llvm/Support/Path.h>
 
 #include <cmath>
+#include <map>
+#include <tuple>
 
 namespace tg::cli {
 namespace {
@@ -171,11 +173,29 @@ std::string evidence(const Rule& rule, const RuleVerdict& verdict) {
   return text;
 }
 
-/// With the rule's own text, under its name what is wrong with it.
-void print_failure(Session& session, const Rule& rule, const RuleVerdict& verdict) {
+/// Of one declaration, rules that fail in the same way, by number; each stands with the first.
+std::vector<std::vector<size_t>> failures(llvm::ArrayRef<Rule> rules,
+                                          llvm::ArrayRef<RuleVerdict> verdicts) {
+  std::map<std::tuple<std::string, std::string, Status, std::string>, size_t> first;
+  std::vector<std::vector<size_t>> alike(rules.size());
+  for (size_t i = 0; i < rules.size(); ++i) {
+    const RuleVerdict& verdict = verdicts[i];
+    if (holds(verdict) || status_of(verdict) == Status::Stopped) continue;
+    auto key = std::tuple(rules[i].file, rules[i].declared, status_of(verdict), verdict.why);
+    alike[first.try_emplace(std::move(key), i).first->second].push_back(i);
+  }
+  return alike;
+}
+
+/// With the rule's own text, under its name what is wrong with it, and with `others`, its forms.
+void print_failure(Session& session, const Rule& rule, const RuleVerdict& verdict,
+                   llvm::ArrayRef<std::string> others) {
   llvm::raw_ostream& out = session.out;
   Diagnostic d = error(Code::rule_refuted, rule.at, "{0}: {1}", shown_status(verdict), rule.name);
   d.notes.push_back(verdict.why);
+  if (!others.empty())
+    d.notes.push_back((others.size() == 1 ? "so is its form " : "so are its forms ") +
+                      llvm::join(others, ", "));
   if (status_of(verdict) == Status::Refuted)
     d.help = verdict.counterexample.empty() // true, but of another class
                  ? "state the class that it keeps, or none: the rule then has the one that it has"
@@ -191,12 +211,15 @@ void print_verdicts(Session& session, llvm::ArrayRef<Rule> rules,
                     llvm::ArrayRef<RuleVerdict> verdicts) {
   llvm::raw_ostream& out = session.out;
   Table table({{"rule"}, {"status"}, {"evidence"}, {"numerics"}, {"seen"}});
+  std::vector<std::vector<size_t>> alike = failures(rules, verdicts);
   for (size_t i = 0; i < rules.size(); ++i) {
     const RuleVerdict& verdict = verdicts[i];
     table.add({rules[i].name, shown_status(verdict).str(), evidence(rules[i], verdict),
                numerics_name(rules[i].numerics).str(), numerics_name(verdict.observed).str()});
-    if (!holds(verdict) && status_of(verdict) != Status::Stopped)
-      print_failure(session, rules[i], verdict);
+    std::vector<std::string> others;
+    for (size_t other : llvm::ArrayRef<size_t>(alike[i]).drop_front(!alike[i].empty()))
+      others.push_back(rules[other].name);
+    if (!alike[i].empty()) print_failure(session, rules[i], verdict, others);
   }
   if (session.options.verbose) table.print(out, session.color);
   Counts counts = count(verdicts);
