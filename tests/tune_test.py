@@ -117,7 +117,7 @@ def interrupted_keeps_what_is_done(folder):
     model, database = folder / "large.tg", folder / "interrupted.db"
     model.write_text(LARGE)
     running = subprocess.Popen([TG, "tune", str(model), "--cost-db", str(database), "--threads", "1", "--reuse", "full",
-                                "--trials", "60"], stdout=subprocess.PIPE, text=True)
+                                "--trials", "60", "--tuner", "to-the-end"], stdout=subprocess.PIPE, text=True)
     first = running.stdout.readline()
     assert "60 trials" in first, first
     running.send_signal(signal.SIGINT)
