@@ -70,6 +70,25 @@ Result<void> time_steps(Executable& executable, const TimingOptions& timing, Run
 
 } // namespace
 
+RunReport report_of_runs(const LoadedProgram& program, RunTimes times,
+                         std::vector<Tensor> outputs) {
+  const Prepared& prepared = program.prepared;
+  RunReport report;
+  report.model = program.graph.name();
+  report.backend = prepared.backend->name();
+  report.device = prepared.backend->description();
+  report.threads = prepared.threads;
+  report.build_s = program.build_s;
+  report.times = std::move(times);
+  report.memory = prepared.executable->memory();
+  report.notes = prepared.backend->notes();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    TensorSummary summary = summarise(outputs[i]);
+    report.outputs.push_back({prepared.plan.outputs[i].name, std::move(outputs[i]), summary});
+  }
+  return report;
+}
+
 Result<RunTimes> time_program(LoadedProgram& program, llvm::ArrayRef<Tensor> inputs,
                               const tangram::TimeOptions& options) {
   Executable& executable = *program.prepared.executable;
@@ -104,24 +123,11 @@ Result<void> compare(const Graph& graph, const PrepareOptions& options,
 /// Loaded, run and timed on these inputs.
 Result<RunReport> run_on_backend(LoadedProgram& program, llvm::ArrayRef<Tensor> inputs,
                                  const tangram::TimeOptions& timing) {
-  Prepared& prepared = program.prepared;
-  Executable& executable = *prepared.executable;
+  Executable& executable = *program.prepared.executable;
   TG_CHECK(executable.bind_inputs(inputs));
-  RunReport report;
-  TG_TRY(report.times, time_program(program, inputs, timing));
-  report.model = program.graph.name();
-  report.backend = prepared.backend->name();
-  report.device = prepared.backend->description();
-  report.threads = prepared.threads;
-  report.build_s = program.build_s;
-  report.memory = executable.memory();
-  report.notes = prepared.backend->notes();
-  TG_TRY(std::vector<Tensor> tensors, executable.outputs());
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    TensorSummary summary = summarise(tensors[i]);
-    report.outputs.push_back({prepared.plan.outputs[i].name, std::move(tensors[i]), summary});
-  }
-  return report;
+  TG_TRY(RunTimes times, time_program(program, inputs, timing));
+  TG_TRY(std::vector<Tensor> outputs, executable.outputs());
+  return report_of_runs(program, std::move(times), std::move(outputs));
 }
 
 } // namespace

@@ -56,6 +56,9 @@ struct RunReport {
   std::vector<RunOutput> outputs;
 };
 
+/// What is told of runs that took `times` and ended in `outputs`, the plan's.
+RunReport report_of_runs(const LoadedProgram& program, RunTimes times, std::vector<Tensor> outputs);
+
 struct RunModelOptions {
   tangram::TimeOptions timing;
   /// Outputs are held against those of the source on ref in f32. Else, where runs compute in

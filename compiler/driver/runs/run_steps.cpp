@@ -150,21 +150,10 @@ Result<RunReport> run_steps(LoadedProgram& program, std::vector<Tensor> inputs,
     TG_CHECK(check_finite(prepared.plan, outputs, step));
     if (options.progress) options.progress(step, outputs);
   }
-  RunReport report;
-  report.times.timing.runs = options.steps;
-  report.times.timing.median_us = watch.seconds() * 1e6 / static_cast<double>(options.steps);
-  report.model = program.graph.name();
-  report.backend = prepared.backend->name();
-  report.device = prepared.backend->description();
-  report.threads = prepared.threads;
-  report.build_s = program.build_s;
-  report.memory = executable.memory();
-  report.notes = prepared.backend->notes();
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    TensorSummary summary = summarise(outputs[i]);
-    report.outputs.push_back({prepared.plan.outputs[i].name, std::move(outputs[i]), summary});
-  }
-  return report;
+  RunTimes times;
+  times.timing.runs = options.steps;
+  times.timing.median_us = watch.seconds() * 1e6 / static_cast<double>(options.steps);
+  return report_of_runs(program, std::move(times), std::move(outputs));
 }
 
 } // namespace tg
