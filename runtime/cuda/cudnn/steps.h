@@ -1,7 +1,7 @@
 // What an executable has cuDNN do, decided before anything else is placed: the plan rewritten for
 // it (activations cut off, layouts chosen, conversions put in), and for each step that the library
 // is to run its plan. Measured prices decide: of layouts by region, of library against generated
-// kernel where the latter may win (pooling, norms, depthwise convolutions).
+// kernel where the latter may win (convolutions of few terms, and of strict f32).
 #pragma once
 
 #include "runtime/cuda/codegen/layout.h"

@@ -7,8 +7,8 @@
 namespace tg::cuda {
 
 /// By what factor a time has to be less to be clearly less. A generated kernel fuses with its
-/// neighbours, which a library call does not: so where it passes over memory once (pools, norms,
-/// products of few rows) the library has to be clearly faster; where it is a plain loop over terms
+/// neighbours, which a library call does not: so where it passes over memory once (products of
+/// few rows) the library has to be clearly faster; where it is a plain loop over terms
 /// (convolutions) the loop has to be.
 inline constexpr double kClearlyFaster = 0.9;
 
