@@ -64,6 +64,8 @@ constexpr ProductRow kRows[] = {
     {"one class", 1, 1, 2048, 1000, ProductRow::Constant},
     {"lstm", 1, 1, 512, 512, ProductRow::Constant},
     {"mlp", 1, 64, 784, 10, ProductRow::Constant},
+    {"long sum", 1, 1, 16384, 16, ProductRow::Constant},
+    {"long sums", 1, 4, 16384, 32, ProductRow::Constant},
 };
 
 NodeId op(Graph& g, OpKind kind, llvm::ArrayRef<NodeId> operands, std::vector<Value> attrs = {}) {
@@ -169,7 +171,7 @@ void sweep(const ProductRow& row, const tile::TileKernels& tiles, double peak, d
   do
     for (size_t i = 0; i < products.size(); ++i) {
       Clock::time_point begin = Clock::now();
-      products[i].run(0, data);
+      products[i].run(data);
       us[i].push_back(1e6 * seconds_since(begin));
     }
   while (us[0].size() < 5 || seconds_since(start) < seconds);

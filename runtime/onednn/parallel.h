@@ -14,6 +14,13 @@ template <class Work> void parallel_for(int threads, int64_t count, const Work& 
   for (int i = 0; i < parts; ++i) work(count * i / parts, count * (i + 1) / parts, i);
 }
 
+/// work(0) to work(count - 1), shared out like that.
+template <class Work> void parallel_parts(int threads, int count, const Work& work) {
+  parallel_for(threads, count, [&](int64_t begin, int64_t end, int) {
+    for (int64_t part = begin; part < end; ++part) work(static_cast<int>(part));
+  });
+}
+
 /// Whether take() is true on one of so many threads; each asks once.
 template <class Take> bool any_thread(int threads, const Take& take) {
   if (threads <= 1) return take();

@@ -12,9 +12,12 @@ int64_t quotient_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
 int64_t whole_lines(int64_t floats) { return quotient_up(floats, 16) * 16; }
 
 /// Whole products where these share out evenly, or there are many; else columns, since every part
-/// reads its own of w then; else rows.
+/// reads its own of w then; else rows. Of few results the depth is parted, by the shape alone, so
+/// that the number of threads changes no bit.
 void set_parts(Schedule& s, const ProductShape& shape, int64_t threads, int64_t tiles,
                int64_t panels) {
+  constexpr int64_t kFewTiles = 2, kMostDepthParts = 8;
+  constexpr int64_t kLeastDepth = 2048; // of a part: joining them takes a parallel region
   auto products = static_cast<int64_t>(shape.batch.size());
   if (products % threads == 0 || products > 4 * threads)
     s.batch_parts = static_cast<int>(threads);
@@ -22,6 +25,9 @@ void set_parts(Schedule& s, const ProductShape& shape, int64_t threads, int64_t 
     s.column_parts = static_cast<int>(std::min(threads, panels));
   else
     s.row_parts = static_cast<int>(std::min(threads, tiles));
+  if (shape.w_is_packed && products * tiles * panels <= kFewTiles)
+    s.depth_parts =
+        static_cast<int>(std::clamp<int64_t>(shape.depth / kLeastDepth, 1, kMostDepthParts));
 }
 
 } // namespace
@@ -36,9 +42,11 @@ std::string text(const Schedule& s, Isa isa) {
                     s.row_block * s.tile_rows, s.column_block * panel_columns(isa), s.depth_block);
   out += s.rows_outside ? ", rows outside" : ", panels outside";
   if (s.copy_x) out += ", x copied";
+  if (s.panels_ahead != 1) out += llvm::formatv(", {0} ahead", s.panels_ahead);
   if (s.batch_parts > 1) out += llvm::formatv(", {0} by products", s.batch_parts);
   if (s.row_parts > 1) out += llvm::formatv(", {0} by rows", s.row_parts);
   if (s.column_parts > 1) out += llvm::formatv(", {0} by columns", s.column_parts);
+  if (s.depth_parts > 1) out += llvm::formatv(", {0} by depth", s.depth_parts);
   return out;
 }
 
@@ -58,25 +66,47 @@ Product::Product(ProductShape shape, const Schedule& schedule, const TileKernels
   if (s.depth_block < shape_.depth)
     sums_ = block_rows * std::min(s.column_block, own_panels) * width_;
   part_scratch_ = whole_lines(copied_ + packed_ + sums_);
+  if (s.depth_parts > 1)
+    partial_ = static_cast<int64_t>(shape_.batch.size()) * shape_.rows * panels_ * width_;
   if (int64_t rest = shape_.columns % width_; rest != 0) {
     mask_.assign(static_cast<size_t>(s.tile_panels * width_), -1);
     std::fill(mask_.end() - (width_ - rest), mask_.end(), 0);
   }
 }
 
-void Product::run(int part, const ProductData& data) const {
+void Product::run(const ProductData& data, Each each) const {
+  each(schedule_.parts(), [&](int part) { run_part(part, data); });
+  if (schedule_.depth_parts == 1) return;
+  int64_t rows = static_cast<int64_t>(shape_.batch.size()) * shape_.rows;
+  auto parts = static_cast<int>(std::min<int64_t>(rows, schedule_.parts()));
+  each(parts, [&](int part) {
+    Span span = share(rows, part, parts);
+    for (int64_t row = span.begin; row < span.end; ++row)
+      join_row(data, row / shape_.rows, row % shape_.rows);
+  });
+}
+
+void Product::run_part(int part, const ProductData& data) const {
   const Schedule& s = schedule_;
-  int64_t column = part % s.column_parts, row = part / s.column_parts % s.row_parts;
+  int64_t column = part % s.column_parts, rest = part / s.column_parts;
+  int64_t row = rest % s.row_parts, depth_part = rest / s.row_parts / s.batch_parts;
   Span products = share(static_cast<int64_t>(shape_.batch.size()),
-                        part / s.column_parts / s.row_parts, s.batch_parts);
+                        rest / s.row_parts % s.batch_parts, s.batch_parts);
   float* scratch = data.scratch + part * part_scratch_;
-  Work work{
-      data,    {},      share(tiles_, row, s.row_parts), share(panels_, column, s.column_parts),
-      nullptr, scratch, scratch + copied_ + packed_};
+  Work work{data,
+            {},
+            share(tiles_, row, s.row_parts),
+            share(panels_, column, s.column_parts),
+            share(shape_.depth, depth_part, s.depth_parts),
+            nullptr,
+            scratch,
+            scratch + copied_ + packed_,
+            nullptr};
   float* packed = scratch + copied_;
   const float* last = nullptr; // w in `packed`
   for (int64_t i = products.begin; i < products.end; ++i) {
     work.start = shape_.batch[static_cast<size_t>(i)];
+    if (s.depth_parts > 1) work.partial = partial(data, depth_part, i);
     const float* w = data.w + work.start.w;
     if (shape_.w_is_packed) {
       work.panel = w + work.panels.begin * width_ * shape_.depth;
@@ -109,9 +139,9 @@ void Product::run_rows(const Work& work) const {
 }
 
 void Product::run_columns(const Work& work, const RowBlock& rows, Span panels) const {
-  for (int64_t k = 0; k < shape_.depth; k += schedule_.depth_block)
-    run_tiles(work, rows, panels, {k, std::min(k + schedule_.depth_block, shape_.depth)});
-  if (work.data.finish) finish(work, rows.tiles, panels);
+  for (int64_t k = work.depth.begin; k < work.depth.end; k += schedule_.depth_block)
+    run_tiles(work, rows, panels, {k, std::min(k + schedule_.depth_block, work.depth.end)});
+  if (work.data.finish && !work.partial) finish(work, rows.tiles, panels);
 }
 
 void Product::run_tiles(const Work& work, const RowBlock& rows, Span panels, Span depth) const {
@@ -139,6 +169,11 @@ TileCall Product::call_of(const Work& work, int64_t panel, int64_t count, Span d
   call.panel = work.panel + ((panel - work.panels.begin) * shape_.depth + depth.begin) * width_;
   call.panel_step = width_ * shape_.depth * 4;
   call.depth = depth.size();
+  if (work.partial) { // whole panels; all else is for join_row
+    call.y = work.partial + column;
+    call.y_row = panels_ * width_ * 4;
+    return call;
+  }
   call.relu = data.relu;
   call.y = data.y + work.start.y + column;
   call.y_row = shape_.y_row * 4;
@@ -157,18 +192,18 @@ void Product::run_tile(const Block& block, int64_t tile, int64_t panel, TileCall
   const auto& [work, rows, panels, depth] = block;
   int64_t row = first_rows_[static_cast<size_t>(tile)], index = tile - rows.tiles.begin;
   int64_t count = panels_at(panel, panels);
-  int64_t next = index * asked_ahead(call.depth);
-  bool more = panel + count < work.panels.end && next < call.depth * width_;
-  call.ahead = more ? call.panel + count * width_ * shape_.depth + next : call.panel;
+  int64_t next = index * asked_ahead(call.depth), ahead = schedule_.panels_ahead * count;
+  bool more = ahead > 0 && panel + ahead < work.panels.end && next < call.depth * width_;
+  call.ahead = more ? call.panel + ahead * width_ * shape_.depth + next : call.panel;
   call.x = rows.x + (row - first_rows_[static_cast<size_t>(rows.tiles.begin)]) * rows.x_row +
            depth.begin;
   call.x_row = rows.x_row * 4;
-  call.y += row * shape_.y_row;
+  call.y += row * (call.y_row / 4);
   if (call.residual) call.residual += row * shape_.residual_row;
   int64_t sums = (panel - panels.begin) * rows.tiles.size() + index * count;
   float* at = work.sums + sums * schedule_.tile_rows * width_;
-  if (depth.begin > 0) call.sums_in = at;
-  if (depth.end < shape_.depth) call.sums_out = at;
+  if (depth.begin > work.depth.begin) call.sums_in = at;
+  if (depth.end < work.depth.end) call.sums_out = at;
   kernels_.tile(first_rows_[static_cast<size_t>(tile) + 1] - row, count)(&call);
 }
 
@@ -179,6 +214,28 @@ void Product::finish(const Work& work, Span tiles, Span panels) const {
                     std::min(panels.end * width_, shape_.columns) - column});
 }
 
+float* Product::partial(const ProductData& data, int64_t depth_part, int64_t product) const {
+  return data.scratch + schedule_.parts() * part_scratch_ + depth_part * partial_ +
+         product * shape_.rows * panels_ * width_;
+}
+
+void Product::join_row(const ProductData& data, int64_t product, int64_t row) const {
+  const BatchStart& start = shape_.batch[static_cast<size_t>(product)];
+  float* y = data.y + start.y + row * shape_.y_row;
+  const float* bias = data.bias ? data.bias + start.bias : nullptr;
+  const float* residual =
+      data.residual ? data.residual + start.residual + row * shape_.residual_row : nullptr;
+  const float* parts = partial(data, 0, product) + row * panels_ * width_;
+  for (int64_t j = 0; j < shape_.columns; ++j) {
+    float sum = parts[j];
+    for (int64_t part = 1; part < schedule_.depth_parts; ++part) sum += parts[part * partial_ + j];
+    if (bias) sum += bias[j];
+    if (residual) sum += residual[j];
+    y[j] = data.relu && sum < 0 ? 0 : sum;
+  }
+  if (data.finish) data.finish({y, shape_.y_row, 1, shape_.columns});
+}
+
 Schedule default_schedule(const ProductShape& shape, Isa isa, int threads, const Caches& caches) {
   Schedule s;
   int64_t width = panel_columns(isa), panels = panel_count(shape.columns, width);
@@ -187,9 +244,10 @@ Schedule default_schedule(const ProductShape& shape, Isa isa, int threads, const
   s.tile_panels = tiles == 1 ? most_panels(isa, s.tile_rows) : 1;
   // A start and an end of a tile cost some 40 cycles; a panel need not fit into the first level,
   // since it streams from the second in time. Few rows read it once, whatever its depth.
-  int64_t cuts = tiles == 1 ? 1 : quotient_up(shape.depth * width * 4, caches.second / 8);
-  s.depth_block = quotient_up(shape.depth, cuts);
   set_parts(s, shape, threads, tiles, panels);
+  int64_t depth = quotient_up(shape.depth, s.depth_parts);
+  int64_t cuts = tiles == 1 ? 1 : quotient_up(depth * width * 4, caches.second / 8);
+  s.depth_block = quotient_up(depth, cuts);
   // x of a block in five eighths of the second level; its sums and results in a quarter.
   int64_t own = quotient_up(tiles, s.row_parts);
   int64_t fit = std::max<int64_t>(1, caches.second * 5 / 8 / (4 * s.depth_block * s.tile_rows));

@@ -2,7 +2,7 @@
 // A schedule says how: the tile, two levels of blocks, the order of the inner loops, which operand
 // is copied first, and what threads part. The loops, outermost first:
 //
-//   parts (threads): products of the batch, rows, columns
+//   parts (threads): products of the batch, rows, columns; of few results the depth
 //     rows in blocks (row_block): x of a block and a depth block stays in the second-level cache
 //       columns in blocks (column_block): sums that are not finished, and results that `finish`
 //       reads again, stay there, too
@@ -20,8 +20,11 @@
 // second level once a panel, R * D * C / 16 * 4 bytes, 4 bytes a cycle. A product of one row reads
 // w once, 4 * C * D bytes, and nothing else counts.
 //
+// Where the depth is parted, each part has results of its own in scratch, and these are added, in
+// order, when all are there: 4 bytes written and read for each result and part.
+//
 // Invariant: results depend on shape, schedule and operands alone, not on how many threads run the
-// parts: no sum is parted among them. Sums begin anew in each depth block.
+// parts. Sums begin anew in each depth block and each part of the depth.
 #pragma once
 
 #include "runtime/tile/caches.h"
@@ -58,9 +61,10 @@ struct Schedule {
   int64_t depth_block = 1;   // steps
   bool rows_outside = false; // a tile's rows meet all panels of the block, else a panel all rows
   bool copy_x = false;
-  int batch_parts = 1, row_parts = 1, column_parts = 1;
+  int64_t panels_ahead = 1; // the panel that is asked for while one is used; 0: none
+  int batch_parts = 1, row_parts = 1, column_parts = 1, depth_parts = 1;
 
-  int parts() const { return batch_parts * row_parts * column_parts; }
+  int parts() const { return batch_parts * row_parts * column_parts * depth_parts; }
 };
 
 /// "6x16", "1x64": rows and columns of the tile.
@@ -98,11 +102,20 @@ public:
 
   const ProductShape& shape() const { return shape_; }
   const Schedule& schedule() const { return schedule_; }
-  int parts() const { return schedule_.parts(); }
   /// Of all parts together.
-  int64_t scratch_elements() const { return parts() * part_scratch_; }
-  /// Parts in any order, on any threads, one after the other or at once.
-  void run(int part, const ProductData& data) const;
+  int64_t scratch_elements() const {
+    return schedule_.parts() * part_scratch_ + schedule_.depth_parts * partial_;
+  }
+  /// Does work(0) to work(count - 1) in any order, on any threads, one after the other or at once,
+  /// and returns when all are done.
+  using Each = llvm::function_ref<void(int count, llvm::function_ref<void(int)> work)>;
+  void run(const ProductData& data, Each each) const;
+  /// On this thread.
+  void run(const ProductData& data) const {
+    run(data, [](int count, llvm::function_ref<void(int)> work) {
+      for (int i = 0; i < count; ++i) work(i);
+    });
+  }
 
 private:
   struct Span {
@@ -112,10 +125,11 @@ private:
   /// What one part works on.
   struct Work {
     const ProductData& data;
-    BatchStart start;     // of the product at hand
-    Span tiles, panels;   // of the part
-    const float* panel;   // of panels.begin
-    float *copied, *sums; // scratch
+    BatchStart start;          // of the product at hand
+    Span tiles, panels, depth; // of the part
+    const float* panel;        // of panels.begin
+    float *copied, *sums;      // scratch
+    float* partial;            // results of this part of the depth, of the product at hand, or null
   };
   /// One block of rows, and where its x lies.
   struct RowBlock {
@@ -137,12 +151,15 @@ private:
   int64_t panels_at(int64_t panel, Span panels) const {
     return panels.end - panel < schedule_.tile_panels ? 1 : schedule_.tile_panels;
   }
+  void run_part(int part, const ProductData& data) const;
   void run_rows(const Work& work) const;
   void run_columns(const Work& work, const RowBlock& rows, Span panels) const;
   void run_tiles(const Work& work, const RowBlock& rows, Span panels, Span depth) const;
   TileCall call_of(const Work& work, int64_t panel, int64_t count, Span depth) const;
   void run_tile(const Block& block, int64_t tile, int64_t panel, TileCall call) const;
   void finish(const Work& work, Span tiles, Span panels) const;
+  float* partial(const ProductData& data, int64_t depth_part, int64_t product) const;
+  void join_row(const ProductData& data, int64_t product, int64_t row) const;
 
   ProductShape shape_;
   Schedule schedule_;
@@ -150,6 +167,7 @@ private:
   int64_t width_; // of a panel
   int64_t tiles_, panels_;
   int64_t copied_ = 0, packed_ = 0, sums_ = 0, part_scratch_ = 0; // elements
+  int64_t partial_ = 0;             // of the results of one part of the depth
   std::vector<int64_t> first_rows_; // of each tile, and the number of rows
   std::vector<int32_t> mask_;       // of the last panel, behind full ones; empty: it is full
 };

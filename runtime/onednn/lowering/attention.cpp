@@ -38,9 +38,7 @@ public:
     return {};
   }
   dnnl_status_t run(dnnl_stream_t) override {
-    parallel_for(threads_, attention_.parts(), [&](int64_t begin, int64_t end, int) {
-      for (int64_t part = begin; part < end; ++part) attention_.run(static_cast<int>(part), data_);
-    });
+    parallel_parts(threads_, attention_.parts(), [&](int part) { attention_.run(part, data_); });
     return dnnl_success;
   }
 

@@ -2,8 +2,8 @@
 
 #include "runtime/onednn/lowering/pack_kernel.h"
 #include "runtime/onednn/parallel.h"
-#include "runtime/onednn/tile_schedules.h"
 #include "runtime/onednn/simd/act_instr.h"
+#include "runtime/onednn/tile_schedules.h"
 
 #include <algorithm>
 
@@ -71,9 +71,7 @@ public:
     };
     tile::ProductData data = data_;
     if (act_ != Act::None && act_ != Act::Relu) data.finish = activate;
-    parallel_for(threads_, product_.parts(), [&](int64_t begin, int64_t end, int) {
-      for (int64_t part = begin; part < end; ++part) product_.run(static_cast<int>(part), data);
-    });
+    product_.run(data, [&](int count, const auto& work) { parallel_parts(threads_, count, work); });
     return dnnl_success;
   }
 

@@ -62,9 +62,7 @@ Result<double> Runs::run(const tile::Product& product, int threads) {
   data.y = y_.floats().data();
   data.scratch = scratch_.floats().data();
   RunClock::time_point start = RunClock::now();
-  parallel_for(threads, product.parts(), [&](int64_t begin, int64_t end, int) {
-    for (int64_t part = begin; part < end; ++part) product.run(static_cast<int>(part), data);
-  });
+  product.run(data, [&](int count, const auto& work) { parallel_parts(threads, count, work); });
   return us_from(start);
 }
 
@@ -94,9 +92,7 @@ Result<double> Runs::run(const tile::Convolution& convolution, const Convolution
   };
   if (finish) data.finish = halve;
   RunClock::time_point start = RunClock::now();
-  parallel_for(threads, convolution.parts(), [&](int64_t begin, int64_t end, int) {
-    for (int64_t part = begin; part < end; ++part) convolution.run(static_cast<int>(part), data);
-  });
+  parallel_parts(threads, convolution.parts(), [&](int part) { convolution.run(part, data); });
   return us_from(start);
 }
 

@@ -78,7 +78,7 @@ void expect_right(const tile::ProductShape& s, const tile::Schedule& schedule,
   data.w = s.w_is_packed ? panels.data() : w.data();
   data.y = y.data();
   data.scratch = scratch.data() + ahead % 16;
-  for (int part = 0; part < product.parts(); ++part) product.run(part, data);
+  product.run(data);
   for (int n = 0; n < 200; ++n) {
     int64_t b = random.in(0, batch - 1), i = random.in(0, s.rows - 1),
             j = random.in(0, s.columns - 1);

@@ -81,6 +81,8 @@ Schedule random_schedule(Random& r, const ProductShape& shape, Isa isa) {
   s.batch_parts = static_cast<int>(r.in(1, 3));
   s.row_parts = static_cast<int>(r.in(1, 3));
   s.column_parts = static_cast<int>(r.in(1, 3));
+  if (r.coin()) s.depth_parts = static_cast<int>(r.in(1, std::min<int64_t>(3, shape.depth)));
+  s.panels_ahead = r.in(0, 2);
   return s;
 }
 
@@ -93,6 +95,11 @@ double expected(const Case& c, const float* x, const float* w, const float* bias
     sum += static_cast<double>(x[at.x + row * s.x_row + k * s.x_depth]) *
            static_cast<double>(w[at.w + k * s.w_depth + column * s.w_column]);
   return c.relu && sum < 0 ? 0 : sum;
+}
+
+/// What parts say of each other is nothing: the last goes first.
+void backwards(int count, llvm::function_ref<void(int)> work) {
+  while (count-- > 0) work(count);
 }
 
 /// Runs the case; "" or what was wrong.
@@ -128,7 +135,7 @@ std::string check(Random& r, const Case& c, const Schedule& schedule, const Tile
   int64_t finished = 0;
   auto count = [&](const FinishedBlock& block) { finished += block.rows * block.columns; };
   data.finish = count;
-  for (int part = product.parts(); part-- > 0;) product.run(part, data);
+  product.run(data, backwards);
   if (finished != s.rows * s.columns * static_cast<int64_t>(s.batch.size()))
     return "finished " + std::to_string(finished);
   const float* residual = !c.residual ? nullptr : c.in_place ? before.data() : other.data;
@@ -178,7 +185,7 @@ TEST(TileProduct, ProductsByTheirOwnSchedules) {
       Case c = random_case(r, 1500);
       auto threads = static_cast<int>(r.in(1, 4));
       Schedule schedule = default_schedule(c.shape, isa, threads, {4 << 10, 16 << 10});
-      EXPECT_LE(schedule.parts(), threads);
+      EXPECT_LE(schedule.parts() / schedule.depth_parts, threads);
       std::string wrong = check(r, c, schedule, tiles);
       ASSERT_EQ(wrong, "") << "seed " << seed << ": " << c.shape.rows << " x " << c.shape.depth
                            << " x " << c.shape.columns << ", " << text(schedule, isa);
@@ -203,7 +210,7 @@ std::vector<float> row_times(const std::vector<float>& x, const std::vector<floa
   data.y = y.data();
   data.scratch = scratch.data();
   data.relu = relu;
-  product.run(0, data);
+  product.run(data);
   return y;
 }
 
@@ -235,6 +242,24 @@ TEST(TileProduct, ReluOfNaNRaisesNoFlag) {
   }
 }
 
+TEST(TileProduct, FewResultsOfALongDepthPartItByTheShapeAlone) {
+  for (Isa isa : instruction_sets()) {
+    const TileKernels& tiles = kernels(isa);
+    ProductShape s;
+    s.depth = s.x_row = 9000;
+    s.columns = s.y_row = 10;
+    s.w_depth = s.columns;
+    s.w_is_packed = true;
+    Random r(7);
+    Case c{s, 9000, 90000, 10, 10, true, true, false, false, true};
+    for (int threads : {1, 2, 16}) {
+      Schedule schedule = default_schedule(s, isa, threads, caches());
+      EXPECT_EQ(schedule.depth_parts, 4) << threads;
+      EXPECT_EQ(check(r, c, schedule, tiles), "") << threads;
+    }
+  }
+}
+
 /// One schedule gives one result, whoever runs the parts, and however many there are.
 TEST(TileProduct, PartsChangeNoBit) {
   for (Isa isa : instruction_sets()) {
@@ -258,7 +283,7 @@ TEST(TileProduct, PartsChangeNoBit) {
       data.w = w.data();
       data.y = y.data();
       data.scratch = scratch.data();
-      for (int part = 0; part < product.parts(); ++part) product.run(part, data);
+      product.run(data);
       results.push_back(y);
       EXPECT_EQ(std::memcmp(results[0].data(), y.data(), y.size() * sizeof(float)), 0) << threads;
     }
