@@ -130,7 +130,7 @@ public:
     return std::vector<size_t>();
   }
   /// How many runs so far were done a second time, for the numbers that they met
-  /// (onednn/nan_guard.h): they took twice their time.
+  /// (onednn/lowering/nan_guard.h): they took twice their time.
   virtual size_t repeated_runs() const { return 0; }
   /// Copies of the outputs, in the order of Plan::outputs.
   virtual Result<std::vector<Tensor>> outputs() const = 0;
