@@ -126,7 +126,7 @@ private:
 };
 
 PortfolioReport Portfolio::run() {
-  SharedCost::AtWork at_work(costs_);
+  SharedCost::BusyThread busy(costs_);
   report_.source_us = report_.cost_us = price_graph(source_, prices_);
   notify("source");
   if (options_.use_saturation) saturate_source();
@@ -367,11 +367,11 @@ std::vector<Finding> Portfolio::work(llvm::ArrayRef<SearchTask> tasks,
   std::vector<std::thread> threads;
   for (size_t i = 1; i < count; ++i)
     threads.emplace_back([&] {
-      SharedCost::AtWork at_work(costs_);
+      SharedCost::BusyThread busy(costs_);
       loop();
     });
   loop();
-  SharedCost::AtRest at_rest(costs_);
+  SharedCost::IdleThread idle(costs_);
   for (std::thread& thread : threads) thread.join();
   return findings;
 }
