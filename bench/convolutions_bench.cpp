@@ -1,4 +1,4 @@
-// Convolutions by kernels of our own (runtime/tile) beside oneDNN's best for them, in turns, as
+// Convolutions by kernels of our own (runtime/tile) beside oneDNN's best for them, interleaved, as
 // shares of the processor's peak.
 //
 //   convolutions_bench [--threads N] [--seconds S] [NAME | MODEL.tg ...]

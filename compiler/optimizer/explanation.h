@@ -23,7 +23,7 @@ std::string step_leaves(const Derivation& chain, const DerivationStep& step, con
 /// Rules and how many steps each has, most often used first, then by name.
 std::vector<RuleCount> count_rules(const Derivation& chain, llvm::ArrayRef<Rule> rules);
 
-/// Holds the result's chain against the rules' own text (equiv/replay.h). Errors: `internal`;
+/// Checks the result's chain against the rules' own text (equiv/replay.h). Errors: `internal`;
 /// `limit_no_answer` where `stop` ended this, or the search for the chain before it.
 Result<void> confirm_chain(const Optimized& optimized, llvm::ArrayRef<Rule> rules,
                            const Graph& source, const StopToken& stop = {});

@@ -14,7 +14,7 @@ namespace tg {
 /// counts. Errors: the device's.
 Result<void> add_round(PlacedNodes& placed, Prepared& prepared, const TimingOptions& timing);
 
-/// Compares graphs on a backend, in turns, on equal random weights and inputs, in options.dtype.
+/// Compares graphs on a backend, interleaved, on equal random weights and inputs, in options.dtype.
 class BackendFinalists : public FinalistRunner {
 public:
   /// `patient_until_s`: seconds from now on, after which no comparison goes on for want of an

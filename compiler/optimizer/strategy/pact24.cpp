@@ -67,7 +67,7 @@ PublishedCost published_cost(Reward reward, const EGraph& egraph, PriceCache& pr
                                   : shared_greedy(egraph, node_prices, stop);
 }
 
-/// The prices of another, which whoever watches is told of: that, not what they are, since rewards
+/// The prices of another, of which a listener is notified: that, not what they are, since rewards
 /// are no prices of graphs (search/baselines/published_costs.h).
 class WatchedPrice final : public StatePrice {
 public:

@@ -51,7 +51,7 @@ struct MctsOptions : SearchLimits {
   int threads = 1;
   SharedCost* costs = nullptr;
   ExplorerOptions explore;
-  /// Told between batches, now and then, of what is known so far: counts and the best.
+  /// Called between batches, now and then, with what is known so far: counts and the best.
   std::function<void(const MctsReport&)> progress = {};
   // What can be turned off.
   bool widen = true, firing = true, normalise = true, transpose = true;

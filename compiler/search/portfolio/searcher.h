@@ -56,8 +56,8 @@ struct SearchSoFar {
 using FollowSearch = std::function<void(const SearchSoFar&)>;
 
 /// Searches until nothing is gained, at most `options.rounds` e-graphs. `memory_limit_mb`: of this
-/// search alone; `threads`: that it may use, which then ask `costs` at once; `follow`: is told now
-/// and then, by the calling thread; may be empty.
+/// search alone; `threads`: that it may use, which then ask `costs` at once; `follow`: is called
+/// now and then, by the calling thread; may be empty.
 Finding run_search(OwnTask task, llvm::ArrayRef<Rule> rules, SharedCost& costs,
                    const PortfolioOptions& options, const PriorStore* priors,
                    std::chrono::steady_clock::time_point deadline, size_t memory_limit_mb,

@@ -28,7 +28,7 @@ public:
   virtual ~KernelCompiler() = default;
   /// Part of the cache's key: "NVRTC 13.0".
   virtual std::string version() const = 0;
-  /// Part of it, too: what else than the target it is told.
+  /// Part of it, too: its options beside the target.
   virtual std::string options() const { return ""; }
   /// Compute capabilities that it makes code for, ascending: 75, 80, ..., 90.
   virtual llvm::ArrayRef<int> capabilities() const = 0;

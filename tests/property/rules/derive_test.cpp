@@ -2,8 +2,8 @@
 // into one e-graph at instances drawn from the rule's own conditions, and the rules of core.tg
 // make them one class within a few iterations.
 //
-// Which of the 139 say the same, up to the names of their tensors, is computed too and held against
-// the list in rules/DECISIONS.md. That each fires is for rules_fire_test.cpp.
+// Which of the 139 say the same, up to the names of their tensors, is computed too and compared
+// with the list in rules/DECISIONS.md. That each fires is for rules_fire_test.cpp.
 #include "compiler/egraph/egraph.h"
 #include "compiler/equiv/rule_form.h"
 #include "compiler/rules/instances/sample.h"

@@ -33,7 +33,7 @@ bool Repl::leaves(llvm::StringRef text) const {
   return (text == "exit" || text == "quit") && !llvm::is_contained(session_.words(), text.str());
 }
 
-// --- what is told -------------------------------------------------------------------------------
+// --- what is entered ----------------------------------------------------------------------------
 
 void Repl::tell(llvm::StringRef text) {
   std::vector<Cell> cells = read_cells(text);

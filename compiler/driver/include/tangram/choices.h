@@ -141,7 +141,7 @@ enum class SearchPart : uint8_t {
 };
 template <> struct Words<SearchPart> {
   static constexpr std::string_view kRows[] = {
-      "widening", "firing",   "normalising", "transpositions", "priors",   "stretches",
+      "widening", "firing",   "normalising", "transpositions", "priors",   "segments",
       "repeats",  "restarts", "saturation",  "tree",           "thorough", "focus"};
 };
 
