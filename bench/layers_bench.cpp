@@ -1,5 +1,5 @@
-// Where the time of a network goes on the cpu backend, layer by layer, against what the processor
-// can do.
+// Where the time of a network goes on the cpu backend,
+// layer by layer, against what the processor can do.
 //
 //   layers_bench [--threads N] [--runs N] [--json FILE] [MODEL.tg ...]
 //

@@ -70,8 +70,8 @@ struct CompileOptions {
   IoLayout io_layout = IoLayout::Plain;
   /// f32 products and convolutions may round their operands to tf32 (cuda).
   bool allow_tf32 = false;
-  /// Of the operators that the program declares; null where there are none. The executable keeps
-  /// it.
+  /// Of the operators that the program declares;
+  /// null where there are none. The executable keeps it.
   std::shared_ptr<const ExternKernels> externs = {};
   /// Ends loading, and runs on the host, between two steps. The executable keeps it.
   StopToken stop = {};

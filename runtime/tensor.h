@@ -12,8 +12,8 @@
 
 namespace tg {
 
-/// Bytes to which every buffer and every arena offset is aligned: a cache line, and an AVX-512
-/// register.
+/// Bytes to which every buffer and every arena offset is aligned:
+/// a cache line, and an AVX-512 register.
 inline constexpr int64_t kAlignment = 64;
 
 /// Of sizes so large that the sum would not fit: INT64_MAX rounded down.

@@ -68,8 +68,8 @@ Result<void> check_options(const tangram::OptimizeOptions& options);
 /// A run computes in F32, F16 or BF16. Errors: `usage`.
 Result<void> check_run_dtype(tangram::DType dtype);
 
-/// What the optimiser is told by them, but for what belongs to a run: a stop, whole runs, groups, a
-/// trace.
+/// What the optimiser is told by them, but for what belongs to a run:
+/// a stop, whole runs, groups, a trace.
 OptimizeOptions optimize_options(const tangram::OptimizeOptions& options);
 
 /// The chain as it is shown: each step's part of the graph as two small models.

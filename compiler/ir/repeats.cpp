@@ -118,8 +118,8 @@ public:
   }
 
 private:
-  /// Operators begin .. begin + length + period, each equal to the one a period later but for the
-  /// last ones.
+  /// Operators begin .. begin + length + period,
+  /// each equal to the one a period later but for the last ones.
   struct Region {
     size_t begin, period, length;
   };

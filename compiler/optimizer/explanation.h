@@ -34,8 +34,8 @@ Result<void> confirm_chain(const Optimized& optimized, llvm::ArrayRef<Rule> rule
 Result<Equivalence> verify_optimized(const Graph& source, const Optimized& optimized,
                                      llvm::ArrayRef<Rule> rules, const EquivalenceOptions& options);
 
-// A graph with a backend's kernels in place of the operators that they stand for, and why the two
-// are equal.
+// A graph with a backend's kernels in place of the
+// operators that they stand for, and why the two are equal.
 
 /// The chain from `plain` to `fused` (ExtractedGraph) by rules that put what follows a convolution
 /// or product into it; both over the same symbols, RuleIds as positions in `rules`. Rules of a

@@ -70,8 +70,8 @@ struct OptimizeOptions {
   /// What was found goes on by prices of groups, where the cost model has them (CostModel::groups).
   bool groups = false;
   RefineOptions refine; // of that: how many graphs are priced, for how long
-  /// Searches begin anew with better prices (settled_search.h) up to so many seconds from the
-  /// start.
+  /// Searches begin anew with better prices
+  /// (settled_search.h) up to so many seconds from the start.
   double settle_time_s = 5;
   /// Though an earlier result is known that took long to judge: else that is the answer at once.
   /// Where the user says how long, how much or whence to search.
@@ -152,8 +152,8 @@ struct OptimizeReport {
   /// What a person should know: a solver that failed, a source returned because it was faster, ...
   std::vector<std::string> notes;
 
-  /// Whether the extractor proved that no graph of the e-graph costs less; of Mcts, of the first of
-  /// `bounds`.
+  /// Whether the extractor proved that no graph of the e-graph costs less;
+  /// of Mcts, of the first of `bounds`.
   bool optimal = false;
   /// Where whole graphs were run: the source and of what was found, interleaved.
   std::optional<Comparison> comparison;

@@ -17,8 +17,8 @@ namespace tg {
 
 class SharedCost final : public CostModel {
 public:
-  /// As long as it lives, the thread that made it computes: who measures waits for its next
-  /// question.
+  /// As long as it lives, the thread that made it computes:
+  /// who measures waits for its next question.
   class BusyThread {
   public:
     explicit BusyThread(SharedCost& costs) : costs_(costs) { costs_.begin_work(); }

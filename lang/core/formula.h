@@ -58,8 +58,8 @@ struct FormulaStep {
   constexpr bool operator==(const FormulaStep&) const = default;
 };
 
-/// The arguments come first, operands before attributes; the last step is the result. No two steps
-/// are equal.
+/// The arguments come first, operands before attributes;
+/// the last step is the result. No two steps are equal.
 class Formula {
 public:
   static constexpr size_t kMaxSteps = 24;

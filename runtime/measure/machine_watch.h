@@ -1,5 +1,5 @@
-// Whether others computed while something was timed. Three signs, since each misses what the others
-// see:
+// Whether others computed while something was timed.
+// Three signs, since each misses what the others see:
 //
 //   waiting    how long threads of this process stood in line for a core, by the system's own count
 //              (Linux): exact, but it knows neither of other virtual machines on the same cores nor

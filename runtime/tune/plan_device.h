@@ -28,8 +28,8 @@ struct KeptProgram {
 class PlanDevice : public Device {
 public:
   virtual llvm::ArrayRef<PlanOperator> operators() const = 0;
-  /// Programs of that operator's `op` are from here on of this one: others may be rounded up to the
-  /// same.
+  /// Programs of that operator's `op` are from here on of this one:
+  /// others may be rounded up to the same.
   virtual void begin(size_t op) = 0;
   /// The fastest of some programs of the operator, run interleaved with the untuned way. Requires
   /// that they are legal; nullopt if there are none.

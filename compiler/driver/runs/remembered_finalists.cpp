@@ -88,8 +88,8 @@ std::string result_key(const Graph& source, llvm::ArrayRef<Rule> rules,
       options.explore.seed, conditions);
 }
 
-/// The graph's digest and its numbers; a line for each rule, "COUNT NAME"; an empty line; the
-/// graph.
+/// The graph's digest and its numbers;
+/// a line for each rule, "COUNT NAME"; an empty line; the graph.
 std::string kept_text(const Optimized& result) {
   const OptimizeReport& report = result.report;
   const Comparison times = report.comparison.value_or(Comparison());

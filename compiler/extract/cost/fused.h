@@ -11,8 +11,8 @@
 
 namespace tg {
 
-/// Nodes of one problem, the last first; each of the others is in a class that an earlier one
-/// needs.
+/// Nodes of one problem, the last first;
+/// each of the others is in a class that an earlier one needs.
 struct FusedPattern {
   std::vector<NodeIx> nodes;
   double cost = 0;

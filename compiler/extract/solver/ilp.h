@@ -56,8 +56,8 @@ struct IlpOptions {
   std::function<bool(const ExtractionProgress&)> stop = {};
 };
 
-/// What an extraction came to. The choice is complete and acyclic, and trimmed to what the roots
-/// reach.
+/// What an extraction came to.
+/// The choice is complete and acyclic, and trimmed to what the roots reach.
 struct Extraction {
   Choice choice;
   double dag_cost = 0;

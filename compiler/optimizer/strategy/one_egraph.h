@@ -15,8 +15,8 @@ public:
 private:
   /// Grows the e-graph as the options say, and notes what happened.
   virtual void grow(EGraph& egraph, const SearchTask& task, OptimizeReport& report) const = 0;
-  /// The result where the strategy has an extraction of its own; nullopt: extract as the options
-  /// say.
+  /// The result where the strategy has an extraction of its own;
+  /// nullopt: extract as the options say.
   virtual std::optional<Candidate> own_extraction(const EGraph& /*egraph*/,
                                                   const SearchTask& /*task*/,
                                                   OptimizeReport& /*report*/) const {

@@ -1,5 +1,5 @@
-// Equality saturation on TENSAT's schedule, and no search at all: what extraction alone makes of
-// the source.
+// Equality saturation on TENSAT's schedule, and no search at all:
+// what extraction alone makes of the source.
 #include "compiler/optimizer/strategy/one_egraph.h"
 
 namespace tg {

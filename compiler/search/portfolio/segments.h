@@ -24,8 +24,8 @@ struct SegmentOptions {
   uint32_t first_most = 48;
 };
 
-/// What each run computes, in the graph's order: operators that are no leaves and not known at
-/// load.
+/// What each run computes, in the graph's order:
+/// operators that are no leaves and not known at load.
 std::vector<NodeId> run_operators(const Graph& graph);
 
 std::vector<Segment> cut_segments(const Graph& graph, const SegmentOptions& options);

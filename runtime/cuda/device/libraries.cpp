@@ -246,8 +246,8 @@ Result<std::unique_ptr<SharedLibrary>> SharedLibrary::open(Library library) {
   std::string reason;
   int cuda = of_cuda(library) ? driver_cuda() : 0;
   for (const std::string& path : library_candidates(library, places_here(), cuda)) {
-    // Never unloaded before the end: these libraries keep state behind, which then stays
-    // reachable.
+    // Never unloaded before the end:
+    // these libraries keep state behind, which then stays reachable.
     if (void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE))
       return std::unique_ptr<SharedLibrary>(new SharedLibrary(handle, path));
     // The first real reason: that a file is there and does not load.

@@ -26,8 +26,8 @@ constexpr int kIterations = 5;
 constexpr int kInstances = 2;
 constexpr size_t kNodes = 20'000;
 
-/// Both sides at the next instance at which the right side is well typed: the engine refuses
-/// others.
+/// Both sides at the next instance at which the right side is well typed:
+/// the engine refuses others.
 EGraph both_sides(const Rule& rule, RuleSampler& sampler, const std::shared_ptr<Symbols>& symbols) {
   for (int draws = 0; draws < 1000; ++draws) {
     std::optional<RuleInstance> instance = sampler.draw(20000);
