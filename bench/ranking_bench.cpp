@@ -1,4 +1,4 @@
-// How well prices rank graphs: for each network some graphs that searches come to, each run whole,
+// How well prices rank graphs: for each network some graphs that searches find, each run whole,
 // and of the pairs whose times differ by more than 5% the share that prices put in the right order.
 //
 //   ranking_bench [--samples FILE.db] [--threads N] [--graphs K] [--write FOLDER] [MODEL.tg...]

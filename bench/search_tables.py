@@ -333,7 +333,7 @@ def beyond_lines(rows):
 
 
 def beyond_in_words(settings):
-    """What the rows come to."""
+    """A summary of the rows."""
     rows = [(runs[network, 2000], large) for runs in settings.values() for (network, nodes), large in runs.items()
             if nodes == 50000]
 

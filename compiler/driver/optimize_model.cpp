@@ -334,7 +334,7 @@ CostModel& Optimization::in_runtime(CostModel& prices, std::optional<ExportCost>
 }
 
 /// An explanation tells what rewriting does, also where this machine gains nothing by it. Who
-/// leaves out a part of a search wants to see what it comes to without that.
+/// leaves out a part of a search wants to see its result without that.
 WholeRunOptions Optimization::whole_runs(FinalistRunner* judge) const {
   return {.cost = o_.cost,
           .wanted = !o_.explain || is_measured(o_.cost),

@@ -1,4 +1,4 @@
-// What a search comes to, before it is checked against the source. What else was found goes to
+// The result of a search, before it is checked against the source. What else was found goes to
 // those that are measured whole (finalists.h), since single prices carry noise; where costs are
 // measured what a second opinion chooses is among them.
 #pragma once
@@ -33,7 +33,7 @@ struct PricingContext {
   FinalistRunner* runner = nullptr;
 };
 
-/// What the device does in one kernel and the search has not come to, where it is one that
+/// What the device does in one kernel and the search has not found, where it is one that
 /// `kernels` of the options is for; the other operators stay. The rules that led there; none:
 /// nothing gained.
 std::vector<RuleCount> add_kernels(Candidate& candidate, llvm::ArrayRef<Rule> rules,

@@ -64,7 +64,7 @@ struct OptimizeOptions {
   ExtractOptions extract;
   /// Of Saturate and Random: extraction weighs what the device does in one kernel as one
   /// (ExtractOptions::kernels), where the rules in use lead there; of Mcts: what it found takes the
-  /// kernels that it has not come to, as do the other finalists of all three. Off where a published
+  /// kernels that it has not found, as do the other finalists of all three. Off where a published
   /// search is to be as published.
   bool kernels = false;
   /// What was found goes on by prices of groups, where the cost model has them (CostModel::groups).

@@ -53,7 +53,7 @@ class SearchOptions(TypedDict, total=False):
     priors: str | os.PathLike[str]
     # write what this search learned
     save_priors: str | os.PathLike[str]
-    # what a state is worth
+    # how a state is valued
     reward: Literal["greedy", "greedy-shared", "ilp"]
     # keep what is below a decision
     reuse_tree: bool

@@ -84,7 +84,7 @@ bool CalibratedCost::wants_placed(const Symbols& symbols, llvm::ArrayRef<OpInsta
   });
 }
 
-/// Others only ever add: where two searches come to the same sum though others took a little of the
+/// Others only ever add: where two searches find the same sum though others took a little of the
 /// time, it is what the operators take. Two that had to do with the same program that computes all
 /// the time agree, too; such times do not get here.
 std::vector<CostRow> CalibratedCost::confirmed(std::vector<CostRow>& rows) {

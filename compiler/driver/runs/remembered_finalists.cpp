@@ -75,7 +75,7 @@ void RememberedFinalists::keep_times(const std::string& pair, const Comparison& 
 
 namespace {
 
-/// What decides which graphs a search may come to, but for its limits: what a longer one found is
+/// What decides which graphs a search may find, but for its limits: what a longer one found is
 /// good for a shorter one, and the other way round.
 std::string result_key(const Graph& source, llvm::ArrayRef<Rule> rules,
                        const OptimizeOptions& options, llvm::StringRef conditions) {

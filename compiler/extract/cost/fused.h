@@ -4,7 +4,7 @@
 // extractor then weighs it like any other node.
 //
 // What lies inside a pattern is not there for others. If another chosen node needs an inner class,
-// that class is chosen on its own as well, and paid for: as it is when the kernel runs.
+// that class is chosen by itself as well, and paid for: as it is when the kernel runs.
 #pragma once
 
 #include "compiler/extract/problem.h"

@@ -1,4 +1,4 @@
-// The published tree search (search/baselines/pact24.h); what a state is worth, and what is
+// The published tree search (search/baselines/pact24.h); the value of a state, and what is
 // extracted in the end, is as its options say.
 #include "compiler/optimizer/strategy/one_egraph.h"
 #include "compiler/search/baselines/published_costs.h"

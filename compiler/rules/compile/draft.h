@@ -103,7 +103,7 @@ public:
 
   /// A slot that must equal something computed: a fresh variable and a condition.
   TermAttr equal_to(ExprIndex expr, const AttrInfo& info);
-  /// A slot that holds what is computed; `folded`: or what that comes to.
+  /// A slot that holds what is computed; `folded`: or its value.
   TermAttr computed(ExprIndex expr);
   TermAttr folded(ExprIndex expr);
   /// The same on either side: on the left it is compared with that.

@@ -17,7 +17,8 @@
 // (board.h); then what they saw is counted and learned, in their order. So the number of threads
 // changes nothing but the time.
 //
-// A state is worth what its incumbent costs (incumbent.h); the best graph is kept at any moment.
+// The value of a state is the cost of its incumbent (incumbent.h); the best graph is kept at any
+// moment.
 #pragma once
 
 #include "compiler/egraph/explain/explain.h"

@@ -500,7 +500,7 @@ void Portfolio::begin(std::string phase) {
   show(phase_);
 }
 
-/// What searches have come to so far, which is not accounted for yet. Of a segment only the rules
+/// What searches have found so far, which is not accounted for yet. Of a segment only the rules
 /// are reported: what it gains for the network is known once it is put in.
 void Portfolio::add(const UnderWay& under_way, SearchProgress& progress,
                     std::vector<RuleCount>& rules) const {

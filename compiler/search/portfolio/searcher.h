@@ -47,7 +47,7 @@ struct OwnTask {
 };
 OwnTask own_task(const SearchTask& task);
 
-/// What a search has come to so far: in the e-graph that it grows, and in those before.
+/// What a search has found so far: in the e-graph that it grows, and in those before.
 struct SearchSoFar {
   size_t nodes = 0, simulations = 0;
   double cost_us = kInfiniteCost;

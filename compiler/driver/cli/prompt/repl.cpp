@@ -1,4 +1,4 @@
-// `tg repl`: lines to cells, cells to a notebook, and what they come to printed. See repl.h.
+// `tg repl`: lines to cells, cells to a notebook, and their values printed. See repl.h.
 #include "compiler/driver/cli/prompt/repl.h"
 #include "compiler/driver/cli/commands/help.h"
 
