@@ -103,13 +103,11 @@ std::vector<std::string> python_prefixes(llvm::StringRef path) {
 
 /// Those on a GPU ran the examples on an H100 (bench/results/gpu_h100.md). NVRTC 11.8 has compiled
 /// the kernels of the examples, 12.9 those of tests; cuDNN 9.19 has planned the convolutions.
-constexpr TriedVersion kTried[] = {{Library::Driver, "13.0", Tried::OnGpu},
-                                   {Library::Nvrtc, "13.0", Tried::OnGpu},
-                                   {Library::CublasLt, "13.1", Tried::OnGpu},
-                                   {Library::Cudnn, "9.14", Tried::OnGpu},
-                                   {Library::Nvrtc, "12.9", Tried::Compiled},
-                                   {Library::Nvrtc, "11.8", Tried::Compiled},
-                                   {Library::Cudnn, "9.19", Tried::Planned}};
+constexpr TriedVersion kTried[] = {
+    {Library::Driver, "13.0", Tried::OnGpu},   {Library::Nvrtc, "13.0", Tried::OnGpu},
+    {Library::CublasLt, "13.1", Tried::OnGpu}, {Library::Cudnn, "9.14", Tried::OnGpu},
+    {Library::Nvrtc, "12.9", Tried::Compiled}, {Library::Nvrtc, "11.8", Tried::Compiled},
+    {Library::Cudnn, "9.19", Tried::Planned}};
 
 /// 9.19.1 is as 9.19.
 Tried how_tried(Library library, llvm::StringRef version) {
