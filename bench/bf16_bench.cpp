@@ -1,4 +1,4 @@
-// Networks in bf16 beside themselves in f32, on the cpu backend, in turns: what `tg run --dtype
+// Networks in bf16 beside themselves in f32, on the cpu backend, interleaved: what `tg run --dtype
 // bf16` runs against what `tg run` runs, on equal weights and inputs, with the difference of the
 // outputs.
 //

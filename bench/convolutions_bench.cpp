@@ -1,4 +1,4 @@
-// Convolutions by kernels of our own (runtime/tile) beside oneDNN's best for them, in turns, as
+// Convolutions by kernels of our own (runtime/tile) beside oneDNN's best for them, interleaved, as
 // shares of the processor's peak.
 //
 //   convolutions_bench [--threads N] [--seconds S] [NAME | MODEL.tg ...]
@@ -148,7 +148,7 @@ Convolution convolution_of(const ConvolutionRow& row) {
           conv2d_attrs(row.stride, Value::of_ints({pad, pad, pad, pad}), Value::of_ints({1, 1}))};
 }
 
-/// What the rows of a model come to.
+/// The sums over the rows of a model.
 struct Total {
   double flops = 0, theirs_us = 0, ours_us = 0, best_us = 0, chosen_us = 0;
   double their_logs = 0, our_logs = 0; // of shares of the peak

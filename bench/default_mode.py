@@ -5,8 +5,8 @@ true the prices are that it goes by. One command makes the tables of this proces
 (DNNL_MAX_CPU_ISA, which binds the kernels of our own, too).
 
   python3 bench/default_mode.py times     [MODEL.tg...]   seconds, cold (no price known) and warm (three runs on)
-  python3 bench/default_mode.py quality   [MODEL.tg...]   its result beside that of `--cost measured`, run in turns
-  python3 bench/default_mode.py harmless  [MODEL.tg...]   its result beside the source, from searches in quiet and beside
+  python3 bench/default_mode.py quality   [MODEL.tg...]   its result beside that of `--cost measured`, run interleaved
+  python3 bench/default_mode.py harmless  [MODEL.tg...]   its result beside the source, from searches alone and beside
                                                           others (--noise); run in turns afterwards, in quiet
   python3 bench/default_mode.py sums      [MODEL.tg...]   sums of prices beside whole runs (measure_bench), from a
                                                           `tg calibrate` of its own

@@ -6,7 +6,7 @@
 //   explore_bench [--runs N] [--json FILE] [--explain yes]
 //
 // --explain: each run twice, without and with the record that explanations need (the goal: at most
-// 30% slower), in turns; the figures of a row are those without.
+// 30% slower), interleaved; the figures of a row are those without.
 //
 // nodes/s: live e-nodes at the end over wall time, median of the runs (20 unless said). matches/s:
 // rows that the matcher and the joiner gave. On a machine that is busy with other things, cpu ms is

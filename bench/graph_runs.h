@@ -1,4 +1,4 @@
-// Graphs of one network, run in turns; and how many pairs of them prices put in the right order.
+// Graphs of one network, run interleaved; and how many pairs of them prices put in the right order.
 #pragma once
 
 #include "compiler/driver/runs/backend_finalists.h"
@@ -15,7 +15,7 @@ struct Runs {
   std::vector<PlacedInstances> placed;
 };
 
-/// Least times of whole runs, in turns, and of operators within others.
+/// Least times of whole runs, interleaved, and of operators within others.
 inline Result<Runs> run_all(llvm::ArrayRef<Graph> graphs, const PrepareOptions& options,
                             int rounds = 16) {
   const TimingOptions kRound{.warmup = 1, .min_runs = 2, .seconds = 0.08};

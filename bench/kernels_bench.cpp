@@ -1,6 +1,6 @@
 // Kernels of the cpu backend one by one, as a plan of one operator with inputs and outputs in the
 // backend's own layouts: the price that a rule pays or saves. For each, before its benchmark: the
-// bytes it must move or the flops it must do, so that GB/s or GFLOP/s can be held against what
+// bytes it must move or the flops it must do, so that GB/s or GFLOP/s can be compared with what
 // layers_bench measures for the processor. Arguments: elements or sizes; one thread.
 //
 // What they must cost (f32): elementwise, 4 bytes for each operand and result element; below a

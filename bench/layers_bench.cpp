@@ -1,5 +1,5 @@
-// Where the time of a network goes on the cpu backend, layer by layer, against what the processor
-// can do.
+// Where the time of a network goes on the cpu backend,
+// layer by layer, against what the processor can do.
 //
 //   layers_bench [--threads N] [--runs N] [--json FILE] [MODEL.tg ...]
 //
@@ -11,7 +11,7 @@
 // convolution does fewer, and so may pass 100%. Optimise first for the fused graph:
 //   tg opt examples/resnet50.tg --cost measured:cpu -o fast.tg && layers_bench fast.tg
 // With several threads on a machine that others use, set OMP_WAIT_POLICY=passive (see
-// runtime/onednn/README.md).
+// runtime/onednn/DECISIONS.md).
 #include "bench/peak.h"
 #include "compiler/driver/files/model.h"
 #include "compiler/emit/plan_from_graph.h"

@@ -12,10 +12,10 @@
 // within the example's own runs, the price of a source in the default mode, which is the whole by
 // construction but for what lies between operators. Without models every example is taken.
 //
-// Times are least figures of rounds' medians, whole runs and operators in turns: on a machine that
-// others use too, only those can be compared. The whole converts its inputs from the user's layout,
-// the sum does not. `off`: how many operators with more than 1% of the time have a price that is
-// off by more than 25%, and which share of the time they have.
+// Times are least figures of rounds' medians, whole runs and operators interleaved: on a machine
+// that others use too, only those can be compared. The whole converts its inputs from the user's
+// layout, the sum does not. `off`: how many operators with more than 1% of the time have a price
+// that is off by more than 25%, and which share of the time they have.
 #include "bench/examples.h"
 #include "bench/held_out.h"
 #include "compiler/driver/files/model.h"

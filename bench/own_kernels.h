@@ -1,4 +1,4 @@
-// What benchmarks of kernels of our own share: one operator by them and by the library, in turns.
+// What benchmarks of our own kernels share: an operator by them and by the library, interleaved.
 #pragma once
 
 #include "bench/peak.h"

@@ -1,5 +1,5 @@
 // Products of transformers by register tiles of our own (runtime/tile) beside oneDNN's best for
-// them, in turns, as shares of the processor's peak.
+// them, interleaved, as shares of the processor's peak.
 //
 //   products_bench [--threads N] [--seconds S] [--schedules] [NAME ...]
 //
@@ -9,7 +9,7 @@
 // Products::UntriedTiles, so it runs where the rule would not choose it, too.
 //
 // With --schedules no library runs: each product with a constant right operand by schedules around
-// its own, one thread, in turns: what the figures of default_schedule stand on.
+// its own, one thread, interleaved: what the figures of default_schedule stand on.
 //
 // What they must cost: 2 * rows * depth * columns flops; a product of few rows, as many bytes as
 // its right operand has.

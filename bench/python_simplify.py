@@ -5,7 +5,7 @@ onnxsim's and onnxslim's.
     bench/python_simplify.py [--runtimes onnxruntime,openvino] [--threads 2] [--seconds 3] [--state FOLDER]
                              [--results FOLDER] [NETWORK...]
 
-NETWORK selects those whose name is it. `simplify` measures by itself: the original and the result in turns, on the same
+NETWORK selects those whose name is it. `simplify` measures by itself: the original and the result interleaved, on the same
 inputs, medians of pairs with their 95% interval; where that does not lie above 1, the original is written, and its ratio
 is 1. Nodes are those of the file, without Constant: of the original, of what `simplify` found, of onnxsim's and
 onnxslim's results, where these are installed. Rows are kept in --state, and a later run goes on from there. Leaves

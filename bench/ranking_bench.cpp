@@ -1,4 +1,4 @@
-// How well prices rank graphs: for each network some graphs that searches come to, each run whole,
+// How well prices rank graphs: for each network some graphs that searches find, each run whole,
 // and of the pairs whose times differ by more than 5% the share that prices put in the right order.
 //
 //   ranking_bench [--samples FILE.db] [--threads N] [--graphs K] [--write FOLDER] [MODEL.tg...]
@@ -18,7 +18,7 @@
 //               for the noise between two sets of runs: no prices can be expected to do better
 // Times: least of rounds in which all graphs take turns; runs for times in place are others. With
 // --write nothing is run: the graphs are written, for price_model_bench to run them. The second
-// form runs two graphs of one network in turns and prints how much faster the second is. Without
+// form runs two graphs of one network interleaved and prints how much faster the second is. Without
 // models every example is taken, but for those whose graphs may not fit into memory together.
 #include "bench/examples.h"
 #include "bench/graph_runs.h"

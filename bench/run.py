@@ -6,7 +6,7 @@
 
 Each program leaves NAME.json and NAME.md in bench/results/: machine, commit, date, and what it
 measured: Google Benchmark's JSON, or the JSON that the program itself writes (its head comment says
-`--json FILE`), or else its output. Timings want a quiet machine: the load average at the start is
+`--json FILE`), or else its output. Timings want an idle machine: the load average at the start is
 recorded, and a high one is said.
 """
 import argparse

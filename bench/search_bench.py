@@ -47,7 +47,7 @@ NETWORKS = ["bert", "inceptionv3", "mobilenetv2", "nasneta", "nasrnn", "resnet50
             "squeezenet", "vgg19", "transformer_transducer", "vit_base", "vit_large", "vit_huge"]
 APPROACHES = ["tensat", "greedy+greedy", "greedy+ilp", "shared+shared", "shared+ilp", "ilp+ilp",
               "tangram", "anneal", "taso"]
-PARTS = ["widening", "firing", "normalising", "transpositions", "priors", "stretches", "repeats",
+PARTS = ["widening", "firing", "normalising", "transpositions", "priors", "segments", "repeats",
          "restarts", "saturation", "tree", "thorough", "focus"]
 BINDING = ["nasneta", "nasrnn", "vit_huge", "bert", "transformer_transducer"]
 TENSAT_NETWORKS = ["bert", "nasrnn", "squeezenet", "vgg19", "resnet50", "resnext50", "mobilenetv2",
@@ -71,7 +71,7 @@ def unsound_rules():
 
 
 def clocked(report):
-    """Whether an extraction was "ended by the clock": a quieter machine may find more."""
+    """Whether an extraction was "ended by the clock": a less busy machine may find more."""
     return any("ended by the clock" in note for note in report.get("notes", []))
 
 
@@ -412,7 +412,7 @@ def parse():
         o.networks, o.approaches, o.costs = ["resnet50", "vgg19"], ["tensat", "tangram"], ["analytic:a100"]
         o.beyond_costs = o.costs
         o.sections = o.sections or [s for s in SECTIONS if s != "measured"]  # timing operators takes minutes
-        o.parts, o.repeat = ["tree", "stretches"], 2
+        o.parts, o.repeat = ["tree", "segments"], 2
         o.examples = [ROOT / "examples/hello.tg", ROOT / "examples/paper/vgg19.tg"]
         o.seeds = o.baseline_seeds = o.ablation_seeds = o.beyond_seeds = 2
     return o

@@ -252,7 +252,7 @@ def quality(bench, title, costs):
         title, bench,
         "Speed-up of the predicted cost in percent, mean ± standard deviation over seeds (deviations below 0.005 "
         f"left out). 2,000 e-nodes, budget 128, depth 10, threads of a search: {bench.options.threads}. `*`: a clock cut at least "
-        "one run of the cell, so that it may be better on a quieter machine. Every rule is one of the verified set; the published figures of "
+        "one run of the cell, so that it may be better on a less busy machine. Every rule is one of the verified set; the published figures of "
         "NASNet-A may rest on rules that are wrong for grouped convolutions.",
         "`tensat`: its schedule and ILP; `a+b`: the published tree search with rewards from `a` and extraction by `b`; "
         "`anneal` and `taso`: local search without an e-graph and TASO's backtracking, the baselines.")
@@ -333,7 +333,7 @@ def beyond_lines(rows):
 
 
 def beyond_in_words(settings):
-    """What the rows come to."""
+    """A summary of the rows."""
     rows = [(runs[network, 2000], large) for runs in settings.values() for (network, nodes), large in runs.items()
             if nodes == 50000]
 
@@ -387,7 +387,7 @@ def exploration(bench, rows, unsound):
         "TENSAT's exploration, in egg's compatible mode", bench,
         f"50,000 nodes, 15 iterations, backoff scheduler, limits looked at between iterations, one thread; "
         f"{bench.options.repeat} runs each in a process of its own; no operator is timed, here or there. TENSAT on "
-        "egg 0.9.3: a quiet machine like this one, its figures known to 1 ms.",
+        "egg 0.9.3: an idle machine like this one, its figures known to 1 ms.",
         f"`published`: the 139 rules as published, {unsound} of them unsound; `sound`: these in their repaired "
         "forms, which are what Tangram uses. Where the two differ, the e-graph that TENSAT reports holds equalities that "
         "are not true.",

@@ -6,7 +6,7 @@
 Inside the clock: batch in, loss, gradients of all weights, descent; the same in all. Each runs in a process of its own, one
 after the other, `--rounds` times around; times are the medians over rounds of the mean step without the first one (of
 Tangram: two runs of different length, of which the difference is divided), memory the largest resident set. `fast` is the
-step as `tg opt` without options leaves it, within `--opt-limit` seconds, held against its source exactly (`--verify`).
+step as `tg opt` without options leaves it, within `--opt-limit` seconds, checked against its source exactly (`--verify`).
 PyTorch: eager, and torch.compile with Inductor, with torch.optim.SGD.
 """
 import argparse

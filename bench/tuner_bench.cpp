@@ -1,5 +1,5 @@
 // Whole networks with schedules by rule and with those that `tg tune` found, loaded on the same
-// weights and run in turns: what tuning adds.
+// weights and run interleaved: what tuning adds.
 //
 //   tuner_bench [--cost-db FILE] [--threads N] [--seconds S] MODEL.tg ...
 //

@@ -70,8 +70,8 @@ struct CompileOptions {
   IoLayout io_layout = IoLayout::Plain;
   /// f32 products and convolutions may round their operands to tf32 (cuda).
   bool allow_tf32 = false;
-  /// Of the operators that the program declares; null where there are none. The executable keeps
-  /// it.
+  /// Of the operators that the program declares;
+  /// null where there are none. The executable keeps it.
   std::shared_ptr<const ExternKernels> externs = {};
   /// Ends loading, and runs on the host, between two steps. The executable keeps it.
   StopToken stop = {};
@@ -130,7 +130,7 @@ public:
     return std::vector<size_t>();
   }
   /// How many runs so far were done a second time, for the numbers that they met
-  /// (onednn/nan_guard.h): they took twice their time.
+  /// (onednn/lowering/nan_guard.h): they took twice their time.
   virtual size_t repeated_runs() const { return 0; }
   /// Copies of the outputs, in the order of Plan::outputs.
   virtual Result<std::vector<Tensor>> outputs() const = 0;

@@ -103,8 +103,8 @@ Result<Tensor> random_input(llvm::StringRef name, const TensorType& type, uint64
 
 namespace {
 
-/// Rows of the smallest table that the input picks from or writes to, itself or reshaped and cut; 2
-/// if none.
+/// Rows of the smallest table that the input picks from or writes to,
+/// itself or reshaped and cut; 2 if none.
 int64_t index_range(const Plan& plan, PlanValueId input) {
   std::vector<bool> derived(plan.values.size());
   derived[input] = true;

@@ -12,8 +12,8 @@
 
 namespace tg {
 
-/// Bytes to which every buffer and every arena offset is aligned: a cache line, and an AVX-512
-/// register.
+/// Bytes to which every buffer and every arena offset is aligned:
+/// a cache line, and an AVX-512 register.
 inline constexpr int64_t kAlignment = 64;
 
 /// Of sizes so large that the sum would not fit: INT64_MAX rounded down.
@@ -103,7 +103,7 @@ double max_rel_diff(const Tensor& a, const Tensor& b);
 
 /// How far outputs may be from those of `ref` in f32 (max_rel_diff), by what a run computes in: for
 /// `tg run --check`, for graphs that are compared whole, and for the examples' test. Sums in
-/// another order for f32; for the rest some times what the networks of examples/ come to
+/// another order for f32; for the rest some times what the networks of examples/ differ by
 /// (tests/half_examples_test.py), since a wrong result is off by far more.
 inline double difference_bound(DType computed_in, bool allow_tf32) {
   switch (computed_in) {

@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "hello.tg"
-README = " ".join((ROOT / "README.md").read_text().split())
+PAGE = " ".join((ROOT / "docs" / "commands.md").read_text().split())
 
 
 def run(*command):
@@ -21,10 +21,10 @@ def run(*command):
 
 def how_far_tried(report, text):
     """Which versions of NVIDIA's libraries were run on a GPU, and which were tried no further than to
-    compile or to plan with: in words and in JSON, and so in README.md."""
+    compile or to plan with: in words and in JSON, and so in docs/commands.md."""
     tried = report["tried"]
     if not tried["on_gpu"]:
-        for place, words in (("tg devices", text), ("README.md", README)):
+        for place, words in (("tg devices", text), ("docs/commands.md", PAGE)):
             if "nothing has run on a GPU yet" not in words:
                 yield f"{place} says that nothing has run on a GPU yet, not: {words}"
     cuda = [d for d in report["devices"] + report["missing"] if d["backend"] == "cuda"][0]
@@ -38,8 +38,8 @@ def how_far_tried(report, text):
         yield f"NVRTC has compiled, and cuDNN has planned: {tried}"
     for version in sum((tried[kind] for kind in ("on_gpu", "compiled_only", "planned_only")),
                        report["untested"]):
-        if version not in text or version not in README:
-            yield f"`tg devices` and README.md name {version}, not: {text}"
+        if version not in text or version not in PAGE:
+            yield f"`tg devices` and docs/commands.md name {version}, not: {text}"
     # What was not run on a GPU is untested, the newest versions too.
     untested = set(report["untested"])
     if not tried["on_gpu"] and not {"CUDA 11.8", "CUDA 12", "CUDA 13", "cuDNN 8.9",

@@ -95,7 +95,7 @@ def check_numbers(tg, folder):
 
 def check_narrow(tg, folder):
     """Prices of bf16 are taken of bf16. The database keeps none that was taken while others computed: this waits for a
-    quiet moment, and says so where there is none."""
+    idle moment, and says so where there is none."""
     for _ in range(30):
         report = report_of(tg, folder, 2, "--dtype", "bf16", "--threads", "1")
         assert "median_before_us" in report, f"bf16: no whole graph was run: {report}"

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The Python package works where it is installed: packs the wheel from a build (python/wheel.py), installs it
-with NumPy alone into a fresh virtual environment, and runs the tests of python/tests there.
+with NumPy alone into a fresh virtual environment, and runs the tests of python/tests and the recipe of
+examples/recipes there.
 
     python_test.py BUILD_DIR
 
@@ -44,7 +45,8 @@ def main():
             print(f"python: {error}")
             return 1
         print(f"python: {packed.name}, {packed.stat().st_size / 2**20:.1f} MiB", flush=True)
-        for arguments in (["-c", CHECK, *OURS], [ROOT / "python" / "tests" / "run.py"]):
+        for arguments in (["-c", CHECK, *OURS], [ROOT / "python" / "tests" / "run.py"],
+                          [ROOT / "examples" / "recipes" / "with_numpy.py"]):
             # Away from the tree, so that nothing is imported from there.
             if subprocess.run([python, *arguments], cwd=scratch, check=False).returncode != 0:
                 return 1

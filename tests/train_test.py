@@ -40,7 +40,7 @@ def main(tg):
         lines = run(tg, "train", model, "-o", whole, "--episodes", 30, *TRAIN).stdout.splitlines()
         assert [line.split()[1] for line in lines if line.startswith("episode")] == ["10", "20", "30"], lines
 
-        # Twice: the second goes on from the first, and comes to the same, bit for bit.
+        # Twice: the second goes on from the first, and gives the same, bit for bit.
         run(tg, "train", model, "-o", parts, "--episodes", 10, *TRAIN)
         report = json.loads(run(tg, "train", model, "-o", parts, "--episodes", 30, "--json", *TRAIN).stdout)
         assert report["earlier_episodes"] == 10 and report["episodes"] == 30, report

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains the networks of examples/training as README.md says, and asks for what they have to reach."""
+"""Trains the networks of examples/training as docs/training.md says, and asks for what they have to reach."""
 import json
 import re
 import subprocess
@@ -26,11 +26,11 @@ def run(tg, *arguments):
 def main():
     tg = sys.argv[1]
     faults = []
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
     for name, options, least, least_tested in NETWORKS:
         file = str(ROOT / "examples" / "training" / f"{name}.tg")
-        if not re.search(rf"tg run examples/training/{name}\.tg --model train --steps \d+", readme):
-            faults.append(f"README.md does not say how {name} is trained")
+        if not re.search(rf"tg run examples/training/{name}\.tg --model train --steps \d+", page):
+            faults.append(f"docs/training.md does not say how {name} is trained")
         with tempfile.TemporaryDirectory() as folder:
             weights = str(Path(folder, "w.safetensors"))
             trained = run(tg, file, "--model", "train", *options, "--weights-out", weights)

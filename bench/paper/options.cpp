@@ -1,5 +1,5 @@
-// The command line of `paper`: one row an option, which says what its value may be and where it
-// goes.
+// The command line of `paper`: one row an option,
+// which says what its value may be and where it goes.
 #include "bench/paper/paper.h"
 
 #include <llvm/ADT/STLExtras.h>

@@ -36,8 +36,8 @@ struct BackendRow {
   bool tf32 = false;
   /// Runs several instances of a program side by side; else they would share its threads.
   bool streams = false;
-  /// The device profile that stands for it where it is not here; "": none, and its operators are
-  /// not timed.
+  /// The device profile that stands for it where it is not here;
+  /// "": none, and its operators are not timed.
   llvm::StringRef profile = "";
   bool is_timed() const { return !profile.empty(); }
   /// The operators of a plan on it, to be tuned (runtime/tune); null: it has no programs to choose

@@ -334,7 +334,7 @@ CostModel& Optimization::in_runtime(CostModel& prices, std::optional<ExportCost>
 }
 
 /// An explanation tells what rewriting does, also where this machine gains nothing by it. Who
-/// leaves out a part of a search wants to see what it comes to without that.
+/// leaves out a part of a search wants to see its result without that.
 WholeRunOptions Optimization::whole_runs(FinalistRunner* judge) const {
   return {.cost = o_.cost,
           .wanted = !o_.explain || is_measured(o_.cost),
@@ -439,7 +439,7 @@ Result<void> Optimization::write_files(const Optimized& result, const CostTable&
 /// What verification found, where it found no fault.
 std::string verified_text(const Equivalence& equivalence, size_t steps) {
   std::string chain =
-      llvm::formatv("; {0} step{1} held against the rules", steps, steps == 1 ? "" : "s");
+      llvm::formatv("; {0} step{1} checked against the rules", steps, steps == 1 ? "" : "s");
   if (!equivalence.equal())
     return llvm::formatv("not decided whether it equals its source: {0}{1}", equivalence.undecided,
                          chain);

@@ -68,14 +68,14 @@ Result<void> check_options(const tangram::OptimizeOptions& options);
 /// A run computes in F32, F16 or BF16. Errors: `usage`.
 Result<void> check_run_dtype(tangram::DType dtype);
 
-/// What the optimiser is told by them, but for what belongs to a run: a stop, whole runs, groups, a
-/// trace.
+/// What the optimiser is told by them, but for what belongs to a run:
+/// a stop, whole runs, groups, a trace.
 OptimizeOptions optimize_options(const tangram::OptimizeOptions& options);
 
 /// The chain as it is shown: each step's part of the graph as two small models.
 std::vector<tangram::Step> steps_of(const Derivation& chain, llvm::ArrayRef<Rule> rules);
 
-/// The chain as it is shown, held against the rules' own text first. Errors: those of
+/// The chain as it is shown, checked against the rules' own text first. Errors: those of
 /// confirm_chain().
 Result<std::vector<tangram::Step>> confirmed_steps(const Optimized& optimized,
                                                    llvm::ArrayRef<Rule> rules, const Graph& source,

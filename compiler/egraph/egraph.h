@@ -163,8 +163,8 @@ public:
 
   /// All nodes with an operator, in the order of their making; dead ones too.
   llvm::ArrayRef<ENodeId> with_op(OpKind op) const { return by_op_[static_cast<size_t>(op)]; }
-  /// Calls `visit(ENodeId)` for each live user of a canonical class, once for each operand
-  /// position.
+  /// Calls `visit(ENodeId)` for each live user of a
+  /// canonical class, once for each operand position.
   template <class Visit> void for_users(ClassId canonical, Visit visit) const {
     const EClass& c = classes_[canonical.index];
     uint32_t edge = c.first_edge;
@@ -326,8 +326,8 @@ inline EGraph::NodeRange EGraph::nodes(ClassId canonical) const {
   return {{*this, c.first_node, c.node_count}, {*this, c.first_node, 0}};
 }
 
-/// Checks what the comments above promise. Empty if all is well, else what is wrong. Requires
-/// clean().
+/// Checks what the comments above promise.
+/// Empty if all is well, else what is wrong. Requires clean().
 std::string verify(const EGraph& egraph);
 
 /// Whether two e-graphs are in the same state, number by number; else `why` names a difference.

@@ -10,8 +10,8 @@ namespace tg {
 
 class FusePointwise {
 public:
-  /// Limits of a body: operands are streams of memory, and code beyond this no longer hides behind
-  /// them.
+  /// Limits of a body: operands are streams of memory,
+  /// and code beyond this no longer hides behind them.
   static constexpr size_t kMaxOperands = 8, kMaxOps = 24;
 
   explicit FusePointwise(EGraph& egraph) : egraph_(egraph) {}

@@ -1,5 +1,5 @@
-// Indices of the e-graph as types of their own, so that mixing a node with a class does not
-// compile.
+// Indices of the e-graph as types of their own,
+// so that mixing a node with a class does not compile.
 #pragma once
 
 #include "compiler/rules/rule.h"

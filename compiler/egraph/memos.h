@@ -1,5 +1,5 @@
-// What was asked before, remembered: pure functions of interned numbers, so that rollback leaves
-// them alone.
+// What was asked before, remembered:
+// pure functions of interned numbers, so that rollback leaves them alone.
 #pragma once
 
 #include "compiler/egraph/hashcons.h"

@@ -85,7 +85,7 @@ struct Equivalence {
   std::string field_difference;
   /// Of `Different`, always; of `Undecided`, where values parted that prove nothing.
   std::optional<Counterexample> counterexample;
-  /// Where large models part, shown by small ones (part.h).
+  /// Where large models part, shown by small ones (counterexample/narrow.h).
   struct Part {
     std::string models; // a .tg file: `left` and `right`
     Counterexample counterexample;

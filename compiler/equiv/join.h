@@ -18,8 +18,8 @@ struct Joined {
 /// weight that only one of them has is taken for what it is: an unknown.
 Result<Joined> join(const Graph& a, const Graph& b);
 
-/// A node of `from` in `to`, over operands of the same types there. How a weight is initialised is
-/// left out.
+/// A node of `from` in `to`, over operands of the same types there.
+/// How a weight is initialised is left out.
 NodeId copy_node(const Graph& from, NodeId id, llvm::ArrayRef<NodeId> operands, Graph& to);
 
 } // namespace tg

@@ -1,12 +1,12 @@
-// Replays a chain of rewrites on terms and holds each step against its rule's own text: the checker
-// of explanations. It knows nothing of the e-graph, nor of how the chain was found.
+// Replays a chain of rewrites on terms and checks each step against its rule's own text: the
+// checker of explanations. It knows nothing of the e-graph, nor of how the chain was found.
 //
 // A step is right if its rule's conditions hold of what its variables stand for, and if each node
 // that it exchanges is one side of the rule at these, and what is put there the other side. The
 // chain is right if all its steps are and if its last outputs equal its first ones by these
 // equations and congruence alone, which a closure of its own shows: work and memory are those of
 // the terms, however many steps lie above one another. The native rules, which have no text, are
-// held against what they keep: both sides are the same once every fused_map is written out.
+// checked against what they keep: both sides are the same once every fused_map is written out.
 #pragma once
 
 #include "compiler/egraph/explain/derivation.h"

@@ -26,8 +26,8 @@ public:
   Numerics observed() const { return observed_; }
   /// The class that the rule has: derived and observed.
   Numerics numerics() const;
-  /// Why the rule is not of the class that it states; "" where nothing speaks against it, or it
-  /// states none.
+  /// Why the rule is not of the class that it states;
+  /// "" where nothing speaks against it, or it states none.
   std::string fault() const;
 
 private:

@@ -67,8 +67,8 @@ struct Sides {
   int64_t size = 0; // elements of all leaves
 };
 
-/// nullopt if the right side is not well typed, or of another type: the engine refuses such a
-/// match.
+/// nullopt if the right side is not well typed,
+/// or of another type: the engine refuses such a match.
 std::optional<Sides> build(const Rule& rule, const std::shared_ptr<Symbols>& symbols,
                            const RuleInstance& instance, std::string* why) {
   Sides sides{{Graph(symbols, "rule"), {}, {}, {}}, 0};
@@ -180,8 +180,8 @@ private:
     }
   }
 
-  /// Makes instances of kinds that were not drawn; of each kind that is seen one, whatever the
-  /// count.
+  /// Makes instances of kinds that were not drawn;
+  /// of each kind that is seen one, whatever the count.
   void change_all() {
     while (!over() && (verdict_.cases < options_.instances || changes_.pending())) {
       std::optional<RuleInstance> instance = changes_.next();

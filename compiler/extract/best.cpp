@@ -13,7 +13,7 @@
 // to what proves them without it, with a fixed amount of work, so that no clock decides.
 //
 // The bound is the sum over the parts of what their relaxations, cuts and trees certify. At any
-// moment there is a choice: `options.stop` is told what it costs and can end the work with it.
+// moment there is a choice: `options.stop` is notified of its cost and can end the work with it.
 #include "compiler/extract/extractors.h"
 
 #include "compiler/extract/annealing.h"
@@ -128,7 +128,7 @@ private:
     asked_to_stop();
   }
 
-  /// Tells whoever wants to know where things stand; true if the work is to end.
+  /// Reports progress; true if the work is to end.
   bool asked_to_stop() {
     constexpr double kEvery = 0.02; // seconds, in which memory grows by some ten MB
     if (!options_.stop || asked_to_stop_) return asked_to_stop_;

@@ -56,8 +56,8 @@ struct ExtractedGraph {
 Result<ExtractedGraph> extract(const EGraph& egraph, const Graph& source, PriceCache& prices,
                                const ExtractOptions& options = {});
 
-/// The operators that a run of a graph computes, each as often as it does: what its price is the
-/// sum of.
+/// The operators that a run of a graph computes,
+/// each as often as it does: what its price is the sum of.
 struct GraphInstances {
   GraphInstances() = default;
   GraphInstances(GraphInstances&&) = default; // a copy's instances would refer to the original's

@@ -31,8 +31,8 @@ NodeIx ExtractionProblem::add_node(ClassIx cls, double cost, llvm::ArrayRef<Clas
 
 namespace {
 
-/// Counting sort by class: `visit(emit)` calls emit(class, node) for each entry, in the same order
-/// each time.
+/// Counting sort by class:
+/// `visit(emit)` calls emit(class, node) for each entry, in the same order each time.
 template <class Visit>
 void index_by_class(size_t classes, std::vector<uint32_t>& start, std::vector<NodeIx>& entries,
                     Visit visit) {

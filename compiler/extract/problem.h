@@ -111,8 +111,8 @@ struct Choice {
   bool operator==(const Choice&) const = default;
 };
 
-/// What an independent look at a choice says: it shares nothing with the algorithms but the
-/// problem.
+/// What an independent look at a choice says:
+/// it shares nothing with the algorithms but the problem.
 struct CheckedChoice {
   /// Empty if the choice is complete, acyclic and uses only usable nodes; else what is wrong, and
   /// the figures below mean nothing.

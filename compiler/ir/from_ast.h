@@ -31,7 +31,7 @@ bool check(const Program& program, DiagnosticSink& sink);
 /// without a value, in the order of the text.
 std::vector<std::string> open_names(const Program& program, FnRef model);
 
-/// What the body of a model comes to, in the words of messages: the type of a tensor, a
+/// The value of the body of a model, in the words of messages: the type of a tensor, a
 /// compile-time value itself, lists and tuples of them.
 struct ModelValue {
   std::string text;

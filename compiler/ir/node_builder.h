@@ -1,5 +1,5 @@
-// The words that passes and readers of files write nodes with. A word that has nothing to do gives
-// its operand.
+// The words that passes and readers of files write nodes with.
+// A word that has nothing to do gives its operand.
 //
 // An operator that does not apply gives an invalid node and is remembered: forms go on, invalid
 // operands give invalid results, and who asked for the form looks at `take_fault()` once.

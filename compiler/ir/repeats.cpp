@@ -19,8 +19,8 @@ constexpr size_t kNowhere = SIZE_MAX;
 
 using Part = RepeatedWeight::Part;
 
-/// Text and numbers in turns: "layers." 3 ".w". A number with a leading zero, or of many digits, is
-/// text.
+/// Text and numbers that alternate: "layers." 3 ".w". A number with a leading zero, or of many
+/// digits, is text.
 std::vector<std::pair<llvm::StringRef, bool>> words_of(llvm::StringRef path) {
   std::vector<std::pair<llvm::StringRef, bool>> words;
   while (!path.empty()) {
@@ -118,8 +118,8 @@ public:
   }
 
 private:
-  /// Operators begin .. begin + length + period, each equal to the one a period later but for the
-  /// last ones.
+  /// Operators begin .. begin + length + period,
+  /// each equal to the one a period later but for the last ones.
   struct Region {
     size_t begin, period, length;
   };

@@ -1,6 +1,6 @@
-// What a search comes to, before it is held against the source. What else was found goes to those
-// that are measured whole (finalists.h), since single prices carry noise; where costs are measured
-// what a second opinion chooses is among them.
+// The result of a search, before it is checked against the source. What else was found goes to
+// those that are measured whole (finalists.h), since single prices carry noise; where costs are
+// measured what a second opinion chooses is among them.
 #pragma once
 
 #include "compiler/optimizer/optimize.h"
@@ -10,7 +10,7 @@ namespace tg {
 struct Candidate {
   Graph graph;
   double cost_us = 0;
-  /// Where asked for: how it follows from the source; or why that cannot be told.
+  /// Where asked for: how it follows from the source; or why that is not known.
   std::optional<Derivation> chain = {};
   std::string unexplained = {};
   std::vector<RuleCount> rules = {}; // of those beside the best (finalists.h)
@@ -33,7 +33,7 @@ struct PricingContext {
   FinalistRunner* runner = nullptr;
 };
 
-/// What the device does in one kernel and the search has not come to, where it is one that
+/// What the device does in one kernel and the search has not found, where it is one that
 /// `kernels` of the options is for; the other operators stay. The rules that led there; none:
 /// nothing gained.
 std::vector<RuleCount> add_kernels(Candidate& candidate, llvm::ArrayRef<Rule> rules,

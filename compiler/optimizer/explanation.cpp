@@ -133,7 +133,7 @@ Result<void> confirm_chain(const Optimized& optimized, llvm::ArrayRef<Rule> rule
   std::string fault = replay(*optimized.chain, rules, source, optimized.graph, stop);
   if (fault.empty()) return {};
   if (fault == kReplayStopped)
-    return error(Code::limit_no_answer, "the explanation was not held against the rules: {0}",
+    return error(Code::limit_no_answer, "the explanation was not checked against the rules: {0}",
                  fault);
   return error(Code::internal, "the explanation of `{0}` does not hold: {1}", source.name(), fault);
 }

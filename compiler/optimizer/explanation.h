@@ -23,7 +23,7 @@ std::string step_leaves(const Derivation& chain, const DerivationStep& step, con
 /// Rules and how many steps each has, most often used first, then by name.
 std::vector<RuleCount> count_rules(const Derivation& chain, llvm::ArrayRef<Rule> rules);
 
-/// Holds the result's chain against the rules' own text (equiv/replay.h). Errors: `internal`;
+/// Checks the result's chain against the rules' own text (equiv/replay.h). Errors: `internal`;
 /// `limit_no_answer` where `stop` ended this, or the search for the chain before it.
 Result<void> confirm_chain(const Optimized& optimized, llvm::ArrayRef<Rule> rules,
                            const Graph& source, const StopToken& stop = {});
@@ -34,8 +34,8 @@ Result<void> confirm_chain(const Optimized& optimized, llvm::ArrayRef<Rule> rule
 Result<Equivalence> verify_optimized(const Graph& source, const Optimized& optimized,
                                      llvm::ArrayRef<Rule> rules, const EquivalenceOptions& options);
 
-// A graph with a backend's kernels in place of the operators that they stand for, and why the two
-// are equal.
+// A graph with a backend's kernels in place of the
+// operators that they stand for, and why the two are equal.
 
 /// The chain from `plain` to `fused` (ExtractedGraph) by rules that put what follows a convolution
 /// or product into it; both over the same symbols, RuleIds as positions in `rules`. Rules of a

@@ -14,7 +14,7 @@ namespace tg {
 
 namespace {
 
-/// That are held against the cheapest in turns: brief runs may put a slower one first.
+/// That are timed against the cheapest, interleaved: brief runs may put a slower one first.
 constexpr size_t kMostChallengers = 2;
 
 /// The cheapest first; no two alike, none as dear as the source.

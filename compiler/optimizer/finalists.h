@@ -1,6 +1,6 @@
 // The choice by whole runs: prices are sums of single operators, and err; of the best few graphs by
-// price each is built, held against the source's outputs and timed, and the one that runs fastest
-// goes on to be held against the source.
+// price each is built, checked against the source's outputs and timed, and the one that runs
+// fastest goes on to be checked against the source.
 #pragma once
 
 #include "compiler/optimizer/candidate.h"

@@ -1,4 +1,4 @@
-// Search, and hold the result against the source: by price always, by outputs and the clock where
+// Search, and check the result against the source: by price always, by outputs and the clock where
 // prices are measured.
 #include "compiler/optimizer/optimize.h"
 

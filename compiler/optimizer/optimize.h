@@ -64,14 +64,14 @@ struct OptimizeOptions {
   ExtractOptions extract;
   /// Of Saturate and Random: extraction weighs what the device does in one kernel as one
   /// (ExtractOptions::kernels), where the rules in use lead there; of Mcts: what it found takes the
-  /// kernels that it has not come to, as do the other finalists of all three. Off where a published
+  /// kernels that it has not found, as do the other finalists of all three. Off where a published
   /// search is to be as published.
   bool kernels = false;
   /// What was found goes on by prices of groups, where the cost model has them (CostModel::groups).
   bool groups = false;
   RefineOptions refine; // of that: how many graphs are priced, for how long
-  /// Searches begin anew with better prices (settled_search.h) up to so many seconds from the
-  /// start.
+  /// Searches begin anew with better prices
+  /// (settled_search.h) up to so many seconds from the start.
   double settle_time_s = 5;
   /// Though an earlier result is known that took long to judge: else that is the answer at once.
   /// Where the user says how long, how much or whence to search.
@@ -152,10 +152,10 @@ struct OptimizeReport {
   /// What a person should know: a solver that failed, a source returned because it was faster, ...
   std::vector<std::string> notes;
 
-  /// Whether the extractor proved that no graph of the e-graph costs less; of Mcts, of the first of
-  /// `bounds`.
+  /// Whether the extractor proved that no graph of the e-graph costs less;
+  /// of Mcts, of the first of `bounds`.
   bool optimal = false;
-  /// Where whole graphs were run: the source and of what was found, in turns.
+  /// Where whole graphs were run: the source and of what was found, interleaved.
   std::optional<Comparison> comparison;
   bool source_returned = false; // because of that comparison, or of a fault (WholeRuns)
   Disturbance disturbance = Disturbance::None; // of it: another day it may come out otherwise
@@ -184,7 +184,7 @@ struct Optimized {
   std::string unexplained = {}; // why there is none: a fault
 };
 
-/// Two graphs, run whole in turns.
+/// Two graphs, run whole interleaved.
 struct WholeRuns {
   Comparison times;
   /// Why the second cannot take the first's place: it does not run, or its outputs differ. Then
@@ -228,11 +228,11 @@ struct KnownResult {
 class FinalistRunner {
 public:
   virtual ~FinalistRunner() = default;
-  /// Builds both, holds the outputs of the second against those of the first, and times them in
+  /// Builds both, compares the outputs of the second with those of the first, and times them in
   /// turns (runtime/measure/time_runs.h). Errors: those of the first; `limit_no_answer` where there
   /// was no time to run both.
   virtual Result<WholeRuns> compare(const Graph& first, const Graph& second) = 0;
-  /// Builds each, holds its outputs against those of the source, and times some whole runs. Empty:
+  /// Builds each, compares its outputs with those of the source, and times some whole runs. Empty:
   /// not done here. Errors: those of the source.
   virtual Result<std::vector<ScreeningResult>> screen(const Graph& source,
                                                       llvm::ArrayRef<const Graph*> graphs) {

@@ -16,7 +16,7 @@ uint64_t seed_of(llvm::StringRef name) { // FNV-1a: the same on every machine
   return h;
 }
 
-/// Whether the right side is well typed at this instance; then `fault` tells of types that differ.
+/// Whether the right side is well typed at this instance; then `fault` names types that differ.
 bool check_instance(Symbols& symbols, const Rule& rule, const RuleInstance& instance,
                     RuleFault& fault) {
   std::vector<TypeId> types;

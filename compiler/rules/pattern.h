@@ -28,8 +28,8 @@ struct PatternTest {
 struct PatternStep {
   OpKind op{};
   uint32_t arity = 0;
-  /// The class to pick from: this operand of the node that an earlier step picked. Step 0 is given
-  /// its node.
+  /// The class to pick from: this operand of the node that an earlier step picked.
+  /// Step 0 is given its node.
   uint32_t parent = 0, position = 0;
   uint32_t depth = 0;
   /// If valid: all attributes are literals, and this is their list.

@@ -29,8 +29,8 @@ public:
     return term(rule_.lhs[0], root) && conditions_hold(graph_, rule_, binding());
   }
   NodeBinding binding() const { return {classes_, values_}; }
-  /// The operators that the left side covers; leaves and what variables stand for are not among
-  /// them.
+  /// The operators that the left side covers;
+  /// leaves and what variables stand for are not among them.
   llvm::ArrayRef<NodeId> covered() const { return covered_; }
 
 private:

@@ -53,8 +53,8 @@ public:
     bool complete = true; // no limit stopped it
   };
   Step apply_everywhere(const CompiledRule& rule);
-  /// For each enabled rule, in their order: whether each of its left sides occurs somewhere, by
-  /// itself.
+  /// For each enabled rule, in their order:
+  /// whether each of its left sides occurs somewhere, by itself.
   std::vector<bool> occurring();
 
   // --- a match ----------------------------------------------------------------------------------

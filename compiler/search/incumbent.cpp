@@ -7,8 +7,8 @@ namespace tg {
 
 namespace {
 
-/// Fewer operators win where prices are equal: far below what can be measured (extract.cpp has the
-/// same).
+/// Fewer operators win where prices are equal:
+/// far below what can be measured (extract.cpp has the same).
 constexpr double kOperatorTie = 1e-5;
 constexpr int kRounds = 4;
 

@@ -1,4 +1,4 @@
-// The best choice of nodes that a search knows for the e-graph as it is: what an e-graph is worth
+// The best choice of nodes that a search knows for the e-graph as it is: the value of an e-graph
 // while it grows, priced by its distinct nodes (shared work once), and kept up from state to state
 // instead of extracted anew.
 //

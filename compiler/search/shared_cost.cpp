@@ -35,7 +35,7 @@ bool SharedCost::end_work() {
 
 void SharedCost::let_measure() {
   if (waiting_.load(std::memory_order_relaxed) == 0) return;
-  AtRest rest(*this);
+  IdleThread idle(*this);
 }
 
 /// Threads that wait to measure come one after the other, before any goes back to work.

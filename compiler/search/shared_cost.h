@@ -17,27 +17,27 @@ namespace tg {
 
 class SharedCost final : public CostModel {
 public:
-  /// As long as it lives, the thread that made it computes: who measures waits for its next
-  /// question.
-  class AtWork {
+  /// As long as it lives, the thread that made it computes:
+  /// who measures waits for its next question.
+  class BusyThread {
   public:
-    explicit AtWork(SharedCost& costs) : costs_(costs) { costs_.begin_work(); }
-    ~AtWork() { costs_.end_work(); }
-    AtWork(const AtWork&) = delete;
-    AtWork& operator=(const AtWork&) = delete;
+    explicit BusyThread(SharedCost& costs) : costs_(costs) { costs_.begin_work(); }
+    ~BusyThread() { costs_.end_work(); }
+    BusyThread(const BusyThread&) = delete;
+    BusyThread& operator=(const BusyThread&) = delete;
 
   private:
     SharedCost& costs_;
   };
   /// As long as it lives, the thread that made it waits for others, which may measure.
-  class AtRest {
+  class IdleThread {
   public:
-    explicit AtRest(SharedCost& costs) : costs_(costs), worked_(costs_.end_work()) {}
-    ~AtRest() {
+    explicit IdleThread(SharedCost& costs) : costs_(costs), worked_(costs_.end_work()) {}
+    ~IdleThread() {
       if (worked_) costs_.begin_work();
     }
-    AtRest(const AtRest&) = delete;
-    AtRest& operator=(const AtRest&) = delete;
+    IdleThread(const IdleThread&) = delete;
+    IdleThread& operator=(const IdleThread&) = delete;
 
   private:
     SharedCost& costs_;

@@ -106,7 +106,7 @@ private:
 
   static std::optional<Value> no_word(const ast::Expr&) { return std::nullopt; }
 
-  /// The number that an expression of numbers comes to.
+  /// The value of an expression of numbers.
   std::optional<double> folded(ast::ExprId id) const {
     std::optional<Value> value = fold_expr(ast_, id, no_word);
     return value && is_number(*value) ? std::optional(as_real(*value)) : std::nullopt;

@@ -1,4 +1,4 @@
-// Compile-time values in models: const_math.h over `Value`s, with what a reader is told where there
+// Compile-time values in models: const_math.h over `Value`s, with the diagnostics where there
 // is no value.
 #pragma once
 

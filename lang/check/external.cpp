@@ -33,7 +33,7 @@ public:
           param.type && param_kind(ast_, ast_[param.type]).base == ParamKind::Base::Tensor;
       if (!tensor || param.default_value || param.variadic)
         return error(Code::wrong_kind, param.span, "an `extern op` takes tensors, all of them")
-            .suggest("what it is to know besides is part of what it is: declare one for each case");
+            .suggest("declare an operator of its own for each value of what is no tensor");
       if (&param != &ast_[op_.params][0]) out_ << ", ";
       type(ast_[param.type]);
     }

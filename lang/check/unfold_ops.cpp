@@ -311,7 +311,7 @@ private:
     return made;
   }
 
-  /// What the last expression comes to; names that the block declares end with it.
+  /// The value of the last expression; names that the block declares end with it.
   ExprId block(const Site& site, ast::BlockId id) {
     ExprId last;
     Shadowed shadowed;

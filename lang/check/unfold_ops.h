@@ -7,7 +7,7 @@
 //   rule gelu2_is(x) { gelu2(x) <=> unfold(gelu2(x)) }
 //
 // Small powers become products, as they do in models. A call of a function (`fn`, of the file or of
-// a module that it uses) stands for what its body comes to at the rule's terms: lets and tuples are
+// a module that it uses) stands for the value of its body at the rule's terms: lets and tuples are
 // followed, `for` unrolled and `if` decided where they ask for nothing but numbers and words that
 // the rule is written with. What a body asks of shapes there is not known when a rule is read, and
 // refused, as are the weights (`param`) of a body; its `where` becomes a condition of the rule.

@@ -1,5 +1,5 @@
-// See const_math.h. One function per domain (integers, reals, lists), picked by the operands'
-// kinds.
+// See const_math.h. One function per domain (integers, reals, lists),
+// picked by the operands' kinds.
 #include "lang/core/const_math.h"
 
 #include "lang/core/semantics/semantics.h"

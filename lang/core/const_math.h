@@ -1,4 +1,4 @@
-// Arithmetic on compile-time values: what `2 * expand`, `H / 2` or `min(a, b)` come to. The one
+// Arithmetic on compile-time values: what `2 * expand`, `H / 2` or `min(a, b)` are. The one
 // definition, which models (lang/check/consteval.h), conditions of rules (compiler/rules/eval.h)
 // and declared types (extern_signature.h) share, so that they cannot disagree.
 //

@@ -1,5 +1,5 @@
 // What formulas of operators (formulas.h) are written with, and a formula as a list. A formula is a
-// function over `Number`, of which the scalar decides what it comes to: over Meaning
+// function over `Number`, of which the scalar decides its value: over Meaning
 // (semantics/pointwise.h) the values of the reference kernels, of constant folding and of exact
 // checks; over a recorder (op.cpp) the list below, from which backends make kernels and source
 // text, proofs their terms, and the table the count of flops.
@@ -58,8 +58,8 @@ struct FormulaStep {
   constexpr bool operator==(const FormulaStep&) const = default;
 };
 
-/// The arguments come first, operands before attributes; the last step is the result. No two steps
-/// are equal.
+/// The arguments come first, operands before attributes;
+/// the last step is the result. No two steps are equal.
 class Formula {
 public:
   static constexpr size_t kMaxSteps = 24;

@@ -86,7 +86,7 @@ inline constexpr auto of<OpKind::Atanh> = [](auto x) {
   return Sign(x) * (Log1p(2 * a / (1 - a)) / 2);
 };
 
-// --- what the formulas come to -------------------------------------------------------------------
+// --- the values of formulas ----------------------------------------------------------------------
 
 template <OpKind op>
 inline constexpr bool kGiven = !std::is_same_v<std::remove_cv_t<decltype(of<op>)>, None>;

@@ -1,5 +1,5 @@
-// Reads ops.def into OpInfo rows, and formulas into lists, at compile time: a malformed row does
-// not build.
+// Reads ops.def into OpInfo rows, and formulas into lists,
+// at compile time: a malformed row does not build.
 #include "lang/core/op.h"
 
 #include "lang/core/formulas.h"

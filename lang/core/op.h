@@ -33,8 +33,8 @@ struct Trait {
     Fused = 1 << 7,
     Opaque = 1 << 8, // asks Math (semantics.h) for a function that is not rational
     Yields = 1 << 9, // to a function of a program that has its name: it came later than programs
-    // Which dtypes the operands may have (dtype_fits); without one of these, numbers: floats, i32
-    // and i64.
+    // Which dtypes the operands may have (dtype_fits);
+    // without one of these, numbers: floats, i32 and i64.
     Floating = 1 << 16, // f32, f64, f16, bf16
     Logical = 1 << 17,  // bool
     AnyType = 1 << 18,  // numbers and bool
@@ -187,8 +187,8 @@ std::optional<ScatterReduce> parse_scatter_reduce(llvm::StringRef name);
 /// The pointwise operator that joins; nullopt where updates are written over what is there.
 std::optional<OpKind> reduce_op(ScatterReduce reduce);
 
-/// Members of an attribute enumeration ("none", "relu", …; "same", "valid"; "f32", …); empty for
-/// other kinds.
+/// Members of an attribute enumeration ("none", "relu", …; "same", "valid"; "f32", …);
+/// empty for other kinds.
 llvm::ArrayRef<llvm::StringRef> enum_members(AttrKind kind);
 
 /// The permutation of `transpose(x)` without one: the last two of two axes or more change places.

@@ -87,8 +87,8 @@ public:
   TypeId none_type() const { return TypeId{0}; }
 
 private:
-  // Deques: references stay valid while the table grows. Indexes map a hash to the ids that have
-  // it.
+  // Deques: references stay valid while the table grows.
+  // Indexes map a hash to the ids that have it.
   std::deque<Value> values_;
   std::deque<llvm::SmallVector<ValueId, 6>> attr_lists_;
   std::deque<TensorType> types_;

@@ -259,8 +259,8 @@ struct Decl {
   ExprId value; // absent where external
   bool external = false;
 
-  // Rule. `lets` name parts of the right side, in order; lhs.size() == rhs.size() is not checked
-  // here.
+  // Rule. `lets` name parts of the right side, in order;
+  // lhs.size() == rhs.size() is not checked here.
   Name numerics; // exact, reassociates or risky; absent: derived. Any word is accepted here.
   List<StmtId> lets;
   List<ExprId> lhs, rhs;

@@ -1,5 +1,5 @@
 // The functions that the language has beside operators. The scanner knows their names for its
-// advice; what they mean is told by those who evaluate.
+// advice; what they mean is defined where they are evaluated.
 #pragma once
 
 #include <llvm/ADT/ArrayRef.h>

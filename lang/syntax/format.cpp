@@ -474,8 +474,8 @@ bool Formatter::starts_with_sign(ExprId id) const {
   return e->kind == ExprKind::Unary && e->op == ast::Op::Neg;
 }
 
-/// Runs of `let` and `var` whose `=` stood in one column, with blanks before some of them, stay
-/// aligned.
+/// Runs of `let` and `var` whose `=` stood in one column,
+/// with blanks before some of them, stay aligned.
 std::vector<size_t> Formatter::paddings(ArrayRef<ast::StmtId> stmts) const {
   std::vector<size_t> pads(stmts.size(), 0);
   struct Line {

@@ -8,8 +8,8 @@
 
 namespace tangram::python {
 
-/// While it lives, SIGINT requests the interrupt. For the main thread, one at a time; in others it
-/// does nothing.
+/// While it lives, SIGINT requests the interrupt.
+/// For the main thread, one at a time; in others it does nothing.
 class InterruptScope {
 public:
   explicit InterruptScope(const Interrupt& interrupt);

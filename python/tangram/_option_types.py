@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 
 _HEAD = '''"""Options of a search, as `Model.optimize` takes them. Made of compiler/driver/options.def by
-`python -m tangram._option_types`; a test holds it against the table."""
+`python -m tangram._option_types`; a test compares it with the table."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Options of a search, as `Model.optimize` takes them. Made of compiler/driver/options.def by
-`python -m tangram._option_types`; a test holds it against the table."""
+`python -m tangram._option_types`; a test compares it with the table."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class SearchOptions(TypedDict, total=False):
     # graphs up to A times the best are kept
     alpha: float
     # parts of the search to leave out
-    without: Sequence[Literal["widening", "firing", "normalising", "transpositions", "priors", "stretches", "repeats", "restarts", "saturation", "tree", "thorough", "focus"]]
+    without: Sequence[Literal["widening", "firing", "normalising", "transpositions", "priors", "segments", "repeats", "restarts", "saturation", "tree", "thorough", "focus"]]
     # what earlier searches learned of rules
     priors: str | os.PathLike[str]
     # write what this search learned
     save_priors: str | os.PathLike[str]
-    # what a state is worth
+    # how a state is valued
     reward: Literal["greedy", "greedy-shared", "ilp"]
     # keep what is below a decision
     reuse_tree: bool

@@ -95,7 +95,7 @@ def judge_in(runtime: Runtime, folder: str, threads: int = 0) -> Callable[[Model
 
 
 def _measured(old: Session, new: Session, seconds: float) -> tuple[Comparison, float]:
-    """Both in turns, and how far the outputs are apart, on several inputs."""
+    """Both interleaved, and how far the outputs are apart, on several inputs."""
     apart = 0.0
     for seed in (1, 2, 3):
         values = _values(new.inputs, seed)

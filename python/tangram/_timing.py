@@ -1,4 +1,4 @@
-"""Two things run in turns, and whether one is faster beyond the noise."""
+"""Two things run interleaved, and whether one is faster beyond the noise."""
 
 from __future__ import annotations
 

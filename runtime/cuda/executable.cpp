@@ -45,8 +45,8 @@ private:
   std::map<PlanValueId, Tensor> memory_;
 };
 
-/// As the search counts what a network touches (measured_cost.h), which decides how cold its prices
-/// are.
+/// As the search counts what a network touches (measured_cost.h),
+/// which decides how cold its prices are.
 int64_t run_bytes(const Plan& plan) {
   int64_t bytes = 0;
   for (const PlanValue& value : plan.values) {

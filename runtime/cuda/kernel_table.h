@@ -29,8 +29,8 @@ public:
   const std::vector<KernelRow>& rows() const { return rows_; }
   Result<void> launch(uint32_t row, llvm::ArrayRef<Address> parameters, Stream stream) const;
 
-  /// Microseconds of a kernel for these steps, by itself, on scratch memory; once, where there is a
-  /// database.
+  /// Microseconds of a kernel for these steps, by itself,
+  /// on scratch memory; once, where there is a database.
   Result<double> time(ScratchTimer& timer, CubinCache& cache, PlanDb* known, const Plan& plan,
                       const Group& group, const StridesOf& strides);
 

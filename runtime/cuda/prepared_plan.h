@@ -1,4 +1,4 @@
-// What a plan comes to on a GPU: units that are launched one after the other, each a generated
+// What a plan becomes on a GPU: units that are launched one after the other, each a generated
 // kernel, a library's call, or a view that does nothing. Prepared, it has all but memory: it can be
 // priced on scratch memory (tuning/step_timer.h), or be loaded and run (executable.h).
 #pragma once

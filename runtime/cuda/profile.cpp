@@ -1,5 +1,5 @@
 // What a run consists of and how long each part takes: every distinct unit timed as the search
-// prices it, and the whole, so that the sum of prices can be held against it. Nothing is put
+// prices it, and the whole, so that the sum of prices can be compared with it. Nothing is put
 // between the units of a run: gaps that no run has would show.
 #include "runtime/cuda/executable.h"
 #include "runtime/cuda/tuning/step_timer.h"

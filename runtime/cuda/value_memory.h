@@ -24,7 +24,7 @@ public:
   explicit ValueMemory(const Plan& plan) : plan_(plan) {}
 
   void place(llvm::ArrayRef<UnitValues> units);
-  /// How much it comes to. Errors: `memory_limit`.
+  /// How much it is. Errors: `memory_limit`.
   Result<void> add_up(int64_t limit, int64_t workspace, int64_t zeros);
   Result<void> reserve_workspace(GpuDevice& device, Stream stream);
   Result<void> reserve(GpuDevice& device);

@@ -207,8 +207,8 @@ private:
   uint64_t directory_ = 0, directory_end_ = 0, count_ = 0;
 };
 
-/// What the local header and the directory say alike: version, flags, method, time, checksum,
-/// sizes.
+/// What the local header and the directory say alike:
+/// version, flags, method, time, checksum, sizes.
 void append_fields(std::string& bytes, uint32_t checksum, size_t name_size, size_t extra_size) {
   append_little_endian(bytes, 45, 2); // the version that has 64-bit sizes
   append_little_endian(bytes, 0, 2);

@@ -1,5 +1,5 @@
-// Whether others computed while something was timed. Three signs, since each misses what the others
-// see:
+// Whether others computed while something was timed.
+// Three signs, since each misses what the others see:
 //
 //   waiting    how long threads of this process stood in line for a core, by the system's own count
 //              (Linux): exact, but it knows neither of other virtual machines on the same cores nor
@@ -23,8 +23,8 @@ public:
   virtual ~MachineWatch() = default;
   /// What others took of the machine since this was last asked, as far as can be told.
   virtual Disturbance disturbance() = 0;
-  /// The same answer again, by waiting and stealing alone: of programs that run in turns both see
-  /// the speed that the machine has, whatever it is.
+  /// The same answer again, by waiting and stealing alone: of programs that run interleaved both
+  /// see the speed that the machine has, whatever it is.
   virtual Disturbance taken_by_others() const { return Disturbance::None; }
   /// The same, where nothing but an undisturbed machine will do.
   bool quiet() { return disturbance() == Disturbance::None; }

@@ -50,8 +50,8 @@ struct MeasureOptions {
   int64_t wash_bytes = 0;
   int rounds = 5;
   int runs = 3; // in a round
-  /// For each instance; when it is spent no round is begun but the second. Slow ones get fewer
-  /// runs.
+  /// For each instance; when it is spent no round is begun but the second.
+  /// Slow ones get fewer runs.
   double seconds = 0.06;
   /// What counts as repeated: up to so much more than the least figure, and a little for the clock.
   double repeat_within = 0.1;

@@ -1,5 +1,5 @@
-// Runs and times what a backend has loaded: one program, or two in turns. What the samples say is
-// in lang/core/support/repeated_times.h.
+// Runs and times what a backend has loaded: one program, or two interleaved. What the samples say
+// is in lang/core/support/repeated_times.h.
 #pragma once
 
 #include "lang/core/support/repeated_times.h"
@@ -32,8 +32,8 @@ Result<Timing> time_repeated(const TimingOptions& options,
 /// Runs and times an executable on its bound inputs. Errors: the device's.
 Result<Timing> time_runs(Executable& executable, const TimingOptions& options);
 
-/// Runs two executables in turns; which goes first alternates. What `stop` ended before `runs`, or
-/// `min_runs`, is marked as cut. Errors: the device's.
+/// Runs two executables interleaved; which goes first alternates. What `stop` ended before `runs`,
+/// or `min_runs`, is marked as cut. Errors: the device's.
 Result<Comparison> time_in_turns(Executable& first, Executable& second,
                                  const TimingOptions& options);
 

@@ -13,8 +13,8 @@ namespace tg {
 
 namespace {
 
-/// The result is the operand's memory. All else is a RefStep: semantics.h covers every row of
-/// ops.def.
+/// The result is the operand's memory. All else is a RefStep:
+/// semantics.h covers every row of ops.def.
 bool is_view(OpKind op) { return op == OpKind::Identity || op == OpKind::Reshape; }
 
 StorageRequest storage_request(const Plan& plan) {

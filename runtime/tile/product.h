@@ -72,8 +72,8 @@ std::string tile_text(const Schedule& schedule, Isa isa);
 /// All of it: "6x16 rows 120 columns 256 depth 256, panels outside, x copied, 2 by columns".
 std::string text(const Schedule& schedule, Isa isa);
 
-/// The schedule that measurements on AVX2 speak for (README). Where the parts of `threads` would be
-/// uneven, fewer.
+/// The schedule that measurements on AVX2 speak for (DECISIONS.md). Where the parts of `threads`
+/// would be uneven, fewer.
 Schedule default_schedule(const ProductShape& shape, Isa isa, int threads, const Caches& caches);
 
 /// A block of y that is complete but for its activation.

@@ -18,8 +18,8 @@ struct DeviceLimits {
   int64_t blocks = (int64_t{1} << 31) - 1;
 };
 
-/// Why a program cannot run, in words; empty if nothing speaks against it. Asked before anything is
-/// measured.
+/// Why a program cannot run, in words; empty if nothing speaks against it.
+/// Asked before anything is measured.
 std::string why_illegal(const Program& program, const Nest& nest, const DeviceLimits& limits);
 
 class Device {
@@ -47,8 +47,8 @@ public:
   /// The program that comes nearest to what the device would do untuned: likely a good one, and
   /// where searches begin. None: nobody can tell.
   virtual std::optional<Program> guess(const Operator&) const { return {}; }
-  /// A time that no program undercuts by much: whoever reaches it has nothing more to gain. 0: not
-  /// known.
+  /// A time that no program undercuts by much:
+  /// whoever reaches it has nothing more to gain. 0: not known.
   virtual double enough_us(const Operator&) const { return 0; }
   /// Whether to end: from then on there are no trials.
   virtual bool stopped() const { return false; }

@@ -28,11 +28,11 @@ struct KeptProgram {
 class PlanDevice : public Device {
 public:
   virtual llvm::ArrayRef<PlanOperator> operators() const = 0;
-  /// Programs of that operator's `op` are from here on of this one: others may be rounded up to the
-  /// same.
+  /// Programs of that operator's `op` are from here on of this one:
+  /// others may be rounded up to the same.
   virtual void begin(size_t op) = 0;
-  /// The fastest of some programs of the operator, run in turns with the untuned way. Requires that
-  /// they are legal; nullopt if there are none.
+  /// The fastest of some programs of the operator, run interleaved with the untuned way. Requires
+  /// that they are legal; nullopt if there are none.
   virtual std::optional<KeptProgram> compare(size_t op, llvm::ArrayRef<Program> programs) = 0;
   /// Of the device, in one second.
   virtual double peak_flops() = 0;

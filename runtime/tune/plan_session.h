@@ -1,5 +1,5 @@
 // Tunes the operators of a plan: those that are known are left alone, and reused; the others by a
-// tree that says who reuses whom. After its trials an operator's best programs run in turns with
+// tree that says who reuses whom. After its trials an operator's best programs run interleaved with
 // what the runtime does untuned, and what comes of it is kept, operator by operator: whoever ends a
 // session early keeps the best so far of the operator at hand, too, and the next session goes on.
 #pragma once

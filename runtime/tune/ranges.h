@@ -11,8 +11,8 @@ bool comparable(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b);
 /// Same type, same sketches, comparable loops. Parameters do not matter, nor which is larger.
 bool can_reuse(const Operator& target, const Operator& reused);
 
-/// How much larger the target's loops are than the reused ones': `all` of all loops, `space`,
-/// `reduction`.
+/// How much larger the target's loops are than the reused ones':
+/// `all` of all loops, `space`, `reduction`.
 struct Growth {
   double all = 1, space = 1, reduction = 1;
 };
@@ -37,8 +37,8 @@ struct Footprint {
 };
 Footprint footprint(const Program& program, const Nest& nest);
 
-/// Points of a block to try, in the order of trying: the fewest blocks first where the target is
-/// larger.
+/// Points of a block to try, in the order of trying:
+/// the fewest blocks first where the target is larger.
 std::vector<int64_t> block_sizes(const Growth& growth, const Footprint& reused, int64_t points);
 /// Threads of a block of `points` points; fewer than `limit`.
 std::vector<int64_t> thread_counts(const Growth& growth, const Footprint& reused, int64_t points,

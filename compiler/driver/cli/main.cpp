@@ -12,9 +12,9 @@ bool runs_networks(tg::cli::CommandId command) {
   return (Run | Opt | Explain | BenchDemo | Repl | Calibrate).has(command);
 }
 
-/// Idle threads of libgomp, which oneDNN runs on, spin for some 3 ms before they sleep. On a quiet
+/// Idle threads of libgomp, which oneDNN runs on, spin for some 3 ms before they sleep. On an idle
 /// machine a hundredth of that is as good; where another program wants one of the cores, each
-/// parallel region waits for the spinning to end (figures: README of runtime/onednn). The library
+/// parallel region waits for the spinning to end (figures: onednn/DECISIONS.md). The library
 /// reads its environment before main(), so the program starts itself once more; what the user has
 /// set stays.
 void bound_spinning(char** argv) {

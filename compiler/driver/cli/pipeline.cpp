@@ -41,8 +41,8 @@ Result<onnx::ImportOptions> read_sizes(const Options& o) {
   return sizes;
 }
 
-/// ImportOptions::keep_for: the newest opset of the ONNX file that the command writes, 0 where it
-/// writes none.
+/// ImportOptions::keep_for: the newest opset of the ONNX
+/// file that the command writes, 0 where it writes none.
 int keep_for(const Options& o) {
   bool writes = o.command == CommandId::Opt || o.command == CommandId::Import ||
                 o.command == CommandId::Export;

@@ -38,8 +38,8 @@ bool run_graph(Session& session, const Graph& source, const Graph& graph, Weight
 Result<ModelsVerified> compare(Session& session, VerifySide a, VerifySide b,
                                tangram::VerifyOptions options = {});
 void print_equivalence(llvm::raw_ostream& out, const Equivalence& result);
-/// A line on a terminal that counts what is done, and goes away at the end; empty where there is
-/// none.
+/// A line on a terminal that counts what is done,
+/// and goes away at the end; empty where there is none.
 std::function<void(size_t done, size_t total)> progress_line(Session& session, const char* what);
 
 /// How models are run here: the library's options, as the parts take them.

@@ -55,8 +55,8 @@ inline constexpr int kNotDecided = 4;
 /// The exit code that an error of this code ends the program with.
 int exit_code(Code code);
 
-/// `errors`: [{code, file, line, column, message, notes, help}]; places are null where there is
-/// none.
+/// `errors`: [{code, file, line, column, message, notes, help}];
+/// places are null where there is none.
 void write_errors(llvm::json::OStream& json, const DiagnosticSink& sink,
                   const SourceManager& sources);
 

@@ -171,8 +171,8 @@ private:
     return parts.empty() ? "" : llvm::join(parts.drop_back(), "/");
   }
 
-  /// `onnx::Conv_12` or `val_12`, which an exporter made up, is conv1_weight where conv1 reads it
-  /// as that.
+  /// `onnx::Conv_12` or `val_12`, which an exporter made up,
+  /// is conv1_weight where conv1 reads it as that.
   void name_by_role(llvm::DenseMap<uint32_t, std::string>& names) {
     for (uint32_t i = 0; i < graph_.size(); ++i) {
       auto own = needed_[i] && !graph_.node({i}).weight_only ? names.find(i) : names.end();

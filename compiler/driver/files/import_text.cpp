@@ -199,8 +199,8 @@ void write_numbers(const Graph& graph, const Bound& bound, GraphCall& call) {
     call.attributes += epsilon(eps->reals[0]);
 }
 
-/// Whether scale and shift are reshaped, where they are, as vectors for each channel of x[N, C,
-/// ..].
+/// Whether scale and shift are reshaped, where they are,
+/// as vectors for each channel of x[N, C, ..].
 bool are_by_channel(const Graph& graph, const Bound& bound) {
   const TensorType& x = graph.type(bound.node("x"));
   NodeId scale = bound.node("scale");

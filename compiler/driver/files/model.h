@@ -48,8 +48,8 @@ const ModuleLoader& library();
 /// The settings as values. Errors: `usage` names the text that is none.
 Result<ModelSettings> read_settings(const ModelRequest& request);
 
-/// Checks names and instantiates a model of a program that was read. nullopt if the sink got
-/// errors.
+/// Checks names and instantiates a model of a program that was read.
+/// nullopt if the sink got errors.
 std::optional<Graph> build_graph(const Program& program, const ModelRequest& request,
                                  DiagnosticSink& sink);
 

@@ -23,8 +23,8 @@ int newest_opset(int opset);
 Result<OnnxExport> export_onnx(const Graph& graph, const KeptOperators* kept,
                                const PrepareOptions& options, int opset, llvm::StringRef path);
 
-/// What became of a model that was read. Notes also tell of nodes of its file that could not be
-/// kept.
+/// What became of a model that was read.
+/// Notes also name nodes of its file that could not be kept.
 Result<OnnxExport> export_onnx(const LoadedModel& source, const Graph& graph,
                                const PrepareOptions& options, int opset, llvm::StringRef path);
 

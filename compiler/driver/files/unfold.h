@@ -18,8 +18,8 @@ namespace tg {
 /// the file calls them, which has those of these alone; null: it has all, under their paths.
 Metadata folding_record(const Graph& values, const llvm::StringMap<std::string>* names = nullptr);
 
-/// That, and behind it the records of the file that the weights were read from; null: there is
-/// none.
+/// That, and behind it the records of the file that
+/// the weights were read from; null: there is none.
 Metadata folding_records(const Graph& values, const WeightFile* source,
                          const llvm::StringMap<std::string>* names = nullptr);
 

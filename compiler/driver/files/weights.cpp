@@ -31,8 +31,8 @@ std::vector<NodeId> needed_weights(const Graph& graph) {
 
 llvm::StringRef path_of(const Graph& graph, NodeId id) { return graph.attr(id, 0).text; }
 
-/// Whether a tensor of the file can be the weight: of its type, or of narrower floats, which loses
-/// nothing.
+/// Whether a tensor of the file can be the weight:
+/// of its type, or of narrower floats, which loses nothing.
 bool fits(const TensorType& file, const TensorType& model) {
   bool floats = is_float(file.dtype) && is_float(model.dtype);
   return file == model ||

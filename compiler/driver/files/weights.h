@@ -1,4 +1,4 @@
-// Weights and files of them: what a model wants held against what a file has, a file as the source
+// Weights and files of them: what a model wants compared with what a file has, a file as the source
 // of a run's weights, and the folding that makes an optimised graph a model of its own: every
 // weight-only subgraph becomes one weight, whose values are computed once and written beside the
 // graph.

@@ -26,7 +26,7 @@ struct PolicyOptions {
   uint64_t seed = 1;       // of the weights before any training
   int layers = 5;          // of graph attention
   double rate = 0.0005;    // of learning
-  double spreading = 0.01; // what a unit of entropy is worth
+  double spreading = 0.01; // the value of a unit of entropy
   /// Sizes are padded to no less than these, for tests.
   size_t least_candidates = 1, least_nodes = 1;
 };

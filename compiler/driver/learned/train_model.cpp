@@ -13,7 +13,7 @@ namespace tg {
 
 namespace {
 
-/// What graphs take, run in turns with the source, so that a change of the machine's speed meets
+/// What graphs take, run interleaved with the source, so that a change of the machine's speed meets
 /// both: the source's own time over how much faster the graph is.
 class WholeRunClock {
 public:

@@ -131,8 +131,8 @@ void Layers::sort_row(std::vector<uint32_t>& row, bool down) {
   renumber(row);
 }
 
-/// Pairs of edges between neighbouring layers that cross: inversions, counted by a binary indexed
-/// tree.
+/// Pairs of edges between neighbouring layers that cross:
+/// inversions, counted by a binary indexed tree.
 size_t Layers::crossings() const {
   size_t crossed = 0;
   for (size_t layer = 0; layer + 1 < rows_.size(); ++layer) {

@@ -63,8 +63,8 @@ private:
     return columns_.size() - 1;
   }
 
-  /// A column for the node: that of the leftmost operand that nothing reads any more, else a free
-  /// one.
+  /// A column for the node: that of the leftmost operand
+  /// that nothing reads any more, else a free one.
   size_t column_for(size_t node, llvm::ArrayRef<size_t> from) {
     for (size_t c : from)
       if (ends(columns_[c], node)) return c;

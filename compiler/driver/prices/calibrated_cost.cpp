@@ -13,8 +13,8 @@ namespace {
 
 /// A guess that may be so far off surprises nobody; nor does what the clock cannot tell.
 constexpr double kIgnorance = 0.5, kClockUs = 1;
-/// Shares of a graph's cost: what is not worth finding out about a decision, and about one
-/// operator.
+/// Shares of a graph's cost:
+/// what is not worth finding out about a decision, and about one operator.
 constexpr double kSettled = 0.01, kTrifle = 0.001;
 
 /// What was touched between two runs of an operator, from the `layout` of its environment: of
@@ -84,7 +84,7 @@ bool CalibratedCost::wants_placed(const Symbols& symbols, llvm::ArrayRef<OpInsta
   });
 }
 
-/// Others only ever add: where two searches come to the same sum though others took a little of the
+/// Others only ever add: where two searches find the same sum though others took a little of the
 /// time, it is what the operators take. Two that had to do with the same program that computes all
 /// the time agree, too; such times do not get here.
 std::vector<CostRow> CalibratedCost::confirmed(std::vector<CostRow>& rows) {

@@ -49,8 +49,8 @@ bool is_timed(const CostSpec& spec);
 /// they are measured, and by default, when they are guesses about this machine. A profile by name
 /// (`analytic:cpu`) and a table stand for a machine that need not be here.
 bool meets_source(const CostSpec& spec);
-/// The backend that such prices are of, and that runs finalists: the processor's where none is
-/// named.
+/// The backend that such prices are of, and that runs finalists:
+/// the processor's where none is named.
 tangram::Backend backend_of_costs(const CostSpec& spec);
 /// The device profile that looks at its operators without timing them.
 std::string profile_of_backend(llvm::StringRef backend);

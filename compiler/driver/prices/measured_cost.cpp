@@ -193,8 +193,8 @@ void MeasuredCost::time_all(llvm::ArrayRef<std::string> keys, llvm::ArrayRef<Ste
 
 /// From the first timing on, so that a model that times nothing costs nothing.
 void MeasuredCost::watch() {
-  // What the yardstick took at its best is known from earlier processes: this one may live in a
-  // busy hour.
+  // What the yardstick took at its best is known from earlier processes:
+  // this one may live in a busy hour.
   if (!options_.watch && !backend_->step_timer())
     options_.watch = watch_machine(*backend_, options_.threads, database_->yardstick());
   measure_.watch = options_.watch.get();

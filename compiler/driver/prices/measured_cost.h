@@ -55,8 +55,8 @@ private:
 /// Before the conditions of operators alone: times within whole runs of such a network; and what
 /// was taken once while others computed, which a second time has to confirm.
 inline constexpr llvm::StringLiteral kPlacedLayout = "in place, ", kOnceLayout = "once, in place, ";
-/// The same within the networks that `tg calibrate` runs: to learn from, and no other network's
-/// price.
+/// The same within the networks that `tg calibrate` runs:
+/// to learn from, and no other network's price.
 inline constexpr llvm::StringLiteral kBlockLayout = "in place, calibration, ";
 
 class MeasuredCost : public CostModel {
@@ -129,8 +129,8 @@ private:
 /// What times on this backend depend on beside `layout`, which is the caller's to say.
 CostEnvironment environment_of(const Backend& backend, int threads);
 
-/// The instance as the runtime wants it; in_place as the plan builder decides it for an operand
-/// that dies.
+/// The instance as the runtime wants it;
+/// in_place as the plan builder decides it for an operand that dies.
 StepSpec step_spec(const Symbols& symbols, const OpInstance& instance);
 
 } // namespace tg

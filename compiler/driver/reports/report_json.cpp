@@ -77,8 +77,8 @@ void write_report(llvm::json::OStream& json, const OptimizeReport& report) {
   json.attribute("simulations", static_cast<int64_t>(report.simulations));
   json.attribute("decisions", static_cast<int64_t>(report.decisions));
   json.attribute("egraphs", static_cast<int64_t>(report.egraphs));
-  json.attribute("stretches", static_cast<int64_t>(report.segments));
-  json.attribute("distinct_stretches", static_cast<int64_t>(report.distinct_segments));
+  json.attribute("segments", static_cast<int64_t>(report.segments));
+  json.attribute("distinct_segments", static_cast<int64_t>(report.distinct_segments));
   write_number(json, "search_memory_mb", report.search_memory_mb);
   json.attribute("changed", report.changed);
   json.attribute("recalled", report.recalled);

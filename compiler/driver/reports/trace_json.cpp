@@ -49,7 +49,7 @@ void write_points(llvm::json::OStream& json, const SearchTrace& trace) {
   });
 }
 
-/// What a rule did in one column: how often, and where, so far as that is told.
+/// What a rule did in one column: how often, and where, where that is reported.
 struct HeatCell {
   int64_t count = 0;
   std::vector<std::string> places;

@@ -24,8 +24,8 @@ Result<ScreeningResult> time_briefly(LoadedGraph& loaded) {
   return ScreeningResult{timing.median_us};
 }
 
-/// Seconds. What an interrupt does, or a cache that another program has left, is little beside such
-/// a run.
+/// Seconds. What an interrupt does, or a cache that
+/// another program has left, is little beside such a run.
 constexpr double kSlowRun = 0.2;
 
 constexpr char kNotRun[] = "was not run: the time was over";

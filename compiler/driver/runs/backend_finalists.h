@@ -14,11 +14,11 @@ namespace tg {
 /// counts. Errors: the device's.
 Result<void> add_round(PlacedNodes& placed, Prepared& prepared, const TimingOptions& timing);
 
-/// Compares graphs on a backend, in turns, on equal random weights and inputs, in options.dtype.
+/// Compares graphs on a backend, interleaved, on equal random weights and inputs, in options.dtype.
 class BackendFinalists : public FinalistRunner {
 public:
-  /// `patient_until_s`: seconds from now on, after which no comparison goes on for want of an
-  /// answer.
+  /// `patient_until_s`: seconds from now on,
+  /// after which no comparison goes on for want of an answer.
   explicit BackendFinalists(PrepareOptions options,
                             TimingOptions timing = {.min_runs = 15,
                                                     .seconds = 1.5,

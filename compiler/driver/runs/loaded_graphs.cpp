@@ -13,7 +13,7 @@ namespace tg {
 
 namespace {
 
-/// The source, two that run in turns, and the next.
+/// The source, two that run interleaved, and the next.
 constexpr size_t kMostLoaded = 4;
 
 int64_t bytes_of(const LoadedGraph& loaded) {

@@ -72,21 +72,21 @@ Result<std::vector<NodeTime>> time_nodes(Prepared& prepared, const TimingOptions
 
   std::vector<NodeTime> times;
   llvm::DenseMap<PlanStepId, size_t> place;
-  double put_in = 0; // since the last step
+  double reorders_us = 0; // since the last step
   for (StepInfo& info : steps) {
     if (info.step == kNever) {
-      put_in += info.measured_us;
+      reorders_us += info.measured_us;
       continue;
     }
     auto [at, first] = place.try_emplace(info.step, times.size());
     if (first) times.push_back({prepared.nodes[info.step], 0, 0, std::move(info.implementation)});
     NodeTime& time = times[at->second];
-    time.microseconds += info.measured_us + put_in;
-    time.reorders_us += std::exchange(put_in, 0);
+    time.microseconds += info.measured_us + reorders_us;
+    time.reorders_us += std::exchange(reorders_us, 0);
   }
   if (!times.empty()) {
-    times.back().microseconds += put_in;
-    times.back().reorders_us += put_in;
+    times.back().microseconds += reorders_us;
+    times.back().reorders_us += reorders_us;
   }
   return times;
 }

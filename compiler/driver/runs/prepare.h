@@ -17,8 +17,8 @@ struct PrepareOptions {
   uint64_t seed = 1;
   bool allow_tf32 = false;  // cuda
   DType dtype = DType::F32; // that a run computes in: graphs are retyped
-  /// Of the yardstick of BackendFinalists, and of plans measured at load (cuda); "" = the user's
-  /// cache folder.
+  /// Of the yardstick of BackendFinalists,
+  /// and of plans measured at load (cuda); "" = the user's cache folder.
   std::string cost_db = {};
   WeightSource weights;
   /// That `weights` reads, if any: files that are written carry on its record of folded weights.

@@ -75,7 +75,7 @@ void RememberedFinalists::keep_times(const std::string& pair, const Comparison& 
 
 namespace {
 
-/// What decides which graphs a search may come to, but for its limits: what a longer one found is
+/// What decides which graphs a search may find, but for its limits: what a longer one found is
 /// good for a shorter one, and the other way round.
 std::string result_key(const Graph& source, llvm::ArrayRef<Rule> rules,
                        const OptimizeOptions& options, llvm::StringRef conditions) {
@@ -88,8 +88,8 @@ std::string result_key(const Graph& source, llvm::ArrayRef<Rule> rules,
       options.explore.seed, conditions);
 }
 
-/// The graph's digest and its numbers; a line for each rule, "COUNT NAME"; an empty line; the
-/// graph.
+/// The graph's digest and its numbers;
+/// a line for each rule, "COUNT NAME"; an empty line; the graph.
 std::string kept_text(const Optimized& result) {
   const OptimizeReport& report = result.report;
   const Comparison times = report.comparison.value_or(Comparison());

@@ -46,8 +46,8 @@ private:
   std::string conditions_;
 };
 
-/// The database of measured costs at `path` ("": the user's own), where it keeps whole runs on this
-/// backend.
+/// The database of measured costs at `path` ("": the user's own),
+/// where it keeps whole runs on this backend.
 std::unique_ptr<CostDb> open_whole_runs(const std::string& path, const Backend& backend,
                                         int threads);
 

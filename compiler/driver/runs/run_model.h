@@ -56,12 +56,12 @@ struct RunReport {
   std::vector<RunOutput> outputs;
 };
 
-/// What is told of runs that took `times` and ended in `outputs`, the plan's.
+/// What is reported of runs that took `times` and ended in `outputs`, the plan's.
 RunReport report_of_runs(const LoadedProgram& program, RunTimes times, std::vector<Tensor> outputs);
 
 struct RunModelOptions {
   tangram::TimeOptions timing;
-  /// Outputs are held against those of the source on ref in f32. Else, where runs compute in
+  /// Outputs are compared with those of the source on ref in f32. Else, where runs compute in
   /// another type than f32, against those of the same graph in f32.
   bool check = false;
 };

@@ -16,8 +16,8 @@ struct Sides {
   std::string untraced = {};
 };
 
-/// The first weight that `values` reads and the side lacks: its file, or the model where it has
-/// none.
+/// The first weight that `values` reads and the side lacks:
+/// its file, or the model where it has none.
 std::string lacking(const Graph& values, const VerifySide& side) {
   for (const std::string& path : weights_of_one_side(values, side.graph))
     if (!side.weights || !side.weights->find(path)) return path;

@@ -28,7 +28,7 @@ std::optional<RulesVerified> verify_rules(const tangram::VerifyRulesOptions& opt
                                           const VerifyRulesHost& host, SourceManager& sources,
                                           DiagnosticSink& sink);
 
-/// As it is reported: what was proved is told from what was tested alone.
+/// As it is reported: what was proved is distinguished from what was tested alone.
 tangram::RuleStatus status_of(const RuleVerdict& verdict);
 
 // --- its parts ----------------------------------------------------------------------------------

@@ -39,8 +39,8 @@ struct Derivation {
   explicit Derivation(std::shared_ptr<Symbols> symbols) : terms(std::move(symbols)) {}
 };
 
-/// Copies nodes of one graph into another, perhaps over other symbols. What a leaf becomes can be
-/// set before.
+/// Copies nodes of one graph into another, perhaps over other symbols.
+/// What a leaf becomes can be set before.
 class Translation {
 public:
   Translation(const Graph& from, Graph& to) : from_(from), to_(to) {}

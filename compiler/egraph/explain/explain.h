@@ -14,8 +14,8 @@
 //            source's outputs to the result's; an application's equations are one step
 //
 // As Flatt et al. (2022, "Small proofs from congruence closure") found, the forest's paths are not
-// the shortest: so shortest ways are tried first, held against a closure of their equations alone,
-// and what is not needed is taken out.
+// the shortest: so shortest ways are tried first, checked against a closure of their equations
+// alone, and what is not needed is taken out.
 #pragma once
 
 #include "compiler/egraph/egraph.h"

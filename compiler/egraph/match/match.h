@@ -19,8 +19,8 @@ public:
   /// died or were filtered, and count as changes too.
   void compute(const EGraph& egraph, uint32_t since, uint32_t depth,
                const std::bitset<kOpCount>& inner, llvm::ArrayRef<ENodeId> gone = {});
-  /// Live nodes, and gone ones, with the operator that changed, or have a change at most `depth`
-  /// levels below.
+  /// Live nodes, and gone ones, with the operator that changed,
+  /// or have a change at most `depth` levels below.
   llvm::ArrayRef<ENodeId> roots(OpKind op, uint32_t depth) const;
   size_t memory_bytes() const;
 

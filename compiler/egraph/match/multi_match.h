@@ -73,8 +73,8 @@ public:
   Joiner(const EGraph& egraph, const RuleBook& book)
       : egraph_(egraph), book_(book), machine_(egraph), found_(book.patterns().size()) {}
 
-  /// All matches of the sources of the rule, once for each pattern; fresh by the mark. False if
-  /// stopped.
+  /// All matches of the sources of the rule, once for each pattern;
+  /// fresh by the mark. False if stopped.
   bool search(const CompiledRule& rule, uint32_t since, StopCheck stop);
   /// Requires search. False if stopped.
   bool start(const CompiledRule& rule, JointCursor& cursor, StopCheck stop);

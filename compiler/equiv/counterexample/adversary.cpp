@@ -22,8 +22,8 @@ constexpr size_t kFewRounds = 4;
 constexpr size_t kNear = 140; // of the pool: the neighbours of ten literals
 constexpr size_t kEndRounds = 10, kRangeRounds = 4;
 
-/// The ends of a type, powers of two that other types end at, and what overflows when it is doubled
-/// or squared.
+/// The ends of a type, powers of two that other types end at,
+/// and what overflows when it is doubled or squared.
 std::vector<double> ends_of(DType dtype) {
   if (dtype == DType::Bool) return {0, 1};
   std::vector<double> values = {0, 1, -1, 2, -2, 3, -3, 7, -7, 100};

@@ -153,8 +153,8 @@ std::string parts_text(const Counterexample& example) {
   return llvm::formatv("they part at {0}: {1}", example.probe, values_text(example));
 }
 
-/// Which of infinity and NaN a result is, where it is none on either side, follows from the order
-/// of sums.
+/// Which of infinity and NaN a result is,
+/// where it is none on either side, follows from the order of sums.
 bool tells(const Counterexample& special) {
   return std::isfinite(special.a) || std::isfinite(special.b);
 }

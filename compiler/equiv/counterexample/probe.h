@@ -1,5 +1,5 @@
-// Float64 checks: inputs at which functions that look alike part ways, and what counts as a
-// difference.
+// Float64 checks: inputs at which functions that look
+// alike part ways, and what counts as a difference.
 #pragma once
 
 #include "compiler/ir/evaluate.h"
@@ -20,8 +20,8 @@ enum class Probe : uint8_t {
 llvm::StringRef probe_name(Probe probe); // "small integers"
 LeafSource probe_leaves(Probe probe, uint64_t seed);
 
-/// The smallest axis that the integers of this leaf index, through moves; nothing if they index
-/// none.
+/// The smallest axis that the integers of this leaf index,
+/// through moves; nothing if they index none.
 std::optional<int64_t> index_limit(const Graph& graph, NodeId leaf);
 
 /// The first element at which a and b differ by more than `tolerance` of the largest finite

@@ -1,4 +1,4 @@
-// Outputs of a joined graph, held against each other over the field (field.h) at random points.
+// Outputs of a joined graph, compared over the field (field.h) at random points.
 #pragma once
 
 #include "compiler/equiv/equivalent.h"

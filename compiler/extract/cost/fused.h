@@ -4,15 +4,15 @@
 // extractor then weighs it like any other node.
 //
 // What lies inside a pattern is not there for others. If another chosen node needs an inner class,
-// that class is chosen on its own as well, and paid for: as it is when the kernel runs.
+// that class is chosen by itself as well, and paid for: as it is when the kernel runs.
 #pragma once
 
 #include "compiler/extract/problem.h"
 
 namespace tg {
 
-/// Nodes of one problem, the last first; each of the others is in a class that an earlier one
-/// needs.
+/// Nodes of one problem, the last first;
+/// each of the others is in a class that an earlier one needs.
 struct FusedPattern {
   std::vector<NodeIx> nodes;
   double cost = 0;

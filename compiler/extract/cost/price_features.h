@@ -44,8 +44,8 @@ PriceFeatures price_features(AnalyticCost& roofline, const Symbols& symbols,
 // databases. Keys may come from another version, or from anywhere: what is not an instance of an
 // operator of ours is none.
 
-/// The types are those of `symbols`. nullopt where the text is no instance, or its types do not
-/// fit.
+/// The types are those of `symbols`.
+/// nullopt where the text is no instance, or its types do not fit.
 std::optional<OwnedInstance> read_instance(Symbols& symbols, llvm::StringRef key);
 
 } // namespace tg

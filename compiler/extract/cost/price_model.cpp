@@ -7,8 +7,8 @@ namespace tg {
 
 namespace {
 
-/// Samples that a guess is made of: of operators alone, and in place, which say nothing of those
-/// alone.
+/// Samples that a guess is made of: of operators alone,
+/// and in place, which say nothing of those alone.
 constexpr size_t kNearest = 32, kNearestInPlace = 16;
 /// Distance within which prices are alike, and by how much (in logarithms) they vary beyond it.
 constexpr double kLength = 3, kVariation = 0.6;

@@ -30,7 +30,7 @@ struct SolverMessage {
 
 inline constexpr uint64_t kSolverProtocol = 0x54474d495030'0003; // "TGMIP", version 3
 
-/// What the child is told beside the model.
+/// What the child is given beside the model.
 struct SolverLimits {
   BranchCutLimits search; // of a Model its seconds alone
   uint64_t memory_bytes = 0;

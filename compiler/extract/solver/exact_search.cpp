@@ -269,7 +269,7 @@ private:
     return false;
   }
 
-  /// The next alternative of the last frame, or what the frame comes to.
+  /// The next alternative of the last frame, or what the frame found.
   std::optional<double> descend() {
     Frame& frame = frames_.back();
     bool more = frame.next < frame.alternatives.size();

@@ -56,8 +56,8 @@ struct IlpOptions {
   std::function<bool(const ExtractionProgress&)> stop = {};
 };
 
-/// What an extraction came to. The choice is complete and acyclic, and trimmed to what the roots
-/// reach.
+/// What an extraction came to.
+/// The choice is complete and acyclic, and trimmed to what the roots reach.
 struct Extraction {
   Choice choice;
   double dag_cost = 0;
@@ -97,7 +97,7 @@ MipModel make_ilp(const ExtractionProblem& problem, IlpCycles cycles,
 // rounding: greedy under costs that are small for what the relaxation chose. Choices that close a
 // cycle are repaired by greedy near them, so every answer is sound.
 
-/// The best choice that both roundings of the relaxation's solution `x` (by node) come to: the
+/// The best choice that both roundings of the relaxation's solution `x` (by node) find: the
 /// deterministic one, then `tries` random ones of this seed, fewer where the seconds are over.
 /// nullopt if a root cannot be extracted, or no rounding keeps to the byte limit.
 std::optional<Choice> round_relaxation(const ExtractionProblem& problem, llvm::ArrayRef<double> x,

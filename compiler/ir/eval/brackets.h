@@ -1,4 +1,4 @@
-// Brackets behind a value: `sizes[1]`, `x[:, 0:64]`. On a tensor each comes to operators of the
+// Brackets behind a value: `sizes[1]`, `x[:, 0:64]`. On a tensor each becomes operators of the
 // table. Places of an index are taken in two passes: ranges and single places from the first axis
 // on, each a slice; then what changes the number of axes, from the last axis on, so that the places
 // before keep their axes.

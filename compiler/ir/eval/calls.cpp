@@ -42,7 +42,7 @@ bool Calls::passes_over(FnRef fn) {
 }
 
 /// The value of an `op`: where its definition is element by element, one node that holds all of it,
-/// so that it stays whole until a rule unfolds it; else what the definition comes to.
+/// so that it stays whole until a rule unfolds it; else the value of the definition.
 Val Calls::composite(Frame& caller, Frame& frame, ast::ExprId call) {
   if (frame.decl.external) return external(caller, frame, call);
   auto declared = [&](llvm::StringRef name) { return frame.module.names.count(name) != 0; };

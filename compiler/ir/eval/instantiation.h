@@ -1,5 +1,5 @@
 // Inside of from_ast: a model's body run at compile time, which builds its graph. The parts, each
-// on those before it: `value` (what a body is evaluated to), `report` (what a reader is told,
+// on those before it: `value` (what a body is evaluated to), `report` (diagnostics,
 // limits), `nodes` (operators and literals), `types`, `arguments`, `statements`, `brackets`,
 // `calls`, and `evaluator` (expressions), which the others know as `Expressions`.
 #pragma once

@@ -18,8 +18,8 @@ public:
   Graph& graph() const { return graph_; }
   const TensorType& type(NodeId node) const { return graph_.type(node); }
 
-  /// An operator; operands and attributes that are left out at the end are absent, or have their
-  /// defaults.
+  /// An operator; operands and attributes that are left
+  /// out at the end are absent, or have their defaults.
   Val apply(const Frame& frame, ast::ExprId site, OpKind op, llvm::ArrayRef<Value> attrs,
             llvm::ArrayRef<Operand> operands);
   /// By the operator's name.

@@ -1,4 +1,4 @@
-// What a reader is told when instantiation fails: the operands with their types and where they come
+// What diagnostics say when instantiation fails: the operands with their types and where they come
 // from, the chain of calls, and a suggestion where one is plain (lang/core/diagnostics/diagnostic.h
 // has the form). One mistake gives one error: errors at one place with one code are reported once,
 // with the chain of the first. The limits are kept here, too: at one, everything stops and nothing

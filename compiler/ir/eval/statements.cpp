@@ -179,7 +179,7 @@ void Statements::weight(Frame& frame, const ast::Stmt& s) {
     d.label = same_place ? "both are made here" : "this one";
     if (!same_place) d.labels.push_back({first->span, "and this one"});
     if (!first->chain.empty()) d.notes.push_back("the first " + first->chain);
-    d.help = "calls are told apart by name: f(…) as name";
+    d.help = "give each call a name: f(…) as name";
     report_.fail(frame, std::move(d));
   } else if (types_.tensor_type(frame, s.type, type)) {
     if (llvm::is_contained(type.shape, 0))

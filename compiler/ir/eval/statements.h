@@ -1,5 +1,5 @@
-// The statements of a body: blocks with their names, assignments, loops, and the weights that they
-// declare.
+// The statements of a body: blocks with their names,
+// assignments, loops, and the weights that they declare.
 #pragma once
 
 #include "compiler/ir/eval/types.h"

@@ -89,8 +89,8 @@ struct Operand {
 /// where a word is wanted, and no tensor can stand, the word is meant.
 Val word_meant(const Frame& frame, ast::ExprId written, Val val);
 
-/// What evaluates expressions, for those who meet them inside of types, arguments, brackets and
-/// statements.
+/// What evaluates expressions, for those who meet them
+/// inside of types, arguments, brackets and statements.
 class Expressions {
 public:
   virtual Val expression(Frame& frame, ast::ExprId id) = 0;

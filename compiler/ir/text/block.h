@@ -1,5 +1,5 @@
-// What equal parts of a graph become: a function, whose weights have the number of the copy in
-// their paths.
+// What equal parts of a graph become: a function,
+// whose weights have the number of the copy in their paths.
 #pragma once
 
 #include "compiler/ir/text/body.h"

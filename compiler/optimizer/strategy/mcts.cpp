@@ -60,7 +60,7 @@ Candidate other_search(const SearchTask& task) {
           std::move(found.rules_applied), pricing.second_opinion->name()};
 }
 
-/// The best takes the kernels that the search has not come to, as a step of its own.
+/// The best takes the kernels that the search has not found, as a step of its own.
 void complete_best(Candidate& best, const SearchTask& task, OptimizeReport& report) {
   const auto& [source, rules, pricing, options] = task;
   SearchTrace::Step step{"kernels of the device", {}, best.cost_us};

@@ -1,4 +1,4 @@
-// What strategies note of a search in the words of a report, and tell whoever follows it.
+// What strategies note of a search in the words of a report, and notify its listener of.
 #pragma once
 
 #include "compiler/optimizer/strategy/strategy.h"
@@ -10,7 +10,7 @@ namespace tg {
 void note_activity(llvm::ArrayRef<RuleStats> stats, llvm::ArrayRef<Rule> rules,
                    OptimizeReport& report);
 
-/// Extractions that used up their time: a quieter machine may find more.
+/// Extractions that used up their time: a less busy machine may find more.
 void note_cut_extractions(size_t count, OptimizeReport& report);
 
 /// Explanations end then.
@@ -30,7 +30,7 @@ inline bool has_second_opinion(const PricingContext& pricing) {
   return pricing.others && pricing.second_opinion;
 }
 
-/// Tells whoever watches how an e-graph grows, and what the best graph of it costs.
+/// Notifies a listener of how an e-graph grows, and what the best graph of it costs.
 class ProgressReporter {
 public:
   ProgressReporter(const OptimizeOptions& options, const OptimizeReport& report)
@@ -52,7 +52,7 @@ public:
     ++now_.simulations;
     grown(egraph.node_count());
   }
-  /// A graph was: what it costs. Told with what comes next.
+  /// A graph was: what it costs. Reported with what comes next.
   void found(double cost_us) { now_.best_us = std::min(now_.best_us, cost_us); }
 
 private:

@@ -55,7 +55,7 @@ Candidate explained(Candidate candidate, const EGraph& egraph, llvm::ArrayRef<Ru
   return candidate;
 }
 
-/// Tells how an extraction goes to whoever follows the search.
+/// Reports the progress of an extraction to the listener of the search.
 ExtractOptions followed(const OptimizeOptions& options, const OptimizeReport& report) {
   ExtractOptions out = options.extract;
   auto notify = options.portfolio.progress;

@@ -15,8 +15,8 @@ public:
 private:
   /// Grows the e-graph as the options say, and notes what happened.
   virtual void grow(EGraph& egraph, const SearchTask& task, OptimizeReport& report) const = 0;
-  /// The result where the strategy has an extraction of its own; nullopt: extract as the options
-  /// say.
+  /// The result where the strategy has an extraction of its own;
+  /// nullopt: extract as the options say.
   virtual std::optional<Candidate> own_extraction(const EGraph& /*egraph*/,
                                                   const SearchTask& /*task*/,
                                                   OptimizeReport& /*report*/) const {
@@ -32,7 +32,7 @@ template <class Report> void note_egraph(const Report& explored, OptimizeReport&
   report.stopped_by = stop_reason_text(explored.stop).str();
 }
 
-/// Whoever follows the search is told what came of it. `bound_us` 0: there is none.
+/// Notifies the listener of the search of the result. `bound_us` 0: there is none.
 void report_extracted(double cost_us, double bound_us, const OptimizeOptions& options,
                       const OptimizeReport& report);
 

@@ -1,4 +1,4 @@
-// The published tree search (search/baselines/pact24.h); what a state is worth, and what is
+// The published tree search (search/baselines/pact24.h); the value of a state, and what is
 // extracted in the end, is as its options say.
 #include "compiler/optimizer/strategy/one_egraph.h"
 #include "compiler/search/baselines/published_costs.h"
@@ -67,7 +67,7 @@ PublishedCost published_cost(Reward reward, const EGraph& egraph, PriceCache& pr
                                   : shared_greedy(egraph, node_prices, stop);
 }
 
-/// The prices of another, which whoever watches is told of: that, not what they are, since rewards
+/// The prices of another, of which a listener is notified: that, not what they are, since rewards
 /// are no prices of graphs (search/baselines/published_costs.h).
 class WatchedPrice final : public StatePrice {
 public:

@@ -1,10 +1,26 @@
-// Equality saturation on TENSAT's schedule, and no search at all: what extraction alone makes of
-// the source.
+// Equality saturation on TENSAT's schedule, and no search at all:
+// what extraction alone makes of the source.
 #include "compiler/optimizer/strategy/one_egraph.h"
 
 namespace tg {
 
 namespace {
+
+/// "saturated" is said of rules of one pattern; the others run in the first iterations alone.
+void note_joint_rules(const SaturateReport& explored, const SaturateOptions& options,
+                      llvm::ArrayRef<Rule> rules, OptimizeReport& report) {
+  if (explored.stop != StopReason::Saturated || explored.iterations <= options.multi_iterations)
+    return;
+  for (size_t i = 0; i < explored.rules.size() && i < rules.size(); ++i)
+    if (rules[i].multi() && explored.rules[i].matches > 0) {
+      int n = options.multi_iterations;
+      report.notes.push_back(
+          llvm::formatv("saturated, but for rules of several patterns: they ran "
+                        "in the first {0} alone (--multi-iterations)",
+                        n == 1 ? "iteration" : llvm::formatv("{0} iterations", n).str()));
+      return;
+    }
+}
 
 class Saturation final : public OneEGraph {
   bool takes_kernels() const override { return true; }
@@ -16,6 +32,7 @@ class Saturation final : public OneEGraph {
     SaturateReport explored = saturate(egraph, task.rules, options);
     note_activity(explored.rules, task.rules, report);
     note_egraph(explored, report);
+    note_joint_rules(explored, options, task.rules, report);
   }
 };
 

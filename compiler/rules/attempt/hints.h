@@ -9,7 +9,7 @@ namespace tg {
 
 class RuleHints {
 public:
-  /// What the instance has so far decides what the conditions come to.
+  /// What the instance has so far decides the values of the conditions.
   RuleHints(Symbols& symbols, const Rule& rule, RuleInstance& instance);
 
   std::optional<bool> weight(uint32_t v) const { return classes_[v].weight; }

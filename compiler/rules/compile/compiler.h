@@ -2,7 +2,7 @@
 // patterns, the right side to what is built, conditions and computed attributes to ValueExprs.
 //
 // A declaration stands for several rules where it has operator variables (`f: unary`) or two
-// directions; each is compiled on its own, by one RuleCompiler. The left side is lowered first and
+// directions; each is compiled by itself, by one RuleCompiler. The left side is lowered first and
 // binds; then the conditions; then the right side, which may only use what is bound. The parts,
 // each on those before it: `draft` (the rule that is written), `names`, `calls`
 // (arguments at their places), `values` (expressions), `places` (signs and brackets on tensors),

@@ -37,8 +37,8 @@ private:
   RuleExprs& exprs_;
 };
 
-/// What is wrong with a rule. The first mistake is reported; what else is wrong would follow from
-/// it.
+/// What is wrong with a rule. The first mistake is reported;
+/// what else is wrong would follow from it.
 class RuleErrors {
 public:
   RuleErrors(const Ast& tree, Span rule, bool reversed, DiagnosticSink& sink)
@@ -103,7 +103,7 @@ public:
 
   /// A slot that must equal something computed: a fresh variable and a condition.
   TermAttr equal_to(ExprIndex expr, const AttrInfo& info);
-  /// A slot that holds what is computed; `folded`: or what that comes to.
+  /// A slot that holds what is computed; `folded`: or its value.
   TermAttr computed(ExprIndex expr);
   TermAttr folded(ExprIndex expr);
   /// The same on either side: on the left it is compared with that.
@@ -138,8 +138,8 @@ private:
   uint32_t depth_ = 0;
 };
 
-/// The form that attribute slots hold, where that needs no operand. nullopt if the kind does not
-/// fit.
+/// The form that attribute slots hold, where that needs no operand.
+/// nullopt if the kind does not fit.
 std::optional<Value> normal_form(AttrKind kind, Value value);
 
 } // namespace tg

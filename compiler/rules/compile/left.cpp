@@ -224,7 +224,7 @@ std::optional<TermAttr> LeftSide::literal(const RuleCall& call, size_t slot, con
   if (!any_negative(*v)) return TermAttr::of(std::move(*v));
   if (!axes) // -1 of a reshape, a slice from the end: graphs hold neither
     return errors_.fail(error(Code::bad_attribute, span,
-                              "`{0}` = {1} matches nothing: write what it comes to", info.name,
+                              "`{0}` = {1} matches nothing: write its value", info.name,
                               v->text_form()));
   std::optional<ExprIndex> rank = draft_.types().rank(operands[0]);
   if (!rank)

@@ -57,8 +57,8 @@ public:
   bool is_unbound(ast::ExprId name);
   std::nullopt_t unknown(ast::ExprId name, llvm::StringRef what);
 
-  /// The operator that an expression applies; nullopt if it applies none (then nothing is
-  /// reported).
+  /// The operator that an expression applies;
+  /// nullopt if it applies none (then nothing is reported).
   std::optional<OpKind> operator_of(const ast::Expr& expr);
   /// Whether an expression stands for a tensor, as opposed to a compile-time value.
   bool is_tensor(ast::ExprId expr);

@@ -13,7 +13,7 @@ public:
 
   /// `kind`: of the slot that it is for.
   std::optional<ExprIndex> value(ast::ExprId expr, std::optional<AttrKind> kind = {});
-  /// Of `where`. Conjunctions are taken apart, so that each can be tested, and used, on its own.
+  /// Of `where`. Conjunctions are taken apart, so that each can be tested, and used, by itself.
   bool condition(ast::ExprId expr);
 
 private:

@@ -32,8 +32,8 @@ private:
   void read_number(const NumberLike& condition);
 
   const Rule& rule_;
-  /// Of terms that are operators, then of class variables: the forest of groups, and of roots what
-  /// is possible.
+  /// Of terms that are operators, then of class variables:
+  /// the forest of groups, and of roots what is possible.
   mutable std::vector<size_t> parent_;
   std::vector<Set> possible_;
   std::vector<DType> usual_;

@@ -11,7 +11,7 @@
 //
 // Beside that each expression has two numbers. `plain` is its value at a random point of a prime
 // field, with functions and reciprocals for arbitrary ones, and no rounding: equal plains are equal
-// over the reals, with nothing cancelled in a quotient. `size` is what its terms come to without
+// over the reals, with nothing cancelled in a quotient. `size` is the sum of its terms without
 // their signs: where that grows, sums go through terms that are larger.
 #pragma once
 

@@ -31,7 +31,7 @@ struct Pact24Options : SearchLimits {
   bool reuse_tree = false;
   int max_decisions = 200;
   ExplorerOptions explore; // node_limit 2,000
-  /// Told after each decision, with the e-graph in the state that it led to.
+  /// Called after each decision, with the e-graph in the state that it led to.
   std::function<void(const Pact24Report&)> decided = {};
 };
 

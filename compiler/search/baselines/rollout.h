@@ -32,8 +32,8 @@ struct RolloutReport {
 /// Price of the best that can be extracted from a rebuilt e-graph; deterministic.
 using StateCost = llvm::function_ref<double(const EGraph&)>;
 
-/// Leaves the e-graph in the best state. Stopped by rollouts, the same input and seed give the same
-/// result.
+/// Leaves the e-graph in the best state.
+/// Stopped by rollouts, the same input and seed give the same result.
 RolloutReport search_rollouts(EGraph& egraph, llvm::ArrayRef<Rule> rules,
                               const RolloutOptions& options, StateCost cost);
 

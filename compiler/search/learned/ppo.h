@@ -11,7 +11,7 @@
 
 namespace tg {
 
-/// What a policy says of a state: of each action how likely it is, and what the state is worth.
+/// What a policy says of a state: of each action how likely it is, and the value of the state.
 struct Decision {
   std::vector<double> log_probs;
   double value = 0;
@@ -70,7 +70,7 @@ struct Episode {
   };
   std::vector<Transition> steps;
   std::vector<RewriteTaken> path;
-  bool cut = false; // by the horizon; then the last state is worth:
+  bool cut = false; // by the horizon; then the value of the last state:
   double value_after = 0;
   double time = 0; // of the graph at its end
   double reward() const;
@@ -103,7 +103,7 @@ struct TrainingProgress {
 };
 
 /// Plays and learns, from this state on. What it draws depends on the seed and on numbers alone, so
-/// that training that goes on comes to the same as one that was never interrupted. Errors: those of
+/// that training that goes on gives the same as one that was never interrupted. Errors: those of
 /// environment, policy and `done`.
 Result<void> train(RewriteEnvironment& environment, PolicyRunner& policy, const PpoOptions& options,
                    TrainingState state,

@@ -67,8 +67,8 @@ public:
   bool draw(const StateFeatures& state, const Policy& policy, std::mt19937_64& rng,
             Action& action) const;
   ActionFeatures features(RuleId rule, Grain grain, size_t places) const;
-  /// In words, for people: "3 places like relu f32[4, 8] of conv1.weight"; "" for a rule
-  /// everywhere.
+  /// In words, for people: "3 places like relu f32[4, 8] of conv1.weight";
+  /// "" for a rule everywhere.
   std::string place_text(const Action& action) const;
 
 private:

@@ -58,7 +58,7 @@ public:
   StateFeatures state(uint32_t depth) const;
   /// Applies the matches and prices the state. How many changed something; the action is noted.
   size_t act(const Action& action, uint32_t depth, Simulation& simulation);
-  /// On at random from the present state. `see` is told what each state costs.
+  /// On at random from the present state. `see` is called with the cost of each state.
   void roll_out(uint32_t depth, const Policy& policy, Simulation& simulation,
                 llvm::function_ref<void(double)> see, llvm::function_ref<bool()> stop);
   size_t memory_bytes() const;

@@ -91,11 +91,11 @@ void Helpers::play(const SearchTree& tree, llvm::MutableArrayRef<Simulation> sim
   std::vector<std::thread> threads;
   for (size_t i = 1; i < helpers_.size(); ++i)
     threads.emplace_back([this, &loop, &helper = *helpers_[i]] {
-      SharedCost::AtWork at_work(costs_);
+      SharedCost::BusyThread busy(costs_);
       loop(helper);
     });
   loop(*helpers_.front());
-  SharedCost::AtRest at_rest(costs_);
+  SharedCost::IdleThread idle(costs_);
   for (std::thread& thread : threads) thread.join();
 }
 

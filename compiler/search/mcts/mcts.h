@@ -17,7 +17,8 @@
 // (board.h); then what they saw is counted and learned, in their order. So the number of threads
 // changes nothing but the time.
 //
-// A state is worth what its incumbent costs (incumbent.h); the best graph is kept at any moment.
+// The value of a state is the cost of its incumbent (incumbent.h); the best graph is kept at any
+// moment.
 #pragma once
 
 #include "compiler/egraph/explain/explain.h"
@@ -51,7 +52,7 @@ struct MctsOptions : SearchLimits {
   int threads = 1;
   SharedCost* costs = nullptr;
   ExplorerOptions explore;
-  /// Told between batches, now and then, of what is known so far: counts and the best.
+  /// Called between batches, now and then, with what is known so far: counts and the best.
   std::function<void(const MctsReport&)> progress = {};
   // What can be turned off.
   bool widen = true, firing = true, normalise = true, transpose = true;

@@ -1,6 +1,6 @@
 // The open seat of the searches: what decides which actions are tried first, and learns from what
 // came of them. A policy is given features of the state and of each action, answers with weights,
-// and is told what every action gained. Nothing else of a search is known to it, so that a learned
+// and learns what every action gained. Nothing else of a search is known to it, so that a learned
 // policy can take the seat: two are here, one that knows nothing and one that keeps statistics.
 //
 // A policy must be deterministic: same calls, same answers. Searches that work in parallel have one

@@ -116,7 +116,7 @@ private:
   PortfolioReport report_;
   std::vector<RuleCount> applied_;
   bool out_of_memory_ = false;
-  std::string phase_;            // that is told
+  std::string phase_;            // that is reported
   std::optional<Finding> plain_; // by plain saturation, held back until the end
   /// Keys of segments that gave nothing: to tree search, to thorough saturation.
   std::set<std::vector<uint32_t>> settled_[2];
@@ -126,7 +126,7 @@ private:
 };
 
 PortfolioReport Portfolio::run() {
-  SharedCost::AtWork at_work(costs_);
+  SharedCost::BusyThread busy(costs_);
   report_.source_us = report_.cost_us = price_graph(source_, prices_);
   notify("source");
   if (options_.use_saturation) saturate_source();
@@ -171,7 +171,7 @@ void Portfolio::sweeps_and_whole() {
 }
 
 /// Plain saturation, whose best is not where the search goes on: its e-graph, cut off by the node
-/// limit, leads to forms that are dead ends. It is held against the search's in the end.
+/// limit, leads to forms that are dead ends. It is compared with the search's in the end.
 void Portfolio::saturate_source() {
   SearchTask task{&source_, SearchTask::Kind::Plain, "whole network, saturation"};
   begin(task.where);
@@ -293,7 +293,7 @@ bool Portfolio::sweep(int number, bool thorough, bool longer) {
 
 // --- work ---------------------------------------------------------------------------------------
 
-/// A search with a selection tells of rules by their places in it.
+/// A search with a selection reports rules by their places in it.
 void renumber(Finding& finding, const RuleSelection& selection, size_t all) {
   llvm::ArrayRef<RuleId> number = selection.number;
   std::vector<RuleStats> rules(all);
@@ -367,16 +367,16 @@ std::vector<Finding> Portfolio::work(llvm::ArrayRef<SearchTask> tasks,
   std::vector<std::thread> threads;
   for (size_t i = 1; i < count; ++i)
     threads.emplace_back([&] {
-      SharedCost::AtWork at_work(costs_);
+      SharedCost::BusyThread busy(costs_);
       loop();
     });
   loop();
-  SharedCost::AtRest at_rest(costs_);
+  SharedCost::IdleThread idle(costs_);
   for (std::thread& thread : threads) thread.join();
   return findings;
 }
 
-/// What a search left behind joins the trace of the whole; places are told with their segment.
+/// What a search left behind joins the trace of the whole; places are reported with their segment.
 void append_trace(const Finding& finding, const SearchTask& task, size_t times,
                   SearchTrace& trace) {
   auto in_whole = [&](const std::string& where) {
@@ -500,8 +500,8 @@ void Portfolio::begin(std::string phase) {
   show(phase_);
 }
 
-/// What searches have come to so far, which is not accounted for yet. Of a segment only the rules
-/// are told: what it gains for the network is known once it is put in.
+/// What searches have found so far, which is not accounted for yet. Of a segment only the rules
+/// are reported: what it gains for the network is known once it is put in.
 void Portfolio::add(const UnderWay& under_way, SearchProgress& progress,
                     std::vector<RuleCount>& rules) const {
   for (const SearchSoFar& search : under_way.searches) {

@@ -21,7 +21,7 @@
 //              gone, and the node limit is spent on what is near the best.
 //
 // Plain saturation of the source, extracted the same way, comes first (where it ends by itself,
-// again with one more iteration of rules with several patterns, and so on) and is held against the
+// again with one more iteration of rules with several patterns, and so on) and is compared with the
 // search in the end: so the result is never worse than that of `--search saturate`, time limits of
 // extraction aside, and where that e-graph is complete and its best is proved, nothing is searched.
 // It is no start for the search: cut off by the node limit it leads into dead ends (nasrnn 206 us
@@ -110,7 +110,7 @@ struct PortfolioReport {
   std::vector<RuleStats> rules = {};
   std::vector<RuleCount> rules_applied = {}; // all steps together; most often first
   PriorTable learned = {};
-  /// Where asked for: how the graph follows from the source; or why that cannot be told, a fault.
+  /// Where asked for: how the graph follows from the source; or why that is not known, a fault.
   std::optional<Derivation> chain = {};
   std::string unexplained = {};
   /// Others than `graph`, at most PortfolioOptions::finalists, the cheapest first.

@@ -192,8 +192,8 @@ private:
     out_.most_classes = std::max(out_.most_classes, egraph.class_count());
   }
 
-  /// True if what was extracted is the best of the e-graph, by proof. What is told of it: whether
-  /// it ended by itself, and with how many iterations of rules with several patterns.
+  /// True if what was extracted is the best of the e-graph, by proof. What is reported of it:
+  /// whether it ended by itself, and with how many iterations of rules with several patterns.
   bool extract_from(const EGraph& egraph, bool saturated, int multi_iterations) {
     ExtractOptions options = options_.extract;
     double slice = options_.slice_s;
@@ -262,7 +262,7 @@ private:
     return true;
   }
 
-  /// What the next e-graph finds is told from here on.
+  /// What the next e-graph finds is reported from here on.
   void start_chain() {
     if (!options_.explain) return;
     start_.emplace(line());

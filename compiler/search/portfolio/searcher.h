@@ -47,7 +47,7 @@ struct OwnTask {
 };
 OwnTask own_task(const SearchTask& task);
 
-/// What a search has come to so far: in the e-graph that it grows, and in those before.
+/// What a search has found so far: in the e-graph that it grows, and in those before.
 struct SearchSoFar {
   size_t nodes = 0, simulations = 0;
   double cost_us = kInfiniteCost;
@@ -56,8 +56,8 @@ struct SearchSoFar {
 using FollowSearch = std::function<void(const SearchSoFar&)>;
 
 /// Searches until nothing is gained, at most `options.rounds` e-graphs. `memory_limit_mb`: of this
-/// search alone; `threads`: that it may use, which then ask `costs` at once; `follow`: is told now
-/// and then, by the calling thread; may be empty.
+/// search alone; `threads`: that it may use, which then ask `costs` at once; `follow`: is called
+/// now and then, by the calling thread; may be empty.
 Finding run_search(OwnTask task, llvm::ArrayRef<Rule> rules, SharedCost& costs,
                    const PortfolioOptions& options, const PriorStore* priors,
                    std::chrono::steady_clock::time_point deadline, size_t memory_limit_mb,

@@ -24,8 +24,8 @@ struct SegmentOptions {
   uint32_t first_most = 48;
 };
 
-/// What each run computes, in the graph's order: operators that are no leaves and not known at
-/// load.
+/// What each run computes, in the graph's order:
+/// operators that are no leaves and not known at load.
 std::vector<NodeId> run_operators(const Graph& graph);
 
 std::vector<Segment> cut_segments(const Graph& graph, const SegmentOptions& options);
@@ -53,8 +53,8 @@ Graph splice(const Graph& whole, llvm::ArrayRef<NodeId> operators, llvm::ArrayRe
 /// The same graph over other symbols: what a thread needs to work alone.
 Graph transfer(const Graph& graph, std::shared_ptr<Symbols> symbols);
 
-// Chains of rewrites found in segments, told of the whole network: each step of a segment's chain
-// becomes one of the whole, at each place that the finding was put into.
+// Chains of rewrites found in segments, stated for the whole network: each step of a segment's
+// chain becomes one of the whole, at each place that the finding was put into.
 
 /// What was found for one segment; null: it stays as it is.
 struct SegmentChain {

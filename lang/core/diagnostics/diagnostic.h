@@ -1,6 +1,6 @@
 // What a mistake looks like: a code from diagnostics.def, a message, labelled places, notes and a
-// suggestion. Phases report into a DiagnosticSink; the renderer prints the form that language.md
-// shows, or JSON.
+// suggestion. Phases report into a DiagnosticSink; the renderer prints an excerpt with
+// carets, or JSON.
 #pragma once
 
 #include "lang/core/diagnostics/source.h"
@@ -21,7 +21,7 @@ enum class Code : uint16_t {
 #include "lang/core/diagnostics.def"
 };
 
-/// What kind of failure it is; decides the exit code (cli.md).
+/// What kind of failure it is; decides the exit code.
 enum class Severity : uint8_t { Error, Warning, Note };
 
 struct Label {
@@ -88,7 +88,7 @@ std::string code_text(Code code);
 /// The `summary` column of diagnostics.def.
 llvm::StringRef code_summary(Code code);
 
-/// Excerpt with carets, as in language.md; with ANSI colours when `color`.
+/// An excerpt with carets; with ANSI colours when `color`.
 void render(const Diagnostic& d, const SourceManager& sources, llvm::raw_ostream& out,
             bool color = false);
 

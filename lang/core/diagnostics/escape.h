@@ -9,8 +9,8 @@
 
 namespace tg {
 
-/// As it stands between double quotes in a .tg file: \n, \t, \\, \", and \xHH for other control
-/// characters.
+/// As it stands between double quotes in a .tg file:
+/// \n, \t, \\, \", and \xHH for other control characters.
 std::string escaped(llvm::StringRef text);
 /// The text that `body`, what stands between the quotes, means; nullopt where a backslash is
 /// followed by what has no meaning, and then `bad` is its place.

@@ -33,7 +33,7 @@ template <class W> [[gnu::always_inline]] inline W primitive(OpKind op, const W*
   }
 }
 
-/// The scalar of formulas that comes to what they mean.
+/// The scalar of formulas whose value is their meaning.
 template <class W> struct Meaning {
   using Value = W;
   [[gnu::always_inline]] static W apply(OpKind op, const W* args) {

@@ -206,8 +206,8 @@ template <> struct Math<Integer> {
 /// activations and fused bodies share. `args` has the operator's operands.
 template <class W> W pointwise(OpKind op, const W* args);
 
-/// A bijection of 64 bits that leaves no pattern: SplitMix64's finaliser (Steele, Lea and Flood
-/// 2014).
+/// A bijection of 64 bits that leaves no pattern:
+/// SplitMix64's finaliser (Steele, Lea and Flood 2014).
 uint64_t scramble(uint64_t x);
 /// Of a text, as a key of random functions.
 uint64_t key_of_text(llvm::StringRef text);

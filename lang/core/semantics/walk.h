@@ -27,8 +27,8 @@ inline Dims row_major(llvm::ArrayRef<int64_t> shape) {
   return strides;
 }
 
-/// Steps through the indices of `shape` in row-major order and keeps the offset that `strides`
-/// give.
+/// Steps through the indices of `shape` in row-major
+/// order and keeps the offset that `strides` give.
 class Walk {
 public:
   Walk(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides)
@@ -83,8 +83,8 @@ public:
   int64_t length() const { return length_; }
   int64_t step(size_t operand) const { return steps_[operand]; }
   int64_t offset(size_t operand) const { return walks_[operand].offset(); }
-  /// Calls f(offset in the result) for each row; offset() then tells where the operands' rows
-  /// start.
+  /// Calls f(offset in the result) for each row;
+  /// offset() then tells where the operands' rows start.
   template <class F> void for_each(F f) {
     for (int64_t row = 0; row < count_; ++row) {
       f(row * length_);

@@ -8,8 +8,8 @@ namespace tg {
 
 namespace semantics {
 
-/// Tiles that are transformed together, so that sums run along them, and outputs that are summed
-/// together.
+/// Tiles that are transformed together, so that sums run along them,
+/// and outputs that are summed together.
 struct TileBlock {
   int64_t tiles = 32, outputs = kSumRows;
 };

@@ -38,8 +38,8 @@ struct Inference {
   const Value& attr(size_t slot) const { return symbols.value(attrs[slot]); }
   void set(size_t slot, const Value& value) { attrs[slot] = symbols.value(value); }
 
-  /// Types, values and lists of ints are given as such: most failures are of matches, which nobody
-  /// reads of.
+  /// Types, values and lists of ints are given as such:
+  /// most failures are of matches, which nobody reads of.
   template <class... Args> bool fail(const char* format, Args&&... args) const {
     if (why) *why = llvm::formatv(format, shown(std::forward<Args>(args))...).str();
     return false;

@@ -1,4 +1,4 @@
-// Statistics of repeated timings, and the comparison of two programs that run in turns. On a
+// Statistics of repeated timings, and the comparison of two programs that run interleaved. On a
 // machine that others use too, single figures mean little: medians with their spread, and
 // differences decided on pairs of neighbouring runs, so that a change of the machine's speed meets
 // both. Whether others computed meanwhile: runtime/measure/machine_watch.h.
@@ -28,7 +28,7 @@ struct Timing {
 /// Requires at least one sample. Percentiles by linear interpolation.
 Timing summarise_times(std::vector<double> samples_us);
 
-/// Two programs timed in turns. `ratio` is the median of first / second over pairs (above 1: the
+/// Two programs timed interleaved. `ratio` is the median of first / second over pairs (above 1: the
 /// second is faster), [low, high] its 95% confidence interval by order statistics
 /// (distribution-free; Conover, Practical Nonparametric Statistics, section 3.2). A pair is the
 /// least of some neighbouring runs of each: what others do on the machine only ever adds time, in

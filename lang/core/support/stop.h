@@ -23,8 +23,8 @@ namespace tg {
 /// Resident memory now; 0 where the system does not say.
 uint64_t resident_bytes();
 
-/// An amount of resident memory that something must not grow beyond. May be asked by several
-/// threads.
+/// An amount of resident memory that something must not grow beyond.
+/// May be asked by several threads.
 ///
 /// Invariant: once reached it stays so, even if memory is given back, so that who asks twice hears
 /// the same. The next phase has a ceiling of its own.

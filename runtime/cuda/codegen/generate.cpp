@@ -48,8 +48,8 @@ constexpr int kMostSplits = 8;
 constexpr int64_t kLeastSplitTerms = 64;
 /// Threads of a block, at least, by which results are shared out.
 constexpr int kLeastTileThreads = 64;
-/// Where a factor's elements are used fewer times than this, or sums are shorter, tiles gain
-/// nothing.
+/// Where a factor's elements are used fewer times than this,
+/// or sums are shorter, tiles gain nothing.
 constexpr int64_t kLeastSide = kFewRows, kLeastTerms = 16;
 
 /// Reduces what no other element's row begins with: neighbours belong to neighbouring threads.

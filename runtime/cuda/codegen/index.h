@@ -9,8 +9,8 @@
 //   (c X + Y) div c  =  X + Y div c                 likewise mod; 0 <= Y < c makes it X (and Y)
 //   k (E mod c) + k c (E div c)  =  k E             so linear addresses grow together again
 //
-// Division rounds down. Invariant: terms are sorted by atom, without zero factors; equal ids mean
-// equal forms.
+// Division rounds down. Invariant: terms are sorted by atom,
+// without zero factors; equal ids mean equal forms.
 #pragma once
 
 #include <llvm/ADT/ArrayRef.h>

@@ -53,8 +53,8 @@ enum class Schedule : uint8_t { Map, Rows, Columns, Serial, Tiles };
 struct Tunables {
   int threads = 256; // of a block
   int vector = 1;    // elements that a thread handles side by side
-  /// Threads that share a row. Rows: a power of two, at least a warp; Columns: what divides
-  /// `threads`.
+  /// Threads that share a row. Rows: a power of two,
+  /// at least a warp; Columns: what divides `threads`.
   int row_threads = 1;
   /// Rows, Columns: elements of a row that a thread keeps in registers, in steps of `vector`; 0:
   /// the row is too long, and every stage reads it again.

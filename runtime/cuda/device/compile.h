@@ -28,7 +28,7 @@ public:
   virtual ~KernelCompiler() = default;
   /// Part of the cache's key: "NVRTC 13.0".
   virtual std::string version() const = 0;
-  /// Part of it, too: what else than the target it is told.
+  /// Part of it, too: its options beside the target.
   virtual std::string options() const { return ""; }
   /// Compute capabilities that it makes code for, ascending: 75, 80, ..., 90.
   virtual llvm::ArrayRef<int> capabilities() const = 0;
@@ -55,8 +55,8 @@ public:
   /// "" keeps nothing. A folder that cannot be made is noted, and nothing is kept.
   CubinCache(std::string folder, KernelCompiler& compiler);
 
-  /// For a GPU ("sm_90"), from the cache or the compiler. Errors: those of compile_target() and of
-  /// the compiler.
+  /// For a GPU ("sm_90"), from the cache or the compiler.
+  /// Errors: those of compile_target() and of the compiler.
   Result<Cubin> get(const std::string& source, const std::string& architecture);
 
   size_t hits() const { return hits_; }
@@ -81,8 +81,8 @@ struct KernelUse {
   int shared_bytes = 0; // of a block
   int stack_bytes = 0;  // of a thread, in memory: spilled registers and local arrays
 };
-/// Errors: `device` if the bytes are no machine code (PTX has no registers yet) or hold no such
-/// kernel.
+/// Errors: `device` if the bytes are no machine code
+/// (PTX has no registers yet) or hold no such kernel.
 Result<KernelUse> kernel_use(const Cubin& cubin, llvm::StringRef kernel);
 
 } // namespace tg::cuda

@@ -103,13 +103,11 @@ std::vector<std::string> python_prefixes(llvm::StringRef path) {
 
 /// Those on a GPU ran the examples on an H100 (bench/results/gpu_h100.md). NVRTC 11.8 has compiled
 /// the kernels of the examples, 12.9 those of tests; cuDNN 9.19 has planned the convolutions.
-constexpr TriedVersion kTried[] = {{Library::Driver, "13.0", Tried::OnGpu},
-                                   {Library::Nvrtc, "13.0", Tried::OnGpu},
-                                   {Library::CublasLt, "13.1", Tried::OnGpu},
-                                   {Library::Cudnn, "9.14", Tried::OnGpu},
-                                   {Library::Nvrtc, "12.9", Tried::Compiled},
-                                   {Library::Nvrtc, "11.8", Tried::Compiled},
-                                   {Library::Cudnn, "9.19", Tried::Planned}};
+constexpr TriedVersion kTried[] = {
+    {Library::Driver, "13.0", Tried::OnGpu},   {Library::Nvrtc, "13.0", Tried::OnGpu},
+    {Library::CublasLt, "13.1", Tried::OnGpu}, {Library::Cudnn, "9.14", Tried::OnGpu},
+    {Library::Nvrtc, "12.9", Tried::Compiled}, {Library::Nvrtc, "11.8", Tried::Compiled},
+    {Library::Cudnn, "9.19", Tried::Planned}};
 
 /// 9.19.1 is as 9.19.
 Tried how_tried(Library library, llvm::StringRef version) {
@@ -246,8 +244,8 @@ Result<std::unique_ptr<SharedLibrary>> SharedLibrary::open(Library library) {
   std::string reason;
   int cuda = of_cuda(library) ? driver_cuda() : 0;
   for (const std::string& path : library_candidates(library, places_here(), cuda)) {
-    // Never unloaded before the end: these libraries keep state behind, which then stays
-    // reachable.
+    // Never unloaded before the end:
+    // these libraries keep state behind, which then stays reachable.
     if (void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE))
       return std::unique_ptr<SharedLibrary>(new SharedLibrary(handle, path));
     // The first real reason: that a file is there and does not load.

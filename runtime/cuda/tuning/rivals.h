@@ -1,5 +1,5 @@
-// What a library's algorithm and a generated kernel for the same steps take, where both can run
-// them.
+// What a library's algorithm and a generated kernel
+// for the same steps take, where both can run them.
 #pragma once
 
 #include "runtime/cuda/codegen/pull.h"

@@ -30,11 +30,11 @@ public:
   ScratchTimer& operator=(const ScratchTimer&) = delete;
   ~ScratchTimer();
 
-  /// Once, and waits. Errors: those of the work; `memory_limit` where so much memory is not to be
-  /// had; `device`.
+  /// Once, and waits. Errors: those of the work;
+  /// `memory_limit` where so much memory is not to be had; `device`.
   Result<void> run(int64_t bytes, DType dtype, const Work& work);
-  /// Microseconds; roughly, and at once, of what takes several times as long as `best`. Errors: as
-  /// run().
+  /// Microseconds; roughly, and at once,
+  /// of what takes several times as long as `best`. Errors: as run().
   Result<double> time(int64_t bytes, DType dtype, const Work& work,
                       double best = std::numeric_limits<double>::infinity());
   /// Begins the key of what was chosen by such times.

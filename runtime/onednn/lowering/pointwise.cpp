@@ -8,7 +8,7 @@
 //
 // Cost: a block instruction takes 0.04 ns an element on AVX-512 and 0.1 to 0.35 for exp to gelu; an
 // element read and one written take 8 bytes of memory traffic, 0.1 to 0.3 ns beyond the caches. So
-// a chain costs one pass over memory instead of one per operator (README has the figures).
+// a chain costs one pass over memory instead of one per operator (DECISIONS.md has the figures).
 #include "runtime/onednn/lowering/lowering.h"
 #include "runtime/onednn/parallel.h"
 #include "runtime/onednn/simd/simd.h"

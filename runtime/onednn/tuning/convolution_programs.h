@@ -1,6 +1,6 @@
 // Convolutions whose code is emitted as the tuner sees them: which operator one is (C2D without
-// groups, GRP, DEP), and which schedule of runtime/tile a program of it means. README.md of
-// runtime/tune has the mapping as a table.
+// groups, GRP, DEP), and which schedule of runtime/tile a program of it means. DECISIONS.md
+// of runtime/tune has the mapping as a table.
 //
 // Loops of the operator are those of the convolution, rounded up: channels of a group to vectors,
 // columns and rows to what has many divisors. Tiles of a schedule need not divide anything: 28

@@ -1,6 +1,6 @@
 // Products on register tiles as the tuner sees them: which operator a product is, and which
-// schedule of runtime/tile a program of it means. README.md of runtime/tune has the mapping as a
-// table.
+// schedule of runtime/tile a program of it means. DECISIONS.md of runtime/tune has the mapping as
+// a table.
 //
 // Loops of the operator are those of the product, rounded up to what has many divisors: the tuner's
 // factors multiply to its loops exactly, tiles of a schedule need not. So 128 rows are 144, of

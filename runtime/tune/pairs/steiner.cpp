@@ -149,8 +149,8 @@ Tree trimmed(const ArcGraph& graph, const llvm::BitVector& reached,
   return *tree;
 }
 
-/// Dreyfus and Wagner: cost[set][node] is of the cheapest tree from the node to the set's
-/// terminals.
+/// Dreyfus and Wagner: cost[set][node] is of the
+/// cheapest tree from the node to the set's terminals.
 class SubsetTrees {
 public:
   SubsetTrees(const ArcGraph& graph, llvm::ArrayRef<size_t> terminals)

@@ -1,5 +1,5 @@
-// A small graph for each pointwise operator and each dtype that it takes, and how results are
-// compared.
+// A small graph for each pointwise operator and each
+// dtype that it takes, and how results are compared.
 #pragma once
 
 #include "tests/unit/onednn/compare.h"
@@ -18,8 +18,8 @@ struct PointwiseCase {
   double tolerance; // of each element, relative
 };
 
-/// Numbers of both signs: whole ones, and where floats are wanted those from a millionth to ten
-/// thousand.
+/// Numbers of both signs: whole ones, and where floats
+/// are wanted those from a millionth to ten thousand.
 inline std::vector<double> spread(bool floats, size_t operand) {
   std::vector<double> numbers;
   for (int i = 0; i < 999; ++i) {

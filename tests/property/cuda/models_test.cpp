@@ -257,7 +257,7 @@ void expect_no_local_memory(cuda::KernelCompiler& compiler, const std::string& a
       if (use->stack_bytes > 0) keeping += " " + std::to_string(use->stack_bytes);
     }
   }
-  // Figures of runtime/cuda/README.md.
+  // Figures of runtime/cuda/DECISIONS.md.
   std::cout << compiler.version() << ", " << architecture << ": " << compiled
             << " kernels, bytes of local memory of those that keep any:"
             << (keeping.empty() ? " none" : keeping) << "\n";

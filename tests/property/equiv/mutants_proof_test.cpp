@@ -20,7 +20,7 @@ struct Tally {
   size_t tried = 0, proved = 0, never_typed = 0;
 };
 
-/// Proves on two threads; what is proved is held against many instances.
+/// Proves on two threads; what is proved is checked against many instances.
 Tally expect_none_wrong(llvm::ArrayRef<Mutant> mutants) {
   ProofOptions quick;
   quick.cases = 400;

@@ -206,8 +206,8 @@ TEST(Mutants, ConditionsTooFewAreSeen) {
     }
   }
   EXPECT_EQ(refuted["enlarge_and_join_padded"], kSeeds);
-  // Shapes of rank 3 and more that agree in every size but one, and sizes that regroup: by 65 of 80
-  // seeds.
+  // Shapes of rank 3 and more that agree in every size but one,
+  // and sizes that regroup: by 65 of 80 seeds.
   EXPECT_GE(refuted["bias_of_reshape"], kSeeds * 2 / 3);
 }
 

@@ -1,5 +1,5 @@
 // Products over the field are computed by other means than the definition says (field/product.h):
-// here they are held against it, for matrices, convolutions and minimal filtering of many shapes.
+// here they are compared with it, for matrices, convolutions and minimal filtering of many shapes.
 #include "compiler/equiv/field/field.h"
 #include "compiler/ir/graph.h"
 #include "lang/core/semantics/impl.h"

@@ -1,5 +1,5 @@
 // Models and rules share the meaning of compile-time values: random expressions over the same names
-// come to the same value in both, or to none in both.
+// have the same value in both, or to none in both.
 #include "compiler/ir/from_ast.h"
 #include "compiler/rules/compile/compiler.h"
 #include "compiler/rules/eval.h"

@@ -2,8 +2,8 @@
 // into one e-graph at instances drawn from the rule's own conditions, and the rules of core.tg
 // make them one class within a few iterations.
 //
-// Which of the 139 say the same, up to the names of their tensors, is computed too and held against
-// the list in rules/README.md. That each fires is for rules_fire_test.cpp.
+// Which of the 139 say the same, up to the names of their tensors, is computed too and compared
+// with the list in rules/DECISIONS.md. That each fires is for rules_fire_test.cpp.
 #include "compiler/egraph/egraph.h"
 #include "compiler/equiv/rule_form.h"
 #include "compiler/rules/instances/sample.h"
@@ -26,8 +26,8 @@ constexpr int kIterations = 5;
 constexpr int kInstances = 2;
 constexpr size_t kNodes = 20'000;
 
-/// Both sides at the next instance at which the right side is well typed: the engine refuses
-/// others.
+/// Both sides at the next instance at which the right side is well typed:
+/// the engine refuses others.
 EGraph both_sides(const Rule& rule, RuleSampler& sampler, const std::shared_ptr<Symbols>& symbols) {
   for (int draws = 0; draws < 1000; ++draws) {
     std::optional<RuleInstance> instance = sampler.draw(20000);
@@ -111,13 +111,13 @@ std::string listed(llvm::ArrayRef<Rule> rules) {
   return list;
 }
 
-/// Whether rules/README.md has the text.
-bool in_readme(const std::string& wanted) {
-  auto readme = llvm::MemoryBuffer::getFile(TG_SOURCE_DIR "/rules/README.md");
-  EXPECT_TRUE(readme);
-  if (!readme) return false;
+/// Whether rules/DECISIONS.md has the text.
+bool in_decisions(const std::string& wanted) {
+  auto page = llvm::MemoryBuffer::getFile(TG_SOURCE_DIR "/rules/DECISIONS.md");
+  EXPECT_TRUE(page);
+  if (!page) return false;
   std::string text; // whatever the line breaks
-  for (char c : (*readme)->getBuffer())
+  for (char c : (*page)->getBuffer())
     if (!std::isspace(static_cast<unsigned char>(c)))
       text += c;
     else if (!llvm::StringRef(text).endswith(" "))
@@ -125,16 +125,16 @@ bool in_readme(const std::string& wanted) {
   return text.find("`" + wanted + "`") != std::string::npos;
 }
 
-/// Rules that say what another says; rules/README.md lists just these.
+/// Rules that say what another says; rules/DECISIONS.md lists just these.
 TEST(Taso, RepetitionsAreListed) {
   std::string list = listed(test::library({"taso"}));
-  EXPECT_TRUE(in_readme(list)) << list;
+  EXPECT_TRUE(in_decisions(list)) << list;
 }
 
 TEST(RuleLibrary, NothingInTheDefaultIsSaidTwice) {
   EXPECT_EQ(listed(test::library({"default"})), "");
   std::string list = listed(test::library({"core"}));
-  EXPECT_TRUE(in_readme(list)) << list;
+  EXPECT_TRUE(in_decisions(list)) << list;
 }
 
 } // namespace

@@ -1,8 +1,8 @@
 // What a rule does to rounding: both sides at instances of the rule, computed in a dtype as the
 // backend `ref` does, beside float64. Each operator reads its operands exactly, computes in double
 // and rounds its result once; leaves hold numbers of the dtype, so that they add no error of their
-// own. The class of numerics that a rule states is held against this by tests/property/rules, and
-// bench/rule_errors_bench lists what each rule adds.
+// own. The class of numerics that a rule states is checked against this by tests/property/rules,
+// and bench/rule_errors_bench lists what each rule adds.
 #pragma once
 
 #include "compiler/ir/evaluate.h"

@@ -20,7 +20,7 @@ namespace tg {
 /// known.
 std::optional<NodeValues> left_error_bound(const RuleErrorCase& rule_case, size_t result);
 
-/// What an error is held against: the bound of its own element, or the largest of
+/// What an error is compared with: the bound of its own element, or the largest of
 /// the result's. Fast algorithms (minimal filtering, as Strassen's) keep the second
 /// alone: their terms are the larger numbers around an element, too (Higham 2002,
 /// section 23.2.2).

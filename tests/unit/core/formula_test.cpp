@@ -106,8 +106,8 @@ TEST(Formula, NothingOverflowsOrLosesDigitsOnTheWay) {
     EXPECT_TRUE(std::isnan(value(op, std::nan("")))) << op_info(op).name;
 }
 
-/// Operators that double has from the C library: the formula alone, as other scalars and backends
-/// have it.
+/// Operators that double has from the C library:
+/// the formula alone, as other scalars and backends have it.
 double formula_alone(OpKind op, double x) {
   double args[] = {x, 0, 0};
   return *formulas::value<Meaning<double>>(op, args);

@@ -38,13 +38,13 @@ struct FakeGpuLog {
   int64_t memory_bytes = int64_t{1} << 40;
   /// Calls after this many fail, as those of a lost GPU.
   size_t fails_after = SIZE_MAX;
-  /// Microseconds of a command, by name ("launch", "library", "fill", "copy_in", ...): 1, 0 for an
-  /// event.
+  /// Microseconds of a command,
+  /// by name ("launch", "library", "fill", "copy_in", ...): 1, 0 for an event.
   std::function<double(const std::string& call)> takes = [](const std::string& call) {
     return call == "record" ? 0.0 : 1.0;
   };
-  /// Libraries are faster than generated kernels, of which those that are only timed need not be
-  /// there.
+  /// Libraries are faster than generated kernels,
+  /// of which those that are only timed need not be there.
   void prefer_libraries() {
     stand_ins = true;
     takes = [](const std::string& call) {

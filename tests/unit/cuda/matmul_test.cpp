@@ -81,8 +81,8 @@ TEST_F(Matmul, LeavesToGeneratedKernelsWhatTheLibraryHasNot) {
   EXPECT_EQ(executable->steps()[0].implementation, "cuda:serial:v1:t128");
 }
 
-/// Of few rows a generated kernel reads the matrix once, too, and fuses: it has to be clearly
-/// slower.
+/// Of few rows a generated kernel reads the matrix once,
+/// too, and fuses: it has to be clearly slower.
 TEST_F(Matmul, OfFewRowsAreGeneratedUnlessTheLibraryIsFaster) {
   Plan few = product({1, 64}, {64, 32}, "relu", true, false);
   Plan many = product({8, 64}, {64, 32}, "relu", true, false);

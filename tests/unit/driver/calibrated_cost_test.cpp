@@ -204,8 +204,8 @@ TEST_F(CalibratedCostTest, WhatTwoSearchesAgreeOnInPlaceIsKeptThoughOthersTookAL
   EXPECT_EQ(model()->price(symbols, tanh.instance()), 2000);
 }
 
-/// A program that computes all the time, or numbers that are this model's own, are there the next
-/// time, too.
+/// A program that computes all the time,
+/// or numbers that are this model's own, are there the next time, too.
 TEST_F(CalibratedCostTest, WhatPassesIsNeverKeptHoweverOftenItComes) {
   OwnedInstance relu = read("relu(f32[1048576])");
   PlacedTime slow{relu.instance(), 2000};

@@ -226,7 +226,7 @@ TEST_F(Finalists, ComparingHoldsOutputsAgainstTheFirst) {
   EXPECT_EQ(different->fault.find("gives another output `y` "), 0u) << different->fault;
 }
 
-/// `relu` of what is below zero is nothing that anything can be held against.
+/// `relu` of what is below zero is nothing that anything can be compared with.
 TEST_F(Finalists, OutputsOfTheFirstThatAreAllZeroSayNothing) {
   PrepareOptions options;
   options.backend = "ref";

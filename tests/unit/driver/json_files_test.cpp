@@ -1,5 +1,5 @@
-// JSON from outside: what is no JSON, what is JSON but something else, and nesting beyond all
-// reason.
+// JSON from outside: what is no JSON,
+// what is JSON but something else, and nesting beyond all reason.
 #include "compiler/driver/files/json_files.h"
 
 #include "tests/unit/runtime/damage.h"
@@ -30,8 +30,8 @@ TEST(JsonFiles, PriorsThatCannotBeAreRefused) {
        {"", "[]", "{", R"({"r": 1})", R"({"r": {"tried": 1, "paid": 2, "gain": 0}})",
         R"({"r": {"tried": 1, "paid": 0}})", R"({"r": {"tried": -1, "paid": -1, "gain": 0}})",
         R"({"r": {"tried": 1, "paid": 0, "gain": 0}} {})",
-        // Numbers as text; numbers that are none; another file of Tangram's; a version that there
-        // never was.
+        // Numbers as text; numbers that are none;
+        // another file of Tangram's; a version that there never was.
         R"({"r": {"tried": "1", "paid": 0, "gain": 0}})",
         R"({"r": {"tried": 1e999, "paid": 1e999, "gain": 0}})",
         R"({"r": {"tried": 1, "paid": 1, "gain": 1e999}})", R"({"tangram_trace": 1, "report": {}})",

@@ -1,5 +1,5 @@
-// Whole runs that are remembered: once for each pair, across processes, and only where they say
-// something.
+// Whole runs that are remembered: once for each pair,
+// across processes, and only where they say something.
 #include "compiler/driver/runs/remembered_finalists.h"
 
 #include "compiler/ir/graph.h"

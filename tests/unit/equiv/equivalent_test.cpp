@@ -10,8 +10,8 @@
 namespace tg {
 namespace {
 
-/// A small model: inputs x f32[2, 3] and y f32[2, 3], weight w f32[3, 3], what `body` makes of
-/// them.
+/// A small model: inputs x f32[2, 3] and y f32[2, 3],
+/// weight w f32[3, 3], what `body` makes of them.
 class Model {
 public:
   explicit Model(const char* name = "m") : graph(std::make_shared<Symbols>(), name) {

@@ -1,5 +1,5 @@
-// Whoever asks for an end gets one, in every phase and of every extractor: a sound answer, and
-// soon.
+// Whoever asks for an end gets one, in every phase
+// and of every extractor: a sound answer, and soon.
 #include "compiler/extract/extractors.h"
 #include "compiler/extract/solver/reduce.h"
 

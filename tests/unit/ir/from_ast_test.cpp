@@ -1,4 +1,4 @@
-// Instantiation: what each construct of the language comes to in the graph.
+// Instantiation: what each construct of the language becomes in the graph.
 #include "tests/unit/ir/ir_test.h"
 
 namespace tg {

@@ -316,8 +316,8 @@ std::vector<uint32_t> written(const Graph& graph, Subgraphs& subgraphs) {
   return all;
 }
 
-/// The files are data of the papers and not part of this repository; TANGRAM_PAPER_MODELS names the
-/// folder.
+/// The files are data of the papers and not part of this repository;
+/// TANGRAM_PAPER_MODELS names the folder.
 TEST(Models, SkeletonsAreThePublishedGraphs) {
   const char* folder = std::getenv("TANGRAM_PAPER_MODELS");
   if (!folder) GTEST_SKIP() << "TANGRAM_PAPER_MODELS is not set";

@@ -261,8 +261,8 @@ std::string kernel_of_product(Shape x, Shape y, bool constant) {
   return kernel_of(c, "matmul");
 }
 
-/// Where their rule says so: with AVX2, by a matrix that is packed at load. With AVX-512 they are
-/// off.
+/// Where their rule says so: with AVX2,
+/// by a matrix that is packed at load. With AVX-512 they are off.
 TEST(CpuBackend, ProductsRunOnTilesWithAvx2) {
   auto expect = [](Shape x, Shape y, bool constant, llvm::StringRef tile) {
     std::string kernel = kernel_of_product(x, y, constant);

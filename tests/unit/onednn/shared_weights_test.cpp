@@ -1,5 +1,5 @@
-// Executables on the same weights hold them once, packed or as they came, and compute what they
-// compute alone.
+// Executables on the same weights hold them once,
+// packed or as they came, and compute what they compute alone.
 #include "tests/unit/onednn/compare.h"
 
 #include <map>

@@ -1,5 +1,5 @@
-// Do no harm: what `optimize` returns when whole runs say otherwise than prices, with runs that are
-// made up.
+// Do no harm: what `optimize` returns when whole runs
+// say otherwise than prices, with runs that are made up.
 #include "compiler/optimizer/optimize.h"
 
 #include "compiler/driver/files/model.h"
@@ -93,8 +93,8 @@ TEST_F(Optimize, ASlowerGraphIsNot) {
   }
 }
 
-/// By default prices are guesses: what the clock cannot tell from the source is kept, what it can
-/// is not.
+/// By default prices are guesses:
+/// what the clock cannot tell from the source is kept, what it can is not.
 TEST_F(Optimize, WhatNeedNotGainMustNotLose) {
   Graph source = load(kFusable);
   OptimizeOptions options;

@@ -50,7 +50,7 @@ TEST(MachineWatch, NoticesThatTheYardstickDrifts) {
       << "of a few the least is what it is held against";
 }
 
-/// Two programs that run in turns are as fast beside each other on a machine that is slow.
+/// Two programs that run interleaved are as fast beside each other on a machine that is slow.
 TEST(MachineWatch, TellsASlowMachineFromOneThatOthersUse) {
   std::vector<MachineSigns> signs{{0, 0, 30}, {1000, 0, 60}, {2000, 80, 60}, {3000, 800, 30}};
   auto watch = watch_signs([&, next = size_t{0}]() mutable { return signs[next++]; });

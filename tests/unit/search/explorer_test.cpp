@@ -1,5 +1,5 @@
-// States of an e-graph are recognised whatever the order of what led there; places are told in
-// words.
+// States of an e-graph are recognised whatever the
+// order of what led there; places are told in words.
 #include "compiler/search/explorer.h"
 
 #include "tests/unit/search/search_fixture.h"

@@ -28,7 +28,7 @@ struct Outcome {
   std::string fault;
 };
 
-/// By greedy: what a grown e-graph is worth.
+/// By greedy: the value of a grown e-graph.
 Outcome judged(StopReason stop, const EGraph& egraph, const Graph& source, PriceCache& prices) {
   ExtractOptions greedy;
   greedy.extractor = Extractor::Greedy;

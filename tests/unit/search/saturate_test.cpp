@@ -1,5 +1,5 @@
-// Saturation: what it finds where all can be counted, its limits, both schedules, the cycle
-// filters.
+// Saturation: what it finds where all can be counted,
+// its limits, both schedules, the cycle filters.
 #include "compiler/search/saturate.h"
 
 #include "tests/unit/egraph/egraph_fixture.h"

@@ -67,16 +67,16 @@ TEST(SharedCost, NobodyComputesWhileSomebodyMeasures) {
   std::atomic<int> computing = 0;
   TimedCost timed(computing);
   SharedCost costs(timed);
-  SharedCost::AtWork at_work(costs);
+  SharedCost::BusyThread busy(costs);
   std::vector<std::thread> threads;
   for (int t = 1; t < kThreads; ++t)
     threads.emplace_back([&, t] {
-      SharedCost::AtWork at_work(costs);
+      SharedCost::BusyThread busy(costs);
       compute_and_ask(costs, computing, t, kSteps);
     });
   compute_and_ask(costs, computing, 0, kSteps);
   {
-    SharedCost::AtRest at_rest(costs); // the others go on measuring
+    SharedCost::IdleThread idle(costs); // the others go on measuring
     for (std::thread& thread : threads) thread.join();
   }
   EXPECT_EQ(timed.disturbed, 0);
@@ -89,7 +89,7 @@ TEST(SharedCost, OneThatWorksAloneAndOneThatIsNotAtWorkMayMeasure) {
   SharedCost costs(timed);
   Symbols symbols;
   EXPECT_EQ(costs.price(symbols, instance(1)), 1);
-  SharedCost::AtWork at_work(costs);
+  SharedCost::BusyThread busy(costs);
   EXPECT_EQ(costs.price(symbols, instance(2)), 1);
   EXPECT_EQ(timed.timed(), 2u);
 }
@@ -100,9 +100,9 @@ TEST(SharedCost, WhatIsKnownNeedsNoRest) {
   SharedCost costs(timed);
   Symbols symbols;
   costs.prepare(symbols, {instance(1)});
-  SharedCost::AtWork busy(costs); // would be waited for
+  SharedCost::BusyThread busy(costs); // would be waited for
   std::thread other([&] {
-    SharedCost::AtWork at_work(costs);
+    SharedCost::BusyThread busy(costs);
     EXPECT_EQ(costs.price(symbols, instance(1)), 1);
   });
   other.join();

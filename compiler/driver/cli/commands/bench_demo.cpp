@@ -1,5 +1,5 @@
 // `tg bench demo`: real models, optimised as `tg opt` does it on this machine, then both graphs run
-// in turns and held against the reference backend. A table for people, a list of objects for
+// interleaved, and compared with the reference backend. A table for people, a list of objects for
 // machines.
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/terminal/table.h"

@@ -33,7 +33,7 @@ void print_costs(llvm::raw_ostream& out, const OptimizeReport& report, bool colo
                ratio_text(runs->ratio),
                report.source_returned ? "the source is returned"
                : runs->remembered     ? "as measured before"
-                                      : "medians of the least of 3, in turns"});
+                                      : "medians of the least of 3, interleaved"});
   table.print(out, color, 2);
 }
 

@@ -84,8 +84,8 @@ void write_counts(llvm::json::OStream& json, const Counts& counts) {
   });
 }
 
-/// What another declaration says too: `same_as` where both say the same, `part_of` where the other
-/// says more.
+/// What another declaration says too:
+/// `same_as` where both say the same, `part_of` where the other says more.
 void write_repetition(llvm::json::OStream& json, const Rule& rule,
                       llvm::ArrayRef<Repetition> repetitions) {
   const Repetition* found =

@@ -1,5 +1,5 @@
-// `tg verify A B`: whether two models compute the same function; if not, where they differ and with
-// which inputs.
+// `tg verify A B`: whether two models compute the same function;
+// if not, where they differ and with which inputs.
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/terminal/table.h"
 #include "compiler/driver/runs/run_model.h"

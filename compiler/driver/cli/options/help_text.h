@@ -18,8 +18,8 @@ std::string command_help(const CommandRow& command, bool all);
 /// Options in groups, each group with its title.
 std::string options_help(llvm::ArrayRef<const OptionRow*> rows, bool detail);
 
-/// What an option means, in a sentence: its help, words, strategies, default; with `detail` that,
-/// too.
+/// What an option means, in a sentence: its help,
+/// words, strategies, default; with `detail` that, too.
 std::string option_text(const OptionRow& row, bool detail);
 /// "--seed N"
 std::string option_usage(const OptionRow& row);

@@ -1,4 +1,4 @@
-// What a session at the prompt has been told so far: a file, declarations, inputs and statements,
+// What was entered at the prompt so far: a file, declarations, inputs and statements,
 // as text. Nothing else is kept: for each new line the whole is put together as one .tg file, with
 // the line at its end or in its place, and read by the front end as any other file. So the prompt
 // has no semantics of its own, and a line that is refused leaves nothing behind: the notebook with

@@ -1,4 +1,4 @@
-// `tg repl`: lines to cells, cells to a notebook, and what they come to printed. See repl.h.
+// `tg repl`: lines to cells, cells to a notebook, and their values printed. See repl.h.
 #include "compiler/driver/cli/prompt/repl.h"
 #include "compiler/driver/cli/commands/help.h"
 
@@ -33,7 +33,7 @@ bool Repl::leaves(llvm::StringRef text) const {
   return (text == "exit" || text == "quit") && !llvm::is_contained(session_.words(), text.str());
 }
 
-// --- what is told -------------------------------------------------------------------------------
+// --- what is entered ----------------------------------------------------------------------------
 
 void Repl::tell(llvm::StringRef text) {
   std::vector<Cell> cells = read_cells(text);

@@ -1,7 +1,7 @@
-// A session at the prompt, line by line: what is told goes into the notebook, `:commands` are run.
-// Files: repl.cpp (lines, interrupts), session.h (what the session holds), commands.h
-// (`:commands`), help.cpp (`:help`), complete.cpp (Tab), notebook.h (text),
-// editor.h (the terminal).
+// A session at the prompt, line by line: what is entered goes into the notebook, `:commands` are
+// run. Files: repl.cpp (lines, interrupts), session.h (what the session holds), commands.h
+// (`:commands`), help.cpp (`:help`), complete.cpp (Tab), notebook.h (text), editor.h (the
+// terminal).
 #pragma once
 
 #include "compiler/driver/cli/prompt/commands.h"

@@ -13,7 +13,7 @@ namespace tg::cli {
 struct ReplState {
   Notebook notebook;
   std::vector<std::pair<std::string, std::string>> settings; // name, value; as given
-  Options options;                                           // what the settings come to
+  Options options;                                           // the settings as options
   std::vector<std::string> rules_off;                        // declared here, switched off
   struct Best {
     Graph source;

@@ -1,4 +1,4 @@
-// Searches tell of themselves from any thread; one lock keeps the line whole.
+// Searches report from any thread; one lock keeps the line whole.
 #include "compiler/driver/cli/terminal/live_line.h"
 
 #include "compiler/driver/cli/terminal/table.h"

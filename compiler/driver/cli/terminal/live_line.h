@@ -21,7 +21,7 @@ public:
   LiveLine(const LiveLine&) = delete;
   LiveLine& operator=(const LiveLine&) = delete;
 
-  /// What searches tell it; empty where there is nobody to see it.
+  /// What searches report to it; empty where there is nobody to see it.
   tangram::OnProgress listener();
 
 private:
@@ -40,7 +40,7 @@ private:
   std::thread ticker_;
 };
 
-/// What the line says, with so many seconds gone since it was told.
+/// What the line says, with so many seconds gone since the last report.
 std::string progress_text(const tangram::SearchProgress& progress, double gone_s);
 
 } // namespace tg::cli

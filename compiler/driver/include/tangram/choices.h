@@ -105,7 +105,7 @@ template <> struct Words<IlpCycles> {
   static constexpr std::string_view kRows[] = {"none", "real", "int"};
 };
 
-/// What a state of the published tree search is worth.
+/// The value of a state of the published tree search.
 enum class Reward : uint8_t { Greedy, GreedyShared, Ilp };
 template <> struct Words<Reward> {
   static constexpr std::string_view kRows[] = {"greedy", "greedy-shared", "ilp"};
@@ -141,7 +141,7 @@ enum class SearchPart : uint8_t {
 };
 template <> struct Words<SearchPart> {
   static constexpr std::string_view kRows[] = {
-      "widening", "firing",   "normalising", "transpositions", "priors",   "stretches",
+      "widening", "firing",   "normalising", "transpositions", "priors",   "segments",
       "repeats",  "restarts", "saturation",  "tree",           "thorough", "focus"};
 };
 

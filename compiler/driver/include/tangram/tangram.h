@@ -201,7 +201,7 @@ using OnProgress = std::function<void(const SearchProgress&)>;
 /// Called from one thread at a time.
 using Judge = std::function<std::function<double()>(const Model& model)>;
 
-/// What an optimisation is told. The fields are the rows TG_SEARCH_OPTION of tables/options.def,
+/// Options of an optimisation. The fields are the rows TG_SEARCH_OPTION of tables/options.def,
 /// the table that the command line is made of: type, default, range, the strategies that look at
 /// it, and what it means; `tg opt --help-all` prints them. Times are seconds (`_s`), memory is MiB
 /// (`_mb`). A number outside of its row's range is refused, but for the default, which then stands
@@ -292,10 +292,9 @@ struct Optimized {
 /// Never worse than its input under the cost model; with costs of this machine (calibrated,
 /// measured, analytic without a profile) both are run, and the input is returned where it is the
 /// faster one (with `measured` also where the gain is within the noise), or where a limit left no
-/// time for that. Rules that are not built
-/// in are verified first; one that does not hold is an error, with a counterexample (E0306). With
-/// `verify` the result is held against its source, exactly; a difference is an error that names the
-/// rule (E0802).
+/// time for that. Rules that are not built in are verified first; one that does not hold is an
+/// error, with a counterexample (E0306). With `verify` the result is checked against its source,
+/// exactly; a difference is an error that names the rule (E0802).
 Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options = {});
 
 /// A page of HTML that shows a search, from Optimized::trace_json: what `tg report` writes. It

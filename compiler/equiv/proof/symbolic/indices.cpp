@@ -143,8 +143,8 @@ Indices::Scope* Indices::scope_of(Sym symbol) {
 
 // --- reshape ----------------------------------------------------------------------------------
 
-/// A walk along the axes of both sides, which are grouped against each other where they have as
-/// many elements.
+/// A walk along the axes of both sides,
+/// which are grouped against each other where they have as many elements.
 struct Indices::Walk {
   llvm::ArrayRef<Poly> from, to, index;
   Index inner = {}; // into the axes of `from` that were passed

@@ -28,8 +28,8 @@ inline uint64_t bytes_of(const ElementType& type, uint64_t count) {
 /// The name of a list that is not empty and is not `wanted`; null if there is none.
 const char* other_list(const schema::Tensor& tensor, DataList wanted);
 
-/// `count` elements from the list of their type. Errors: `bad_data_file`, without the tensor's
-/// name.
+/// `count` elements from the list of their type.
+/// Errors: `bad_data_file`, without the tensor's name.
 Result<Elements> elements_from_list(const schema::Tensor& tensor, const ElementType& type,
                                     uint64_t count);
 

@@ -40,8 +40,8 @@ class ModelFile {
 public:
   /// Errors: `cannot_read`, `empty_file`, `bad_data_file`.
   static Result<std::shared_ptr<const ModelFile>> open(llvm::StringRef path);
-  /// The same from memory; external data is looked for in `folder`, and refused where that is
-  /// empty.
+  /// The same from memory; external data is looked for in `folder`,
+  /// and refused where that is empty.
   static Result<std::shared_ptr<const ModelFile>> parse(std::unique_ptr<llvm::MemoryBuffer> file,
                                                         llvm::StringRef name,
                                                         llvm::StringRef folder = "");

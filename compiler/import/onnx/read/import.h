@@ -51,8 +51,8 @@ struct Imported {
   std::shared_ptr<const ModelFile> file;
   /// In the order in which nodes first use them.
   std::vector<ImportedWeight> weights;
-  /// What the file calls the values, by node; `/layer/0/fc/MatMul` where it says which module one
-  /// is of.
+  /// What the file calls the values, by node;
+  /// `/layer/0/fc/MatMul` where it says which module one is of.
   llvm::DenseMap<uint32_t, std::string> names;
   int64_t ops = 0; // nodes of the file, functions unfolded, loops once a round
   std::optional<KeptNodes> kept = {};

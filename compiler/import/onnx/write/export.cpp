@@ -10,8 +10,8 @@ namespace tg::onnx {
 
 namespace {
 
-/// The version of the file format that came with the opset, so that who reads the one reads the
-/// other.
+/// The version of the file format that came with the opset,
+/// so that who reads the one reads the other.
 int64_t ir_version(int opset) {
   if (opset < 15) return 7;
   if (opset < 19) return 8;

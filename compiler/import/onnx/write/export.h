@@ -8,7 +8,7 @@
 //   write_model          the file, with elements that the caller gives one tensor at a time
 //
 // What ONNX leaves open is written so that it means what it does here, where a few nodes can say it
-// (casts to integers, quotients and remainders of integers); the README lists what they cannot.
+// (casts to integers, quotients and remainders of integers); DECISIONS.md lists what they cannot.
 #pragma once
 
 #include "compiler/import/onnx/file/kept_nodes.h"

@@ -88,8 +88,8 @@ Result<Operand> OperatorWriter::epilogue(Operand product, const Operand& residua
   return act ? write_pointwise(nodes_, *act, {product}) : Result<Operand>(product);
 }
 
-/// Of two matrices with something to add: Gemm, which runtimes have as one kernel; of integers they
-/// have none.
+/// Of two matrices with something to add:
+/// Gemm, which runtimes have as one kernel; of integers they have none.
 Result<Operand> OperatorWriter::matmul() {
   const Operand &bias = x_[2], &residual = x_[3];
   bool biased = !bias.name.empty(), matrices = type(0).rank() == 2 && type(1).rank() == 2;
@@ -266,8 +266,8 @@ Operand OperatorWriter::top_k() {
                      /*outputs=*/2);
 }
 
-/// ONNX lists what was chosen; as many rows of -1 as there can be follow, and what is too many
-/// goes.
+/// ONNX lists what was chosen;
+/// as many rows of -1 as there can be follow, and what is too many goes.
 Operand OperatorWriter::non_max_suppression() {
   Operand boxes = nodes_.cast(x_[0], DType::F32), scores = nodes_.cast(x_[1], DType::F32);
   Operand chosen =

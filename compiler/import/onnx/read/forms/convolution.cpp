@@ -161,8 +161,8 @@ NodeId spread(Emitter& emit, NodeId x, const TransposedWindows& windows) {
   return made;
 }
 
-/// w[C, O / groups, kd, kh, kw] as a convolution multiplies by it: [O, C / groups, kd, kh, kw],
-/// turned around.
+/// w[C, O / groups, kd, kh, kw] as a convolution multiplies by it:
+/// [O, C / groups, kd, kh, kw], turned around.
 NodeId turned_kernel(Emitter& emit, NodeId w, int64_t groups) {
   Ints shape = emit.shape(w), kernel = shape.drop_front(2);
   Shape apart = {groups, shape[0] / groups, shape[1]},

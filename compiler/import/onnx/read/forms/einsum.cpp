@@ -188,8 +188,8 @@ Term multiplied(Emitter& e, Term a, Term b, const Labels& kept) {
   return {e.reshape(e.matmul(x, y), shape), all};
 }
 
-/// Operands as terms; fails where the equation does not fit them. `axes`: the most that an ellipsis
-/// stands for.
+/// Operands as terms; fails where the equation does not fit them.
+/// `axes`: the most that an ellipsis stands for.
 std::vector<Term> read_terms(Call& call, const Equation& equation, size_t& axes) {
   Emitter& e = call.emit();
   llvm::SmallVector<NodeId, 4> operands;

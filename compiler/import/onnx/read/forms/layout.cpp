@@ -252,8 +252,8 @@ NodeId cropped(Emitter& e, NodeId x, Padding& padding) {
   return x;
 }
 
-/// A value that is known only when the model runs: what is inside is told from the padding by a
-/// mask.
+/// A value that is known only when the model runs:
+/// what is inside is told from the padding by a mask.
 NodeId padded_with(Emitter& e, NodeId x, const Padding& padding, NodeId value) {
   if (!x.valid()) return x;
   TensorType ones{DType::I32, Shape(e.shape(x).begin(), e.shape(x).end())};
@@ -316,8 +316,8 @@ void trilu(Call& call) {
 
 int64_t padded(const SlidingWindow& s) { return s.before + s.size + s.after; }
 
-/// Where each element of each window lies in the padded image: by places in the window, then by
-/// windows.
+/// Where each element of each window lies in the padded image:
+/// by places in the window, then by windows.
 std::vector<int64_t> places_of(llvm::ArrayRef<SlidingWindow> windows) {
   std::vector<int64_t> places = {0};
   auto extend = [&](int64_t count, int64_t apart) { // the last axis so far is the innermost

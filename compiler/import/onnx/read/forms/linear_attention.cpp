@@ -22,8 +22,8 @@ struct Linear {
 
 DType computed_in(DType dtype) { return is_half(dtype) ? DType::F32 : dtype; }
 
-/// Input i as [batch, places, shape..] in the dtype that is computed in. Fails where it does not
-/// fit.
+/// Input i as [batch, places, shape..] in the dtype that is computed in.
+/// Fails where it does not fit.
 NodeId unpacked(Call& call, size_t i, const Linear& x, Ints shape) {
   Emitter& e = call.emit();
   NodeId given = call.input(i);

@@ -243,8 +243,8 @@ void lrn(Call& call) {
 
 // --- to a sum of one ----------------------------------------------------------------------------
 
-/// The axis of a softmax, and x as it is taken of: up to opset 12 all axes from the given one on
-/// are one.
+/// The axis of a softmax, and x as it is taken of:
+/// up to opset 12 all axes from the given one on are one.
 struct Rows {
   NodeId x;
   int64_t axis = 0;

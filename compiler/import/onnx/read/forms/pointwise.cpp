@@ -89,8 +89,8 @@ void mod(Call& call) {
   call.result(e.select(negative, e.neg(size), size));
 }
 
-/// The exponent may have a type of its own. Small whole powers are products, as exporters mean
-/// them.
+/// The exponent may have a type of its own.
+/// Small whole powers are products, as exporters mean them.
 void pow(Call& call) {
   Emitter& e = call.emit();
   NodeId x = call.input(0), y = call.input(1);

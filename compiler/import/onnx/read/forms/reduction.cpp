@@ -179,8 +179,8 @@ void reduce_log_sum_exp(Call& call) {
 
 // --- indices -------------------------------------------------------------------------------------
 
-/// Of equals the first, or with `select_last_index` the last: that of the reversed axis, from
-/// behind.
+/// Of equals the first, or with `select_last_index` the last:
+/// that of the reversed axis, from behind.
 void arg_extreme(Call& call, bool largest) {
   Emitter& e = call.emit();
   NodeId x = call.input(0);

@@ -14,8 +14,8 @@ std::vector<FileValue> items(Call& call, size_t i) {
   return given.items;
 }
 
-/// The position that input i names; `otherwise` where it is not given. `places`: how many there
-/// are.
+/// The position that input i names;
+/// `otherwise` where it is not given. `places`: how many there are.
 size_t position(Call& call, size_t i, int64_t places, int64_t negative_base, int64_t otherwise) {
   int64_t given = call.has(i) ? call.known_whole(i) : otherwise;
   int64_t from_front = given < 0 ? given + negative_base : given;

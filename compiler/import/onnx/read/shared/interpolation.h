@@ -38,8 +38,8 @@ struct ResizedAxis {
   double start = 0, end = 1; // the piece that is resized, as parts of the axis
 };
 
-/// Element i of the result is the sum over k of weights[k][i] * x[places[k][i]], or no part of the
-/// axis.
+/// Element i of the result is the sum over k of
+/// weights[k][i] * x[places[k][i]], or no part of the axis.
 struct AxisSamples {
   std::vector<std::vector<int64_t>> places;
   std::vector<std::vector<double>> weights;

@@ -3,8 +3,8 @@
 namespace tg::onnx {
 namespace {
 
-/// Of a number of an attribute, far beyond any that is of use: products of these stay within 64
-/// bits.
+/// Of a number of an attribute, far beyond any that is of use:
+/// products of these stay within 64 bits.
 constexpr int64_t kMostSize = int64_t{1} << 24;
 
 int64_t round_down(int64_t x, int64_t y) { return x / y - (x % y != 0 && x < 0 ? 1 : 0); }

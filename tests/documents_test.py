@@ -1,36 +1,46 @@
 #!/usr/bin/env python3
-"""docs/how-it-works.md shows what its commands print: every command of the page is run, in order, in
-one bash and an empty folder, and its output compared with the lines below it.
+"""Documents show what their commands print: every command of a page is run, in order, in one bash and an
+empty folder (beside copies of the files in the page's folder, for pages below examples/), and its output
+compared with the lines below it.
 
-    how_it_works_test.py TG
+    documents_test.py TG PAGE...
 
-In the page, the fence says what a block is:
-    ```tg        a file; its first line, `# NAME`, is its name. It has the layout of `tg fmt`.
+In a page, the fence says what a block is:
+    ```tg        a file, if its first line is `# NAME.tg`. It has the layout of `tg fmt`.
     ```console   lines that begin with `$ ` are commands, the lines up to the next one their output
-    ```egraph    the e-graph, a class a line: held against the figures of `tg opt` and extracted
+    ```console needs=MODULE,...   run only where python3 has these modules
+    ```egraph    the e-graph, a class a line: checked against the figures of `tg opt` and extracted
 What differs by machine, or is left out, is `…`: within a line any text, alone on a line any number of
 lines. Widths of columns follow from times: a run of spaces equals any other, and so does a rule of a
-table.
+table. Blocks of other kinds (```sh for what installs or builds) are not run.
 """
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "how-it-works.md"
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 END = "--- end of output ---"
-# What the page calls $choices.
+# What docs/how-it-works.md calls $choices.
 CHOICES = ["--search", "saturate", "--cost", "analytic:cpu", "--finalists", "0", "--rules",
            "join.tg,fuse_matmul_bias,fuse_matmul_act,concat_of_pieces,slice_whole"]
 
 
 def blocks(text):
-    """The fenced blocks as (kind, lines)."""
-    for found in re.finditer(r"^```(\w+)\n(.*?)^```$", text, re.M | re.S):
-        yield found[1], found[2].splitlines()
+    """The fenced blocks as (kind, modules needed, lines)."""
+    for found in re.finditer(r"^```(\w+)(?: needs=(\S+))?\n(.*?)^```$", text, re.M | re.S):
+        yield found[1], (found[2] or "").split(",") if found[2] else [], found[3].splitlines()
+
+
+def lacks(modules):
+    """Which of the modules python3 does not have."""
+    return [module for module in modules
+            if subprocess.run(["python3", "-c", f"import {module}"], cwd="/", capture_output=True,
+                              check=False).returncode != 0]
 
 
 def commands(lines):
@@ -59,11 +69,11 @@ def run(tg, files, wanted, scratch):
     """The output of each command, as one bash prints it that runs them all."""
     for name, text in files.items():
         (scratch / name).write_text(text, encoding="utf-8")
-    (scratch / "bin").mkdir()
-    (scratch / "bin" / "tg").symlink_to(tg)
+    (scratch / "cache" / "bin").mkdir(parents=True)
+    (scratch / "cache" / "bin" / "tg").symlink_to(tg)
     script = "".join(f"{command}\necho '{END}'\n" for command in wanted)
     environment = {**os.environ, "XDG_CACHE_HOME": str(scratch / "cache"), "NO_COLOR": "1",
-                   "PATH": f"{scratch / 'bin'}:{os.environ['PATH']}"}
+                   "PATH": f"{scratch / 'cache' / 'bin'}:{os.environ['PATH']}"}
     done = subprocess.run(["bash", "-c", script], cwd=scratch, env=environment, text=True,
                           encoding="utf-8", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=600, check=False)
@@ -117,28 +127,42 @@ def run_tg(tg, scratch, *arguments):
                           timeout=120, check=True).stdout
 
 
-def problems(tg, scratch):
-    found = list(blocks(PAGE.read_text(encoding="utf-8")))
+def problems(tg, page, scratch):
+    found = list(blocks(page.read_text(encoding="utf-8")))
+    if EXAMPLES in page.parents:
+        shutil.copytree(page.parent, scratch, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.md"))
     files = {lines[0].removeprefix("# "): "\n".join(lines) + "\n"
-             for kind, lines in found if kind == "tg"}
-    wanted = [pair for kind, lines in found if kind == "console" for pair in commands(lines)]
+             for kind, _, lines in found if kind == "tg" and lines[0].endswith(".tg")}
+    wanted = []
+    for kind, needs, lines in found:
+        if kind != "console":
+            continue
+        if lacking := lacks(needs):
+            print(f"[SKIP] {page.name}: `{lines[0].removeprefix('$ ')}`: no {', '.join(lacking)}")
+        else:
+            wanted += commands(lines)
     printed = run(tg, files, [command for command, _ in wanted], scratch)
     if len(printed) != len(wanted):
         yield f"{len(wanted)} commands, of which {len(printed)} ended: {printed[-1:]}"
     for (command, shown), output in zip(wanted, printed):
         if not pattern(shown).fullmatch(output):
             yield "\n".join([f"`{command}` prints", output, "and the page shows", *shown])
-    run_tg(tg, scratch, "fmt", "--check", *files)
-    for kind, lines in found:
+    if files:
+        run_tg(tg, scratch, "fmt", "--check", *files)
+    for kind, _, lines in found:
         if kind == "egraph":
             yield from egraph_problems(tg, classes_of(lines), scratch)
 
 
 def main():
-    with tempfile.TemporaryDirectory() as scratch:
-        found = list(problems(str(Path(sys.argv[1]).resolve()), Path(scratch)))
-    print("\n".join(found) or f"{PAGE.name}: every command prints what the page shows")
-    return 1 if found else 0
+    tg, failed = str(Path(sys.argv[1]).resolve()), False
+    for page in map(lambda name: Path(name).resolve(), sys.argv[2:]):
+        with tempfile.TemporaryDirectory() as scratch:
+            found = list(problems(tg, page, Path(scratch)))
+        print("\n".join([f"{page}:", *found]) if found
+              else f"{page.name}: every command prints what the page shows")
+        failed = failed or bool(found)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
