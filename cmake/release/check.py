@@ -132,7 +132,7 @@ def check_bundle(system, bundle):
     run("tar", "-C", system.root / "opt", "-xzf", bundle)
     top, = (system.root / "opt").iterdir()
     inside = f"/opt/{top.name}"
-    said = system.enter("sh", "-c", USE.format(examples=f"{inside}/examples"), PATH=f"{inside}/bin:/usr/bin:/bin")
+    said = system.enter("sh", "-c", USE.format(examples=f"{inside}/examples"), PATH=f"{inside}/bin:/usr/sbin:/usr/bin:/bin")
     shutil.rmtree(top)
     return said
 
