@@ -19,6 +19,7 @@ from release_test import bill_of_materials, contents  # noqa: E402
 
 # What the process may have loaded from elsewhere: of manylinux's list, and the interpreter's own.
 OURS = ("libdnnl", "libgomp", "libz3", "libCbc", "libClp", "libsqlite3")
+VERSION = "import sys, tangram; sys.exit(tangram.__version__ != sys.argv[1])"
 CHECK = """
 import sys, tangram
 tangram.parse("model m(x: f32[2]) { relu(x) }").run([1, 2])
@@ -62,7 +63,7 @@ def main():
         if problems := carried(packed, Path(scratch)):
             print("\n".join(problems))
             return 1
-        for arguments in (["-c", CHECK, *OURS], [ROOT / "python" / "tests" / "run.py"]):
+        for arguments in (["-c", VERSION, contents.version()], ["-c", CHECK, *OURS], [ROOT / "python" / "tests" / "run.py"]):
             # Away from the tree, so that nothing is imported from there.
             if subprocess.run([python, *arguments], cwd=scratch, check=False).returncode != 0:
                 return 1

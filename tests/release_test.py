@@ -144,6 +144,11 @@ def listing(root):
     return sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if "var/lib/dpkg" not in str(path))
 
 
+# The public C++ API (docs/compatibility.md).
+PUBLIC = {"tangram.h", "fields.h", "choices.h", "tables/backends.def", "tables/extractors.def", "tables/options.def",
+          "tables/strategies.def"}
+
+
 def packages(build, scratch):
     """Into a root of their own, by dpkg, with nothing below that they depend on."""
     if not shutil.which("dpkg-deb"):
@@ -168,8 +173,11 @@ def packages(build, scratch):
             return
         if command == ("-i", *later):
             code, text = run(root / "usr/bin/tg", "--version")
-            if text.strip() != f"tg {contents.version()}" or not (root / "usr/include/tangram/tangram.h").exists():
+            if text.strip() != f"tg {contents.version()}":
                 yield f"after an upgrade: {text}"
+            headers = {name.removeprefix("tangram/") for name in listing(root / "usr/include")} - {"tangram", "tables"}
+            if headers != PUBLIC:
+                yield f"these headers are installed, or are not: {sorted(headers ^ PUBLIC)}"
     if left := set(listing(root)) - set(before):
         yield f"left behind: {sorted(left)[:9]}"
     depends = run("dpkg-deb", "-f", made[0], "Depends")[1].strip()

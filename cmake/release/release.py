@@ -207,6 +207,12 @@ def deb_of_library(build, out, number, compression):
         tree = Path(scratch, "tree")
         run("cmake", "--install", build, "--prefix", tree / "usr", "--component", "library")
         run("strip", "--strip-debug", "--enable-deterministic-archives", *(tree / "usr/lib/tangram").glob("*.a"))
+        # Where cross compilers look, too.
+        here, there = tree / "usr/lib/pkgconfig", tree / "usr/lib/x86_64-linux-gnu/pkgconfig"
+        there.parent.mkdir()
+        here.rename(there)
+        text = (there / "tangram.pc").read_text(encoding="utf-8")
+        (there / "tangram.pc").write_text(text.replace("prefix=${pcfiledir}/../..", "prefix=/usr"), encoding="utf-8")
         doc = tree / "usr/share/doc/tangram-dev"
         debian_documents(doc, "tangram-dev", number)
         control(tree, "tangram-dev", number,
