@@ -187,7 +187,7 @@ def packages(build, scratch):
 
 def refusals(build, scratch):
     for arguments, wanted in ((["/nonexistent"], "has no program"), ([build, "--only", "wheel", "x"], "takes `bundle`"),
-                              ([build, "--only", "bundle", "/nonexistent/x.tar.gz"], "No such file")):
+                              ([build, "--only", "bundle", "/nonexistent/x.tar.gz"], "/nonexistent is not there")):
         code, text = run(sys.executable, ROOT / "cmake/release/release.py", *arguments)
         if code == 0 or wanted not in text or "Traceback" in text:
             yield f"release.py {arguments}: exit {code}: {text}"

@@ -110,6 +110,8 @@ def source(out):
 
 
 def bundle(build, file):
+    if not file.parent.is_dir():
+        raise Fault(f"the folder {file.parent} is not there")
     with tempfile.TemporaryDirectory() as scratch:
         top = Path(scratch, f"tangram-{contents.version()}")
         install_program(build, top)
