@@ -1,6 +1,7 @@
 # `cmake --install`: the program, the public header, our static libraries, a CMake package, and the
-# same for pkg-config.
+# same for pkg-config. The component `program` is the first alone.
 include(CMakePackageConfigHelpers)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
 # Those that use others first.
 get_property(TG_ARCHIVES GLOBAL PROPERTY tg_archives)
 list(REVERSE TG_ARCHIVES)
@@ -32,8 +33,8 @@ install(FILES ${package}/tangramConfig.cmake ${package}/tangramConfigVersion.cma
 configure_file(cmake/tangram.pc.in ${package}/tangram.pc @ONLY)
 install(FILES ${package}/tangram.pc DESTINATION lib/pkgconfig)
 install(DIRECTORY compiler/driver/include/tangram ${CMAKE_BINARY_DIR}/include/tangram DESTINATION include)
-install(FILES LICENSE DESTINATION share/doc/tangram)
-install(TARGETS tg RUNTIME DESTINATION bin)
+install(FILES LICENSE NOTICE DESTINATION share/doc/tangram COMPONENT program)
+install(TARGETS tg RUNTIME DESTINATION bin COMPONENT program)
 # What the program says of itself: completion of shells, and the man page.
 set(share ${CMAKE_BINARY_DIR}/share)
 set(tg_bash bash-completion/completions/tg)
@@ -42,7 +43,7 @@ set(tg_fish fish/vendor_completions.d/tg.fish)
 foreach(file ${tg_bash} ${tg_zsh} ${tg_fish} man/man1/tg.1)
   get_filename_component(folder ${file} DIRECTORY)
   file(MAKE_DIRECTORY ${share}/${folder})
-  install(FILES ${share}/${file} DESTINATION share/${folder})
+  install(FILES ${share}/${file} DESTINATION share/${folder} COMPONENT program)
 endforeach()
 add_custom_command(TARGET tg POST_BUILD
   COMMAND tg help --completion bash > ${share}/${tg_bash}

@@ -77,7 +77,8 @@ def build(tree, out, python):
     for old in packed.glob("*.whl"):
         old.unlink()
     run(tools, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", packed,
-        "-C", f"build-dir={place / version}", "-C", f"cmake.define.CMAKE_PREFIX_PATH={place / 'prefix'}", ROOT)
+        "-C", f"build-dir={place / version}", "-C", f"cmake.define.CMAKE_PREFIX_PATH={place / 'prefix'}",
+        "-C", f"cmake.define.TANGRAM_BUILD={tree}", ROOT)
     made, = packed.glob("*.whl")
     libc = platform.libc_ver()[1].replace(".", "_")
     name = run(tools, "-m", "wheel", "tags", "--remove", "--platform-tag",

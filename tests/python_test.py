@@ -10,14 +10,17 @@ Exit code 77, skipped: pip cannot reach its index.
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 import wheel  # noqa: E402
+from release_test import bill_of_materials, contents  # noqa: E402
 
 # What the process may have loaded from elsewhere: of manylinux's list, and the interpreter's own.
 OURS = ("libdnnl", "libgomp", "libz3", "libCbc", "libClp", "libsqlite3")
+VERSION = "import sys, tangram; sys.exit(tangram.__version__ != sys.argv[1])"
 CHECK = """
 import sys, tangram
 tangram.parse("model m(x: f32[2]) { relu(x) }").run([1, 2])
@@ -27,6 +30,19 @@ for name in sys.argv[1:]:
         if path.rpartition("/")[2].startswith(name) and "/site-packages/" not in path:
             sys.exit(f"{name} was taken from {path}, not from the wheel")
 """
+
+
+def carried(packed, scratch):
+    """The version is that of CMakeLists.txt; every library in the wheel has its licence and its row."""
+    with zipfile.ZipFile(packed) as file:
+        file.extractall(scratch / "unpacked")
+    lib = scratch / "unpacked" / "tangram" / "lib"
+    found = list(bill_of_materials(lib, sorted(path.name for path in lib.glob("*.so*"))))
+    if not packed.name.startswith(f"tangram_tg-{contents.version()}-"):
+        found.append(f"{packed.name} is not of version {contents.version()}")
+    if not (lib / "licenses" / "nanobind.txt").exists():
+        found.append("no licence of nanobind")
+    return found
 
 
 def main():
@@ -45,7 +61,11 @@ def main():
             print(f"python: {error}")
             return 1
         print(f"python: {packed.name}, {packed.stat().st_size / 2**20:.1f} MiB", flush=True)
-        for arguments in (["-c", CHECK, *OURS], [ROOT / "python" / "tests" / "run.py"],
+        if problems := carried(packed, Path(scratch)):
+            print("\n".join(problems))
+            return 1
+        for arguments in (["-c", VERSION, contents.version()], ["-c", CHECK, *OURS],
+                          [ROOT / "python" / "tests" / "run.py"],
                           [ROOT / "examples" / "recipes" / "with_numpy.py"]):
             # Away from the tree, so that nothing is imported from there.
             if subprocess.run([python, *arguments], cwd=scratch, check=False).returncode != 0:

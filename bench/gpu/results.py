@@ -105,7 +105,7 @@ def write(path, text):
 
 
 def this_commit():
-    """Of an unpacked archive (cmake/bundle.sh) or of a repository; "" where neither is here."""
+    """Of an unpacked archive (./dev bundle) or of a repository; "" where neither is here."""
     if (ROOT / "COMMIT").exists():
         return (ROOT / "COMMIT").read_text().strip()
     if not shutil.which("git"):

@@ -24,6 +24,7 @@
 #include "compiler/rules/text.h"
 #include "compiler/search/portfolio/segments.h"
 #include "lang/check/composite.h"
+#include "lang/core/version.h"
 #include "lang/syntax/parse.h"
 #include "runtime/convert.h"
 #include "runtime/execute.h"
@@ -238,7 +239,7 @@ tg::Result<void> give_weights(const Model& model, const tg::Graph& graph,
 
 } // namespace
 
-const char* version() { return TG_VERSION; }
+const char* version() { return tg::kProgramVersion; }
 
 Interrupt::Interrupt() : impl_(std::make_shared<Impl>()) {}
 void Interrupt::request() const { impl_->wish.request(); }

@@ -9,6 +9,7 @@
 #include "compiler/rules/instances/kinds.h"
 #include "compiler/rules/instances/sample.h"
 #include "compiler/rules/text.h"
+#include "lang/core/version.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
@@ -414,6 +415,7 @@ constexpr llvm::StringLiteral kVersion = "8";
 
 void add_table(Fingerprint& print) {
   print.add(kVersion);
+  print.add(kProgramVersion);
   for (const OpInfo& op : all_ops()) {
     print.add(op.name);
     print.add(op.doc);

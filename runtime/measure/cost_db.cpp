@@ -4,6 +4,7 @@
 
 #include "lang/core/price.h"
 #include "lang/core/support/data_file.h"
+#include "lang/core/version.h"
 
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/FormatVariadic.h>
@@ -155,6 +156,10 @@ std::unique_ptr<CostDb> CostDb::open(llvm::StringRef path, const CostEnvironment
     db->open_file();
   }
   return db;
+}
+
+CostDb::CostDb(const CostEnvironment& environment) : environment_(environment) {
+  environment_.library += llvm::formatv(", tangram {0}", kProgramVersion);
 }
 
 CostDb::~CostDb() { close(); }

@@ -5,6 +5,8 @@
 // Two processes may use one file at once (write-ahead log, a busy timeout, upserts in one
 // transaction). A damaged file is renamed to NAME.damaged-N and a new one begun; one of a newer
 // version is left alone.
+//
+// Every row is of the program's version, too: another release finds none of them and measures anew.
 #pragma once
 
 #include <llvm/ADT/ArrayRef.h>
@@ -79,7 +81,7 @@ public:
   const std::vector<std::string>& notes() const { return notes_; }
 
 private:
-  explicit CostDb(const CostEnvironment& environment) : environment_(environment) {}
+  explicit CostDb(const CostEnvironment& environment);
 
   enum class Opened { Yes, Damaged, Unusable };
   bool make_folder();
@@ -100,7 +102,7 @@ private:
   void close();
   std::string error_text() const;
 
-  CostEnvironment environment_;
+  CostEnvironment environment_; // its library with the program's version
   std::string path_;
   llvm::StringMap<CostRow> known_; // all that was found or stored; lives on without a file
   std::vector<std::string> notes_;

@@ -1,12 +1,17 @@
 // Rules are verified in processes of their own: a check that dies is that rule's fault alone.
 #include "compiler/driver/verify/in_children.h"
 #include "compiler/driver/verify/rule_trust.h"
+#include "lang/core/support/data_file.h"
 #include "tests/unit/rules/rule_fixture.h"
 
 #include <gtest/gtest.h>
+#include <llvm/ADT/SmallString.h>
+#include <llvm/Support/FileSystem.h>
 
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
+#include <utility>
 
 #include <unistd.h>
 
@@ -65,6 +70,40 @@ TEST(RuleTrust, AFaultInOneCheckLeavesTheOthersTheirVerdicts) {
     EXPECT_EQ(here[i].cases, verdicts[i].cases);
     EXPECT_EQ(here[i].counterexample, verdicts[i].counterexample);
   }
+}
+
+/// What was remembered counts only by the fingerprint, of which the program's version and the
+/// operators are parts, and in a file of this form; all else is verified again and kept.
+TEST(RuleTrust, VerdictsOfAnotherReleaseAreVerifiedAgain) {
+  std::vector<Rule> rules = test::rules_of("rule twice(x) { relu(relu(x)) => relu(x) }\n");
+  llvm::SmallString<128> folder;
+  ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("tangram-rule-trust", folder));
+  size_t verified = 0;
+  TrustOptions options;
+  options.check.instances = 60;
+  options.threads = 1;
+  options.cache = (folder + "/rules.verified").str();
+  options.verify = [&](const Rule& rule, const RuleCheckOptions& check) {
+    ++verified;
+    return verify_rule(rule, check);
+  };
+  verify_rules(rules, options);
+  EXPECT_EQ(std::exchange(verified, 0), 1u);
+  verify_rules(rules, options);
+  EXPECT_EQ(std::exchange(verified, 0), 0u) << "it is remembered";
+  std::string kept = *read_text_file(options.cache);
+  auto [header, rows] = llvm::StringRef(kept).split('\n');
+  ASSERT_TRUE(rows.startswith(rule_fingerprint(rules[0])));
+  std::string other_print = (header + "\n0" + rows.drop_front()).str();
+  std::string other_form = ("another form\n" + rows).str();
+  for (const std::string& text : {other_print, other_form, std::string("\xff\0\n", 3)}) {
+    std::ofstream(options.cache) << text;
+    EXPECT_EQ(verify_rules(rules, options)[0].status, RuleVerdict::Status::Tested);
+    EXPECT_EQ(std::exchange(verified, 0), 1u);
+    verify_rules(rules, options);
+    EXPECT_EQ(std::exchange(verified, 0), 0u) << "it is kept again";
+  }
+  (void)llvm::sys::fs::remove_directories(folder);
 }
 
 /// Nobody claimed a class: it is what the operators say, and what uses the rule goes by that.

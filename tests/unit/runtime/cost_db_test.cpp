@@ -2,9 +2,12 @@
 // work goes on.
 #include "runtime/measure/cost_db.h"
 
+#include "lang/core/version.h"
+
 #include <gtest/gtest.h>
 #include <llvm/ADT/SmallString.h>
 #include <llvm/Support/FileSystem.h>
+#include <llvm/Support/FormatVariadic.h>
 #include <llvm/Support/raw_ostream.h>
 #include <sqlite3.h>
 
@@ -101,6 +104,26 @@ TEST_F(CostDbTest, EnvironmentsAreApart) {
   open(1)->store({{"x", 1, ""}});
   EXPECT_EQ(open(2)->find("x"), std::nullopt);
   EXPECT_EQ(open(1)->find("x"), 1);
+}
+
+/// Prices, plans and tuned programs of another release cost measuring them again, and nothing else.
+TEST_F(CostDbTest, AnotherReleaseFindsNothingAndBeginsAnew) {
+  open()->store({{"relu(f32[8])", 1.5, "jit"}});
+  sqlite3* file = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &file), SQLITE_OK);
+  std::string older =
+      llvm::formatv("UPDATE environment SET library = replace(library, 'tangram {0}', "
+                    "'tangram 0.0.9')",
+                    kProgramVersion);
+  ASSERT_EQ(sqlite3_exec(file, older.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+  ASSERT_EQ(sqlite3_changes(file), 1);
+  sqlite3_close(file);
+  auto db = open();
+  EXPECT_TRUE(db->notes().empty());
+  EXPECT_EQ(db->find("relu(f32[8])"), std::nullopt);
+  EXPECT_TRUE(db->rows_alike().empty());
+  db->store({{"relu(f32[8])", 2.5, "jit"}});
+  EXPECT_EQ(open()->find("relu(f32[8])"), 2.5);
 }
 
 TEST_F(CostDbTest, ADamagedFileIsReportedAndSetAside) {

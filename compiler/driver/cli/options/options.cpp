@@ -5,6 +5,7 @@
 #include "compiler/driver/cli/options/help_text.h"
 #include "compiler/driver/cli/options/options_check.h"
 #include "lang/core/diagnostics/diagnostic.h"
+#include "lang/core/version.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
@@ -104,7 +105,7 @@ Parsed parse_command_line(int argc, const char* const* argv) {
   StringRef first = words.front();
   words = words.drop_front();
   if (is_help(first)) return printed(program_help());
-  if (first == "--version") return printed("tg " TG_VERSION "\n");
+  if (first == "--version") return printed(formatv("tg {0}\n", kProgramVersion));
   if (first.startswith("-"))
     return failed({formatv("`tg` does not take `{0}`", first), "`tg --help` lists its options"});
   if (const CommandRow* command = find_command(first)) return parse_command(*command, words);

@@ -2,6 +2,7 @@
 // which a test keeps fresh) or as JSON; and the man page.
 #include "compiler/driver/cli/options/help_text.h"
 #include "compiler/driver/cli/session.h"
+#include "lang/core/version.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
@@ -192,8 +193,8 @@ no colours on a terminal
 std::string manual_page() {
   std::string text;
   llvm::raw_string_ostream out(text);
-  out << ".\\\" Made by `tg help --man`.\n.TH TG 1 \"\" \"Tangram " TG_VERSION
-         "\" \"User Commands\"\n"
+  out << ".\\\" Made by `tg help --man`.\n.TH TG 1 \"\" \"Tangram " << kProgramVersion
+      << "\" \"User Commands\"\n"
       << kManBegin;
   for (const CommandRow& row : command_rows())
     man_row(out, command_usage(row), {row.summary.str(), row.operand_help.str()});

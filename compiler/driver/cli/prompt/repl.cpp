@@ -5,6 +5,7 @@
 #include "compiler/driver/cli/prompt/editor.h"
 #include "compiler/rules/from_ast.h"
 #include "lang/check/check.h"
+#include "lang/core/version.h"
 #include "lang/syntax/parse.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -130,7 +131,7 @@ int run_repl(Session& session) {
                            [&](llvm::StringRef line) { return repl.complete(text + line.str()); });
   bool terminal = source != nullptr;
   if (terminal) {
-    session.out << "tg " TG_VERSION "; `:help` lists the commands, `exit` leaves\n";
+    session.out << "tg " << kProgramVersion << "; `:help` lists the commands, `exit` leaves\n";
   } else {
     source = make_plain_source();
   }
