@@ -7,6 +7,8 @@ Inside the clock: batch in, loss, gradients of all weights, descent; the same in
 after the other, `--rounds` times around; times are the medians over rounds of the mean step without the first one (of
 Tangram: two runs of different length, of which the difference is divided), memory the largest resident set. `fast` is the
 step as `tg opt` without options leaves it, within `--opt-limit` seconds, checked against its source exactly (`--verify`).
+`recompute` is the source with results made again that would wait for the backward pass, for at most `--recompute` percent of
+the time by estimates.
 PyTorch: eager, and torch.compile with Inductor, with torch.optim.SGD.
 """
 import argparse
@@ -113,7 +115,8 @@ def tangram(options, file, sizes):
     one, _ = run(1)
     many, memory = run(1 + options.steps)
     total = many["step_us"] * (1 + options.steps) - one["step_us"]
-    return {"step_ms": total / options.steps / 1e3, "peak_mb": memory, "planned_mb": many["memory_mb"]}
+    return {"step_ms": total / options.steps / 1e3, "peak_mb": memory, "planned_mb": many["memory_mb"],
+            **({"recomputed": many["recomputed"]} if "recomputed" in many else {})}
 
 
 def pytorch(options, name, how):
@@ -141,8 +144,9 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--opt-limit", type=int, default=60)
     parser.add_argument("--opt", nargs="*", default=[])
+    parser.add_argument("--recompute", type=float, default=5)
     parser.add_argument("--fast", type=Path, help="a folder that holds, or gets, the optimised steps")
-    parser.add_argument("--only", nargs="*", default=["source", "fast", "eager", "inductor"])
+    parser.add_argument("--only", nargs="*", default=["source", "recompute", "fast", "eager", "inductor"])
     parser.add_argument("--json", type=Path)
     parser.add_argument("networks", nargs="*", metavar="NETWORK")
     options = parser.parse_args()
@@ -161,7 +165,8 @@ def main():
             for how in options.only:
                 source = ROOT / "examples" / "training" / f"{name}.tg"
                 got = (tangram(options, source, sizes) if how == "source" else tangram(options, fast, [])
-                       if how == "fast" else pytorch(options, name, how))
+                       if how == "fast" else tangram(options, source, [*sizes, "--recompute", options.recompute])
+                       if how == "recompute" else pytorch(options, name, how))
                 row.setdefault(how, []).append(got)
                 print(name, how, got, flush=True)
                 if options.json:

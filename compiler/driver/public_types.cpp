@@ -20,6 +20,7 @@ PrepareOptions run_options(const tangram::CompileOptions& o) {
   run.memory_limit_bytes = memory_limit_bytes(o.memory_limit_mb);
   run.seed = o.seed;
   run.allow_tf32 = o.allow_tf32;
+  run.recompute = o.recompute;
   run.cost_db = o.cost_db;
   return run;
 }

@@ -2,6 +2,8 @@
 
 #include "compiler/ir/updated.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 #include <algorithm>
 
 namespace tg {
@@ -10,8 +12,9 @@ namespace {
 
 class PlanBuilder {
 public:
-  explicit PlanBuilder(const Graph& graph)
-      : graph_(graph), value_of_(graph.size(), kNoValue), needed_(graph.reachable()) {
+  PlanBuilder(const Graph& graph, const RecomputeOptions& options)
+      : graph_(graph), options_(options), value_of_(graph.size(), kNoValue),
+        needed_(graph.reachable()) {
     plan_.model = graph.name();
   }
 
@@ -24,7 +27,8 @@ public:
       }
     for (uint32_t i = 0; i < graph_.size(); ++i)
       if (needed_[i] && !is_leaf({i}) && graph_.node({i}).weight_only) step({i}, Phase::Load);
-    for (NodeId id : best_order(graph_)) step(id, Phase::Run);
+    Schedule schedule = recompute(graph_, best_order(graph_), options_);
+    for (NodeId id : schedule.order) step(id, Phase::Run);
     for (const GraphOutput& output : graph_.outputs()) {
       PlanValueId value = value_of_[output.node.index];
       plan_.values[value].is_output = plan_.values[value].pinned = true;
@@ -33,7 +37,7 @@ public:
     lifetimes();
     for (PlanStep& step : plan_.steps) in_place(step);
     assert(verify(plan_).empty());
-    return {std::move(plan_), std::move(node_of_)};
+    return {std::move(plan_), std::move(node_of_), schedule.recomputed};
   }
 
 private:
@@ -103,8 +107,12 @@ private:
 
   void in_place(PlanStep& step) {
     PlanStepId s = plan_.values[step.result].defined_by;
+    llvm::ArrayRef<NodeId> operands = graph_.operands(node_of_[s]);
     auto dies = [&](NodeId operand) {
-      const PlanValue& value = plan_.values[value_of_[operand.index]];
+      // Not value_of_, which is the last one that was made of it.
+      const auto* at = llvm::find(operands, operand);
+      const PlanValue& value =
+          plan_.values[step.operands[static_cast<size_t>(at - operands.begin())]];
       return value.kind == PlanValue::Kind::Temporary && !value.pinned && value.last_use == s;
     };
     int position = in_place_operand(graph_, node_of_[s], dies);
@@ -112,15 +120,18 @@ private:
   }
 
   const Graph& graph_;
+  const RecomputeOptions& options_;
   Plan plan_;
-  std::vector<PlanValueId> value_of_; // of each node
+  std::vector<PlanValueId> value_of_; // of each node, the latest
   std::vector<NodeId> node_of_;       // of each step
   std::vector<bool> needed_;
 };
 
 } // namespace
 
-PlanOfNodes plan_of_nodes(const Graph& graph) { return PlanBuilder(graph).run(); }
+PlanOfNodes plan_of_nodes(const Graph& graph, const RecomputeOptions& options) {
+  return PlanBuilder(graph, options).run();
+}
 
 Plan plan_from_graph(const Graph& graph) { return plan_of_nodes(graph).plan; }
 

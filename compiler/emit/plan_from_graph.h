@@ -3,6 +3,7 @@
 // offsets are the backend's. Nothing is fused here: a node is a step.
 #pragma once
 
+#include "compiler/emit/recompute.h"
 #include "compiler/ir/graph.h"
 #include "runtime/plan.h"
 
@@ -18,12 +19,14 @@ namespace tg {
 /// The graph must verify(); this cannot fail.
 Plan plan_from_graph(const Graph& graph);
 
-/// A plan, and which node each of its steps computes.
+/// A plan, which node each of its steps computes, and what making some of them again (recompute.h)
+/// gains.
 struct PlanOfNodes {
   Plan plan;
   std::vector<NodeId> nodes;
+  Recomputed recomputed = {};
 };
-PlanOfNodes plan_of_nodes(const Graph& graph);
+PlanOfNodes plan_of_nodes(const Graph& graph, const RecomputeOptions& options = {});
 
 // Orders in which the run-time operators of a graph can be executed, and the peak of live bytes
 // that each has.

@@ -77,6 +77,7 @@ namespace {
 tangram::CompileOptions compile_options(const Options& o) {
   return {.backend = o.backend,
           .allow_tf32 = o.allow_tf32,
+          .recompute = o.recompute / 100,
           .threads = static_cast<int>(o.threads),
           .memory_limit_mb = o.memory_limit_mb,
           .cost_db = o.cost_db,

@@ -3,6 +3,8 @@
 
 #include "compiler/driver/backends.h"
 #include "compiler/emit/plan_from_graph.h"
+#include "compiler/extract/cost/analytic.h"
+#include "compiler/extract/extract.h"
 #include "compiler/ir/retype.h"
 #include "runtime/random.h"
 
@@ -25,12 +27,32 @@ int64_t memory_limit_bytes(int64_t limit_mb) {
   return limit_mb > 0 ? limit_mb << 20 : physical_memory_bytes() / 5 * 4;
 }
 
+namespace {
+
+/// Microseconds of each node by estimates, which run nothing: of what is shared out, the shares of
+/// different devices are alike.
+std::vector<double> estimates_of(const Graph& graph) {
+  std::vector<double> prices(graph.size(), 0);
+  Result<std::unique_ptr<CostModel>> model = make_analytic_cost("cpu");
+  assert(model && "a profile of the table");
+  PriceCache cache(graph.symbols(), **model);
+  GraphInstances run = instances_of(graph);
+  for (size_t i = 0; i < run.nodes.size(); ++i)
+    prices[run.nodes[i].index] = cache.price(run.instances[i]);
+  return prices;
+}
+
+} // namespace
+
 Result<Prepared> prepare(const Graph& graph, const PrepareOptions& options) {
   Prepared prepared;
   TG_TRY(prepared.backend, make_backend(options.backend, options.cost_db));
   TG_TRY(Graph typed, retype(graph, options.dtype));
-  PlanOfNodes planned = plan_of_nodes(typed);
+  std::vector<double> prices;
+  if (options.recompute > 0) prices = estimates_of(typed);
+  PlanOfNodes planned = plan_of_nodes(typed, {prices, options.recompute});
   prepared.plan = std::move(planned.plan);
+  prepared.recomputed = planned.recomputed;
   prepared.nodes = std::move(planned.nodes);
 #ifdef TG_VERIFY
   if (std::string fault = verify(prepared.plan); !fault.empty())

@@ -2,6 +2,7 @@
 // and what each operator takes in its runs.
 #pragma once
 
+#include "compiler/emit/recompute.h"
 #include "compiler/ir/graph.h"
 #include "runtime/backend.h"
 #include "runtime/measure/time_runs.h"
@@ -16,6 +17,7 @@ struct PrepareOptions {
   int64_t memory_limit_bytes = 0; // 0: 80% of the machine's memory
   uint64_t seed = 1;
   bool allow_tf32 = false;  // cuda
+  double recompute = 0;     // share of the time by estimates that it may add (emit/recompute.h)
   DType dtype = DType::F32; // that a run computes in: graphs are retyped
   /// Of the yardstick of BackendFinalists,
   /// and of plans measured at load (cuda); "" = the user's cache folder.
@@ -41,6 +43,7 @@ struct Prepared {
   std::unique_ptr<Backend> backend;
   Plan plan;
   std::vector<NodeId> nodes; // of each step, in retype(graph, options.dtype)
+  Recomputed recomputed;     // what of it is done twice
   std::unique_ptr<Executable> executable;
   int threads = 1;
 };

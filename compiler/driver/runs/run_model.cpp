@@ -81,6 +81,7 @@ RunReport report_of_runs(const LoadedProgram& program, RunTimes times,
   report.build_s = program.build_s;
   report.times = std::move(times);
   report.memory = prepared.executable->memory();
+  report.recomputed = prepared.recomputed;
   report.notes = prepared.backend->notes();
   for (size_t i = 0; i < outputs.size(); ++i) {
     TensorSummary summary = summarise(outputs[i]);

@@ -52,6 +52,7 @@ struct RunReport {
   double build_s = 0;
   RunTimes times;
   MemoryUse memory;
+  Recomputed recomputed;
   std::vector<std::string> notes; // of the backend
   std::vector<RunOutput> outputs;
 };

@@ -51,18 +51,17 @@ public:
           (passes({i}) && llvm::any_of(b_.graph().operands({i}),
                                        [&](NodeId x) { return depends_.count(x.index); })))
         depends_.insert(i);
-    gradient_[root.index] = seed;
+    shares_[root.index] = {seed};
     for (uint32_t i : llvm::reverse(below)) {
-      auto at = gradient_.find(i);
-      bool open = depends_.count(i) && passes({i}) && at != gradient_.end();
-      if (open && !step({i}, at->second, why)) return false;
+      bool open = depends_.count(i) && passes({i}) && shares_.count(i);
+      if (open && !step({i}, sum({i}), why)) return false;
     }
     return true;
   }
 
   /// Invalid where nothing came.
-  NodeId gradient(NodeId node) const {
-    return targets_.count(node.index) ? gradient_.lookup(node.index) : NodeId();
+  NodeId gradient(NodeId node) {
+    return targets_.count(node.index) && shares_.count(node.index) ? sum(node) : NodeId();
   }
 
 private:
@@ -119,15 +118,23 @@ private:
 
   void receive(NodeId operand, NodeId share, NodeId user) {
     if (!share.valid()) return;
-    auto [at, first] = gradient_.try_emplace(operand.index, share);
-    if (first) user_[operand.index] = user;
-    if (!first) at->second = b_.add(at->second, share);
+    std::vector<NodeId>& shares = shares_[operand.index];
+    if (shares.empty()) user_[operand.index] = user;
+    shares.push_back(share);
+  }
+
+  /// Of all shares, which are there when its turn comes: those who send them stand behind it.
+  NodeId sum(NodeId node) {
+    std::vector<NodeId>& shares = shares_[node.index];
+    shares = {grad::sum_of_shares(b_, std::move(shares))};
+    return shares[0];
   }
 
   NodeBuilder& b_;
   llvm::DenseSet<uint32_t> targets_, ends_, depends_;
   uint32_t lowest_;
-  llvm::DenseMap<uint32_t, NodeId> gradient_, user_; // user_: through which it came first
+  llvm::DenseMap<uint32_t, std::vector<NodeId>> shares_; // what came back to each
+  llvm::DenseMap<uint32_t, NodeId> user_;                // through which it came first
 };
 
 } // namespace

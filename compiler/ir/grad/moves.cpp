@@ -67,7 +67,7 @@ void merge_gconv(Reverse& r) {
   int64_t count = r.number("count"), groups = r.number("groups");
   int64_t rows = b.size(r.x(), 0) / groups, row = b.type(r.x()).elements() / b.size(r.x(), 0);
   NodeId apart = b.reshape(r.dy, {groups / count, count, rows, count, row});
-  TensorType square{DType::I64, {count, 1, count, 1}};
+  TensorType square{DType::F32, {count, 1, count, 1}};
   NodeId own = b.equal(b.iota(square, 0), b.iota(square, 2));
   NodeId kept = b.select(own, apart, b.like(r.dy, 0));
   r.give(0, b.reshape(b.reduce(OpKind::ReduceSum, kept, {3}, false), b.shape(r.x())));

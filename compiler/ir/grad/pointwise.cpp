@@ -120,7 +120,10 @@ constexpr PointwiseRow kPointwise[] = {
       [](const At& at, N dy) { return Select(at.x, 0, dy); }}},
     {OpKind::Identity, By::Partials, {same}},
     {OpKind::Neg, By::Partials, {[](const At&, N dy) { return -dy; }}},
-    {OpKind::Relu, By::Partials, {[](const At& at, N dy) { return Select(at.x > 0, dy, 0); }}},
+    // By the result, which those who read it keep anyway.
+    {OpKind::Relu, By::Partials, {[](const At& at, N dy) {
+       return Select(Relu(at.x) > 0, dy, 0);
+     }}},
     {OpKind::Sigmoid, By::Partials, {[](const At& at, N dy) {
        N s = Sigmoid(at.x);
        return dy * (s * (1 - s));

@@ -81,7 +81,7 @@ void reduce_prod(Reverse& r) {
   int64_t n = reduced_elements(r), rows = b.type(r.node).elements();
   NodeId turned = b.transpose(r.x(), perm);
   NodeId lines = b.reshape(turned, {rows, 1, n});
-  TensorType square{DType::I64, {n, n}};
+  TensorType square{DType::F32, {n, n}}; // exact: of 2^24 elements there would be no such square
   NodeId self = b.equal(b.iota(square, 0), b.iota(square, 1));
   NodeId others = b.select(self, b.like(r.x(), 1), lines);
   NodeId product = b.reduce(OpKind::ReduceProd, others, {2}, false);

@@ -62,6 +62,9 @@ inline bool carries(const Graph& graph, NodeId node) {
 
 inline Shape copied(NodeBuilder::Ints ints) { return Shape(ints.begin(), ints.end()); }
 
+/// All that comes back to a node, at least one share (sums.cpp).
+NodeId sum_of_shares(NodeBuilder& b, std::vector<NodeId> shares);
+
 /// x summed along the axes that a tensor of this shape is repeated on to make it.
 NodeId sum_to(NodeBuilder& b, NodeId x, NodeBuilder::Ints shape);
 

@@ -209,8 +209,9 @@ NodeId added_at(NodeBuilder& b, NodeId dy, int64_t axis, Ints places, int64_t si
 
 } // namespace
 
-/// The gradient of a window goes to its largest element, of equals to the first, as argmax finds it
-/// in windows laid out one behind the other.
+/// The gradient of a window goes to its largest element, of equals to the first: the one of the
+/// highest number, where those equal to the result are numbered from the end of the window. All in
+/// floats, which every backend compares fast; a window that holds a NaN sends nothing back.
 void max_pool2d(Reverse& r) {
   NodeBuilder& b = r.b;
   NodeId x = r.x();
@@ -221,9 +222,13 @@ void max_pool2d(Reverse& r) {
   NodeId read = b.gather(b.gather(x, b.indices(rows), 2), b.indices(columns), 3);
   NodeId windows = b.reshape(b.transpose(b.reshape(read, {n, c, h, kh, w, kw}), {0, 1, 2, 4, 3, 5}),
                              {n, c, h, w, kh * kw});
-  NodeId largest = b.op(OpKind::Argmax, {windows},
-                        {{"axis", Value::of_int(4)}, {"keepdims", Value::of_bool(true)}});
-  NodeId chosen = b.equal(b.iota({DType::I64, {kh * kw}}, 0), largest);
+  std::vector<double> from_end;
+  for (int64_t i = kh * kw; i > 0; --i) from_end.push_back(static_cast<double>(i));
+  NodeId numbers = b.graph().constant(std::move(from_end), {DType::F32, {kh * kw}});
+  NodeId equals = b.equal(windows, b.unsqueeze(r.node, 4));
+  NodeId numbered = b.select(equals, numbers, b.scalar(0, DType::F32));
+  NodeId first = b.reduce(OpKind::ReduceMax, numbered, {4}, true);
+  NodeId chosen = b.op(OpKind::LogicalAnd, {equals, b.equal(numbered, first)});
   NodeId spread = b.select(chosen, b.unsqueeze(r.dy, 4), b.like(r.dy, 0));
   spread = b.transpose(b.reshape(spread, {n, c, h, w, kh, kw}), {0, 1, 2, 4, 3, 5});
   spread = b.reshape(spread, {n, c, h * kh, w * kw});

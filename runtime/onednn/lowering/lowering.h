@@ -83,6 +83,10 @@ public:
   /// Known when the load phase has run: weights, constants and results of load steps.
   bool at_load(PlanValueId value) const;
   bool at_load(const Place& place) const;
+  /// On the buffer of an input, which stays as it is while a program runs.
+  bool is_input(PlanValueId value) const;
+  /// How many products have the value as their right operand.
+  size_t products_of(PlanValueId value) const;
   /// The strides that let the only reader, a transpose, be a view that is row-major; row-major
   /// where there is no such reader.
   Shape preferred_strides(PlanValueId value) const;
@@ -105,9 +109,9 @@ public:
   Result<Place> packed(const Place& place, const dnnl_memory_desc_t& view,
                        const dnnl_memory_desc_t& layout, Phase phase, llvm::StringRef name);
 
-  /// A matrix [depth, columns] known at load in panels of so many columns (runtime/tile), packed
-  /// once for all who ask.
-  Place packed_panels(const Place& w, int64_t width);
+  /// A matrix [depth, columns], known at load or on an input, in panels of so many columns
+  /// (runtime/tile), packed once for all who ask: at load, or at the first of them in a run.
+  Place packed_panels(const Place& w, int64_t width, Phase phase);
 
   /// The way back: from a layout of oneDNN's to a place.
   Result<void> unpack(const Place& packed, const dnnl_memory_desc_t& layout, const Place& place,

@@ -251,6 +251,7 @@ void read_floats(DType dtype, const std::byte* from, int64_t step, float* to, in
     for (int64_t i = 0; i < count; ++i) to[i] = f16_to_float(halves[i * step]);
     return;
   case DType::Bool:
+    if (step == 1) return simd().from_bool(to, reinterpret_cast<const uint8_t*>(from), count);
     for (int64_t i = 0; i < count; ++i) to[i] = from[i * step] != std::byte{0} ? 1.0f : 0.0f;
     return;
   default:
@@ -269,6 +270,7 @@ void write_floats(DType dtype, const float* from, std::byte* to, int64_t step, i
     for (int64_t i = 0; i < count; ++i) halves[i * step] = float_to_f16(from[i]);
     return;
   case DType::Bool:
+    if (step == 1) return simd().to_bool(reinterpret_cast<uint8_t*>(to), from, count);
     for (int64_t i = 0; i < count; ++i) to[i * step] = std::byte{from[i] != 0.0f};
     return;
   default:

@@ -150,18 +150,25 @@ tile::ProductShape shape_of(const ProductPlaces& places) {
   return s;
 }
 
-/// Whether all rows meet one matrix, which is packed when the program is loaded.
-bool has_constant_matrix(const Lowering& l, const PlanStep& step) {
+/// Products of one matrix from which on it is packed once for them in each run.
+constexpr size_t kEnoughProducts = 3;
+
+/// Whether all rows meet one matrix, which is packed when the program is loaded; or in each run,
+/// where it is an input, which no step writes over, of several products: a weight in training,
+/// which the steps of a recurrent network share.
+bool has_packed_matrix(const Lowering& l, const PlanStep& step) {
   PlanValueId id = operand(step, "y");
   const Shape& y = l.type(id).shape;
-  return l.at_load(id) && l.type(id).elements() == y[y.size() - 2] * y.back();
+  if (l.type(id).elements() != y[y.size() - 2] * y.back()) return false;
+  if (l.at_load(id)) return true;
+  return l.is_input(id) && l.products_of(id) >= kEnoughProducts;
 }
 
 } // namespace
 
 const tile::TileKernels* tried_tiles() { return best_tiles(/*tried=*/true); }
 
-// By rule, not by timing: one plan gives one result. With AVX2 constant matrices go to our tiles:
+// By rule, not by timing: one plan gives one result. With AVX2 packed matrices go to our tiles:
 // of the products of BERT, ViT, GPT-2 and Llama all but one were faster on them, by up to 3 times,
 // and that one as fast. Where both operands are activations (attention) oneDNN's packing is no
 // drawback, and it is as fast or up to twice so (bench/results/products.md). With AVX-512 oneDNN
@@ -177,7 +184,7 @@ const tile::TileKernels* tiles_for(const Lowering& l, const PlanStep& step) {
   case Products::UntriedTiles: return best_tiles(/*tried=*/false);
   case Products::Chosen: break;
   }
-  if (!has_constant_matrix(l, step)) return nullptr;
+  if (!has_packed_matrix(l, step)) return nullptr;
   return best_isa(/*tried=*/false) == tile::Isa::Avx2 ? tiles_of(tile::Isa::Avx2) : nullptr;
 }
 
@@ -199,8 +206,9 @@ Result<void> lower_tile_matmul(Lowering& l, const PlanStep& step, const tile::Ti
   TG_CHECK(place_results(l, step, places));
   bool one_matrix = merge_rows(l, step, places);
   tile::ProductShape shape = shape_of(places);
-  if (one_matrix && l.at_load(places.w)) {
-    places.w = l.packed_panels(places.w, tile::panel_columns(tiles.isa()));
+  if (one_matrix && has_packed_matrix(l, step)) {
+    Phase phase = l.at_load(places.w) ? Phase::Load : step.phase;
+    places.w = l.packed_panels(places.w, tile::panel_columns(tiles.isa()), phase);
     shape.w_is_packed = true;
   }
   Op op = l.describe(step);
@@ -224,12 +232,12 @@ void add_product(Lowering& l, const PlanStep& step, Op op, tile::Product product
   l.add_op(step.phase, std::move(op));
 }
 
-Place Lowering::packed_panels(const Place& w, int64_t width) {
+Place Lowering::packed_panels(const Place& w, int64_t width, Phase phase) {
   for (const Panels& one : panels_)
     if (one.from == w && one.width == width) return one.to;
   int64_t depth = w.shape[0], columns = w.shape[1];
   int64_t bytes = tile::panel_count(columns, width) * width * depth * dtype_size(w.dtype);
-  Place to = new_temporary(bytes, Phase::Load);
+  Place to = new_temporary(bytes, phase);
   Op op;
   op.name = "pack matrix";
   op.implementation = "tile";
@@ -246,7 +254,7 @@ Place Lowering::packed_panels(const Place& w, int64_t width) {
     });
   };
   op.kernel = std::make_unique<PackKernel>(w, to, pack);
-  add_op(Phase::Load, std::move(op));
+  add_op(phase, std::move(op));
   panels_.push_back({w, to, width});
   return to;
 }

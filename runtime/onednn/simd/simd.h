@@ -77,6 +77,9 @@ struct SimdTable {
   /// bf16 as floats, and floats rounded to bf16 (to nearest even; a NaN stays one).
   void (*from_bf16)(float* out, const uint16_t* a, int64_t n);
   void (*to_bf16)(uint16_t* out, const float* a, int64_t n);
+  /// Conditions as 0 and 1, and back: all but 0 is true.
+  void (*from_bool)(float* out, const uint8_t* a, int64_t n);
+  void (*to_bool)(uint8_t* out, const float* a, int64_t n);
   /// Sums, largest and smallest of n values; sum in independent lanes, so within n * 2^-24 / lanes.
   float (*sum)(const float* a, int64_t n);
   float (*max)(const float* a, int64_t n); // n >= 1; NaN if any is NaN

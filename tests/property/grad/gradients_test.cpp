@@ -133,6 +133,13 @@ constexpr Case kCases[] = {
     {"x: f64[4, 2], u: f64[3, 2]",
      R"tg(scatter(x * x, tensor([2, 2, -1], i64), u * u, axis = 0, reduce = "add"))tg"},
 
+    // several shares of one operand (sums.cpp): pieces beside each other, over each other and with
+    // gaps; products of few rows
+    {"x: f64[3, 2, 4], w: f64[4, 4]", "tanh(tanh(x[0] @ w + x[1]) @ w + x[2])"},
+    {"x: f64[2, 6]", "x[:, 0:2] * x[:, 2:4] + x[:, 4:6] * x[:, 1:3] + x[:, 0:2]"},
+    {"x: f64[4, 4]", "x[0:2, 1:3] * x[2:4, 1:3] + x[0:2, 3:4]"},
+    {"x: f64[5, 3]", "x[0:2] * x[3:5] * reduce_sum(x, axes = [0], keepdims = true)"},
+
     // nothing comes through, and what stands beside it does
     {"x: f64[2, 7]", "x * floor(3 * x) + sign(x) + round(2 * x) * ceil(x)"},
     {"x: f64[2, 7]", "x * cast(argmax(x, axis = 1, keepdims = true), f64)"},

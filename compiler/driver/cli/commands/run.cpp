@@ -58,6 +58,26 @@ void print_steps(llvm::raw_ostream& out, const RunReport& report, bool color) {
   table.print(out, color, 2);
 }
 
+void print_recomputed(llvm::raw_ostream& out, const Recomputed& spent) {
+  if (spent.operators == 0) return;
+  out << "  " << spent.operators << (spent.operators == 1 ? " operator runs" : " operators run")
+      << " twice: the peak of what they hold is "
+      << bytes_text(static_cast<double>(spent.peak_bytes)) << " instead of "
+      << bytes_text(static_cast<double>(spent.peak_kept_bytes)) << ", for "
+      << llvm::formatv("{0:f1}%", 100 * spent.added_us / spent.total_us)
+      << " of the time by estimates\n";
+}
+
+void write_recomputed_json(llvm::json::OStream& json, const Recomputed& spent) {
+  if (spent.operators == 0) return;
+  json.attributeObject("recomputed", [&] {
+    json.attribute("operators", static_cast<int64_t>(spent.operators));
+    json.attribute("peak_bytes", spent.peak_bytes);
+    json.attribute("peak_kept_bytes", spent.peak_kept_bytes);
+    write_number(json, "time_share", spent.added_us / spent.total_us);
+  });
+}
+
 /// `optimized`: of the search before it; null for none.
 void print_run(Session& session, const RunReport& report, const OptimizeReport* optimized) {
   llvm::raw_ostream& out = session.out;
@@ -78,6 +98,7 @@ void print_run(Session& session, const RunReport& report, const OptimizeReport* 
     out << "  " << report.times.streams
         << " side by side: " << llvm::formatv("{0:f1}", report.times.runs_per_s())
         << " runs a second\n";
+  print_recomputed(out, report.recomputed);
   if (!session.options.verbose) return;
   if (report.times.device_us > 0)
     out << "  on the device " << duration_text(report.times.device_us) << ", the steps add up to "
@@ -142,6 +163,7 @@ void print_run_json(Session& session, const RunReport& report, const OptimizeRep
     json.attribute("streams", static_cast<int64_t>(report.times.streams));
     write_number(json, "runs_per_s", report.times.runs_per_s());
     write_number(json, "memory_mb", static_cast<double>(report.memory.total()) / (1 << 20));
+    write_recomputed_json(json, report.recomputed);
     write_outputs_json(json, report);
     if (session.options.verbose) write_steps_json(json, report);
     if (!report.notes.empty())
@@ -196,6 +218,7 @@ void print_steps_json(Session& session, const StepsRun& run) {
     json.attribute("steps", static_cast<int64_t>(run.report.times.timing.runs));
     write_number(json, "step_us", run.report.times.timing.median_us);
     write_number(json, "memory_mb", static_cast<double>(run.report.memory.total()) / (1 << 20));
+    write_recomputed_json(json, run.report.recomputed);
     json.attributeArray("history", [&] {
       for (const StepValues& found : run.history)
         json.object([&] {
@@ -217,10 +240,12 @@ int run_steps_command(Session& session, const Graph& source, const Graph& graph,
   double us = report.times.timing.median_us;
   if (o.json)
     print_steps_json(session, *run);
-  else if (!o.quiet)
+  else if (!o.quiet) {
     session.out << "\n  " << duration_text(us) << " a step, "
                 << duration_text(us * static_cast<double>(o.steps)) << " in all; "
                 << bytes_text(static_cast<double>(report.memory.total())) << " of memory\n";
+    print_recomputed(session.out, report.recomputed);
+  }
   session.print_warnings();
   return 0;
 }

@@ -491,6 +491,9 @@ struct CompileOptions {
   /// keep their types.
   DType dtype = DType::F32;
   bool allow_tf32 = false;     // of cuda: f32 products in tf32
+  /// Share of the time that a run may add, by estimates, to hold less memory: results that wait long
+  /// for a reader are made again there.
+  double recompute = 0;
   int threads = 0;             // 0 = one for each core
   int64_t memory_limit_mb = 0; // 0 = 80% of the machine's
   std::string cost_db = {};    // what tuning found and cuda measures; "" = the user's cache folder

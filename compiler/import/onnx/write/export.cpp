@@ -4,6 +4,7 @@
 #include "compiler/import/onnx/write/export_operators.h"
 #include "compiler/import/onnx/write/flatten_rows.h"
 #include "compiler/import/onnx/write/write_order.h"
+#include "compiler/ir/updated.h"
 #include "lang/core/semantics/winograd_transforms.h"
 
 namespace tg::onnx {
@@ -60,6 +61,7 @@ private:
   std::vector<Operand> value_;                    // of each node
   std::vector<int> weight_;                       // of each weight, its place in exported_.weights
   llvm::DenseMap<uint32_t, std::string> named_;   // nodes that are outputs: the first one's name
+  std::vector<std::pair<NodeId, std::string>> shown_as_; // outputs and their names in the file
   Exported exported_;
 };
 
@@ -87,21 +89,33 @@ Result<void> Exporter::reserve_names() {
     nodes_.add_input(name, graph_.type(id));
     value_[id.index] = {name, graph_.type(id).dtype};
   }
+  // A weight that runs change, and its next value, have one name here and two in the file.
+  llvm::StringMap<NodeId> updated = updated_weights(graph_);
+  for (const auto& weight : updated) nodes_.reserve(weight.first());
   for (const GraphOutput& output : graph_.outputs()) {
     if (!is_shown(output.name)) continue;
-    if (!nodes_.reserve(output.name))
+    std::string name = output.name;
+    if (auto weight = updated.find(name); weight != updated.end()) {
+      name = nodes_.fresh(name + ".next");
+      value_[weight->second.index].name = output.name;
+    } else if (!nodes_.reserve(name)) {
       return error(Code::unsupported, "`{0}` is the name of an input and of an output of `{1}`",
                    output.name, graph_.name())
           .suggest("give the output another name: a file of ONNX has one value of a name");
-    nodes_.add_output(output.name, graph_.type(output.node));
-    named_.try_emplace(output.node.index, output.name);
+    }
+    nodes_.add_output(name, graph_.type(output.node));
+    named_.try_emplace(output.node.index, name);
+    shown_as_.push_back({output.node, std::move(name)});
   }
+  if (!updated.empty())
+    exported_.notes.push_back("what a run makes of a weight `W` is the output `W.next`");
   return {};
 }
 
 void Exporter::add_weight(NodeId id) {
   ExportedWeight weight;
-  std::string name = nodes_.fresh(graph_.attr(id, 0).text);
+  std::string name = std::move(value_[id.index].name);
+  if (name.empty()) name = nodes_.fresh(graph_.attr(id, 0).text);
   describe(weight.tensor, name, graph_.type(id));
   weight.node = id;
   value_[id.index] = {std::move(name), graph_.type(id).dtype};
@@ -210,10 +224,8 @@ Result<void> Exporter::check_indices(NodeId user) {
 
 /// What no node of its own has made under the name: an input, a weight, a second name.
 void Exporter::finish_outputs() {
-  for (const GraphOutput& output : graph_.outputs())
-    if (const Operand& value = value_[output.node.index];
-        is_shown(output.name) && value.name != output.name)
-      nodes_.alias(value, output.name);
+  for (const auto& [node, name] : shown_as_)
+    if (const Operand& value = value_[node.index]; value.name != name) nodes_.alias(value, name);
 }
 
 Result<void> Exporter::write(NodeId id) {
