@@ -61,6 +61,9 @@ public:
 
   /// Of packed weights.
   static int64_t weight_elements(const DepthwiseShape& shape);
+  static int64_t weight_elements(const DepthwiseShape& shape, const ConvolutionSchedule&) {
+    return weight_elements(shape);
+  }
   /// w[channel][row][column], as it lies, to [vector of channels][row][column][lane], zero beyond
   /// the last channel.
   static void pack(float* to, const float* w, int64_t channels, int64_t taps);

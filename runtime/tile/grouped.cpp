@@ -80,11 +80,15 @@ int64_t pixels_in_first_level(const ConvolutionShape& s) {
 /// Bytes from a weight to the one that is asked for.
 constexpr int64_t kAskedAhead = 2048;
 
+constexpr int64_t kFewWeights = 16 << 10; // bytes that stay in the first level
+
 /// Whether the weights of a set come from the second level, or further away.
 bool streams_weights(const GroupedShape& s, int64_t vectors) {
-  constexpr int64_t kFewWeights = 16 << 10; // stay in the first level
   return 4 * s.taps() * s.inputs * vectors * kConvolutionLanes > kFewWeights;
 }
+
+/// Of one tap, without groups: a product of pixels by a matrix.
+bool is_product(const GroupedShape& s) { return s.taps() == 1 && s.groups == 1; }
 
 /// Pixels that a tile meets in a row.
 int64_t pixels_of(const GroupedShape& s, int64_t columns) {
@@ -123,13 +127,31 @@ double tile_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
          kLoad * static_cast<double>(loads) + ends / static_cast<double>(s.kernel.rows * s.inputs);
 }
 
+/// The same of a product, where all sets follow each other in a tile: weights come from the second
+/// level then, if they are many, a line in nearly four cycles.
+double product_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
+  constexpr double kFromSecond = 3, kLatency = 4, kLoop = 0.25, kLoad = 0.02;
+  auto products = static_cast<double>(columns * vectors);
+  auto loads = static_cast<double>(columns + vectors);
+  double stream = 4 * s.inputs * s.outputs > kFewWeights ? 2 * static_cast<double>(vectors) : 0;
+  double lines = lines_stay(s, columns) ? 0 : kFromSecond * static_cast<double>(columns);
+  // What ends a tile of twelve sums hardly overlaps with the next one.
+  constexpr double kTile = 20, kStore = 2, kManySums = 16;
+  double ends = kTile + kStore * static_cast<double>(columns * (vectors + vectors % 2));
+  if (products >= 12) ends += kManySums;
+  // One vector alone brings nearly as many pixels as it multiplies.
+  return std::max({products / 2, 0.58 * loads, kLatency, stream, lines}) + kLoop + kLoad * loads +
+         ends / static_cast<double>(s.inputs);
+}
+
 /// Of a row of the result, for all vectors of a group.
 double row_cycles(const GroupedShape& s, int64_t vectors, int64_t most) {
+  auto of_tile = is_product(s) ? product_cycles : tile_cycles;
   int64_t tiles = ceil_div(s.result.columns, most), columns = s.result.columns / tiles;
   int64_t wider = s.result.columns % tiles;
-  double cycles = static_cast<double>(tiles - wider) * tile_cycles(s, vectors, columns);
-  if (wider > 0) cycles += static_cast<double>(wider) * tile_cycles(s, vectors, columns + 1);
-  return cycles * static_cast<double>(vectors_of(s) / vectors);
+  double cycles = static_cast<double>(tiles - wider) * of_tile(s, vectors, columns);
+  if (wider > 0) cycles += static_cast<double>(wider) * of_tile(s, vectors, columns + 1);
+  return cycles * static_cast<double>(ceil_div(vectors_of(s), vectors));
 }
 
 /// Groups or their parts, side by side in y.
@@ -147,13 +169,23 @@ struct SetSteps {
       last_outputs = (s.groups - (sets - 1) * t.groups) * s.outputs;
       return;
     }
-    in_group = vectors_of(s) / t.vectors;
+    in_group = ceil_div(vectors_of(s), t.vectors); // vectors of the last set may be zeros
     sets = s.groups * in_group;
     outputs = in_group > 1 ? t.vectors * kConvolutionLanes : s.outputs;
     inputs = in_group > 1 ? 0 : s.inputs;
     last_outputs = s.outputs - (in_group - 1) * outputs;
   }
   bool last_differs() const { return last_outputs != outputs; }
+  /// Among all channels of y; of the one behind the last set, their number.
+  int64_t first_output(int64_t set) const {
+    if (set == sets) return (sets / in_group - 1) * group_outputs() + last_group_outputs();
+    return set / in_group * group_outputs() + set % in_group * outputs;
+  }
+  /// From group to group, or from set to set where these hold several.
+  int64_t group_outputs() const {
+    return in_group > 1 ? (in_group - 1) * outputs + last_outputs : outputs;
+  }
+  int64_t last_group_outputs() const { return (in_group - 1) * outputs + last_outputs; }
 };
 
 /// Columns of the widest one.
@@ -184,7 +216,7 @@ GroupedTile Grouped::tile(const GroupedShape& s) {
   best.groups = groups_of_vector(s);
   double least = INFINITY;
   for (int64_t vectors = 1; vectors <= std::min(kMostVectors, vectors_of(s)); ++vectors) {
-    if (vectors_of(s) % vectors != 0) continue;
+    if (vectors_of(s) % vectors != 0 && !is_product(s)) continue;
     int64_t most = most_grouped_columns(s, best.groups, vectors);
     for (int64_t columns = most; columns > 0; --columns) {
       double cycles = row_cycles(s, vectors, columns);
@@ -210,7 +242,7 @@ public:
 
   /// Rows of sets that have so many outputs and, where several groups are one set, inputs.
   size_t emit(int64_t outputs, int64_t inputs) {
-    last_lanes_ = static_cast<int>(outputs - (vectors_ - 1) * kConvolutionLanes);
+    outputs_ = static_cast<int>(outputs);
     inputs_ = inputs;
     align(64);
     size_t start = getSize();
@@ -291,9 +323,13 @@ private:
     }
   }
 
-  int lanes_of(int vector) const { return vector + 1 < vectors_ ? 8 : last_lanes_; }
+  /// 0: a vector of zeros behind the last outputs.
+  int lanes_of(int vector) const {
+    return std::clamp(outputs_ - vector * static_cast<int>(kConvolutionLanes), 0, 8);
+  }
   void load_lanes(const Xbyak::Ymm& to, const Xbyak::RegExp& from, int vector) {
     if (lanes_of(vector) == 8) return vmovups(to, ptr[from]);
+    if (lanes_of(vector) == 0) return vxorps(to, to, to);
     mov(count_, field(offsetof(GroupedCall, mask)));
     vmovups(to, ptr[count_]);
     vmaskmovps(to, to, ptr[from]);
@@ -327,8 +363,10 @@ private:
     int64_t unrolled = unrolled_inputs(s_), rounds = s_.inputs / unrolled;
     Xbyak::Label next;
     mov(at_, x_row_);
+    if (asks_for_pixels()) add(x_row_, bytes(columns_ * s_.x.pixel));
     if (rounds > 1) mov(count_, rounds);
     L(next);
+    ask_for_pixels();
     for (int64_t i = 0; i < unrolled; ++i) some_input(i);
     add(at_, bytes(unrolled));
     if (rounds > 1) {
@@ -336,6 +374,19 @@ private:
       jnz(next, T_NEAR);
     }
     for (int64_t i = 0; i < s_.inputs % unrolled; ++i) some_input(i);
+  }
+  /// Of the next tile of a product, in the time of this one, where both fit into the first level.
+  bool asks_for_pixels() const {
+    constexpr int64_t kFewInputs = 16, kMost = 12 << 10;
+    return is_product(s_) && s_.stride.columns == 1 && s_.inputs >= kFewInputs &&
+           4 * columns_ * s_.inputs <= kMost;
+  }
+  /// Two lines for four inputs are as much as eight columns need.
+  void ask_for_pixels() {
+    if (!asks_for_pixels()) return;
+    prefetcht1(ptr[x_row_]);
+    prefetcht1(ptr[x_row_ + 64]);
+    add(x_row_, 128);
   }
   /// Weights that do not stay in the first level, some lines before they are used: by itself the
   /// processor stops at the borders of pages.
@@ -450,7 +501,7 @@ private:
     if (tail_.clamp != Clamp::None) vxorps(spare(0), spare(0), spare(0));
     if (tail_.clamp == Clamp::Relu6) vbroadcastss(spare(2), field(offsetof(GroupedCall, six)));
     for (int64_t column = 0; column < columns_; ++column)
-      for (int v = 0; v < vectors_; ++v) {
+      for (int v = 0; v < vectors_ && lanes_of(v) > 0; ++v) {
         Xbyak::Ymm value = sum(column, v);
         int vector = static_cast<int>(v * kConvolutionVector);
         if (tail_.residual) {
@@ -474,7 +525,7 @@ private:
   const ConvolutionTail& tail_;
   SetSteps steps_;
   int vectors_;
-  int last_lanes_ = 8;
+  int outputs_ = 0;                 // of a set
   int64_t inputs_ = 0;              // of a set
   int64_t first_ = 0, columns_ = 1; // of the tile
   int64_t ahead_ = 0;               // of at_
@@ -569,23 +620,21 @@ int64_t Grouped::most_columns(const GroupedShape& s, int64_t vectors) {
   return vectors > kMostVectors ? 0 : most_grouped_columns(s, groups_of_vector(s), vectors);
 }
 
-bool Grouped::suits(const GroupedShape& s, const ConvolutionTail& tail,
+bool Grouped::suits(const GroupedShape& s, const ConvolutionTail&,
                     const ConvolutionSchedule& schedule) {
   auto [rows, columns, vectors, bands, spans, at_once] = schedule;
-  if (!suits(s) || rows != 1 || vectors < 1 || vectors > kMostVectors ||
-      vectors_of(s) % vectors != 0)
+  if (!suits(s) || rows != 1 || vectors < 1 || vectors > kMostVectors || vectors > vectors_of(s))
     return false;
   GroupedTile t = tile(s, schedule);
   if (columns < 1 || columns > most_columns(s, vectors)) return false;
   if (grouped_code_bound(s, t) > kMostConvolutionCode) return false;
   if (bands < 1 || bands > s.result.rows || spans < 1 || at_once < 1) return false;
-  return spans == 1 || (!tail.finish && spans <= ceil_div(SetSteps(s, t).sets, at_once));
+  return spans <= ceil_div(SetSteps(s, t).sets, at_once);
 }
 
 bool Grouped::keeps_lines(const GroupedShape& s) { return lines_stay(s, widest_tile(s, tile(s))); }
 
-int64_t Grouped::weight_elements(const GroupedShape& s) {
-  GroupedTile t = tile(s);
+int64_t Grouped::weight_elements(const GroupedShape& s, const GroupedTile& t) {
   return SetSteps(s, t).sets * set_weights(s, t);
 }
 
@@ -616,6 +665,77 @@ std::string Grouped::text() const {
   return text;
 }
 
+namespace {
+
+/// How much longer threads take that share lines of pixels.
+constexpr double kSharedLines = 0.04;
+
+/// How much longer the largest share takes than an even one.
+double unevenness(int64_t units, int64_t threads) {
+  return static_cast<double>(ceil_div(units, threads) * threads) / static_cast<double>(units);
+}
+
+/// How much longer it takes where threads share out rows, or sets. What a core brings ahead of a
+/// pixel's channels are lines that another one writes; weights that are too many for the second
+/// level are brought by all of them.
+double row_shares(const GroupedShape& s, int64_t threads, const Caches& caches) {
+  bool many = 4 * s.inputs * s.outputs > caches.second / 2;
+  return unevenness(s.images * s.result.rows, threads) + (threads > 1 && many ? kSharedLines : 0);
+}
+double set_shares(const GroupedShape& s, int64_t sets, int64_t threads, const Caches& caches) {
+  bool few = 4 * s.inputs * s.outputs <= caches.second / 2;
+  return unevenness(sets, threads) + (few ? kSharedLines : 0);
+}
+bool parts_sets(const GroupedShape& s, int64_t sets, int64_t threads, const Caches& caches) {
+  return threads > 1 && sets >= threads &&
+         set_shares(s, sets, threads, caches) < row_shares(s, threads, caches);
+}
+
+/// Of products. All sets meet a tile of pixels if their weights fit into half of the second level,
+/// so that pixels come once and whole lines of the result are written one after the other; else as
+/// many as fit into a quarter, and the pixels of a band wait there for the next ones.
+ConvolutionSchedule product_schedule(const GroupedShape& s, const ConvolutionTail& tail,
+                                     const GroupedTile& t, int64_t threads, const Caches& caches) {
+  SetSteps steps(s, t);
+  ConvolutionSchedule by_rule;
+  by_rule.columns = t.columns;
+  by_rule.vectors = t.vectors;
+  bool by_sets = parts_sets(s, steps.sets, threads, caches);
+  int64_t own = by_sets ? ceil_div(steps.sets, threads) : steps.sets;
+  int64_t of_set = 4 * set_weights(s, t), room = caches.second / 2;
+  if (own * of_set > room) room /= 2;
+  int64_t fit = std::max<int64_t>(1, room / of_set);
+  constexpr int64_t kFewInputs = 128, kFarApart = 2; // of whose results stores are many
+  if (by_sets && s.inputs < kFewInputs) fit = std::min(fit, kFarApart);
+  int64_t at_once = std::min(own, fit);
+  if (by_sets) // equally many for each thread
+    while (own % at_once != 0) --at_once;
+  else
+    at_once = ceil_div(own, ceil_div(own, at_once));
+  by_rule.sets_at_once = at_once;
+  int64_t row = 4 * s.result.columns * (at_once < own ? s.inputs : 0);
+  if (tail.finish) row += 4 * s.result.columns * s.outputs;
+  if (row > 0)
+    by_rule.bands = ceil_div(s.result.rows, std::max<int64_t>(1, caches.second / 4 / row));
+  if (by_sets)
+    by_rule.spans = std::min(threads, ceil_div(steps.sets, by_rule.sets_at_once));
+  else if (s.images * by_rule.bands % threads != 0)
+    by_rule.bands = std::min(s.result.rows, ceil_div(by_rule.bands, threads) * threads);
+  return by_rule;
+}
+
+} // namespace
+
+double Grouped::cycles(const GroupedShape& s, int threads, const Caches& caches) {
+  constexpr double kRow = 30;
+  GroupedTile t = tile(s);
+  int64_t rows = s.images * s.result.rows, sets = SetSteps(s, t).sets;
+  bool by_sets = is_product(s) && parts_sets(s, sets, threads, caches);
+  double shares = by_sets ? set_shares(s, sets, threads, caches) : row_shares(s, threads, caches);
+  double row = static_cast<double>(s.groups * s.inputs) * row_cycles(s, t.vectors, t.columns);
+  return static_cast<double>(rows) * (kRow + row) * shares;
+}
+
 // Sets side by side that share lines of x and y go together, if their weights stay in the first
 // level meanwhile. All rows of a band meet them before the next ones do, so that weights come from
 // further away once for a band; its x should stay in the second level, in which a line is found
@@ -624,6 +744,7 @@ ConvolutionSchedule Grouped::default_schedule(const GroupedShape& s, const Convo
                                               int threads, const Caches& caches) {
   constexpr int64_t kLine = 16, kFewRows = 4;
   GroupedTile t = tile(s);
+  if (is_product(s)) return product_schedule(s, tail, t, threads, caches);
   SetSteps steps(s, t);
   ConvolutionSchedule by_rule;
   by_rule.columns = t.columns;
@@ -643,7 +764,7 @@ ConvolutionSchedule Grouped::default_schedule(const GroupedShape& s, const Convo
     int64_t chunks = ceil_div(steps.sets, by_rule.sets_at_once);
     int64_t results = 4 * s.result.rows * s.result.columns * s.groups * s.outputs;
     bool by_sets = weights * steps.sets > results || s.result.rows < 8 * threads;
-    if (!tail.finish && chunks >= threads && by_sets)
+    if (chunks >= threads && by_sets)
       by_rule.spans = threads;
     else
       by_rule.bands = std::min(s.result.rows, ceil_div(by_rule.bands, threads) * threads);
@@ -683,9 +804,10 @@ void Grouped::run_block(const Block& block, const ConvolutionData& data) const {
     run_sets(run, data);
   }
   if (!data.finish) return;
+  int64_t first = steps.first_output(block.set_begin), last = steps.first_output(block.set_end);
   for (int64_t row = block.row_begin; row < block.row_end; ++row)
-    data.finish({data.y + block.image * shape_.y.image + row * shape_.y.row, shape_.y.pixel,
-                 shape_.result.columns, shape_.groups * shape_.outputs});
+    data.finish({data.y + block.image * shape_.y.image + row * shape_.y.row + first, shape_.y.pixel,
+                 shape_.result.columns, last - first});
 }
 
 /// Rows that see all of the kernel go together.
@@ -727,7 +849,7 @@ void Grouped::run_rows(const Block& block, int64_t row, int64_t rows,
   call.sets = block.set_end - block.set_begin;
   call.x_set = 4 * steps.inputs;
   call.kernel_rows = count;
-  call.mask = kMask + kConvolutionLanes - (outputs - (tile_.vectors - 1) * kConvolutionLanes);
+  call.mask = kMask + kConvolutionLanes - ((outputs - 1) % kConvolutionLanes + 1);
   call.x_mask =
       kMask + kConvolutionLanes - std::min(kConvolutionLanes, outputs / s.outputs * s.inputs);
   call.permutations = permutations_.data();

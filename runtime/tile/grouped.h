@@ -72,6 +72,10 @@ public:
   /// The one whose tiles take the fewest cycles by the counts above.
   static GroupedTile tile(const GroupedShape& shape);
 
+  /// About how long it takes where rows, or sets of one tap, are shared out among threads: to
+  /// compare ways to see one convolution.
+  static double cycles(const GroupedShape& shape, int threads, const Caches& caches);
+
   /// Whether the lines of x that a tile meets again stay in the first level until then: pixels a
   /// large power of two apart share too few of them.
   static bool keeps_lines(const GroupedShape& shape);
@@ -82,8 +86,14 @@ public:
   /// The most columns of a tile of so many vectors; 0: there is none.
   static int64_t most_columns(const GroupedShape& shape, int64_t vectors);
 
-  /// Of packed weights, by whatever schedule.
-  static int64_t weight_elements(const GroupedShape& shape);
+  /// Of packed weights.
+  static int64_t weight_elements(const GroupedShape& shape, const GroupedTile& tile);
+  static int64_t weight_elements(const GroupedShape& shape) {
+    return weight_elements(shape, tile(shape));
+  }
+  static int64_t weight_elements(const GroupedShape& shape, const ConvolutionSchedule& schedule) {
+    return weight_elements(shape, tile(shape, schedule));
+  }
   /// w[groups * outputs][inputs][row][column], as it lies, to [set][row][input][column][vector]
   /// [lane], zero where there is no output; sets are those of the tile.
   static void pack(float* to, const float* w, const GroupedShape& shape, const GroupedTile& tile);

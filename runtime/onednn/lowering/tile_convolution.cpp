@@ -131,23 +131,24 @@ struct GroupSizes {
   }
 };
 
-// By rule, not by timing: one plan gives one result. With AVX2 depthwise convolutions are ours, and
-// those in groups, and those of several taps; of one tap without groups they are oneDNN's, whose
-// kernels are at the peak there, or near it (bench/results/convolutions.md).
+// By rule, not by timing: one plan gives one result (bench/results/convolutions.md). With AVX2
+// depthwise convolutions are ours, and those in groups, and those of several taps; of one tap
+// without groups those whose weights are few (dense_pays).
 bool pays(const Lowering& l, const PlanStep& step) {
-  if (l.products != Products::Chosen) return true;
-  const Shape& w = l.type(operand(step, "w")).shape;
-  return l.at_load(operand(step, "w")) && (GroupSizes(l, step).groups > 1 || w[2] * w[3] > 1);
+  return l.products != Products::Chosen || l.at_load(operand(step, "w"));
 }
 
-/// Without groups: not where a few pixels meet many weights, which oneDNN brings from memory in
-/// less time (but for windows in the padding, where it has plain products alone); nor where every
-/// row would bring all weights, of which no set stays in the second level; nor where lines of x are
-/// lost for the sake of a few results.
+/// Without groups: of one tap where weights stay in the first level; others are as fast as oneDNN's
+/// on an idle machine, and lose some percent where neighbours take the third level. Of several taps
+/// not where a few pixels meet many weights, which oneDNN brings from memory in less time (but for
+/// windows in the padding, where it has plain products alone); nor where every row would bring all
+/// weights, of which no set stays in the second level; nor where lines of x are lost for the sake
+/// of a few results.
 bool dense_pays(const Lowering& l, const tile::GroupedShape& s) {
   constexpr int64_t kFewPixels = 4, kMany = 8 << 20;
   if (l.products != Products::Chosen || s.groups > 1) return true;
   int64_t pixels = s.images * s.result.rows * s.result.columns;
+  if (s.taps() == 1 && 4 * s.inputs * s.outputs > tile::caches().first) return false;
   int64_t second = tile::caches().second, weights = 4 * tile::Grouped::weight_elements(s);
   int64_t of_set =
       weights / tile::ceil_div(s.outputs, tile::kConvolutionLanes) * tile::Grouped::tile(s).vectors;
@@ -158,9 +159,19 @@ bool dense_pays(const Lowering& l, const tile::GroupedShape& s) {
   return s.outputs >= tile::kConvolutionLanes || tile::Grouped::keeps_lines(s);
 }
 
-/// Whether it is a product, pixels by a matrix.
-bool takes_panels(const Lowering& l, const PlanStep& step) {
-  return is_pointwise(l, step) && l.at_load(operand(step, "w")) && GroupSizes(l, step).groups == 1;
+/// Pixels of one tap that are evenly apart, as those of longer rows: so many rows as one.
+template <class Shape> std::optional<Shape> with_long_rows(Shape s, int64_t count) {
+  auto even = [&](const tile::PixelSteps& p) { return p.row == p.pixel * s.result.columns; };
+  bool one_tap = s.taps() == 1 && s.stride.rows == 1 && s.stride.columns == 1;
+  bool same = s.image.rows == s.result.rows && s.image.columns == s.result.columns;
+  if (!one_tap || !same || !even(s.x) || !even(s.y) || !even(s.residual)) return std::nullopt;
+  if (s.result.rows % count != 0) return std::nullopt;
+  for (tile::Plane* plane : {&s.image, &s.result}) {
+    plane->rows /= count;
+    plane->columns *= count;
+  }
+  for (tile::PixelSteps* p : {&s.x, &s.y, &s.residual}) p->row *= count;
+  return s;
 }
 
 /// A kernel of our own for convolutions: what it is called, and how its weights lie.
@@ -175,6 +186,7 @@ struct DepthwiseForm {
     return s;
   }
   static bool pays(const Lowering&, const Shape&) { return true; }
+  static Shape with_best_rows(const Shape& s, bool, int) { return s; }
   static void pack(float* to, const float* w, const Shape& s, const tile::ConvolutionSchedule&) {
     Kernel::pack(to, w, s.channels, s.taps());
   }
@@ -202,6 +214,21 @@ struct GroupedForm {
     return s;
   }
   static bool pays(const Lowering& l, const Shape& s) { return dense_pays(l, s); }
+  /// Long rows have fewer tiles that are not full; many rows fall to threads more evenly, and
+  /// those that an activation goes over behind should still be in the cache.
+  static Shape with_best_rows(const Shape& s, bool finish, int threads) {
+    Shape best = s;
+    int64_t row = 4 * s.result.columns * s.outputs, most = tile::caches().second / 4;
+    for (int64_t count = 2; count <= s.result.rows; ++count) {
+      if (finish && count * row > most) break;
+      std::optional<Shape> longer = with_long_rows(s, count);
+      if (longer && Kernel::suits(*longer) &&
+          Kernel::cycles(*longer, threads, tile::caches()) <
+              Kernel::cycles(best, threads, tile::caches()))
+        best = *longer;
+    }
+    return best;
+  }
   static void pack(float* to, const float* w, const Shape& s,
                    const tile::ConvolutionSchedule& schedule) {
     Kernel::pack(to, w, s, Kernel::tile(s, schedule));
@@ -222,11 +249,12 @@ Result<Place> packed_kernel(Lowering& l, const PlanStep& step, const typename Fo
   PlanValueId w = operand(step, "w");
   TG_TRY(Place plain, l.operand_plain(w));
   Phase phase = l.at_load(w) ? Phase::Load : step.phase;
-  Place to = l.new_temporary(4 * Form::Kernel::weight_elements(shape), phase);
+  int64_t elements = Form::Kernel::weight_elements(shape, schedule);
+  Place to = l.new_temporary(4 * elements, phase);
   Op op;
   op.name = "pack kernel";
   op.implementation = "tile";
-  op.bytes = static_cast<double>(4 * (plain.elements() + Form::Kernel::weight_elements(shape)));
+  op.bytes = static_cast<double>(4 * (plain.elements() + elements));
   op.buffers = {plain.buffer, to.buffer};
   op.recipe = llvm::formatv("{0}: {1} from {2}", Form::name(shape), Form::order(shape, schedule),
                             plain.offset);
@@ -238,24 +266,6 @@ Result<Place> packed_kernel(Lowering& l, const PlanStep& step, const typename Fo
 
 /// Multiply-adds at 60 GFLOP/s, or what is moved.
 double convolution_us(const Op& op) { return std::max(op.flops / 60e3, copy_us(op.bytes)); }
-
-/// Pixels of one tap that are evenly apart, as those of longer rows.
-template <class Shape> Shape with_long_rows(Shape s) {
-  constexpr int64_t kLong = 32;
-  auto even = [&](const tile::PixelSteps& p) { return p.row == p.pixel * s.result.columns; };
-  bool one_tap = s.taps() == 1 && s.stride.rows == 1 && s.stride.columns == 1;
-  bool same = s.image.rows == s.result.rows && s.image.columns == s.result.columns;
-  if (!one_tap || !same || !even(s.x) || !even(s.y) || !even(s.residual)) return s;
-  int64_t count = 1;
-  while (count < s.result.rows && (count * s.result.columns < kLong || s.result.rows % count != 0))
-    ++count;
-  for (tile::Plane* plane : {&s.image, &s.result}) {
-    plane->rows /= count;
-    plane->columns *= count;
-  }
-  for (tile::PixelSteps* p : {&s.x, &s.y, &s.residual}) p->row *= count;
-  return s;
-}
 
 template <class Form>
 Result<void> lower_by(Lowering& l, const PlanStep& step, typename Form::Shape shape) {
@@ -272,10 +282,10 @@ Result<void> lower_by(Lowering& l, const PlanStep& step, typename Form::Shape sh
   }
   places.y = result_image(l, step);
   shape.y = pixel_steps(places.y.shape, places.y.strides);
-  if (auto longer = with_long_rows(shape); Kernel::suits(longer)) shape = longer;
   Op op = l.describe(step);
   op.threads = l.threads_for(convolution_us(op));
   tile::ConvolutionTail tail = fused_tail(step, act);
+  shape = Form::with_best_rows(shape, tail.finish, op.threads);
   std::optional<tile::ConvolutionSchedule> tuned;
   if (l.schedules) tuned = l.schedules->find(Form::convolution(shape, tail), op.threads);
   tile::ConvolutionSchedule schedule =
@@ -306,9 +316,7 @@ template <class Form> Result<bool> lower_if_it_suits(Lowering& l, const PlanStep
 Result<bool> lower_tile_conv2d(Lowering& l, const PlanStep& step) {
   if (!may_be_ours(l, step) || !pays(l, step)) return false;
   if (is_depthwise(l, step)) return lower_if_it_suits<DepthwiseForm>(l, step);
-  if (!takes_panels(l, step)) return lower_if_it_suits<GroupedForm>(l, step);
-  TG_CHECK(lower_tile_pointwise(l, step));
-  return true;
+  return lower_if_it_suits<GroupedForm>(l, step);
 }
 
 } // namespace tg::cpu

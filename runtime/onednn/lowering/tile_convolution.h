@@ -10,10 +10,4 @@ namespace tg::cpu {
 /// where it is as fast.
 Result<bool> lower_tile_conv2d(Lowering& l, const PlanStep& step);
 
-/// A kernel of one tap and no padding: products of pixels by a matrix for each group
-/// (tile_pointwise.cpp).
-bool is_pointwise(const Lowering& l, const PlanStep& step);
-/// By register tiles; the kernel is known at load.
-Result<void> lower_tile_pointwise(Lowering& l, const PlanStep& step);
-
 } // namespace tg::cpu

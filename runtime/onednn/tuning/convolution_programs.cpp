@@ -112,9 +112,17 @@ std::string steps_text(const tile::PixelSteps& steps) {
   return llvm::formatv("{0} {1} {2}", steps.image, steps.row, steps.pixel);
 }
 
+/// By whatever schedule.
 int64_t weight_floats(const OwnConvolution& own) {
-  return own.depthwise ? tile::Depthwise::weight_elements(depthwise_shape(own.shape))
-                       : tile::Grouped::weight_elements(own.shape);
+  if (own.depthwise) return tile::Depthwise::weight_elements(depthwise_shape(own.shape));
+  int64_t most = 0;
+  for (int64_t vectors = 1; vectors <= tile::Grouped::group_vectors(own.shape); ++vectors) {
+    tile::ConvolutionSchedule schedule;
+    schedule.vectors = vectors;
+    if (tile::Grouped::most_columns(own.shape, vectors) > 0)
+      most = std::max(most, tile::Grouped::weight_elements(own.shape, schedule));
+  }
+  return most;
 }
 
 ConvolutionExtents extents_of(const OwnConvolution& own) {

@@ -154,7 +154,9 @@ std::string check_convolution(RandomDraws& r, Shape& s, const GroupSizes& g,
   Guarded other(lay(r, s, s.result, g.all_outputs(), s.residual), c.at_end);
   if (c.in_place) s.residual = s.y;
   Guarded w(g.all_outputs() * g.inputs * s.taps(), c.at_end), bias(g.all_outputs(), c.at_end);
-  Guarded packed(Kernel::weight_elements(s), c.at_end);
+  int64_t weights =
+      c.schedule ? Kernel::weight_elements(s, *c.schedule) : Kernel::weight_elements(s);
+  Guarded packed(weights, c.at_end);
   for (Guarded* array : {&x, &w, &bias, &other})
     for (float& v : *array) v = 3 * r.number();
   pack(packed.data, w.data);

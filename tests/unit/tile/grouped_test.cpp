@@ -38,23 +38,53 @@ void random_channels(RandomDraws& r, GroupedShape& s) {
   }
 }
 
+/// Random numbers, tails and schedules.
+void expect_right(uint64_t seed, RandomDraws& r, GroupedShape s) {
+  ConvolutionCase c = random_case(r);
+  c.schedule = random_schedule<Grouped>(r, s, c.tail, {1, 13, 6, s.result.rows, 9, 9});
+  std::string wrong = check_convolution<Grouped>(
+      r, s, {s.groups, s.inputs, s.outputs}, c,
+      [&](float* to, const float* w) {
+        Grouped::pack(to, w, s, c.schedule ? Grouped::tile(s, *c.schedule) : Grouped::tile(s));
+      },
+      [](const ExpectedSum& want) { return 1e-6 * (1 + want.size); });
+  ASSERT_EQ(wrong, "") << "seed " << seed << ": " << s.images << " x " << s.groups << " x "
+                       << s.inputs << " to " << s.outputs << ", " << s.image.rows << " x "
+                       << s.image.columns << " by " << s.kernel.rows << " x " << s.kernel.columns;
+}
+
 TEST_F(TileGrouped, RandomConvolutions) {
   for (uint64_t seed = 0; seed < 1200; ++seed) {
     RandomDraws r(seed);
     GroupedShape s;
     random_window(r, s);
     random_channels(r, s);
-    ConvolutionCase c = random_case(r);
-    c.schedule = random_schedule<Grouped>(r, s, c.tail, {1, 13, 6, s.result.rows, 9, 9});
-    std::string wrong = check_convolution<Grouped>(
-        r, s, {s.groups, s.inputs, s.outputs}, c,
-        [&](float* to, const float* w) {
-          Grouped::pack(to, w, s, c.schedule ? Grouped::tile(s, *c.schedule) : Grouped::tile(s));
-        },
-        [](const ExpectedSum& want) { return 1e-6 * (1 + want.size); });
-    ASSERT_EQ(wrong, "") << "seed " << seed << ": " << s.images << " x " << s.groups << " x "
-                         << s.inputs << " to " << s.outputs << ", " << s.image.rows << " x "
-                         << s.image.columns << " by " << s.kernel.rows << " x " << s.kernel.columns;
+    expect_right(seed, r, s);
+    if (HasFatalFailure()) return;
+  }
+}
+
+/// Of one tap without groups: sets whose last vectors have no outputs, inputs that are no whole
+/// iterations, strides, padding around images of any size.
+TEST_F(TileGrouped, ProductsOfPixelsByAMatrix) {
+  for (uint64_t seed = 0; seed < 800; ++seed) {
+    RandomDraws r(seed);
+    GroupedShape s;
+    random_window(r, s);
+    int64_t stride_rows = r.in(1, 3), stride_columns = r.in(1, 3);
+    s.kernel = s.dilation = {1, 1};
+    if (r.coin()) stride_rows = stride_columns = 1;
+    s.stride = {stride_rows, stride_columns};
+    s.before = r.coin() ? Plane{0, 0} : Plane{r.in(0, 2), r.in(0, 2)};
+    auto results = [](int64_t image, int64_t before, int64_t stride) {
+      return (image + 2 * before - 1) / stride + 1;
+    };
+    s.result = {results(s.image.rows, s.before.rows, s.stride.rows),
+                results(s.image.columns, s.before.columns, s.stride.columns)};
+    s.inputs = r.coin() ? r.in(1, 9) : r.in(10, 200);
+    s.outputs = r.coin() ? r.in(1, 30) : r.in(31, 150);
+    expect_right(seed, r, s);
+    if (HasFatalFailure()) return;
   }
 }
 
