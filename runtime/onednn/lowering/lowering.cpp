@@ -247,11 +247,6 @@ Place Lowering::new_temporary(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int6
 
 bool Lowering::at_load(PlanValueId value) const { return at_load(places[value]); }
 
-bool Lowering::is_input(PlanValueId value) const {
-  BufferId buffer = places[value].buffer;
-  return buffer != kNoBuffer && buffers[buffer].kind == Buffer::Kind::Input;
-}
-
 size_t Lowering::products_of(PlanValueId value) const {
   return static_cast<size_t>(llvm::count_if(readers_[value], [&](PlanStepId reader) {
     const PlanStep& step = plan.steps[reader];

@@ -83,8 +83,6 @@ public:
   /// Known when the load phase has run: weights, constants and results of load steps.
   bool at_load(PlanValueId value) const;
   bool at_load(const Place& place) const;
-  /// On the buffer of an input, which stays as it is while a program runs.
-  bool is_input(PlanValueId value) const;
   /// How many products have the value as their right operand.
   size_t products_of(PlanValueId value) const;
   /// The strides that let the only reader, a transpose, be a view that is row-major; row-major

@@ -161,7 +161,9 @@ bool has_packed_matrix(const Lowering& l, const PlanStep& step) {
   const Shape& y = l.type(id).shape;
   if (l.type(id).elements() != y[y.size() - 2] * y.back()) return false;
   if (l.at_load(id)) return true;
-  return l.is_input(id) && l.products_of(id) >= kEnoughProducts;
+  BufferId buffer = l.place(id).buffer;
+  bool is_input = buffer != kNoBuffer && l.buffers[buffer].kind == Buffer::Kind::Input;
+  return is_input && l.products_of(id) >= kEnoughProducts;
 }
 
 } // namespace
