@@ -79,6 +79,7 @@ bool ProductGuess::make_attention(TermId id, const Shape* want) {
     Shape s = of(draws_.chance(70) ? rows : 1, places, draws_.chance(30));
     for (size_t axis = 0; axis + 2 < s.size(); ++axis) // one for all heads, or sequences
       if (draws_.chance(40)) s[axis] = 1;
+    if (draws_.chance(10)) s = {places};
     if (!terms_.make_optional(term.operands[mask], s)) return false;
   }
   return terms_.finish(id, {terms_.attr_or(term, 0, Value::of_float(-1e9))});

@@ -20,6 +20,8 @@ public:
   /// The operator has been tuned: this program alone stands for it.
   void know(const Program& best) { programs_[text(best.op)] = {best}; }
 
+  /// Whether the device is to end: nothing more is estimated then.
+  bool stopped() const { return device_.stopped(); }
   /// nullopt: nothing legal is found of the one or the other. Requires `can_reuse`.
   std::optional<double> expected_trials(const Operator& target, const Operator& reused);
 

@@ -38,6 +38,7 @@ std::vector<double> penalties(llvm::ArrayRef<Operator> operators, const Selectio
 
 std::optional<double> trials_of_pair(const Operator& target, const Operator& reused,
                                      const SelectionOptions& options, size_t operators) {
+  if (options.dry_runs && options.dry_runs->stopped()) return std::nullopt;
   if (options.dry_runs && operators <= kMostDry)
     return options.dry_runs->expected_trials(target, reused);
   return expected_trials(target, reused, options.estimate);
