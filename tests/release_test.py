@@ -203,11 +203,11 @@ def refusals(build, scratch):
 
 def long_tests(_, __):
     """What asks for the full test is in the list of what takes longer."""
-    listed = (ROOT / "tests/README.md").read_text().partition("## What takes longer")[2].partition("\n**")[0]
+    listed = (ROOT / "tests/TESTS.md").read_text().partition("## What takes longer")[2]
     for path in sorted(p for p in (ROOT / "tests").rglob("*") if p.suffix in (".py", ".cpp", ".h") and p != Path(__file__).resolve()):
         text = path.read_text(encoding="utf-8")
         if re.search("TANGRAM_FULL_TESTS|is_full_test", text) and path.relative_to(ROOT / "tests").as_posix() not in listed:
-            yield f"{path} has more to do in the full test, and tests/README.md does not list it"
+            yield f"{path} has more to do in the full test, and tests/TESTS.md does not list it"
 
 
 PARTS = (long_tests, versions, licences, bundle, packages, refusals)
