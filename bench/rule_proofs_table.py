@@ -28,7 +28,7 @@ def main():
     place = setting()
     print(f"{place['machine']}; commit {place['commit']}; {place['date']}.\n")
     print("`tg rules verify --proof --json`: every shipped rule at 200 instances and more, and what"
-          " could be proved of them for all sizes (compiler/equiv/README.md). Verdicts do not"
+          " could be proved of them for all sizes (docs/verdicts.md). Verdicts do not"
           " depend on the machine: limits are counts.\n")
     print(f"{len(report['rules'])} rules: {counts['proved']} proved, {counts['tested']} tested,"
           f" {counts['refuted']} refuted, {counts['empty']} without instances;"

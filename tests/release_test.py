@@ -19,8 +19,8 @@ sys.path.insert(0, str(ROOT / "cmake" / "release"))
 import contents  # noqa: E402
 import release  # noqa: E402
 
-WANTED = ("stdlib", "rules/algebra.tg", "examples/hello.tg", "bench/gpu/run.py", "bench/gpu/peers.py",
-          "bench/gpu/jax_from_torch.py", "bench/gpu/oracle/compare_torch.py", "share/man/man1/tg.1",
+WANTED = ("stdlib", "rules/algebra.tg", "examples/hello.tg", "docs/language.md", "bench/gpu/run.py",
+          "bench/gpu/peers.py", "bench/gpu/jax_from_torch.py", "bench/gpu/oracle/compare_torch.py", "share/man/man1/tg.1",
           "share/bash-completion/completions/tg", "LICENSE", "NOTICE", "README.md", "share/doc/tangram/sbom.spdx.json")
 
 
@@ -203,11 +203,11 @@ def refusals(build, scratch):
 
 def long_tests(_, __):
     """What asks for the full test is in the list of what takes longer."""
-    listed = (ROOT / "tests/README.md").read_text().partition("## What takes longer")[2].partition("\n**")[0]
+    listed = (ROOT / "tests/TESTS.md").read_text().partition("## What takes longer")[2].partition("\n## ")[0]
     for path in sorted(p for p in (ROOT / "tests").rglob("*") if p.suffix in (".py", ".cpp", ".h") and p != Path(__file__).resolve()):
         text = path.read_text(encoding="utf-8")
         if re.search("TANGRAM_FULL_TESTS|is_full_test", text) and path.relative_to(ROOT / "tests").as_posix() not in listed:
-            yield f"{path} has more to do in the full test, and tests/README.md does not list it"
+            yield f"{path} has more to do in the full test, and tests/TESTS.md does not list it"
 
 
 PARTS = (long_tests, versions, licences, bundle, packages, refusals)

@@ -115,11 +115,12 @@ def bundle(build, file):
     with tempfile.TemporaryDirectory() as scratch:
         top = Path(scratch, f"tangram-{contents.version()}")
         install_program(build, top)
-        for name in ("stdlib", "rules", "examples", "bench/gpu", "bench/peers"):
+        for name in ("stdlib", "rules", "examples", "docs", "bench/gpu", "bench/peers"):
             shutil.copytree(ROOT / name, top / name, ignore=shutil.ignore_patterns("__pycache__"))
         (top / "bench/gpu/oracle").mkdir()  # pairs weights with PyTorch's, for peers.py
         for name, where in (("tests/oracle/compare_torch.py", "bench/gpu/oracle"), ("bench/README.md", "bench"),
-                            ("LICENSE", "."), ("NOTICE", "."), ("README.md", ".")):
+                            ("bench/BENCHMARKS.md", "bench"), ("LICENSE", "."), ("NOTICE", "."),
+                            ("README.md", ".")):
             shutil.copy(ROOT / name, top / where)
         commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
         if commit.returncode == 0:  # for results

@@ -1,6 +1,7 @@
-// Values meet parameters. Binding goes in the order of the README: compile-time arguments; tensors,
-// whose types bind the names of dimensions, shapes and dtypes (literals last, as they take the
-// dtype that others bind); defaults; then what is only checked: computed dimensions, where clauses.
+// Values meet parameters. Binding goes in the order of DECISIONS.md: compile-time arguments;
+// tensors, whose types bind the names of dimensions, shapes and dtypes (literals last, as they take
+// the dtype that others bind); defaults; then what is only checked: computed dimensions, where
+// clauses.
 #pragma once
 
 #include "compiler/ir/eval/types.h"

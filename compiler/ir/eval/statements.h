@@ -10,8 +10,8 @@
 
 namespace tg::eval {
 
-/// The paths of weights, built along the calls (README): the name of each call, the rounds of the
-/// loops around it; and which weights have been made, as no two may have one path.
+/// The paths of weights, built along the calls (DECISIONS.md): the name of each call, the rounds of
+/// the loops around it; and which weights have been made, as no two may have one path.
 class WeightPaths {
 public:
   struct Declared {

@@ -145,7 +145,7 @@ private:
   }
 
   /// An operator's way to its result is its own: minimal filtering has the sizes of the convolution
-  /// that it is, and errs by more in a way that its operator states (rules/README.md).
+  /// that it is, and errs by more in a way that its operator states (docs/rules.md).
   void as_convolution(NodeId id, Elements& result) const {
     llvm::ArrayRef<NodeId> given = graph_.operands(id);
     if (graph_.node(given[1]).op != OpKind::WinogradWeight) return;

@@ -61,7 +61,7 @@ Seen look(const Rule& rule, ErrorScale scale = ErrorScale::Element) {
   return seen;
 }
 
-/// What the class of a rule is checked against: rules/README.md.
+/// What the class of a rule is checked against: docs/rules.md.
 ErrorScale grade(const Rule& rule) {
   return rule.declared == "winograd_tile_4" ? ErrorScale::Largest : ErrorScale::Element;
 }

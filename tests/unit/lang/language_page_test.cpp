@@ -1,4 +1,4 @@
-// The examples of lang/README.md are programs: each ```tg block parses.
+// The examples of docs/language.md are programs: each ```tg block parses.
 #include "lang/syntax/parse.h"
 
 #include <gtest/gtest.h>
@@ -6,18 +6,18 @@
 namespace tg {
 namespace {
 
-TEST(Readme, ExamplesParse) {
+TEST(LanguagePage, ExamplesParse) {
   SourceManager sources;
-  auto readme = load_file(sources, TG_SOURCE_DIR "/lang/README.md");
-  ASSERT_TRUE(readme);
-  llvm::StringRef text = sources.file(*readme).text();
+  auto page = load_file(sources, TG_SOURCE_DIR "/docs/language.md");
+  ASSERT_TRUE(page);
+  llvm::StringRef text = sources.file(*page).text();
   size_t blocks = 0;
   for (size_t at = text.find("```tg\n"); at != llvm::StringRef::npos;
        at = text.find("```tg\n", at)) {
     size_t begin = at + 6, end = text.find("```", begin);
     ASSERT_TRUE(end != llvm::StringRef::npos);
     DiagnosticSink sink;
-    parse(sources, sources.add("README", text.slice(begin, end).str()), sink);
+    parse(sources, sources.add("language.md", text.slice(begin, end).str()), sink);
     for (const Diagnostic& d : sink.all())
       ADD_FAILURE() << d.message << "\n" << text.slice(begin, end).str();
     ++blocks;
