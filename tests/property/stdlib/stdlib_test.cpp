@@ -383,6 +383,27 @@ const std::vector<Case>& cases() {
                                    cut,
                                    d};
        }},
+      {"Rates",
+       "optimizer.step_number optimizer.warmed_up optimizer.along optimizer.cosine_rate "
+       "optimizer.linear_rate optimizer.stepped_rate",
+       "use std.optimizer\n"
+       "model m(x: f32[]) {\n"
+       "  let t = x * 10 + 20\n"
+       "  (warmed_up(t, 30), along(t, 4, 40), cosine_rate(t, 0.1, 40, 30, 0.01),\n"
+       "    linear_rate(t, 0.1, 40, 4, 0.01), stepped_rate(t, 0.1, 7, 0.5), step_number())\n}\n",
+       [](const RunResult& r) {
+         double t = r.x().data[0] * 10 + 20, number = r.x("optimizer.step").data[0] + 1;
+         auto warmed = [t](double steps) { return std::fmin(t / steps, 1); };
+         auto along = [t](double from) { return std::clamp((t - from) / (40 - from), 0.0, 1.0); };
+         double cosine = (std::cos(along(30) * std::acos(-1)) + 1) / 2 * 0.09 + 0.01;
+         double linear = (1 - along(4)) * 0.09 + 0.01;
+         double stepped = std::pow(0.5, std::floor((t - 1) / 7)) * 0.1;
+         std::vector<Array> out;
+         for (double v : {warmed(30), along(4), cosine * warmed(30), linear * warmed(4), stepped,
+                          number, number}) // the last is the weight in the next run
+           out.push_back({{}, {v}});
+         return out;
+       }},
       {"Losses", "loss.cross_entropy loss.mean_square loss.accuracy",
        "use std.loss\n"
        "model m(x: f32[5, 3], y: f32[5, 3], label: i64[5]) {\n"
