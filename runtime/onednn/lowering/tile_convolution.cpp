@@ -48,10 +48,8 @@ public:
     };
     tile::ConvolutionData data = data_;
     if (is_finished(act_)) data.finish = activate;
-    parallel_for(threads_, convolution_->parts(), [&](int64_t begin, int64_t end, int) {
-      for (int64_t part = begin; part < end; ++part)
-        convolution_->run(static_cast<int>(part), data);
-    });
+    parallel_parts(threads_, convolution_->parts(),
+                   [&](int part) { convolution_->run(part, data); });
     return dnnl_success;
   }
 

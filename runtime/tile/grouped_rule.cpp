@@ -1,0 +1,264 @@
+// What convolutions in groups cost, and what is chosen for them by that: tile, bands, spans, sets.
+#include "runtime/tile/grouped_sets.h"
+
+#include <cmath>
+#include <numeric>
+
+namespace tg::tile {
+
+namespace {
+
+constexpr int64_t kMostSums = 13; // what ends a tile needs three registers
+constexpr int64_t kMostVectors = 6;
+
+/// The most columns that leave registers for what a step needs.
+int64_t most_grouped_columns(const GroupedShape& s, int64_t groups, int64_t vectors) {
+  if (vectors == 1) {
+    int64_t others = taps_at_once(s) + 1;
+    if (groups > 1 && !are_halves(s, {groups, 1, 1})) others += 2; // an order, a mask
+    return std::min<int64_t>(kMostSums, 16 - others);
+  }
+  int64_t by_rows = (16 - vectors - 1) / vectors, by_vectors = (16 - 1) / (vectors + 1);
+  return std::min(kMostSums / vectors, std::max(by_rows, by_vectors));
+}
+
+/// Pixels whose lines can be in the first level together: where they are a power of two apart, they
+/// share a few sets of eight ways.
+int64_t pixels_in_first_level(const ConvolutionShape& s) {
+  constexpr int64_t kWay = 4096, kWays = 8;
+  return kWays * kWay / std::clamp<int64_t>(std::gcd(4 * s.x.pixel, kWay), 64, kWay);
+}
+
+/// Pixels that a tile meets in a row.
+int64_t pixels_of(const GroupedShape& s, int64_t columns) {
+  int64_t taps = s.kernel.columns;
+  return std::min(s.position(columns - 1, taps - 1) + 1, columns * taps);
+}
+
+/// Those of one vector, which meets some taps at once.
+int64_t pixel_loads(const GroupedShape& s, int64_t columns) {
+  int64_t loads = 0, most = taps_at_once(s);
+  for (int64_t tap = 0; tap < s.kernel.columns; tap += most) {
+    int64_t taps = std::min(most, s.kernel.columns - tap);
+    loads += std::min(s.position(columns - 1, taps - 1) + 1, columns * taps);
+  }
+  return loads;
+}
+
+bool lines_stay(const GroupedShape& s, int64_t columns) {
+  return s.inputs == 1 || pixels_of(s, columns) <= pixels_in_first_level(s);
+}
+
+/// Cycles of a tile for a row of the kernel and an input.
+double tile_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
+  constexpr double kFromSecond = 3; // cycles for a line from the second
+  int64_t taps = s.kernel.columns, pixels = pixels_of(s, columns);
+  int64_t loads = vectors * taps + (vectors == 1 ? pixel_loads(s, columns) : columns * taps);
+  auto products = static_cast<double>(columns * vectors * taps);
+  double latency = 4 * static_cast<double>(taps), stream = 0, lines = 0;
+  if (streams_weights(s, vectors)) stream = 2 * static_cast<double>(vectors * taps);
+  if (!lines_stay(s, columns)) lines = kFromSecond * static_cast<double>(pixels);
+  constexpr double kLoad = 0.02; // of two that are as fast, the one that loads less
+  // What begins and ends a tile; a store of half a line is two of whole ones.
+  constexpr double kTile = 20, kStore = 2;
+  double ends = kTile + kStore * static_cast<double>(columns * (vectors + vectors % 2));
+  return std::max({products / 2, static_cast<double>(loads) / 2, latency, stream, lines}) + 1 +
+         kLoad * static_cast<double>(loads) + ends / static_cast<double>(s.kernel.rows * s.inputs);
+}
+
+/// The same of a product, where all sets follow each other in a tile: weights come from the second
+/// level then, if they are many, a line in nearly four cycles.
+double product_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
+  constexpr double kFromSecond = 3, kLatency = 4, kLoop = 0.25, kLoad = 0.02;
+  auto products = static_cast<double>(columns * vectors);
+  auto loads = static_cast<double>(columns + vectors);
+  double stream = 4 * s.inputs * s.outputs > kFewWeights ? 2 * static_cast<double>(vectors) : 0;
+  double lines = lines_stay(s, columns) ? 0 : kFromSecond * static_cast<double>(columns);
+  // What ends a tile of twelve sums hardly overlaps with the next one.
+  constexpr double kTile = 20, kStore = 2, kManySums = 16;
+  double ends = kTile + kStore * static_cast<double>(columns * (vectors + vectors % 2));
+  if (products >= 12) ends += kManySums;
+  // One vector alone brings nearly as many pixels as it multiplies.
+  return std::max({products / 2, 0.58 * loads, kLatency, stream, lines}) + kLoop + kLoad * loads +
+         ends / static_cast<double>(s.inputs);
+}
+
+/// Of a row of the result, for all vectors of a group.
+double row_cycles(const GroupedShape& s, int64_t vectors, int64_t most) {
+  auto of_tile = is_product(s) ? product_cycles : tile_cycles;
+  int64_t tiles = ceil_div(s.result.columns, most), columns = s.result.columns / tiles;
+  int64_t wider = s.result.columns % tiles;
+  double cycles = static_cast<double>(tiles - wider) * of_tile(s, vectors, columns);
+  if (wider > 0) cycles += static_cast<double>(wider) * of_tile(s, vectors, columns + 1);
+  return cycles * static_cast<double>(ceil_div(vectors_of(s), vectors));
+}
+
+} // namespace
+
+int64_t grouped_code_bound(const GroupedShape& s, const GroupedTile& t) {
+  int64_t tiles = 0, unrolled = t.groups > 1 ? s.inputs : 2 * unrolled_inputs(s) - 1;
+  for (const ColumnTiles& each : column_tiles(s, t.columns)) {
+    int64_t taps = s.kernel.columns * unrolled;
+    tiles += 20 * taps * (t.vectors + 1) * (each.columns + 1) +
+             100 * t.vectors * (each.columns + 1) + 500;
+  }
+  return 4096 + 2 * tiles; // two kinds of sets
+}
+
+GroupedTile Grouped::tile(const GroupedShape& s) {
+  GroupedTile best;
+  best.groups = groups_of_vector(s);
+  double least = INFINITY;
+  for (int64_t vectors = 1; vectors <= std::min(kMostVectors, vectors_of(s)); ++vectors) {
+    if (vectors_of(s) % vectors != 0 && !is_product(s)) continue;
+    int64_t most = most_grouped_columns(s, best.groups, vectors);
+    for (int64_t columns = most; columns > 0; --columns) {
+      double cycles = row_cycles(s, vectors, columns);
+      if (cycles >= least) continue;
+      least = cycles;
+      best.vectors = vectors;
+      best.columns = columns;
+    }
+  }
+  return best;
+}
+
+bool Grouped::suits(const GroupedShape& s) {
+  constexpr int64_t kMost = int64_t{1} << 24; // channels and taps: steps from set to set
+  int64_t channels = s.groups * std::max(s.inputs, s.outputs);
+  if (!s.steps_fit() || channels > kMost || s.taps() > kMost / (8 * s.inputs)) return false;
+  return s.kernel.columns < 1024 && s.result.columns < 1 << 20 &&
+         grouped_code_bound(s, tile(s)) <= kMostConvolutionCode;
+}
+
+GroupedTile Grouped::tile(const GroupedShape& s, const ConvolutionSchedule& schedule) {
+  return {groups_of_vector(s), schedule.vectors, schedule.columns};
+}
+
+int64_t Grouped::group_vectors(const GroupedShape& s) { return vectors_of(s); }
+int64_t Grouped::most_columns(const GroupedShape& s, int64_t vectors) {
+  return vectors > kMostVectors ? 0 : most_grouped_columns(s, groups_of_vector(s), vectors);
+}
+
+bool Grouped::suits(const GroupedShape& s, const ConvolutionTail&,
+                    const ConvolutionSchedule& schedule) {
+  auto [rows, columns, vectors, bands, spans, at_once] = schedule;
+  if (!suits(s) || rows != 1 || vectors < 1 || vectors > kMostVectors || vectors > vectors_of(s))
+    return false;
+  GroupedTile t = tile(s, schedule);
+  if (columns < 1 || columns > most_columns(s, vectors)) return false;
+  if (grouped_code_bound(s, t) > kMostConvolutionCode) return false;
+  if (bands < 1 || bands > s.result.rows || spans < 1 || at_once < 1) return false;
+  return spans <= ceil_div(SetSteps(s, t).sets, at_once);
+}
+
+bool Grouped::keeps_lines(const GroupedShape& s) { return lines_stay(s, widest_tile(s, tile(s))); }
+
+namespace {
+
+/// How much longer threads take that share lines of pixels.
+constexpr double kSharedLines = 0.04;
+
+/// How much longer the largest share takes than an even one.
+double unevenness(int64_t units, int64_t threads) {
+  return static_cast<double>(ceil_div(units, threads) * threads) / static_cast<double>(units);
+}
+
+/// How much longer it takes where threads share out rows, or sets. What a core brings ahead of a
+/// pixel's channels are lines that another one writes; weights that are too many for the second
+/// level are brought by all of them.
+double row_shares(const GroupedShape& s, int64_t threads, const Caches& caches) {
+  bool many = 4 * s.inputs * s.outputs > caches.second / 2;
+  return unevenness(s.images * s.result.rows, threads) + (threads > 1 && many ? kSharedLines : 0);
+}
+double set_shares(const GroupedShape& s, int64_t sets, int64_t threads, const Caches& caches) {
+  bool few = 4 * s.inputs * s.outputs <= caches.second / 2;
+  return unevenness(sets, threads) + (few ? kSharedLines : 0);
+}
+bool parts_sets(const GroupedShape& s, int64_t sets, int64_t threads, const Caches& caches) {
+  return threads > 1 && sets >= threads &&
+         set_shares(s, sets, threads, caches) < row_shares(s, threads, caches);
+}
+
+/// Of products. All sets meet a tile of pixels if their weights fit into half of the second level,
+/// so that pixels come once and whole lines of the result are written one after the other; else as
+/// many as fit into a quarter, and the pixels of a band wait there for the next ones.
+ConvolutionSchedule product_schedule(const GroupedShape& s, const ConvolutionTail& tail,
+                                     const GroupedTile& t, int64_t threads, const Caches& caches) {
+  SetSteps steps(s, t);
+  ConvolutionSchedule by_rule;
+  by_rule.columns = t.columns;
+  by_rule.vectors = t.vectors;
+  bool by_sets = parts_sets(s, steps.sets, threads, caches);
+  int64_t own = by_sets ? ceil_div(steps.sets, threads) : steps.sets;
+  int64_t of_set = 4 * set_weights(s, t), room = caches.second / 2;
+  if (own * of_set > room) room /= 2;
+  int64_t fit = std::max<int64_t>(1, room / of_set);
+  constexpr int64_t kFewInputs = 128, kFarApart = 2; // of whose results stores are many
+  if (by_sets && s.inputs < kFewInputs) fit = std::min(fit, kFarApart);
+  int64_t at_once = std::min(own, fit);
+  if (by_sets) // equally many for each thread
+    while (own % at_once != 0) --at_once;
+  else
+    at_once = ceil_div(own, ceil_div(own, at_once));
+  by_rule.sets_at_once = at_once;
+  int64_t row = 4 * s.result.columns * (at_once < own ? s.inputs : 0);
+  if (tail.finish) row += 4 * s.result.columns * s.outputs;
+  if (row > 0)
+    by_rule.bands = ceil_div(s.result.rows, std::max<int64_t>(1, caches.second / 4 / row));
+  if (by_sets)
+    by_rule.spans = std::min(threads, ceil_div(steps.sets, by_rule.sets_at_once));
+  else if (s.images * by_rule.bands % threads != 0)
+    by_rule.bands = std::min(s.result.rows, ceil_div(by_rule.bands, threads) * threads);
+  return by_rule;
+}
+
+} // namespace
+
+double Grouped::cycles(const GroupedShape& s, int threads, const Caches& caches) {
+  constexpr double kRow = 30;
+  GroupedTile t = tile(s);
+  int64_t rows = s.images * s.result.rows, sets = SetSteps(s, t).sets;
+  bool by_sets = is_product(s) && parts_sets(s, sets, threads, caches);
+  double shares = by_sets ? set_shares(s, sets, threads, caches) : row_shares(s, threads, caches);
+  double row = static_cast<double>(s.groups * s.inputs) * row_cycles(s, t.vectors, t.columns);
+  return static_cast<double>(rows) * (kRow + row) * shares;
+}
+
+// Sets side by side that share lines of x and y go together, if their weights stay in the first
+// level meanwhile. All rows of a band meet them before the next ones do, so that weights come from
+// further away once for a band; its x should stay in the second level, in which a line is found
+// again by every row of the kernel.
+ConvolutionSchedule Grouped::default_schedule(const GroupedShape& s, const ConvolutionTail& tail,
+                                              int threads, const Caches& caches) {
+  constexpr int64_t kLine = 16, kFewRows = 4;
+  GroupedTile t = tile(s);
+  if (is_product(s)) return product_schedule(s, tail, t, threads, caches);
+  SetSteps steps(s, t);
+  ConvolutionSchedule by_rule;
+  by_rule.columns = t.columns;
+  by_rule.vectors = t.vectors;
+  int64_t weights = 4 * set_weights(s, t);
+  int64_t narrow = std::max<int64_t>(1, std::min(steps.inputs, steps.outputs));
+  by_rule.sets_at_once =
+      std::clamp<int64_t>(kLine / narrow, 1, std::max<int64_t>(1, caches.first / 3 / weights));
+  int64_t row = 4 * s.image.columns * s.groups * s.inputs * s.stride.rows;
+  int64_t rows = std::max(kFewRows, caches.second / 2 / row);
+  if (weights * steps.sets > caches.second / 4) rows = std::max(rows, 4 * kFewRows);
+  by_rule.bands = ceil_div(s.result.rows, rows);
+  // Threads get equally much, of whole bands where there are many, else of sets, if these have more
+  // weights than results, or rows are few: lines of a pixel that two cores write wander between
+  // them, since each brings some more than it was asked for.
+  if (s.images * by_rule.bands < 4 * threads && s.images * by_rule.bands % threads != 0) {
+    int64_t chunks = ceil_div(steps.sets, by_rule.sets_at_once);
+    int64_t results = 4 * s.result.rows * s.result.columns * s.groups * s.outputs;
+    bool by_sets = weights * steps.sets > results || s.result.rows < 8 * threads;
+    if (chunks >= threads && by_sets)
+      by_rule.spans = threads;
+    else
+      by_rule.bands = std::min(s.result.rows, ceil_div(by_rule.bands, threads) * threads);
+  }
+  return by_rule;
+}
+
+} // namespace tg::tile
