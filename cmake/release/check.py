@@ -27,17 +27,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import contents  # noqa: E402
 from contents import ROOT, Fault, run  # noqa: E402
 
+SCRATCH = "tmp"  # of a minimal system: what is put into it, and where commands run
 # What dpkg and ld.so keep of what has been installed.
-KEPT = re.compile(r"^(var/lib/dpkg/|var/log/|var/cache/|etc/ld\.so\.cache|proc/|sys/|dev/|tmp/)")
+KEPT = re.compile(r"^(var/lib/dpkg/|var/log/|var/cache/|etc/ld\.so\.cache|proc/|sys/|dev/|" + SCRATCH + "/)")
 USE = """set -e
 tg --version
-tg opt {examples}/squeezenet.tg --time-limit 10 --verify -o /tmp/fast.tg
-tg run /tmp/fast.tg --check
+tg opt {examples}/squeezenet.tg --time-limit 60 --verify -o fast.tg
+tg run fast.tg --check
 """
 USE_PYTHON = """
 import numpy, tangram
 print(tangram.__file__)
-model = tangram.load("/tmp/squeezenet.tg")
+model = tangram.load("squeezenet.tg")
 fast, report = model.optimize(time_limit=10)
 image = numpy.random.default_rng(1).random((1, 3, 224, 224), numpy.float32)
 first, second = (numpy.asarray(m.run(image)) for m in (model, fast))
@@ -46,11 +47,11 @@ assert fast.verify(model)
 print(tangram.__version__, model.op_count, "operators, then", fast.op_count)
 """
 EMBED = """set -e
-cmake -S /tmp/embed -B /tmp/embed-build > /dev/null
-cmake --build /tmp/embed-build
-/tmp/embed-build/embed
-g++ -std=c++20 /tmp/embed/main.cpp -o /tmp/embed-pc $(pkg-config --cflags --libs tangram)
-/tmp/embed-pc
+cmake -S embed -B embed-build > /dev/null
+cmake --build embed-build
+embed-build/embed
+g++ -std=c++20 embed/main.cpp -o embed-pc $(pkg-config --cflags --libs tangram)
+./embed-pc
 """
 
 
@@ -72,13 +73,14 @@ class System:
             raise Unavailable(f"mmdebstrap: {done.stderr.strip()[-300:]}")
 
     def enter(self, *command, **environment):
-        """Runs a command in it, without a network; its output."""
+        """Runs a command in its scratch folder, without a network; its output."""
         variables = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8",
                      "DEBIAN_FRONTEND": "noninteractive", **environment}
         return run("unshare", "--net", "--pid", "--fork", f"--mount-proc={self.root}/proc", "env", "-i",
-                   *(f"{key}={value}" for key, value in variables.items()), "chroot", self.root, *command)
+                   *(f"{key}={value}" for key, value in variables.items()), "chroot", self.root,
+                   "env", f"--chdir=/{SCRATCH}", *command)
 
-    def put(self, path, where="tmp"):
+    def put(self, path, where=SCRATCH):
         target = self.root / where / path.name
         shutil.copytree(path, target) if path.is_dir() else shutil.copyfile(path, target)
         return "/" + str(target.relative_to(self.root))
