@@ -36,6 +36,7 @@ def tensors():
         "r": torch.randperm(24).reshape(2, 3, 4), "e": torch.tensor([3, 1, 3, 1, 2, 2]), "q": torch.randn(2, 2, 4),
         "at": torch.randint(0, 3, (2, 2, 4)), "once": torch.rand(2, 3, 4).argsort(1)[:, :2],
         "row": torch.tensor([2, -3]), "image": torch.randn(2, 4, 6, 8),
+        "broad": torch.randn(1, 2, 31, 40),
         "volume": torch.randn(1, 2, 5, 6, 7), "kernel": torch.randn(3, 2, 2, 3, 2),
         "grid": torch.rand(2, 3, 5, 2) * 2 - 1,
     }
@@ -81,7 +82,7 @@ put: torch.select_scatter(x, y[:, 0], 1, -1) | torch.slice_scatter(x, q, 1, 1) |
 made: x + torch.arange(4) | torch.full((4,), 2.5) + x | x.new_zeros(4) + x | torch.scalar_tensor(2.0) * x | torch.ones_like(n) + n | x.new_full((3, 4), 7.0) - x | torch.linspace(0, 1, 4) * x
 volume: F.conv3d(volume, kernel) | F.conv3d(volume, kernel, v[:3], 2, 1) | F.conv3d(volume, kernel[:2, :1], None, 1, (1, 0, 2), 1, 2) | F.avg_pool3d(volume, 2) | F.avg_pool3d(volume, (3, 2, 3), 1, 1, count_include_pad=False) | F.max_pool3d(volume, 3, 2, 1) | F.adaptive_avg_pool3d(volume, (2, 3, 4)) | F.adaptive_avg_pool3d(volume, 1)
 resize: F.interpolate(image, scale_factor=2) | F.interpolate(image, (5, 7)) | F.interpolate(image, scale_factor=2, mode='bilinear') | F.interpolate(image, (9, 5), mode='bilinear', align_corners=True) | F.interpolate(image, (3, 4), mode='bicubic') | F.interpolate(x, 6, mode='linear') | F.interpolate(image, (5, 7), mode='nearest-exact')
-pools: F.avg_pool1d(x, 2) | F.max_pool1d(x, 2) | F.adaptive_avg_pool2d(image, (4, 5)) | F.adaptive_avg_pool2d(image, (7, 7)) | F.adaptive_avg_pool2d(image, (3, 4)) | F.adaptive_avg_pool1d(x, 3) | F.adaptive_max_pool2d(image, (4, 3)) | F.adaptive_max_pool1d(x, 1)
+pools: F.avg_pool1d(x, 2) | F.max_pool1d(x, 2) | F.adaptive_avg_pool2d(image, (4, 5)) | F.adaptive_avg_pool2d(image, (7, 7)) | F.adaptive_avg_pool2d(image, (3, 4)) | F.adaptive_avg_pool1d(x, 3) | F.adaptive_max_pool2d(image, (4, 3)) | F.adaptive_max_pool1d(x, 1) | F.adaptive_avg_pool2d(image, (17, 17)) | F.adaptive_avg_pool2d(broad, (18, 5)) | F.adaptive_max_pool2d(broad, (20, 17)) | F.adaptive_max_pool2d(broad.round(), (3, 17), return_indices=True) | F.adaptive_avg_pool3d(volume, (2, 17, 3))
 moved: F.pixel_shuffle(image, 2) | F.pixel_unshuffle(image, 2) | F.channel_shuffle(image, 2) | x.flip(1) | x.flip((0, -1)) | x.roll(1, 2) | x.roll((1, 2), (0, 1)) | x.repeat(2, 1, 3) | x.repeat(2, 1, 1, 2) | x.repeat_interleave(2, 1) | x.tril() | x.triu(1) | x.unbind(1) | torch.stack((x, y), 1) | x.diagonal(0, 1, 2) | x.diagonal(-1, 0, 2) | x.movedim(0, 2) | x.swapaxes(0, 1) | x.tile(2) | torch.meshgrid(v, v[:2], indexing='ij')
 pads: F.pad(x, (2, 1), mode='reflect') | F.pad(image, (2, 1, 0, 3), mode='reflect') | F.pad(image, (2, 1, 3, 0), mode='replicate') | F.pad(x, (1, 2), mode='replicate') | F.pad(image, (1, 2, 0, 1), mode='circular') | F.pad(volume, (1, 1, 2, 0, 0, 1), mode='reflect')
 products: torch.einsum('bij,bkj->bik', x, y) | torch.einsum('bij,bkj->bk', x, y) | x @ v | torch.outer(v, v) | torch.dot(v, v) | torch.kron(x[0], y[0]) | torch.cumsum(x, 1) | torch.tensordot(x, y, ([1, 2], [1, 2]))
@@ -96,7 +97,6 @@ bitwise_not: ~n
 bitwise_and: n & m
 _fft_r2c: torch.fft.rfft(x).abs()
 max_pool3d: F.max_pool3d(volume, 2, ceil_mode=True)
-adaptive_avg: F.adaptive_avg_pool2d(image, (17, 17))
 avg_pool2d: F.avg_pool2d(image, 3, 2, 1, ceil_mode=True)
 max_pool2d: F.max_pool2d(image, 2, dilation=2)
 index_put: torch.index_put(x, (b,), some)

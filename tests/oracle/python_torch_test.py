@@ -301,6 +301,23 @@ class Backend(unittest.TestCase):
                     torch.testing.assert_close(compiled(x, **mask), layer(x, **mask), atol=1e-5, rtol=1e-4)
                     self.assertEqual([made.kept for made in tangram.torch.report()], [{}])
 
+    def test_recurrent_networks(self):
+        for name, module, x in (
+            ("LSTM", torch.nn.LSTM(6, 8, 2, batch_first=True), torch.randn(1, 4, 6)),
+            ("in both directions", torch.nn.LSTM(6, 8, bidirectional=True), torch.randn(4, 2, 6)),
+            ("without biases, projected", torch.nn.LSTM(6, 8, bias=False, proj_size=3), torch.randn(4, 2, 6)),
+            ("GRU", torch.nn.GRU(6, 8, bidirectional=True), torch.randn(4, 2, 6)),
+            ("RNN", torch.nn.RNN(6, 8), torch.randn(4, 2, 6)),
+        ):
+            with self.subTest(name), torch.no_grad(), mock.patch.object(torch._dynamo.config, "allow_rnn", True):
+                module.requires_grad_(False)
+                tangram.torch.reset()
+                torch._dynamo.reset()
+                wanted = module(x)
+                torch.testing.assert_close(torch.compile(module, backend="tangram", options=SEARCH)(x), wanted)
+                self.assertEqual([made.kept for made in tangram.torch.report()], [{}])
+                torch.testing.assert_close(tangram.compile(module, [x], **SEARCH)(x), wanted)
+
     def test_weights_that_change_are_seen(self):
         with torch.no_grad():
             module, x = Small().eval(), torch.randn(2, 8)

@@ -43,6 +43,23 @@ def encoder_layer(x: Any, width: int, heads: int, qkv: Any, qkv_bias: Any, out: 
     return norm(x + forward(x), scale2, shift2)
 
 
+def lstm_layer(x: Any, w_x: Any, w_h: Any, b_x: Any, b_h: Any, h: Any, c: Any, reverse: bool, batch_sizes: Any,
+               mode: int, hidden_size: int, num_layers: int, has_biases: bool, bidirectional: bool,
+               batch_first: bool, train: bool) -> Any:
+    """products and gates of each step of an LSTM, which is one operator on CPUs"""
+    lstm = 2
+    if mode != lstm or num_layers != 1 or bidirectional or batch_first or train or batch_sizes:
+        return NotImplemented
+    steps = range(x.shape[0])
+    gates, h, c, found = aten.linear(x, w_x, b_x), h[0], c[0], []
+    for step in reversed(steps) if reverse else steps:
+        i, f, g, o = (gates[step] + aten.linear(h, w_h, b_h)).chunk(4, -1)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+        h = torch.sigmoid(o) * torch.tanh(c)
+        found.append(h)
+    return torch.stack(found[::-1] if reverse else found), h.unsqueeze(0), c.unsqueeze(0), x.new_zeros(0)
+
+
 def cdist(x: Any, y: Any, p: float, compute_mode: int | None) -> Any:
     """norms of differences of rows; of many rows by a product, as PyTorch does"""
     if p == 2 and compute_mode != 2 and (compute_mode == 1 or max(x.shape[-2], y.shape[-2]) > 25):
@@ -112,6 +129,57 @@ def unfold(x: Any, dim: int, size: int, step: int) -> Any:
     return windows.reshape(*x.shape[:dim], count, size, *x.shape[dim + 1:]).movedim(dim + 1, -1)
 
 
+def _adaptive_windows(x: Any, dim: int, to: int) -> tuple[Any, Any]:
+    """Windows of an axis, filled up to the longest by what they have, and which of their places are their own."""
+    size = x.shape[dim]
+    longest = max(-(-(at + 1) * size // to) - at * size // to for at in range(to))
+    numbers = torch.arange(to).unsqueeze(1)
+    begins, ends = numbers * size // to, ((numbers + 1) * size + to - 1) // to
+    places = begins + torch.arange(longest)
+    own, places = places < ends, torch.minimum(places, ends - 1)
+    windows = x.index_select(dim, places.reshape(-1)).reshape(*x.shape[:dim], to, longest, *x.shape[dim + 1:])
+    return windows, own.reshape(to, longest, *[1] * (x.dim() - dim - 1))
+
+
+#: Outputs along an axis up to which a row has slices.
+MOST_SLICES = 16
+
+
+def _adaptive_axes(x: Any, sizes: Any) -> list[tuple[int, int]]:
+    """Axes that change and what they become, where one is too long for slices."""
+    if max(sizes) <= MOST_SLICES:
+        return []
+    first = x.dim() - len(sizes)
+    return [(first + at, to) for at, to in enumerate(sizes) if to != x.shape[first + at]]
+
+
+def adaptive_avg_pool(x: Any, sizes: Any) -> Any:
+    """means of windows that `gather` makes"""
+    axes = _adaptive_axes(x, sizes)
+    even = len(sizes) == 2 and x.dim() == 4 and all(x.shape[dim] % to == 0 for dim, to in axes)
+    if even or not axes:
+        return NotImplemented
+    for dim, to in axes:
+        windows, own = _adaptive_windows(x, dim, to)
+        counts = own.sum(1).to(x.dtype)
+        x = torch.where(own, windows, torch.zeros((), dtype=x.dtype)).sum(dim + 1) / counts
+    return x
+
+
+def adaptive_max_pool(x: Any, sizes: Any) -> Any:
+    """largest of windows that `gather` makes, and where they are"""
+    axes = _adaptive_axes(x, sizes)
+    if not axes:
+        return NotImplemented
+    first = x.dim() - len(sizes)
+    places = torch.arange(math.prod(x.shape[first:])).reshape(x.shape[first:]).expand(x.shape)
+    for dim, to in reversed(axes):  # of equal ones the first in the order of rows
+        windows, at = (_adaptive_windows(one, dim, to)[0] for one in (x, places))
+        x, index = windows.max(dim + 1)
+        places = at.gather(dim + 1, index.unsqueeze(dim + 1)).squeeze(dim + 1)
+    return x, places
+
+
 def round_to(x: Any, *, decimals: int) -> Any:
     """`round`, of what is shifted by as many places"""
     scale = 10.0 ** abs(decimals)
@@ -156,6 +224,7 @@ RULES: dict[Any, Callable[..., Any]] = {
         aten.upsample_trilinear3d.default, aten.upsample_bicubic2d.default, aten.grid_sampler_2d.default,
         aten.addmv.default, aten.dist.default, aten.ldexp.Tensor]),
     aten._transformer_encoder_layer_fwd.default: encoder_layer,
+    aten.mkldnn_rnn_layer.default: lstm_layer,
     aten._cdist_forward.default: cdist,
     aten._pdist_forward.default: pdist,
     aten._embedding_bag.default: embedding_bag,
@@ -163,6 +232,10 @@ RULES: dict[Any, Callable[..., Any]] = {
     aten.masked_scatter.default: masked_scatter,
     aten.scatter_reduce.two: scatter_reduce,
     aten.unfold.default: unfold,
+    **dict.fromkeys([aten._adaptive_avg_pool2d.default, aten.adaptive_avg_pool2d.default,
+                     aten._adaptive_avg_pool3d.default, aten.adaptive_avg_pool3d.default], adaptive_avg_pool),
+    aten.adaptive_max_pool2d.default: adaptive_max_pool,
+    aten.adaptive_max_pool3d.default: adaptive_max_pool,
     aten.round.decimals: round_to,
     aten.hypot.default: hypot,
     aten.bucketize.Tensor: bucketize,

@@ -78,7 +78,7 @@ def instance_norm(w: Writer, node: Node, place: int) -> str:
 @row(aten._adaptive_avg_pool2d.default, aten.adaptive_avg_pool2d.default, aten._adaptive_avg_pool3d.default,
      aten.adaptive_avg_pool3d.default)
 def adaptive_avg_pool(w: Writer, node: Node) -> str:
-    """`reduce_mean`; `avg_pool2d` where sizes divide; else means of slices, of 16 along each axis at most"""
+    """`reduce_mean`; `avg_pool2d` where sizes divide; else means of slices, or of windows that `gather` makes"""
     x, rank = w.operand(node.args[0]), len(node.args[1])
     sizes, wanted = fake(node.args[0]).shape[-rank:], fake(node).shape[-rank:]
     if set(wanted) == {1}:
@@ -91,7 +91,7 @@ def adaptive_avg_pool(w: Writer, node: Node) -> str:
 
 @pieces(aten.adaptive_max_pool2d.default, aten.adaptive_max_pool3d.default)
 def adaptive_max_pool(w: Writer, node: Node, place: int) -> str:
-    """`reduce_max` of slices, of 16 along each axis at most"""
+    """`reduce_max` of slices, or of windows that `gather` makes"""
     if place != 0:
         raise NotSupported(f"output {place} of {node.target}")
     return _adaptive(w, node, w.operand(node.args[0]), len(node.args[1]), "reduce_max")
