@@ -13,7 +13,8 @@ namespace tg {
 
 namespace tune {
 class PlanDevice;
-}
+struct KernelReport;
+} // namespace tune
 
 /// What tuning on a backend needs beside the plan.
 struct TuneDeviceRequest {
@@ -44,6 +45,10 @@ struct BackendRow {
   /// from. Errors: those of compile().
   Result<std::unique_ptr<tune::PlanDevice>> (*tune_device)(const Plan& plan,
                                                            const TuneDeviceRequest&) = nullptr;
+  /// Measures for about so many seconds whose kernels run the operators of a plan fastest, and
+  /// keeps that for all plans; null: there is no choice. Errors: those of compile() and run_once().
+  Result<tune::KernelReport> (*choose_kernels)(const Plan& plan, const TuneDeviceRequest&,
+                                               double seconds) = nullptr;
   /// What it does in one kernel, known without a device.
   llvm::ArrayRef<KernelPattern> (*patterns)() = nullptr;
   /// Of a backend that fuses when it loads a graph: prices of what it would launch, by a roofline.

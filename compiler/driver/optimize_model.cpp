@@ -13,6 +13,7 @@
 #include "compiler/driver/runs/whole_runs.h"
 #include "compiler/driver/verify/rule_trust.h"
 #include "compiler/driver/verify/verify_rules.h"
+#include "compiler/emit/plan_from_graph.h"
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/extract/cost/cost_table.h"
 #include "compiler/ir/retype.h"
@@ -21,6 +22,7 @@
 #include "compiler/optimizer/retyped_cost.h"
 #include "compiler/rules/from_ast.h"
 #include "lang/core/support/data_file.h"
+#include "runtime/tune/kernel_report.h"
 
 #include <llvm/ADT/StringExtras.h>
 
@@ -302,6 +304,7 @@ private:
   Result<std::unique_ptr<PolicyModels>> followed_policy(int threads) const;
   NotifyProgress progress_listener(double time_limit_s, bool timed) const;
   Result<void> write_files(const Optimized& result, const CostTable& prices) const;
+  void choose_kernels(Optimized& found, const PrepareOptions& run) const;
 
   const Graph& source_;
   const Public& o_;
@@ -379,6 +382,30 @@ Result<std::unique_ptr<PolicyModels>> Optimization::followed_policy(int threads)
   return policy;
 }
 
+/// Operators were measured on the kernels that rules choose: on those of the result it is asked
+/// whether others are faster on this machine. What goes wrong leaves the rule.
+void Optimization::choose_kernels(Optimized& found, const PrepareOptions& run) const {
+  constexpr double kSeconds = 1;
+  const BackendRow* row = find_backend(run.backend);
+  if (!row || !row->choose_kernels || run.dtype != DType::F32 || run.externs || stop_.asked())
+    return;
+  Stopwatch clock;
+  Result<tune::KernelReport> chosen =
+      row->choose_kernels(plan_from_graph(found.graph),
+                          {.threads = thread_count(run.threads),
+                           .cost_db = run.cost_db,
+                           .memory_limit_bytes = run.memory_limit_bytes > 0 ? run.memory_limit_bytes
+                                                                            : memory_limit_bytes(0),
+                           .stop = stop_},
+                          kSeconds);
+  found.report.total_s += clock.seconds();
+  if (!chosen || chosen->changes() == 0) return;
+  found.report.notes.push_back(llvm::formatv(
+      "{0} of {1} operators run faster on another kernel than the rule says, the result {2:f2} "
+      "times as fast; kept for all runs on this machine",
+      chosen->changes(), chosen->lines.size(), chosen->whole->ratio));
+}
+
 Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
   DType dtype = part_of(o_.dtype);
   TG_TRY(Graph as_run, retype(source_, dtype));
@@ -420,6 +447,7 @@ Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
     notes.push_back("no whole runs (--finalists 0): the prices alone decide");
   if (o_.groups == tangram::Groups::On && !recorder.groups())
     notes.push_back("these costs have no prices of groups: --groups does nothing");
+  if (measured && !runs.turned_off()) choose_kernels(*found, run);
   TG_CHECK(write_files(*found, recorder.table()));
   std::string text;
   if (tracing()) text = trace_json(trace, source_, *found, rules, o_.priors);

@@ -1,5 +1,5 @@
 // Who may say by which schedule a product on register tiles, or a convolution whose code is
-// emitted, runs; asked while a plan is lowered.
+// emitted, runs, and whether it runs on these; asked while a plan is lowered.
 #pragma once
 
 #include "runtime/onednn/backend.h"
@@ -28,6 +28,9 @@ public:
                                              int threads) = 0;
   virtual std::optional<tile::ConvolutionSchedule> find(const OwnConvolution& convolution,
                                                         int threads) = 0;
+  /// Whether an operator (operator_text) for which both have a kernel runs on ours; `by_rule` is
+  /// what the rule says.
+  virtual bool ours(llvm::StringRef /*op*/, bool by_rule) { return by_rule; }
 };
 
 /// The processor as the backend's description names it, its family and model included.

@@ -1,5 +1,6 @@
 #include "compiler/driver/backends.h"
 #include "runtime/onednn/backend.h"
+#include "runtime/onednn/tuning/choose_kernels.h"
 #include "runtime/onednn/tuning/tune_device.h"
 #include "runtime/onednn/tuning/tuned_programs.h"
 
@@ -16,12 +17,21 @@ void report_cpu(DeviceReport& report) {
   report.usable.push_back({"cpu", processor_text(), {{"oneDNN", version}}});
 }
 
+cpu::TuneDeviceOptions device_options(const TuneDeviceRequest& request) {
+  return {.threads = request.threads,
+          .database = request.cost_db,
+          .memory_limit_bytes = request.memory_limit_bytes,
+          .stop = request.stop};
+}
+
 Result<std::unique_ptr<tune::PlanDevice>> tune_device(const Plan& plan,
                                                       const TuneDeviceRequest& request) {
-  return cpu::make_tune_device(plan, {.threads = request.threads,
-                                      .database = request.cost_db,
-                                      .memory_limit_bytes = request.memory_limit_bytes,
-                                      .stop = request.stop});
+  return cpu::make_tune_device(plan, device_options(request));
+}
+
+Result<tune::KernelReport> choose_kernels(const Plan& plan, const TuneDeviceRequest& request,
+                                          double seconds) {
+  return cpu::choose_kernels(plan, device_options(request), seconds);
 }
 
 } // namespace
@@ -36,6 +46,7 @@ const BackendRow& cpu_backend_row() {
       .report = report_cpu,
       .profile = "cpu",
       .tune_device = tune_device,
+      .choose_kernels = choose_kernels,
       .patterns = cpu_patterns,
   };
   return row;

@@ -9,7 +9,15 @@
 
 namespace tg {
 
-Result<TunedModel> tune_model(const Graph& graph, const TuneModelOptions& options, OnTuned done) {
+namespace {
+
+/// Of runs, beside loading the plan; each operator has its six pairs anyway.
+constexpr double kChoiceSeconds = 1;
+
+} // namespace
+
+Result<TunedModel> tune_model(const Graph& graph, const TuneModelOptions& options, OnChosen chosen,
+                              OnTuned done) {
   const BackendRow* row = find_backend(options.backend);
   if (!row || !row->tune_device)
     return error(Code::usage, "operators are tuned on {0}, not on `{1}`",
@@ -17,11 +25,16 @@ Result<TunedModel> tune_model(const Graph& graph, const TuneModelOptions& option
                  options.backend);
   TunedModel model;
   model.threads = thread_count(options.threads);
-  TG_TRY(std::unique_ptr<tune::PlanDevice> device,
-         row->tune_device(plan_from_graph(graph), {.threads = model.threads,
-                                                   .cost_db = options.cost_db,
-                                                   .memory_limit_bytes = memory_limit_bytes(0),
-                                                   .stop = options.stop}));
+  Plan plan = plan_from_graph(graph);
+  TuneDeviceRequest request{.threads = model.threads,
+                            .cost_db = options.cost_db,
+                            .memory_limit_bytes = memory_limit_bytes(0),
+                            .stop = options.stop};
+  if (row->choose_kernels && options.choose_kernels) {
+    TG_TRY(model.kernels, row->choose_kernels(plan, request, kChoiceSeconds));
+    chosen(model.kernels);
+  }
+  TG_TRY(std::unique_ptr<tune::PlanDevice> device, row->tune_device(plan, request));
   model.operators = device->operators().vec();
   model.peak_flops = device->peak_flops();
   model.report = tune::tune_plan(*device, options.session, [&](const tune::PlanTuneLine& line) {

@@ -4,6 +4,7 @@
 
 #include "compiler/ir/graph.h"
 #include "lang/core/support/stop.h"
+#include "runtime/tune/kernel_report.h"
 #include "runtime/tune/plan_session.h"
 
 namespace tg {
@@ -13,10 +14,12 @@ struct TuneModelOptions {
   int threads = 0;          // 0: all
   std::string cost_db = {}; // "": the user's
   StopToken stop = {};
+  bool choose_kernels = true; // before operators are tuned
   tune::PlanTuneOptions session = {};
 };
 
 struct TunedModel {
+  tune::KernelReport kernels; // what was chosen before operators were tuned
   tune::PlanTuneReport report;
   std::vector<tune::PlanOperator> operators;
   double peak_flops = 0; // of so many threads
@@ -26,8 +29,10 @@ struct TunedModel {
 
 /// Called with each line of the report as soon as it is known.
 using OnTuned = llvm::function_ref<void(const tune::PlanTuneLine&, const TunedModel&)>;
+using OnChosen = llvm::function_ref<void(const tune::KernelReport&)>;
 
 /// Errors: `usage` for a backend that has nothing to choose; those of making and loading it.
-Result<TunedModel> tune_model(const Graph& graph, const TuneModelOptions& options, OnTuned done);
+Result<TunedModel> tune_model(const Graph& graph, const TuneModelOptions& options, OnChosen chosen,
+                              OnTuned done);
 
 } // namespace tg

@@ -2,6 +2,7 @@
 
 #include "runtime/onednn/lowering/geometry.h"
 #include "runtime/onednn/lowering/images.h"
+#include "runtime/onednn/lowering/kernel_choice.h"
 #include "runtime/onednn/lowering/pack_kernel.h"
 #include "runtime/onednn/parallel.h"
 #include "runtime/onednn/simd/act_instr.h"
@@ -113,9 +114,7 @@ bool may_be_ours(const Lowering& l, const PlanStep& step) {
     if (id != kNoValue && l.place(id).dtype != DType::F32) return false;
   if (l.type(step.result).elements() == 0 || l.type(operand(step, "x")).elements() == 0)
     return false;
-  if (l.products == Products::Library || !may_use_own("avx2")) return false;
-  // Left to the rule, nothing is done that has not been measured.
-  return l.products != Products::Chosen || !may_use_own("avx512");
+  return l.products != Products::Library && may_use_own("avx2");
 }
 
 /// Channels of a group.
@@ -133,7 +132,9 @@ struct GroupSizes {
 // depthwise convolutions are ours, and those in groups, and those of several taps; of one tap
 // without groups those whose weights are few (dense_pays).
 bool pays(const Lowering& l, const PlanStep& step) {
-  return l.products != Products::Chosen || l.at_load(operand(step, "w"));
+  if (l.products != Products::Chosen) return true;
+  // Nothing is done by rule that has not been measured.
+  return !may_use_own("avx512") && l.at_load(operand(step, "w"));
 }
 
 /// Without groups: of one tap where weights stay in the first level; others are as fast as oneDNN's
@@ -304,7 +305,8 @@ Result<void> lower_by(Lowering& l, const PlanStep& step, typename Form::Shape sh
 /// False where the shape does not suit, or oneDNN is as fast.
 template <class Form> Result<bool> lower_if_it_suits(Lowering& l, const PlanStep& step) {
   typename Form::Shape shape = Form::shape(l, step);
-  if (!Form::Kernel::suits(shape) || !Form::pays(l, shape)) return false;
+  if (!Form::Kernel::suits(shape)) return false;
+  if (!runs_on_ours(l, step, pays(l, step) && Form::pays(l, shape))) return false;
   TG_CHECK(lower_by<Form>(l, step, std::move(shape)));
   return true;
 }
@@ -312,7 +314,7 @@ template <class Form> Result<bool> lower_if_it_suits(Lowering& l, const PlanStep
 } // namespace
 
 Result<bool> lower_tile_conv2d(Lowering& l, const PlanStep& step) {
-  if (!may_be_ours(l, step) || !pays(l, step)) return false;
+  if (!may_be_ours(l, step)) return false;
   if (is_depthwise(l, step)) return lower_if_it_suits<DepthwiseForm>(l, step);
   return lower_if_it_suits<GroupedForm>(l, step);
 }

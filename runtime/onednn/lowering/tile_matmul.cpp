@@ -1,5 +1,6 @@
 #include "runtime/onednn/lowering/tile_matmul.h"
 
+#include "runtime/onednn/lowering/kernel_choice.h"
 #include "runtime/onednn/lowering/pack_kernel.h"
 #include "runtime/onednn/parallel.h"
 #include "runtime/onednn/simd/act_instr.h"
@@ -170,12 +171,11 @@ bool has_packed_matrix(const Lowering& l, const PlanStep& step) {
 
 const tile::TileKernels* tried_tiles() { return best_tiles(/*tried=*/true); }
 
-// By rule, not by timing: one plan gives one result. With AVX2 packed matrices go to our tiles:
-// of the products of BERT, ViT, GPT-2 and Llama all but one were faster on them, by up to 3 times,
-// and that one as fast. Where both operands are activations (attention) oneDNN's packing is no
-// drawback, and it is as fast or up to twice so (bench/results/products.md). With AVX-512 oneDNN
-// has kernels on packed weights, and no test has run ours. A choice by what was measured of a shape
-// goes here, where its schedule is chosen.
+// By rule, unless this machine was measured to be faster otherwise. With AVX2 packed matrices go to
+// our tiles: of the products of BERT, ViT, GPT-2 and Llama all but one were faster on them, by up
+// to 3 times, and that one as fast. Where both operands are activations (attention) oneDNN's
+// packing is no drawback, and it is as fast or up to twice so (bench/results/products.md). With
+// AVX-512 oneDNN has kernels on packed weights, and no test has run ours.
 const tile::TileKernels* tiles_for(const Lowering& l, const PlanStep& step) {
   for (PlanValueId id : step.operands)
     if (id != kNoValue && l.place(id).dtype != DType::F32) return nullptr;
@@ -186,8 +186,10 @@ const tile::TileKernels* tiles_for(const Lowering& l, const PlanStep& step) {
   case Products::UntriedTiles: return best_tiles(/*tried=*/false);
   case Products::Chosen: break;
   }
-  if (!has_packed_matrix(l, step)) return nullptr;
-  return best_isa(/*tried=*/false) == tile::Isa::Avx2 ? tiles_of(tile::Isa::Avx2) : nullptr;
+  const tile::TileKernels* tiles = best_tiles(/*tried=*/true);
+  if (!tiles) return nullptr;
+  bool by_rule = has_packed_matrix(l, step) && best_isa(/*tried=*/false) == tile::Isa::Avx2;
+  return runs_on_ours(l, step, by_rule) ? tiles : nullptr;
 }
 
 ChosenSchedule product_schedule(const Lowering& l, const tile::ProductShape& shape, tile::Isa isa,

@@ -22,9 +22,10 @@ namespace tg::cpu {
 
 namespace {
 
-/// Notes operators while a plan is lowered, and has nothing to say of them.
+/// Notes operators while a plan is lowered, and has nothing to say of them but whose kernels run.
 class OperatorRecorder final : public TileSchedules {
 public:
+  explicit OperatorRecorder(std::shared_ptr<TileSchedules> kept) : kept_(std::move(kept)) {}
   struct Seen {
     std::unique_ptr<OperatorPrograms> programs;
     std::vector<size_t> calls; // its places among all that asked
@@ -43,6 +44,7 @@ public:
     weight_bytes += 4 * s.groups * s.outputs * s.inputs * s.taps();
     return std::nullopt;
   }
+  bool ours(llvm::StringRef op, bool by_rule) override { return kept_->ours(op, by_rule); }
   llvm::MapVector<std::string, Seen, std::map<std::string, unsigned>> operators; // in their order
   int64_t weight_bytes = 0; // that a run of the plan reads
   size_t calls = 0;
@@ -53,6 +55,7 @@ private:
     if (seen.calls.empty()) seen.programs = std::move(programs);
     seen.calls.push_back(calls++);
   }
+  std::shared_ptr<TileSchedules> kept_;
 };
 
 CompileOptions compile_options(const TuneDeviceOptions& options) {
@@ -315,7 +318,8 @@ bool has_schedule(llvm::StringRef implementation) {
 
 Result<std::unique_ptr<tune::PlanDevice>> make_tune_device(const Plan& plan,
                                                            const TuneDeviceOptions& options) {
-  auto seen = std::make_shared<OperatorRecorder>();
+  auto seen = std::make_shared<OperatorRecorder>(
+      TunedPrograms::on_demand(options.database, processor_name()));
   std::unique_ptr<Backend> backend = make_cpu_backend(Products::Chosen, seen);
   std::vector<StepInfo> steps;
   {

@@ -3,6 +3,7 @@
 
 #include "lang/core/price.h"
 #include "runtime/onednn/tuning/convolution_programs.h"
+#include "runtime/onednn/tuning/kernel_choices.h"
 #include "runtime/onednn/tuning/product_programs.h"
 #include "runtime/tune/scanner.h"
 
@@ -82,6 +83,14 @@ public:
     auto key = [&] { return ConvolutionPrograms(convolution, threads, tile::caches()).key(); };
     return say(convolutions_, key, convolution, threads);
   }
+  bool ours(llvm::StringRef op, bool by_rule) override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    open();
+    if (!choices_) return by_rule;
+    auto [at, first] = whose_.try_emplace(op);
+    if (first) at->second = choices_->find(op).value_or(Whose::Rule);
+    return at->second == Whose::Rule ? by_rule : at->second == Whose::Ours;
+  }
 
 private:
   template <class T> using Said = llvm::StringMap<std::optional<T>>;
@@ -89,21 +98,27 @@ private:
   template <class T, class Key, class... Asked>
   std::optional<T> say(Said<T>& said, const Key& key, const Asked&... asked) {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (!asked_) {
-      asked_ = true;
-      if (std::string file = file_of(path_); !file.empty() && llvm::sys::fs::exists(file))
-        tuned_ = TunedPrograms::open(file, processor_);
-    }
+    open();
     if (!tuned_) return std::nullopt;
     auto [at, first] = said.try_emplace(key());
     if (first) at->second = tuned_->find(asked...);
     return at->second;
+  }
+  void open() {
+    if (asked_) return;
+    asked_ = true;
+    std::string file = file_of(path_);
+    if (file.empty() || !llvm::sys::fs::exists(file)) return;
+    tuned_ = TunedPrograms::open(file, processor_);
+    choices_ = KernelChoices::open(file, processor_);
   }
 
   std::string path_, processor_;
   std::mutex mutex_;
   bool asked_ = false;
   std::shared_ptr<TunedPrograms> tuned_;
+  std::unique_ptr<KernelChoices> choices_;
+  llvm::StringMap<Whose> whose_;
   Said<tile::Schedule> products_;
   Said<tile::ConvolutionSchedule> convolutions_;
 };

@@ -89,12 +89,49 @@ void write_line(llvm::json::OStream& json, const PlanTuneLine& line, const Tuned
   });
 }
 
+/// "1.31x  on oneDNN's kernel, 12 times: matmul(...)"
+void print_kernels(llvm::raw_ostream& out, const tune::KernelReport& report) {
+  if (report.lines.empty()) return;
+  out << llvm::formatv(
+      "{0} of {1} operators for which there are two kernels run faster on the other "
+      "one, in {2:f1} s{3}\n",
+      report.changes(), report.lines.size(), report.seconds,
+      report.known > 0 ? llvm::formatv("; {0} were known", report.known).str() : "");
+  for (const tune::KernelLine& line : report.lines)
+    if (line.otherwise)
+      out << llvm::formatv("  {0:f2}x on {1} kernel: {2}\n", line.times.ratio,
+                           line.ours_by_rule ? "oneDNN's" : "our", line.name);
+  if (report.whole)
+    out << llvm::formatv("  {0:f3} [{1:f3}, {2:f3}] times as fast as a whole{3}\n",
+                         report.whole->ratio, report.whole->low, report.whole->high,
+                         report.changes() == 0 ? ", so nothing is kept" : "");
+  out.flush();
+}
+
+void write_kernels(llvm::json::OStream& json, const tune::KernelReport& report) {
+  json.attribute("known", static_cast<int64_t>(report.known));
+  json.attribute("seconds", report.seconds);
+  if (report.whole) json.attribute("whole_speedup", report.whole->ratio);
+  json.attributeArray("operators", [&] {
+    for (const tune::KernelLine& line : report.lines)
+      json.object([&] {
+        json.attribute("name", line.name);
+        json.attribute("occurrences", line.occurrences);
+        json.attribute("ours_by_rule", line.ours_by_rule);
+        json.attribute("rule_us", line.times.first_us);
+        json.attribute("other_us", line.times.second_us);
+        json.attribute("otherwise", line.otherwise);
+      });
+  });
+}
+
 void write_json(Session& session, const TunedModel& model) {
   llvm::json::OStream json(session.out, 2);
   json.object([&] {
     json.attributeArray("operators", [&] {
       for (const PlanTuneLine& line : model.report.lines) write_line(json, line, model);
     });
+    json.attributeObject("kernels", [&] { write_kernels(json, model.kernels); });
     json.attribute("trials", model.report.trials);
     json.attribute("seconds", model.report.seconds);
     json.attribute("threads", model.threads);
@@ -124,15 +161,19 @@ int run_tune(Session& session) {
   options.session.seed = o.seed;
   options.session.again = o.again;
   auto has = [&](llvm::StringRef word) { return llvm::is_contained(o.tuner, word); };
+  options.choose_kernels = !has("by-rule");
   options.session.guess = !has("no-guess");
   options.session.until_enough = !has("to-the-end");
   options.session.dry_estimates = !has("formulas");
   options.session.occurrence_weight = has("occurrences") ? 1 : 0;
   bool lines = !o.json && !o.quiet;
-  Result<TunedModel> tuned =
-      tune_model(model->graph, options, [&](const PlanTuneLine& line, const TunedModel& so_far) {
-        if (lines) print_line(session.out, line, so_far);
-      });
+  auto on_chosen = [&](const tune::KernelReport& kernels) {
+    if (lines) print_kernels(session.out, kernels);
+  };
+  auto on_tuned = [&](const PlanTuneLine& line, const TunedModel& so_far) {
+    if (lines) print_line(session.out, line, so_far);
+  };
+  Result<TunedModel> tuned = tune_model(model->graph, options, on_chosen, on_tuned);
   if (!tuned) return session.fail(tuned.error());
   if (o.json) {
     write_json(session, *tuned);
