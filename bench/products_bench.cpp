@@ -1,12 +1,14 @@
 // Products of transformers by register tiles of our own (runtime/tile) beside oneDNN's best for
 // them, interleaved, as shares of the processor's peak.
 //
-//   products_bench [--threads N] [--seconds S] [--schedules] [NAME ...]
+//   products_bench [--threads N] [--seconds S] [--avx2] [--schedules] [NAME ...]
 //
 // Each row is one product as a price sees it: operands and result in the backend's own layouts, a
 // constant right operand packed at load, on both sides. NAME keeps the rows whose name holds it.
 // Instruction set: the processor's best, bound by DNNL_MAX_CPU_ISA. Ours is made with
-// Products::UntriedTiles, so it runs where the rule would not choose it, too.
+// Products::Tiles, so it runs where the rule would not choose it, too.
+//
+// With --avx2 our tiles of AVX2 stand in place of oneDNN.
 //
 // With --schedules no library runs: each product with a constant right operand by schedules around
 // its own, one thread, interleaved: what the figures of default_schedule stand on.
@@ -110,9 +112,9 @@ double flops(const ProductRow& row) {
 
 Result<void> compare(const ProductRow& row, const KernelBenchOptions& options, double peak) {
   Plan plan = plan_of(row);
-  TG_TRY(std::unique_ptr<Executable> theirs, load_native(plan, Products::Library, options.threads));
-  TG_TRY(std::unique_ptr<Executable> ours,
-         load_native(plan, Products::UntriedTiles, options.threads));
+  Products other = options.has("--avx2") ? Products::Avx2Tiles : Products::Library;
+  TG_TRY(std::unique_ptr<Executable> theirs, load_native(plan, other, options.threads));
+  TG_TRY(std::unique_ptr<Executable> ours, load_native(plan, Products::Tiles, options.threads));
   TG_TRY(Comparison times, compare_kernels(*theirs, *ours, options.seconds));
   TG_TRY(double difference, output_difference(*theirs, *ours));
   llvm::outs() << llvm::formatv(
@@ -188,7 +190,7 @@ void sweep(const ProductRow& row, const tile::TileKernels& tiles, double peak, d
 } // namespace
 
 int main(int argc, char** argv) {
-  KernelBenchOptions options = KernelBenchOptions::read(argc, argv, {"--schedules"});
+  KernelBenchOptions options = KernelBenchOptions::read(argc, argv, {"--avx2", "--schedules"});
   double peak = print_machine(options.threads);
   if (options.has("--schedules")) {
     tile::Isa isa =

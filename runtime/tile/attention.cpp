@@ -185,7 +185,7 @@ void Attention::each_tile(int64_t rows, int64_t first, int64_t last, Tile tile) 
   int64_t tiles = ceil_div(rows, tile_rows_);
   int64_t most = tiles == 1 && kernels_ ? most_panels(kernels_->isa(), rows) : 1;
   for (int64_t panel = first, count; panel < last; panel += count) {
-    count = last - panel < most ? 1 : most;
+    count = std::min(last - panel, most);
     for (int64_t t = 0; t < tiles; ++t) {
       int64_t row = rows * t / tiles;
       tile(row, rows * (t + 1) / tiles - row, panel, count);

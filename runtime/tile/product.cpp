@@ -204,7 +204,9 @@ void Product::run_tile(const Block& block, int64_t tile, int64_t panel, TileCall
   float* at = work.sums + sums * schedule_.tile_rows * width_;
   if (depth.begin > work.depth.begin) call.sums_in = at;
   if (depth.end < work.depth.end) call.sums_out = at;
-  kernels_.tile(first_rows_[static_cast<size_t>(tile) + 1] - row, count)(&call);
+  bool half = count == 1 && panel + 1 == panels_ && shape_.columns - panel * width_ <= width_ / 2;
+  kernels_.tile(first_rows_[static_cast<size_t>(tile) + 1] - row, count,
+                half ? Reach::HalfPanel : Reach::Panels)(&call);
 }
 
 void Product::finish(const Work& work, Span tiles, Span panels) const {
@@ -239,7 +241,10 @@ void Product::join_row(const ProductData& data, int64_t product, int64_t row) co
 Schedule default_schedule(const ProductShape& shape, Isa isa, int threads, const Caches& caches) {
   Schedule s;
   int64_t width = panel_columns(isa), panels = panel_count(shape.columns, width);
-  int64_t tiles = quotient_up(shape.rows, most_rows(isa));
+  // Half a panel alone: rows of x come from the second level for nothing else, six at a time.
+  int64_t most =
+      shape.columns <= lanes(isa) ? std::min<int64_t>(6, most_rows(isa)) : most_rows(isa);
+  int64_t tiles = quotient_up(shape.rows, most);
   s.tile_rows = quotient_up(shape.rows, tiles);
   s.tile_panels = tiles == 1 ? most_panels(isa, s.tile_rows) : 1;
   // A start and an end of a tile cost some 40 cycles; a panel need not fit into the first level,

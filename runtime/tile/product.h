@@ -147,9 +147,9 @@ private:
     const RowBlock& rows;
     Span panels, depth;
   };
-  /// Of the tile that begins at this panel: fewer than the schedule's are done one by one.
+  /// Of the tile that begins at this panel.
   int64_t panels_at(int64_t panel, Span panels) const {
-    return panels.end - panel < schedule_.tile_panels ? 1 : schedule_.tile_panels;
+    return std::min(panels.end - panel, schedule_.tile_panels);
   }
   void run_part(int part, const ProductData& data) const;
   void run_rows(const Work& work) const;

@@ -27,9 +27,6 @@ enum class Isa : uint8_t { Avx2, Avx512 };
 const char* isa_name(Isa isa);
 /// Whether the processor has it; what the user allows is the caller's to ask.
 bool processor_has(Isa isa);
-/// Whether the tests have run its tiles on some machine; others are off, also in tests, which run
-/// them where TANGRAM_UNTRIED_TILES is set.
-constexpr bool is_tried(Isa isa) { return isa == Isa::Avx2; }
 constexpr int64_t ceil_div(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
 
 /// Floats of a vector.
@@ -38,10 +35,11 @@ constexpr int64_t lanes(Isa isa) { return isa == Isa::Avx2 ? 8 : 16; }
 constexpr int64_t panel_columns(Isa isa) { return 2 * lanes(isa); }
 /// The most rows of a tile.
 constexpr int64_t most_rows(Isa isa) { return isa == Isa::Avx2 ? 6 : 14; }
-/// The most panels that a tile of so many rows spans.
+/// The most panels that a tile of so many rows spans, and any tile.
+constexpr int64_t kMostPanels = 4;
 constexpr int64_t most_panels(Isa isa, int64_t rows) {
   int64_t fit = (isa == Isa::Avx2 ? 6 : 12) / rows; // with registers for the panels and x
-  return fit < 1 ? 1 : fit > 4 ? 4 : fit;
+  return fit < 1 ? 1 : fit > kMostPanels ? kMostPanels : fit;
 }
 
 /// One call of a tile: result = x * panels, over `depth` steps, then either the sums go to
@@ -73,7 +71,12 @@ constexpr int64_t asked_ahead(int64_t depth) { return depth / 4 * 16; }
 
 using TileFn = void (*)(const TileCall*);
 
-/// All tiles of an instruction set: every number of rows, and the widest of few rows.
+/// How far a tile reaches: where the last panel has no more columns than a vector, half of it is
+/// left out.
+enum class Reach : uint8_t { Panels, HalfPanel };
+
+/// All tiles of an instruction set: every number of rows, with as many panels as it may span, and
+/// half a panel.
 class TileKernels {
 public:
   ~TileKernels();
@@ -81,20 +84,22 @@ public:
   static Result<std::unique_ptr<TileKernels>> make(Isa isa);
 
   Isa isa() const { return isa_; }
-  /// panels: 1, or most_panels(rows).
-  TileFn tile(int64_t rows, int64_t panels) const {
-    return tiles_[static_cast<size_t>(2 * (rows - 1) + (panels > 1))];
+  /// panels: at most most_panels(rows); 1 where half a panel is wanted.
+  TileFn tile(int64_t rows, int64_t panels, Reach reach = Reach::Panels) const {
+    int64_t kind = reach == Reach::HalfPanel ? 0 : panels;
+    return tiles_[static_cast<size_t>(kKinds * (rows - 1) + kind)];
   }
   /// Bytes of machine code.
   size_t code_bytes() const;
 
 private:
+  static constexpr int64_t kKinds = 1 + kMostPanels; // of tiles of so many rows
   struct Pages;
   explicit TileKernels(Isa isa);
 
   Isa isa_;
   std::unique_ptr<Pages> pages_;
-  std::vector<TileFn> tiles_; // by rows, one panel and the most
+  std::vector<TileFn> tiles_; // by rows: half a panel, then whole ones; null: beyond the most
 };
 
 } // namespace tg::tile

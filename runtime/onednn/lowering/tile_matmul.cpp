@@ -33,19 +33,13 @@ const tile::TileKernels* tiles_of(tile::Isa isa) {
   return avx512.get();
 }
 
-namespace {
-
-/// The best instruction set that this processor has and DNNL_MAX_CPU_ISA allows.
-std::optional<tile::Isa> best_isa(bool tried) {
+const tile::TileKernels* best_tiles() {
   for (tile::Isa isa : {tile::Isa::Avx512, tile::Isa::Avx2})
-    if (may_use_own(tile::isa_name(isa)) && (!tried || tile::is_tried(isa))) return isa;
-  return std::nullopt;
+    if (may_use_own(tile::isa_name(isa))) return tiles_of(isa);
+  return nullptr;
 }
 
-const tile::TileKernels* best_tiles(bool tried) {
-  std::optional<tile::Isa> isa = best_isa(tried);
-  return isa ? tiles_of(*isa) : nullptr;
-}
+namespace {
 
 class TileKernel final : public Kernel {
 public:
@@ -168,26 +162,22 @@ bool has_packed_matrix(const Lowering& l, const PlanStep& step) {
 
 } // namespace
 
-const tile::TileKernels* tried_tiles() { return best_tiles(/*tried=*/true); }
-
-// By rule, not by timing: one plan gives one result. With AVX2 packed matrices go to our tiles:
-// of the products of BERT, ViT, GPT-2 and Llama all but one were faster on them, by up to 3 times,
-// and that one as fast. Where both operands are activations (attention) oneDNN's packing is no
-// drawback, and it is as fast or up to twice so (bench/results/products.md). With AVX-512 oneDNN
-// has kernels on packed weights, and no test has run ours. A choice by what was measured of a shape
-// goes here, where its schedule is chosen.
+// By rule, not by timing: one plan gives one result. Packed matrices go to our tiles: of the
+// products of BERT, ViT, GPT-2 and Llama none was faster on oneDNN beyond noise, with AVX2 up to 3
+// times as slow (bench/results/products.md, products_avx512.md). Where both operands are
+// activations (attention) oneDNN's packing is no drawback, and it is as fast or up to twice so. A
+// choice by what was measured of a shape goes here, where its schedule is chosen.
 const tile::TileKernels* tiles_for(const Lowering& l, const PlanStep& step) {
   for (PlanValueId id : step.operands)
     if (id != kNoValue && l.place(id).dtype != DType::F32) return nullptr;
   if (l.type(step.result).elements() == 0) return nullptr;
   switch (l.products) {
   case Products::Library: return nullptr;
-  case Products::Tiles: return best_tiles(/*tried=*/true);
-  case Products::UntriedTiles: return best_tiles(/*tried=*/false);
+  case Products::Tiles: return best_tiles();
+  case Products::Avx2Tiles: return may_use_own("avx2") ? tiles_of(tile::Isa::Avx2) : nullptr;
   case Products::Chosen: break;
   }
-  if (!has_packed_matrix(l, step)) return nullptr;
-  return best_isa(/*tried=*/false) == tile::Isa::Avx2 ? tiles_of(tile::Isa::Avx2) : nullptr;
+  return has_packed_matrix(l, step) ? best_tiles() : nullptr;
 }
 
 ChosenSchedule product_schedule(const Lowering& l, const tile::ProductShape& shape, tile::Isa isa,

@@ -25,9 +25,8 @@ void add_product(Lowering& l, const PlanStep& step, Op op, tile::Product product
 /// the rule, where it is as fast.
 const tile::TileKernels* tiles_for(const Lowering& l, const PlanStep& step);
 
-/// The best tiles that tests have run, of those that this processor has and DNNL_MAX_CPU_ISA
-/// allows; null where there are none.
-const tile::TileKernels* tried_tiles();
+/// The best tiles that this processor has and DNNL_MAX_CPU_ISA allows; null where there are none.
+const tile::TileKernels* best_tiles();
 
 /// A step between elements of an axis, 1 where the axis has no second one.
 int64_t step_of(const Place& p, size_t axis);

@@ -322,7 +322,7 @@ Result<std::unique_ptr<tune::PlanDevice>> make_tune_device(const Plan& plan,
     TG_TRY(std::unique_ptr<Executable> loaded, backend->compile(plan, compile_options(options)));
     steps = loaded->steps();
   }
-  const tile::TileKernels* tiles = tiles_of(tile::Isa::Avx2);
+  const tile::TileKernels* tiles = best_tiles();
   if (!tiles)
     return error(Code::no_kernel, "this processor has none of our register tiles: there "
                                   "is nothing to tune on `cpu`");

@@ -1,5 +1,4 @@
-// Products by register tiles, of every instruction set that this processor has (of those that no
-// test has run before only where TANGRAM_UNTRIED_TILES is set), against sums in
+// Products by register tiles, of every instruction set that this processor has, against sums in
 // float64: odd sizes, tails, operands with gaps or transposed, batches, every schedule. Operands
 // and results lie between pages that nobody may touch, behind one or before the other, so that a
 // vector that reads or writes beyond them ends the test.
