@@ -32,8 +32,7 @@ public:
   std::optional<tile::Schedule> find(const tile::ProductShape& shape, tile::Isa isa,
                                      int threads) override {
     add(std::make_unique<ProductPrograms>(shape, isa, threads, tile::caches()));
-    if (shape.w_is_packed)
-      weight_bytes += 4 * tile::packed_elements(shape.depth, shape.columns, isa);
+    if (shape.w_is_packed) weight_bytes += 4 * tile::packed_cells(shape.depth, shape.columns, isa);
     return std::nullopt;
   }
   std::optional<tile::ConvolutionSchedule> find(const OwnConvolution& convolution,
@@ -303,10 +302,11 @@ bool is_product_or_convolution(llvm::StringRef name) {
   return name.startswith("matmul") || name.startswith("conv");
 }
 
-/// Products say their tile ("tile:avx2 6x16"); convolutions say their kind before it.
+/// Products say their tile ("tile:avx2 6x16"); convolutions say their kind before it. Those of bf16
+/// are not tuned.
 bool has_schedule(llvm::StringRef implementation) {
   auto [where, what] = implementation.split(' ');
-  if (!where.startswith("tile:") || what.empty()) return false;
+  if (!where.startswith("tile:") || what.empty() || where.endswith("bf16")) return false;
   llvm::StringRef kind = what.split(' ').first;
   return llvm::isDigit(kind.front()) || kind == "dense" || kind == "grouped" || kind == "depthwise";
 }
