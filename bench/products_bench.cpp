@@ -1,12 +1,15 @@
 // Products of transformers by register tiles of our own (runtime/tile) beside oneDNN's best for
 // them, interleaved, as shares of the processor's peak.
 //
-//   products_bench [--threads N] [--seconds S] [--schedules] [NAME ...]
+//   products_bench [--threads N] [--seconds S] [--avx2] [--bf16] [--schedules] [NAME ...]
 //
 // Each row is one product as a price sees it: operands and result in the backend's own layouts, a
 // constant right operand packed at load, on both sides. NAME keeps the rows whose name holds it.
 // Instruction set: the processor's best, bound by DNNL_MAX_CPU_ISA. Ours is made with
-// Products::UntriedTiles, so it runs where the rule would not choose it, too.
+// Products::Tiles, so it runs where the rule would not choose it, too.
+//
+// With --bf16 operands and results are bf16. With --avx2 our tiles of AVX2 stand in place of
+// oneDNN.
 //
 // With --schedules no library runs: each product with a constant right operand by schedules around
 // its own, one thread, interleaved: what the figures of default_schedule stand on.
@@ -77,24 +80,24 @@ NodeId op(Graph& g, OpKind kind, llvm::ArrayRef<NodeId> operands, std::vector<Va
 }
 
 /// [rows, heads * width], as a projection leaves it, as [heads, rows, width] or its transpose.
-NodeId heads(Graph& g, const char* name, int64_t batch, int64_t rows, int64_t width,
-             std::initializer_list<int64_t> perm) {
-  NodeId x = g.input(name, f32({rows, batch, width}));
+NodeId heads(Graph& g, const char* name, TensorType type, std::initializer_list<int64_t> perm) {
+  NodeId x = g.input(name, std::move(type));
   return op(g, OpKind::Transpose, {x}, {Value::of_ints(perm)});
 }
 
-Plan plan_of(const ProductRow& row) {
+Plan plan_of(const ProductRow& row, DType dtype) {
+  auto typed = [&](Shape shape) { return TensorType{dtype, std::move(shape)}; };
   Graph g(std::make_shared<Symbols>(), row.name);
   NodeId x, y;
   if (row.form == ProductRow::Constant) {
-    x = g.input("x", f32({row.rows, row.depth}));
-    y = g.weight("w", f32({row.depth, row.columns}));
+    x = g.input("x", typed({row.rows, row.depth}));
+    y = g.weight("w", typed({row.depth, row.columns}));
   } else if (row.form == ProductRow::Keys) {
-    x = heads(g, "q", row.batch, row.rows, row.depth, {1, 0, 2});
-    y = heads(g, "k", row.batch, row.columns, row.depth, {1, 2, 0});
+    x = heads(g, "q", typed({row.rows, row.batch, row.depth}), {1, 0, 2});
+    y = heads(g, "k", typed({row.columns, row.batch, row.depth}), {1, 2, 0});
   } else {
-    x = g.input("p", f32({row.batch, row.rows, row.depth}));
-    y = heads(g, "v", row.batch, row.depth, row.columns, {1, 0, 2});
+    x = g.input("p", typed({row.batch, row.rows, row.depth}));
+    y = heads(g, "v", typed({row.depth, row.batch, row.columns}), {1, 0, 2});
   }
   NodeId product = op(g, OpKind::Matmul, {x, y, g.none(), g.none()});
   if (row.form == ProductRow::Values)
@@ -109,10 +112,10 @@ double flops(const ProductRow& row) {
 }
 
 Result<void> compare(const ProductRow& row, const KernelBenchOptions& options, double peak) {
-  Plan plan = plan_of(row);
-  TG_TRY(std::unique_ptr<Executable> theirs, load_native(plan, Products::Library, options.threads));
-  TG_TRY(std::unique_ptr<Executable> ours,
-         load_native(plan, Products::UntriedTiles, options.threads));
+  Plan plan = plan_of(row, options.has("--bf16") ? DType::BF16 : DType::F32);
+  Products other = options.has("--avx2") ? Products::Avx2Tiles : Products::Library;
+  TG_TRY(std::unique_ptr<Executable> theirs, load_native(plan, other, options.threads));
+  TG_TRY(std::unique_ptr<Executable> ours, load_native(plan, Products::Tiles, options.threads));
   TG_TRY(Comparison times, compare_kernels(*theirs, *ours, options.seconds));
   TG_TRY(double difference, output_difference(*theirs, *ours));
   llvm::outs() << llvm::formatv(
@@ -158,7 +161,7 @@ void sweep(const ProductRow& row, const tile::TileKernels& tiles, double peak, d
   }
   auto floats = [](int64_t count) { return std::move(*Tensor::zeros(f32({count}))); };
   Tensor x = floats(row.rows * row.depth), y = floats(row.rows * row.columns);
-  Tensor w = floats(tile::packed_elements(row.depth, row.columns, tiles.isa()));
+  Tensor w = floats(tile::packed_cells(row.depth, row.columns, tiles.isa()));
   Tensor scratch = floats(scratch_size);
   auto at = [](Tensor& tensor) { return reinterpret_cast<float*>(tensor.data()); };
   tile::ProductData data;
@@ -188,7 +191,8 @@ void sweep(const ProductRow& row, const tile::TileKernels& tiles, double peak, d
 } // namespace
 
 int main(int argc, char** argv) {
-  KernelBenchOptions options = KernelBenchOptions::read(argc, argv, {"--schedules"});
+  KernelBenchOptions options =
+      KernelBenchOptions::read(argc, argv, {"--avx2", "--bf16", "--schedules"});
   double peak = print_machine(options.threads);
   if (options.has("--schedules")) {
     tile::Isa isa =

@@ -10,9 +10,10 @@ bool may_use(dnnl_cpu_isa_t isa) {
 }
 
 bool may_use_own(llvm::StringRef isa) {
-  return isa == "avx512" ? may_use(dnnl_cpu_isa_avx512_core)
-         : isa == "avx2" ? may_use(dnnl_cpu_isa_avx2)
-                         : true;
+  return isa == "avx512_bf16" ? may_use(dnnl_cpu_isa_avx512_core_bf16)
+         : isa == "avx512"    ? may_use(dnnl_cpu_isa_avx512_core)
+         : isa == "avx2"      ? may_use(dnnl_cpu_isa_avx2)
+                              : true;
 }
 
 Diagnostic device_error(dnnl_status_t status, llvm::StringRef what) {

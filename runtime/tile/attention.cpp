@@ -23,8 +23,8 @@ void plain_tile(int64_t rows, int64_t panels, int64_t width, const TileCall& cal
   constexpr int64_t kMostWidth = 16;
   assert(width <= kMostWidth && "panels for processors without kernels");
   for (int64_t r = 0; r < rows; ++r) {
-    const float* x = call.x + r * call.x_row / 4;
-    float* y = call.y + r * call.y_row / 4;
+    const float* x = static_cast<const float*>(call.x) + r * call.x_row / 4;
+    float* y = static_cast<float*>(call.y) + r * call.y_row / 4;
     for (int64_t p = 0; p < panels; ++p) {
       const float* panel = call.panel + p * call.panel_step / 4;
       float sums[kMostWidth] = {};
@@ -185,7 +185,7 @@ void Attention::each_tile(int64_t rows, int64_t first, int64_t last, Tile tile) 
   int64_t tiles = ceil_div(rows, tile_rows_);
   int64_t most = tiles == 1 && kernels_ ? most_panels(kernels_->isa(), rows) : 1;
   for (int64_t panel = first, count; panel < last; panel += count) {
-    count = last - panel < most ? 1 : most;
+    count = std::min(last - panel, most);
     for (int64_t t = 0; t < tiles; ++t) {
       int64_t row = rows * t / tiles;
       tile(row, rows * (t + 1) / tiles - row, panel, count);
@@ -193,9 +193,11 @@ void Attention::each_tile(int64_t rows, int64_t first, int64_t last, Tile tile) 
   }
 }
 
-void Attention::call(int64_t rows, int64_t panels, const TileCall& call) const {
+/// `columns`: of those that exist, from the first panel on.
+void Attention::call(int64_t rows, int64_t panels, int64_t columns, const TileCall& call) const {
+  bool half = panels == 1 && columns <= width_ / 2;
   if (kernels_)
-    kernels_->tile(rows, panels)(&call);
+    kernels_->tile(rows, panels, half ? Reach::HalfPanel : Reach::Panels)(&call);
   else
     plain_tile(rows, panels, width_, call);
 }
@@ -211,7 +213,7 @@ void Attention::score(const Block& block, const Work& work) const {
     tile.depth = shape_.width;
     tile.y = work.scores + row * score_row_ + panel * width_; // rows have room for whole panels
     tile.y_row = score_row_ * 4;
-    call(rows, panels, tile);
+    call(rows, panels, shape_.places - panel * width_, tile);
   });
 }
 
@@ -282,7 +284,7 @@ void Attention::sum_values(const Block& block, const Work& work) const {
     if (!mask_.empty() && panel + count == panels)
       tile.mask = mask_.data() + mask_.size() - static_cast<size_t>(count * width_);
     tile.last_columns = shape_.value_width % width_;
-    call(rows, count, tile);
+    call(rows, count, shape_.value_width - panel * width_, tile);
   });
 }
 

@@ -106,7 +106,7 @@ private:
   bool may_skip(const AttentionData& data) const { return data.seen && shape_.seen_place == 1; }
   /// Calls tile(first row, rows, first panel, panels) for all tiles of a block and these panels.
   template <class Tile> void each_tile(int64_t rows, int64_t first, int64_t last, Tile tile) const;
-  void call(int64_t rows, int64_t panels, const TileCall& call) const;
+  void call(int64_t rows, int64_t panels, int64_t columns, const TileCall& call) const;
 
   AttentionShape shape_;
   const TileKernels* kernels_;

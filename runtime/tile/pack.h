@@ -1,7 +1,8 @@
 // How operands are brought into the order in which tiles read them: w into panels of a few vectors'
 // columns, [panel][depth][column], zero beyond the last column; x, where its rows do not lie as a
 // tile wants them, into rows side by side whose distance is no multiple of 4 KiB, so that rows of
-// one block do not share a few sets of the caches.
+// one block do not share a few sets of the caches. Of bf16, cells of panels are pairs of elements
+// that follow each other along the depth, the last with a zero where the depth is odd.
 //
 // Cost: each element is read and written once, 64 bytes at a time where columns lie side by side,
 // else in transposed squares of 8 x 8.
@@ -12,11 +13,13 @@
 namespace tg::tile {
 
 /// A matrix as it lies, in elements.
-struct Matrix {
-  const float* at = nullptr;
+template <class T> struct MatrixOf {
+  const T* at = nullptr;
   int64_t rows = 0, columns = 0;
   int64_t row_step = 0, column_step = 1;
 };
+using Matrix = MatrixOf<float>;
+using Bf16Matrix = MatrixOf<uint16_t>;
 
 constexpr int64_t panel_count(int64_t columns, int64_t width) {
   return (columns + width - 1) / width;
@@ -24,9 +27,12 @@ constexpr int64_t panel_count(int64_t columns, int64_t width) {
 
 /// Panels [begin, end) of a matrix whose rows go along the depth; `to` is where panel `begin` goes.
 void pack_panels(float* to, const Matrix& w, int64_t width, int64_t begin, int64_t end);
+void pack_panels(float* to, const Bf16Matrix& w, int64_t width, int64_t begin, int64_t end);
 
-/// Elements from row to row of a copy: a multiple of a line, an odd number of lines.
+/// Cells from row to row of a copy: a multiple of a line, an odd number of lines.
 constexpr int64_t copied_row(int64_t columns) { return (columns + 15) / 16 / 2 * 32 + 16; }
+/// `to_row` in elements.
 void copy_rows(float* to, int64_t to_row, const Matrix& x);
+void copy_rows(uint16_t* to, int64_t to_row, const Bf16Matrix& x);
 
 } // namespace tg::tile

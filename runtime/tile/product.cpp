@@ -3,6 +3,7 @@
 #include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace tg::tile {
 
@@ -37,9 +38,9 @@ std::string tile_text(const Schedule& s, Isa isa) {
 }
 
 std::string text(const Schedule& s, Isa isa) {
-  std::string out =
-      llvm::formatv("{0} rows {1} columns {2} depth {3}", tile_text(s, isa),
-                    s.row_block * s.tile_rows, s.column_block * panel_columns(isa), s.depth_block);
+  std::string out = llvm::formatv("{0} rows {1} columns {2} depth {3}", tile_text(s, isa),
+                                  s.row_block * s.tile_rows, s.column_block * panel_columns(isa),
+                                  s.depth_block * cell_elements(isa));
   out += s.rows_outside ? ", rows outside" : ", panels outside";
   if (s.copy_x) out += ", x copied";
   if (s.panels_ahead != 1) out += llvm::formatv(", {0} ahead", s.panels_ahead);
@@ -52,20 +53,24 @@ std::string text(const Schedule& s, Isa isa) {
 
 Product::Product(ProductShape shape, const Schedule& schedule, const TileKernels& kernels)
     : shape_(std::move(shape)), schedule_(schedule), kernels_(kernels),
-      width_(panel_columns(kernels.isa())), tiles_(quotient_up(shape_.rows, schedule.tile_rows)),
+      width_(panel_columns(kernels.isa())), element_(element_bytes(kernels.isa())),
+      steps_(quotient_up(shape_.depth, cell_elements(kernels.isa()))),
+      tiles_(quotient_up(shape_.rows, schedule.tile_rows)),
       panels_(panel_count(shape_.columns, width_)) {
   const Schedule& s = schedule_;
   assert((s.tile_panels == 1 || tiles_ == 1) && "tiles of fewer rows would span other panels");
   assert((s.copy_x || shape_.x_depth == 1) && "a tile reads rows of x");
+  assert((s.depth_parts == 1 || !is_narrow()) && "parts of the depth are joined in f32");
   for (int64_t tile = 0; tile <= tiles_; ++tile)
     first_rows_.push_back(shape_.rows * tile / tiles_); // shared out evenly
   int64_t block_rows = std::min(s.row_block, tiles_) * s.tile_rows;
-  if (s.copy_x) copied_ = whole_lines(block_rows * copied_row(shape_.depth));
+  if (s.copy_x) copied_ = whole_lines(block_rows * copied_row(steps_));
   int64_t own_panels = quotient_up(panels_, s.column_parts);
-  if (!shape_.w_is_packed) packed_ = own_panels * width_ * shape_.depth;
-  if (s.depth_block < shape_.depth)
-    sums_ = block_rows * std::min(s.column_block, own_panels) * width_;
-  part_scratch_ = whole_lines(copied_ + packed_ + sums_);
+  if (!shape_.w_is_packed) packed_ = own_panels * width_ * steps_;
+  int64_t block = block_rows * std::min(s.column_block, own_panels) * width_;
+  if (s.depth_block < steps_) sums_ = block;
+  if (is_narrow()) unrounded_ = block;
+  part_scratch_ = whole_lines(copied_ + packed_ + sums_ + unrounded_);
   if (s.depth_parts > 1)
     partial_ = static_cast<int64_t>(shape_.batch.size()) * shape_.rows * panels_ * width_;
   if (int64_t rest = shape_.columns % width_; rest != 0) {
@@ -97,27 +102,32 @@ void Product::run_part(int part, const ProductData& data) const {
             {},
             share(tiles_, row, s.row_parts),
             share(panels_, column, s.column_parts),
-            share(shape_.depth, depth_part, s.depth_parts),
+            share(steps_, depth_part, s.depth_parts),
             nullptr,
             scratch,
             scratch + copied_ + packed_,
+            scratch + copied_ + packed_ + sums_,
             nullptr};
   float* packed = scratch + copied_;
-  const float* last = nullptr; // w in `packed`
+  std::optional<int64_t> last; // where w begins that is in `packed`
   for (int64_t i = products.begin; i < products.end; ++i) {
     work.start = shape_.batch[static_cast<size_t>(i)];
     if (s.depth_parts > 1) work.partial = partial(data, depth_part, i);
-    const float* w = data.w + work.start.w;
     if (shape_.w_is_packed) {
-      work.panel = w + work.panels.begin * width_ * shape_.depth;
-    } else if (w != last) {
-      pack_panels(packed, {w, shape_.depth, shape_.columns, shape_.w_depth, shape_.w_column},
-                  width_, work.panels.begin, work.panels.end);
-      last = w;
+      work.panel = static_cast<const float*>(data.w) + work.panels.begin * width_ * steps_;
+    } else if (work.start.w != last) {
+      is_narrow() ? pack_w<uint16_t>(packed, work) : pack_w<float>(packed, work);
+      last = work.start.w;
       work.panel = packed;
     }
     run_rows(work);
   }
+}
+
+template <class T> void Product::pack_w(float* packed, const Work& work) const {
+  const T* w = static_cast<const T*>(work.data.w) + work.start.w;
+  pack_panels(packed, MatrixOf<T>{w, shape_.depth, shape_.columns, shape_.w_depth, shape_.w_column},
+              width_, work.panels.begin, work.panels.end);
 }
 
 void Product::run_rows(const Work& work) const {
@@ -125,17 +135,24 @@ void Product::run_rows(const Work& work) const {
     Span tiles{tile, std::min(tile + schedule_.row_block, work.tiles.end)};
     int64_t first = first_rows_[static_cast<size_t>(tiles.begin)],
             count = first_rows_[static_cast<size_t>(tiles.end)] - first;
-    RowBlock rows{tiles, work.data.x + work.start.x + first * shape_.x_row, shape_.x_row};
-    if (schedule_.copy_x) {
-      int64_t step = copied_row(shape_.depth);
-      copy_rows(work.copied, step, {rows.x, count, shape_.depth, shape_.x_row, shape_.x_depth});
-      rows.x = work.copied;
-      rows.x_row = step;
-    }
+    auto x = static_cast<const std::byte*>(work.data.x);
+    RowBlock rows{tiles, x + (work.start.x + first * shape_.x_row) * element_,
+                  shape_.x_row * element_};
+    if (schedule_.copy_x)
+      is_narrow() ? copy_x<uint16_t>(work, rows, count) : copy_x<float>(work, rows, count);
     for (int64_t panel = work.panels.begin; panel < work.panels.end;
          panel += schedule_.column_block)
       run_columns(work, rows, {panel, std::min(panel + schedule_.column_block, work.panels.end)});
   }
+}
+
+template <class T> void Product::copy_x(const Work& work, RowBlock& rows, int64_t count) const {
+  int64_t step = copied_row(steps_) * sizeof(float);
+  copy_rows(reinterpret_cast<T*>(work.copied), step / static_cast<int64_t>(sizeof(T)),
+            MatrixOf<T>{reinterpret_cast<const T*>(rows.x), count, shape_.depth, shape_.x_row,
+                        shape_.x_depth});
+  rows.x = reinterpret_cast<const std::byte*>(work.copied);
+  rows.x_row = step;
 }
 
 void Product::run_columns(const Work& work, const RowBlock& rows, Span panels) const {
@@ -149,40 +166,51 @@ void Product::run_tiles(const Work& work, const RowBlock& rows, Span panels, Spa
     for (int64_t tile = rows.tiles.begin; tile < rows.tiles.end; ++tile)
       for (int64_t panel = panels.begin, count; panel < panels.end; panel += count) {
         count = panels_at(panel, panels);
-        run_tile({work, rows, panels, depth}, tile, panel, call_of(work, panel, count, depth));
+        run_tile({work, rows, panels, depth}, tile, panel,
+                 call_of(work, panel, count, panels, depth));
       }
     return;
   }
   for (int64_t panel = panels.begin, count; panel < panels.end; panel += count) {
     count = panels_at(panel, panels);
-    TileCall call = call_of(work, panel, count, depth);
+    TileCall call = call_of(work, panel, count, panels, depth);
     for (int64_t tile = rows.tiles.begin; tile < rows.tiles.end; ++tile)
       run_tile({work, rows, panels, depth}, tile, panel, call);
   }
 }
 
 /// What a call says of its columns and of the product; rows are still to come.
-TileCall Product::call_of(const Work& work, int64_t panel, int64_t count, Span depth) const {
+TileCall Product::call_of(const Work& work, int64_t panel, int64_t count, Span panels,
+                          Span depth) const {
   const ProductData& data = work.data;
   int64_t column = panel * width_;
   TileCall call;
-  call.panel = work.panel + ((panel - work.panels.begin) * shape_.depth + depth.begin) * width_;
-  call.panel_step = width_ * shape_.depth * 4;
-  call.depth = depth.size();
+  call.panel = work.panel + ((panel - work.panels.begin) * steps_ + depth.begin) * width_;
+  call.panel_step = width_ * steps_ * 4;
+  call.alone = depth.end == steps_ ? steps_ * cell_elements(kernels_.isa()) - shape_.depth : 0;
+  call.depth = depth.size() - call.alone;
   if (work.partial) { // whole panels; all else is for join_row
     call.y = work.partial + column;
     call.y_row = panels_ * width_ * 4;
     return call;
   }
   call.relu = data.relu;
-  call.y = data.y + work.start.y + column;
-  call.y_row = shape_.y_row * 4;
   if (data.bias) call.bias = data.bias + work.start.bias + column;
-  if (data.residual) call.residual = data.residual + work.start.residual + column;
-  call.residual_row = shape_.residual_row * 4;
+  if (data.residual)
+    call.residual =
+        static_cast<const std::byte*>(data.residual) + (work.start.residual + column) * element_;
+  call.residual_row = shape_.residual_row * element_;
   if (!mask_.empty() && panel + count == panels_)
     call.mask = mask_.data() + (schedule_.tile_panels - count) * width_;
   call.last_columns = shape_.columns % width_;
+  call.narrow = is_narrow() && !data.finish;
+  if (is_narrow() && data.finish) {
+    call.y = work.unrounded + (panel - panels.begin) * width_;
+    call.y_row = panels.size() * width_ * 4;
+  } else {
+    call.y = static_cast<std::byte*>(data.y) + (work.start.y + column) * element_;
+    call.y_row = shape_.y_row * element_;
+  }
   return call;
 }
 
@@ -194,24 +222,33 @@ void Product::run_tile(const Block& block, int64_t tile, int64_t panel, TileCall
   int64_t count = panels_at(panel, panels);
   int64_t next = index * asked_ahead(call.depth), ahead = schedule_.panels_ahead * count;
   bool more = ahead > 0 && panel + ahead < work.panels.end && next < call.depth * width_;
-  call.ahead = more ? call.panel + ahead * width_ * shape_.depth + next : call.panel;
-  call.x = rows.x + (row - first_rows_[static_cast<size_t>(rows.tiles.begin)]) * rows.x_row +
-           depth.begin;
-  call.x_row = rows.x_row * 4;
-  call.y += row * (call.y_row / 4);
-  if (call.residual) call.residual += row * shape_.residual_row;
+  call.ahead = more ? call.panel + ahead * width_ * steps_ + next : call.panel;
+  int64_t of_block = row - first_rows_[static_cast<size_t>(rows.tiles.begin)];
+  call.x = rows.x + of_block * rows.x_row + depth.begin * 4;
+  call.x_row = rows.x_row;
+  bool in_scratch = is_narrow() && !call.narrow;
+  call.y = static_cast<std::byte*>(call.y) + (in_scratch ? of_block : row) * call.y_row;
+  if (call.residual)
+    call.residual = static_cast<const std::byte*>(call.residual) + row * call.residual_row;
   int64_t sums = (panel - panels.begin) * rows.tiles.size() + index * count;
   float* at = work.sums + sums * schedule_.tile_rows * width_;
   if (depth.begin > work.depth.begin) call.sums_in = at;
   if (depth.end < work.depth.end) call.sums_out = at;
-  kernels_.tile(first_rows_[static_cast<size_t>(tile) + 1] - row, count)(&call);
+  bool half = count == 1 && panel + 1 == panels_ && shape_.columns - panel * width_ <= width_ / 2;
+  kernels_.tile(first_rows_[static_cast<size_t>(tile) + 1] - row, count,
+                half ? Reach::HalfPanel : Reach::Panels)(&call);
 }
 
 void Product::finish(const Work& work, Span tiles, Span panels) const {
   int64_t row = first_rows_[static_cast<size_t>(tiles.begin)], column = panels.begin * width_;
-  work.data.finish({work.data.y + work.start.y + row * shape_.y_row + column, shape_.y_row,
-                    first_rows_[static_cast<size_t>(tiles.end)] - row,
-                    std::min(panels.end * width_, shape_.columns) - column});
+  int64_t rows = first_rows_[static_cast<size_t>(tiles.end)] - row;
+  int64_t columns = std::min(panels.end * width_, shape_.columns) - column;
+  int64_t at = work.start.y + row * shape_.y_row + column;
+  if (is_narrow())
+    work.data.finish({work.unrounded, panels.size() * width_, rows, columns,
+                      static_cast<uint16_t*>(work.data.y) + at, shape_.y_row});
+  else
+    work.data.finish({static_cast<float*>(work.data.y) + at, shape_.y_row, rows, columns});
 }
 
 float* Product::partial(const ProductData& data, int64_t depth_part, int64_t product) const {
@@ -221,10 +258,11 @@ float* Product::partial(const ProductData& data, int64_t depth_part, int64_t pro
 
 void Product::join_row(const ProductData& data, int64_t product, int64_t row) const {
   const BatchStart& start = shape_.batch[static_cast<size_t>(product)];
-  float* y = data.y + start.y + row * shape_.y_row;
+  float* y = static_cast<float*>(data.y) + start.y + row * shape_.y_row;
   const float* bias = data.bias ? data.bias + start.bias : nullptr;
-  const float* residual =
-      data.residual ? data.residual + start.residual + row * shape_.residual_row : nullptr;
+  const float* residual = data.residual ? static_cast<const float*>(data.residual) +
+                                              start.residual + row * shape_.residual_row
+                                        : nullptr;
   const float* parts = partial(data, 0, product) + row * panels_ * width_;
   for (int64_t j = 0; j < shape_.columns; ++j) {
     float sum = parts[j];
@@ -245,7 +283,8 @@ Schedule default_schedule(const ProductShape& shape, Isa isa, int threads, const
   // A start and an end of a tile cost some 40 cycles; a panel need not fit into the first level,
   // since it streams from the second in time. Few rows read it once, whatever its depth.
   set_parts(s, shape, threads, tiles, panels);
-  int64_t depth = quotient_up(shape.depth, s.depth_parts);
+  if (isa == Isa::Avx512Bf16) s.depth_parts = 1;
+  int64_t depth = quotient_up(quotient_up(shape.depth, cell_elements(isa)), s.depth_parts);
   int64_t cuts = tiles == 1 ? 1 : quotient_up(depth * width * 4, caches.second / 8);
   s.depth_block = quotient_up(depth, cuts);
   // x of a block in five eighths of the second level; its sums and results in a quarter.
@@ -256,7 +295,7 @@ Schedule default_schedule(const ProductShape& shape, Isa isa, int threads, const
   int64_t columns = std::max<int64_t>(s.tile_panels, caches.second / 4 / (4 * rows * width));
   s.column_block = quotient_up(own_panels, quotient_up(own_panels, columns));
   s.column_block = quotient_up(s.column_block, s.tile_panels) * s.tile_panels;
-  s.copy_x = shape.x_depth != 1 || (tiles > 2 && shape.x_row % 512 == 0);
+  s.copy_x = shape.x_depth != 1 || (tiles > 2 && shape.x_row * element_bytes(isa) % 2048 == 0);
   return s;
 }
 

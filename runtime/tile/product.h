@@ -20,6 +20,10 @@
 // second level once a panel, R * D * C / 16 * 4 bytes, 4 bytes a cycle. A product of one row reads
 // w once, 4 * C * D bytes, and nothing else counts.
 //
+// Operands and results are f32, or bf16 on tiles of bf16, whose depth goes in cells of two
+// elements; sums and the bias are f32 then, too. What `finish` is to activate waits in scratch as
+// f32, and it rounds the block to y.
+//
 // Where the depth is parted, each part has results of its own in scratch, and these are added, in
 // order, when all are there: 4 bytes written and read for each result and part.
 //
@@ -48,7 +52,7 @@ struct ProductShape {
   int64_t rows = 1, depth = 1, columns = 1;
   int64_t x_row = 0, x_depth = 1;
   int64_t w_depth = 0, w_column = 1; // of w as it lies; not looked at where it is packed
-  bool w_is_packed = false;          // by Product::pack, for all products of the batch
+  bool w_is_packed = false;          // by pack_panels, for all products of the batch
   int64_t y_row = 0, residual_row = 0;
   std::vector<BatchStart> batch = {{}};
 };
@@ -58,7 +62,7 @@ struct Schedule {
   int64_t tile_rows = 1, tile_panels = 1;
   int64_t row_block = 1;     // in tiles
   int64_t column_block = 1;  // in panels
-  int64_t depth_block = 1;   // steps
+  int64_t depth_block = 1;   // in cells
   bool rows_outside = false; // a tile's rows meet all panels of the block, else a panel all rows
   bool copy_x = false;
   int64_t panels_ahead = 1; // the panel that is asked for while one is used; 0: none
@@ -76,24 +80,30 @@ std::string text(const Schedule& schedule, Isa isa);
 /// would be uneven, fewer.
 Schedule default_schedule(const ProductShape& shape, Isa isa, int threads, const Caches& caches);
 
-/// A block of y that is complete but for its activation.
+/// A block of y that is complete but for its activation. Of bf16 it lies in scratch, and is for
+/// whoever finishes it to round to `rounded`.
 struct FinishedBlock {
   float* y;
   int64_t y_row, rows, columns;
+  uint16_t* rounded = nullptr;
+  int64_t rounded_row = 0;
 };
 
 /// Addresses of one run. `bias` and `residual` may be null; `residual` may be `y`. `scratch` is
 /// aligned to 64 bytes.
 struct ProductData {
-  const float *x = nullptr, *w = nullptr, *bias = nullptr, *residual = nullptr;
-  float *y = nullptr, *scratch = nullptr;
+  const void *x = nullptr, *w = nullptr, *residual = nullptr;
+  const float* bias = nullptr;
+  void* y = nullptr;
+  float* scratch = nullptr;
   bool relu = false;
   llvm::function_ref<void(const FinishedBlock&)> finish = {};
 };
 
-/// Of the panels that pack() fills.
-inline int64_t packed_elements(int64_t depth, int64_t columns, Isa isa) {
-  return panel_count(columns, panel_columns(isa)) * panel_columns(isa) * depth;
+/// Cells of the panels that pack_panels() fills.
+inline int64_t packed_cells(int64_t depth, int64_t columns, Isa isa) {
+  return panel_count(columns, panel_columns(isa)) * panel_columns(isa) *
+         ceil_div(depth, cell_elements(isa));
 }
 
 class Product {
@@ -102,7 +112,7 @@ public:
 
   const ProductShape& shape() const { return shape_; }
   const Schedule& schedule() const { return schedule_; }
-  /// Of all parts together.
+  /// Floats of all parts together.
   int64_t scratch_elements() const {
     return schedule_.parts() * part_scratch_ + schedule_.depth_parts * partial_;
   }
@@ -125,17 +135,17 @@ private:
   /// What one part works on.
   struct Work {
     const ProductData& data;
-    BatchStart start;          // of the product at hand
-    Span tiles, panels, depth; // of the part
-    const float* panel;        // of panels.begin
-    float *copied, *sums;      // scratch
-    float* partial;            // results of this part of the depth, of the product at hand, or null
+    BatchStart start;                 // of the product at hand
+    Span tiles, panels, depth;        // of the part
+    const float* panel;               // of panels.begin
+    float *copied, *sums, *unrounded; // scratch
+    float* partial; // results of this part of the depth, of the product at hand, or null
   };
   /// One block of rows, and where its x lies.
   struct RowBlock {
     Span tiles;
-    const float* x; // of its first row
-    int64_t x_row;
+    const std::byte* x; // of its first row
+    int64_t x_row;      // bytes
   };
 
   static Span share(int64_t count, int64_t part, int64_t parts) {
@@ -147,15 +157,18 @@ private:
     const RowBlock& rows;
     Span panels, depth;
   };
-  /// Of the tile that begins at this panel: fewer than the schedule's are done one by one.
+  /// Of the tile that begins at this panel.
   int64_t panels_at(int64_t panel, Span panels) const {
-    return panels.end - panel < schedule_.tile_panels ? 1 : schedule_.tile_panels;
+    return std::min(panels.end - panel, schedule_.tile_panels);
   }
   void run_part(int part, const ProductData& data) const;
   void run_rows(const Work& work) const;
   void run_columns(const Work& work, const RowBlock& rows, Span panels) const;
   void run_tiles(const Work& work, const RowBlock& rows, Span panels, Span depth) const;
-  TileCall call_of(const Work& work, int64_t panel, int64_t count, Span depth) const;
+  template <class T> void copy_x(const Work& work, RowBlock& rows, int64_t count) const;
+  template <class T> void pack_w(float* packed, const Work& work) const;
+  bool is_narrow() const { return element_ != sizeof(float); }
+  TileCall call_of(const Work& work, int64_t panel, int64_t count, Span panels, Span depth) const;
   void run_tile(const Block& block, int64_t tile, int64_t panel, TileCall call) const;
   void finish(const Work& work, Span tiles, Span panels) const;
   float* partial(const ProductData& data, int64_t depth_part, int64_t product) const;
@@ -164,9 +177,10 @@ private:
   ProductShape shape_;
   Schedule schedule_;
   const TileKernels& kernels_;
-  int64_t width_; // of a panel
+  int64_t width_;           // of a panel
+  int64_t element_, steps_; // bytes of an element; cells of the depth
   int64_t tiles_, panels_;
-  int64_t copied_ = 0, packed_ = 0, sums_ = 0, part_scratch_ = 0; // elements
+  int64_t copied_ = 0, packed_ = 0, sums_ = 0, unrounded_ = 0, part_scratch_ = 0; // floats
   int64_t partial_ = 0;             // of the results of one part of the depth
   std::vector<int64_t> first_rows_; // of each tile, and the number of rows
   std::vector<int32_t> mask_;       // of the last panel, behind full ones; empty: it is full

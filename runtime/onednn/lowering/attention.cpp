@@ -109,7 +109,7 @@ Result<void> lower_attention(Lowering& l, const PlanStep& step) {
   places.y = l.new_result(step, strides);
   Op op = l.describe(step);
   op.threads = l.threads_for(op.flops / 60e3);
-  const tile::TileKernels* tiles = tried_tiles();
+  const tile::TileKernels* tiles = best_tiles();
   tile::Attention attention(attention_shape(places), tiles, op.threads, tile::caches());
   op.implementation = llvm::formatv("tile:{0} {1}", tiles ? tile::isa_name(tiles->isa()) : "plain",
                                     attention.text());

@@ -17,6 +17,7 @@
 #include "runtime/onednn/backend.h"
 #include "runtime/onednn/handles.h"
 #include "runtime/onednn/program.h"
+#include "runtime/tile/register_tile.h"
 
 namespace tg::cpu {
 
@@ -107,9 +108,9 @@ public:
   Result<Place> packed(const Place& place, const dnnl_memory_desc_t& view,
                        const dnnl_memory_desc_t& layout, Phase phase, llvm::StringRef name);
 
-  /// A matrix [depth, columns], known at load or on an input, in panels of so many columns
+  /// A matrix [depth, columns], known at load or on an input, in panels for tiles of its dtype
   /// (runtime/tile), packed once for all who ask: at load, or at the first of them in a run.
-  Place packed_panels(const Place& w, int64_t width, Phase phase);
+  Place packed_panels(const Place& w, tile::Isa isa, Phase phase);
 
   /// The way back: from a layout of oneDNN's to a place.
   Result<void> unpack(const Place& packed, const dnnl_memory_desc_t& layout, const Place& place,
@@ -204,6 +205,9 @@ Shape dense_like(const Place& p);
 
 /// An op that converts between dtypes that floats hold; both places have one shape (pointwise.cpp).
 void add_conversion(Lowering& l, const Place& from, const Place& to, Phase phase);
+/// The place if it is f32, else a plain copy that is, made at load where what it holds is known
+/// there, else in `phase`.
+Place as_floats(Lowering& l, Phase phase, const Place& place);
 
 /// Whether our kernels can read and write values of this dtype as floats: exactly, that is.
 inline bool floats_hold(DType dtype) { return holds_all(DType::F32, dtype); }

@@ -7,7 +7,7 @@
 
 namespace tg::cpu {
 
-/// Runs `pack`, which writes all of `to`.
+/// Runs `pack`, which writes all of `to`. What lies there need not be floats: `pack` knows.
 class PackKernel final : public Kernel {
 public:
   using Pack = std::function<void(float* to, const float* from)>;
@@ -15,8 +15,8 @@ public:
       : from_place_(std::move(from)), to_place_(std::move(to)), pack_(std::move(pack)) {}
 
   Result<void> bind(const Addresses& addresses) override {
-    from_ = addresses.of(from_place_);
-    to_ = addresses.of(to_place_);
+    from_ = reinterpret_cast<const float*>(addresses.bytes(from_place_));
+    to_ = reinterpret_cast<float*>(addresses.bytes(to_place_));
     return {};
   }
   dnnl_status_t run(dnnl_stream_t) override {

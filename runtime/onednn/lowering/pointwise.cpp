@@ -525,6 +525,14 @@ void add_conversion(Lowering& l, const Place& from, const Place& to, Phase phase
   l.add_op(phase, std::move(op));
 }
 
+Place as_floats(Lowering& l, Phase phase, const Place& place) {
+  if (place.dtype == DType::F32) return place;
+  if (l.at_load(place)) phase = Phase::Load;
+  Place wide = l.new_temporary(place.shape, contiguous_strides(place.shape), phase);
+  add_conversion(l, place, wide, phase);
+  return wide;
+}
+
 namespace {
 
 /// factor = scale / sqrt(var + eps), shift = bias - mean * factor, in float64.

@@ -28,25 +28,33 @@ const tile::TileKernels* tiles_of(tile::Isa isa) {
     Result<std::unique_ptr<tile::TileKernels>> made = tile::TileKernels::make(which);
     return made ? std::move(*made) : nullptr;
   };
-  static const std::unique_ptr<tile::TileKernels> avx2 = make(tile::Isa::Avx2);
-  if (isa == tile::Isa::Avx2) return avx2.get();
-  static const std::unique_ptr<tile::TileKernels> avx512 = make(tile::Isa::Avx512);
-  return avx512.get();
+  using Made = const std::unique_ptr<tile::TileKernels>;
+  switch (isa) {
+  case tile::Isa::Avx2: {
+    static Made avx2 = make(isa);
+    return avx2.get();
+  }
+  case tile::Isa::Avx512: {
+    static Made avx512 = make(isa);
+    return avx512.get();
+  }
+  case tile::Isa::Avx512Bf16: {
+    static Made bf16 = make(isa);
+    return bf16.get();
+  }
+  }
+  return nullptr;
+}
+
+const tile::TileKernels* best_tiles(DType dtype) {
+  for (tile::Isa isa : {tile::Isa::Avx512Bf16, tile::Isa::Avx512, tile::Isa::Avx2})
+    if ((isa == tile::Isa::Avx512Bf16) == (dtype == DType::BF16) &&
+        may_use_own(tile::isa_name(isa)))
+      return tiles_of(isa);
+  return nullptr;
 }
 
 namespace {
-
-/// The best instruction set that this processor has and DNNL_MAX_CPU_ISA allows.
-std::optional<tile::Isa> best_isa(bool tried) {
-  for (tile::Isa isa : {tile::Isa::Avx512, tile::Isa::Avx2})
-    if (may_use_own(tile::isa_name(isa)) && (!tried || tile::is_tried(isa))) return isa;
-  return std::nullopt;
-}
-
-const tile::TileKernels* best_tiles(bool tried) {
-  std::optional<tile::Isa> isa = best_isa(tried);
-  return isa ? tiles_of(*isa) : nullptr;
-}
 
 class TileKernel final : public Kernel {
 public:
@@ -54,11 +62,11 @@ public:
       : product_(std::move(product)), places_(std::move(places)), act_(act), threads_(threads) {}
 
   Result<void> bind(const Addresses& addresses) override {
-    data_.x = addresses.of(places_.x);
-    data_.w = addresses.of(places_.w);
-    data_.y = addresses.of(places_.y);
+    data_.x = addresses.bytes(places_.x);
+    data_.w = addresses.bytes(places_.w);
+    data_.y = addresses.bytes(places_.y);
     if (places_.bias) data_.bias = addresses.of(*places_.bias);
-    if (places_.residual) data_.residual = addresses.of(*places_.residual);
+    if (places_.residual) data_.residual = addresses.bytes(*places_.residual);
     data_.scratch = reinterpret_cast<float*>(addresses.scratch);
     data_.relu = act_ == Act::Relu;
     return {};
@@ -68,6 +76,8 @@ public:
       for (int64_t i = 0; i < block.rows; ++i) {
         float* row = block.y + i * block.y_row;
         simd().apply(instr_of(act_), row, row, nullptr, nullptr, block.columns);
+        if (block.rounded)
+          simd().to_bf16(block.rounded + i * block.rounded_row, row, block.columns);
       }
     };
     tile::ProductData data = data_;
@@ -169,32 +179,30 @@ bool has_packed_matrix(const Lowering& l, const PlanStep& step) {
 
 } // namespace
 
-const tile::TileKernels* tried_tiles() { return best_tiles(/*tried=*/true); }
-
-// By rule, unless this machine was measured to be faster otherwise. With AVX2 packed matrices go to
-// our tiles: of the products of BERT, ViT, GPT-2 and Llama all but one were faster on them, by up
-// to 3 times, and that one as fast. Where both operands are activations (attention) oneDNN's
-// packing is no drawback, and it is as fast or up to twice so (bench/results/products.md). With
-// AVX-512 oneDNN has kernels on packed weights, and no test has run ours.
+// By rule, unless this machine was measured to be faster otherwise. Packed matrices go to our tiles:
+// of the products of BERT, ViT, GPT-2 and Llama none was faster on oneDNN beyond noise, with AVX2
+// up to 3 times as slow (bench/results/products.md, products_avx512.md). Where both operands are
+// activations (attention) oneDNN's packing is no drawback, and it is as fast or up to twice so.
 const tile::TileKernels* tiles_for(const Lowering& l, const PlanStep& step) {
+  DType dtype = l.place(operand(step, "x")).dtype;
   for (PlanValueId id : step.operands)
-    if (id != kNoValue && l.place(id).dtype != DType::F32) return nullptr;
+    if (id != kNoValue && l.place(id).dtype != dtype) return nullptr;
+  if (dtype != DType::F32 && dtype != DType::BF16) return nullptr;
   if (l.type(step.result).elements() == 0) return nullptr;
   switch (l.products) {
   case Products::Library: return nullptr;
-  case Products::Tiles: return best_tiles(/*tried=*/true);
-  case Products::UntriedTiles: return best_tiles(/*tried=*/false);
+  case Products::Tiles: return best_tiles(dtype);
+  case Products::Avx2Tiles:
+    return dtype == DType::F32 && may_use_own("avx2") ? tiles_of(tile::Isa::Avx2) : nullptr;
   case Products::Chosen: break;
   }
-  const tile::TileKernels* tiles = best_tiles(/*tried=*/true);
-  if (!tiles) return nullptr;
-  bool by_rule = has_packed_matrix(l, step) && best_isa(/*tried=*/false) == tile::Isa::Avx2;
-  return runs_on_ours(l, step, by_rule) ? tiles : nullptr;
+  const tile::TileKernels* tiles = best_tiles(dtype);
+  return tiles && runs_on_ours(l, step, has_packed_matrix(l, step)) ? tiles : nullptr;
 }
 
 ChosenSchedule product_schedule(const Lowering& l, const tile::ProductShape& shape, tile::Isa isa,
                                 int threads) {
-  if (l.schedules)
+  if (l.schedules && isa != tile::Isa::Avx512Bf16) // none of bf16 is tuned
     if (std::optional<tile::Schedule> tuned = l.schedules->find(shape, isa, threads))
       return {*tuned, true};
   return {tile::default_schedule(shape, isa, threads, tile::caches())};
@@ -205,14 +213,15 @@ Result<void> lower_tile_matmul(Lowering& l, const PlanStep& step, const tile::Ti
   TG_TRY(places.x, matrix_operand(l, operand(step, "x")));
   TG_TRY(places.w, matrix_operand(l, operand(step, "y")));
   if (PlanValueId bias = operand(step, "bias"); bias != kNoValue) {
-    TG_TRY(places.bias, l.operand_plain(bias));
+    TG_TRY(Place plain, l.operand_plain(bias));
+    places.bias = as_floats(l, step.phase, plain);
   }
   TG_CHECK(place_results(l, step, places));
   bool one_matrix = merge_rows(l, step, places);
   tile::ProductShape shape = shape_of(places);
   if (one_matrix && has_packed_matrix(l, step)) {
     Phase phase = l.at_load(places.w) ? Phase::Load : step.phase;
-    places.w = l.packed_panels(places.w, tile::panel_columns(tiles.isa()), phase);
+    places.w = l.packed_panels(places.w, tiles.isa(), phase);
     shape.w_is_packed = true;
   }
   Op op = l.describe(step);
@@ -236,11 +245,12 @@ void add_product(Lowering& l, const PlanStep& step, Op op, tile::Product product
   l.add_op(step.phase, std::move(op));
 }
 
-Place Lowering::packed_panels(const Place& w, int64_t width, Phase phase) {
+Place Lowering::packed_panels(const Place& w, tile::Isa isa, Phase phase) {
+  int64_t width = tile::panel_columns(isa), depth = w.shape[0], columns = w.shape[1];
   for (const Panels& one : panels_)
     if (one.from == w && one.width == width) return one.to;
-  int64_t depth = w.shape[0], columns = w.shape[1];
-  int64_t bytes = tile::panel_count(columns, width) * width * depth * dtype_size(w.dtype);
+  int64_t cells = tile::ceil_div(depth, tile::cell_elements(isa));
+  int64_t bytes = tile::packed_cells(depth, columns, isa) * dtype_size(DType::F32);
   Place to = new_temporary(bytes, phase);
   Op op;
   op.name = "pack matrix";
@@ -250,11 +260,16 @@ Place Lowering::packed_panels(const Place& w, int64_t width, Phase phase) {
   op.buffers = {w.buffer, to.buffer};
   op.recipe = llvm::formatv("panels {0}: {1} x {2} from {3} by {4} and {5}", width, depth, columns,
                             w.offset, w.strides[0], w.strides[1]);
-  auto pack = [=, row_step = w.strides[0], column_step = w.strides[1],
+  if (w.dtype != DType::F32) op.recipe += (" of " + dtype_name(w.dtype)).str();
+  auto pack = [=, row_step = w.strides[0], column_step = w.strides[1], dtype = w.dtype,
                threads = op.threads](float* panels, const float* from) {
-    tile::Matrix matrix{from, depth, columns, row_step, column_step};
     parallel_for(threads, tile::panel_count(columns, width), [&](int64_t begin, int64_t end, int) {
-      tile::pack_panels(panels + begin * width * depth, matrix, width, begin, end);
+      float* first = panels + begin * width * cells;
+      auto pack_from = [&]<class T>(const T* at) {
+        tile::MatrixOf<T> matrix{at, depth, columns, row_step, column_step};
+        tile::pack_panels(first, matrix, width, begin, end);
+      };
+      dtype == DType::BF16 ? pack_from(reinterpret_cast<const uint16_t*>(from)) : pack_from(from);
     });
   };
   op.kernel = std::make_unique<PackKernel>(w, to, pack);

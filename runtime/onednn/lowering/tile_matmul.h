@@ -1,4 +1,5 @@
-// matmul of f32 on register tiles of our own (runtime/tile), where these are the faster ones.
+// matmul of f32 and bf16 on register tiles of our own (runtime/tile), where these are the faster
+// ones.
 #pragma once
 
 #include "runtime/onednn/lowering/lowering.h"
@@ -11,7 +12,8 @@ namespace tg::cpu {
 /// Emitted once a process; null where the processor lacks the instruction set.
 const tile::TileKernels* tiles_of(tile::Isa isa);
 
-/// Operands and result; bias and residual may be absent.
+/// Operands and result, all of the tiles' dtype but the bias, which is f32; bias and residual may
+/// be absent.
 struct ProductPlaces {
   Place x, w, y;
   std::optional<Place> bias, residual;
@@ -25,9 +27,9 @@ void add_product(Lowering& l, const PlanStep& step, Op op, tile::Product product
 /// the rule, where it is as fast.
 const tile::TileKernels* tiles_for(const Lowering& l, const PlanStep& step);
 
-/// The best tiles that tests have run, of those that this processor has and DNNL_MAX_CPU_ISA
-/// allows; null where there are none.
-const tile::TileKernels* tried_tiles();
+/// The best tiles for f32 or bf16 that this processor has and DNNL_MAX_CPU_ISA allows; null where
+/// there are none.
+const tile::TileKernels* best_tiles(DType dtype = DType::F32);
 
 /// A step between elements of an axis, 1 where the axis has no second one.
 int64_t step_of(const Place& p, size_t axis);

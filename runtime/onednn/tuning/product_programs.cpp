@@ -208,6 +208,13 @@ private:
   Runs& runs_;
 };
 
+/// The least divisor of the loop that is a tile of so many rows or more, else the largest of fewer.
+int64_t rows_of_tile(int64_t loop, int64_t rows, int64_t most) {
+  for (int64_t more = rows; more <= most; ++more)
+    if (loop % more == 0) return more;
+  return largest_divisor(loop, rows);
+}
+
 } // namespace
 
 Result<std::unique_ptr<Way>> ProductPrograms::way(const tune::Program* program, Runs& runs) const {
@@ -227,7 +234,7 @@ std::optional<tune::Program> ProductPrograms::guess() const {
   tune::Tile& tile = program.tile;
   tile.space = {{s.batch_parts, 1, 1, 1, 1},
                 {blocks(row_tiles, s.row_parts, s.row_block), 1, 1, 1,
-                 largest_divisor(loops[kI], s.tile_rows)},
+                 rows_of_tile(loops[kI], s.tile_rows, tile::most_rows(isa_))},
                 {blocks(column_tiles, s.column_parts, s.column_block / s.tile_panels),
                  s.rows_outside ? 1 : 2, s.rows_outside ? 2 : 1, 1, columns}};
   int64_t cuts = ceil_div(shape_.depth, s.depth_block);

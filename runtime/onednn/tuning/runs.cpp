@@ -36,7 +36,7 @@ Result<void> Runs::grow(Tensor& tensor, int64_t floats) {
 
 Runs::Extent Runs::extent_of(const tile::ProductShape& s, tile::Isa isa) {
   Extent most;
-  int64_t packed = tile::packed_elements(s.depth, s.columns, isa);
+  int64_t packed = tile::packed_cells(s.depth, s.columns, isa);
   for (const tile::BatchStart& at : s.batch) {
     most.x = std::max(most.x, at.x + (s.rows - 1) * s.x_row + (s.depth - 1) * s.x_depth + 1);
     most.w = std::max(most.w, at.w + (s.w_is_packed ? packed

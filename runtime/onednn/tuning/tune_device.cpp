@@ -33,8 +33,7 @@ public:
   std::optional<tile::Schedule> find(const tile::ProductShape& shape, tile::Isa isa,
                                      int threads) override {
     add(std::make_unique<ProductPrograms>(shape, isa, threads, tile::caches()));
-    if (shape.w_is_packed)
-      weight_bytes += 4 * tile::packed_elements(shape.depth, shape.columns, isa);
+    if (shape.w_is_packed) weight_bytes += 4 * tile::packed_cells(shape.depth, shape.columns, isa);
     return std::nullopt;
   }
   std::optional<tile::ConvolutionSchedule> find(const OwnConvolution& convolution,
@@ -306,10 +305,11 @@ bool is_product_or_convolution(llvm::StringRef name) {
   return name.startswith("matmul") || name.startswith("conv");
 }
 
-/// Products say their tile ("tile:avx2 6x16"); convolutions say their kind before it.
+/// Products say their tile ("tile:avx2 6x16"); convolutions say their kind before it. Those of bf16
+/// are not tuned.
 bool has_schedule(llvm::StringRef implementation) {
   auto [where, what] = implementation.split(' ');
-  if (!where.startswith("tile:") || what.empty()) return false;
+  if (!where.startswith("tile:") || what.empty() || where.endswith("bf16")) return false;
   llvm::StringRef kind = what.split(' ').first;
   return llvm::isDigit(kind.front()) || kind == "dense" || kind == "grouped" || kind == "depthwise";
 }
@@ -326,7 +326,7 @@ Result<std::unique_ptr<tune::PlanDevice>> make_tune_device(const Plan& plan,
     TG_TRY(std::unique_ptr<Executable> loaded, backend->compile(plan, compile_options(options)));
     steps = loaded->steps();
   }
-  const tile::TileKernels* tiles = tiles_of(tile::Isa::Avx2);
+  const tile::TileKernels* tiles = best_tiles();
   if (!tiles)
     return error(Code::no_kernel, "this processor has none of our register tiles: there "
                                   "is nothing to tune on `cpu`");

@@ -2,6 +2,7 @@
 // run them, against `ref`: operands that are transposed, sliced or broadcast, results that go to a
 // transpose or a concat, biases, residuals that die or live on, every activation, some threads.
 // ctest runs this once more for each instruction set that oneDNN can be held to.
+#include "compiler/ir/retype.h"
 #include "tests/property/backends/tiles.h"
 
 namespace tg::test {
@@ -80,6 +81,35 @@ void random_product(Builder& b, Random& r) {
 }
 
 TEST(TileProducts, AgreeWithTheDefinition) { expect_agreement(random_product, "tile:"); }
+
+/// The same in bf16, on tiles where the processor multiplies pairs of it, else on oneDNN. `ref`
+/// rounds once behind the activation, as these do.
+TEST(TileProducts, OfBf16AgreeWithTheDefinition) {
+  constexpr uint64_t kModels = 250;
+  size_t ours = 0;
+  for (uint64_t seed = 0; seed < kModels; ++seed) {
+    Random r(seed);
+    Builder b;
+    random_product(b, r);
+    Result<Graph> narrow = retype(b.graph, DType::BF16);
+    ASSERT_TRUE(narrow.ok()) << narrow.error().message;
+    Plan plan = plan_from_graph(*narrow);
+    std::vector<Tensor> want = outputs_of(*make_ref_backend(), plan, {});
+    CompileOptions options;
+    options.threads = static_cast<int>(r.in(1, 3));
+    options.io_layout = r.coin() ? IoLayout::Plain : IoLayout::Native;
+    Comparison info;
+    std::vector<Tensor> got =
+        outputs_of(*make_cpu_backend(Products::Tiles), plan, options, 2, &info);
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t i = 0; i < want.size(); ++i)
+      ASSERT_LE(max_rel_diff(got[i], want[i]), 0x1p-7) << "seed " << seed << "\n"
+                                                       << dump(*narrow) << implementations(info);
+    for (const StepInfo& step : info.steps)
+      ours += llvm::StringRef(step.implementation).startswith("tile:avx512_bf16");
+  }
+  EXPECT_EQ(ours, cpu::may_use_own("avx512_bf16") ? kModels : 0);
+}
 
 /// Thread counts share out whole sums: not a bit changes.
 TEST(TileProducts, ThreadsChangeNoBit) {

@@ -261,24 +261,27 @@ std::string kernel_of_product(Shape x, Shape y, bool constant) {
   return kernel_of(c, "matmul");
 }
 
-/// Where their rule says so: with AVX2,
-/// by a matrix that is packed at load. With AVX-512 they are off.
-TEST(CpuBackend, ProductsRunOnTilesWithAvx2) {
-  auto expect = [](Shape x, Shape y, bool constant, llvm::StringRef tile) {
+/// Where their rule says so: by a matrix that is packed at load, on the best tiles that there are.
+TEST(CpuBackend, ProductsRunOnTiles) {
+  const char* isa = avx512() ? "avx512" : cpu::may_use_own("avx2") ? "avx2" : nullptr;
+  auto expect = [&](Shape x, Shape y, bool constant, llvm::StringRef avx2_tile,
+                    llvm::StringRef avx512_tile) {
     std::string kernel = kernel_of_product(x, y, constant);
-    EXPECT_EQ(by_tiles() && !tile.empty(), llvm::StringRef(kernel).startswith("tile:")) << kernel;
-    if (by_tiles() && !tile.empty()) {
-      EXPECT_EQ(kernel, ("tile:avx2 " + tile).str());
+    llvm::StringRef tile = avx512() ? avx512_tile : avx2_tile;
+    EXPECT_EQ(isa && !tile.empty(), llvm::StringRef(kernel).startswith("tile:")) << kernel;
+    if (isa && !tile.empty()) {
+      EXPECT_EQ(kernel, ("tile:" + llvm::StringRef(isa) + " " + tile).str());
     }
   };
-  expect({128, 96}, {96, 64}, true, "6x16");
-  expect({2, 64, 96}, {96, 20}, true, "6x16");
-  expect({1, 96}, {96, 1024}, true, "1x64");
-  expect({2, 96}, {96, 64}, true, "2x48");
-  expect({7, 96}, {96, 64}, true, "4x16");
-  expect({3, 64, 24}, {3, 24, 40}, false, "");
-  expect({3, 64, 24}, {3, 24, 40}, true, "");
-  expect({1, 24}, {24, 40}, false, "");
+  expect({128, 96}, {96, 64}, true, "6x16", "13x32");
+  expect({2, 64, 96}, {96, 20}, true, "6x16", "13x32");
+  expect({128, 96}, {96, 10}, true, "6x16", "13x32"); // half a panel
+  expect({1, 96}, {96, 1024}, true, "1x64", "1x128");
+  expect({2, 96}, {96, 64}, true, "2x48", "2x128");
+  expect({7, 96}, {96, 64}, true, "4x16", "7x32");
+  expect({3, 64, 24}, {3, 24, 40}, false, "", "");
+  expect({3, 64, 24}, {3, 24, 40}, true, "", "");
+  expect({1, 24}, {24, 40}, false, "", "");
 }
 
 /// Tiles read it where it lies.

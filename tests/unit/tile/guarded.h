@@ -9,8 +9,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstdlib>
-
 namespace tg::tile {
 
 /// Elements between two pages without access, side by side with the one or the other.
@@ -44,8 +42,7 @@ using Guarded = GuardedArray<float>;
 inline std::vector<Isa> instruction_sets() {
   std::vector<Isa> found;
   for (Isa isa : {Isa::Avx2, Isa::Avx512})
-    if (processor_has(isa) && (is_tried(isa) || std::getenv("TANGRAM_UNTRIED_TILES")))
-      found.push_back(isa);
+    if (processor_has(isa)) found.push_back(isa);
   return found;
 }
 

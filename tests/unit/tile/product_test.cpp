@@ -1,14 +1,8 @@
-// Products by register tiles, of every instruction set that this processor has (of those that no
-// test has run before only where TANGRAM_UNTRIED_TILES is set), against sums in
+// Products by register tiles, of every instruction set that this processor has, against sums in
 // float64: odd sizes, tails, operands with gaps or transposed, batches, every schedule. Operands
 // and results lie between pages that nobody may touch, behind one or before the other, so that a
 // vector that reads or writes beyond them ends the test.
-#include "runtime/tile/product.h"
-
-#include "tests/unit/random_draws.h"
-#include "tests/unit/tile/guarded.h"
-
-#include <gtest/gtest.h>
+#include "tests/unit/tile/product_cases.h"
 
 #include <cfenv>
 #include <cmath>
@@ -18,73 +12,7 @@
 namespace tg::tile {
 namespace {
 
-using Random = RandomDraws;
-
 constexpr float kUntouched = -77;
-
-/// A product with its operands: all that decides it.
-struct Case {
-  ProductShape shape;
-  int64_t x_size, w_size, y_size, residual_size;
-  bool bias, residual, in_place, relu, at_end;
-};
-
-/// Row-major or transposed, with gaps between rows or not; of a matrix, what it spans.
-int64_t lie(Random& r, int64_t rows, int64_t columns, int64_t& row, int64_t& column) {
-  int64_t gap = r.coin() ? 0 : r.in(1, 9);
-  bool transposed = r.in(0, 3) == 0;
-  row = transposed ? 1 : columns + gap;
-  column = transposed ? rows + gap : 1;
-  return (rows - 1) * row + (columns - 1) * column + 1;
-}
-
-Case random_case(Random& r, int64_t deepest) {
-  Case c;
-  ProductShape& s = c.shape;
-  s.rows = r.coin() ? r.in(1, 7) : r.in(1, 45);
-  s.depth = r.in(0, 4) == 0 ? 1 : r.in(1, r.coin() ? 40 : deepest);
-  s.columns = r.coin() ? 16 * r.in(1, 6) : r.in(1, 90);
-  s.w_is_packed = r.coin();
-  int64_t x = lie(r, s.rows, s.depth, s.x_row, s.x_depth);
-  int64_t w = lie(r, s.depth, s.columns, s.w_depth, s.w_column);
-  s.y_row = s.columns + (r.coin() ? 0 : r.in(1, 9));
-  c.in_place = r.in(0, 3) == 0;
-  s.residual_row = c.in_place ? s.y_row : s.columns + (r.coin() ? 0 : r.in(1, 9));
-  int64_t y = (s.rows - 1) * s.y_row + s.columns;
-  int64_t residual = (s.rows - 1) * s.residual_row + s.columns;
-  int64_t products = r.coin() ? 1 : r.in(2, 5);
-  bool one_w = s.w_is_packed || r.coin(), one_bias = r.coin();
-  s.batch.clear();
-  for (int64_t i = 0; i < products; ++i)
-    s.batch.push_back({i * x, one_w ? 0 : i * w, i * y, i * (c.in_place ? y : residual),
-                       one_bias ? 0 : i * s.columns});
-  c.x_size = products * x;
-  c.w_size = one_w ? w : products * w;
-  c.y_size = products * y;
-  c.residual_size = products * residual;
-  c.bias = r.coin();
-  c.residual = c.in_place || r.coin();
-  c.relu = r.coin();
-  c.at_end = r.coin();
-  return c;
-}
-
-Schedule random_schedule(Random& r, const ProductShape& shape, Isa isa) {
-  Schedule s;
-  s.tile_rows = std::min(r.in(1, most_rows(isa)), shape.rows);
-  if (s.tile_rows == shape.rows && r.coin()) s.tile_panels = most_panels(isa, s.tile_rows);
-  s.row_block = r.in(1, 5);
-  s.column_block = r.in(1, 3) * s.tile_panels;
-  s.depth_block = r.coin() ? shape.depth : r.in(1, shape.depth);
-  s.rows_outside = r.coin();
-  s.copy_x = shape.x_depth != 1 || r.coin();
-  s.batch_parts = static_cast<int>(r.in(1, 3));
-  s.row_parts = static_cast<int>(r.in(1, 3));
-  s.column_parts = static_cast<int>(r.in(1, 3));
-  if (r.coin()) s.depth_parts = static_cast<int>(r.in(1, std::min<int64_t>(3, shape.depth)));
-  s.panels_ahead = r.in(0, 2);
-  return s;
-}
 
 double expected(const Case& c, const float* x, const float* w, const float* bias,
                 const float* residual, const BatchStart& at, int64_t row, int64_t column) {
@@ -95,11 +23,6 @@ double expected(const Case& c, const float* x, const float* w, const float* bias
     sum += static_cast<double>(x[at.x + row * s.x_row + k * s.x_depth]) *
            static_cast<double>(w[at.w + k * s.w_depth + column * s.w_column]);
   return c.relu && sum < 0 ? 0 : sum;
-}
-
-/// What parts say of each other is nothing: the last goes first.
-void backwards(int count, llvm::function_ref<void(int)> work) {
-  while (count-- > 0) work(count);
 }
 
 /// Runs the case; "" or what was wrong.
@@ -118,7 +41,7 @@ std::string check(Random& r, const Case& c, const Schedule& schedule, const Tile
         for (int64_t j = 0; j < s.columns; ++j) y.data[at.y + i * s.y_row + j] = r.number();
   before.assign(y.begin(), y.end());
   int64_t width = panel_columns(tiles.isa());
-  Guarded packed(packed_elements(s.depth, s.columns, tiles.isa()), c.at_end);
+  Guarded packed(packed_cells(s.depth, s.columns, tiles.isa()), c.at_end);
   if (s.w_is_packed)
     pack_panels(packed.data, {w.data, s.depth, s.columns, s.w_depth, s.w_column}, width, 0,
                 panel_count(s.columns, width));
