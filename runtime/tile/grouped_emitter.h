@@ -117,7 +117,7 @@ private:
 
   /// As many rows of the kernel as the call says.
   void kernel_rows() {
-    Xbyak::Label next, none;
+    Xbyak::Label none;
     mov(kernel_rows_, field(offsetof(GroupedCall, kernel_rows)));
     lea(x_row_, ptr[x_ + x_offset_]);
     mov(w_, w_set_);
@@ -128,6 +128,12 @@ private:
     }
     test(kernel_rows_, kernel_rows_);
     jz(none, T_NEAR);
+    kernel_planes(s_, rdi, offsetof(GroupedCall, planes), x_row_, w_, [&] { rows_of_plane(); });
+    L(none);
+  }
+  void rows_of_plane() {
+    Xbyak::Label next;
+    if (s_.depth.kernel > 1) mov(kernel_rows_, field(offsetof(GroupedCall, kernel_rows)));
     L(next);
     if (shares_vector())
       for (int64_t input = 0; input < s_.inputs; ++input) one_vector(input);
@@ -136,7 +142,6 @@ private:
     add(x_row_, bytes(s_.dilation.rows * s_.x.row));
     dec(kernel_rows_);
     jnz(next, T_NEAR);
-    L(none);
   }
 
   void inputs() {

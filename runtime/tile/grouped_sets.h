@@ -19,6 +19,7 @@ struct GroupedCall {
   int64_t sets = 1;
   int64_t x_set = 0; // bytes from set to set
   int64_t kernel_rows = 0;
+  PlaneLoop planes;
   const int32_t* mask = nullptr;         // of the lanes of the last vector
   const int32_t* x_mask = nullptr;       // of the inputs that one load brings
   const int32_t* permutations = nullptr; // [input][lane]

@@ -159,13 +159,6 @@ private:
 
 } // namespace
 
-tile::DepthwiseShape depthwise_shape(const tile::GroupedShape& shape) {
-  tile::DepthwiseShape s;
-  static_cast<tile::ConvolutionShape&>(s) = shape;
-  s.channels = shape.groups;
-  return s;
-}
-
 ConvolutionPrograms::ConvolutionPrograms(OwnConvolution convolution, int threads,
                                          const tile::Caches& caches)
     : ConvolutionPrograms(convolution, operator_of(convolution, threads), threads, caches) {}

@@ -57,7 +57,4 @@ private:
   int64_t least_parts_;
 };
 
-/// Of a convolution whose channels are groups of one.
-tile::DepthwiseShape depthwise_shape(const tile::GroupedShape& shape);
-
 } // namespace tg::cpu
