@@ -1,16 +1,20 @@
 // Convolutions of volumes, of sequences and transposed ones by kernels of our own (runtime/tile)
 // beside oneDNN's best for them, interleaved, as shares of the processor's peak.
 //
-//   other_convolutions_bench [--threads N] [--seconds S] [NAME ...]
+//   other_convolutions_bench [--threads N] [--seconds S] [--random] [NAME ...]
 //
-// Each row is one convolution as a price sees it: image and result channels last, the kernel packed
-// at load, on both sides, with a bias. NAME keeps the rows whose name holds it. Ours is made with
-// Products::Tiles, so it runs where the rule would not choose it, too.
+// With --random rows are 120 random shapes. Each row is one convolution as a price sees it: image
+// and result channels last, the kernel packed at load, on both sides, with a bias. NAME keeps the
+// rows whose name holds it. Ours is made with Products::Tiles, so it runs where the rule would not
+// choose it, too.
 //
 // What they must cost: 2 flops for each tap that a result meets, those in the padding counted; of a
 // transposed one, for each tap of each pixel of x, those cut off counted.
 #include "bench/own_kernels.h"
 #include "compiler/emit/plan_from_graph.h"
+
+#include <cmath>
+#include <random>
 
 namespace {
 
@@ -133,6 +137,55 @@ std::vector<Row> rows() {
   };
 }
 
+/// Of at most half a GFLOP or so.
+Row random_row(std::mt19937_64& draws) {
+  auto in = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(draws);
+  };
+  auto channels = [&] {
+    return in(0, 2) == 0 ? in(1, 70) : in(0, 1) ? 16 * in(1, 16) : 32 * in(1, 12);
+  };
+  auto limit = [&](double others) { // elements of an image
+    return std::max<int64_t>(1, static_cast<int64_t>(250e6 / others));
+  };
+  int64_t inputs = channels(), outputs = channels();
+  auto each = static_cast<double>(inputs * outputs);
+  switch (in(0, 2)) {
+  case 0: {
+    Shape kernel = {in(1, 3), in(1, 3), 0}, stride = {in(1, 2), in(1, 2), 0};
+    kernel[2] = kernel[1];
+    stride[2] = stride[1];
+    auto side = static_cast<double>(in(1, 3) == 1 ? 4 : 1);
+    double cube = std::cbrt(static_cast<double>(
+                      limit(each * static_cast<double>(kernel[0] * kernel[1] * kernel[2])))) *
+                  side;
+    int64_t size = std::clamp<int64_t>(static_cast<int64_t>(cube), 2, 64);
+    int64_t planes = std::clamp<int64_t>(static_cast<int64_t>(cube / side / side), 2, 32);
+    return {
+        "random volume",
+        OpKind::Conv3d,
+        {inputs, planes, size, size},
+        outputs,
+        kernel,
+        stride,
+        {kernel[0] / 2, kernel[1] / 2, kernel[2] / 2, kernel[0] / 2, kernel[1] / 2, kernel[2] / 2}};
+  }
+  case 1: {
+    int64_t kernel = in(1, 11), length = limit(each * static_cast<double>(kernel));
+    return sequence("random sequence", inputs, std::clamp<int64_t>(length, 16, 16384), outputs,
+                    kernel, in(1, 3), kernel / 2);
+  }
+  default: {
+    int64_t kernel = in(2, 5), stride = in(1, 4);
+    double size =
+        std::sqrt(static_cast<double>(limit(each * static_cast<double>(kernel * kernel))));
+    return transposed("random transposed", inputs,
+                      std::clamp<int64_t>(static_cast<int64_t>(size), 1, 112), outputs, kernel,
+                      stride, (kernel - 1) / 2);
+  }
+  }
+}
+
 Shape with_batch(const Shape& image) {
   Shape all = {1};
   all.append(image.begin(), image.end());
@@ -209,8 +262,15 @@ constexpr llvm::StringLiteral kColumns =
 } // namespace
 
 int main(int argc, char** argv) {
-  KernelBenchOptions options = KernelBenchOptions::read(argc, argv, {});
+  KernelBenchOptions options = KernelBenchOptions::read(argc, argv, {"--random"});
   double peak = print_machine(options.threads);
-  return print_rows<Row>(options, kColumns, rows(),
+  std::vector<Row> all = rows();
+  if (options.has("--random")) {
+    constexpr size_t kRandom = 120;
+    std::mt19937_64 draws(1);
+    all.clear();
+    while (all.size() < kRandom) all.push_back(random_row(draws));
+  }
+  return print_rows<Row>(options, kColumns, all,
                          [&](const Row& row) { return compare(row, options, peak); });
 }

@@ -1,6 +1,7 @@
 #include "runtime/tile/convolution.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace tg::tile {
 
@@ -42,6 +43,11 @@ TapBlock tap_block(const ConvolutionShape& s, int64_t plane, int64_t row, int64_
   taps.planes = {planes, 4 * (s.depth.dilation * s.x.plane - count * s.dilation.rows * s.x.row),
                  4 * (s.kernel.rows - count) * tap_row};
   return taps;
+}
+
+int64_t ConvolutionShape::pixels_in_first_level() const {
+  constexpr int64_t kWay = 4096, kWays = 8;
+  return kWays * kWay / std::clamp<int64_t>(std::gcd(4 * x.pixel, kWay), 64, kWay);
 }
 
 bool ConvolutionShape::steps_fit() const {

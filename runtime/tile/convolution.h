@@ -69,6 +69,9 @@ struct ConvolutionShape {
   bool sees_all_columns(int64_t first, int64_t columns) const {
     return inside(first, 0) && inside(first + columns - 1, kernel.columns - 1);
   }
+  /// Pixels of x whose lines can be in the first level together: where they are a power of two
+  /// apart, they share a few sets of eight ways.
+  int64_t pixels_in_first_level() const;
   /// Whether every step from an address fits into an instruction.
   bool steps_fit() const;
 };

@@ -49,6 +49,16 @@ ConvolutionSchedule default_strips(const DepthwiseShape& s) {
   ConvolutionSchedule by_rule;
   by_rule.rows = pairs_rows(s) ? 2 : 1;
   by_rule.columns = most_strip_columns(s, by_rule.rows);
+  // Of a kernel of one row a tile should find its lines in the first level, a quarter of which has
+  // weights: a vector has half of a line of each pixel.
+  constexpr int64_t kFewest = 4;
+  if (s.taps() == s.kernel.columns)
+    for (int64_t columns = by_rule.columns; columns >= kFewest; --columns)
+      if (4 * (s.position(columns - 1, s.kernel.columns - 1) + 1 + columns) <=
+          3 * s.pixels_in_first_level()) {
+        by_rule.columns = columns;
+        break;
+      }
   return by_rule;
 }
 
@@ -403,7 +413,8 @@ ConvolutionSchedule Depthwise::default_schedule(const DepthwiseShape& s,
   int64_t &bands = by_rule.bands, &spans = by_rule.spans;
   int64_t vectors = ceil_div(s.channels, kConvolutionLanes);
   int64_t strip = 4 * (s.kernel.rows + 1) * s.image.columns * s.channels;
-  bool few = !tail.finish && (s.kernel.rows > 3 || strip > caches.second / 2);
+  bool read_again = s.taps() > s.kernel.columns; // by the next strip
+  bool few = !tail.finish && read_again && (s.kernel.rows > 3 || strip > caches.second / 2);
   spans = few ? ceil_div(vectors, kFewVectors) : 1;
   bands = ceil_div(s.result.rows, few ? 2 * kBandRows : kBandRows);
   // Threads get equally much, of whole bands where there are many, else of channels.

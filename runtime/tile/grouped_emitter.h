@@ -159,11 +159,13 @@ private:
       jnz(next, T_NEAR);
     }
     for (int64_t i = 0; i < s_.inputs % unrolled; ++i) some_input(i);
+    if (asks_for_pixels()) sub(x_row_, bytes(columns_ * s_.x.pixel + 32 * rounds));
   }
-  /// Of the next tile of a product, in the time of this one, where both fit into the first level.
+  /// Of the next tile of a plane, in the time of this one, where both fit into the first level and
+  /// each is met once.
   bool asks_for_pixels() const {
     constexpr int64_t kFewInputs = 16, kMost = 12 << 10;
-    return is_product(s_) && s_.stride.columns == 1 && s_.inputs >= kFewInputs &&
+    return is_product_of_planes(s_) && s_.stride.columns == 1 && s_.inputs >= kFewInputs &&
            4 * columns_ * s_.inputs <= kMost;
   }
   /// Two lines for four inputs are as much as eight columns need.

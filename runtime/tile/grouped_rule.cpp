@@ -2,7 +2,6 @@
 #include "runtime/tile/grouped_sets.h"
 
 #include <cmath>
-#include <numeric>
 
 namespace tg::tile {
 
@@ -22,13 +21,6 @@ int64_t most_grouped_columns(const GroupedShape& s, int64_t groups, int64_t vect
   return std::min(kMostSums / vectors, std::max(by_rows, by_vectors));
 }
 
-/// Pixels whose lines can be in the first level together: where they are a power of two apart, they
-/// share a few sets of eight ways.
-int64_t pixels_in_first_level(const ConvolutionShape& s) {
-  constexpr int64_t kWay = 4096, kWays = 8;
-  return kWays * kWay / std::clamp<int64_t>(std::gcd(4 * s.x.pixel, kWay), 64, kWay);
-}
-
 /// Pixels that a tile meets in a row.
 int64_t pixels_of(const GroupedShape& s, int64_t columns) {
   int64_t taps = s.kernel.columns;
@@ -46,7 +38,7 @@ int64_t pixel_loads(const GroupedShape& s, int64_t columns) {
 }
 
 bool lines_stay(const GroupedShape& s, int64_t columns) {
-  return s.inputs == 1 || pixels_of(s, columns) <= pixels_in_first_level(s);
+  return s.inputs == 1 || pixels_of(s, columns) <= s.pixels_in_first_level();
 }
 
 /// Cycles of a tile for a row of the kernel and an input.
@@ -62,8 +54,9 @@ double tile_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
   // What begins and ends a tile; a store of half a line is two of whole ones.
   constexpr double kTile = 20, kStore = 2;
   double ends = kTile + kStore * static_cast<double>(columns * (vectors + vectors % 2));
+  double passes = vectors == 1 ? 2 * static_cast<double>((taps - 1) / taps_at_once(s)) : 0;
   return std::max({products / 2, static_cast<double>(loads) / 2, latency, stream, lines}) + 1 +
-         kLoad * static_cast<double>(loads) +
+         passes + kLoad * static_cast<double>(loads) +
          ends / static_cast<double>(s.depth.kernel * s.kernel.rows * s.inputs);
 }
 
@@ -214,6 +207,15 @@ ConvolutionSchedule product_schedule(const GroupedShape& s, const ConvolutionTai
   return by_rule;
 }
 
+/// Sets that go together so that what they read of a volume comes once: all where a plane has one
+/// tap and their weights fit into half of the second level, else those that fit into the first.
+int64_t volume_sets(const GroupedShape& s, const GroupedTile& t, int64_t narrow,
+                    const Caches& caches) {
+  int64_t sets = SetSteps(s, t).in_group, weights = 4 * set_weights(s, t);
+  if (is_product_of_planes(s) && weights * sets <= caches.second / 2) return sets;
+  return std::max(narrow, std::min(sets, 2 * caches.first / 3 / weights));
+}
+
 } // namespace
 
 double Grouped::cycles(const GroupedShape& s, int threads, const Caches& caches) {
@@ -243,6 +245,8 @@ ConvolutionSchedule Grouped::default_schedule(const GroupedShape& s, const Convo
   int64_t narrow = std::max<int64_t>(1, std::min(steps.inputs, steps.outputs));
   by_rule.sets_at_once =
       std::clamp<int64_t>(kLine / narrow, 1, std::max<int64_t>(1, caches.first / 3 / weights));
+  // Volumes are read once for each plane of the kernel.
+  if (s.depth.kernel > 1) by_rule.sets_at_once = volume_sets(s, t, by_rule.sets_at_once, caches);
   int64_t row = 4 * s.image.columns * s.groups * s.inputs * s.stride.rows * s.depth.kernel;
   int64_t rows = std::max(kFewRows, caches.second / 2 / row);
   if (weights * steps.sets > caches.second / 4) rows = std::max(rows, 4 * kFewRows);

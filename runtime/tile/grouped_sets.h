@@ -60,6 +60,10 @@ inline bool streams_weights(const GroupedShape& s, int64_t vectors) {
 
 /// Of one tap, without groups: a product of pixels by a matrix.
 inline bool is_product(const GroupedShape& s) { return s.taps() == 1 && s.groups == 1; }
+/// Of one tap in each plane, the same: a sum of products.
+inline bool is_product_of_planes(const GroupedShape& s) {
+  return s.kernel.rows * s.kernel.columns == 1 && s.groups == 1;
+}
 
 /// Groups or their parts, side by side in y.
 struct SetSteps {

@@ -23,10 +23,10 @@ Columns whole_columns(const GroupedShape& s) {
 }
 
 /// Of the middle: rows of so many columns.
-struct Cut {
+struct Middle {
   int64_t first = 0, rows = 0, columns = 1;
 };
-Cut cut(const GroupedShape& s) {
+Middle middle_of(const GroupedShape& s) {
   auto [first, count] = whole_columns(s);
   GroupedShape all = s;
   all.result.columns = std::max<int64_t>(1, count);
@@ -49,20 +49,35 @@ GroupedShape end_of(const GroupedShape& s, int64_t first, int64_t columns) {
 bool LongRows::suits(const GroupedShape& s) {
   if (s.result.rows != 1 || s.image.rows != 1 || s.kernel.rows != 1 || s.before.rows != 0)
     return false;
-  return Grouped::suits(s) && cut(s).rows >= kFewestRows && Grouped::suits(middle(s));
+  return Grouped::suits(s) && middle_of(s).rows >= kFewestRows && Grouped::suits(middle(s));
+}
+
+GroupedShape LongRows::cut(const GroupedShape& s, const Plane& size) {
+  GroupedShape part = s;
+  part.result = size;
+  part.image = {size.rows, s.position(size.columns - 1, s.kernel.columns - 1) + 1};
+  part.stride.rows = 1;
+  part.before = {0, 0};
+  part.x.row = size.columns * s.stride.columns * s.x.pixel;
+  part.y.row = size.columns * s.y.pixel;
+  part.residual.row = size.columns * s.residual.pixel;
+  return part;
 }
 
 GroupedShape LongRows::middle(const GroupedShape& s) {
-  Cut c = cut(s);
-  GroupedShape part = s;
-  part.result = {c.rows, c.columns};
-  part.image = {c.rows, s.position(c.columns - 1, s.kernel.columns - 1) + 1};
-  part.stride.rows = 1;
-  part.before = {0, 0};
-  part.x.row = c.columns * s.stride.columns * s.x.pixel;
-  part.y.row = c.columns * s.y.pixel;
-  part.residual.row = c.columns * s.residual.pixel;
-  return part;
+  Middle m = middle_of(s);
+  return cut(s, {m.rows, m.columns});
+}
+
+// Where all weights stay in the first level, all sets go together, so that lines of x come and
+// those of y go once: they are often from memory.
+ConvolutionSchedule LongRows::default_schedule(const GroupedShape& s, const ConvolutionTail& tail,
+                                               int threads, const Caches& caches) {
+  ConvolutionSchedule by_rule = Grouped::default_schedule(s, tail, threads, caches);
+  int64_t all = 4 * Grouped::weight_elements(s, by_rule);
+  bool whole = s.groups == 1 && by_rule.spans == 1 && all <= caches.first;
+  if (whole) by_rule.sets_at_once = ceil_div(Grouped::group_vectors(s), by_rule.vectors);
+  return by_rule;
 }
 
 Result<std::unique_ptr<Convolution>> LongRows::make(const GroupedShape& s,
@@ -70,7 +85,7 @@ Result<std::unique_ptr<Convolution>> LongRows::make(const GroupedShape& s,
                                                     const ConvolutionSchedule& schedule,
                                                     int threads) {
   if (!suits(s)) return error(Code::device, "no code for a convolution of this shape");
-  Cut c = cut(s);
+  Middle c = middle_of(s);
   std::vector<ConvolutionPieces::Piece> pieces;
   auto add = [&](const GroupedShape& part, const ConvolutionSchedule& by,
                  int64_t first) -> Result<void> {

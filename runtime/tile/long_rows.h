@@ -17,6 +17,11 @@ public:
   static bool suits(const GroupedShape& shape);
   /// The middle as an image: by its tile all weights are packed, Grouped::pack(to, w, middle).
   static GroupedShape middle(const GroupedShape& shape);
+  /// `columns` of each of so many rows, all of which see all taps, one behind the other.
+  static GroupedShape cut(const GroupedShape& shape, const Plane& size);
+  static ConvolutionSchedule default_schedule(const GroupedShape& middle,
+                                              const ConvolutionTail& tail, int threads,
+                                              const Caches& caches);
   /// Requires a schedule that suits the middle. Errors: as of Grouped::make.
   static Result<std::unique_ptr<Convolution>> make(const GroupedShape& shape,
                                                    const ConvolutionTail& tail,

@@ -82,9 +82,22 @@ bool has_code(const TransposedPhase& phase) {
   return Depthwise::suits(depthwise_shape(phase.shape));
 }
 
-int64_t phase_weights(const TransposedPhase& phase) {
-  if (!phase.is_depthwise()) return Grouped::weight_elements(phase.shape);
+int64_t phase_weights(const TransposedPhase& phase, const ConvolutionSchedule& schedule) {
+  if (!phase.is_depthwise()) return Grouped::weight_elements(phase.shape, schedule);
   return Depthwise::weight_elements(depthwise_shape(phase.shape));
+}
+
+Result<std::unique_ptr<Convolution>> made_of(const TransposedPhase& phase,
+                                             const ConvolutionTail& tail,
+                                             const ConvolutionSchedule& schedule) {
+  auto blocks = static_cast<int>(phase.shape.planes() * schedule.bands * schedule.spans);
+  std::unique_ptr<Convolution> made;
+  if (phase.is_depthwise()) {
+    TG_TRY(made, Depthwise::make(depthwise_shape(phase.shape), tail, schedule, blocks));
+  } else {
+    TG_TRY(made, Grouped::make(phase.shape, tail, schedule, blocks));
+  }
+  return made;
 }
 
 /// w[groups * outputs][inputs][row][column] of the phase's convolution.
@@ -141,65 +154,85 @@ bool Transposed::suits(const TransposedShape& s) {
   return std::all_of(all.begin(), all.end(), has_code);
 }
 
+Transposed::Schedules Transposed::default_schedules(const TransposedShape& s,
+                                                    const ConvolutionTail& tail, int threads,
+                                                    const Caches& caches) {
+  Schedules all;
+  for (const TransposedPhase& phase : phases(s))
+    all.push_back(
+        phase.is_depthwise()
+            ? Depthwise::default_schedule(depthwise_shape(phase.shape), tail, threads, caches)
+            : Grouped::default_schedule(phase.shape, tail, threads, caches));
+  return all;
+}
+
+Transposed::Schedules Transposed::fitted(const TransposedShape& s,
+                                         const ConvolutionSchedule& schedule) {
+  Schedules all;
+  for (const TransposedPhase& phase : phases(s)) {
+    ConvolutionSchedule fit = schedule;
+    fit.vectors = std::min(fit.vectors, Grouped::group_vectors(phase.shape));
+    fit.columns = std::min(fit.columns, Grouped::most_columns(phase.shape, fit.vectors));
+    fit.bands = std::min(fit.bands, phase.shape.result.rows);
+    int64_t sets = ceil_div(Grouped::group_vectors(phase.shape), fit.vectors);
+    fit.sets_at_once = std::min(fit.sets_at_once, sets);
+    fit.spans = std::min(fit.spans, ceil_div(sets, fit.sets_at_once));
+    all.push_back(fit);
+  }
+  return all;
+}
+
 Result<std::unique_ptr<Convolution>> Transposed::make(const TransposedShape& s,
-                                                      const ConvolutionTail& tail, int threads,
-                                                      const Caches& caches) {
+                                                      const ConvolutionTail& tail,
+                                                      const Schedules& schedules, int threads) {
   if (!suits(s) || tail.residual)
     return error(Code::device, "no code for a transposed convolution of this shape");
+  std::vector<TransposedPhase> all = phases(s);
   std::vector<ConvolutionPieces::Piece> pieces;
-  std::string tile;
   int64_t weights = 0;
-  for (const TransposedPhase& phase : phases(s)) {
+  for (size_t i = 0; i < all.size(); ++i) {
     ConvolutionPieces::Piece piece;
-    piece.at.y = phase.first.rows * s.y.row + phase.first.columns * s.y.pixel;
+    piece.at.y = all[i].first.rows * s.y.row + all[i].first.columns * s.y.pixel;
     piece.at.weights = weights;
-    weights += phase_weights(phase);
-    auto blocks = [&](const ConvolutionSchedule& schedule) {
-      return static_cast<int>(phase.shape.planes() * schedule.bands * schedule.spans);
-    };
-    if (phase.is_depthwise()) {
-      DepthwiseShape shape = depthwise_shape(phase.shape);
-      ConvolutionSchedule by_rule = Depthwise::default_schedule(shape, tail, threads, caches);
-      TG_TRY(piece.made, Depthwise::make(shape, tail, by_rule, blocks(by_rule)));
-    } else {
-      ConvolutionSchedule by_rule = Grouped::default_schedule(phase.shape, tail, threads, caches);
-      TG_TRY(piece.made, Grouped::make(phase.shape, tail, by_rule, blocks(by_rule)));
-    }
-    if (tile.empty()) tile = piece.made->text();
+    weights += phase_weights(all[i], schedules[i]);
+    TG_TRY(piece.made, made_of(all[i], tail, schedules[i]));
     pieces.push_back(std::move(piece));
   }
-  std::string text = llvm::formatv("{0} in {1} phases", tile, pieces.size());
+  std::string text = llvm::formatv("{0} in {1} phases", pieces.front().made->text(), pieces.size());
   return std::unique_ptr<Convolution>(
       std::make_unique<ConvolutionPieces>(std::move(pieces), std::move(text), threads));
 }
 
-int64_t Transposed::weight_elements(const TransposedShape& s) {
+int64_t Transposed::weight_elements(const TransposedShape& s, const Schedules& schedules) {
+  std::vector<TransposedPhase> all = phases(s);
   int64_t elements = 0;
-  for (const TransposedPhase& phase : phases(s)) elements += phase_weights(phase);
+  for (size_t i = 0; i < all.size(); ++i) elements += phase_weights(all[i], schedules[i]);
   return elements;
 }
 
-void Transposed::pack(float* to, const float* w, const TransposedShape& s) {
-  for (const TransposedPhase& phase : phases(s)) {
-    std::vector<float> turned = turned_weights(w, s, phase);
-    if (phase.is_depthwise())
-      Depthwise::pack(to, turned.data(), phase.shape.groups, phase.shape.taps());
+void Transposed::pack(float* to, const float* w, const TransposedShape& s,
+                      const Schedules& schedules) {
+  std::vector<TransposedPhase> all = phases(s);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const GroupedShape& shape = all[i].shape;
+    std::vector<float> turned = turned_weights(w, s, all[i]);
+    if (all[i].is_depthwise())
+      Depthwise::pack(to, turned.data(), shape.groups, shape.taps());
     else
-      Grouped::pack(to, turned.data(), phase.shape);
-    to += phase_weights(phase);
+      Grouped::pack(to, turned.data(), shape, Grouped::tile(shape, schedules[i]));
+    to += phase_weights(all[i], schedules[i]);
   }
 }
 
-std::string Transposed::order(const TransposedShape& s) {
+std::string Transposed::order(const TransposedShape& s, const Schedules& schedules) {
   auto plane = [](const Plane& p) { return llvm::formatv("{0} x {1}", p.rows, p.columns).str(); };
   std::string text = llvm::formatv("{0} of {1} to {2} by {3} / {4}", s.groups, s.inputs, s.outputs,
                                    plane(s.kernel), plane(s.stride));
-  for (const TransposedPhase& phase : phases(s)) {
-    GroupedTile t = Grouped::tile(phase.shape);
-    text += llvm::formatv("; {0} from {1} in steps of {2}, {3} as one by {4}, {5}",
-                          plane(phase.shape.kernel), plane(phase.tap), plane(phase.tap_step),
-                          phase.merged, t.vectors, t.groups);
-  }
+  std::vector<TransposedPhase> all = phases(s);
+  for (size_t i = 0; i < all.size(); ++i)
+    text += llvm::formatv("; {0} from {1} in steps of {2}, {3} as one by {4}",
+                          plane(all[i].shape.kernel), plane(all[i].tap), plane(all[i].tap_step),
+                          all[i].merged, schedules[i].vectors);
   return text;
 }
 

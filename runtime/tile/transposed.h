@@ -26,7 +26,7 @@ struct TransposedPhase {
   Plane tap;          // of the kernel, the first that the first of these phases meets; -1: none
   Plane tap_step;     // from tap to tap
 
-  bool is_depthwise() const { return shape.inputs == 1 && shape.outputs == 1; }
+  bool is_depthwise() const { return shape.groups > 1 && shape.inputs == 1 && shape.outputs == 1; }
 };
 
 class Transposed {
@@ -35,17 +35,25 @@ public:
   static bool suits(const TransposedShape& shape);
   static std::vector<TransposedPhase> phases(const TransposedShape& shape);
 
-  /// Without a residual. Errors: `device` where the processor lacks AVX2, or gives no memory for
-  /// code, or the shape does not suit.
-  static Result<std::unique_ptr<Convolution>> make(const TransposedShape& shape,
-                                                   const ConvolutionTail& tail, int threads,
-                                                   const Caches& caches);
+  /// One for each phase, in their order.
+  using Schedules = std::vector<ConvolutionSchedule>;
+  static Schedules default_schedules(const TransposedShape& shape, const ConvolutionTail& tail,
+                                     int threads, const Caches& caches);
+  /// One for all, as far as it suits a phase: of fewer channels, say. Requires no groups.
+  static Schedules fitted(const TransposedShape& shape, const ConvolutionSchedule& schedule);
 
-  static int64_t weight_elements(const TransposedShape& shape);
+  /// Without a residual. Errors: `device` where the processor lacks AVX2, or gives no memory for
+  /// code, or shape or schedules do not suit.
+  static Result<std::unique_ptr<Convolution>> make(const TransposedShape& shape,
+                                                   const ConvolutionTail& tail,
+                                                   const Schedules& schedules, int threads);
+
+  static int64_t weight_elements(const TransposedShape& shape, const Schedules& schedules);
   /// w[groups * inputs][outputs][row][column], as it lies, to packed weights of each phase.
-  static void pack(float* to, const float* w, const TransposedShape& shape);
+  static void pack(float* to, const float* w, const TransposedShape& shape,
+                   const Schedules& schedules);
   /// All that packed weights and biases depend on but those that are packed.
-  static std::string order(const TransposedShape& shape);
+  static std::string order(const TransposedShape& shape, const Schedules& schedules);
   /// Of a bias as the code reads it: once for each of the phases that are merged.
   static int64_t bias_elements(const TransposedShape& shape);
   static void pack_bias(float* to, const float* bias, const TransposedShape& shape);

@@ -178,10 +178,11 @@ bool pays(const Lowering& l, const PlanStep& step) {
 /// weights, of which no set stays in the second level; nor where lines of x are lost for the sake
 /// of a few results.
 bool dense_pays(const Lowering& l, const tile::GroupedShape& s) {
-  constexpr int64_t kFewPixels = 4, kMany = 8 << 20;
+  constexpr int64_t kFewPixels = 4, kMany = 8 << 20, kFewOutputs = 16;
   if (l.products != Products::Chosen || s.groups > 1) return true;
   int64_t pixels = s.images * s.result.rows * s.result.columns;
-  if (s.taps() == 1 && 4 * s.inputs * s.outputs > tile::caches().first) return false;
+  bool volume = s.depth.image > 1 || s.depth.kernel > 1;
+  if (s.taps() == 1 && !volume && 4 * s.inputs * s.outputs > tile::caches().first) return false;
   int64_t second = tile::caches().second, weights = 4 * tile::Grouped::weight_elements(s);
   int64_t of_set =
       weights / tile::ceil_div(s.outputs, tile::kConvolutionLanes) * tile::Grouped::tile(s).vectors;
@@ -189,6 +190,10 @@ bool dense_pays(const Lowering& l, const tile::GroupedShape& s) {
                 s.sees_all_columns(0, s.result.columns);
   if (pixels < kFewPixels && inside && weights > second) return false;
   if (of_set > second && weights > kMany) return false;
+  // A few results of pixels that are some apart, from memory: oneDNN's wait less for these.
+  bool from_memory = 4 * s.image.columns * s.inputs > second;
+  if (s.image.rows == 1 && s.stride.columns > 1 && s.outputs <= kFewOutputs && from_memory)
+    return false;
   return s.outputs >= tile::kConvolutionLanes || tile::Grouped::keeps_lines(s);
 }
 
@@ -284,7 +289,7 @@ struct LongRowsForm : GroupedForm {
     static tile::ConvolutionSchedule default_schedule(const Shape& s,
                                                       const tile::ConvolutionTail& tail,
                                                       int threads, const tile::Caches& caches) {
-      return tile::Grouped::default_schedule(middle(s), tail, threads, caches);
+      return LongRows::default_schedule(middle(s), tail, threads, caches);
     }
     static int64_t weight_elements(const Shape& s, const tile::ConvolutionSchedule& schedule) {
       return tile::Grouped::weight_elements(s, schedule);
@@ -292,7 +297,7 @@ struct LongRowsForm : GroupedForm {
   };
   static Shape with_best_rows(const Shape& s, bool, int) { return s; }
   static OwnConvolution convolution(const Shape& s, const tile::ConvolutionTail& tail) {
-    return {tile::LongRows::middle(s), false, tail};
+    return {tile::LongRows::middle(s), false, tail, OwnConvolution::Form::LongRows};
   }
 };
 
@@ -399,6 +404,12 @@ tile::TransposedShape transposed_shape(const Lowering& l, const PlanStep& step) 
   return s;
 }
 
+/// "transposed" where a schedule may say how; the others have no type of operator.
+std::string transposed_name(const tile::TransposedShape& s) {
+  if (s.groups == 1) return "transposed";
+  return s.inputs == 1 && s.outputs == 1 ? "transposed, depthwise" : "transposed, grouped";
+}
+
 Result<void> lower_transposed(Lowering& l, const PlanStep& step, tile::TransposedShape shape) {
   using tile::Transposed;
   TG_TRY(ConvolutionPlaces places, places_of(l, step));
@@ -406,11 +417,17 @@ Result<void> lower_transposed(Lowering& l, const PlanStep& step, tile::Transpose
   Op op = l.describe(step);
   op.threads = l.threads_for(convolution_us(op));
   tile::ConvolutionTail tail = fused_tail(step, Act::None);
-  std::string order = "transposed: " + Transposed::order(shape);
+  std::optional<tile::ConvolutionSchedule> tuned;
+  if (l.schedules && shape.groups == 1)
+    tuned = l.schedules->find({shape, false, tail, OwnConvolution::Form::Transposed}, op.threads);
+  Transposed::Schedules schedules =
+      tuned ? Transposed::fitted(shape, *tuned)
+            : Transposed::default_schedules(shape, tail, op.threads, tile::caches());
+  std::string order = "transposed: " + Transposed::order(shape, schedules);
   TG_TRY(places.weights,
          packed_operand(
-             l, step, operand(step, "w"), Transposed::weight_elements(shape),
-             [=](float* to, const float* w) { Transposed::pack(to, w, shape); }, order));
+             l, step, operand(step, "w"), Transposed::weight_elements(shape, schedules),
+             [=](float* to, const float* w) { Transposed::pack(to, w, shape, schedules); }, order));
   if (tail.bias) {
     TG_TRY(places.bias, packed_operand(
                             l, step, operand(step, "bias"), Transposed::bias_elements(shape),
@@ -418,14 +435,12 @@ Result<void> lower_transposed(Lowering& l, const PlanStep& step, tile::Transpose
                             "bias of " + order));
   }
   TG_TRY(std::unique_ptr<tile::Convolution> made,
-         Transposed::make(shape, tail, op.threads, tile::caches()));
-  op.implementation = "tile:avx2 transposed " + made->text();
+         Transposed::make(shape, tail, schedules, op.threads));
+  op.implementation = llvm::formatv("tile:avx2 {0} {1}{2}", transposed_name(shape), made->text(),
+                                    tuned ? " tuned" : "");
   add_convolution(l, step, std::move(op), std::move(made), std::move(places));
   return {};
 }
-
-/// By rule, not by timing (bench/results/convolutions.md).
-bool transposed_pays(const Lowering&, const tile::TransposedShape&) { return true; }
 
 } // namespace
 
@@ -440,7 +455,7 @@ Result<bool> lower_tile_convolution(Lowering& l, const PlanStep& step) {
 Result<bool> lower_tile_conv_transpose2d(Lowering& l, const PlanStep& step) {
   if (!may_be_ours(l, step) || !pays(l, step)) return false;
   tile::TransposedShape shape = transposed_shape(l, step);
-  if (!tile::Transposed::suits(shape) || !transposed_pays(l, shape)) return false;
+  if (!tile::Transposed::suits(shape)) return false; // else ours are the faster ones
   TG_CHECK(lower_transposed(l, step, std::move(shape)));
   return true;
 }

@@ -7,8 +7,8 @@
 namespace tg::cpu {
 
 /// conv2d and conv3d: depthwise ones, those in groups, those of several taps, and those of one.
-/// False, and nothing has been done, where oneDNN is to do it: where l.products says so, or, left to
-/// the rule, where it is as fast.
+/// False, and nothing has been done, where oneDNN is to do it: where l.products says so, or, left
+/// to the rule, where it is as fast.
 Result<bool> lower_tile_convolution(Lowering& l, const PlanStep& step);
 /// The same of conv_transpose2d.
 Result<bool> lower_tile_conv_transpose2d(Lowering& l, const PlanStep& step);

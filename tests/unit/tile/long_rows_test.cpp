@@ -44,7 +44,7 @@ TEST_F(TileLongRows, HaveTheBitsOfTheWholeRow) {
     s.residual = s.y;
     GroupedShape middle = LongRows::middle(s);
     ConvolutionSchedule schedule =
-        Grouped::default_schedule(middle, c.tail, c.threads, {4 << 10, 32 << 10});
+        LongRows::default_schedule(middle, c.tail, c.threads, {4 << 10, 32 << 10});
     GroupedTile tile = Grouped::tile(middle, schedule);
     Guarded packed(Grouped::weight_elements(s, tile), c.at_end);
     ASSERT_EQ(packed.size(), Grouped::weight_elements(middle, schedule));

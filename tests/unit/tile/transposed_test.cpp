@@ -79,6 +79,14 @@ TransposedShape random_shape(RandomDraws& r) {
   return s;
 }
 
+/// By rule, or one for all phases.
+Transposed::Schedules random_schedules(RandomDraws& r, const TransposedShape& s,
+                                       const ConvolutionCase& c) {
+  if (s.groups > 1 || r.coin())
+    return Transposed::default_schedules(s, c.tail, c.threads, {4 << 10, 32 << 10});
+  return Transposed::fitted(s, {1, r.in(1, 13), r.in(1, 6), r.in(1, 5), r.in(1, 3), r.in(1, 4)});
+}
+
 TEST_F(TileTransposed, RandomConvolutions) {
   for (uint64_t seed = 0; seed < 1200; ++seed) {
     RandomDraws r(seed);
@@ -90,15 +98,16 @@ TEST_F(TileTransposed, RandomConvolutions) {
     Guarded w(s.groups * s.inputs * s.outputs * s.taps(), c.at_end);
     Guarded bias(s.groups * s.outputs, c.at_end);
     ASSERT_TRUE(Transposed::suits(s)) << seed;
-    Guarded packed(Transposed::weight_elements(s), c.at_end);
+    Transposed::Schedules schedules = random_schedules(r, s, c);
+    Guarded packed(Transposed::weight_elements(s, schedules), c.at_end);
     Guarded packed_bias(Transposed::bias_elements(s), c.at_end);
     for (Guarded* array : {&x, &w, &bias})
       for (float& v : *array) v = 3 * r.number();
     std::fill(packed.begin(), packed.end(), NAN); // all of it is written
-    Transposed::pack(packed.data, w.data, s);
+    Transposed::pack(packed.data, w.data, s, schedules);
     Transposed::pack_bias(packed_bias.data, bias.data, s);
     std::fill(y.begin(), y.end(), kNotWritten);
-    auto made = Transposed::make(s, c.tail, c.threads, {4 << 10, 32 << 10});
+    auto made = Transposed::make(s, c.tail, schedules, c.threads);
     ASSERT_TRUE(made.ok()) << made.error().message;
     ConvolutionData data;
     data.x = x.data;
@@ -145,10 +154,11 @@ TransposedShape dense(int64_t size, int64_t channels, int64_t outputs, int64_t k
 
 std::vector<float> run_dense(const TransposedShape& s, const std::vector<float>& x,
                              const std::vector<float>& w, int threads = 1) {
-  std::vector<float> packed(static_cast<size_t>(Transposed::weight_elements(s)));
-  Transposed::pack(packed.data(), w.data(), s);
+  Transposed::Schedules schedules = Transposed::default_schedules(s, {}, threads, caches());
+  std::vector<float> packed(static_cast<size_t>(Transposed::weight_elements(s, schedules)));
+  Transposed::pack(packed.data(), w.data(), s, schedules);
   std::vector<float> y(static_cast<size_t>(s.y.image));
-  auto made = Transposed::make(s, {}, threads, caches());
+  auto made = Transposed::make(s, {}, schedules, threads);
   EXPECT_TRUE(made.ok());
   ConvolutionData data;
   data.x = x.data();
