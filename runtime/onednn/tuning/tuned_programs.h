@@ -19,7 +19,7 @@
 namespace tg::cpu {
 
 /// Raised whenever tiles, loops of products or the mapping of programs change what is fast.
-inline constexpr int kTileRevision = 2;
+inline constexpr int kTileRevision = 3;
 
 class TunedPrograms final : public TileSchedules {
 public:
