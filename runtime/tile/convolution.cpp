@@ -1,17 +1,53 @@
 #include "runtime/tile/convolution.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace tg::tile {
 
 Convolution::~Convolution() = default;
 
-Plane ConvolutionShape::kernel_rows(int64_t row) const {
-  int64_t top = row * stride.rows - before.rows, step = dilation.rows;
-  int64_t begin = top < 0 ? ceil_div(-top, step) : 0;
-  int64_t end = top < image.rows ? ceil_div(image.rows - top, step) : 0;
-  begin = std::min(begin, kernel.rows);
-  return {begin, std::max<int64_t>(0, std::min(end, kernel.rows) - begin)};
+namespace {
+
+/// From where the first tap lies, which may be outside, in an image of that size.
+ConvolutionShape::Taps taps_inside(int64_t at, int64_t dilation, int64_t kernel, int64_t image) {
+  int64_t begin = at < 0 ? ceil_div(-at, dilation) : 0;
+  int64_t end = at < image ? ceil_div(image - at, dilation) : 0;
+  begin = std::min(begin, kernel);
+  return {begin, std::max<int64_t>(0, std::min(end, kernel) - begin)};
+}
+
+} // namespace
+
+ConvolutionShape::Taps ConvolutionShape::kernel_rows(int64_t row) const {
+  return taps_inside(row * stride.rows - before.rows, dilation.rows, kernel.rows, image.rows);
+}
+
+ConvolutionShape::Taps ConvolutionShape::kernel_planes(int64_t plane) const {
+  return taps_inside(plane % depth.result * depth.stride - depth.before, depth.dilation,
+                     depth.kernel, depth.image);
+}
+
+TapBlock tap_block(const ConvolutionShape& s, int64_t plane, int64_t row, int64_t tap_row) {
+  auto [first, count] = s.kernel_rows(row);
+  auto [first_plane, planes] = s.kernel_planes(plane);
+  TapBlock taps;
+  taps.x = plane / s.depth.result * s.x.image;
+  if (count == 0 || planes == 0) return taps; // nothing is read
+  int64_t x_row = row * s.stride.rows - s.before.rows + first * s.dilation.rows;
+  int64_t x_plane =
+      plane % s.depth.result * s.depth.stride - s.depth.before + first_plane * s.depth.dilation;
+  taps.x += x_plane * s.x.plane + x_row * s.x.row;
+  taps.w = (first_plane * s.kernel.rows + first) * tap_row;
+  taps.kernel_rows = count;
+  taps.planes = {planes, 4 * (s.depth.dilation * s.x.plane - count * s.dilation.rows * s.x.row),
+                 4 * (s.kernel.rows - count) * tap_row};
+  return taps;
+}
+
+int64_t ConvolutionShape::pixels_in_first_level() const {
+  constexpr int64_t kWay = 4096, kWays = 8;
+  return kWays * kWay / std::clamp<int64_t>(std::gcd(4 * x.pixel, kWay), 64, kWay);
 }
 
 bool ConvolutionShape::steps_fit() const {
@@ -22,7 +58,7 @@ bool ConvolutionShape::steps_fit() const {
         p->pixel * result.columns * stride.columns > kMost)
       return false;
   return std::max(dilation.rows, stride.rows) <= kMost / std::max<int64_t>(1, x.row) &&
-         kernel.rows <= kMost / 64 / kernel.columns;
+         depth.kernel * kernel.rows <= kMost / 64 / kernel.columns;
 }
 
 std::vector<ColumnTiles> column_tiles(const ConvolutionShape& s, int64_t most) {

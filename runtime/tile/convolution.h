@@ -18,9 +18,17 @@ struct Plane {
   int64_t rows = 1, columns = 1;
 };
 
+/// Planes of volumes, one behind the other; images are volumes of one plane.
+struct Depth {
+  int64_t image = 1, result = 1;
+  int64_t kernel = 1, stride = 1, dilation = 1;
+  int64_t before = 0; // padding in front
+};
+
 /// Where the pixels of a batch of images lie, in elements; channels lie side by side.
 struct PixelSteps {
   int64_t image = 0, row = 0, pixel = 0;
+  int64_t plane = 0; // of an image
 };
 
 /// All but the channels.
@@ -30,12 +38,24 @@ struct ConvolutionShape {
   Plane kernel, stride, dilation;
   Plane before; // padding above and to the left
   PixelSteps x, y, residual;
+  Depth depth;
 
-  int64_t taps() const { return kernel.rows * kernel.columns; }
-  /// First and number of the rows of the kernel whose taps lie inside the image, for a row of the
-  /// result.
-  Plane kernel_rows(int64_t row) const;
-  bool sees_all_rows(int64_t row) const { return kernel_rows(row).columns == kernel.rows; }
+  int64_t taps() const { return depth.kernel * kernel.rows * kernel.columns; }
+  /// Of all images of the result.
+  int64_t planes() const { return images * depth.result; }
+  /// Elements from the first one to that plane, of all images.
+  int64_t plane_at(const PixelSteps& steps, int64_t plane) const {
+    return plane / depth.result * steps.image + plane % depth.result * steps.plane;
+  }
+  /// Which taps along an axis lie inside the image.
+  struct Taps {
+    int64_t first, count;
+  };
+  /// Rows of the kernel, for a row of the result.
+  Taps kernel_rows(int64_t row) const;
+  /// Planes of it, for a plane among all images of the result.
+  Taps kernel_planes(int64_t plane) const;
+  bool sees_all_rows(int64_t row) const { return kernel_rows(row).count == kernel.rows; }
   /// Where a column of the result meets a tap, counted from where the first ones would; and whether
   /// that is inside the image.
   int64_t position(int64_t column, int64_t tap) const {
@@ -49,6 +69,9 @@ struct ConvolutionShape {
   bool sees_all_columns(int64_t first, int64_t columns) const {
     return inside(first, 0) && inside(first + columns - 1, kernel.columns - 1);
   }
+  /// Pixels of x whose lines can be in the first level together: where they are a power of two
+  /// apart, they share a few sets of eight ways.
+  int64_t pixels_in_first_level() const;
   /// Whether every step from an address fits into an instruction.
   bool steps_fit() const;
 };
@@ -90,6 +113,20 @@ struct ConvolutionData {
   /// Called with pixels (rows) by channels (columns) that are complete but for their activation.
   llvm::function_ref<void(const FinishedBlock&)> finish = {};
 };
+
+/// What a call says of the planes of a kernel.
+struct PlaneLoop {
+  int64_t count = 1;
+  int64_t x = 0, w = 0; // bytes from behind the last row of a plane to the next plane
+};
+/// Where the taps of a row of the result begin, and which ones are inside.
+struct TapBlock {
+  int64_t x = 0, w = 0; // elements from the first pixel of all images, and from the first tap
+  int64_t kernel_rows = 0;
+  PlaneLoop planes;
+};
+/// `tap_row`: elements of packed weights for a row of the kernel.
+TapBlock tap_block(const ConvolutionShape& shape, int64_t plane, int64_t row, int64_t tap_row);
 
 class Convolution {
 public:

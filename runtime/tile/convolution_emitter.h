@@ -6,6 +6,8 @@
 #define XBYAK_NO_EXCEPTION
 #include <xbyak/xbyak.h>
 
+#include <cstddef>
+
 namespace tg::tile {
 
 class ConvolutionEmitter : public Xbyak::CodeGenerator {
@@ -20,6 +22,24 @@ public:
   }
 
 protected:
+  /// `rows` for each plane of the kernel, as many as the call says; it leaves x behind the last row
+  /// that it has read, and w as well.
+  template <class Rows>
+  void kernel_planes(const ConvolutionShape& shape, const Xbyak::Reg64& call, size_t loop,
+                     const Xbyak::Reg64& x, const Xbyak::Reg64& w, const Rows& rows) {
+    if (shape.depth.kernel == 1) return rows();
+    Xbyak::Label next;
+    auto field = [&](size_t offset) { return ptr[call + static_cast<int>(loop + offset)]; };
+    push(qword[call + static_cast<int>(loop + offsetof(PlaneLoop, count))]);
+    L(next);
+    rows();
+    add(x, field(offsetof(PlaneLoop, x)));
+    add(w, field(offsetof(PlaneLoop, w)));
+    dec(qword[rsp]);
+    jnz(next, T_NEAR);
+    lea(rsp, ptr[rsp + 8]);
+  }
+
   static int bytes(int64_t elements) { return static_cast<int>(4 * elements); }
 
   /// relu by a comparison that calls a NaN neither less nor invalid: the processor's flags stay

@@ -1,5 +1,7 @@
 #include "runtime/tile/depthwise.h"
 
+#include "runtime/tile/grouped.h"
+
 #if defined(__x86_64__)
 #include "runtime/tile/convolution_emitter.h"
 #endif
@@ -19,6 +21,7 @@ struct StripCall {
   const float* residual = nullptr;
   int64_t vectors = 1;
   int64_t kernel_rows = 0;
+  PlaneLoop planes;
   const int32_t* mask = nullptr; // of lanes, where one vector is there in part
   float six = 6;
 };
@@ -46,6 +49,16 @@ ConvolutionSchedule default_strips(const DepthwiseShape& s) {
   ConvolutionSchedule by_rule;
   by_rule.rows = pairs_rows(s) ? 2 : 1;
   by_rule.columns = most_strip_columns(s, by_rule.rows);
+  // Of a kernel of one row a tile should find its lines in the first level, a quarter of which has
+  // weights: a vector has half of a line of each pixel.
+  constexpr int64_t kFewest = 4;
+  if (s.taps() == s.kernel.columns)
+    for (int64_t columns = by_rule.columns; columns >= kFewest; --columns)
+      if (4 * (s.position(columns - 1, s.kernel.columns - 1) + 1 + columns) <=
+          3 * s.pixels_in_first_level()) {
+        by_rule.columns = columns;
+        break;
+      }
   return by_rule;
 }
 
@@ -147,10 +160,7 @@ private:
     if (!masked_) mov(vectors_, field(offsetof(StripCall, vectors)));
     L(next);
     begin_sums();
-    if (rows_ == 1)
-      one_row();
-    else
-      two_rows();
+    taps();
     end_sums();
     if (masked_) return;
     add(offset_, kConvolutionVector);
@@ -168,14 +178,27 @@ private:
         vmovaps(Xbyak::Ymm(i), sum(0, 0));
   }
 
-  /// As many rows of the kernel as the call says.
-  void one_row() {
-    Xbyak::Label next, none;
-    mov(kernel_rows_, field(offsetof(StripCall, kernel_rows)));
+  /// Two rows of the result see all rows of the kernel.
+  void taps() {
+    Xbyak::Label none;
     lea(x_row_, ptr[x_ + offset_]);
     mov(w_row_, w_vector_);
+    mov(kernel_rows_, field(offsetof(StripCall, kernel_rows)));
     test(kernel_rows_, kernel_rows_);
-    jz(none, T_NEAR);
+    if (rows_ == 1) jz(none, T_NEAR);
+    kernel_planes(s_, rdi, offsetof(StripCall, planes), x_row_, w_row_, [&] {
+      if (rows_ == 1)
+        one_row();
+      else
+        two_rows();
+    });
+    L(none);
+  }
+
+  /// As many rows of the kernel as the call says.
+  void one_row() {
+    Xbyak::Label next;
+    if (s_.depth.kernel > 1) mov(kernel_rows_, field(offsetof(StripCall, kernel_rows)));
     L(next);
     if (keeps_weights(s_)) load_weights(0, w_row_, 0);
     for (int64_t at = 0; at <= last_position(); ++at) taps_of(at, 0, {0});
@@ -183,20 +206,21 @@ private:
     add(w_row_, static_cast<int>(kConvolutionVector * s_.kernel.columns));
     dec(kernel_rows_);
     jnz(next, T_NEAR);
-    L(none);
   }
 
   /// All rows of the kernel for both; a row of x meets one row of it for the upper result, and the
   /// one before for the lower.
   void two_rows() {
-    lea(x_row_, ptr[x_ + offset_]);
     for (int64_t row = 0; row <= s_.kernel.rows; ++row) {
       if (row < s_.kernel.rows)
-        load_weights(row, w_vector_, static_cast<int>(row * s_.kernel.columns));
+        load_weights(row, w_row_, static_cast<int>(row * s_.kernel.columns));
       llvm::SmallVector<int64_t, 2> kernel_rows = {row, row - 1};
       for (int64_t at = 0; at <= last_position(); ++at)
         taps_of(at, bytes(row * s_.x.row), kernel_rows);
     }
+    if (s_.depth.kernel == 1) return;
+    add(x_row_, bytes(s_.kernel.rows * s_.x.row));
+    add(w_row_, static_cast<int>(kConvolutionVector * s_.kernel.rows * s_.kernel.columns));
   }
 
   void load_weights(int64_t row, const Xbyak::Reg64& from, int tap) {
@@ -326,10 +350,17 @@ Depthwise::Depthwise(const DepthwiseShape& shape, const ConvolutionTail& tail,
                      const ConvolutionSchedule& schedule, int threads)
     : shape_(shape), tail_(tail), schedule_(schedule),
       vectors_(ceil_div(shape.channels, kConvolutionLanes)) {
-  int64_t blocks = shape.images * schedule.bands * schedule.spans;
+  int64_t blocks = shape.planes() * schedule.bands * schedule.spans;
   parts_ = static_cast<int>(std::min<int64_t>(threads, blocks));
 }
 Depthwise::~Depthwise() = default;
+
+DepthwiseShape depthwise_shape(const GroupedShape& shape) {
+  DepthwiseShape s;
+  static_cast<ConvolutionShape&>(s) = shape;
+  s.channels = shape.groups;
+  return s;
+}
 
 int64_t Depthwise::most_columns(const DepthwiseShape& shape, int64_t rows) {
   return most_strip_columns(shape, rows);
@@ -382,11 +413,12 @@ ConvolutionSchedule Depthwise::default_schedule(const DepthwiseShape& s,
   int64_t &bands = by_rule.bands, &spans = by_rule.spans;
   int64_t vectors = ceil_div(s.channels, kConvolutionLanes);
   int64_t strip = 4 * (s.kernel.rows + 1) * s.image.columns * s.channels;
-  bool few = !tail.finish && (s.kernel.rows > 3 || strip > caches.second / 2);
+  bool read_again = s.taps() > s.kernel.columns; // by the next strip
+  bool few = !tail.finish && read_again && (s.kernel.rows > 3 || strip > caches.second / 2);
   spans = few ? ceil_div(vectors, kFewVectors) : 1;
   bands = ceil_div(s.result.rows, few ? 2 * kBandRows : kBandRows);
   // Threads get equally much, of whole bands where there are many, else of channels.
-  if (s.images * bands * spans < 4 * threads) {
+  if (s.planes() * bands * spans < 4 * threads) {
     if (s.result.rows >= 2 * threads)
       bands = ceil_div(bands, threads) * threads;
     else if (!tail.finish)
@@ -404,7 +436,7 @@ Depthwise::Block Depthwise::block(int64_t index) const {
 }
 
 void Depthwise::run(int part, const ConvolutionData& data) const {
-  int64_t blocks = shape_.images * schedule_.bands * schedule_.spans;
+  int64_t blocks = shape_.planes() * schedule_.bands * schedule_.spans;
   for (int64_t i = blocks * part / parts_; i < blocks * (part + 1) / parts_; ++i)
     run_block(block(i), data);
 }
@@ -413,7 +445,7 @@ void Depthwise::run_block(const Block& block, const ConvolutionData& data) const
   bool pairs = schedule_.rows == 2;
   for (int64_t row = block.row_begin; row < block.row_end;) {
     bool two = pairs && row + 1 < block.row_end && shape_.sees_all_rows(row) &&
-               shape_.sees_all_rows(row + 1);
+               shape_.sees_all_rows(row + 1) && shape_.kernel_planes(block.plane).count > 0;
     run_strip(block, row, two, data);
     row += two ? 2 : 1;
   }
@@ -422,21 +454,19 @@ void Depthwise::run_block(const Block& block, const ConvolutionData& data) const
 void Depthwise::run_strip(const Block& block, int64_t row, bool two,
                           const ConvolutionData& data) const {
   const DepthwiseShape& s = shape_;
-  auto [first, count] = s.kernel_rows(row);
   int64_t channel = block.vector_begin * kConvolutionLanes;
-  int64_t x_row = row * s.stride.rows - s.before.rows + first * s.dilation.rows;
-  if (count == 0) x_row = first = 0; // nothing is read
+  TapBlock block_taps = tap_block(s, block.plane, row, s.kernel.columns * kConvolutionLanes);
   StripCall call;
-  call.x =
-      data.x + (block.image * s.x.image + x_row * s.x.row - s.before.columns * s.x.pixel) + channel;
+  call.x = data.x + (block_taps.x - s.before.columns * s.x.pixel) + channel;
   int64_t taps = s.taps();
-  call.w =
-      data.weights + (block.vector_begin * taps + first * s.kernel.columns) * kConvolutionLanes;
-  call.y = data.y + block.image * s.y.image + row * s.y.row + channel;
+  call.w = data.weights + block.vector_begin * taps * kConvolutionLanes + block_taps.w;
+  call.y = data.y + s.plane_at(s.y, block.plane) + row * s.y.row + channel;
   if (tail_.bias) call.bias = data.bias + channel;
   if (tail_.residual)
-    call.residual = data.residual + block.image * s.residual.image + row * s.residual.row + channel;
-  call.kernel_rows = count;
+    call.residual =
+        data.residual + s.plane_at(s.residual, block.plane) + row * s.residual.row + channel;
+  call.kernel_rows = block_taps.kernel_rows;
+  call.planes = block_taps.planes;
   call.vectors = std::min(block.vector_end, s.channels / kConvolutionLanes) - block.vector_begin;
   if (call.vectors > 0) (two ? emitted_->two : emitted_->one)(&call);
   if (int64_t rest = s.channels % kConvolutionLanes; rest != 0 && block.vector_end == vectors_) {
@@ -453,7 +483,7 @@ void Depthwise::run_strip(const Block& block, int64_t row, bool two,
   if (!data.finish) return;
   int64_t channels = std::min(block.vector_end * kConvolutionLanes, s.channels) - channel;
   for (int64_t i = row; i < row + (two ? 2 : 1); ++i)
-    data.finish({data.y + block.image * s.y.image + i * s.y.row + channel, s.y.pixel,
+    data.finish({data.y + s.plane_at(s.y, block.plane) + i * s.y.row + channel, s.y.pixel,
                  s.result.columns, channels});
 }
 

@@ -30,6 +30,9 @@ namespace tg::tile {
 struct DepthwiseShape : ConvolutionShape {
   int64_t channels = 1;
 };
+/// Of a convolution whose channels are groups of one.
+struct GroupedShape;
+DepthwiseShape depthwise_shape(const GroupedShape& shape);
 
 /// One call of emitted code, which reads this struct.
 struct StripCall;
@@ -64,8 +67,8 @@ public:
   static int64_t weight_elements(const DepthwiseShape& shape, const ConvolutionSchedule&) {
     return weight_elements(shape);
   }
-  /// w[channel][row][column], as it lies, to [vector of channels][row][column][lane], zero beyond
-  /// the last channel.
+  /// w[channel][tap], as it lies, to [vector of channels][tap][lane], zero beyond the last channel;
+  /// taps are those of a plane of the kernel behind those of the one before, row by row.
   static void pack(float* to, const float* w, int64_t channels, int64_t taps);
 
   void run(int part, const ConvolutionData& data) const override;
@@ -75,9 +78,9 @@ public:
 
 private:
   struct Emitted;
-  /// Rows of the result and vectors of channels of one image.
+  /// Rows of the result and vectors of channels of one plane, counted over all images.
   struct Block {
-    int64_t image, row_begin, row_end, vector_begin, vector_end;
+    int64_t plane, row_begin, row_end, vector_begin, vector_end;
   };
   Depthwise(const DepthwiseShape& shape, const ConvolutionTail& tail,
             const ConvolutionSchedule& schedule, int threads);

@@ -76,7 +76,7 @@ Grouped::Grouped(const GroupedShape& shape, const ConvolutionTail& tail,
                  const ConvolutionSchedule& schedule, int threads)
     : shape_(shape), tail_(tail), tile_(tile(shape, schedule)), sets_(SetSteps(shape, tile_).sets),
       bands_(schedule.bands), spans_(schedule.spans), sets_at_once_(schedule.sets_at_once) {
-  parts_ = static_cast<int>(std::min<int64_t>(threads, shape.images * bands_ * spans_));
+  parts_ = static_cast<int>(std::min<int64_t>(threads, shape.planes() * bands_ * spans_));
   for (int64_t input = 0; input < shape.inputs && tile_.groups > 1; ++input)
     for (int64_t lane = 0; lane < kConvolutionLanes; ++lane) {
       int64_t group = std::min(lane / shape.outputs, tile_.groups - 1);
@@ -99,7 +99,7 @@ void Grouped::pack(float* to, const float* w, const GroupedShape& s, const Group
                         ? set * steps.outputs
                         : set / steps.in_group * s.outputs + set % steps.in_group * steps.outputs;
     int64_t outputs = last ? steps.last_outputs : steps.outputs;
-    for (int64_t row = 0; row < s.kernel.rows; ++row)
+    for (int64_t row = 0; row < s.depth.kernel * s.kernel.rows; ++row)
       for (int64_t input = 0; input < s.inputs; ++input)
         for (int64_t column = 0; column < s.kernel.columns; ++column)
           for (int64_t lane = 0; lane < t.vectors * kConvolutionLanes; ++lane)
@@ -125,7 +125,7 @@ Grouped::Block Grouped::block(int64_t index) const {
 }
 
 void Grouped::run(int part, const ConvolutionData& data) const {
-  int64_t blocks = shape_.images * bands_ * spans_;
+  int64_t blocks = shape_.planes() * bands_ * spans_;
   for (int64_t i = blocks * part / parts_; i < blocks * (part + 1) / parts_; ++i)
     run_block(block(i), data);
 }
@@ -150,8 +150,8 @@ void Grouped::run_block(const Block& block, const ConvolutionData& data) const {
   if (!data.finish) return;
   int64_t first = steps.first_output(block.set_begin), last = steps.first_output(block.set_end);
   for (int64_t row = block.row_begin; row < block.row_end; ++row)
-    data.finish({data.y + block.image * shape_.y.image + row * shape_.y.row + first, shape_.y.pixel,
-                 shape_.result.columns, last - first});
+    data.finish({data.y + shape_.plane_at(shape_.y, block.plane) + row * shape_.y.row + first,
+                 shape_.y.pixel, shape_.result.columns, last - first});
 }
 
 /// Rows that see all of the kernel go together.
@@ -170,9 +170,8 @@ void Grouped::run_rows(const Block& block, int64_t row, int64_t rows,
   constexpr int32_t kMask[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
   const GroupedShape& s = shape_;
   SetSteps steps(s, tile_);
-  auto [first, count] = s.kernel_rows(row);
-  int64_t x_row = row * s.stride.rows - s.before.rows + first * s.dilation.rows;
-  if (count == 0) x_row = first = 0; // nothing is read
+  int64_t tap_row = s.inputs * s.kernel.columns * tile_.vectors * kConvolutionLanes;
+  TapBlock taps = tap_block(s, block.plane, row, tap_row);
   int64_t group = block.set_begin / steps.in_group, part = block.set_begin % steps.in_group;
   int64_t input = steps.in_group > 1 ? group * s.inputs : block.set_begin * steps.inputs;
   int64_t output = steps.in_group > 1 ? group * s.outputs + part * steps.outputs
@@ -181,18 +180,18 @@ void Grouped::run_rows(const Block& block, int64_t row, int64_t rows,
               (tile_.groups > 1 ? block.set_begin + 1 == steps.sets : part + 1 == steps.in_group);
   int64_t outputs = last ? steps.last_outputs : steps.outputs;
   GroupedCall call;
-  call.x =
-      data.x + block.image * s.x.image + x_row * s.x.row - s.before.columns * s.x.pixel + input;
-  call.w = data.weights + block.set_begin * set_weights(s, tile_) +
-           first * s.inputs * s.kernel.columns * tile_.vectors * kConvolutionLanes;
-  call.y = data.y + block.image * s.y.image + row * s.y.row + output;
+  call.x = data.x + taps.x - s.before.columns * s.x.pixel + input;
+  call.w = data.weights + block.set_begin * set_weights(s, tile_) + taps.w;
+  call.y = data.y + s.plane_at(s.y, block.plane) + row * s.y.row + output;
   if (tail_.bias) call.bias = data.bias + output;
   if (tail_.residual)
-    call.residual = data.residual + block.image * s.residual.image + row * s.residual.row + output;
+    call.residual =
+        data.residual + s.plane_at(s.residual, block.plane) + row * s.residual.row + output;
   call.rows = rows;
   call.sets = block.set_end - block.set_begin;
   call.x_set = 4 * steps.inputs;
-  call.kernel_rows = count;
+  call.kernel_rows = taps.kernel_rows;
+  call.planes = taps.planes;
   call.mask = kMask + kConvolutionLanes - ((outputs - 1) % kConvolutionLanes + 1);
   call.x_mask =
       kMask + kConvolutionLanes - std::min(kConvolutionLanes, outputs / s.outputs * s.inputs);

@@ -94,8 +94,8 @@ public:
   static int64_t weight_elements(const GroupedShape& shape, const ConvolutionSchedule& schedule) {
     return weight_elements(shape, tile(shape, schedule));
   }
-  /// w[groups * outputs][inputs][row][column], as it lies, to [set][row][input][column][vector]
-  /// [lane], zero where there is no output; sets are those of the tile.
+  /// w[groups * outputs][inputs][plane][row][column], as it lies, to [set][plane][row][input]
+  /// [column][vector][lane], zero where there is no output; sets are those of the tile.
   static void pack(float* to, const float* w, const GroupedShape& shape, const GroupedTile& tile);
   static void pack(float* to, const float* w, const GroupedShape& shape) {
     pack(to, w, shape, tile(shape));
@@ -108,9 +108,9 @@ public:
 
 private:
   struct Emitted;
-  /// Rows of the result and sets of one image.
+  /// Rows of the result and sets of one plane, counted over all images.
   struct Block {
-    int64_t image, row_begin, row_end, set_begin, set_end;
+    int64_t plane, row_begin, row_end, set_begin, set_end;
   };
   Grouped(const GroupedShape& shape, const ConvolutionTail& tail,
           const ConvolutionSchedule& schedule, int threads);

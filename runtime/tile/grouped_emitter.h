@@ -117,7 +117,7 @@ private:
 
   /// As many rows of the kernel as the call says.
   void kernel_rows() {
-    Xbyak::Label next, none;
+    Xbyak::Label none;
     mov(kernel_rows_, field(offsetof(GroupedCall, kernel_rows)));
     lea(x_row_, ptr[x_ + x_offset_]);
     mov(w_, w_set_);
@@ -128,6 +128,12 @@ private:
     }
     test(kernel_rows_, kernel_rows_);
     jz(none, T_NEAR);
+    kernel_planes(s_, rdi, offsetof(GroupedCall, planes), x_row_, w_, [&] { rows_of_plane(); });
+    L(none);
+  }
+  void rows_of_plane() {
+    Xbyak::Label next;
+    if (s_.depth.kernel > 1) mov(kernel_rows_, field(offsetof(GroupedCall, kernel_rows)));
     L(next);
     if (shares_vector())
       for (int64_t input = 0; input < s_.inputs; ++input) one_vector(input);
@@ -136,7 +142,6 @@ private:
     add(x_row_, bytes(s_.dilation.rows * s_.x.row));
     dec(kernel_rows_);
     jnz(next, T_NEAR);
-    L(none);
   }
 
   void inputs() {
@@ -154,11 +159,13 @@ private:
       jnz(next, T_NEAR);
     }
     for (int64_t i = 0; i < s_.inputs % unrolled; ++i) some_input(i);
+    if (asks_for_pixels()) sub(x_row_, bytes(columns_ * s_.x.pixel + 32 * rounds));
   }
-  /// Of the next tile of a product, in the time of this one, where both fit into the first level.
+  /// Of the next tile of a plane, in the time of this one, where both fit into the first level and
+  /// each is met once.
   bool asks_for_pixels() const {
     constexpr int64_t kFewInputs = 16, kMost = 12 << 10;
-    return is_product(s_) && s_.stride.columns == 1 && s_.inputs >= kFewInputs &&
+    return is_product_of_planes(s_) && s_.stride.columns == 1 && s_.inputs >= kFewInputs &&
            4 * columns_ * s_.inputs <= kMost;
   }
   /// Two lines for four inputs are as much as eight columns need.

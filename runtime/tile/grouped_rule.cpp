@@ -2,7 +2,6 @@
 #include "runtime/tile/grouped_sets.h"
 
 #include <cmath>
-#include <numeric>
 
 namespace tg::tile {
 
@@ -22,13 +21,6 @@ int64_t most_grouped_columns(const GroupedShape& s, int64_t groups, int64_t vect
   return std::min(kMostSums / vectors, std::max(by_rows, by_vectors));
 }
 
-/// Pixels whose lines can be in the first level together: where they are a power of two apart, they
-/// share a few sets of eight ways.
-int64_t pixels_in_first_level(const ConvolutionShape& s) {
-  constexpr int64_t kWay = 4096, kWays = 8;
-  return kWays * kWay / std::clamp<int64_t>(std::gcd(4 * s.x.pixel, kWay), 64, kWay);
-}
-
 /// Pixels that a tile meets in a row.
 int64_t pixels_of(const GroupedShape& s, int64_t columns) {
   int64_t taps = s.kernel.columns;
@@ -46,7 +38,7 @@ int64_t pixel_loads(const GroupedShape& s, int64_t columns) {
 }
 
 bool lines_stay(const GroupedShape& s, int64_t columns) {
-  return s.inputs == 1 || pixels_of(s, columns) <= pixels_in_first_level(s);
+  return s.inputs == 1 || pixels_of(s, columns) <= s.pixels_in_first_level();
 }
 
 /// Cycles of a tile for a row of the kernel and an input.
@@ -62,8 +54,10 @@ double tile_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
   // What begins and ends a tile; a store of half a line is two of whole ones.
   constexpr double kTile = 20, kStore = 2;
   double ends = kTile + kStore * static_cast<double>(columns * (vectors + vectors % 2));
+  double passes = vectors == 1 ? 2 * static_cast<double>((taps - 1) / taps_at_once(s)) : 0;
   return std::max({products / 2, static_cast<double>(loads) / 2, latency, stream, lines}) + 1 +
-         kLoad * static_cast<double>(loads) + ends / static_cast<double>(s.kernel.rows * s.inputs);
+         passes + kLoad * static_cast<double>(loads) +
+         ends / static_cast<double>(s.depth.kernel * s.kernel.rows * s.inputs);
 }
 
 /// The same of a product, where all sets follow each other in a tile: weights come from the second
@@ -169,7 +163,7 @@ double unevenness(int64_t units, int64_t threads) {
 /// level are brought by all of them.
 double row_shares(const GroupedShape& s, int64_t threads, const Caches& caches) {
   bool many = 4 * s.inputs * s.outputs > caches.second / 2;
-  return unevenness(s.images * s.result.rows, threads) + (threads > 1 && many ? kSharedLines : 0);
+  return unevenness(s.planes() * s.result.rows, threads) + (threads > 1 && many ? kSharedLines : 0);
 }
 double set_shares(const GroupedShape& s, int64_t sets, int64_t threads, const Caches& caches) {
   bool few = 4 * s.inputs * s.outputs <= caches.second / 2;
@@ -208,9 +202,18 @@ ConvolutionSchedule product_schedule(const GroupedShape& s, const ConvolutionTai
     by_rule.bands = ceil_div(s.result.rows, std::max<int64_t>(1, caches.second / 4 / row));
   if (by_sets)
     by_rule.spans = std::min(threads, ceil_div(steps.sets, by_rule.sets_at_once));
-  else if (s.images * by_rule.bands % threads != 0)
+  else if (s.planes() * by_rule.bands % threads != 0)
     by_rule.bands = std::min(s.result.rows, ceil_div(by_rule.bands, threads) * threads);
   return by_rule;
+}
+
+/// Sets that go together so that what they read of a volume comes once: all where a plane has one
+/// tap and their weights fit into half of the second level, else those that fit into the first.
+int64_t volume_sets(const GroupedShape& s, const GroupedTile& t, int64_t narrow,
+                    const Caches& caches) {
+  int64_t sets = SetSteps(s, t).in_group, weights = 4 * set_weights(s, t);
+  if (is_product_of_planes(s) && weights * sets <= caches.second / 2) return sets;
+  return std::max(narrow, std::min(sets, 2 * caches.first / 3 / weights));
 }
 
 } // namespace
@@ -218,7 +221,7 @@ ConvolutionSchedule product_schedule(const GroupedShape& s, const ConvolutionTai
 double Grouped::cycles(const GroupedShape& s, int threads, const Caches& caches) {
   constexpr double kRow = 30;
   GroupedTile t = tile(s);
-  int64_t rows = s.images * s.result.rows, sets = SetSteps(s, t).sets;
+  int64_t rows = s.planes() * s.result.rows, sets = SetSteps(s, t).sets;
   bool by_sets = is_product(s) && parts_sets(s, sets, threads, caches);
   double shares = by_sets ? set_shares(s, sets, threads, caches) : row_shares(s, threads, caches);
   double row = static_cast<double>(s.groups * s.inputs) * row_cycles(s, t.vectors, t.columns);
@@ -242,14 +245,16 @@ ConvolutionSchedule Grouped::default_schedule(const GroupedShape& s, const Convo
   int64_t narrow = std::max<int64_t>(1, std::min(steps.inputs, steps.outputs));
   by_rule.sets_at_once =
       std::clamp<int64_t>(kLine / narrow, 1, std::max<int64_t>(1, caches.first / 3 / weights));
-  int64_t row = 4 * s.image.columns * s.groups * s.inputs * s.stride.rows;
+  // Volumes are read once for each plane of the kernel.
+  if (s.depth.kernel > 1) by_rule.sets_at_once = volume_sets(s, t, by_rule.sets_at_once, caches);
+  int64_t row = 4 * s.image.columns * s.groups * s.inputs * s.stride.rows * s.depth.kernel;
   int64_t rows = std::max(kFewRows, caches.second / 2 / row);
   if (weights * steps.sets > caches.second / 4) rows = std::max(rows, 4 * kFewRows);
   by_rule.bands = ceil_div(s.result.rows, rows);
   // Threads get equally much, of whole bands where there are many, else of sets, if these have more
   // weights than results, or rows are few: lines of a pixel that two cores write wander between
   // them, since each brings some more than it was asked for.
-  if (s.images * by_rule.bands < 4 * threads && s.images * by_rule.bands % threads != 0) {
+  if (s.planes() * by_rule.bands < 4 * threads && s.planes() * by_rule.bands % threads != 0) {
     int64_t chunks = ceil_div(steps.sets, by_rule.sets_at_once);
     int64_t results = 4 * s.result.rows * s.result.columns * s.groups * s.outputs;
     bool by_sets = weights * steps.sets > results || s.result.rows < 8 * threads;

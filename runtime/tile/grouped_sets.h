@@ -19,6 +19,7 @@ struct GroupedCall {
   int64_t sets = 1;
   int64_t x_set = 0; // bytes from set to set
   int64_t kernel_rows = 0;
+  PlaneLoop planes;
   const int32_t* mask = nullptr;         // of the lanes of the last vector
   const int32_t* x_mask = nullptr;       // of the inputs that one load brings
   const int32_t* permutations = nullptr; // [input][lane]
@@ -59,6 +60,10 @@ inline bool streams_weights(const GroupedShape& s, int64_t vectors) {
 
 /// Of one tap, without groups: a product of pixels by a matrix.
 inline bool is_product(const GroupedShape& s) { return s.taps() == 1 && s.groups == 1; }
+/// Of one tap in each plane, the same: a sum of products.
+inline bool is_product_of_planes(const GroupedShape& s) {
+  return s.kernel.rows * s.kernel.columns == 1 && s.groups == 1;
+}
 
 /// Groups or their parts, side by side in y.
 struct SetSteps {

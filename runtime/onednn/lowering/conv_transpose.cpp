@@ -3,6 +3,7 @@
 // does not know runs by the definition.
 #include "runtime/onednn/lowering/geometry.h"
 #include "runtime/onednn/lowering/lowering.h"
+#include "runtime/onednn/lowering/tile_convolution.h"
 
 namespace tg::cpu {
 
@@ -68,6 +69,8 @@ std::optional<PrimitiveDescHandle> described(Lowering& l, const Deconvolution& d
 } // namespace
 
 Result<void> lower_conv_transpose2d(Lowering& l, const PlanStep& step) {
+  TG_TRY(bool done, lower_tile_conv_transpose2d(l, step));
+  if (done) return {};
   PlanValueId x = operand(step, "x"), w = operand(step, "w"), bias = operand(step, "bias");
   Deconvolution d = deconvolution(l, step);
   int threads = l.threads_for(transposed_us(l.describe(step).flops));

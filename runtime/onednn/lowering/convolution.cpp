@@ -22,14 +22,6 @@ Shape kernel_shape(Shape w, int64_t groups) {
   return w;
 }
 
-/// Dense, in the order N, the image axes, C.
-Shape channels_last(llvm::ArrayRef<int64_t> shape) {
-  llvm::SmallVector<int64_t, 5> order = {0};
-  for (size_t axis = 2; axis < shape.size(); ++axis) order.push_back(static_cast<int64_t>(axis));
-  order.push_back(1);
-  return dense_strides(shape, order);
-}
-
 /// A convolution: its operands' shapes and places, and what is fused into it.
 struct Convolution {
   Geometry geometry;
@@ -163,7 +155,7 @@ Result<void> add_direct(Lowering& l, const PlanStep& step, const Convolution& c)
 } // namespace
 
 Result<void> lower_conv2d(Lowering& l, const PlanStep& step) {
-  TG_TRY(bool done, lower_tile_conv2d(l, step));
+  TG_TRY(bool done, lower_tile_convolution(l, step));
   if (done) return {};
   PlanValueId x = operand(step, "x"), w = operand(step, "w"), bias = operand(step, "bias");
   const Shape &image = l.type(x).shape, &filter = l.type(w).shape;
@@ -188,6 +180,8 @@ Result<void> lower_conv2d(Lowering& l, const PlanStep& step) {
 }
 
 Result<void> lower_conv3d(Lowering& l, const PlanStep& step) {
+  TG_TRY(bool done, lower_tile_convolution(l, step));
+  if (done) return {};
   PlanValueId x = operand(step, "x"), w = operand(step, "w"), bias = operand(step, "bias");
   const Shape &volume = l.type(x).shape, &filter = l.type(w).shape;
   Convolution c;
@@ -195,7 +189,7 @@ Result<void> lower_conv3d(Lowering& l, const PlanStep& step) {
                           attr(step, "pad").ints, attr(step, "dilation").ints);
   c.kernel = kernel_shape(filter, volume[1] / filter[1]);
   c.weights_phase = l.at_load(w) ? Phase::Load : step.phase;
-  TG_TRY(c.src, l.operand_as(x, channels_last(volume)));
+  TG_TRY(c.src, l.operand_as(x, nhwc_strides(volume)));
   TG_TRY(c.weights, l.operand_plain(w));
   c.result = l.type(step.result).shape;
   if (bias != kNoValue) {
@@ -203,7 +197,7 @@ Result<void> lower_conv3d(Lowering& l, const PlanStep& step) {
   }
   c.threads = l.threads_for(conv_us(l.describe(step).flops));
   ThreadScope scope(c.threads);
-  c.dst = l.new_result(step, channels_last(c.result));
+  c.dst = l.new_result(step, nhwc_strides(c.result));
   return add_direct(l, step, c);
 }
 

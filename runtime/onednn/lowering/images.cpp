@@ -12,7 +12,7 @@ Result<Place> operand_image(Lowering& l, PlanValueId value) {
 
 Place result_image(Lowering& l, const PlanStep& step) {
   Shape strides = nhwc_strides(l.type(step.result).shape);
-  PlanValueId residual = operand(step, "residual");
+  PlanValueId residual = optional_operand(step, "residual");
   if (residual != kNoValue && step.in_place == residual)
     if (std::optional<Place> place = l.take_over(step, strides, false)) return *place;
   return l.new_image(step);

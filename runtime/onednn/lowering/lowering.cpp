@@ -140,6 +140,11 @@ PlanValueId operand(const PlanStep& step, llvm::StringRef name) {
   return step.operands[static_cast<size_t>(index)];
 }
 
+PlanValueId optional_operand(const PlanStep& step, llvm::StringRef name) {
+  int index = op_info(step.op).operand_index(name);
+  return index < 0 ? kNoValue : step.operands[static_cast<size_t>(index)];
+}
+
 Lowering::Lowering(const Plan& plan, const CompileOptions& options, dnnl_engine_t engine,
                    Products products, TileSchedules* schedules)
     : places(plan.values.size()), plan(plan), options(options), engine(engine), products(products),
@@ -182,7 +187,10 @@ void Lowering::find_concat_slots() {
 
 // Elementwise steps follow their operands, so that those behind them are asked, too.
 bool Lowering::wants_image(PlanValueId value) const {
-  if (type(value).rank() != 4) return false;
+  constexpr int64_t kImage = 4, kVolume = 5;
+  int64_t rank = type(value).rank();
+  bool found = rank == kImage; // whoever reads volumes need not be a convolution
+  if (rank != kImage && rank != kVolume) return false;
   llvm::SmallVector<PlanValueId, 4> open = {value};
   llvm::SmallDenseSet<PlanValueId> seen = {value};
   while (!open.empty())
@@ -192,10 +200,11 @@ bool Lowering::wants_image(PlanValueId value) const {
       if (op == OpKind::Matmul || op == OpKind::Softmax || op == OpKind::LayerNorm ||
           op == OpKind::Transpose || op == OpKind::Reshape)
         return false;
-      bool follows = kRules[op] == lower_pointwise && type(step.result).rank() == 4;
+      found |= op == OpKind::Conv3d;
+      bool follows = kRules[op] == lower_pointwise && type(step.result).rank() == rank;
       if (follows && seen.insert(step.result).second) open.push_back(step.result);
     }
-  return true;
+  return found;
 }
 
 void Lowering::place_leaves() {

@@ -171,6 +171,8 @@ private:
 const Value& attr(const PlanStep& step, llvm::StringRef name);
 /// An operand, by the name that ops.def gives it; kNoValue where it is absent.
 PlanValueId operand(const PlanStep& step, llvm::StringRef name);
+/// The same of an operand that some operators have.
+PlanValueId optional_operand(const PlanStep& step, llvm::StringRef name);
 
 Result<void> lower_matmul(Lowering& l, const PlanStep& step);
 Result<void> lower_conv2d(Lowering& l, const PlanStep& step);

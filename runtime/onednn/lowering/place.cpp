@@ -33,8 +33,10 @@ Shape dense_strides(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> order
 }
 
 Shape nhwc_strides(llvm::ArrayRef<int64_t> shape) {
-  assert(shape.size() == 4);
-  return dense_strides(shape, {0, 2, 3, 1});
+  llvm::SmallVector<int64_t, 5> order = {0};
+  for (size_t axis = 2; axis < shape.size(); ++axis) order.push_back(static_cast<int64_t>(axis));
+  order.push_back(1);
+  return dense_strides(shape, order);
 }
 
 bool same_strides(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> a,

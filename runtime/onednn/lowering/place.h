@@ -33,7 +33,7 @@ struct Place {
 
 /// Strides of a dense tensor whose axes are laid out in this order, outermost first.
 Shape dense_strides(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> order);
-/// Channels last: of a rank-4 shape [N, C, H, W], order N H W C.
+/// Channels last: of images [N, C, H, W] in the order N H W C, of volumes N D H W C.
 Shape nhwc_strides(llvm::ArrayRef<int64_t> shape);
 
 /// Whether both address the same elements; axes of size 1 are not looked at.

@@ -9,6 +9,8 @@
 #include "runtime/onednn/tile_schedules.h"
 #include "runtime/tile/depthwise.h"
 #include "runtime/tile/grouped.h"
+#include "runtime/tile/long_rows.h"
+#include "runtime/tile/transposed.h"
 
 #include <optional>
 
@@ -67,35 +69,68 @@ private:
   tile::ConvolutionData data_;
 };
 
+/// Of an image or a volume; axes of one element have no step.
 tile::PixelSteps pixel_steps(const Shape& shape, const Shape& strides) {
   auto step = [&](size_t axis) { return shape[axis] == 1 ? 0 : strides[axis]; };
-  return {step(0), step(2), step(3)};
+  size_t row = shape.size() - 2;
+  return {step(0), step(row), step(row + 1), row == 3 ? step(2) : 0};
 }
 
-/// All but the channels. Strides of x and residual are those that they will have; of y, those of a
-/// result of its own.
-void set_shape(tile::ConvolutionShape& s, const Lowering& l, const PlanStep& step) {
-  PlanValueId x = operand(step, "x"), residual = operand(step, "residual");
+tile::Plane plane_of(const Shape& shape) { return {shape.end()[-2], shape.end()[-1]}; }
+
+void set_window(tile::ConvolutionShape& s, const Geometry& g) {
+  size_t row = g.axes - 2, column = row + 1;
+  s.stride = {g.strides[row], g.strides[column]};
+  s.dilation = {g.dilates[row] + 1, g.dilates[column] + 1};
+  s.before = {g.before[row], g.before[column]};
+  if (g.axes == 2) return;
+  s.depth.stride = g.strides[0];
+  s.depth.dilation = g.dilates[0] + 1;
+  s.depth.before = g.before[0];
+}
+
+Geometry geometry_of(const PlanStep& step, const Shape& image, const Shape& filter) {
+  llvm::ArrayRef<int64_t> kernel = llvm::ArrayRef<int64_t>(filter).drop_front(2);
+  llvm::ArrayRef<int64_t> dilation = attr(step, "dilation").ints;
+  if (kernel.size() == 2)
+    return geometry(image, kernel, attr(step, "stride"), attr(step, "pad"), dilation);
+  return geometry3d(kernel, attr(step, "stride").ints, attr(step, "pad").ints, dilation);
+}
+
+/// All but the channels and the window. Strides of x and residual are those that they will have; of
+/// y, those of a result of its own.
+void set_images(tile::ConvolutionShape& s, const Lowering& l, const PlanStep& step) {
+  PlanValueId x = operand(step, "x"), residual = optional_operand(step, "residual");
   const Shape &image = l.type(x).shape, &filter = l.type(operand(step, "w")).shape;
   const Shape& result = l.type(step.result).shape;
-  Geometry g = geometry(image, llvm::ArrayRef<int64_t>(filter).drop_front(2), attr(step, "stride"),
-                        attr(step, "pad"), attr(step, "dilation").ints);
   s.images = image[0];
-  s.image = {image[2], image[3]};
-  s.result = {result[2], result[3]};
-  s.kernel = {filter[2], filter[3]};
-  s.stride = {g.strides[0], g.strides[1]};
-  s.dilation = {g.dilates[0] + 1, g.dilates[1] + 1};
-  s.before = {g.before[0], g.before[1]};
+  s.image = plane_of(image);
+  s.result = plane_of(result);
+  s.kernel = plane_of(filter);
+  if (image.size() == 5) {
+    s.depth.image = image[2];
+    s.depth.result = result[2];
+    s.depth.kernel = filter[2];
+  }
   s.x = pixel_steps(image, image_strides(l.place(x)));
   s.y = pixel_steps(result, nhwc_strides(result));
   if (residual != kNoValue) s.residual = pixel_steps(result, image_strides(l.place(residual)));
 }
 
+void set_shape(tile::ConvolutionShape& s, const Lowering& l, const PlanStep& step) {
+  set_images(s, l, step);
+  set_window(s,
+             geometry_of(step, l.type(operand(step, "x")).shape, l.type(operand(step, "w")).shape));
+}
+
+Act act_of(const PlanStep& step) {
+  return op_info(step.op).attr_slot("act") < 0 ? Act::None : *parse_act(attr(step, "act").text);
+}
+
 tile::ConvolutionTail fused_tail(const PlanStep& step, Act act) {
   tile::ConvolutionTail tail;
   tail.bias = operand(step, "bias") != kNoValue;
-  tail.residual = operand(step, "residual") != kNoValue;
+  tail.residual = optional_operand(step, "residual") != kNoValue;
   tail.clamp = act == Act::Relu    ? tile::Clamp::Relu
                : act == Act::Relu6 ? tile::Clamp::Relu6
                                    : tile::Clamp::None;
@@ -144,10 +179,11 @@ bool pays(const Lowering& l, const PlanStep& step) {
 /// weights, of which no set stays in the second level; nor where lines of x are lost for the sake
 /// of a few results.
 bool dense_pays(const Lowering& l, const tile::GroupedShape& s) {
-  constexpr int64_t kFewPixels = 4, kMany = 8 << 20;
+  constexpr int64_t kFewPixels = 4, kMany = 8 << 20, kFewOutputs = 16;
   if (l.products != Products::Chosen || s.groups > 1) return true;
   int64_t pixels = s.images * s.result.rows * s.result.columns;
-  if (s.taps() == 1 && 4 * s.inputs * s.outputs > tile::caches().first) return false;
+  bool volume = s.depth.image > 1 || s.depth.kernel > 1;
+  if (s.taps() == 1 && !volume && 4 * s.inputs * s.outputs > tile::caches().first) return false;
   int64_t second = tile::caches().second, weights = 4 * tile::Grouped::weight_elements(s);
   int64_t of_set =
       weights / tile::ceil_div(s.outputs, tile::kConvolutionLanes) * tile::Grouped::tile(s).vectors;
@@ -155,13 +191,19 @@ bool dense_pays(const Lowering& l, const tile::GroupedShape& s) {
                 s.sees_all_columns(0, s.result.columns);
   if (pixels < kFewPixels && inside && weights > second) return false;
   if (of_set > second && weights > kMany) return false;
+  // A few results of pixels that are some apart, from memory: oneDNN's wait less for these.
+  bool from_memory = 4 * s.image.columns * s.inputs > second;
+  if (s.image.rows == 1 && s.stride.columns > 1 && s.outputs <= kFewOutputs && from_memory)
+    return false;
   return s.outputs >= tile::kConvolutionLanes || tile::Grouped::keeps_lines(s);
 }
 
-/// Pixels of one tap that are evenly apart, as those of longer rows: so many rows as one.
+/// Pixels of one tap in a plane that are evenly apart, as those of longer rows: so many rows as
+/// one.
 template <class Shape> std::optional<Shape> with_long_rows(Shape s, int64_t count) {
   auto even = [&](const tile::PixelSteps& p) { return p.row == p.pixel * s.result.columns; };
-  bool one_tap = s.taps() == 1 && s.stride.rows == 1 && s.stride.columns == 1;
+  bool one_tap =
+      s.kernel.rows * s.kernel.columns == 1 && s.stride.rows == 1 && s.stride.columns == 1;
   bool same = s.image.rows == s.result.rows && s.image.columns == s.result.columns;
   if (!one_tap || !same || !even(s.x) || !even(s.y) || !even(s.residual)) return std::nullopt;
   if (s.result.rows % count != 0) return std::nullopt;
@@ -238,40 +280,61 @@ struct GroupedForm {
   static std::string order(const Shape& s, const tile::ConvolutionSchedule& schedule) {
     tile::GroupedTile t = Kernel::tile(s, schedule);
     return llvm::formatv("{0} x {1} x {2} x {3} x {4} by {5}, {6}", s.groups, s.outputs, s.inputs,
-                         s.kernel.rows, s.kernel.columns, t.vectors, t.groups);
+                         s.depth.kernel * s.kernel.rows, s.kernel.columns, t.vectors, t.groups);
   }
 };
 
-template <class Form>
-Result<Place> packed_kernel(Lowering& l, const PlanStep& step, const typename Form::Shape& shape,
-                            const tile::ConvolutionSchedule& schedule) {
-  PlanValueId w = operand(step, "w");
-  TG_TRY(Place plain, l.operand_plain(w));
-  Phase phase = l.at_load(w) ? Phase::Load : step.phase;
-  int64_t elements = Form::Kernel::weight_elements(shape, schedule);
+/// Images of one row, cut into rows.
+struct LongRowsForm : GroupedForm {
+  struct Kernel : tile::LongRows {
+    static tile::ConvolutionSchedule default_schedule(const Shape& s,
+                                                      const tile::ConvolutionTail& tail,
+                                                      int threads, const tile::Caches& caches) {
+      return LongRows::default_schedule(middle(s), tail, threads, caches);
+    }
+    static int64_t weight_elements(const Shape& s, const tile::ConvolutionSchedule& schedule) {
+      return tile::Grouped::weight_elements(s, schedule);
+    }
+  };
+  static Shape with_best_rows(const Shape& s, bool, int) { return s; }
+  static OwnConvolution convolution(const Shape& s, const tile::ConvolutionTail& tail) {
+    return {tile::LongRows::middle(s), false, tail, OwnConvolution::Form::LongRows};
+  }
+};
+
+/// A constant operand in a form that `pack` writes, of so many elements. `recipe` says which one.
+Result<Place> packed_operand(Lowering& l, const PlanStep& step, PlanValueId value, int64_t elements,
+                             PackKernel::Pack pack, const std::string& recipe) {
+  TG_TRY(Place plain, l.operand_plain(value));
+  Phase phase = l.at_load(value) ? Phase::Load : step.phase;
   Place to = l.new_temporary(4 * elements, phase);
   Op op;
   op.name = "pack kernel";
   op.implementation = "tile";
   op.bytes = static_cast<double>(4 * (plain.elements() + elements));
   op.buffers = {plain.buffer, to.buffer};
-  op.recipe = llvm::formatv("{0}: {1} from {2}", Form::name(shape), Form::order(shape, schedule),
-                            plain.offset);
-  op.kernel = std::make_unique<PackKernel>(
-      plain, to, [=](float* packed, const float* w) { Form::pack(packed, w, shape, schedule); });
+  op.recipe = llvm::formatv("{0} from {1}", recipe, plain.offset);
+  op.kernel = std::make_unique<PackKernel>(plain, to, std::move(pack));
   l.add_op(phase, std::move(op));
   return to;
+}
+
+template <class Form>
+Result<Place> packed_kernel(Lowering& l, const PlanStep& step, const typename Form::Shape& shape,
+                            const tile::ConvolutionSchedule& schedule) {
+  return packed_operand(
+      l, step, operand(step, "w"), Form::Kernel::weight_elements(shape, schedule),
+      [=](float* packed, const float* w) { Form::pack(packed, w, shape, schedule); },
+      llvm::formatv("{0}: {1}", Form::name(shape), Form::order(shape, schedule)));
 }
 
 /// Multiply-adds at 60 GFLOP/s, or what is moved.
 double convolution_us(const Op& op) { return std::max(op.flops / 60e3, copy_us(op.bytes)); }
 
-template <class Form>
-Result<void> lower_by(Lowering& l, const PlanStep& step, typename Form::Shape shape) {
-  using Kernel = typename Form::Kernel;
-  Act act = *parse_act(attr(step, "act").text);
+/// Of the operands those that are read where they lie, and the result.
+Result<ConvolutionPlaces> places_of(Lowering& l, const PlanStep& step) {
   ConvolutionPlaces places;
-  PlanValueId bias = operand(step, "bias"), residual = operand(step, "residual");
+  PlanValueId bias = operand(step, "bias"), residual = optional_operand(step, "residual");
   TG_TRY(places.x, operand_image(l, operand(step, "x")));
   if (residual != kNoValue) {
     TG_TRY(places.residual, operand_image(l, residual));
@@ -280,25 +343,37 @@ Result<void> lower_by(Lowering& l, const PlanStep& step, typename Form::Shape sh
     TG_TRY(places.bias, l.operand_plain(bias));
   }
   places.y = result_image(l, step);
+  return places;
+}
+
+void add_convolution(Lowering& l, const PlanStep& step, Op op,
+                     std::unique_ptr<tile::Convolution> made, ConvolutionPlaces places) {
+  op.buffers = {places.x.buffer, places.weights.buffer, places.y.buffer};
+  if (places.bias) op.buffers.push_back(places.bias->buffer);
+  if (places.residual) op.buffers.push_back(places.residual->buffer);
+  op.kernel = std::make_unique<ConvolutionKernel>(std::move(made), std::move(places), act_of(step),
+                                                  op.threads);
+  l.add_op(step.phase, std::move(op));
+}
+
+template <class Form>
+Result<void> lower_by(Lowering& l, const PlanStep& step, typename Form::Shape shape) {
+  using Kernel = typename Form::Kernel;
+  TG_TRY(ConvolutionPlaces places, places_of(l, step));
   shape.y = pixel_steps(places.y.shape, places.y.strides);
   Op op = l.describe(step);
   op.threads = l.threads_for(convolution_us(op));
-  tile::ConvolutionTail tail = fused_tail(step, act);
+  tile::ConvolutionTail tail = fused_tail(step, act_of(step));
   shape = Form::with_best_rows(shape, tail.finish, op.threads);
   std::optional<tile::ConvolutionSchedule> tuned;
   if (l.schedules) tuned = l.schedules->find(Form::convolution(shape, tail), op.threads);
   tile::ConvolutionSchedule schedule =
       tuned ? *tuned : Kernel::default_schedule(shape, tail, op.threads, tile::caches());
   TG_TRY(places.weights, packed_kernel<Form>(l, step, shape, schedule));
-  TG_TRY(std::unique_ptr<Kernel> made, Kernel::make(shape, tail, schedule, op.threads));
+  TG_TRY(std::unique_ptr<tile::Convolution> made, Kernel::make(shape, tail, schedule, op.threads));
   op.implementation =
       llvm::formatv("tile:avx2 {0} {1}{2}", Form::name(shape), made->text(), tuned ? " tuned" : "");
-  op.buffers = {places.x.buffer, places.weights.buffer, places.y.buffer};
-  if (places.bias) op.buffers.push_back(places.bias->buffer);
-  if (places.residual) op.buffers.push_back(places.residual->buffer);
-  op.kernel =
-      std::make_unique<ConvolutionKernel>(std::move(made), std::move(places), act, op.threads);
-  l.add_op(step.phase, std::move(op));
+  add_convolution(l, step, std::move(op), std::move(made), std::move(places));
   return {};
 }
 
@@ -311,12 +386,80 @@ template <class Form> Result<bool> lower_if_it_suits(Lowering& l, const PlanStep
   return true;
 }
 
+/// Its kernel lies as w[C, O / groups, kh, kw] does; the window is that of the operator.
+tile::TransposedShape transposed_shape(const Lowering& l, const PlanStep& step) {
+  const Shape &image = l.type(operand(step, "x")).shape, &w = l.type(operand(step, "w")).shape;
+  tile::TransposedShape s;
+  set_images(s, l, step);
+  llvm::ArrayRef<int64_t> stride = attr(step, "stride").ints, gap = attr(step, "dilation").ints;
+  int64_t before[2];
+  for (int i = 0; i < 2; ++i)
+    before[i] = transposed_window(image[2 + i], w[2 + i], stride[i], gap[i], attr(step, "pad"),
+                                  attr(step, "output_padding").ints[i], i)
+                    ->before;
+  s.stride = {stride[0], stride[1]};
+  s.dilation = {gap[0], gap[1]};
+  s.before = {before[0], before[1]};
+  s.groups = attr(step, "groups").number;
+  s.inputs = w[0] / s.groups;
+  s.outputs = w[1];
+  return s;
+}
+
+/// "transposed" where a schedule may say how; the others have no type of operator.
+std::string transposed_name(const tile::TransposedShape& s) {
+  if (s.groups == 1) return "transposed";
+  return s.inputs == 1 && s.outputs == 1 ? "transposed, depthwise" : "transposed, grouped";
+}
+
+Result<void> lower_transposed(Lowering& l, const PlanStep& step, tile::TransposedShape shape) {
+  using tile::Transposed;
+  TG_TRY(ConvolutionPlaces places, places_of(l, step));
+  shape.y = pixel_steps(places.y.shape, places.y.strides);
+  Op op = l.describe(step);
+  op.threads = l.threads_for(convolution_us(op));
+  tile::ConvolutionTail tail = fused_tail(step, Act::None);
+  std::optional<tile::ConvolutionSchedule> tuned;
+  if (l.schedules && shape.groups == 1)
+    tuned = l.schedules->find({shape, false, tail, OwnConvolution::Form::Transposed}, op.threads);
+  Transposed::Schedules schedules =
+      tuned ? Transposed::fitted(shape, *tuned)
+            : Transposed::default_schedules(shape, tail, op.threads, tile::caches());
+  std::string order = "transposed: " + Transposed::order(shape, schedules);
+  TG_TRY(places.weights,
+         packed_operand(
+             l, step, operand(step, "w"), Transposed::weight_elements(shape, schedules),
+             [=](float* to, const float* w) { Transposed::pack(to, w, shape, schedules); }, order));
+  if (tail.bias) {
+    TG_TRY(places.bias, packed_operand(
+                            l, step, operand(step, "bias"), Transposed::bias_elements(shape),
+                            [=](float* to, const float* b) { Transposed::pack_bias(to, b, shape); },
+                            "bias of " + order));
+  }
+  TG_TRY(std::unique_ptr<tile::Convolution> made,
+         Transposed::make(shape, tail, schedules, op.threads));
+  op.implementation = llvm::formatv("tile:avx2 {0} {1}{2}", transposed_name(shape), made->text(),
+                                    tuned ? " tuned" : "");
+  add_convolution(l, step, std::move(op), std::move(made), std::move(places));
+  return {};
+}
+
 } // namespace
 
-Result<bool> lower_tile_conv2d(Lowering& l, const PlanStep& step) {
+Result<bool> lower_tile_convolution(Lowering& l, const PlanStep& step) {
   if (!may_be_ours(l, step)) return false;
   if (is_depthwise(l, step)) return lower_if_it_suits<DepthwiseForm>(l, step);
+  if (LongRowsForm::Kernel::suits(LongRowsForm::shape(l, step)))
+    return lower_if_it_suits<LongRowsForm>(l, step);
   return lower_if_it_suits<GroupedForm>(l, step);
+}
+
+Result<bool> lower_tile_conv_transpose2d(Lowering& l, const PlanStep& step) {
+  if (!may_be_ours(l, step)) return false;
+  tile::TransposedShape shape = transposed_shape(l, step);
+  if (!tile::Transposed::suits(shape) || !runs_on_ours(l, step, pays(l, step))) return false;
+  TG_CHECK(lower_transposed(l, step, std::move(shape)));
+  return true;
 }
 
 } // namespace tg::cpu

@@ -1,6 +1,6 @@
 // Convolutions whose code is emitted as the tuner sees them: which operator one is (C2D without
-// groups, GRP, DEP), and which schedule of runtime/tile a program of it means. DECISIONS.md
-// of runtime/tune has the mapping as a table.
+// groups, GRP, DEP; C1D a long row, C3D a volume, T2D a transposed one), and which schedule of
+// runtime/tile a program of it means. DECISIONS.md of runtime/tune has the mapping as a table.
 //
 // Loops of the operator are those of the convolution, rounded up: channels of a group to vectors,
 // columns and rows to what has many divisors. Tiles of a schedule need not divide anything: 28
@@ -13,6 +13,7 @@
 #include "runtime/onednn/tile_schedules.h"
 #include "runtime/onednn/tuning/operator_programs.h"
 #include "runtime/tile/depthwise.h"
+#include "runtime/tile/transposed.h"
 
 namespace tg::cpu {
 
@@ -49,15 +50,24 @@ private:
   ConvolutionPrograms(OwnConvolution convolution, tune::Operator op, int threads,
                       const tile::Caches& caches);
   int64_t most_columns(int64_t rows, int64_t vectors) const;
+  int64_t most_tile_rows() const;
+
+  bool is_row() const { return op().type == tune::OpType::C1D; }
+  size_t y() const { return op().space.size() - 2; } // which a row has none of
+  size_t x() const { return op().space.size() - 1; }
+  /// So many channels, rows and columns, as extents of the operator's loops.
+  tune::Extents box(int64_t channels, int64_t rows, int64_t columns) const;
+  /// The schedule's numbers at their places.
+  void set_tile(tune::Tile& tile, const tile::ConvolutionSchedule& schedule) const;
 
   OwnConvolution own_;
+  tile::GroupedShape shape_; // of what tiles are of: of a transposed one its first phase
+  tile::Plane phases_ = {};  // of a transposed one, whose rows and columns a tile has together
+  tile::Plane loops_;        // rows and columns, as the operator's loops have them
   tile::ConvolutionSchedule untuned_;
   int64_t width_;         // channels of a vector, or of groups that share one
   int64_t group_vectors_; // of a group
   int64_t least_parts_;
 };
-
-/// Of a convolution whose channels are groups of one.
-tile::DepthwiseShape depthwise_shape(const tile::GroupedShape& shape);
 
 } // namespace tg::cpu

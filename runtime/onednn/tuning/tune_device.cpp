@@ -311,7 +311,8 @@ bool has_schedule(llvm::StringRef implementation) {
   auto [where, what] = implementation.split(' ');
   if (!where.startswith("tile:") || what.empty() || where.endswith("bf16")) return false;
   llvm::StringRef kind = what.split(' ').first;
-  return llvm::isDigit(kind.front()) || kind == "dense" || kind == "grouped" || kind == "depthwise";
+  return llvm::isDigit(kind.front()) || kind == "dense" || kind == "grouped" ||
+         kind == "depthwise" || kind == "transposed";
 }
 
 } // namespace

@@ -20,6 +20,18 @@ constexpr llvm::StringLiteral kFaster = "tuned", kNotFaster = "untuned";
 
 } // namespace
 
+/// How the instances begin whose prices such a program changes.
+static std::vector<llvm::StringRef> priced_as(tune::OpType type) {
+  switch (type) {
+  case tune::OpType::BMM: return {"matmul("};
+  case tune::OpType::C3D: return {"conv3d("};
+  case tune::OpType::T2D: return {"conv_transpose2d("};
+  case tune::OpType::GRP:
+  case tune::OpType::DEP: return {"conv2d(", "conv3d("};
+  default: return {"conv2d("};
+  }
+}
+
 std::string kept_text(const tune::KeptProgram& found) {
   return llvm::formatv("{0} from {1:f3} us in {2} trials{3}: {4}",
                        found.faster ? kFaster : kNotFaster, found.untuned_us, found.trials,
@@ -175,8 +187,8 @@ std::optional<tune::KeptProgram> TunedPrograms::kept(const OperatorPrograms& op)
 void TunedPrograms::keep(const OperatorPrograms& op, const tune::KeptProgram& found) {
   std::lock_guard<std::mutex> lock(mutex_);
   rows_->store(CostRow{op.key(), found.best.microseconds, kept_text(found)});
-  if (found.faster)
-    rows_->forget(op.op().type == tune::OpType::BMM ? "matmul(" : "conv2d(", "tile:");
+  if (!found.faster) return;
+  for (llvm::StringRef instance : priced_as(op.op().type)) rows_->forget(instance, "tile:");
 }
 
 std::vector<tune::Program> TunedPrograms::programs(int threads) {

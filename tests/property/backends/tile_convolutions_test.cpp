@@ -1,8 +1,8 @@
-// Random convolutions, depthwise, in groups, of all channels or of one tap, through the cpu backend
-// on kernels of our own, wherever the processor can run them, against `ref`: images that are
-// inputs, channels last or sliced, results that go to concats, biases, residuals that die or live
-// on, every activation, some threads. ctest runs this once more for each instruction set that
-// oneDNN can be held to.
+// Random convolutions, depthwise, in groups, of all channels or of one tap, of sequences and
+// volumes, and transposed ones, through the cpu backend on kernels of our own, wherever the
+// processor can run them, against `ref`: images that are inputs, channels last or sliced, results
+// that go to concats, biases, residuals that die or live on, every activation, some threads. ctest
+// runs this once more for each instruction set that oneDNN can be held to.
 #include "tests/property/backends/tiles.h"
 
 namespace tg::test {
@@ -107,6 +107,68 @@ void random_pointwise(Builder& b, RandomDraws& r) {
   random_convolution(b, r, {r.in(1, 5), r.in(1, 40), r.in(1, 40), 1, 1}, false, false, 0);
 }
 
+/// Of one row, long enough to be cut, some of several taps, some of one; some in groups.
+void random_sequence(Builder& b, RandomDraws& r) {
+  int64_t groups = r.coin() ? 1 : r.in(1, 4), inputs = r.in(2, 40), outputs = r.in(1, 40);
+  int64_t length = r.in(200, 900), taps = r.in(1, 9), stride = r.in(1, 3), gap = r.in(1, 2);
+  int64_t before = r.in(0, 3), behind = r.in(0, 3), extent = (taps - 1) * gap + 1;
+  NodeId x = random_image(b, r, "x", {r.in(1, 2), groups * inputs, 1, length});
+  NodeId residual = b.none(), w = b.weight("w", {groups * outputs, inputs, 1, taps});
+  if (r.coin())
+    residual = random_image(b, r, "r",
+                            {b.graph.type(x).shape[0], groups * outputs, 1,
+                             (length + before + behind - extent) / stride + 1});
+  NodeId bias = r.coin() ? b.weight("b", {groups * outputs}) : b.none();
+  b.output(b.op(OpKind::Conv2d, {x, w, bias, residual},
+                {Value::of_ints({1, stride}), Value::of_ints({0, before, 0, behind}),
+                 Value::of_ints({1, gap}), act(kActivations[r.in(0, 5)])}));
+}
+
+/// Dense, in groups or depthwise; an input as it comes or what an elementwise operator leaves.
+void random_volume(Builder& b, RandomDraws& r) {
+  bool depthwise = r.in(0, 2) == 0, usual = r.coin();
+  int64_t groups = depthwise ? r.in(2, 40) : r.coin() ? 1 : r.in(1, 4);
+  int64_t inputs = depthwise ? 1 : r.in(2, 24), outputs = depthwise ? 1 : r.in(1, 40);
+  Shape image = {r.in(1, 2), groups * inputs}, kernel = {groups * outputs, inputs};
+  llvm::SmallVector<int64_t, 3> stride, dilation;
+  llvm::SmallVector<int64_t, 6> pad(6, 0);
+  for (size_t i = 0; i < 3; ++i) {
+    kernel.push_back(usual ? 3 : r.in(1, 4));
+    stride.push_back(r.in(1, 2));
+    dilation.push_back(usual ? 1 : r.in(1, 2));
+    pad[i] = r.in(0, 2);
+    pad[3 + i] = r.in(0, 2);
+    image.push_back((kernel.back() - 1) * dilation.back() + r.in(1, 7));
+  }
+  NodeId x = b.input("x", image);
+  if (r.coin()) x = b.op(OpKind::Neg, {x});
+  NodeId bias = r.coin() ? b.weight("b", {kernel[0]}) : b.none();
+  NodeId y = b.op(OpKind::Conv3d, {x, b.weight("w", kernel), bias},
+                  {Value::of_ints(stride), Value::of_ints(pad), Value::of_ints(dilation)});
+  if (r.coin()) y = b.op(OpKind::Relu, {y});
+  b.output(y);
+}
+
+/// As conv_transpose2d has it; at the end of a model or before a concat.
+void random_transposed(Builder& b, RandomDraws& r) {
+  int64_t groups = r.coin() ? 1 : r.in(1, 6);
+  int64_t inputs = r.in(0, 3) == 0 ? 1 : r.in(1, 40), outputs = r.coin() ? inputs : r.in(1, 40);
+  bool usual = r.coin(), row = r.in(0, 3) == 0;
+  Shape kernel = {groups * inputs, outputs, row ? 1 : r.in(2, 4), usual ? 4 : r.in(1, 9)};
+  llvm::SmallVector<int64_t, 2> stride = {row ? 1 : 2, usual ? 2 : r.in(1, 5)};
+  llvm::SmallVector<int64_t, 2> dilation = {1, usual ? 1 : r.in(1, 2)};
+  llvm::SmallVector<int64_t, 4> pad = {0, r.in(0, 1), 0, r.in(0, 1)};
+  llvm::SmallVector<int64_t, 2> extra = {0, r.in(0, 1)};
+  NodeId x = random_image(
+      b, r, "x", {r.in(1, 2), groups * inputs, row ? 1 : r.in(1, 9), r.in(3, r.coin() ? 12 : 99)});
+  NodeId bias = r.coin() ? b.weight("b", {groups * outputs}) : b.none();
+  NodeId y = b.op(OpKind::ConvTranspose2d, {x, b.weight("w", kernel), bias},
+                  {Value::of_ints(stride), Value::of_ints(pad), Value::of_ints(extra),
+                   Value::of_ints(dilation), Value::of_int(groups)});
+  if (r.in(0, 2) == 0) return add_concat(b, r, y);
+  b.output(y);
+}
+
 TEST(TileConvolutions, DepthwiseAgreesWithTheDefinition) {
   expect_agreement(random_depthwise, "tile:avx2 depthwise");
 }
@@ -121,6 +183,18 @@ TEST(TileConvolutions, DenseAgreesWithTheDefinition) {
 
 TEST(TileConvolutions, OneTapAgreesWithTheDefinition) {
   expect_agreement(random_pointwise, "tile:avx2");
+}
+
+TEST(TileConvolutions, SequencesAgreeWithTheDefinition) {
+  expect_agreement(random_sequence, "tile:avx2");
+}
+
+TEST(TileConvolutions, VolumesAgreeWithTheDefinition) {
+  expect_agreement(random_volume, "tile:avx2");
+}
+
+TEST(TileConvolutions, TransposedAgreeWithTheDefinition) {
+  expect_agreement(random_transposed, "tile:avx2 transposed");
 }
 
 /// Thread counts share out whole sums: not a bit changes.

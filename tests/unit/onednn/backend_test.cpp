@@ -163,6 +163,51 @@ TEST(CpuBackend, ConvolutionsAreOursWithAvx2WhereTheyAreFaster) {
   }
 }
 
+/// Operators of volumes, of sequences (conv2d of one row) and transposed ones.
+TEST(CpuBackend, OtherConvolutionsAreOursWithAvx2) {
+  // Reason: emitted code is for AVX2 alone; on other processors nothing is chosen.
+  if (!by_tiles()) GTEST_SKIP() << "with other instruction sets all are oneDNN's";
+  struct Layer {
+    OpKind op;
+    Shape image, kernel;
+    int64_t stride, groups;
+    const char* kernel_of; // that it begins with
+  };
+  const Layer kLayers[] = {
+      {OpKind::Conv3d, {1, 16, 5, 14, 14}, {32, 16, 3, 3, 3}, 1, 1, "tile:avx2 dense"},
+      {OpKind::Conv3d, {1, 64, 5, 14, 14}, {64, 64, 3, 1, 1}, 1, 1, "tile:avx2 dense"},
+      {OpKind::Conv3d, {1, 128, 5, 14, 14}, {128, 128, 1, 1, 1}, 2, 1, "tile:avx2 dense"},
+      {OpKind::Conv3d, {1, 32, 5, 14, 14}, {32, 4, 3, 3, 3}, 1, 8, "tile:avx2 grouped"},
+      {OpKind::Conv3d, {1, 24, 5, 14, 14}, {24, 1, 3, 3, 3}, 1, 24, "tile:avx2 depthwise"},
+      {OpKind::Conv2d, {1, 64, 1, 2000}, {48, 64, 1, 3}, 2, 1, "tile:avx2 dense"},
+      {OpKind::Conv2d, {1, 64, 1, 400}, {64, 1, 1, 31}, 1, 64, "tile:avx2 depthwise"},
+      {OpKind::Conv2d, {1, 288, 1, 9000}, {10, 288, 1, 4}, 3, 1, "jit:avx2"}, // waits for memory
+      {OpKind::ConvTranspose2d, {1, 64, 14, 14}, {64, 32, 2, 2}, 2, 1, "tile:avx2 transposed "},
+      {OpKind::ConvTranspose2d, {1, 64, 14, 14}, {64, 32, 4, 4}, 2, 1, "tile:avx2 transposed "},
+      {OpKind::ConvTranspose2d, {1, 64, 1, 60}, {64, 32, 1, 16}, 8, 1, "tile:avx2 transposed "},
+      {OpKind::ConvTranspose2d, {1, 64, 14, 14}, {64, 8, 4, 4}, 2, 8, "tile:avx2 transposed, g"},
+      {OpKind::ConvTranspose2d, {1, 64, 14, 14}, {64, 1, 4, 4}, 2, 64, "tile:avx2 transposed, d"}};
+  for (const Layer& layer : kLayers) {
+    Builder b;
+    NodeId x = b.input("x", layer.image), w = b.weight("w", layer.kernel);
+    bool row = layer.image[2] == 1;
+    Value stride = Value::of_ints({row ? 1 : layer.stride, layer.stride});
+    switch (layer.op) {
+    case OpKind::Conv3d:
+      b.output(b.op(layer.op, {x, w, b.none()}, {Value::of_ints({layer.stride})}));
+      break;
+    case OpKind::Conv2d: b.output(b.op(layer.op, {x, w, b.none(), b.none()}, {stride})); break;
+    default:
+      b.output(b.op(layer.op, {x, w, b.none()},
+                    {stride, act("valid"), pair(0, 0), pair(1, 1), Value::of_int(layer.groups)}));
+    }
+    Comparison c = compare(b.graph);
+    expect_good(c);
+    EXPECT_EQ(kernel_of(c, op_info(layer.op).name).rfind(layer.kernel_of, 0), 0u)
+        << layer.kernel_of << implementations(c);
+  }
+}
+
 TEST(CpuBackend, WinogradWhereItPays) {
   if (!avx512()) GTEST_SKIP() << "oneDNN has Winograd for AVX-512 alone";
   Builder b;

@@ -4,6 +4,7 @@
 #include "runtime/onednn/handles.h"
 #include "runtime/onednn/tuning/convolution_programs.h"
 #include "runtime/onednn/tuning/tuned_programs.h"
+#include "runtime/tile/long_rows.h"
 #include "runtime/tune/reuse.h"
 #include "runtime/tune/search/space.h"
 
@@ -44,6 +45,45 @@ OwnConvolution convolution(const Sizes& z, bool depthwise = false) {
   return own;
 }
 
+using Form = OwnConvolution::Form;
+
+/// Cubes of pixels by cubes, padding as for "same".
+OwnConvolution volume(const Sizes& z, int64_t planes, bool depthwise = false) {
+  OwnConvolution own = convolution(z, depthwise);
+  tile::GroupedShape& s = own.shape;
+  s.depth = {planes, planes, z.kernel, 1, z.dilation, s.before.rows};
+  s.x.plane = s.x.image;
+  s.y.plane = s.y.image;
+  s.x.image *= planes;
+  s.y.image *= planes;
+  return own;
+}
+
+/// The middle of a row of `size` pixels.
+OwnConvolution sequence(const Sizes& z) {
+  OwnConvolution own = convolution(z);
+  tile::GroupedShape& s = own.shape;
+  s.image.rows = s.result.rows = s.kernel.rows = s.stride.rows = s.dilation.rows = 1;
+  s.before.rows = s.x.row = s.y.row = 0;
+  s.x.image = s.image.columns * s.x.pixel;
+  s.y.image = s.result.columns * s.y.pixel;
+  EXPECT_TRUE(tile::LongRows::suits(s));
+  s = tile::LongRows::middle(s);
+  own.form = Form::LongRows;
+  return own;
+}
+
+/// A result of `stride` times the size.
+OwnConvolution transposed(const Sizes& z) {
+  OwnConvolution own = convolution(z);
+  tile::GroupedShape& s = own.shape;
+  s.result = {z.size * z.stride, z.size * z.stride};
+  s.before = {(z.kernel - z.stride) / 2, (z.kernel - z.stride) / 2};
+  s.y = {s.result.rows * s.result.columns * z.outputs, s.result.columns * z.outputs, z.outputs};
+  own.form = Form::Transposed;
+  return own;
+}
+
 const std::vector<OwnConvolution>& convolutions() {
   static const std::vector<OwnConvolution> all = {
       convolution({1, 64, 64, 56}),       convolution({1, 3, 64, 224, 7, 2}),
@@ -52,7 +92,12 @@ const std::vector<OwnConvolution>& convolutions() {
       convolution({7, 2, 3, 19, 5}),      convolution({32, 16, 16, 14, 3, 2}),
       convolution({3, 20, 30, 10}),       convolution({96, 1, 1, 112, 3, 2}, true),
       convolution({144, 1, 1, 56}, true), convolution({45, 1, 1, 7, 5}, true),
-      convolution({960, 1, 1, 1}, true),
+      convolution({960, 1, 1, 1}, true),  volume({1, 64, 64, 14}, 8),
+      volume({1, 3, 45, 28, 3, 1, 2}, 5), volume({8, 16, 16, 14}, 4),
+      volume({54, 1, 1, 14}, 4, true),    sequence({1, 64, 96, 4000, 5, 2}),
+      sequence({1, 512, 512, 799, 3, 2}), sequence({1, 16, 20, 5000, 3, 1, 2}),
+      transposed({1, 128, 64, 16, 4, 2}), transposed({1, 256, 128, 28, 2, 2}),
+      transposed({1, 21, 21, 34, 16, 8}), transposed({1, 64, 64, 13, 3, 1}),
   };
   return all;
 }
@@ -117,8 +162,10 @@ TEST(ConvolutionPrograms, AreSchedulesThatSuit) {
         EXPECT_EQ(tune::text(programs.adapted(*program)), text);
         tile::ConvolutionSchedule schedule = programs.schedule(*program);
         EXPECT_TRUE(ConvolutionPrograms::suits(own, schedule)) << text;
-        EXPECT_GE(schedule.bands * schedule.spans,
-                  std::min<int64_t>(threads, programs.untuned().bands * programs.untuned().spans));
+        int64_t planes = own.shape.planes();
+        tile::ConvolutionSchedule by_rule = programs.untuned();
+        EXPECT_GE(planes * schedule.bands * schedule.spans,
+                  std::min<int64_t>(threads, planes * by_rule.bands * by_rule.spans));
       }
       EXPECT_GE(seen.size(), own.shape.result.rows == 1 ? 1u : 4u) << programs.key();
     }
@@ -132,6 +179,17 @@ TEST(ConvolutionPrograms, LoopsAreRoundedUp) {
   EXPECT_EQ(op(convolution({1, 3, 63, 147, 7, 2})), "C2D [1, 64, 75, 84 | 3, 7, 7] stride 2, 2");
   EXPECT_EQ(op(convolution({32, 4, 4, 56})), "GRP [1, 128, 56, 60 | 4, 3, 3] groups 32");
   EXPECT_EQ(op(convolution({144, 1, 1, 7}, true)), "DEP [1, 144, 8, 12 | 3, 3]");
+  EXPECT_EQ(op(volume({1, 64, 64, 14}, 7)), "C3D [1, 64, 7, 14, 24 | 64, 3, 3, 3]");
+  EXPECT_EQ(op(volume({54, 1, 1, 14}, 4, true)), "DEP [4, 56, 14, 24 | 9, 3]");
+  OwnConvolution row = sequence({1, 64, 96, 4000, 5, 2});
+  EXPECT_EQ(llvm::StringRef(op(row)).split(" |").second, " 64, 5] stride 2");
+  EXPECT_EQ(llvm::StringRef(op(row)).split("96").first, "C1D [1, ");
+  EXPECT_GE(ConvolutionPrograms(row, 1, tile::caches()).op().space[2],
+            row.shape.result.rows * row.shape.result.columns);
+  EXPECT_EQ(op(transposed({1, 128, 60, 16, 4, 2})), // phases of 2 x 2 taps
+            "T2D [1, 64, 32, 48 | 128, 2, 2] stride 2, 2");
+  EXPECT_EQ(op(transposed({1, 256, 128, 28, 2, 2})), // those of columns are one
+            "T2D [1, 256, 56, 36 | 256, 1, 1] stride 2, 1");
 }
 
 /// Reuse by Algorithm 1 finds legal programs of other sizes, of bridges, too.
@@ -144,7 +202,10 @@ TEST(ConvolutionPrograms, SimilarConvolutionsReuseEachOther) {
         Pair{convolution({1, 64, 64, 56}), convolution({1, 64, 64, 56, 3, 2})},
         Pair{convolution({32, 8, 8, 28}), convolution({32, 16, 16, 14})},
         Pair{convolution({144, 1, 1, 56}, true), convolution({384, 1, 1, 14}, true)},
-        Pair{convolution({192, 1, 1, 28}, true), convolution({192, 1, 1, 28, 5, 2}, true)}})
+        Pair{convolution({192, 1, 1, 28}, true), convolution({192, 1, 1, 28, 5, 2}, true)},
+        Pair{volume({1, 128, 128, 14}, 8), volume({1, 256, 256, 7}, 4)},
+        Pair{sequence({1, 64, 64, 4000}), sequence({1, 128, 128, 2000, 3, 2})},
+        Pair{transposed({1, 128, 64, 16, 4, 2}), transposed({1, 256, 128, 8, 4, 2})}})
     for (int threads : {1, 2}) {
       ConvolutionPrograms target(pair.target, threads, tile::caches());
       ConvolutionPrograms reused(pair.reused, threads, tile::caches());
@@ -172,8 +233,9 @@ TEST(ConvolutionPrograms, SimilarConvolutionsReuseEachOther) {
 
 TEST(ConvolutionPrograms, NoCodeIsNoPrograms) {
   for (const char* text :
-       {"BMM [1, 128, 256 | 256]", "C1D [1, 64, 128 | 64, 3]",
-        "DEP [1, 64, 8, 8 | 3, 3] multiplier 2", "C2D [1, 8, 1, 1 | 8, 3, 9999]"}) {
+       {"BMM [1, 128, 256 | 256]", "T2D [1, 64, 7, 8 | 64, 3, 3] stride 2, 2",
+        "C3D [1, 8, 1, 1, 1 | 8, 3, 3, 9999]", "DEP [1, 64, 8, 8 | 3, 3] multiplier 2",
+        "C2D [1, 8, 1, 1 | 8, 3, 9999]"}) {
     Result<tune::Operator> op = tune::read_operator(text);
     ASSERT_TRUE(op.ok()) << text;
     EXPECT_FALSE(ConvolutionPrograms::of(*op, 1, tile::caches())) << text;
@@ -210,12 +272,32 @@ public:
   std::vector<ConvolutionPrograms> asked;
 };
 
+/// Convolutions, one after the other: of a volume, of its pixels as a sequence, transposed.
+NodeId other_convolutions(test::Builder& b) {
+  NodeId y = b.input("x", {1, 12, 4, 30, 50});
+  y = b.op(
+      OpKind::Conv3d, {y, b.weight("volume", {24, 12, 3, 3, 3}), b.weight("b", {24})},
+      {Value::of_ints({1, 1, 1}), Value::of_ints({1, 1, 1, 1, 1, 1}), Value::of_ints({1, 1, 1})});
+  y = b.op(OpKind::Reshape, {y}, {Value::of_ints({1, 24, 1, 6000})});
+  y = b.op(OpKind::Conv2d, {y, b.weight("row", {32, 24, 1, 5}), b.none(), b.none()},
+           {test::pair(1, 2), Value::of_ints({0, 2, 0, 2}), test::pair(1, 1), test::act("relu")});
+  y = b.op(OpKind::Reshape, {y}, {Value::of_ints({1, 32, 50, 60})});
+  return b.op(OpKind::ConvTranspose2d, {y, b.weight("t", {32, 20, 4, 4}), b.weight("tb", {20})},
+              {test::pair(2, 2), Value::of_ints({1, 1, 1, 1}), test::pair(0, 0), test::pair(1, 1),
+               Value::of_int(1)});
+}
+
 /// Three convolutions, one after the other: kernels and the result.
 struct ConvolutionRun {
   std::vector<std::string> kernels;
   Tensor y;
-  explicit ConvolutionRun(std::shared_ptr<TileSchedules> schedules) {
+  explicit ConvolutionRun(std::shared_ptr<TileSchedules> schedules, bool others = false) {
     test::Builder b;
+    if (others) {
+      b.output(other_convolutions(b));
+      run(b, std::move(schedules));
+      return;
+    }
     NodeId y0 = b.input("x", {1, 16, 20, 23});
     for (auto [name, kernel, activation] : {std::tuple{"dense", Shape{32, 16, 3, 3}, "relu"},
                                             {"grouped", Shape{32, 8, 3, 3}, "tanh"},
@@ -225,39 +307,47 @@ struct ConvolutionRun {
                 {test::pair(1, 1), Value::of_ints({1, 1, 1, 1}), test::pair(1, 1),
                  test::act(activation)});
     b.output(y0);
+    run(b, std::move(schedules));
+  }
+
+private:
+  void run(const test::Builder& b, std::shared_ptr<TileSchedules> schedules) {
     test::Comparison info;
     CompileOptions options;
     options.threads = 2;
     y = std::move(test::outputs_of(*make_cpu_backend(Products::Tiles, std::move(schedules)),
                                    plan_from_graph(b.graph), options, 1, &info)[0]);
     for (const StepInfo& step : info.steps)
-      if (step.name.find("conv2d") == 0) kernels.push_back(step.implementation);
+      if (step.name.find("conv") == 0) kernels.push_back(step.implementation);
   }
 };
 
 TEST_F(TunedConvolutionsTest, PlansRunByWhatIsKeptWithTheSameBits) {
-  auto recorder = std::make_shared<ConvolutionRecorder>();
-  ConvolutionRun by_rule(recorder);
-  ASSERT_EQ(recorder->asked.size(), 3u);
-  ASSERT_EQ(by_rule.kernels.size(), 3u);
-  std::set<std::string> keys;
-  for (int draw = 0; draw < 8; ++draw) {
-    for (const ConvolutionPrograms& one : recorder->asked) {
-      keys.insert(one.key());
-      ConvolutionRules rules(one);
-      tune::ProgramSpace space(one.op(), rules, static_cast<uint64_t>(draw));
-      open()->keep(one, {{*space.random(), 25.5}, 30.25, 14, true});
-      ASSERT_TRUE(open()->kept(one)) << one.key();
+  for (bool others : {false, true}) {
+    auto recorder = std::make_shared<ConvolutionRecorder>();
+    ConvolutionRun by_rule(recorder, others);
+    ASSERT_EQ(recorder->asked.size(), 3u);
+    ASSERT_EQ(by_rule.kernels.size(), 3u);
+    std::set<std::string> keys;
+    for (int draw = 0; draw < 8; ++draw) {
+      for (const ConvolutionPrograms& one : recorder->asked) {
+        keys.insert(one.key());
+        ConvolutionRules rules(one);
+        tune::ProgramSpace space(one.op(), rules, static_cast<uint64_t>(draw));
+        open()->keep(one, {{*space.random(), 25.5}, 30.25, 14, true});
+        ASSERT_TRUE(open()->kept(one)) << one.key();
+      }
+      ConvolutionRun tuned(TunedPrograms::on_demand(path, "some cpu"), others);
+      for (const std::string& kernel : tuned.kernels)
+        EXPECT_NE(kernel.find(" tuned"), std::string::npos) << kernel;
+      EXPECT_EQ(std::memcmp(tuned.y.floats().data(), by_rule.y.floats().data(),
+                            static_cast<size_t>(by_rule.y.bytes())),
+                0);
     }
-    ConvolutionRun tuned(TunedPrograms::on_demand(path, "some cpu"));
-    for (const std::string& kernel : tuned.kernels)
-      EXPECT_NE(kernel.find(" tuned"), std::string::npos) << kernel;
-    EXPECT_EQ(std::memcmp(tuned.y.floats().data(), by_rule.y.floats().data(),
-                          static_cast<size_t>(by_rule.y.bytes())),
-              0);
+    EXPECT_EQ(keys.size(), 3u);
+    EXPECT_EQ(ConvolutionRun(TunedPrograms::on_demand(path, "another cpu"), others).kernels,
+              by_rule.kernels);
   }
-  EXPECT_EQ(keys.size(), 3u);
-  EXPECT_EQ(ConvolutionRun(TunedPrograms::on_demand(path, "another cpu")).kernels, by_rule.kernels);
 }
 
 TEST_F(TunedConvolutionsTest, PricesByTheOlderScheduleAreForgotten) {
@@ -290,6 +380,11 @@ TEST(ConvolutionPrograms, KeysSayAllThatTimesDependOn) {
                       +[](OwnConvolution& o) { o.tail.finish = true; },
                       +[](OwnConvolution& o) { o.shape.x.pixel += 8; },
                       +[](OwnConvolution& o) { o.shape.y.row += 8; },
+                      +[](OwnConvolution& o) { o.shape.depth = {3, 3, 2, 1, 1, 1}; },
+                      +[](OwnConvolution& o) {
+                        o.shape.depth = {3, 3, 2};
+                      },
+                      +[](OwnConvolution& o) { o.form = Form::LongRows; },
                       +[](OwnConvolution& o) {
                         o.shape.before = {0, 0};
                       },

@@ -51,6 +51,28 @@ inline void random_window(RandomDraws& r, ConvolutionShape& s) {
   s.images = r.coin() ? 1 : r.in(2, 3);
 }
 
+/// Volumes: any stride, dilation and padding of planes, too.
+inline void random_depth(RandomDraws& r, ConvolutionShape& s) {
+  Depth& d = s.depth;
+  do {
+    d.kernel = r.in(1, 4);
+    d.stride = r.in(1, 2);
+    d.dilation = r.in(1, 2);
+    int64_t padding = r.in(0, 4);
+    d.before = r.in(0, padding);
+    d.image = r.in(1, 6);
+    int64_t room = d.image + padding - (d.kernel - 1) * d.dilation - 1;
+    d.result = room < 0 ? 0 : room / d.stride + 1;
+  } while (d.result == 0);
+  s.image = {r.in(1, 8), r.in(1, 20)};
+  auto results = [](int64_t image, int64_t before, int64_t kernel, int64_t stride, int64_t gap) {
+    return std::max<int64_t>(1, (image + 2 * before - (kernel - 1) * gap - 1) / stride + 1);
+  };
+  s.result = {results(s.image.rows, s.before.rows, s.kernel.rows, s.stride.rows, s.dilation.rows),
+              results(s.image.columns, s.before.columns, s.kernel.columns, s.stride.columns,
+                      s.dilation.columns)};
+}
+
 inline ConvolutionCase random_case(RandomDraws& r) {
   ConvolutionCase c;
   c.tail.bias = r.coin();
@@ -78,22 +100,23 @@ std::optional<ConvolutionSchedule> random_schedule(RandomDraws& r, const Shape& 
 }
 
 /// Pixels side by side or not, rows too; elements of the whole.
-inline int64_t lay(RandomDraws& r, const ConvolutionShape& s, const Plane& plane, int64_t channels,
-                   PixelSteps& steps) {
+inline int64_t lay(RandomDraws& r, const ConvolutionShape& s, const Plane& plane, int64_t planes,
+                   int64_t channels, PixelSteps& steps) {
   steps.pixel = channels + (r.coin() ? 0 : r.in(1, 9));
   steps.row = plane.columns * steps.pixel + (r.coin() ? 0 : r.in(1, 20));
-  steps.image = plane.rows * steps.row;
-  return (s.images - 1) * steps.image + (plane.rows - 1) * steps.row +
+  steps.plane = plane.rows * steps.row + (r.coin() ? 0 : r.in(1, 30));
+  steps.image = planes * steps.plane;
+  return (s.images - 1) * steps.image + (planes - 1) * steps.plane + (plane.rows - 1) * steps.row +
          (plane.columns - 1) * steps.pixel + channels;
 }
 
-/// f(offset in y, image, row, column, channel) of every result.
+/// f(offset in y, plane among all images, row, column, channel) of every result.
 template <class F> void each_result(const ConvolutionShape& s, const GroupSizes& g, const F& f) {
-  for (int64_t n = 0; n < s.images; ++n)
+  for (int64_t n = 0; n < s.planes(); ++n)
     for (int64_t i = 0; i < s.result.rows; ++i)
       for (int64_t j = 0; j < s.result.columns; ++j)
         for (int64_t k = 0; k < g.all_outputs(); ++k)
-          f(n * s.y.image + i * s.y.row + j * s.y.pixel + k, n, i, j, k);
+          f(s.plane_at(s.y, n) + i * s.y.row + j * s.y.pixel + k, n, i, j, k);
 }
 
 /// A result in float64, the sum of what lies inside the image; and of its terms without signs.
@@ -105,28 +128,31 @@ struct ExpectedSum {
   }
 };
 
-/// Of w[groups * outputs][inputs][row][column]; `residual` where the tail has one.
+/// Of w[groups * outputs][inputs][plane][row][column]; `residual` where the tail has one.
 inline ExpectedSum expected_sum(const ConvolutionShape& s, const GroupSizes& g,
                                 const ConvolutionTail& tail, const ConvolutionData& data,
-                                const float* w, int64_t image, int64_t row, int64_t column,
+                                const float* w, int64_t plane, int64_t row, int64_t column,
                                 int64_t channel) {
   ExpectedSum e;
   if (tail.bias) e.add(data.bias[channel]);
   if (tail.residual)
-    e.add(data.residual[image * s.residual.image + row * s.residual.row +
+    e.add(data.residual[s.plane_at(s.residual, plane) + row * s.residual.row +
                         column * s.residual.pixel + channel]);
-  for (int64_t i = 0; i < s.kernel.rows; ++i)
-    for (int64_t j = 0; j < s.kernel.columns; ++j) {
-      int64_t y = row * s.stride.rows - s.before.rows + i * s.dilation.rows;
-      int64_t z = column * s.stride.columns - s.before.columns + j * s.dilation.columns;
-      if (y < 0 || z < 0 || y >= s.image.rows || z >= s.image.columns) continue;
-      const float* pixel =
-          data.x + image * s.x.image + y * s.x.row + z * s.x.pixel + channel / g.outputs * g.inputs;
-      for (int64_t k = 0; k < g.inputs; ++k)
-        e.add(static_cast<double>(pixel[k]) *
-              static_cast<double>(
-                  w[((channel * g.inputs + k) * s.kernel.rows + i) * s.kernel.columns + j]));
-    }
+  for (int64_t tap = 0; tap < s.taps(); ++tap) {
+    int64_t d = plane % s.depth.result * s.depth.stride - s.depth.before +
+                tap / s.kernel.columns / s.kernel.rows * s.depth.dilation;
+    int64_t y = row * s.stride.rows - s.before.rows +
+                tap / s.kernel.columns % s.kernel.rows * s.dilation.rows;
+    int64_t z =
+        column * s.stride.columns - s.before.columns + tap % s.kernel.columns * s.dilation.columns;
+    if (d < 0 || y < 0 || z < 0 || d >= s.depth.image || y >= s.image.rows || z >= s.image.columns)
+      continue;
+    const float* pixel = data.x + plane / s.depth.result * s.x.image + d * s.x.plane + y * s.x.row +
+                         z * s.x.pixel + channel / g.outputs * g.inputs;
+    for (int64_t k = 0; k < g.inputs; ++k)
+      e.add(static_cast<double>(pixel[k]) *
+            static_cast<double>(w[(channel * g.inputs + k) * s.taps() + tap]));
+  }
   if (tail.clamp != Clamp::None) e.sum = std::max(e.sum, 0.0);
   if (tail.clamp == Clamp::Relu6) e.sum = std::min(e.sum, 6.0);
   return e;
@@ -149,9 +175,9 @@ inline std::string run_parts(const Convolution& made, const ConvolutionCase& c, 
 template <class Kernel, class Shape, class Pack, class Off>
 std::string check_convolution(RandomDraws& r, Shape& s, const GroupSizes& g,
                               const ConvolutionCase& c, const Pack& pack, const Off& off) {
-  Guarded x(lay(r, s, s.image, g.all_inputs(), s.x), c.at_end);
-  Guarded y(lay(r, s, s.result, g.all_outputs(), s.y), c.at_end);
-  Guarded other(lay(r, s, s.result, g.all_outputs(), s.residual), c.at_end);
+  Guarded x(lay(r, s, s.image, s.depth.image, g.all_inputs(), s.x), c.at_end);
+  Guarded y(lay(r, s, s.result, s.depth.result, g.all_outputs(), s.y), c.at_end);
+  Guarded other(lay(r, s, s.result, s.depth.result, g.all_outputs(), s.residual), c.at_end);
   if (c.in_place) s.residual = s.y;
   Guarded w(g.all_outputs() * g.inputs * s.taps(), c.at_end), bias(g.all_outputs(), c.at_end);
   int64_t weights =
@@ -172,7 +198,7 @@ std::string check_convolution(RandomDraws& r, Shape& s, const GroupSizes& g,
   data.bias = bias.data;
   data.residual = c.in_place ? y.data : other.data;
   data.y = y.data;
-  int64_t results = s.images * s.result.rows * s.result.columns * g.all_outputs();
+  int64_t results = s.planes() * s.result.rows * s.result.columns * g.all_outputs();
   std::string wrong = run_parts(**made, c, results, data);
   if (c.in_place) data.residual = before.data();
   std::vector<char> is_result(static_cast<size_t>(y.size()));
@@ -180,7 +206,7 @@ std::string check_convolution(RandomDraws& r, Shape& s, const GroupSizes& g,
     is_result[static_cast<size_t>(at)] = 1;
     ExpectedSum want = expected_sum(s, g, c.tail, data, w.data, n, i, j, k);
     if (wrong.empty() && !(std::abs(y.data[at] - want.sum) <= off(want)))
-      wrong = "image " + std::to_string(n) + ", row " + std::to_string(i) + ", column " +
+      wrong = "plane " + std::to_string(n) + ", row " + std::to_string(i) + ", column " +
               std::to_string(j) + ", channel " + std::to_string(k) + " is " +
               std::to_string(y.data[at]) + ", not " + std::to_string(want.sum);
   });

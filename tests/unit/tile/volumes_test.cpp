@@ -1,0 +1,160 @@
+// Convolutions of volumes by emitted code against sums in float64: any stride, dilation and padding
+// of planes, rows and columns, volumes of a plane or thinner than the kernel, batches, planes, rows
+// and pixels with gaps, windows that lie in the padding altogether; dense, in groups, depthwise.
+#include "runtime/tile/depthwise.h"
+#include "runtime/tile/grouped.h"
+
+#include "tests/unit/tile/convolution_cases.h"
+
+#include <cfenv>
+#include <cstring>
+
+namespace tg::tile {
+namespace {
+
+using TileVolumes = EmittedConvolution;
+
+std::string described(const ConvolutionShape& s, const GroupSizes& g) {
+  return std::to_string(g.groups) + " x " + std::to_string(g.inputs) + " to " +
+         std::to_string(g.outputs) + ", " + std::to_string(s.depth.image) + " x " +
+         std::to_string(s.image.rows) + " x " + std::to_string(s.image.columns) + " by " +
+         std::to_string(s.depth.kernel) + " x " + std::to_string(s.kernel.rows) + " x " +
+         std::to_string(s.kernel.columns);
+}
+
+TEST_F(TileVolumes, RandomGroups) {
+  for (uint64_t seed = 0; seed < 900; ++seed) {
+    RandomDraws r(seed);
+    GroupedShape s;
+    random_window(r, s);
+    random_depth(r, s);
+    s.groups = r.coin() ? 1 : r.in(1, 9);
+    s.inputs = r.coin() ? 4 : r.in(1, 20);
+    s.outputs = r.coin() ? s.inputs : r.in(1, 60);
+    ConvolutionCase c = random_case(r);
+    c.schedule = random_schedule<Grouped>(r, s, c.tail, {1, 13, 6, s.result.rows, 9, 9});
+    std::string wrong = check_convolution<Grouped>(
+        r, s, {s.groups, s.inputs, s.outputs}, c,
+        [&](float* to, const float* w) {
+          Grouped::pack(to, w, s, c.schedule ? Grouped::tile(s, *c.schedule) : Grouped::tile(s));
+        },
+        [](const ExpectedSum& want) { return 1e-6 * (1 + want.size); });
+    ASSERT_EQ(wrong, "") << "seed " << seed << ": "
+                         << described(s, {s.groups, s.inputs, s.outputs});
+  }
+}
+
+TEST_F(TileVolumes, RandomDepthwise) {
+  for (uint64_t seed = 0; seed < 900; ++seed) {
+    RandomDraws r(seed);
+    DepthwiseShape s;
+    random_window(r, s);
+    random_depth(r, s);
+    s.channels = r.coin() ? 8 * r.in(1, 5) : r.in(1, 45);
+    ConvolutionCase c = random_case(r);
+    c.schedule = random_schedule<Depthwise>(r, s, c.tail, {2, 12, 1, s.result.rows, 6, 1});
+    std::string wrong = check_convolution<Depthwise>(
+        r, s, {s.channels, 1, 1}, c,
+        [&](float* to, const float* w) { Depthwise::pack(to, w, s.channels, s.taps()); },
+        [](const ExpectedSum& want) { return 1e-5 * (1 + want.size); });
+    ASSERT_EQ(wrong, "") << "seed " << seed << ": " << described(s, {s.channels, 1, 1});
+  }
+}
+
+/// A dense volume, padding of 1 around 3 x 3 x 3.
+GroupedShape dense(const Depth& depth, int64_t size, int64_t groups, int64_t channels) {
+  GroupedShape s;
+  s.groups = groups;
+  s.inputs = s.outputs = channels;
+  s.depth = depth;
+  s.image = s.result = {size, size};
+  s.kernel = {3, 3};
+  s.before = {1, 1};
+  int64_t pixel = groups * channels;
+  s.x = s.y = {depth.image * size * size * pixel, size * pixel, pixel, size * size * pixel};
+  return s;
+}
+constexpr Depth kThree = {4, 4, 3, 1, 1, 1};
+
+std::vector<float> run_dense(const GroupedShape& s, const std::vector<float>& x,
+                             const std::vector<float>& w, const ConvolutionTail& tail = {},
+                             int threads = 1) {
+  if (s.inputs == 1 && s.outputs == 1) {
+    DepthwiseShape of = depthwise_shape(s);
+    std::vector<float> packed(static_cast<size_t>(Depthwise::weight_elements(of)));
+    Depthwise::pack(packed.data(), w.data(), of.channels, of.taps());
+    return run_packed<Depthwise>(of, x, packed, tail, threads);
+  }
+  std::vector<float> packed(static_cast<size_t>(Grouped::weight_elements(s)));
+  Grouped::pack(packed.data(), w.data(), s);
+  return run_packed<Grouped>(s, x, packed, tail, threads);
+}
+
+/// So a weight that is no number spoils those results alone that it meets.
+TEST_F(TileVolumes, PaddingIsLeftOut) {
+  for (auto [groups, channels] : {std::pair{1, 16}, {5, 4}, {2, 8}, {11, 1}}) {
+    GroupedShape s = dense(kThree, 4, groups, channels);
+    std::vector<float> w(static_cast<size_t>(groups * channels * channels * 27), 1.0f);
+    for (size_t k = 0; k < w.size(); k += 27) w[k] = INFINITY; // in front, above, to the left
+    std::vector<float> y =
+        run_dense(s, std::vector<float>(static_cast<size_t>(s.x.image), 1.0f), w);
+    for (size_t i = 0; i < 64; ++i)
+      EXPECT_EQ(std::isinf(y[i * static_cast<size_t>(s.y.pixel)]),
+                i / 16 > 0 && i / 4 % 4 > 0 && i % 4 > 0)
+          << channels << " at " << i;
+  }
+}
+
+/// One number in the middle of a volume of zeros, by ones.
+TEST_F(TileVolumes, NumbersThatAreNoneAndTinyOnes) {
+  for (float special : kSpecialNumbers)
+    for (Clamp clamp : kClamps)
+      for (auto [groups, channels] : {std::pair{1, 11}, {5, 4}, {11, 1}}) {
+        GroupedShape s = dense(kThree, 4, groups, channels);
+        std::vector<float> x(static_cast<size_t>(s.x.image), 0.0f);
+        size_t pixel = static_cast<size_t>(s.x.pixel), middle = 16 + 4 + 1;
+        for (int64_t g = 0; g < groups; ++g)
+          x[middle * pixel + static_cast<size_t>(g * channels)] = special;
+        std::vector<float> w(static_cast<size_t>(groups * channels * channels * 27), 1.0f);
+        ConvolutionTail tail;
+        tail.clamp = clamp;
+        float want = clamp != Clamp::None && special < 0 ? 0 : special;
+        if (clamp == Clamp::Relu6 && special > 6) want = 6;
+        std::vector<float> y = run_dense(s, x, w, tail);
+        for (size_t i = 0; i < 64; ++i) {
+          bool near = i / 16 < 3 && i / 4 % 4 < 3 && i % 4 < 3;
+          float got = y[i * pixel];
+          if (near && std::isnan(want))
+            EXPECT_TRUE(std::isnan(got));
+          else
+            EXPECT_EQ(got, near ? want : 0.0f) << channels << " at " << i;
+        }
+      }
+}
+
+TEST_F(TileVolumes, ReluOfNaNRaisesNoFlag) {
+  GroupedShape s = dense(kThree, 4, 1, 11);
+  std::vector<float> x(static_cast<size_t>(s.x.image), std::nanf(""));
+  ConvolutionTail tail;
+  tail.clamp = Clamp::Relu;
+  std::feclearexcept(FE_ALL_EXCEPT);
+  run_dense(s, x, std::vector<float>(11 * 11 * 27, 1.0f), tail);
+  EXPECT_FALSE(std::fetestexcept(FE_INVALID));
+}
+
+/// However many threads part the planes.
+TEST_F(TileVolumes, PartsChangeNoBit) {
+  for (auto [groups, channels] : {std::pair{1, 20}, {7, 4}, {2, 30}, {19, 1}}) {
+    GroupedShape s = dense({5, 5, 3, 1, 1, 1}, 9, groups, channels);
+    RandomDraws r(3);
+    std::vector<float> x = r.floats(s.x.image), w = r.floats(groups * channels * channels * 27);
+    std::vector<float> first = run_dense(s, x, w);
+    for (int threads : {2, 3, 5, 8}) {
+      std::vector<float> y = run_dense(s, x, w, {}, threads);
+      EXPECT_EQ(std::memcmp(first.data(), y.data(), y.size() * sizeof(float)), 0) << threads;
+    }
+  }
+}
+
+} // namespace
+} // namespace tg::tile
