@@ -6,6 +6,18 @@ namespace tg::tile {
 
 Convolution::~Convolution() = default;
 
+const int32_t* lanes_mask(int64_t count) {
+  static constexpr int32_t kMask[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+  return kMask + lanes(Isa::Avx2) - count;
+}
+
+double vectors_a_cycle(Isa isa) {
+#if defined(__x86_64__)
+  if (isa == Isa::Avx512 && __builtin_cpu_is("amdfam19h")) return 1;
+#endif
+  return 2;
+}
+
 Plane ConvolutionShape::kernel_rows(int64_t row) const {
   int64_t top = row * stride.rows - before.rows, step = dilation.rows;
   int64_t begin = top < 0 ? ceil_div(-top, step) : 0;
@@ -16,9 +28,9 @@ Plane ConvolutionShape::kernel_rows(int64_t row) const {
 
 bool ConvolutionShape::steps_fit() const {
   constexpr int64_t kMost = int64_t{1} << 28; // elements
-  int64_t across = stride.columns * 16 + kernel.columns * dilation.columns;
+  int64_t across = stride.columns * 32 + kernel.columns * dilation.columns;
   for (const PixelSteps* p : {&x, &y, &residual})
-    if (p->row > kMost / 4 || p->pixel > kMost / std::max<int64_t>(16, across) ||
+    if (p->row > kMost / 4 || p->pixel > kMost / std::max<int64_t>(32, across) ||
         p->pixel * result.columns * stride.columns > kMost)
       return false;
   return std::max(dilation.rows, stride.rows) <= kMost / std::max<int64_t>(1, x.row) &&

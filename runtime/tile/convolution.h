@@ -8,10 +8,15 @@
 
 namespace tg::tile {
 
-/// Of a vector: code is emitted for AVX2 alone.
-inline constexpr int64_t kConvolutionLanes = 8, kConvolutionVector = 4 * kConvolutionLanes;
 /// Bytes of code for one convolution.
 inline constexpr int64_t kMostConvolutionCode = 256 << 10;
+
+/// For AVX2: -1 for each of the lowest lanes, 0 for the others.
+const int32_t* lanes_mask(int64_t count);
+constexpr int64_t vector_registers(Isa isa) { return isa == Isa::Avx2 ? 16 : 32; }
+/// Multiply-adds with vectors of it that start in one cycle, which is also how many loads do: two,
+/// but one where AVX-512 runs on units of half its width (Zen 4).
+double vectors_a_cycle(Isa isa);
 
 /// Of rows and of columns.
 struct Plane {
@@ -23,8 +28,9 @@ struct PixelSteps {
   int64_t image = 0, row = 0, pixel = 0;
 };
 
-/// All but the channels.
+/// All but the channels, and what code is emitted for.
 struct ConvolutionShape {
+  Isa isa = Isa::Avx2;
   int64_t images = 1;
   Plane image, result;
   Plane kernel, stride, dilation;
@@ -32,6 +38,9 @@ struct ConvolutionShape {
   PixelSteps x, y, residual;
 
   int64_t taps() const { return kernel.rows * kernel.columns; }
+  /// Floats of a vector, and its bytes.
+  int64_t lanes() const { return tile::lanes(isa); }
+  int64_t vector_bytes() const { return 4 * lanes(); }
   /// First and number of the rows of the kernel whose taps lie inside the image, for a row of the
   /// result.
   Plane kernel_rows(int64_t row) const;

@@ -47,8 +47,8 @@ public:
   static ConvolutionSchedule default_schedule(const DepthwiseShape& shape,
                                               const ConvolutionTail& tail, int threads,
                                               const Caches& caches);
-  /// Errors: `device` where the processor lacks AVX2, or gives no memory for code, or shape or
-  /// schedule do not suit.
+  /// Errors: `device` where the processor lacks the instruction set, or gives no memory for code,
+  /// or shape or schedule do not suit.
   static Result<std::unique_ptr<Depthwise>> make(const DepthwiseShape& shape,
                                                  const ConvolutionTail& tail,
                                                  const ConvolutionSchedule& schedule, int threads);
@@ -66,7 +66,7 @@ public:
   }
   /// w[channel][row][column], as it lies, to [vector of channels][row][column][lane], zero beyond
   /// the last channel.
-  static void pack(float* to, const float* w, int64_t channels, int64_t taps);
+  static void pack(float* to, const float* w, const DepthwiseShape& shape);
 
   void run(int part, const ConvolutionData& data) const override;
   /// Rows and columns of the tile.

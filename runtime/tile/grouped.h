@@ -61,8 +61,8 @@ public:
   static ConvolutionSchedule default_schedule(const GroupedShape& shape,
                                               const ConvolutionTail& tail, int threads,
                                               const Caches& caches);
-  /// Errors: `device` where the processor lacks AVX2, or gives no memory for code, or shape or
-  /// schedule do not suit.
+  /// Errors: `device` where the processor lacks the instruction set, or gives no memory for code,
+  /// or shape or schedule do not suit.
   static Result<std::unique_ptr<Grouped>> make(const GroupedShape& shape,
                                                const ConvolutionTail& tail,
                                                const ConvolutionSchedule& schedule, int threads);

@@ -8,18 +8,22 @@ namespace tg::tile {
 
 namespace {
 
-constexpr int64_t kMostSums = 13; // what ends a tile needs three registers
 constexpr int64_t kMostVectors = 6;
+
+/// What ends a tile needs three registers.
+int64_t most_sums(const GroupedShape& s) { return vector_registers(s.isa) - 3; }
 
 /// The most columns that leave registers for what a step needs.
 int64_t most_grouped_columns(const GroupedShape& s, int64_t groups, int64_t vectors) {
+  int64_t registers = vector_registers(s.isa);
   if (vectors == 1) {
     int64_t others = taps_at_once(s) + 1;
-    if (groups > 1 && !are_halves(s, {groups, 1, 1})) others += 2; // an order, a mask
-    return std::min<int64_t>(kMostSums, 16 - others);
+    if (groups > 1 && !are_quarters(s, {groups, 1, 1})) others += 2; // an order, a mask
+    return std::min<int64_t>(most_sums(s), registers - others);
   }
-  int64_t by_rows = (16 - vectors - 1) / vectors, by_vectors = (16 - 1) / (vectors + 1);
-  return std::min(kMostSums / vectors, std::max(by_rows, by_vectors));
+  int64_t by_rows = (registers - vectors - 1) / vectors,
+          by_vectors = (registers - 1) / (vectors + 1);
+  return std::min(most_sums(s) / vectors, std::max(by_rows, by_vectors));
 }
 
 /// Pixels whose lines can be in the first level together: where they are a power of two apart, they
@@ -49,6 +53,18 @@ bool lines_stay(const GroupedShape& s, int64_t columns) {
   return s.inputs == 1 || pixels_of(s, columns) <= pixels_in_first_level(s);
 }
 
+/// Of all stores that end a tile: as many for half a line as for a whole one.
+double store_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
+  constexpr int64_t kOfLine = 4, kLine = 64;
+  return static_cast<double>(kOfLine * columns * ceil_div(vectors * s.vector_bytes(), kLine));
+}
+
+/// Weights from the second level, a line in nearly four cycles.
+double stream_cycles(const GroupedShape& s, int64_t vectors) {
+  constexpr int64_t kBytesACycle = 16;
+  return static_cast<double>(vectors * s.vector_bytes() / kBytesACycle);
+}
+
 /// Cycles of a tile for a row of the kernel and an input.
 double tile_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
   constexpr double kFromSecond = 3; // cycles for a line from the second
@@ -56,31 +72,31 @@ double tile_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
   int64_t loads = vectors * taps + (vectors == 1 ? pixel_loads(s, columns) : columns * taps);
   auto products = static_cast<double>(columns * vectors * taps);
   double latency = 4 * static_cast<double>(taps), stream = 0, lines = 0;
-  if (streams_weights(s, vectors)) stream = 2 * static_cast<double>(vectors * taps);
+  if (streams_weights(s, vectors)) stream = stream_cycles(s, vectors * taps);
   if (!lines_stay(s, columns)) lines = kFromSecond * static_cast<double>(pixels);
   constexpr double kLoad = 0.02; // of two that are as fast, the one that loads less
-  // What begins and ends a tile; a store of half a line is two of whole ones.
-  constexpr double kTile = 20, kStore = 2;
-  double ends = kTile + kStore * static_cast<double>(columns * (vectors + vectors % 2));
-  return std::max({products / 2, static_cast<double>(loads) / 2, latency, stream, lines}) + 1 +
-         kLoad * static_cast<double>(loads) + ends / static_cast<double>(s.kernel.rows * s.inputs);
+  constexpr double kTile = 20;   // what begins and ends one
+  double ends = kTile + store_cycles(s, vectors, columns), rate = vectors_a_cycle(s.isa);
+  return std::max({products / rate, static_cast<double>(loads) / rate, latency, stream, lines}) +
+         1 + kLoad * static_cast<double>(loads) +
+         ends / static_cast<double>(s.kernel.rows * s.inputs);
 }
 
 /// The same of a product, where all sets follow each other in a tile: weights come from the second
-/// level then, if they are many, a line in nearly four cycles.
+/// level then, if they are many.
 double product_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
   constexpr double kFromSecond = 3, kLatency = 4, kLoop = 0.25, kLoad = 0.02;
   auto products = static_cast<double>(columns * vectors);
   auto loads = static_cast<double>(columns + vectors);
-  double stream = 4 * s.inputs * s.outputs > kFewWeights ? 2 * static_cast<double>(vectors) : 0;
+  double stream = 4 * s.inputs * s.outputs > kFewWeights ? stream_cycles(s, vectors) : 0;
   double lines = lines_stay(s, columns) ? 0 : kFromSecond * static_cast<double>(columns);
   // What ends a tile of twelve sums hardly overlaps with the next one.
-  constexpr double kTile = 20, kStore = 2, kManySums = 16;
-  double ends = kTile + kStore * static_cast<double>(columns * (vectors + vectors % 2));
+  constexpr double kTile = 20, kManySums = 16;
+  double ends = kTile + store_cycles(s, vectors, columns), rate = vectors_a_cycle(s.isa);
   if (products >= 12) ends += kManySums;
   // One vector alone brings nearly as many pixels as it multiplies.
-  return std::max({products / 2, 0.58 * loads, kLatency, stream, lines}) + kLoop + kLoad * loads +
-         ends / static_cast<double>(s.inputs);
+  return std::max({products / rate, 1.16 * loads / rate, kLatency, stream, lines}) + kLoop +
+         kLoad * loads + ends / static_cast<double>(s.inputs);
 }
 
 /// Of a row of the result, for all vectors of a group.

@@ -143,18 +143,17 @@ bool pays(const Lowering& l, const PlanStep& step) {
 /// weights, of which no set stays in the second level; nor where lines of x are lost for the sake
 /// of a few results.
 bool dense_pays(const Lowering& l, const tile::GroupedShape& s) {
-  constexpr int64_t kFewPixels = 4, kMany = 8 << 20;
+  constexpr int64_t kFewPixels = 4, kFewOutputs = 8, kMany = 8 << 20;
   if (l.products != Products::Chosen || s.groups > 1) return true;
   int64_t pixels = s.images * s.result.rows * s.result.columns;
   if (s.taps() == 1 && 4 * s.inputs * s.outputs > tile::caches().first) return false;
   int64_t second = tile::caches().second, weights = 4 * tile::Grouped::weight_elements(s);
-  int64_t of_set =
-      weights / tile::ceil_div(s.outputs, tile::kConvolutionLanes) * tile::Grouped::tile(s).vectors;
+  int64_t of_set = weights / tile::Grouped::group_vectors(s) * tile::Grouped::tile(s).vectors;
   bool inside = s.sees_all_rows(0) && s.sees_all_rows(s.result.rows - 1) &&
                 s.sees_all_columns(0, s.result.columns);
   if (pixels < kFewPixels && inside && weights > second) return false;
   if (of_set > second && weights > kMany) return false;
-  return s.outputs >= tile::kConvolutionLanes || tile::Grouped::keeps_lines(s);
+  return s.outputs >= kFewOutputs || tile::Grouped::keeps_lines(s);
 }
 
 /// Pixels of one tap that are evenly apart, as those of longer rows: so many rows as one.
@@ -186,7 +185,7 @@ struct DepthwiseForm {
   static bool pays(const Lowering&, const Shape&) { return true; }
   static Shape with_best_rows(const Shape& s, bool, int) { return s; }
   static void pack(float* to, const float* w, const Shape& s, const tile::ConvolutionSchedule&) {
-    Kernel::pack(to, w, s.channels, s.taps());
+    Kernel::pack(to, w, s);
   }
   static std::string order(const Shape& s, const tile::ConvolutionSchedule&) {
     return llvm::formatv("{0} x {1}", s.channels, s.taps());

@@ -32,7 +32,7 @@ int64_t sharing_groups(const OwnConvolution& own) {
 /// Channels of what a tile has one or more of.
 int64_t unit_channels(const OwnConvolution& own) {
   int64_t sharing = sharing_groups(own);
-  return sharing > 1 ? sharing * own.shape.outputs : tile::kConvolutionLanes;
+  return sharing > 1 ? sharing * own.shape.outputs : own.shape.lanes();
 }
 
 /// Rows that fall to as many threads, in twos where a tile has two.
@@ -50,13 +50,11 @@ tune::Operator operator_of(const OwnConvolution& own, int threads) {
   op.reduction = {s.inputs, s.kernel.rows, s.kernel.columns};
   if (own.depthwise) {
     op.type = tune::OpType::DEP;
-    channels = tile::kConvolutionLanes * smooth_from(ceil_div(s.groups, tile::kConvolutionLanes));
+    channels = s.lanes() * smooth_from(ceil_div(s.groups, s.lanes()));
     op.reduction.erase(op.reduction.begin());
   } else {
     int64_t sharing = sharing_groups(own), groups = sharing * ceil_div(s.groups, sharing);
-    int64_t of_group = sharing > 1
-                           ? s.outputs
-                           : tile::kConvolutionLanes * ceil_div(s.outputs, tile::kConvolutionLanes);
+    int64_t of_group = sharing > 1 ? s.outputs : s.lanes() * ceil_div(s.outputs, s.lanes());
     channels = groups * of_group;
     op.type = s.groups > 1 ? tune::OpType::GRP : tune::OpType::C2D;
     if (s.groups > 1) op.groups = {groups};
@@ -202,7 +200,7 @@ std::string ConvolutionPrograms::key() const {
       "convolution{0} {1} of {2} groups of {3} to {4}, {5} to {6} by {7}, stride {8}, dilation {9}",
       own_.depthwise ? " depthwise" : "", s.images, s.groups, s.inputs, s.outputs, plane(s.image),
       plane(s.result), plane(s.kernel), plane(s.stride), plane(s.dilation));
-  key += llvm::formatv(", padding {0}, avx2{1} {2}, y {3}", plane(s.before),
+  key += llvm::formatv(", padding {0}, {1}{2} {3}, y {4}", plane(s.before), tile::isa_name(s.isa),
                        key_of_threads(threads()), steps_text(s.x), steps_text(s.y));
   if (t.bias) key += ", bias";
   if (t.residual) key += ", residual " + steps_text(s.residual);
