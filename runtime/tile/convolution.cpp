@@ -18,6 +18,13 @@ double vectors_a_cycle(Isa isa) {
   return 2;
 }
 
+Isa faster_isa(double avx2_vectors, double avx512_vectors) {
+  constexpr double kGain = 1.06; // by larger tiles and fewer instructions
+  double avx2 = avx2_vectors / vectors_a_cycle(Isa::Avx2);
+  double avx512 = avx512_vectors / vectors_a_cycle(Isa::Avx512);
+  return avx512 <= kGain * avx2 ? Isa::Avx512 : Isa::Avx2;
+}
+
 Plane ConvolutionShape::kernel_rows(int64_t row) const {
   int64_t top = row * stride.rows - before.rows, step = dilation.rows;
   int64_t begin = top < 0 ? ceil_div(-top, step) : 0;

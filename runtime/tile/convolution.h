@@ -17,6 +17,9 @@ constexpr int64_t vector_registers(Isa isa) { return isa == Isa::Avx2 ? 16 : 32;
 /// Multiply-adds with vectors of it that start in one cycle, which is also how many loads do: two,
 /// but one where AVX-512 runs on units of half its width (Zen 4).
 double vectors_a_cycle(Isa isa);
+/// The instruction set that suits better, by the vectors that a pixel of the result has with
+/// either: AVX-512, unless too many of its lanes stay empty.
+Isa faster_isa(double avx2_vectors, double avx512_vectors);
 
 /// Of rows and of columns.
 struct Plane {

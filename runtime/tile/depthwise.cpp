@@ -34,6 +34,12 @@ int64_t most_strip_columns(const DepthwiseShape& s, int64_t rows) {
   int64_t most = s.isa == Isa::Avx2 ? 12 : 24, room = vector_registers(s.isa) - 2;
   return std::min(most, room - kept) / rows;
 }
+/// By default. With more sums, which AVX-512 has registers for, what ends a tile overlaps with the
+/// next one no longer.
+int64_t usual_strip_columns(const DepthwiseShape& s, int64_t rows) {
+  constexpr int64_t kOfOne = 12, kOfTwo = 8;
+  return std::min(rows == 1 ? kOfOne : kOfTwo, most_strip_columns(s, rows));
+}
 /// Whether two rows of the result, one under the other, share the rows of x that both read.
 bool pairs_rows(const DepthwiseShape& s) {
   return s.stride.rows == 1 && s.dilation.rows == 1 && s.kernel.rows > 1 && s.kernel.rows <= 3 &&
@@ -42,13 +48,13 @@ bool pairs_rows(const DepthwiseShape& s) {
 
 /// Of tiles of one row, which a schedule of two rows has where a second one sees other taps.
 int64_t strip_columns(const DepthwiseShape& s, const ConvolutionSchedule& schedule, int64_t rows) {
-  return rows == schedule.rows ? schedule.columns : most_strip_columns(s, rows);
+  return rows == schedule.rows ? schedule.columns : usual_strip_columns(s, rows);
 }
 
 ConvolutionSchedule default_strips(const DepthwiseShape& s) {
   ConvolutionSchedule by_rule;
   by_rule.rows = pairs_rows(s) ? 2 : 1;
-  by_rule.columns = most_strip_columns(s, by_rule.rows);
+  by_rule.columns = usual_strip_columns(s, by_rule.rows);
   return by_rule;
 }
 
@@ -230,7 +236,7 @@ private:
 
   // --- behind the taps --------------------------------------------------------------------------
   void end_sums() {
-    if (tail_.clamp != Clamp::None) clear(spare(0));
+    begin_clamp(tail_.clamp, spare(0), x_row_);
     if (tail_.clamp == Clamp::Relu6) vbroadcastss(spare(2), field(offsetof(StripCall, six)));
     for (int64_t row = 0; row < rows_; ++row)
       for (int64_t column = 0; column < columns_; ++column) {
@@ -339,6 +345,13 @@ int64_t Depthwise::most_columns(const DepthwiseShape& shape, int64_t rows) {
   return most_strip_columns(shape, rows);
 }
 int64_t Depthwise::most_rows(const DepthwiseShape& shape) { return pairs_rows(shape) ? 2 : 1; }
+
+Isa Depthwise::faster_isa(const DepthwiseShape& s) {
+  auto vectors = [&](Isa isa) {
+    return static_cast<double>(ceil_div(s.channels, tile::lanes(isa)));
+  };
+  return tile::faster_isa(vectors(Isa::Avx2), vectors(Isa::Avx512));
+}
 
 bool Depthwise::suits(const DepthwiseShape& shape) {
   return shape.steps_fit() && code_bound(shape, default_strips(shape)) <= kMostConvolutionCode;

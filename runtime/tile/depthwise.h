@@ -44,6 +44,8 @@ public:
   /// Whether there can be code for this schedule of a shape that suits, and every block has work.
   static bool suits(const DepthwiseShape& shape, const ConvolutionTail& tail,
                     const ConvolutionSchedule& schedule);
+  /// Where both may be used: the instruction set that suits the channels better.
+  static Isa faster_isa(const DepthwiseShape& shape);
   static ConvolutionSchedule default_schedule(const DepthwiseShape& shape,
                                               const ConvolutionTail& tail, int threads,
                                               const Caches& caches);

@@ -69,6 +69,8 @@ public:
   /// By default_schedule().
   static Result<std::unique_ptr<Grouped>>
   make(const GroupedShape& shape, const ConvolutionTail& tail, int threads, const Caches& caches);
+  /// Where both may be used: the instruction set that suits the channels better.
+  static Isa faster_isa(GroupedShape shape);
   /// The one whose tiles take the fewest cycles by the counts above.
   static GroupedTile tile(const GroupedShape& shape);
 

@@ -202,15 +202,20 @@ private:
       vmovups(weight(tap - begin), ptr[w_ + weight_bytes(tap, 0)]);
     int64_t last = s_.position(columns_ - 1, end - 1);
     for (int64_t at = s_.position(0, begin); at <= last; ++at) {
-      bool loaded = false;
+      llvm::SmallVector<std::pair<int64_t, int64_t>, 4> met; // column, tap
       for (int64_t tap = begin; tap < end; ++tap) {
         int64_t rest = at - tap * s_.dilation.columns, column = rest / s_.stride.columns;
         if (rest < 0 || rest % s_.stride.columns != 0 || column >= columns_) continue;
-        if (!s_.inside(first_ + column, tap)) continue;
-        if (!loaded) load_pixel(input, at);
-        loaded = true;
-        vfmadd231ps(sum(column, 0), pixel(), weight(tap - begin));
+        if (inside(column, tap)) met.push_back({column, tap});
       }
+      bool once = met.size() == 1 && is_wide() && !shares_vector(); // needs no register
+      if (!met.empty() && !once) load_pixel(input, at);
+      for (auto [column, tap] : met)
+        if (once)
+          vfmadd231ps(sum(column, 0), weight(tap - begin),
+                      ptr_b[at_ + bytes(at * s_.x.pixel + ahead_)]);
+        else
+          vfmadd231ps(sum(column, 0), pixel(), weight(tap - begin));
     }
   }
 
@@ -284,7 +289,7 @@ private:
 
   // --- behind the taps --------------------------------------------------------------------------
   void end_sums() {
-    if (tail_.clamp != Clamp::None) clear(spare(0));
+    begin_clamp(tail_.clamp, spare(0), at_);
     if (tail_.clamp == Clamp::Relu6) vbroadcastss(spare(2), field(offsetof(GroupedCall, six)));
     for (int64_t column = 0; column < columns_; ++column)
       for (int v = 0; v < vectors_ && lanes_of(v) > 0; ++v) {

@@ -53,49 +53,78 @@ bool lines_stay(const GroupedShape& s, int64_t columns) {
   return s.inputs == 1 || pixels_of(s, columns) <= pixels_in_first_level(s);
 }
 
+/// Of lines of so many pixels that come from the second level for each input again. With AVX-512 as
+/// Zen 4 has it: what is there too much drives out as many others, and pages take longer.
+double line_cycles(const GroupedShape& s, int64_t columns, int64_t pixels) {
+  constexpr int64_t kPage = 4096;
+  if (lines_stay(s, columns)) return 0;
+  if (s.isa == Isa::Avx2) return 3 * static_cast<double>(pixels);
+  int64_t lost = std::min(pixels, 2 * (pixels - pixels_in_first_level(s)));
+  return static_cast<double>(lost * (4 * s.x.pixel % kPage == 0 ? 6 : 3));
+}
+
 /// Of all stores that end a tile: as many for half a line as for a whole one.
 double store_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
   constexpr int64_t kOfLine = 4, kLine = 64;
   return static_cast<double>(kOfLine * columns * ceil_div(vectors * s.vector_bytes(), kLine));
 }
 
-/// Weights from the second level, a line in nearly four cycles.
+/// Of weights from the second level, a line in nearly four cycles; from further away where those of
+/// a set are more than it holds, which rows of AVX-512 meet sooner.
 double stream_cycles(const GroupedShape& s, int64_t vectors) {
-  constexpr int64_t kBytesACycle = 16;
-  return static_cast<double>(vectors * s.vector_bytes() / kBytesACycle);
+  constexpr double kBytesACycle = 16, kFromThird = 10;
+  constexpr int64_t kSecond = 1 << 20;
+  bool far = s.isa == Isa::Avx512 && set_weights(s, {1, vectors, 1}) * 4 > kSecond;
+  return static_cast<double>(vectors * s.vector_bytes()) / (far ? kFromThird : kBytesACycle);
+}
+
+/// With AVX-512 what ends a tile of more sums than that overlaps with the next one no longer.
+double many_sums_cycles(const GroupedShape& s, int64_t sums) {
+  constexpr int64_t kMany = 16, kOfSum = 3;
+  return s.isa == Isa::Avx2 ? 0 : static_cast<double>(kOfSum * std::max<int64_t>(0, sums - kMany));
 }
 
 /// Cycles of a tile for a row of the kernel and an input.
 double tile_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
-  constexpr double kFromSecond = 3; // cycles for a line from the second
   int64_t taps = s.kernel.columns, pixels = pixels_of(s, columns);
   int64_t loads = vectors * taps + (vectors == 1 ? pixel_loads(s, columns) : columns * taps);
   auto products = static_cast<double>(columns * vectors * taps);
-  double latency = 4 * static_cast<double>(taps), stream = 0, lines = 0;
-  if (streams_weights(s, vectors)) stream = stream_cycles(s, vectors * taps);
-  if (!lines_stay(s, columns)) lines = kFromSecond * static_cast<double>(pixels);
-  constexpr double kLoad = 0.02; // of two that are as fast, the one that loads less
-  constexpr double kTile = 20;   // what begins and ends one
-  double ends = kTile + store_cycles(s, vectors, columns), rate = vectors_a_cycle(s.isa);
-  return std::max({products / rate, static_cast<double>(loads) / rate, latency, stream, lines}) +
-         1 + kLoad * static_cast<double>(loads) +
+  double latency = 4 * static_cast<double>(taps), stream = 0;
+  if (streams_weights(s, vectors)) stream = static_cast<double>(taps) * stream_cycles(s, vectors);
+  bool wide = s.isa == Isa::Avx512;
+  // A sum of one vector meets taps side by side in turn, and waits for itself.
+  if (wide && vectors == 1 && taps > 1) products *= columns > 8 ? 1.02 : 1.1;
+  // Lines of many pixels begin at once.
+  constexpr int64_t kFewPixels = 16;
+  if (wide) products *= 1 + 0.003 * static_cast<double>(std::max<int64_t>(0, pixels - kFewPixels));
+  double load = wide ? 0.005 : 0.02; // of two that are as fast, the one that loads less
+  double loop = wide ? 0.25 : 1;
+  constexpr double kTile = 20; // what begins and ends one
+  double ends = kTile + store_cycles(s, vectors, columns) + many_sums_cycles(s, columns * vectors);
+  double rate = vectors_a_cycle(s.isa);
+  return std::max({products / rate, static_cast<double>(loads) / rate, latency, stream,
+                   line_cycles(s, columns, pixels)}) +
+         loop + load * static_cast<double>(loads) +
          ends / static_cast<double>(s.kernel.rows * s.inputs);
 }
 
 /// The same of a product, where all sets follow each other in a tile: weights come from the second
 /// level then, if they are many.
 double product_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
-  constexpr double kFromSecond = 3, kLatency = 4, kLoop = 0.25, kLoad = 0.02;
+  constexpr double kLatency = 4, kLoop = 0.25, kLoad = 0.02;
   auto products = static_cast<double>(columns * vectors);
   auto loads = static_cast<double>(columns + vectors);
   double stream = 4 * s.inputs * s.outputs > kFewWeights ? stream_cycles(s, vectors) : 0;
-  double lines = lines_stay(s, columns) ? 0 : kFromSecond * static_cast<double>(columns);
+  double lines = line_cycles(s, columns, columns);
   // What ends a tile of twelve sums hardly overlaps with the next one.
   constexpr double kTile = 20, kManySums = 16;
-  double ends = kTile + store_cycles(s, vectors, columns), rate = vectors_a_cycle(s.isa);
-  if (products >= 12) ends += kManySums;
-  // One vector alone brings nearly as many pixels as it multiplies.
-  return std::max({products / rate, 1.16 * loads / rate, kLatency, stream, lines}) + kLoop +
+  double ends = kTile + store_cycles(s, vectors, columns) + many_sums_cycles(s, columns * vectors);
+  double rate = vectors_a_cycle(s.isa);
+  if (products >= 12 && s.isa == Isa::Avx2) ends += kManySums;
+  // One vector alone brings nearly as many pixels as it multiplies; with AVX-512 in one
+  // instruction.
+  double load = s.isa == Isa::Avx512 && vectors == 1 ? 0.9 : 1.16;
+  return std::max({products / rate, load * loads / rate, kLatency, stream, lines}) + kLoop +
          kLoad * loads + ends / static_cast<double>(s.inputs);
 }
 
@@ -126,7 +155,8 @@ GroupedTile Grouped::tile(const GroupedShape& s) {
   best.groups = groups_of_vector(s);
   double least = INFINITY;
   for (int64_t vectors = 1; vectors <= std::min(kMostVectors, vectors_of(s)); ++vectors) {
-    if (vectors_of(s) % vectors != 0 && !is_product(s)) continue;
+    bool even = vectors_of(s) % vectors == 0;
+    if (!even && !is_product(s) && s.isa == Isa::Avx2) continue;
     int64_t most = most_grouped_columns(s, best.groups, vectors);
     for (int64_t columns = most; columns > 0; --columns) {
       double cycles = row_cycles(s, vectors, columns);
@@ -137,6 +167,20 @@ GroupedTile Grouped::tile(const GroupedShape& s) {
     }
   }
   return best;
+}
+
+/// Few sums of a tile of AVX2 wait for themselves.
+Isa Grouped::faster_isa(GroupedShape s) {
+  constexpr double kSums = 8;
+  auto vectors = [&](Isa isa) {
+    s.isa = isa;
+    int64_t sharing = groups_of_vector(s);
+    return sharing > 1 ? ceil_div(s.groups, sharing) : s.groups * vectors_of(s);
+  };
+  double narrow = static_cast<double>(vectors(Isa::Avx2));
+  if (GroupedTile t = tile(s); s.result.columns > 1)
+    narrow *= std::max(1.0, kSums / static_cast<double>(t.vectors * widest_tile(s, t)));
+  return tile::faster_isa(narrow, static_cast<double>(vectors(Isa::Avx512)));
 }
 
 bool Grouped::suits(const GroupedShape& s) {

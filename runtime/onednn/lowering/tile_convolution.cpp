@@ -113,9 +113,7 @@ bool may_be_ours(const Lowering& l, const PlanStep& step) {
     if (id != kNoValue && l.place(id).dtype != DType::F32) return false;
   if (l.type(step.result).elements() == 0 || l.type(operand(step, "x")).elements() == 0)
     return false;
-  if (l.products == Products::Library || !may_use_own("avx2")) return false;
-  // Left to the rule, nothing is done that has not been measured.
-  return l.products != Products::Chosen || !may_use_own("avx512");
+  return l.products != Products::Library && may_use_own("avx2");
 }
 
 /// Channels of a group.
@@ -141,12 +139,16 @@ bool pays(const Lowering& l, const PlanStep& step) {
 /// not where a few pixels meet many weights, which oneDNN brings from memory in less time (but for
 /// windows in the padding, where it has plain products alone); nor where every row would bring all
 /// weights, of which no set stays in the second level; nor where lines of x are lost for the sake
-/// of a few results.
+/// of a few results. With AVX-512 of one tap, too; and nowhere by several taps where lines of x are
+/// lost: oneDNN's kernels for it meet fewer of them at a time.
 bool dense_pays(const Lowering& l, const tile::GroupedShape& s) {
   constexpr int64_t kFewPixels = 4, kFewOutputs = 8, kMany = 8 << 20;
-  if (l.products != Products::Chosen || s.groups > 1) return true;
+  bool wide = may_use_own("avx512");
+  if (l.products != Products::Chosen) return true;
+  if (wide && s.kernel.columns > 1 && !tile::Grouped::keeps_lines(s)) return false;
+  if (s.groups > 1) return true;
   int64_t pixels = s.images * s.result.rows * s.result.columns;
-  if (s.taps() == 1 && 4 * s.inputs * s.outputs > tile::caches().first) return false;
+  if (s.taps() == 1 && !wide && 4 * s.inputs * s.outputs > tile::caches().first) return false;
   int64_t second = tile::caches().second, weights = 4 * tile::Grouped::weight_elements(s);
   int64_t of_set = weights / tile::Grouped::group_vectors(s) * tile::Grouped::tile(s).vectors;
   bool inside = s.sees_all_rows(0) && s.sees_all_rows(s.result.rows - 1) &&
@@ -180,9 +182,16 @@ struct DepthwiseForm {
     Shape s;
     set_shape(s, l, step);
     s.channels = l.type(operand(step, "x")).shape[1];
+    s.isa = convolution_isa(s);
     return s;
   }
-  static bool pays(const Lowering&, const Shape&) { return true; }
+  /// Pixels that many pages apart have no room beside each other in the first level; oneDNN's
+  /// kernels for AVX-512 lose less by that.
+  static bool pays(const Lowering& l, const Shape& s) {
+    constexpr int64_t kPage = 4096;
+    bool apart = may_use_own("avx512") && 4 * s.x.pixel % kPage == 0;
+    return l.products != Products::Chosen || !apart;
+  }
   static Shape with_best_rows(const Shape& s, bool, int) { return s; }
   static void pack(float* to, const float* w, const Shape& s, const tile::ConvolutionSchedule&) {
     Kernel::pack(to, w, s);
@@ -208,6 +217,7 @@ struct GroupedForm {
     s.groups = g.groups;
     s.inputs = g.inputs;
     s.outputs = g.outputs;
+    s.isa = convolution_isa(s);
     return s;
   }
   static bool pays(const Lowering& l, const Shape& s) { return dense_pays(l, s); }
@@ -253,8 +263,8 @@ Result<Place> packed_kernel(Lowering& l, const PlanStep& step, const typename Fo
   op.implementation = "tile";
   op.bytes = static_cast<double>(4 * (plain.elements() + elements));
   op.buffers = {plain.buffer, to.buffer};
-  op.recipe = llvm::formatv("{0}: {1} from {2}", Form::name(shape), Form::order(shape, schedule),
-                            plain.offset);
+  op.recipe = llvm::formatv("{0} {1}: {2} from {3}", Form::name(shape), tile::isa_name(shape.isa),
+                            Form::order(shape, schedule), plain.offset);
   op.kernel = std::make_unique<PackKernel>(
       plain, to, [=](float* packed, const float* w) { Form::pack(packed, w, shape, schedule); });
   l.add_op(phase, std::move(op));
@@ -289,8 +299,8 @@ Result<void> lower_by(Lowering& l, const PlanStep& step, typename Form::Shape sh
       tuned ? *tuned : Kernel::default_schedule(shape, tail, op.threads, tile::caches());
   TG_TRY(places.weights, packed_kernel<Form>(l, step, shape, schedule));
   TG_TRY(std::unique_ptr<Kernel> made, Kernel::make(shape, tail, schedule, op.threads));
-  op.implementation =
-      llvm::formatv("tile:avx2 {0} {1}{2}", Form::name(shape), made->text(), tuned ? " tuned" : "");
+  op.implementation = llvm::formatv("tile:{0} {1} {2}{3}", tile::isa_name(shape.isa),
+                                    Form::name(shape), made->text(), tuned ? " tuned" : "");
   op.buffers = {places.x.buffer, places.weights.buffer, places.y.buffer};
   if (places.bias) op.buffers.push_back(places.bias->buffer);
   if (places.residual) op.buffers.push_back(places.residual->buffer);
@@ -309,6 +319,13 @@ template <class Form> Result<bool> lower_if_it_suits(Lowering& l, const PlanStep
 }
 
 } // namespace
+
+tile::Isa convolution_isa(const tile::GroupedShape& shape) {
+  return may_use_own("avx512") ? tile::Grouped::faster_isa(shape) : tile::Isa::Avx2;
+}
+tile::Isa convolution_isa(const tile::DepthwiseShape& shape) {
+  return may_use_own("avx512") ? tile::Depthwise::faster_isa(shape) : tile::Isa::Avx2;
+}
 
 Result<bool> lower_tile_conv2d(Lowering& l, const PlanStep& step) {
   if (!may_be_ours(l, step) || !pays(l, step)) return false;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "runtime/onednn/lowering/lowering.h"
+#include "runtime/tile/depthwise.h"
+#include "runtime/tile/grouped.h"
 
 namespace tg::cpu {
 
@@ -9,5 +11,9 @@ namespace tg::cpu {
 /// nothing has been done, where oneDNN is to do it: where l.products says so, or, left to the rule,
 /// where it is as fast.
 Result<bool> lower_tile_conv2d(Lowering& l, const PlanStep& step);
+
+/// Of those that may be used, the instruction set that code for a convolution is emitted for.
+tile::Isa convolution_isa(const tile::GroupedShape& shape);
+tile::Isa convolution_isa(const tile::DepthwiseShape& shape);
 
 } // namespace tg::cpu

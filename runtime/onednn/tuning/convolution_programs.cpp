@@ -1,6 +1,7 @@
 // The mapping of programs to schedules of convolutions, and what is legal.
 #include "runtime/onednn/tuning/convolution_programs.h"
 
+#include "runtime/onednn/lowering/tile_convolution.h"
 #include "runtime/onednn/tuning/loops.h"
 #include "runtime/tune/factors.h"
 
@@ -91,6 +92,7 @@ OwnConvolution convolution_of(const tune::Operator& op) {
   };
   s.x = lay(s.image, s.groups * s.inputs);
   s.y = lay(s.result, s.groups * s.outputs);
+  s.isa = own.depthwise ? convolution_isa(depthwise_shape(s)) : convolution_isa(s);
   return own;
 }
 
