@@ -153,11 +153,13 @@ private:
     }
     for (int64_t i = 0; i < s_.inputs % unrolled; ++i) some_input(i);
   }
-  /// Of the next tile of a product, in the time of this one, where both fit into the first level.
+  /// Of the next tile of a product, in the time of this one, where both fit into the first level;
+  /// with AVX-512 into a part of the second.
   bool asks_for_pixels() const {
-    constexpr int64_t kFewInputs = 16, kMost = 12 << 10;
+    constexpr int64_t kFewInputs = 16;
+    int64_t most = (is_wide() ? 64 : 12) << 10;
     return is_product(s_) && s_.stride.columns == 1 && s_.inputs >= kFewInputs &&
-           4 * columns_ * s_.inputs <= kMost;
+           4 * columns_ * s_.inputs <= most;
   }
   /// Two lines for four inputs are as much as eight columns need.
   void ask_for_pixels() {

@@ -54,13 +54,14 @@ bool lines_stay(const GroupedShape& s, int64_t columns) {
 }
 
 /// Of lines of so many pixels that come from the second level for each input again. With AVX-512 as
-/// Zen 4 has it: what is there too much drives out as many others, and pages take longer.
+/// Zen 4 has it: those that are too many drive out as many others, and whole pages take longer.
 double line_cycles(const GroupedShape& s, int64_t columns, int64_t pixels) {
   constexpr int64_t kPage = 4096;
-  if (lines_stay(s, columns)) return 0;
-  if (s.isa == Isa::Avx2) return 3 * static_cast<double>(pixels);
-  int64_t lost = std::min(pixels, 2 * (pixels - pixels_in_first_level(s)));
-  return static_cast<double>(lost * (4 * s.x.pixel % kPage == 0 ? 6 : 3));
+  if (s.isa == Isa::Avx2) return lines_stay(s, columns) ? 0 : 3 * static_cast<double>(pixels);
+  bool pages = 4 * s.x.pixel % kPage == 0;
+  int64_t room = pixels_in_first_level(s) + (pages ? 1 : -1);
+  if (s.inputs == 1 || pixels <= room) return 0;
+  return static_cast<double>(std::min(pixels, 2 * (pixels - room)) * (pages ? 6 : 3));
 }
 
 /// Of all stores that end a tile: as many for half a line as for a whole one.
@@ -84,26 +85,31 @@ double many_sums_cycles(const GroupedShape& s, int64_t sums) {
   return s.isa == Isa::Avx2 ? 0 : static_cast<double>(kOfSum * std::max<int64_t>(0, sums - kMany));
 }
 
+/// With AVX-512: how much longer multiply-adds take because sums and lines wait. A sum of one
+/// vector meets taps side by side in turn; lines of many pixels begin at once.
+double waiting(const GroupedShape& s, int64_t vectors, int64_t columns) {
+  constexpr int64_t kFewColumns = 8, kFewPixels = 16;
+  if (s.isa == Isa::Avx2) return 1;
+  auto others = static_cast<double>(std::max<int64_t>(0, pixels_of(s, columns) - kFewPixels));
+  double of_lines = 1 + 0.003 * others;
+  if (vectors > 1 || s.kernel.columns == 1) return of_lines;
+  return of_lines * (columns <= kFewColumns && s.stride.columns > 1 ? 1.1 : 1.02);
+}
+
 /// Cycles of a tile for a row of the kernel and an input.
 double tile_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
   int64_t taps = s.kernel.columns, pixels = pixels_of(s, columns);
   int64_t loads = vectors * taps + (vectors == 1 ? pixel_loads(s, columns) : columns * taps);
-  auto products = static_cast<double>(columns * vectors * taps);
+  double products = static_cast<double>(columns * vectors * taps) * waiting(s, vectors, columns);
   double latency = 4 * static_cast<double>(taps), stream = 0;
   if (streams_weights(s, vectors)) stream = static_cast<double>(taps) * stream_cycles(s, vectors);
   bool wide = s.isa == Isa::Avx512;
-  // A sum of one vector meets taps side by side in turn, and waits for itself.
-  if (wide && vectors == 1 && taps > 1) products *= columns > 8 ? 1.02 : 1.1;
-  // Lines of many pixels begin at once.
-  constexpr int64_t kFewPixels = 16;
-  if (wide) products *= 1 + 0.003 * static_cast<double>(std::max<int64_t>(0, pixels - kFewPixels));
   double load = wide ? 0.005 : 0.02; // of two that are as fast, the one that loads less
-  double loop = wide ? 0.25 : 1;
+  double lines = line_cycles(s, columns, pixels), loop = wide ? 0.25 + lines / 2 : 1;
   constexpr double kTile = 20; // what begins and ends one
   double ends = kTile + store_cycles(s, vectors, columns) + many_sums_cycles(s, columns * vectors);
   double rate = vectors_a_cycle(s.isa);
-  return std::max({products / rate, static_cast<double>(loads) / rate, latency, stream,
-                   line_cycles(s, columns, pixels)}) +
+  return std::max({products / rate, static_cast<double>(loads) / rate, latency, stream, lines}) +
          loop + load * static_cast<double>(loads) +
          ends / static_cast<double>(s.kernel.rows * s.inputs);
 }
@@ -212,7 +218,14 @@ bool Grouped::suits(const GroupedShape& s, const ConvolutionTail&,
   return spans <= ceil_div(SetSteps(s, t).sets, at_once);
 }
 
-bool Grouped::keeps_lines(const GroupedShape& s) { return lines_stay(s, widest_tile(s, tile(s))); }
+bool Grouped::keeps_lines(const GroupedShape& s) {
+  GroupedTile t = tile(s);
+  int64_t columns = widest_tile(s, t), pixels = pixels_of(s, columns);
+  if (lines_stay(s, columns)) return true;
+  auto products = static_cast<double>(columns * t.vectors * s.kernel.columns);
+  return s.isa == Isa::Avx512 && pixels <= pixels_in_first_level(s) + 1 &&
+         line_cycles(s, columns, pixels) <= products;
+}
 
 namespace {
 

@@ -139,7 +139,7 @@ bool pays(const Lowering& l, const PlanStep& step) {
 /// not where a few pixels meet many weights, which oneDNN brings from memory in less time (but for
 /// windows in the padding, where it has plain products alone); nor where every row would bring all
 /// weights, of which no set stays in the second level; nor where lines of x are lost for the sake
-/// of a few results. With AVX-512 of one tap, too; and nowhere by several taps where lines of x are
+/// of a few results. With AVX-512 all but few pixels by many weights, and where lines of x are
 /// lost: oneDNN's kernels for it meet fewer of them at a time.
 bool dense_pays(const Lowering& l, const tile::GroupedShape& s) {
   constexpr int64_t kFewPixels = 4, kFewOutputs = 8, kMany = 8 << 20;
@@ -153,8 +153,9 @@ bool dense_pays(const Lowering& l, const tile::GroupedShape& s) {
   int64_t of_set = weights / tile::Grouped::group_vectors(s) * tile::Grouped::tile(s).vectors;
   bool inside = s.sees_all_rows(0) && s.sees_all_rows(s.result.rows - 1) &&
                 s.sees_all_columns(0, s.result.columns);
-  if (pixels < kFewPixels && inside && weights > second) return false;
-  if (of_set > second && weights > kMany) return false;
+  bool one_tap = s.taps() == 1;
+  if (pixels < kFewPixels && inside && weights > second && !(wide && one_tap)) return false;
+  if (!wide && of_set > second && weights > kMany) return false;
   return s.outputs >= kFewOutputs || tile::Grouped::keeps_lines(s);
 }
 
@@ -185,12 +186,14 @@ struct DepthwiseForm {
     s.isa = convolution_isa(s);
     return s;
   }
-  /// Pixels that many pages apart have no room beside each other in the first level; oneDNN's
-  /// kernels for AVX-512 lose less by that.
+  /// Pixels that lie whole or half pages apart drive each other out of the first level, by which
+  /// oneDNN's kernels for AVX-512 lose less where every second one is met, or images are large.
   static bool pays(const Lowering& l, const Shape& s) {
     constexpr int64_t kPage = 4096;
-    bool apart = may_use_own("avx512") && 4 * s.x.pixel % kPage == 0;
-    return l.products != Products::Chosen || !apart;
+    if (l.products != Products::Chosen || !may_use_own("avx512")) return true;
+    int64_t pixel = 4 * s.x.pixel, image = s.image.rows * s.image.columns * pixel;
+    if (pixel % kPage == 0 && image > tile::caches().second / 2) return false;
+    return pixel % (kPage / 2) != 0 || s.stride.columns == 1;
   }
   static Shape with_best_rows(const Shape& s, bool, int) { return s; }
   static void pack(float* to, const float* w, const Shape& s, const tile::ConvolutionSchedule&) {
