@@ -7,6 +7,25 @@ namespace tg::tile {
 
 Convolution::~Convolution() = default;
 
+const int32_t* lanes_mask(int64_t count) {
+  static constexpr int32_t kMask[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+  return kMask + lanes(Isa::Avx2) - count;
+}
+
+double vectors_a_cycle(Isa isa) {
+#if defined(__x86_64__)
+  if (isa == Isa::Avx512 && __builtin_cpu_is("amdfam19h")) return 1;
+#endif
+  return 2;
+}
+
+Isa faster_isa(double avx2_vectors, double avx512_vectors) {
+  constexpr double kGain = 1.06; // by larger tiles and fewer instructions
+  double avx2 = avx2_vectors / vectors_a_cycle(Isa::Avx2);
+  double avx512 = avx512_vectors / vectors_a_cycle(Isa::Avx512);
+  return avx512 <= kGain * avx2 ? Isa::Avx512 : Isa::Avx2;
+}
+
 namespace {
 
 /// From where the first tap lies, which may be outside, in an image of that size.
@@ -52,9 +71,9 @@ int64_t ConvolutionShape::pixels_in_first_level() const {
 
 bool ConvolutionShape::steps_fit() const {
   constexpr int64_t kMost = int64_t{1} << 28; // elements
-  int64_t across = stride.columns * 16 + kernel.columns * dilation.columns;
+  int64_t across = stride.columns * 32 + kernel.columns * dilation.columns;
   for (const PixelSteps* p : {&x, &y, &residual})
-    if (p->row > kMost / 4 || p->pixel > kMost / std::max<int64_t>(16, across) ||
+    if (p->row > kMost / 4 || p->pixel > kMost / std::max<int64_t>(32, across) ||
         p->pixel * result.columns * stride.columns > kMost)
       return false;
   return std::max(dilation.rows, stride.rows) <= kMost / std::max<int64_t>(1, x.row) &&

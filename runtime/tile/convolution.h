@@ -8,10 +8,18 @@
 
 namespace tg::tile {
 
-/// Of a vector: code is emitted for AVX2 alone.
-inline constexpr int64_t kConvolutionLanes = 8, kConvolutionVector = 4 * kConvolutionLanes;
 /// Bytes of code for one convolution.
 inline constexpr int64_t kMostConvolutionCode = 256 << 10;
+
+/// For AVX2: -1 for each of the lowest lanes, 0 for the others.
+const int32_t* lanes_mask(int64_t count);
+constexpr int64_t vector_registers(Isa isa) { return isa == Isa::Avx2 ? 16 : 32; }
+/// Multiply-adds with vectors of it that start in one cycle, which is also how many loads do: two,
+/// but one where AVX-512 runs on units of half its width (Zen 4).
+double vectors_a_cycle(Isa isa);
+/// The instruction set that suits better, by the vectors that a pixel of the result has with
+/// either: AVX-512, unless too many of its lanes stay empty.
+Isa faster_isa(double avx2_vectors, double avx512_vectors);
 
 /// Of rows and of columns.
 struct Plane {
@@ -31,8 +39,9 @@ struct PixelSteps {
   int64_t plane = 0; // of an image
 };
 
-/// All but the channels.
+/// All but the channels, and what code is emitted for.
 struct ConvolutionShape {
+  Isa isa = Isa::Avx2;
   int64_t images = 1;
   Plane image, result;
   Plane kernel, stride, dilation;
@@ -41,6 +50,9 @@ struct ConvolutionShape {
   Depth depth;
 
   int64_t taps() const { return depth.kernel * kernel.rows * kernel.columns; }
+  /// Floats of a vector, and its bytes.
+  int64_t lanes() const { return tile::lanes(isa); }
+  int64_t vector_bytes() const { return 4 * lanes(); }
   /// Of all images of the result.
   int64_t planes() const { return images * depth.result; }
   /// Elements from the first one to that plane, of all images.

@@ -29,10 +29,19 @@ struct StripCall {
 namespace {
 
 /// Registers: sums, a pixel of x, weights of the rows of the kernel that are in use, a mask.
-bool keeps_weights(const DepthwiseShape& s) { return s.kernel.columns <= 7; }
+bool keeps_weights(const DepthwiseShape& s) {
+  return s.kernel.columns <= vector_registers(s.isa) / 2 - 1;
+}
 int64_t most_strip_columns(const DepthwiseShape& s, int64_t rows) {
   int64_t kept = keeps_weights(s) ? rows * s.kernel.columns : 0;
-  return std::min<int64_t>(12, 14 - kept) / rows;
+  int64_t most = s.isa == Isa::Avx2 ? 12 : 24, room = vector_registers(s.isa) - 2;
+  return std::min(most, room - kept) / rows;
+}
+/// By default. With more sums, which AVX-512 has registers for, what ends a tile overlaps with the
+/// next one no longer.
+int64_t usual_strip_columns(const DepthwiseShape& s, int64_t rows) {
+  constexpr int64_t kOfOne = 12, kOfTwo = 8;
+  return std::min(rows == 1 ? kOfOne : kOfTwo, most_strip_columns(s, rows));
 }
 /// Whether two rows of the result, one under the other, share the rows of x that both read.
 bool pairs_rows(const DepthwiseShape& s) {
@@ -42,15 +51,15 @@ bool pairs_rows(const DepthwiseShape& s) {
 
 /// Of tiles of one row, which a schedule of two rows has where a second one sees other taps.
 int64_t strip_columns(const DepthwiseShape& s, const ConvolutionSchedule& schedule, int64_t rows) {
-  return rows == schedule.rows ? schedule.columns : most_strip_columns(s, rows);
+  return rows == schedule.rows ? schedule.columns : usual_strip_columns(s, rows);
 }
 
 ConvolutionSchedule default_strips(const DepthwiseShape& s) {
   ConvolutionSchedule by_rule;
   by_rule.rows = pairs_rows(s) ? 2 : 1;
-  by_rule.columns = most_strip_columns(s, by_rule.rows);
+  by_rule.columns = usual_strip_columns(s, by_rule.rows);
   // Of a kernel of one row a tile should find its lines in the first level, a quarter of which has
-  // weights: a vector has half of a line of each pixel.
+  // weights: a vector has half of a line of each pixel, or one.
   constexpr int64_t kFewest = 4;
   if (s.taps() == s.kernel.columns)
     for (int64_t columns = by_rule.columns; columns >= kFewest; --columns)
@@ -85,7 +94,7 @@ class StripEmitter : public ConvolutionEmitter {
 public:
   StripEmitter(const DepthwiseShape& shape, const ConvolutionTail& tail,
                const ConvolutionSchedule& schedule, size_t bytes)
-      : ConvolutionEmitter(bytes), s_(shape), tail_(tail), schedule_(schedule) {}
+      : ConvolutionEmitter(bytes, shape.isa), s_(shape), tail_(tail), schedule_(schedule) {}
 
   /// Strips of one row of the result, or of two; with a mask a call has one vector.
   size_t emit(int64_t rows, bool masked) {
@@ -113,17 +122,14 @@ private:
     if (tail_.bias) mov(bias_, field(offsetof(StripCall, bias)));
     if (tail_.residual) mov(residual_, field(offsetof(StripCall, residual)));
     if (!masked_) return;
+    if (is_wide()) return set_mask(rest_, static_cast<int>(s_.channels % s_.lanes()), offset_);
     mov(offset_, field(offsetof(StripCall, mask)));
     vmovups(mask_, ptr[offset_]);
   }
 
   // --- registers: sums first, row by row; a pixel of x; weights ---------------------------------
-  Xbyak::Ymm sum(int64_t row, int64_t column) const {
-    return Xbyak::Ymm(static_cast<int>(row * columns_ + column));
-  }
-  Xbyak::Ymm spare(int64_t index) const {
-    return Xbyak::Ymm(static_cast<int>(rows_ * columns_ + index));
-  }
+  Xbyak::Ymm sum(int64_t row, int64_t column) const { return vec(row * columns_ + column); }
+  Xbyak::Ymm spare(int64_t index) const { return vec(rows_ * columns_ + index); }
   Xbyak::Ymm pixel() const { return spare(0); }
   /// Two rows of the result use two rows of the kernel at a time.
   Xbyak::Ymm weight(int64_t row, int64_t column) const {
@@ -131,10 +137,11 @@ private:
   }
 
   void load(const Xbyak::Ymm& to, const Xbyak::Address& at) {
-    if (masked_)
-      vmaskmovps(to, mask_, at);
+    if (!masked_) return vmovups(to, at);
+    if (is_wide())
+      vmovups(to | rest_ | T_z, at);
     else
-      vmovups(to, at);
+      vmaskmovps(to, mask_, at);
   }
 
   // --- loops ------------------------------------------------------------------------------------
@@ -163,8 +170,8 @@ private:
     taps();
     end_sums();
     if (masked_) return;
-    add(offset_, kConvolutionVector);
-    add(w_vector_, static_cast<int>(kConvolutionVector * s_.taps()));
+    add(offset_, vector_bytes());
+    add(w_vector_, static_cast<int>(s_.vector_bytes() * s_.taps()));
     dec(vectors_);
     jnz(next, T_NEAR);
   }
@@ -173,9 +180,9 @@ private:
     if (tail_.bias) load(sum(0, 0), ptr[bias_ + offset_]);
     for (int i = 0; i < rows_ * columns_; ++i)
       if (!tail_.bias)
-        vxorps(Xbyak::Ymm(i), Xbyak::Ymm(i), Xbyak::Ymm(i));
+        clear(vec(i));
       else if (i > 0)
-        vmovaps(Xbyak::Ymm(i), sum(0, 0));
+        vmovaps(vec(i), sum(0, 0));
   }
 
   /// Two rows of the result see all rows of the kernel.
@@ -203,7 +210,7 @@ private:
     if (keeps_weights(s_)) load_weights(0, w_row_, 0);
     for (int64_t at = 0; at <= last_position(); ++at) taps_of(at, 0, {0});
     add(x_row_, bytes(s_.dilation.rows * s_.x.row));
-    add(w_row_, static_cast<int>(kConvolutionVector * s_.kernel.columns));
+    add(w_row_, static_cast<int>(s_.vector_bytes() * s_.kernel.columns));
     dec(kernel_rows_);
     jnz(next, T_NEAR);
   }
@@ -220,12 +227,12 @@ private:
     }
     if (s_.depth.kernel == 1) return;
     add(x_row_, bytes(s_.kernel.rows * s_.x.row));
-    add(w_row_, static_cast<int>(kConvolutionVector * s_.kernel.rows * s_.kernel.columns));
+    add(w_row_, static_cast<int>(s_.vector_bytes() * s_.kernel.rows * s_.kernel.columns));
   }
 
   void load_weights(int64_t row, const Xbyak::Reg64& from, int tap) {
     for (int64_t j = 0; j < s_.kernel.columns; ++j)
-      vmovups(weight(row, j), ptr[from + static_cast<int>(kConvolutionVector * (tap + j))]);
+      vmovups(weight(row, j), ptr[from + static_cast<int>(s_.vector_bytes() * (tap + j))]);
   }
 
   int64_t last_position() const { return s_.position(columns_ - 1, s_.kernel.columns - 1); }
@@ -246,14 +253,14 @@ private:
           vfmadd231ps(sum(static_cast<int64_t>(r), column), pixel(), weight(kernel_rows[r], j));
         else
           vfmadd231ps(sum(static_cast<int64_t>(r), column), pixel(),
-                      ptr[w_row_ + static_cast<int>(kConvolutionVector * j)]);
+                      ptr[w_row_ + static_cast<int>(s_.vector_bytes() * j)]);
       }
     }
   }
 
   // --- behind the taps --------------------------------------------------------------------------
   void end_sums() {
-    if (tail_.clamp != Clamp::None) vxorps(spare(0), spare(0), spare(0));
+    begin_clamp(tail_.clamp, spare(0), x_row_);
     if (tail_.clamp == Clamp::Relu6) vbroadcastss(spare(2), field(offsetof(StripCall, six)));
     for (int64_t row = 0; row < rows_; ++row)
       for (int64_t column = 0; column < columns_; ++column) {
@@ -266,7 +273,7 @@ private:
         }
         clamp(tail_.clamp, value, spare(0), spare(1), spare(2));
         store_lanes(y_ + offset_ + bytes(row * s_.y.row + column * s_.y.pixel), value,
-                    masked_ ? static_cast<int>(s_.channels % kConvolutionLanes) : 8);
+                    static_cast<int>(masked_ ? s_.channels % s_.lanes() : s_.lanes()), rest_);
       }
   }
 
@@ -274,7 +281,8 @@ private:
   const Xbyak::Reg64 x_ = rsi, y_ = rdx, residual_ = rcx, bias_ = r8, w_ = r9; // of a tile
   const Xbyak::Reg64 offset_ = r10, w_vector_ = r11, vectors_ = r12;           // of a vector
   const Xbyak::Reg64 x_row_ = rax, w_row_ = rbx, kernel_rows_ = r13, repeat_ = r14;
-  const Xbyak::Ymm mask_ = ymm15;
+  const Xbyak::Ymm mask_ = ymm15; // of lanes, with AVX2
+  const Xbyak::Opmask rest_ = k1; // the same with AVX-512
 
   const DepthwiseShape& s_;
   const ConvolutionTail& tail_;
@@ -296,7 +304,7 @@ struct Depthwise::Emitted {
   /// Errors: `device` where there is no memory that may be run.
   Result<void> emit(const DepthwiseShape& s, bool two_rows) {
     constexpr size_t kNone = SIZE_MAX;
-    bool whole = s.channels >= kConvolutionLanes, masked = s.channels % kConvolutionLanes != 0;
+    bool whole = s.channels >= s.lanes(), masked = s.channels % s.lanes() != 0;
     size_t starts[4] = {kNone, kNone, kNone, kNone};
     if (whole) starts[0] = emitter.emit(1, false);
     if (whole && two_rows) starts[1] = emitter.emit(2, false);
@@ -316,7 +324,8 @@ Result<std::unique_ptr<Depthwise>> Depthwise::make(const DepthwiseShape& shape,
                                                    const ConvolutionTail& tail,
                                                    const ConvolutionSchedule& schedule,
                                                    int threads) {
-  if (!processor_has(Isa::Avx2)) return error(Code::device, "this processor has no avx2");
+  if (!processor_has(shape.isa))
+    return error(Code::device, "this processor has no {0}", isa_name(shape.isa));
   if (!suits(shape, tail, schedule))
     return error(Code::device, "no code for a convolution of this shape");
   auto bytes = static_cast<size_t>(code_bound(shape, schedule));
@@ -333,9 +342,10 @@ struct Depthwise::Emitted {
   StripFn one = nullptr, two = nullptr, one_masked = nullptr, two_masked = nullptr;
 };
 size_t Depthwise::code_bytes() const { return 0; }
-Result<std::unique_ptr<Depthwise>> Depthwise::make(const DepthwiseShape&, const ConvolutionTail&,
+Result<std::unique_ptr<Depthwise>> Depthwise::make(const DepthwiseShape& shape,
+                                                   const ConvolutionTail&,
                                                    const ConvolutionSchedule&, int) {
-  return error(Code::device, "this processor has no avx2");
+  return error(Code::device, "this processor has no {0}", isa_name(shape.isa));
 }
 
 #endif
@@ -349,7 +359,7 @@ Result<std::unique_ptr<Depthwise>> Depthwise::make(const DepthwiseShape& shape,
 Depthwise::Depthwise(const DepthwiseShape& shape, const ConvolutionTail& tail,
                      const ConvolutionSchedule& schedule, int threads)
     : shape_(shape), tail_(tail), schedule_(schedule),
-      vectors_(ceil_div(shape.channels, kConvolutionLanes)) {
+      vectors_(ceil_div(shape.channels, shape.lanes())) {
   int64_t blocks = shape.planes() * schedule.bands * schedule.spans;
   parts_ = static_cast<int>(std::min<int64_t>(threads, blocks));
 }
@@ -367,6 +377,13 @@ int64_t Depthwise::most_columns(const DepthwiseShape& shape, int64_t rows) {
 }
 int64_t Depthwise::most_rows(const DepthwiseShape& shape) { return pairs_rows(shape) ? 2 : 1; }
 
+Isa Depthwise::faster_isa(const DepthwiseShape& s) {
+  auto vectors = [&](Isa isa) {
+    return static_cast<double>(ceil_div(s.channels, tile::lanes(isa)));
+  };
+  return tile::faster_isa(vectors(Isa::Avx2), vectors(Isa::Avx512));
+}
+
 bool Depthwise::suits(const DepthwiseShape& shape) {
   return shape.steps_fit() && code_bound(shape, default_strips(shape)) <= kMostConvolutionCode;
 }
@@ -379,19 +396,19 @@ bool Depthwise::suits(const DepthwiseShape& s, const ConvolutionTail& tail,
   if (columns < 1 || columns > most_columns(s, rows)) return false;
   if (code_bound(s, schedule) > kMostConvolutionCode || bands < 1 || bands > s.result.rows)
     return false;
-  int64_t most_spans = tail.finish ? 1 : ceil_div(s.channels, kConvolutionLanes);
+  int64_t most_spans = tail.finish ? 1 : ceil_div(s.channels, s.lanes());
   return spans >= 1 && spans <= most_spans;
 }
 
 int64_t Depthwise::weight_elements(const DepthwiseShape& s) {
-  return ceil_div(s.channels, kConvolutionLanes) * kConvolutionLanes * s.taps();
+  return ceil_div(s.channels, s.lanes()) * s.lanes() * s.taps();
 }
 
-void Depthwise::pack(float* to, const float* w, int64_t channels, int64_t taps) {
-  for (int64_t first = 0; first < channels; first += kConvolutionLanes)
-    for (int64_t tap = 0; tap < taps; ++tap)
-      for (int64_t lane = 0; lane < kConvolutionLanes; ++lane)
-        *to++ = first + lane < channels ? w[(first + lane) * taps + tap] : 0.0f;
+void Depthwise::pack(float* to, const float* w, const DepthwiseShape& s) {
+  for (int64_t first = 0; first < s.channels; first += s.lanes())
+    for (int64_t tap = 0; tap < s.taps(); ++tap)
+      for (int64_t lane = 0; lane < s.lanes(); ++lane)
+        *to++ = first + lane < s.channels ? w[(first + lane) * s.taps() + tap] : 0.0f;
 }
 
 std::string Depthwise::text() const {
@@ -411,7 +428,7 @@ ConvolutionSchedule Depthwise::default_schedule(const DepthwiseShape& s,
   constexpr int64_t kBandRows = 8, kFewVectors = 4;
   ConvolutionSchedule by_rule = default_strips(s);
   int64_t &bands = by_rule.bands, &spans = by_rule.spans;
-  int64_t vectors = ceil_div(s.channels, kConvolutionLanes);
+  int64_t vectors = ceil_div(s.channels, s.lanes());
   int64_t strip = 4 * (s.kernel.rows + 1) * s.image.columns * s.channels;
   bool read_again = s.taps() > s.kernel.columns; // by the next strip
   bool few = !tail.finish && read_again && (s.kernel.rows > 3 || strip > caches.second / 2);
@@ -454,12 +471,12 @@ void Depthwise::run_block(const Block& block, const ConvolutionData& data) const
 void Depthwise::run_strip(const Block& block, int64_t row, bool two,
                           const ConvolutionData& data) const {
   const DepthwiseShape& s = shape_;
-  int64_t channel = block.vector_begin * kConvolutionLanes;
-  TapBlock block_taps = tap_block(s, block.plane, row, s.kernel.columns * kConvolutionLanes);
+  int64_t channel = block.vector_begin * s.lanes();
+  TapBlock block_taps = tap_block(s, block.plane, row, s.kernel.columns * s.lanes());
   StripCall call;
   call.x = data.x + (block_taps.x - s.before.columns * s.x.pixel) + channel;
   int64_t taps = s.taps();
-  call.w = data.weights + block.vector_begin * taps * kConvolutionLanes + block_taps.w;
+  call.w = data.weights + block.vector_begin * taps * s.lanes() + block_taps.w;
   call.y = data.y + s.plane_at(s.y, block.plane) + row * s.y.row + channel;
   if (tail_.bias) call.bias = data.bias + channel;
   if (tail_.residual)
@@ -467,21 +484,20 @@ void Depthwise::run_strip(const Block& block, int64_t row, bool two,
         data.residual + s.plane_at(s.residual, block.plane) + row * s.residual.row + channel;
   call.kernel_rows = block_taps.kernel_rows;
   call.planes = block_taps.planes;
-  call.vectors = std::min(block.vector_end, s.channels / kConvolutionLanes) - block.vector_begin;
+  call.vectors = std::min(block.vector_end, s.channels / s.lanes()) - block.vector_begin;
   if (call.vectors > 0) (two ? emitted_->two : emitted_->one)(&call);
-  if (int64_t rest = s.channels % kConvolutionLanes; rest != 0 && block.vector_end == vectors_) {
-    constexpr int32_t kMask[2 * kConvolutionLanes] = {-1, -1, -1, -1, -1, -1, -1, -1};
-    int64_t whole = call.vectors * kConvolutionLanes;
+  if (int64_t rest = s.channels % s.lanes(); rest != 0 && block.vector_end == vectors_) {
+    int64_t whole = call.vectors * s.lanes();
     call.x += whole;
     call.w += whole * taps;
     call.y += whole;
     if (call.bias) call.bias += whole;
     if (call.residual) call.residual += whole;
-    call.mask = kMask + kConvolutionLanes - rest;
+    if (s.isa == Isa::Avx2) call.mask = lanes_mask(rest);
     (two ? emitted_->two_masked : emitted_->one_masked)(&call);
   }
   if (!data.finish) return;
-  int64_t channels = std::min(block.vector_end * kConvolutionLanes, s.channels) - channel;
+  int64_t channels = std::min(block.vector_end * s.lanes(), s.channels) - channel;
   for (int64_t i = row; i < row + (two ? 2 : 1); ++i)
     data.finish({data.y + s.plane_at(s.y, block.plane) + i * s.y.row + channel, s.y.pixel,
                  s.result.columns, channels});

@@ -47,11 +47,13 @@ public:
   /// Whether there can be code for this schedule of a shape that suits, and every block has work.
   static bool suits(const DepthwiseShape& shape, const ConvolutionTail& tail,
                     const ConvolutionSchedule& schedule);
+  /// Where both may be used: the instruction set that suits the channels better.
+  static Isa faster_isa(const DepthwiseShape& shape);
   static ConvolutionSchedule default_schedule(const DepthwiseShape& shape,
                                               const ConvolutionTail& tail, int threads,
                                               const Caches& caches);
-  /// Errors: `device` where the processor lacks AVX2, or gives no memory for code, or shape or
-  /// schedule do not suit.
+  /// Errors: `device` where the processor lacks the instruction set, or gives no memory for code,
+  /// or shape or schedule do not suit.
   static Result<std::unique_ptr<Depthwise>> make(const DepthwiseShape& shape,
                                                  const ConvolutionTail& tail,
                                                  const ConvolutionSchedule& schedule, int threads);
@@ -69,7 +71,7 @@ public:
   }
   /// w[channel][tap], as it lies, to [vector of channels][tap][lane], zero beyond the last channel;
   /// taps are those of a plane of the kernel behind those of the one before, row by row.
-  static void pack(float* to, const float* w, int64_t channels, int64_t taps);
+  static void pack(float* to, const float* w, const DepthwiseShape& shape);
 
   void run(int part, const ConvolutionData& data) const override;
   /// Rows and columns of the tile.

@@ -40,7 +40,8 @@ size_t Grouped::code_bytes() const { return emitted_->emitter.getSize(); }
 Result<std::unique_ptr<Grouped>> Grouped::make(const GroupedShape& shape,
                                                const ConvolutionTail& tail,
                                                const ConvolutionSchedule& schedule, int threads) {
-  if (!processor_has(Isa::Avx2)) return error(Code::device, "this processor has no avx2");
+  if (!processor_has(shape.isa))
+    return error(Code::device, "this processor has no {0}", isa_name(shape.isa));
   if (!suits(shape, tail, schedule))
     return error(Code::device, "no code for a convolution of this shape");
   Xbyak::ClearError();
@@ -57,9 +58,9 @@ struct Grouped::Emitted {
   GroupedFn usual = nullptr, last = nullptr;
 };
 size_t Grouped::code_bytes() const { return 0; }
-Result<std::unique_ptr<Grouped>> Grouped::make(const GroupedShape&, const ConvolutionTail&,
+Result<std::unique_ptr<Grouped>> Grouped::make(const GroupedShape& shape, const ConvolutionTail&,
                                                const ConvolutionSchedule&, int) {
-  return error(Code::device, "this processor has no avx2");
+  return error(Code::device, "this processor has no {0}", isa_name(shape.isa));
 }
 
 #endif
@@ -78,7 +79,7 @@ Grouped::Grouped(const GroupedShape& shape, const ConvolutionTail& tail,
       bands_(schedule.bands), spans_(schedule.spans), sets_at_once_(schedule.sets_at_once) {
   parts_ = static_cast<int>(std::min<int64_t>(threads, shape.planes() * bands_ * spans_));
   for (int64_t input = 0; input < shape.inputs && tile_.groups > 1; ++input)
-    for (int64_t lane = 0; lane < kConvolutionLanes; ++lane) {
+    for (int64_t lane = 0; lane < shape.lanes(); ++lane) {
       int64_t group = std::min(lane / shape.outputs, tile_.groups - 1);
       permutations_.push_back(static_cast<int32_t>(group * shape.inputs + input));
     }
@@ -102,7 +103,7 @@ void Grouped::pack(float* to, const float* w, const GroupedShape& s, const Group
     for (int64_t row = 0; row < s.depth.kernel * s.kernel.rows; ++row)
       for (int64_t input = 0; input < s.inputs; ++input)
         for (int64_t column = 0; column < s.kernel.columns; ++column)
-          for (int64_t lane = 0; lane < t.vectors * kConvolutionLanes; ++lane)
+          for (int64_t lane = 0; lane < t.vectors * s.lanes(); ++lane)
             *to++ = lane < outputs ? w[(first + lane) * per_output + input * s.taps() +
                                        row * s.kernel.columns + column]
                                    : 0.0f;
@@ -111,7 +112,7 @@ void Grouped::pack(float* to, const float* w, const GroupedShape& s, const Group
 
 std::string Grouped::text() const {
   int64_t columns = widest_tile(shape_, tile_);
-  std::string text = llvm::formatv("{0}x{1}", columns, tile_.vectors * kConvolutionLanes);
+  std::string text = llvm::formatv("{0}x{1}", columns, tile_.vectors * shape_.lanes());
   if (tile_.groups > 1) text += llvm::formatv(" of {0} groups", tile_.groups);
   return text;
 }
@@ -167,10 +168,9 @@ void Grouped::run_sets(const Block& block, const ConvolutionData& data) const {
 
 void Grouped::run_rows(const Block& block, int64_t row, int64_t rows,
                        const ConvolutionData& data) const {
-  constexpr int32_t kMask[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
   const GroupedShape& s = shape_;
   SetSteps steps(s, tile_);
-  int64_t tap_row = s.inputs * s.kernel.columns * tile_.vectors * kConvolutionLanes;
+  int64_t tap_row = s.inputs * s.kernel.columns * tile_.vectors * s.lanes();
   TapBlock taps = tap_block(s, block.plane, row, tap_row);
   int64_t group = block.set_begin / steps.in_group, part = block.set_begin % steps.in_group;
   int64_t input = steps.in_group > 1 ? group * s.inputs : block.set_begin * steps.inputs;
@@ -192,9 +192,10 @@ void Grouped::run_rows(const Block& block, int64_t row, int64_t rows,
   call.x_set = 4 * steps.inputs;
   call.kernel_rows = taps.kernel_rows;
   call.planes = taps.planes;
-  call.mask = kMask + kConvolutionLanes - ((outputs - 1) % kConvolutionLanes + 1);
-  call.x_mask =
-      kMask + kConvolutionLanes - std::min(kConvolutionLanes, outputs / s.outputs * s.inputs);
+  if (s.isa == Isa::Avx2) {
+    call.mask = lanes_mask((outputs - 1) % s.lanes() + 1);
+    call.x_mask = lanes_mask(std::min(s.lanes(), outputs / s.outputs * s.inputs));
+  }
   call.permutations = permutations_.data();
   (last ? emitted_->last : emitted_->usual)(&call);
 }

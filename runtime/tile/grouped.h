@@ -61,14 +61,16 @@ public:
   static ConvolutionSchedule default_schedule(const GroupedShape& shape,
                                               const ConvolutionTail& tail, int threads,
                                               const Caches& caches);
-  /// Errors: `device` where the processor lacks AVX2, or gives no memory for code, or shape or
-  /// schedule do not suit.
+  /// Errors: `device` where the processor lacks the instruction set, or gives no memory for code,
+  /// or shape or schedule do not suit.
   static Result<std::unique_ptr<Grouped>> make(const GroupedShape& shape,
                                                const ConvolutionTail& tail,
                                                const ConvolutionSchedule& schedule, int threads);
   /// By default_schedule().
   static Result<std::unique_ptr<Grouped>>
   make(const GroupedShape& shape, const ConvolutionTail& tail, int threads, const Caches& caches);
+  /// Where both may be used: the instruction set that suits the channels better.
+  static Isa faster_isa(GroupedShape shape);
   /// The one whose tiles take the fewest cycles by the counts above.
   static GroupedTile tile(const GroupedShape& shape);
 

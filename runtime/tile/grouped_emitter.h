@@ -17,7 +17,7 @@ class GroupedEmitter : public ConvolutionEmitter {
 public:
   GroupedEmitter(const GroupedShape& shape, const GroupedTile& tile, const ConvolutionTail& tail,
                  size_t size)
-      : ConvolutionEmitter(size), s_(shape), t_(tile), tail_(tail), steps_(shape, tile),
+      : ConvolutionEmitter(size, shape.isa), s_(shape), t_(tile), tail_(tail), steps_(shape, tile),
         vectors_(static_cast<int>(tile.vectors)) {}
 
   /// Rows of sets that have so many outputs and, where several groups are one set, inputs.
@@ -31,6 +31,7 @@ public:
     mov(y_, field(offsetof(GroupedCall, y)));
     if (tail_.residual) mov(residual_, field(offsetof(GroupedCall, residual)));
     mov(rows_, field(offsetof(GroupedCall, rows)));
+    if (is_wide()) set_masks();
     Xbyak::Label next;
     L(next);
     for (const ColumnTiles& tiles : column_tiles(s_, t_.columns)) strip(tiles);
@@ -50,12 +51,8 @@ private:
   Xbyak::Address field(size_t offset) const { return ptr[rdi + static_cast<int>(offset)]; }
 
   // --- registers: sums first, column by column; behind them what a step needs -------------------
-  Xbyak::Ymm sum(int64_t column, int vector) const {
-    return Xbyak::Ymm(static_cast<int>(column) * vectors_ + vector);
-  }
-  Xbyak::Ymm spare(int64_t index) const {
-    return Xbyak::Ymm(static_cast<int>(columns_ * vectors_ + index));
-  }
+  Xbyak::Ymm sum(int64_t column, int vector) const { return vec(column * vectors_ + vector); }
+  Xbyak::Ymm spare(int64_t index) const { return vec(columns_ * vectors_ + index); }
   bool shares_vector() const { return t_.groups > 1; }
 
   // --- loops ------------------------------------------------------------------------------------
@@ -94,10 +91,10 @@ private:
   void begin_sums() {
     if (tail_.bias) mov(at_, field(offsetof(GroupedCall, bias)));
     for (int v = 0; v < vectors_; ++v) {
-      if (tail_.bias) load_lanes(sum(0, v), at_ + y_offset_ + v * kConvolutionVector, v);
+      if (tail_.bias) load_lanes(sum(0, v), at_ + y_offset_ + v * vector_bytes(), v);
       for (int64_t column = 0; column < columns_; ++column)
         if (!tail_.bias)
-          vxorps(sum(column, v), sum(column, v), sum(column, v));
+          clear(sum(column, v));
         else if (column > 0)
           vmovaps(sum(column, v), sum(0, v));
     }
@@ -105,11 +102,12 @@ private:
 
   /// 0: a vector of zeros behind the last outputs.
   int lanes_of(int vector) const {
-    return std::clamp(outputs_ - vector * static_cast<int>(kConvolutionLanes), 0, 8);
+    return std::clamp(outputs_ - vector * vector_lanes(), 0, vector_lanes());
   }
   void load_lanes(const Xbyak::Ymm& to, const Xbyak::RegExp& from, int vector) {
-    if (lanes_of(vector) == 8) return vmovups(to, ptr[from]);
-    if (lanes_of(vector) == 0) return vxorps(to, to, to);
+    if (lanes_of(vector) == vector_lanes()) return vmovups(to, ptr[from]);
+    if (lanes_of(vector) == 0) return clear(to);
+    if (is_wide()) return vmovups(to | rest_ | T_z, ptr[from]);
     mov(count_, field(offsetof(GroupedCall, mask)));
     vmovups(to, ptr[count_]);
     vmaskmovps(to, to, ptr[from]);
@@ -122,7 +120,7 @@ private:
     lea(x_row_, ptr[x_ + x_offset_]);
     mov(w_, w_set_);
     if (has_permutations()) mov(count_, field(offsetof(GroupedCall, permutations)));
-    if (has_mask()) {
+    if (has_mask() && !is_wide()) {
       mov(at_, field(offsetof(GroupedCall, x_mask)));
       vmovups(x_mask(), ptr[at_]);
     }
@@ -161,19 +159,20 @@ private:
     for (int64_t i = 0; i < s_.inputs % unrolled; ++i) some_input(i);
     if (asks_for_pixels()) sub(x_row_, bytes(columns_ * s_.x.pixel + 32 * rounds));
   }
-  /// Of the next tile of a plane, in the time of this one, where both fit into the first level and
-  /// each is met once.
+  /// Of the next tile of a plane, in the time of this one, where both fit into the first level,
+  /// with AVX-512 into a part of the second, and each is met once.
   bool asks_for_pixels() const {
-    constexpr int64_t kFewInputs = 16, kMost = 12 << 10;
+    constexpr int64_t kFewInputs = 16;
+    int64_t most = (is_wide() ? 64 : 12) << 10;
     return is_product_of_planes(s_) && s_.stride.columns == 1 && s_.inputs >= kFewInputs &&
-           4 * columns_ * s_.inputs <= kMost;
+           4 * columns_ * s_.inputs <= most;
   }
   /// Two lines for four inputs are as much as eight columns need.
   void ask_for_pixels() {
     if (!asks_for_pixels()) return;
-    prefetcht1(ptr[x_row_]);
-    prefetcht1(ptr[x_row_ + 64]);
-    add(x_row_, 128);
+    int lines = static_cast<int>(std::max<int64_t>(2, ceil_div(columns_, 4)));
+    for (int line = 0; line < lines; ++line) prefetcht1(ptr[x_row_ + 64 * line]);
+    add(x_row_, 64 * lines);
   }
   /// Weights that do not stay in the first level, some lines before they are used: by itself the
   /// processor stops at the borders of pages.
@@ -200,7 +199,7 @@ private:
   /// All taps of a row of the kernel for an input; weights are at w_, which goes on.
   void one_vector(int64_t input) {
     if (has_permutations())
-      vmovups(order(), ptr[count_ + static_cast<int>(input * kConvolutionVector)]);
+      vmovups(order(), ptr[count_ + static_cast<int>(input) * vector_bytes()]);
     int64_t most = taps_at_once(s_);
     for (int64_t tap = 0; tap < s_.kernel.columns; tap += most)
       some_taps(input, tap, std::min(tap + most, s_.kernel.columns));
@@ -211,15 +210,20 @@ private:
       vmovups(weight(tap - begin), ptr[w_ + weight_bytes(tap, 0)]);
     int64_t last = s_.position(columns_ - 1, end - 1);
     for (int64_t at = s_.position(0, begin); at <= last; ++at) {
-      bool loaded = false;
+      llvm::SmallVector<std::pair<int64_t, int64_t>, 4> met; // column, tap
       for (int64_t tap = begin; tap < end; ++tap) {
         int64_t rest = at - tap * s_.dilation.columns, column = rest / s_.stride.columns;
         if (rest < 0 || rest % s_.stride.columns != 0 || column >= columns_) continue;
-        if (!s_.inside(first_ + column, tap)) continue;
-        if (!loaded) load_pixel(input, at);
-        loaded = true;
-        vfmadd231ps(sum(column, 0), pixel(), weight(tap - begin));
+        if (inside(column, tap)) met.push_back({column, tap});
       }
+      bool once = met.size() == 1 && is_wide() && !shares_vector(); // needs no register
+      if (!met.empty() && !once) load_pixel(input, at);
+      for (auto [column, tap] : met)
+        if (once)
+          vfmadd231ps(sum(column, 0), weight(tap - begin),
+                      ptr_b[at_ + bytes(at * s_.x.pixel + ahead_)]);
+        else
+          vfmadd231ps(sum(column, 0), pixel(), weight(tap - begin));
     }
   }
 
@@ -227,32 +231,40 @@ private:
   Xbyak::Ymm weight(int64_t tap) const { return spare(1 + tap); }
   Xbyak::Ymm order() const { return spare(1 + taps_at_once(s_)); }
   Xbyak::Ymm x_mask() const { return spare(2 + taps_at_once(s_)); }
-  static int weight_bytes_of(int64_t vectors) {
-    return static_cast<int>(kConvolutionVector * vectors);
-  }
   int weight_bytes(int64_t tap, int vector) const {
-    return weight_bytes_of(tap * vectors_ + vector);
+    return static_cast<int>(tap * vectors_ + vector) * vector_bytes();
   }
-  bool in_halves() const { return are_halves(s_, t_); }
-  bool has_permutations() const { return shares_vector() && !in_halves(); }
+  bool in_quarters() const { return are_quarters(s_, t_); }
+  bool has_permutations() const { return shares_vector() && !in_quarters(); }
   /// Of inputs that are no whole load.
-  bool has_mask() const { return has_permutations() && inputs_ != 8 && inputs_ != 4; }
+  bool has_mask() const {
+    bool loaded = inputs_ == 4 || inputs_ == 8 || inputs_ == vector_lanes();
+    return shares_vector() && !loaded;
+  }
+  /// Of the lanes of the last vector, and of the inputs of groups that share one.
+  void set_masks() {
+    if (outputs_ % vector_lanes() != 0) set_mask(rest_, outputs_ % vector_lanes(), count_);
+    if (has_mask()) set_mask(x_rest_, static_cast<int>(inputs_), count_);
+  }
 
   /// An input of the pixel at this column of the tile, in all lanes of its group.
   void load_pixel(int64_t input, int64_t at) {
     if (!shares_vector()) return vbroadcastss(pixel(), ptr[at_ + bytes(at * s_.x.pixel + ahead_)]);
     Xbyak::Address from = ptr[x_row_ + bytes(at * s_.x.pixel)];
-    Xbyak::Xmm low(pixel().getIdx());
-    if (in_halves()) {
-      auto lane = static_cast<uint8_t>(0x55 * input);
-      return inputs_ == 8 ? vpermilps(pixel(), from, lane) : vpermilps(low, from, lane);
-    }
-    if (inputs_ == 8) return vpermps(pixel(), order(), from);
-    if (inputs_ == 4)
+    auto lane = static_cast<uint8_t>(0x55 * input);
+    Xbyak::Xmm low = part_of(pixel(), static_cast<int>(inputs_));
+    if (in_quarters() && !has_mask()) return vpermilps(low, from, lane);
+    if (has_permutations() && inputs_ == vector_lanes()) return vpermps(pixel(), order(), from);
+    if (!has_mask())
       vmovups(low, from);
+    else if (is_wide())
+      vmovups(pixel() | x_rest_ | T_z, from);
     else
       vmaskmovps(pixel(), x_mask(), from);
-    vpermps(pixel(), order(), pixel());
+    if (in_quarters())
+      vpermilps(pixel(), pixel(), lane);
+    else
+      vpermps(pixel(), order(), pixel());
   }
 
   bool inside(int64_t column, int64_t tap) const { return s_.inside(first_ + column, tap); }
@@ -285,19 +297,20 @@ private:
 
   // --- behind the taps --------------------------------------------------------------------------
   void end_sums() {
-    if (tail_.clamp != Clamp::None) vxorps(spare(0), spare(0), spare(0));
+    begin_clamp(tail_.clamp, spare(0), at_);
     if (tail_.clamp == Clamp::Relu6) vbroadcastss(spare(2), field(offsetof(GroupedCall, six)));
     for (int64_t column = 0; column < columns_; ++column)
       for (int v = 0; v < vectors_ && lanes_of(v) > 0; ++v) {
         Xbyak::Ymm value = sum(column, v);
-        int vector = static_cast<int>(v * kConvolutionVector);
+        int vector = v * vector_bytes();
         if (tail_.residual) {
           load_lanes(spare(1), residual_ + y_offset_ + (bytes(column * s_.residual.pixel) + vector),
                      v);
           vaddps(value, value, spare(1));
         }
         clamp(tail_.clamp, value, spare(0), spare(1), spare(2));
-        store_lanes(y_ + y_offset_ + (bytes(column * s_.y.pixel) + vector), value, lanes_of(v));
+        store_lanes(y_ + y_offset_ + (bytes(column * s_.y.pixel) + vector), value, lanes_of(v),
+                    rest_);
       }
   }
 
@@ -306,6 +319,7 @@ private:
   const Xbyak::Reg64 x_offset_ = r8, y_offset_ = r9, w_set_ = r11, sets_ = r12;       // of a set
   const Xbyak::Reg64 x_row_ = rax, w_ = r10, kernel_rows_ = r13; // of a row of the kernel
   const Xbyak::Reg64 at_ = rbx, count_ = r15;                    // of an input
+  const Xbyak::Opmask rest_ = k1, x_rest_ = k2;                  // lanes, with AVX-512
 
   const GroupedShape& s_;
   const GroupedTile& t_;

@@ -7,18 +7,22 @@ namespace tg::tile {
 
 namespace {
 
-constexpr int64_t kMostSums = 13; // what ends a tile needs three registers
 constexpr int64_t kMostVectors = 6;
+
+/// What ends a tile needs three registers.
+int64_t most_sums(const GroupedShape& s) { return vector_registers(s.isa) - 3; }
 
 /// The most columns that leave registers for what a step needs.
 int64_t most_grouped_columns(const GroupedShape& s, int64_t groups, int64_t vectors) {
+  int64_t registers = vector_registers(s.isa);
   if (vectors == 1) {
     int64_t others = taps_at_once(s) + 1;
-    if (groups > 1 && !are_halves(s, {groups, 1, 1})) others += 2; // an order, a mask
-    return std::min<int64_t>(kMostSums, 16 - others);
+    if (groups > 1 && !are_quarters(s, {groups, 1, 1})) others += 2; // an order, a mask
+    return std::min<int64_t>(most_sums(s), registers - others);
   }
-  int64_t by_rows = (16 - vectors - 1) / vectors, by_vectors = (16 - 1) / (vectors + 1);
-  return std::min(kMostSums / vectors, std::max(by_rows, by_vectors));
+  int64_t by_rows = (registers - vectors - 1) / vectors,
+          by_vectors = (registers - 1) / (vectors + 1);
+  return std::min(most_sums(s) / vectors, std::max(by_rows, by_vectors));
 }
 
 /// Pixels that a tile meets in a row.
@@ -41,40 +45,86 @@ bool lines_stay(const GroupedShape& s, int64_t columns) {
   return s.inputs == 1 || pixels_of(s, columns) <= s.pixels_in_first_level();
 }
 
+/// Of lines of so many pixels that come from the second level for each input again. With AVX-512 as
+/// Zen 4 has it: those that are too many drive out as many others, and whole pages take longer.
+double line_cycles(const GroupedShape& s, int64_t columns, int64_t pixels) {
+  constexpr int64_t kPage = 4096;
+  if (s.isa == Isa::Avx2) return lines_stay(s, columns) ? 0 : 3 * static_cast<double>(pixels);
+  bool pages = 4 * s.x.pixel % kPage == 0;
+  int64_t room = s.pixels_in_first_level() + (pages ? 1 : -1);
+  if (s.inputs == 1 || pixels <= room) return 0;
+  return static_cast<double>(std::min(pixels, 2 * (pixels - room)) * (pages ? 6 : 3));
+}
+
+/// Of all stores that end a tile: as many for half a line as for a whole one.
+double store_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
+  constexpr int64_t kOfLine = 4, kLine = 64;
+  return static_cast<double>(kOfLine * columns * ceil_div(vectors * s.vector_bytes(), kLine));
+}
+
+/// Of weights from the second level, a line in nearly four cycles; from further away where those of
+/// a set are more than it holds, which rows of AVX-512 meet sooner.
+double stream_cycles(const GroupedShape& s, int64_t vectors) {
+  constexpr double kBytesACycle = 16, kFromThird = 10;
+  constexpr int64_t kSecond = 1 << 20;
+  bool far = s.isa == Isa::Avx512 && set_weights(s, {1, vectors, 1}) * 4 > kSecond;
+  return static_cast<double>(vectors * s.vector_bytes()) / (far ? kFromThird : kBytesACycle);
+}
+
+/// With AVX-512 what ends a tile of more sums than that overlaps with the next one no longer.
+double many_sums_cycles(const GroupedShape& s, int64_t sums) {
+  constexpr int64_t kMany = 16, kOfSum = 3;
+  return s.isa == Isa::Avx2 ? 0 : static_cast<double>(kOfSum * std::max<int64_t>(0, sums - kMany));
+}
+
+/// With AVX-512: how much longer multiply-adds take because sums and lines wait. A sum of one
+/// vector meets taps side by side in turn; lines of many pixels begin at once.
+double waiting(const GroupedShape& s, int64_t vectors, int64_t columns) {
+  constexpr int64_t kFewColumns = 8, kFewPixels = 16;
+  if (s.isa == Isa::Avx2) return 1;
+  auto others = static_cast<double>(std::max<int64_t>(0, pixels_of(s, columns) - kFewPixels));
+  double of_lines = 1 + 0.003 * others;
+  if (vectors > 1 || s.kernel.columns == 1) return of_lines;
+  return of_lines * (columns <= kFewColumns && s.stride.columns > 1 ? 1.1 : 1.02);
+}
+
 /// Cycles of a tile for a row of the kernel and an input.
 double tile_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
-  constexpr double kFromSecond = 3; // cycles for a line from the second
   int64_t taps = s.kernel.columns, pixels = pixels_of(s, columns);
   int64_t loads = vectors * taps + (vectors == 1 ? pixel_loads(s, columns) : columns * taps);
-  auto products = static_cast<double>(columns * vectors * taps);
-  double latency = 4 * static_cast<double>(taps), stream = 0, lines = 0;
-  if (streams_weights(s, vectors)) stream = 2 * static_cast<double>(vectors * taps);
-  if (!lines_stay(s, columns)) lines = kFromSecond * static_cast<double>(pixels);
-  constexpr double kLoad = 0.02; // of two that are as fast, the one that loads less
-  // What begins and ends a tile; a store of half a line is two of whole ones.
-  constexpr double kTile = 20, kStore = 2;
-  double ends = kTile + kStore * static_cast<double>(columns * (vectors + vectors % 2));
+  double products = static_cast<double>(columns * vectors * taps) * waiting(s, vectors, columns);
+  double latency = 4 * static_cast<double>(taps), stream = 0;
+  if (streams_weights(s, vectors)) stream = static_cast<double>(taps) * stream_cycles(s, vectors);
+  bool wide = s.isa == Isa::Avx512;
+  double load = wide ? 0.005 : 0.02; // of two that are as fast, the one that loads less
+  double lines = line_cycles(s, columns, pixels), loop = wide ? 0.25 + lines / 2 : 1;
+  constexpr double kTile = 20; // what begins and ends one
+  double ends = kTile + store_cycles(s, vectors, columns) + many_sums_cycles(s, columns * vectors);
   double passes = vectors == 1 ? 2 * static_cast<double>((taps - 1) / taps_at_once(s)) : 0;
-  return std::max({products / 2, static_cast<double>(loads) / 2, latency, stream, lines}) + 1 +
-         passes + kLoad * static_cast<double>(loads) +
+  double rate = vectors_a_cycle(s.isa);
+  return std::max({products / rate, static_cast<double>(loads) / rate, latency, stream, lines}) +
+         loop + passes + load * static_cast<double>(loads) +
          ends / static_cast<double>(s.depth.kernel * s.kernel.rows * s.inputs);
 }
 
 /// The same of a product, where all sets follow each other in a tile: weights come from the second
-/// level then, if they are many, a line in nearly four cycles.
+/// level then, if they are many.
 double product_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
-  constexpr double kFromSecond = 3, kLatency = 4, kLoop = 0.25, kLoad = 0.02;
+  constexpr double kLatency = 4, kLoop = 0.25, kLoad = 0.02;
   auto products = static_cast<double>(columns * vectors);
   auto loads = static_cast<double>(columns + vectors);
-  double stream = 4 * s.inputs * s.outputs > kFewWeights ? 2 * static_cast<double>(vectors) : 0;
-  double lines = lines_stay(s, columns) ? 0 : kFromSecond * static_cast<double>(columns);
+  double stream = 4 * s.inputs * s.outputs > kFewWeights ? stream_cycles(s, vectors) : 0;
+  double lines = line_cycles(s, columns, columns);
   // What ends a tile of twelve sums hardly overlaps with the next one.
-  constexpr double kTile = 20, kStore = 2, kManySums = 16;
-  double ends = kTile + kStore * static_cast<double>(columns * (vectors + vectors % 2));
-  if (products >= 12) ends += kManySums;
-  // One vector alone brings nearly as many pixels as it multiplies.
-  return std::max({products / 2, 0.58 * loads, kLatency, stream, lines}) + kLoop + kLoad * loads +
-         ends / static_cast<double>(s.inputs);
+  constexpr double kTile = 20, kManySums = 16;
+  double ends = kTile + store_cycles(s, vectors, columns) + many_sums_cycles(s, columns * vectors);
+  double rate = vectors_a_cycle(s.isa);
+  if (products >= 12 && s.isa == Isa::Avx2) ends += kManySums;
+  // One vector alone brings nearly as many pixels as it multiplies; with AVX-512 in one
+  // instruction.
+  double load = s.isa == Isa::Avx512 && vectors == 1 ? 0.9 : 1.16;
+  return std::max({products / rate, load * loads / rate, kLatency, stream, lines}) + kLoop +
+         kLoad * loads + ends / static_cast<double>(s.inputs);
 }
 
 /// Of a row of the result, for all vectors of a group.
@@ -104,7 +154,8 @@ GroupedTile Grouped::tile(const GroupedShape& s) {
   best.groups = groups_of_vector(s);
   double least = INFINITY;
   for (int64_t vectors = 1; vectors <= std::min(kMostVectors, vectors_of(s)); ++vectors) {
-    if (vectors_of(s) % vectors != 0 && !is_product(s)) continue;
+    bool even = vectors_of(s) % vectors == 0;
+    if (!even && !is_product(s) && s.isa == Isa::Avx2) continue;
     int64_t most = most_grouped_columns(s, best.groups, vectors);
     for (int64_t columns = most; columns > 0; --columns) {
       double cycles = row_cycles(s, vectors, columns);
@@ -115,6 +166,20 @@ GroupedTile Grouped::tile(const GroupedShape& s) {
     }
   }
   return best;
+}
+
+/// Few sums of a tile of AVX2 wait for themselves.
+Isa Grouped::faster_isa(GroupedShape s) {
+  constexpr double kSums = 8;
+  auto vectors = [&](Isa isa) {
+    s.isa = isa;
+    int64_t sharing = groups_of_vector(s);
+    return sharing > 1 ? ceil_div(s.groups, sharing) : s.groups * vectors_of(s);
+  };
+  double narrow = static_cast<double>(vectors(Isa::Avx2));
+  if (GroupedTile t = tile(s); s.result.columns > 1)
+    narrow *= std::max(1.0, kSums / static_cast<double>(t.vectors * widest_tile(s, t)));
+  return tile::faster_isa(narrow, static_cast<double>(vectors(Isa::Avx512)));
 }
 
 bool Grouped::suits(const GroupedShape& s) {
@@ -146,7 +211,14 @@ bool Grouped::suits(const GroupedShape& s, const ConvolutionTail&,
   return spans <= ceil_div(SetSteps(s, t).sets, at_once);
 }
 
-bool Grouped::keeps_lines(const GroupedShape& s) { return lines_stay(s, widest_tile(s, tile(s))); }
+bool Grouped::keeps_lines(const GroupedShape& s) {
+  GroupedTile t = tile(s);
+  int64_t columns = widest_tile(s, t), pixels = pixels_of(s, columns);
+  if (lines_stay(s, columns)) return true;
+  auto products = static_cast<double>(columns * t.vectors * s.kernel.columns);
+  return s.isa == Isa::Avx512 && pixels <= s.pixels_in_first_level() + 1 &&
+         line_cycles(s, columns, pixels) <= products;
+}
 
 namespace {
 

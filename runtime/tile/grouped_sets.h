@@ -38,24 +38,24 @@ inline int64_t unrolled_inputs(const GroupedShape& s) {
   return std::clamp<int64_t>(kTaps / s.kernel.columns, 1, s.inputs);
 }
 
-inline int64_t vectors_of(const GroupedShape& s) { return ceil_div(s.outputs, kConvolutionLanes); }
+inline int64_t vectors_of(const GroupedShape& s) { return ceil_div(s.outputs, s.lanes()); }
 
 /// Groups that share a vector: as many as have their inputs within one load.
 inline int64_t groups_of_vector(const GroupedShape& s) {
-  int64_t fit = kConvolutionLanes / std::max(s.inputs, s.outputs);
+  int64_t fit = s.lanes() / std::max(s.inputs, s.outputs);
   return std::max<int64_t>(1, std::min(fit, s.groups));
 }
 
-/// Groups whose inputs and outputs each fill half a vector: a permutation inside of halves serves.
-inline bool are_halves(const GroupedShape& s, const GroupedTile& t) {
-  return t.groups == 2 && s.inputs == 4 && s.outputs == 4;
+/// Groups whose inputs and outputs each fill four lanes: a permutation inside of fours serves.
+inline bool are_quarters(const GroupedShape& s, const GroupedTile& t) {
+  return t.groups > 1 && s.inputs == 4 && s.outputs == 4;
 }
 
 inline constexpr int64_t kFewWeights = 16 << 10; // bytes that stay in the first level
 
 /// Whether the weights of a set come from the second level, or further away.
 inline bool streams_weights(const GroupedShape& s, int64_t vectors) {
-  return 4 * s.taps() * s.inputs * vectors * kConvolutionLanes > kFewWeights;
+  return 4 * s.taps() * s.inputs * vectors * s.lanes() > kFewWeights;
 }
 
 /// Of one tap, without groups: a product of pixels by a matrix.
@@ -82,7 +82,7 @@ struct SetSteps {
     }
     in_group = ceil_div(vectors_of(s), t.vectors); // vectors of the last set may be zeros
     sets = s.groups * in_group;
-    outputs = in_group > 1 ? t.vectors * kConvolutionLanes : s.outputs;
+    outputs = in_group > 1 ? t.vectors * s.lanes() : s.outputs;
     inputs = in_group > 1 ? 0 : s.inputs;
     last_outputs = s.outputs - (in_group - 1) * outputs;
   }
@@ -105,7 +105,7 @@ inline int64_t widest_tile(const GroupedShape& s, const GroupedTile& t) {
 }
 
 inline int64_t set_weights(const GroupedShape& s, const GroupedTile& t) {
-  return s.taps() * s.inputs * t.vectors * kConvolutionLanes;
+  return s.taps() * s.inputs * t.vectors * s.lanes();
 }
 
 /// An upper bound of emitted bytes: ten for an instruction with an address, and for each tile what

@@ -217,7 +217,7 @@ void Transposed::pack(float* to, const float* w, const TransposedShape& s,
     const GroupedShape& shape = all[i].shape;
     std::vector<float> turned = turned_weights(w, s, all[i]);
     if (all[i].is_depthwise())
-      Depthwise::pack(to, turned.data(), shape.groups, shape.taps());
+      Depthwise::pack(to, turned.data(), depthwise_shape(shape));
     else
       Grouped::pack(to, turned.data(), shape, Grouped::tile(shape, schedules[i]));
     to += phase_weights(all[i], schedules[i]);

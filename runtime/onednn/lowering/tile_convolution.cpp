@@ -168,8 +168,7 @@ struct GroupSizes {
 // without groups those whose weights are few (dense_pays).
 bool pays(const Lowering& l, const PlanStep& step) {
   if (l.products != Products::Chosen) return true;
-  // Nothing is done by rule that has not been measured.
-  return !may_use_own("avx512") && l.at_load(operand(step, "w"));
+  return l.at_load(operand(step, "w"));
 }
 
 /// Without groups: of one tap where weights stay in the first level; others are as fast as oneDNN's
@@ -177,25 +176,28 @@ bool pays(const Lowering& l, const PlanStep& step) {
 /// not where a few pixels meet many weights, which oneDNN brings from memory in less time (but for
 /// windows in the padding, where it has plain products alone); nor where every row would bring all
 /// weights, of which no set stays in the second level; nor where lines of x are lost for the sake
-/// of a few results.
+/// of a few results. With AVX-512 all but few pixels by many weights, and where lines of x are
+/// lost: oneDNN's kernels for it meet fewer of them at a time.
 bool dense_pays(const Lowering& l, const tile::GroupedShape& s) {
-  constexpr int64_t kFewPixels = 4, kMany = 8 << 20, kFewOutputs = 16;
-  if (l.products != Products::Chosen || s.groups > 1) return true;
+  constexpr int64_t kFewPixels = 4, kFewOutputs = 8, kFewOfRow = 16, kMany = 8 << 20;
+  bool wide = may_use_own("avx512"), one_tap = s.taps() == 1;
+  if (l.products != Products::Chosen) return true;
+  if (wide && s.kernel.columns > 1 && !tile::Grouped::keeps_lines(s)) return false;
+  if (s.groups > 1) return true;
   int64_t pixels = s.images * s.result.rows * s.result.columns;
   bool volume = s.depth.image > 1 || s.depth.kernel > 1;
-  if (s.taps() == 1 && !volume && 4 * s.inputs * s.outputs > tile::caches().first) return false;
+  if (one_tap && !wide && !volume && 4 * s.inputs * s.outputs > tile::caches().first) return false;
   int64_t second = tile::caches().second, weights = 4 * tile::Grouped::weight_elements(s);
-  int64_t of_set =
-      weights / tile::ceil_div(s.outputs, tile::kConvolutionLanes) * tile::Grouped::tile(s).vectors;
+  int64_t of_set = weights / tile::Grouped::group_vectors(s) * tile::Grouped::tile(s).vectors;
   bool inside = s.sees_all_rows(0) && s.sees_all_rows(s.result.rows - 1) &&
                 s.sees_all_columns(0, s.result.columns);
-  if (pixels < kFewPixels && inside && weights > second) return false;
-  if (of_set > second && weights > kMany) return false;
+  if (pixels < kFewPixels && inside && weights > second && !(wide && one_tap)) return false;
+  if (!wide && of_set > second && weights > kMany) return false;
   // A few results of pixels that are some apart, from memory: oneDNN's wait less for these.
   bool from_memory = 4 * s.image.columns * s.inputs > second;
-  if (s.image.rows == 1 && s.stride.columns > 1 && s.outputs <= kFewOutputs && from_memory)
+  if (s.image.rows == 1 && s.stride.columns > 1 && s.outputs <= kFewOfRow && from_memory)
     return false;
-  return s.outputs >= tile::kConvolutionLanes || tile::Grouped::keeps_lines(s);
+  return s.outputs >= kFewOutputs || tile::Grouped::keeps_lines(s);
 }
 
 /// Pixels of one tap in a plane that are evenly apart, as those of longer rows: so many rows as
@@ -224,12 +226,21 @@ struct DepthwiseForm {
     Shape s;
     set_shape(s, l, step);
     s.channels = l.type(operand(step, "x")).shape[1];
+    s.isa = convolution_isa(s);
     return s;
   }
-  static bool pays(const Lowering&, const Shape&) { return true; }
+  /// Pixels that lie whole or half pages apart drive each other out of the first level, by which
+  /// oneDNN's kernels for AVX-512 lose less where every second one is met, or images are large.
+  static bool pays(const Lowering& l, const Shape& s) {
+    constexpr int64_t kPage = 4096;
+    if (l.products != Products::Chosen || !may_use_own("avx512")) return true;
+    int64_t pixel = 4 * s.x.pixel, image = s.image.rows * s.image.columns * pixel;
+    if (pixel % kPage == 0 && image > tile::caches().second / 2) return false;
+    return pixel % (kPage / 2) != 0 || s.stride.columns == 1;
+  }
   static Shape with_best_rows(const Shape& s, bool, int) { return s; }
   static void pack(float* to, const float* w, const Shape& s, const tile::ConvolutionSchedule&) {
-    Kernel::pack(to, w, s.channels, s.taps());
+    Kernel::pack(to, w, s);
   }
   static std::string order(const Shape& s, const tile::ConvolutionSchedule&) {
     return llvm::formatv("{0} x {1}", s.channels, s.taps());
@@ -252,6 +263,7 @@ struct GroupedForm {
     s.groups = g.groups;
     s.inputs = g.inputs;
     s.outputs = g.outputs;
+    s.isa = convolution_isa(s);
     return s;
   }
   static bool pays(const Lowering& l, const Shape& s) { return dense_pays(l, s); }
@@ -325,7 +337,8 @@ Result<Place> packed_kernel(Lowering& l, const PlanStep& step, const typename Fo
   return packed_operand(
       l, step, operand(step, "w"), Form::Kernel::weight_elements(shape, schedule),
       [=](float* packed, const float* w) { Form::pack(packed, w, shape, schedule); },
-      llvm::formatv("{0}: {1}", Form::name(shape), Form::order(shape, schedule)));
+      llvm::formatv("{0} {1}: {2}", Form::name(shape), tile::isa_name(shape.isa),
+                    Form::order(shape, schedule)));
 }
 
 /// Multiply-adds at 60 GFLOP/s, or what is moved.
@@ -371,8 +384,8 @@ Result<void> lower_by(Lowering& l, const PlanStep& step, typename Form::Shape sh
       tuned ? *tuned : Kernel::default_schedule(shape, tail, op.threads, tile::caches());
   TG_TRY(places.weights, packed_kernel<Form>(l, step, shape, schedule));
   TG_TRY(std::unique_ptr<tile::Convolution> made, Kernel::make(shape, tail, schedule, op.threads));
-  op.implementation =
-      llvm::formatv("tile:avx2 {0} {1}{2}", Form::name(shape), made->text(), tuned ? " tuned" : "");
+  op.implementation = llvm::formatv("tile:{0} {1} {2}{3}", tile::isa_name(shape.isa),
+                                    Form::name(shape), made->text(), tuned ? " tuned" : "");
   add_convolution(l, step, std::move(op), std::move(made), std::move(places));
   return {};
 }
@@ -438,13 +451,20 @@ Result<void> lower_transposed(Lowering& l, const PlanStep& step, tile::Transpose
   }
   TG_TRY(std::unique_ptr<tile::Convolution> made,
          Transposed::make(shape, tail, schedules, op.threads));
-  op.implementation = llvm::formatv("tile:avx2 {0} {1}{2}", transposed_name(shape), made->text(),
-                                    tuned ? " tuned" : "");
+  op.implementation = llvm::formatv("tile:{0} {1} {2}{3}", tile::isa_name(shape.isa),
+                                    transposed_name(shape), made->text(), tuned ? " tuned" : "");
   add_convolution(l, step, std::move(op), std::move(made), std::move(places));
   return {};
 }
 
 } // namespace
+
+tile::Isa convolution_isa(const tile::GroupedShape& shape) {
+  return may_use_own("avx512") ? tile::Grouped::faster_isa(shape) : tile::Isa::Avx2;
+}
+tile::Isa convolution_isa(const tile::DepthwiseShape& shape) {
+  return may_use_own("avx512") ? tile::Depthwise::faster_isa(shape) : tile::Isa::Avx2;
+}
 
 Result<bool> lower_tile_convolution(Lowering& l, const PlanStep& step) {
   if (!may_be_ours(l, step)) return false;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "runtime/onednn/lowering/lowering.h"
+#include "runtime/tile/depthwise.h"
+#include "runtime/tile/grouped.h"
 
 namespace tg::cpu {
 
@@ -12,5 +14,9 @@ namespace tg::cpu {
 Result<bool> lower_tile_convolution(Lowering& l, const PlanStep& step);
 /// The same of conv_transpose2d.
 Result<bool> lower_tile_conv_transpose2d(Lowering& l, const PlanStep& step);
+
+/// Of those that may be used, the instruction set that code for a convolution is emitted for.
+tile::Isa convolution_isa(const tile::GroupedShape& shape);
+tile::Isa convolution_isa(const tile::DepthwiseShape& shape);
 
 } // namespace tg::cpu

@@ -1,6 +1,7 @@
 // The mapping of programs to schedules of convolutions, and what is legal.
 #include "runtime/onednn/tuning/convolution_programs.h"
 
+#include "runtime/onednn/lowering/tile_convolution.h"
 #include "runtime/onednn/tuning/loops.h"
 #include "runtime/tile/long_rows.h"
 #include "runtime/tune/factors.h"
@@ -58,7 +59,7 @@ int64_t sharing_groups(const OwnConvolution& own) {
 /// Channels of what a tile has one or more of.
 int64_t unit_channels(const OwnConvolution& own) {
   int64_t sharing = sharing_groups(own);
-  return sharing > 1 ? sharing * own.shape.outputs : tile::kConvolutionLanes;
+  return sharing > 1 ? sharing * own.shape.outputs : own.shape.lanes();
 }
 
 /// Rows that fall to as many threads, in twos where a tile has two.
@@ -98,11 +99,11 @@ tune::OpType type_of(const OwnConvolution& own) {
 
 /// Channels rounded up: of groups that share a vector to whole ones, else those of a group.
 int64_t padded_channels(const OwnConvolution& own) {
-  constexpr int64_t kLanes = tile::kConvolutionLanes;
   tile::GroupedShape s = tiled_shape(own);
-  if (own.depthwise) return kLanes * smooth_from(ceil_div(s.groups, kLanes));
+  int64_t lanes = s.lanes();
+  if (own.depthwise) return lanes * smooth_from(ceil_div(s.groups, lanes));
   int64_t sharing = sharing_groups(own), groups = sharing * ceil_div(s.groups, sharing);
-  return groups * (sharing > 1 ? s.outputs : kLanes * ceil_div(s.outputs, kLanes));
+  return groups * (sharing > 1 ? s.outputs : lanes * ceil_div(s.outputs, lanes));
 }
 
 /// Planes of volumes in groups are images: these types have none.
@@ -196,6 +197,7 @@ std::optional<OwnConvolution> convolution_of(const tune::Operator& op) {
   s.outputs = op.space[kF] / s.groups;
   s.x = steps_of(s.depth.image, s.image, s.groups * s.inputs);
   s.y = steps_of(s.depth.result, s.result, s.groups * s.outputs);
+  s.isa = own.depthwise ? convolution_isa(depthwise_shape(s)) : convolution_isa(s);
   if (op.type == tune::OpType::C1D) {
     own.form = Form::LongRows;
     s = tile::LongRows::cut(s, cut_evenly(s.result.columns));
@@ -205,6 +207,7 @@ std::optional<OwnConvolution> convolution_of(const tune::Operator& op) {
     std::optional<tile::GroupedShape> spread = transposed_of(s);
     if (!spread) return std::nullopt;
     s = *spread;
+    s.isa = tile::Isa::Avx2;
   }
   own.shape = s;
   return own;
@@ -341,8 +344,9 @@ std::string ConvolutionPrograms::key() const {
   if (const tile::Depth& d = s.depth; is_volume(s))
     key += llvm::formatv(", planes {0} to {1} by {2}, stride {3}, dilation {4}, padding {5}",
                          d.image, d.result, d.kernel, d.stride, d.dilation, d.before);
-  key += llvm::formatv(", padding {0}, avx2{1} {2}, y {3}", plane_text(s.before),
-                       key_of_threads(threads()), steps_text(s.x), steps_text(s.y));
+  key +=
+      llvm::formatv(", padding {0}, {1}{2} {3}, y {4}", plane_text(s.before), tile::isa_name(s.isa),
+                    key_of_threads(threads()), steps_text(s.x), steps_text(s.y));
   if (t.bias) key += ", bias";
   if (t.residual) key += ", residual " + steps_text(s.residual);
   if (t.clamp != tile::Clamp::None) key += t.clamp == tile::Clamp::Relu ? ", relu" : ", relu6";

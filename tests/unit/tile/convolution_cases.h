@@ -1,6 +1,6 @@
-// What tests of convolutions share whose code is emitted for AVX2: random windows, operands between
-// pages that nobody may touch, and sums in float64. A depthwise convolution is one in groups of one
-// input and one output.
+// What tests of convolutions share whose code is emitted: random windows, operands between pages
+// that nobody may touch, and sums in float64. A depthwise convolution is one in groups of one input
+// and one output.
 #pragma once
 
 #include "runtime/tile/convolution.h"
@@ -250,14 +250,19 @@ inline constexpr float kSpecialNumbers[] = {NAN,     INFINITY, -INFINITY, 1e-42f
                                             -1e-42f, 1e-45f,   9.0f};
 inline constexpr Clamp kClamps[] = {Clamp::None, Clamp::Relu, Clamp::Relu6};
 
-/// The code is emitted for AVX2 and nothing else, so other processors cannot run it: there plans
-/// never ask for it (may_be_ours), which tests/property/backends/tile_convolutions_test.cpp holds.
-class EmittedConvolution : public testing::Test {
+/// For each instruction set. Other processors cannot run the code: there plans never ask for it
+/// (may_be_ours), which tests/property/backends/tile_convolutions_test.cpp holds.
+class EmittedConvolution : public testing::TestWithParam<Isa> {
 protected:
   void SetUp() override {
-    // Reason: without AVX2 there is no code to test.
-    if (!processor_has(Isa::Avx2)) GTEST_SKIP() << "emitted for AVX2, which is not here";
+    // Reason: without the instruction set there is no code to test.
+    if (!processor_has(GetParam()))
+      GTEST_SKIP() << "emitted for " << isa_name(GetParam()) << ", which is not here";
   }
 };
+inline constexpr Isa kConvolutionSets[] = {Isa::Avx2, Isa::Avx512};
+inline std::string set_name(const testing::TestParamInfo<Isa>& info) {
+  return isa_name(info.param);
+}
 
 } // namespace tg::tile

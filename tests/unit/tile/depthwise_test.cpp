@@ -12,19 +12,20 @@
 namespace tg::tile {
 namespace {
 
-using TileDepthwise = EmittedConvolution;
+class TileDepthwise : public EmittedConvolution {};
+INSTANTIATE_TEST_SUITE_P(Sets, TileDepthwise, testing::ValuesIn(kConvolutionSets), set_name);
 
-TEST_F(TileDepthwise, RandomConvolutions) {
+TEST_P(TileDepthwise, RandomConvolutions) {
   for (uint64_t seed = 0; seed < 1200; ++seed) {
     RandomDraws r(seed);
     DepthwiseShape s;
+    s.isa = GetParam();
     random_window(r, s);
-    s.channels = r.coin() ? 8 * r.in(1, 5) : r.in(1, 45);
+    s.channels = r.coin() ? s.lanes() * r.in(1, 5) : r.in(1, 45);
     ConvolutionCase c = random_case(r);
-    c.schedule = random_schedule<Depthwise>(r, s, c.tail, {2, 12, 1, s.result.rows, 6, 1});
+    c.schedule = random_schedule<Depthwise>(r, s, c.tail, {2, 24, 1, s.result.rows, 6, 1});
     std::string wrong = check_convolution<Depthwise>(
-        r, s, {s.channels, 1, 1}, c,
-        [&](float* to, const float* w) { Depthwise::pack(to, w, s.channels, s.taps()); },
+        r, s, {s.channels, 1, 1}, c, [&](float* to, const float* w) { Depthwise::pack(to, w, s); },
         [](const ExpectedSum& want) { return 1e-5 * (1 + std::abs(want.sum)); });
     ASSERT_EQ(wrong, "") << "seed " << seed << ": " << s.images << " x " << s.channels << " x "
                          << s.image.rows << " x " << s.image.columns << " by " << s.kernel.rows
@@ -37,13 +38,14 @@ std::vector<float> run_dense(const DepthwiseShape& s, const std::vector<float>& 
                              const std::vector<float>& w, const ConvolutionTail& tail = {},
                              int threads = 1) {
   std::vector<float> packed(static_cast<size_t>(Depthwise::weight_elements(s)));
-  Depthwise::pack(packed.data(), w.data(), s.channels, s.taps());
+  Depthwise::pack(packed.data(), w.data(), s);
   return run_packed<Depthwise>(s, x, packed, tail, threads);
 }
 
 /// A dense image of zeros but for one pixel, by a kernel of ones; padding of 1.
-std::vector<float> around(float special, int64_t channels, Clamp clamp) {
+std::vector<float> around(Isa isa, float special, int64_t channels, Clamp clamp) {
   DepthwiseShape s;
+  s.isa = isa;
   s.channels = channels;
   s.image = s.result = {5, 9};
   s.kernel = {3, 3};
@@ -57,22 +59,24 @@ std::vector<float> around(float special, int64_t channels, Clamp clamp) {
   return run_dense(s, x, std::vector<float>(static_cast<size_t>(9 * channels), 1.0f), tail);
 }
 
-TEST_F(TileDepthwise, NumbersThatAreNoneAndTinyOnes) {
+TEST_P(TileDepthwise, NumbersThatAreNoneAndTinyOnes) {
   for (float special : kSpecialNumbers)
     for (Clamp clamp : kClamps)
-      for (int64_t channels : {8, 11})
-        expect_around_middle(around(special, channels, clamp), channels, special, clamp);
+      for (int64_t channels : {8, 11, 16, 27})
+        expect_around_middle(around(GetParam(), special, channels, clamp), channels, special,
+                             clamp);
 }
 
-TEST_F(TileDepthwise, ReluOfNaNRaisesNoFlag) {
+TEST_P(TileDepthwise, ReluOfNaNRaisesNoFlag) {
   std::feclearexcept(FE_ALL_EXCEPT);
-  around(std::nanf(""), 11, Clamp::Relu);
+  around(GetParam(), std::nanf(""), 11, Clamp::Relu);
   EXPECT_FALSE(std::fetestexcept(FE_INVALID));
 }
 
 /// So a weight that is no number spoils those results alone that it meets.
-TEST_F(TileDepthwise, PaddingIsLeftOut) {
+TEST_P(TileDepthwise, PaddingIsLeftOut) {
   DepthwiseShape s;
+  s.isa = GetParam();
   s.channels = 8;
   s.image = s.result = {4, 4};
   s.kernel = {3, 3};
@@ -84,8 +88,8 @@ TEST_F(TileDepthwise, PaddingIsLeftOut) {
   for (size_t i = 0; i < 16; ++i) EXPECT_EQ(std::isinf(y[8 * i]), i / 4 > 0 && i % 4 > 0) << i;
 }
 
-/// The same bits, however many threads part the work.
-TEST_F(TileDepthwise, PartsChangeNoBit) {
+/// The same bits, however many threads part the work, and with AVX2.
+TEST_P(TileDepthwise, PartsChangeNoBit) {
   for (int64_t kernel : {3, 5}) {
     DepthwiseShape s;
     s.channels = 75;
@@ -96,7 +100,8 @@ TEST_F(TileDepthwise, PartsChangeNoBit) {
     RandomDraws r(3);
     std::vector<float> x = r.floats(s.x.image), w = r.floats(75 * kernel * kernel);
     std::vector<float> first = run_dense(s, x, w);
-    for (int threads : {2, 3, 5, 8}) {
+    s.isa = GetParam();
+    for (int threads : {1, 2, 3, 5, 8}) {
       std::vector<float> y = run_dense(s, x, w, {}, threads);
       EXPECT_EQ(std::memcmp(first.data(), y.data(), y.size() * sizeof(float)), 0) << threads;
     }
