@@ -10,7 +10,8 @@
 namespace tg::tile {
 namespace {
 
-using TileLongRows = EmittedConvolution;
+class TileLongRows : public EmittedConvolution {};
+INSTANTIATE_TEST_SUITE_P(Sets, TileLongRows, testing::ValuesIn(kConvolutionSets), set_name);
 
 GroupedShape random_sequence(RandomDraws& r) {
   GroupedShape s;
@@ -29,11 +30,12 @@ GroupedShape random_sequence(RandomDraws& r) {
   return s;
 }
 
-TEST_F(TileLongRows, HaveTheBitsOfTheWholeRow) {
+TEST_P(TileLongRows, HaveTheBitsOfTheWholeRow) {
   int cut = 0;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     RandomDraws r(seed);
     GroupedShape s = random_sequence(r);
+    s.isa = GetParam();
     ConvolutionCase c = random_case(r);
     int64_t all = lay(r, s, s.image, 1, s.groups * s.inputs, s.x);
     Guarded x(all, c.at_end);

@@ -12,7 +12,8 @@
 namespace tg::tile {
 namespace {
 
-using TileTransposed = EmittedConvolution;
+class TileTransposed : public EmittedConvolution {};
+INSTANTIATE_TEST_SUITE_P(Sets, TileTransposed, testing::ValuesIn(kConvolutionSets), set_name);
 
 /// What the operator is defined by: each pixel of x times the kernel, summed where they overlap.
 std::vector<ExpectedSum> expected_sums(const TransposedShape& s, const ConvolutionTail& tail,
@@ -87,10 +88,11 @@ Transposed::Schedules random_schedules(RandomDraws& r, const TransposedShape& s,
   return Transposed::fitted(s, {1, r.in(1, 13), r.in(1, 6), r.in(1, 5), r.in(1, 3), r.in(1, 4)});
 }
 
-TEST_F(TileTransposed, RandomConvolutions) {
+TEST_P(TileTransposed, RandomConvolutions) {
   for (uint64_t seed = 0; seed < 1200; ++seed) {
     RandomDraws r(seed);
     TransposedShape s = random_shape(r);
+    s.isa = GetParam();
     ConvolutionCase c = random_case(r);
     c.tail.residual = false;
     Guarded x(lay(r, s, s.image, 1, s.groups * s.inputs, s.x), c.at_end);
@@ -180,10 +182,11 @@ TEST(TileTransposedShape, PhasesThatReadTheSamePixelsAreOne) {
 }
 
 /// A pixel that is no number spoils those results alone that it meets.
-TEST_F(TileTransposed, NumbersThatAreNoneStayWhereTheyAre) {
+TEST_P(TileTransposed, NumbersThatAreNoneStayWhereTheyAre) {
   for (float special : kSpecialNumbers)
     for (auto [groups, channels] : {std::pair{1, 11}, {3, 4}, {11, 1}}) {
       TransposedShape s = dense(4, channels, channels, 3, 2, 1, groups);
+      s.isa = GetParam();
       std::vector<float> x(static_cast<size_t>(s.x.image), 0.0f);
       size_t pixel = static_cast<size_t>(s.x.pixel), outputs = static_cast<size_t>(s.y.pixel);
       for (int64_t g = 0; g < groups; ++g)
@@ -202,9 +205,10 @@ TEST_F(TileTransposed, NumbersThatAreNoneStayWhereTheyAre) {
     }
 }
 
-TEST_F(TileTransposed, PartsChangeNoBit) {
-  for (const TransposedShape& s : {dense(13, 20, 30, 4, 2, 1), dense(13, 20, 30, 2, 2, 0),
-                                   dense(13, 4, 4, 3, 2, 1, 7), dense(13, 1, 1, 4, 2, 1, 19)}) {
+TEST_P(TileTransposed, PartsChangeNoBit) {
+  for (TransposedShape s : {dense(13, 20, 30, 4, 2, 1), dense(13, 20, 30, 2, 2, 0),
+                            dense(13, 4, 4, 3, 2, 1, 7), dense(13, 1, 1, 4, 2, 1, 19)}) {
+    s.isa = GetParam();
     RandomDraws r(3);
     std::vector<float> x = r.floats(s.x.image),
                        w = r.floats(s.groups * s.inputs * s.outputs * s.taps());

@@ -12,7 +12,8 @@
 namespace tg::tile {
 namespace {
 
-using TileVolumes = EmittedConvolution;
+class TileVolumes : public EmittedConvolution {};
+INSTANTIATE_TEST_SUITE_P(Sets, TileVolumes, testing::ValuesIn(kConvolutionSets), set_name);
 
 std::string described(const ConvolutionShape& s, const GroupSizes& g) {
   return std::to_string(g.groups) + " x " + std::to_string(g.inputs) + " to " +
@@ -22,17 +23,19 @@ std::string described(const ConvolutionShape& s, const GroupSizes& g) {
          std::to_string(s.kernel.columns);
 }
 
-TEST_F(TileVolumes, RandomGroups) {
+TEST_P(TileVolumes, RandomGroups) {
   for (uint64_t seed = 0; seed < 900; ++seed) {
     RandomDraws r(seed);
     GroupedShape s;
+    s.isa = GetParam();
     random_window(r, s);
     random_depth(r, s);
     s.groups = r.coin() ? 1 : r.in(1, 9);
     s.inputs = r.coin() ? 4 : r.in(1, 20);
     s.outputs = r.coin() ? s.inputs : r.in(1, 60);
     ConvolutionCase c = random_case(r);
-    c.schedule = random_schedule<Grouped>(r, s, c.tail, {1, 13, 6, s.result.rows, 9, 9});
+    c.schedule = random_schedule<Grouped>(
+        r, s, c.tail, {1, s.isa == Isa::Avx2 ? 13 : 29, 6, s.result.rows, 9, 9});
     std::string wrong = check_convolution<Grouped>(
         r, s, {s.groups, s.inputs, s.outputs}, c,
         [&](float* to, const float* w) {
@@ -44,26 +47,27 @@ TEST_F(TileVolumes, RandomGroups) {
   }
 }
 
-TEST_F(TileVolumes, RandomDepthwise) {
+TEST_P(TileVolumes, RandomDepthwise) {
   for (uint64_t seed = 0; seed < 900; ++seed) {
     RandomDraws r(seed);
     DepthwiseShape s;
+    s.isa = GetParam();
     random_window(r, s);
     random_depth(r, s);
     s.channels = r.coin() ? 8 * r.in(1, 5) : r.in(1, 45);
     ConvolutionCase c = random_case(r);
     c.schedule = random_schedule<Depthwise>(r, s, c.tail, {2, 12, 1, s.result.rows, 6, 1});
     std::string wrong = check_convolution<Depthwise>(
-        r, s, {s.channels, 1, 1}, c,
-        [&](float* to, const float* w) { Depthwise::pack(to, w, s.channels, s.taps()); },
+        r, s, {s.channels, 1, 1}, c, [&](float* to, const float* w) { Depthwise::pack(to, w, s); },
         [](const ExpectedSum& want) { return 1e-5 * (1 + want.size); });
     ASSERT_EQ(wrong, "") << "seed " << seed << ": " << described(s, {s.channels, 1, 1});
   }
 }
 
 /// A dense volume, padding of 1 around 3 x 3 x 3.
-GroupedShape dense(const Depth& depth, int64_t size, int64_t groups, int64_t channels) {
+GroupedShape dense(Isa isa, const Depth& depth, int64_t size, int64_t groups, int64_t channels) {
   GroupedShape s;
+  s.isa = isa;
   s.groups = groups;
   s.inputs = s.outputs = channels;
   s.depth = depth;
@@ -82,7 +86,7 @@ std::vector<float> run_dense(const GroupedShape& s, const std::vector<float>& x,
   if (s.inputs == 1 && s.outputs == 1) {
     DepthwiseShape of = depthwise_shape(s);
     std::vector<float> packed(static_cast<size_t>(Depthwise::weight_elements(of)));
-    Depthwise::pack(packed.data(), w.data(), of.channels, of.taps());
+    Depthwise::pack(packed.data(), w.data(), of);
     return run_packed<Depthwise>(of, x, packed, tail, threads);
   }
   std::vector<float> packed(static_cast<size_t>(Grouped::weight_elements(s)));
@@ -91,9 +95,9 @@ std::vector<float> run_dense(const GroupedShape& s, const std::vector<float>& x,
 }
 
 /// So a weight that is no number spoils those results alone that it meets.
-TEST_F(TileVolumes, PaddingIsLeftOut) {
+TEST_P(TileVolumes, PaddingIsLeftOut) {
   for (auto [groups, channels] : {std::pair{1, 16}, {5, 4}, {2, 8}, {11, 1}}) {
-    GroupedShape s = dense(kThree, 4, groups, channels);
+    GroupedShape s = dense(GetParam(), kThree, 4, groups, channels);
     std::vector<float> w(static_cast<size_t>(groups * channels * channels * 27), 1.0f);
     for (size_t k = 0; k < w.size(); k += 27) w[k] = INFINITY; // in front, above, to the left
     std::vector<float> y =
@@ -106,11 +110,11 @@ TEST_F(TileVolumes, PaddingIsLeftOut) {
 }
 
 /// One number in the middle of a volume of zeros, by ones.
-TEST_F(TileVolumes, NumbersThatAreNoneAndTinyOnes) {
+TEST_P(TileVolumes, NumbersThatAreNoneAndTinyOnes) {
   for (float special : kSpecialNumbers)
     for (Clamp clamp : kClamps)
       for (auto [groups, channels] : {std::pair{1, 11}, {5, 4}, {11, 1}}) {
-        GroupedShape s = dense(kThree, 4, groups, channels);
+        GroupedShape s = dense(GetParam(), kThree, 4, groups, channels);
         std::vector<float> x(static_cast<size_t>(s.x.image), 0.0f);
         size_t pixel = static_cast<size_t>(s.x.pixel), middle = 16 + 4 + 1;
         for (int64_t g = 0; g < groups; ++g)
@@ -132,8 +136,8 @@ TEST_F(TileVolumes, NumbersThatAreNoneAndTinyOnes) {
       }
 }
 
-TEST_F(TileVolumes, ReluOfNaNRaisesNoFlag) {
-  GroupedShape s = dense(kThree, 4, 1, 11);
+TEST_P(TileVolumes, ReluOfNaNRaisesNoFlag) {
+  GroupedShape s = dense(GetParam(), kThree, 4, 1, 11);
   std::vector<float> x(static_cast<size_t>(s.x.image), std::nanf(""));
   ConvolutionTail tail;
   tail.clamp = Clamp::Relu;
@@ -143,9 +147,9 @@ TEST_F(TileVolumes, ReluOfNaNRaisesNoFlag) {
 }
 
 /// However many threads part the planes.
-TEST_F(TileVolumes, PartsChangeNoBit) {
+TEST_P(TileVolumes, PartsChangeNoBit) {
   for (auto [groups, channels] : {std::pair{1, 20}, {7, 4}, {2, 30}, {19, 1}}) {
-    GroupedShape s = dense({5, 5, 3, 1, 1, 1}, 9, groups, channels);
+    GroupedShape s = dense(GetParam(), {5, 5, 3, 1, 1, 1}, 9, groups, channels);
     RandomDraws r(3);
     std::vector<float> x = r.floats(s.x.image), w = r.floats(groups * channels * channels * 27);
     std::vector<float> first = run_dense(s, x, w);
