@@ -203,6 +203,12 @@ Result<std::unique_ptr<Convolution>> Transposed::make(const TransposedShape& s,
       std::make_unique<ConvolutionPieces>(std::move(pieces), std::move(text), threads));
 }
 
+Isa Transposed::faster_isa(const TransposedShape& s) {
+  TransposedPhase first = phases(s).front();
+  return first.is_depthwise() ? Depthwise::faster_isa(depthwise_shape(first.shape))
+                              : Grouped::faster_isa(first.shape);
+}
+
 int64_t Transposed::weight_elements(const TransposedShape& s, const Schedules& schedules) {
   std::vector<TransposedPhase> all = phases(s);
   int64_t elements = 0;

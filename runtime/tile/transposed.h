@@ -34,6 +34,8 @@ public:
   /// Whether there can be code for it.
   static bool suits(const TransposedShape& shape);
   static std::vector<TransposedPhase> phases(const TransposedShape& shape);
+  /// Of a processor that has both: that of its widest phase.
+  static Isa faster_isa(const TransposedShape& shape);
 
   /// One for each phase, in their order.
   using Schedules = std::vector<ConvolutionSchedule>;

@@ -416,6 +416,7 @@ tile::TransposedShape transposed_shape(const Lowering& l, const PlanStep& step) 
   s.groups = attr(step, "groups").number;
   s.inputs = w[0] / s.groups;
   s.outputs = w[1];
+  s.isa = convolution_isa(s);
   return s;
 }
 
@@ -464,6 +465,9 @@ tile::Isa convolution_isa(const tile::GroupedShape& shape) {
 }
 tile::Isa convolution_isa(const tile::DepthwiseShape& shape) {
   return may_use_own("avx512") ? tile::Depthwise::faster_isa(shape) : tile::Isa::Avx2;
+}
+tile::Isa convolution_isa(const tile::TransposedShape& shape) {
+  return may_use_own("avx512") ? tile::Transposed::faster_isa(shape) : tile::Isa::Avx2;
 }
 
 Result<bool> lower_tile_convolution(Lowering& l, const PlanStep& step) {

@@ -5,6 +5,7 @@
 #include "runtime/onednn/lowering/lowering.h"
 #include "runtime/tile/depthwise.h"
 #include "runtime/tile/grouped.h"
+#include "runtime/tile/transposed.h"
 
 namespace tg::cpu {
 
@@ -18,5 +19,6 @@ Result<bool> lower_tile_conv_transpose2d(Lowering& l, const PlanStep& step);
 /// Of those that may be used, the instruction set that code for a convolution is emitted for.
 tile::Isa convolution_isa(const tile::GroupedShape& shape);
 tile::Isa convolution_isa(const tile::DepthwiseShape& shape);
+tile::Isa convolution_isa(const tile::TransposedShape& shape);
 
 } // namespace tg::cpu

@@ -207,7 +207,7 @@ std::optional<OwnConvolution> convolution_of(const tune::Operator& op) {
     std::optional<tile::GroupedShape> spread = transposed_of(s);
     if (!spread) return std::nullopt;
     s = *spread;
-    s.isa = tile::Isa::Avx2;
+    s.isa = convolution_isa(tile::TransposedShape{s});
   }
   own.shape = s;
   return own;
