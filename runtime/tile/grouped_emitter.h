@@ -157,7 +157,7 @@ private:
       jnz(next, T_NEAR);
     }
     for (int64_t i = 0; i < s_.inputs % unrolled; ++i) some_input(i);
-    if (asks_for_pixels()) sub(x_row_, bytes(columns_ * s_.x.pixel + 32 * rounds));
+    if (asks_for_pixels()) sub(x_row_, bytes(columns_ * s_.x.pixel + 16 * asked_lines() * rounds));
   }
   /// Of the next tile of a plane, in the time of this one, where both fit into the first level,
   /// with AVX-512 into a part of the second, and each is met once.
@@ -168,9 +168,10 @@ private:
            4 * columns_ * s_.inputs <= most;
   }
   /// Two lines for four inputs are as much as eight columns need.
+  int64_t asked_lines() const { return std::max<int64_t>(2, ceil_div(columns_, 4)); }
   void ask_for_pixels() {
     if (!asks_for_pixels()) return;
-    int lines = static_cast<int>(std::max<int64_t>(2, ceil_div(columns_, 4)));
+    int lines = static_cast<int>(asked_lines());
     for (int line = 0; line < lines; ++line) prefetcht1(ptr[x_row_ + 64 * line]);
     add(x_row_, 64 * lines);
   }

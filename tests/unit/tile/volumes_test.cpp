@@ -47,6 +47,32 @@ TEST_P(TileVolumes, RandomGroups) {
   }
 }
 
+/// One tap in a plane, of many inputs: lines of the next tile are asked for in each plane anew.
+TEST_P(TileVolumes, KernelsOfPlanesAlone) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    RandomDraws r(seed);
+    GroupedShape s;
+    s.isa = GetParam();
+    s.images = r.in(1, 2);
+    s.image = s.result = {r.in(1, 5), r.in(1, 40)};
+    s.kernel = s.stride = s.dilation = {1, 1};
+    s.before = {0, 0};
+    random_depth(r, s);
+    s.inputs = r.in(16, 90);
+    s.outputs = r.in(1, 70);
+    ConvolutionCase c = random_case(r);
+    c.schedule = random_schedule<Grouped>(
+        r, s, c.tail, {1, s.isa == Isa::Avx2 ? 13 : 29, 6, s.result.rows, 9, 9});
+    std::string wrong = check_convolution<Grouped>(
+        r, s, {1, s.inputs, s.outputs}, c,
+        [&](float* to, const float* w) {
+          Grouped::pack(to, w, s, c.schedule ? Grouped::tile(s, *c.schedule) : Grouped::tile(s));
+        },
+        [](const ExpectedSum& want) { return 1e-6 * (1 + want.size); });
+    ASSERT_EQ(wrong, "") << "seed " << seed << ": " << described(s, {1, s.inputs, s.outputs});
+  }
+}
+
 TEST_P(TileVolumes, RandomDepthwise) {
   for (uint64_t seed = 0; seed < 900; ++seed) {
     RandomDraws r(seed);
