@@ -44,15 +44,34 @@ OwnConvolution convolution(const Sizes& z, bool depthwise = false) {
   return own;
 }
 
+OwnConvolution with_avx512(OwnConvolution own) {
+  own.shape.isa = tile::Isa::Avx512;
+  return own;
+}
+
 const std::vector<OwnConvolution>& convolutions() {
   static const std::vector<OwnConvolution> all = {
-      convolution({1, 64, 64, 56}),       convolution({1, 3, 64, 224, 7, 2}),
-      convolution({1, 512, 512, 7}),      convolution({1, 16, 88, 13, 3, 1, 2}),
-      convolution({1, 5, 3, 9}),          convolution({32, 4, 4, 56}),
-      convolution({7, 2, 3, 19, 5}),      convolution({32, 16, 16, 14, 3, 2}),
-      convolution({3, 20, 30, 10}),       convolution({96, 1, 1, 112, 3, 2}, true),
-      convolution({144, 1, 1, 56}, true), convolution({45, 1, 1, 7, 5}, true),
+      convolution({1, 64, 64, 56}),
+      convolution({1, 3, 64, 224, 7, 2}),
+      convolution({1, 512, 512, 7}),
+      convolution({1, 16, 88, 13, 3, 1, 2}),
+      convolution({1, 5, 3, 9}),
+      convolution({32, 4, 4, 56}),
+      convolution({7, 2, 3, 19, 5}),
+      convolution({32, 16, 16, 14, 3, 2}),
+      convolution({3, 20, 30, 10}),
+      convolution({96, 1, 1, 112, 3, 2}, true),
+      convolution({144, 1, 1, 56}, true),
+      convolution({45, 1, 1, 7, 5}, true),
       convolution({960, 1, 1, 1}, true),
+      with_avx512(convolution({1, 64, 64, 56})),
+      with_avx512(convolution({1, 3, 64, 224, 7, 2})),
+      with_avx512(convolution({1, 16, 88, 13, 3, 1, 2})),
+      with_avx512(convolution({32, 4, 4, 56})),
+      with_avx512(convolution({3, 20, 30, 10})),
+      with_avx512(convolution({1, 64, 256, 14, 1})),
+      with_avx512(convolution({144, 1, 1, 56}, true)),
+      with_avx512(convolution({45, 1, 1, 7, 5}, true)),
   };
   return all;
 }
@@ -132,6 +151,8 @@ TEST(ConvolutionPrograms, LoopsAreRoundedUp) {
   EXPECT_EQ(op(convolution({1, 3, 63, 147, 7, 2})), "C2D [1, 64, 75, 84 | 3, 7, 7] stride 2, 2");
   EXPECT_EQ(op(convolution({32, 4, 4, 56})), "GRP [1, 128, 56, 60 | 4, 3, 3] groups 32");
   EXPECT_EQ(op(convolution({144, 1, 1, 7}, true)), "DEP [1, 144, 8, 12 | 3, 3]");
+  EXPECT_EQ(op(convolution({1, 8, 24, 12})), "C2D [1, 24, 12, 12 | 8, 3, 3]");
+  EXPECT_EQ(op(with_avx512(convolution({1, 8, 24, 12}))), "C2D [1, 32, 12, 12 | 8, 3, 3]");
 }
 
 /// Reuse by Algorithm 1 finds legal programs of other sizes, of bridges, too.
@@ -293,7 +314,8 @@ TEST(ConvolutionPrograms, KeysSayAllThatTimesDependOn) {
                       +[](OwnConvolution& o) {
                         o.shape.before = {0, 0};
                       },
-                      +[](OwnConvolution& o) { o.shape.images = 2; }}) {
+                      +[](OwnConvolution& o) { o.shape.images = 2; },
+                      +[](OwnConvolution& o) { o.shape.isa = tile::Isa::Avx512; }}) {
     OwnConvolution changed = own;
     change(changed);
     see(changed);
