@@ -1,12 +1,13 @@
 // Convolutions by kernels of our own (runtime/tile) beside oneDNN's best for them, interleaved, as
 // shares of the processor's peak.
 //
-//   convolutions_bench [--threads N] [--seconds S] [NAME | MODEL.tg ...]
+//   convolutions_bench [--threads N] [--seconds S] [--relu] [NAME | MODEL.tg ...]
 //
 // Each row is one convolution as a price sees it: image and result channels last, the kernel packed
-// at load, on both sides, with a bias and relu6. NAME keeps the rows whose name holds it; a model
-// has a row for each of its distinct convolutions instead, and behind them what all together take.
-// Ours is made with Products::Tiles, so it runs where the rule would not choose it, too.
+// at load, on both sides, with a bias and relu6; --relu: relu, with which oneDNN has Winograd's
+// algorithm for AVX-512, reorders around it included. NAME keeps the rows whose name holds it; a
+// model has a row for each of its distinct convolutions instead, and behind them what all together
+// take. Ours is made with Products::Tiles, so it runs where the rule would not choose it, too.
 //
 // What they must cost: 2 * results * kernel rows * kernel columns * channels of a group flops (taps
 // in the padding counted), and as many bytes as image, kernel and result have.
@@ -124,8 +125,10 @@ struct Convolution {
   }
 };
 
+const char* activation = "relu6";
+
 std::vector<Value> conv2d_attrs(int64_t stride, const Value& pad, const Value& dilation) {
-  return {Value::of_ints({stride, stride}), pad, dilation, Value::of_enum("relu6")};
+  return {Value::of_ints({stride, stride}), pad, dilation, Value::of_enum(activation)};
 }
 
 Plan plan_of(const Convolution& c) {
@@ -240,7 +243,8 @@ int print_model(const std::string& path, KernelBenchOptions options, double peak
 } // namespace
 
 int main(int argc, char** argv) {
-  KernelBenchOptions options = KernelBenchOptions::read(argc, argv, {});
+  KernelBenchOptions options = KernelBenchOptions::read(argc, argv, {"--relu"});
+  if (options.has("--relu")) activation = "relu";
   double peak = print_machine(options.threads);
   std::vector<std::string> models;
   llvm::erase_if(options.names, [&](const std::string& name) {

@@ -155,8 +155,6 @@ Result<void> add_direct(Lowering& l, const PlanStep& step, const Convolution& c)
 } // namespace
 
 Result<void> lower_conv2d(Lowering& l, const PlanStep& step) {
-  TG_TRY(bool done, lower_tile_convolution(l, step));
-  if (done) return {};
   PlanValueId x = operand(step, "x"), w = operand(step, "w"), bias = operand(step, "bias");
   const Shape &image = l.type(x).shape, &filter = l.type(w).shape;
   Convolution c;
@@ -165,15 +163,22 @@ Result<void> lower_conv2d(Lowering& l, const PlanStep& step) {
   c.kernel = kernel_shape(filter, image[1] / filter[1]);
   c.attr = {operand(step, "residual") != kNoValue, *parse_act(attr(step, "act").text)};
   c.weights_phase = l.at_load(w) ? Phase::Load : step.phase;
+  c.result = l.type(step.result).shape;
+  c.src = l.place(x); // so far where it lies
+  if (bias != kNoValue) c.bias = l.place(bias);
+  c.threads = l.threads_for(conv_us(l.describe(step).flops));
+  ThreadScope scope(c.threads);
+  std::optional<PrimitiveDescHandle> fast;
+  if (l.products != Products::Tiles) fast = winograd(l, c);
+  if (!fast) {
+    TG_TRY(bool done, lower_tile_convolution(l, step));
+    if (done) return {};
+  }
   TG_TRY(c.src, l.operand_nhwc(x));
   TG_TRY(c.weights, l.operand_plain(w));
-  c.result = l.type(step.result).shape;
   if (bias != kNoValue) {
     TG_TRY(c.bias, l.operand_plain(bias));
   }
-  c.threads = l.threads_for(conv_us(l.describe(step).flops));
-  ThreadScope scope(c.threads);
-  std::optional<PrimitiveDescHandle> fast = winograd(l, c);
   TG_TRY(c.dst, l.product_result(step, nhwc_strides(c.result), fast.has_value()));
   if (fast) return add_reordered(l, step, c, *fast);
   return add_direct(l, step, c);

@@ -512,11 +512,11 @@ tune::Extents ConvolutionPrograms::choose_block(const tune::Nest& nest, int64_t 
   return best;
 }
 
-// What a tile costs for one tap: loads of weights and pixels, two ports; multiply-adds, two units;
-// and sums that wait for each other.
+// What a tile costs for one tap: loads of weights and pixels, multiply-adds, as many ports as
+// units; and sums that wait for each other.
 std::optional<tune::ThreadShape> ConvolutionPrograms::choose_threads(const tune::Extents& block,
                                                                      int64_t threads) const {
-  constexpr int64_t kLatency = 8;
+  auto latency = static_cast<int64_t>(4 * tile::vectors_a_cycle(own_.shape.isa));
   std::optional<tune::ThreadShape> best;
   int64_t least = INT64_MAX, of_row = loops_.columns / phases_.columns;
   int64_t block_rows = (is_row() ? block[x()] / loops_.columns : block[y()]) / phases_.rows;
@@ -530,7 +530,7 @@ std::optional<tune::ThreadShape> ConvolutionPrograms::choose_threads(const tune:
         int64_t at_once = threads / (down * across);
         if (sets % at_once != 0 || (own_.depthwise && at_once != sets)) continue;
         int64_t products = rows * columns * vectors, loads = vectors + rows * columns;
-        int64_t slots = down * across * sets * std::max({products, loads, kLatency});
+        int64_t slots = down * across * sets * std::max({products, loads, latency});
         if (slots >= least) continue;
         least = slots;
         best = tune::ThreadShape{

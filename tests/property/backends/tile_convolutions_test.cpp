@@ -170,19 +170,17 @@ void random_transposed(Builder& b, RandomDraws& r) {
 }
 
 TEST(TileConvolutions, DepthwiseAgreesWithTheDefinition) {
-  expect_agreement(random_depthwise, "tile:avx2 depthwise");
+  expect_agreement(random_depthwise, "tile:", " depthwise ");
 }
 
-TEST(TileConvolutions, GroupsAgreeWithTheDefinition) {
-  expect_agreement(random_grouped, "tile:avx2 ");
-}
+TEST(TileConvolutions, GroupsAgreeWithTheDefinition) { expect_agreement(random_grouped, "tile:"); }
 
 TEST(TileConvolutions, DenseAgreesWithTheDefinition) {
-  expect_agreement(random_dense, "tile:avx2 dense");
+  expect_agreement(random_dense, "tile:", " dense ");
 }
 
 TEST(TileConvolutions, OneTapAgreesWithTheDefinition) {
-  expect_agreement(random_pointwise, "tile:avx2");
+  expect_agreement(random_pointwise, "tile:");
 }
 
 TEST(TileConvolutions, SequencesAgreeWithTheDefinition) {

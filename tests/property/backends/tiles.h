@@ -7,9 +7,11 @@
 
 namespace tg::test {
 
-/// 250 models, one operator each of which is a kernel whose name begins so, wherever the processor
-/// can run it: they agree with `ref`, in either layout, with one to three threads.
-inline void expect_agreement(void (*model)(Builder&, RandomDraws&), llvm::StringRef kernel) {
+/// 250 models, one operator each of which is a kernel whose name begins so and holds `kind`,
+/// wherever the processor can run it: they agree with `ref`, in either layout, with one to three
+/// threads.
+inline void expect_agreement(void (*model)(Builder&, RandomDraws&), llvm::StringRef kernel,
+                             llvm::StringRef kind = "") {
   constexpr uint64_t kModels = 250;
   size_t ours = 0;
   for (uint64_t seed = 0; seed < kModels; ++seed) {
@@ -29,8 +31,10 @@ inline void expect_agreement(void (*model)(Builder&, RandomDraws&), llvm::String
       ASSERT_LE(max_rel_diff(got[i], want[i]), 1e-4) // tanh of large sums
           << "seed " << seed << "\n"
           << dump(b.graph) << implementations(info);
-    for (const StepInfo& step : info.steps)
-      ours += llvm::StringRef(step.implementation).startswith(kernel);
+    for (const StepInfo& step : info.steps) {
+      llvm::StringRef name = step.implementation;
+      ours += name.startswith(kernel) && name.contains(kind);
+    }
   }
   EXPECT_EQ(ours, cpu::may_use_own("avx2") ? kModels : 0);
 }

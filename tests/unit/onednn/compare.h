@@ -76,7 +76,8 @@ inline bool in_doubles(Plan& plan) {
 }
 
 /// Runs twice on `cpu`, so that a run that spoils its inputs or weights shows.
-inline Comparison compare(const Graph& graph, int threads = 1, IoLayout layout = IoLayout::Plain) {
+inline Comparison compare(const Graph& graph, int threads = 1, IoLayout layout = IoLayout::Plain,
+                          Products products = Products::Chosen) {
   Plan plan = plan_from_graph(graph);
   EXPECT_EQ(verify(plan), "");
   Comparison result;
@@ -84,7 +85,7 @@ inline Comparison compare(const Graph& graph, int threads = 1, IoLayout layout =
   CompileOptions options;
   options.threads = threads;
   options.io_layout = layout;
-  auto got = outputs_of(*make_cpu_backend(), plan, options, 2, &result);
+  auto got = outputs_of(*make_cpu_backend(products), plan, options, 2, &result);
   EXPECT_EQ(got.size(), want.size());
   for (size_t i = 0; i < want.size() && i < got.size(); ++i)
     result.difference = std::max(result.difference, max_rel_diff(got[i], want[i]));

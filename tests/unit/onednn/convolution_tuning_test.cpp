@@ -84,20 +84,45 @@ OwnConvolution transposed(const Sizes& z) {
   return own;
 }
 
+OwnConvolution with_avx512(OwnConvolution own) {
+  own.shape.isa = tile::Isa::Avx512;
+  return own;
+}
+
 const std::vector<OwnConvolution>& convolutions() {
   static const std::vector<OwnConvolution> all = {
-      convolution({1, 64, 64, 56}),       convolution({1, 3, 64, 224, 7, 2}),
-      convolution({1, 512, 512, 7}),      convolution({1, 16, 88, 13, 3, 1, 2}),
-      convolution({1, 5, 3, 9}),          convolution({32, 4, 4, 56}),
-      convolution({7, 2, 3, 19, 5}),      convolution({32, 16, 16, 14, 3, 2}),
-      convolution({3, 20, 30, 10}),       convolution({96, 1, 1, 112, 3, 2}, true),
-      convolution({144, 1, 1, 56}, true), convolution({45, 1, 1, 7, 5}, true),
-      convolution({960, 1, 1, 1}, true),  volume({1, 64, 64, 14}, 8),
-      volume({1, 3, 45, 28, 3, 1, 2}, 5), volume({8, 16, 16, 14}, 4),
-      volume({54, 1, 1, 14}, 4, true),    sequence({1, 64, 96, 4000, 5, 2}),
-      sequence({1, 512, 512, 799, 3, 2}), sequence({1, 16, 20, 5000, 3, 1, 2}),
-      transposed({1, 128, 64, 16, 4, 2}), transposed({1, 256, 128, 28, 2, 2}),
-      transposed({1, 21, 21, 34, 16, 8}), transposed({1, 64, 64, 13, 3, 1}),
+      convolution({1, 64, 64, 56}),
+      convolution({1, 3, 64, 224, 7, 2}),
+      convolution({1, 512, 512, 7}),
+      convolution({1, 16, 88, 13, 3, 1, 2}),
+      convolution({1, 5, 3, 9}),
+      convolution({32, 4, 4, 56}),
+      convolution({7, 2, 3, 19, 5}),
+      convolution({32, 16, 16, 14, 3, 2}),
+      convolution({3, 20, 30, 10}),
+      convolution({96, 1, 1, 112, 3, 2}, true),
+      convolution({144, 1, 1, 56}, true),
+      convolution({45, 1, 1, 7, 5}, true),
+      convolution({960, 1, 1, 1}, true),
+      volume({1, 64, 64, 14}, 8),
+      volume({1, 3, 45, 28, 3, 1, 2}, 5),
+      volume({8, 16, 16, 14}, 4),
+      volume({54, 1, 1, 14}, 4, true),
+      sequence({1, 64, 96, 4000, 5, 2}),
+      sequence({1, 512, 512, 799, 3, 2}),
+      sequence({1, 16, 20, 5000, 3, 1, 2}),
+      transposed({1, 128, 64, 16, 4, 2}),
+      transposed({1, 256, 128, 28, 2, 2}),
+      transposed({1, 21, 21, 34, 16, 8}),
+      transposed({1, 64, 64, 13, 3, 1}),
+      with_avx512(convolution({1, 64, 64, 56})),
+      with_avx512(convolution({1, 3, 64, 224, 7, 2})),
+      with_avx512(convolution({1, 16, 88, 13, 3, 1, 2})),
+      with_avx512(convolution({32, 4, 4, 56})),
+      with_avx512(convolution({3, 20, 30, 10})),
+      with_avx512(convolution({1, 64, 256, 14, 1})),
+      with_avx512(convolution({144, 1, 1, 56}, true)),
+      with_avx512(convolution({45, 1, 1, 7, 5}, true)),
   };
   return all;
 }
@@ -190,6 +215,8 @@ TEST(ConvolutionPrograms, LoopsAreRoundedUp) {
             "T2D [1, 64, 32, 48 | 128, 2, 2] stride 2, 2");
   EXPECT_EQ(op(transposed({1, 256, 128, 28, 2, 2})), // those of columns are one
             "T2D [1, 256, 56, 36 | 256, 1, 1] stride 2, 1");
+  EXPECT_EQ(op(convolution({1, 8, 24, 12})), "C2D [1, 24, 12, 12 | 8, 3, 3]");
+  EXPECT_EQ(op(with_avx512(convolution({1, 8, 24, 12}))), "C2D [1, 32, 12, 12 | 8, 3, 3]");
 }
 
 /// Reuse by Algorithm 1 finds legal programs of other sizes, of bridges, too.
@@ -388,7 +415,8 @@ TEST(ConvolutionPrograms, KeysSayAllThatTimesDependOn) {
                       +[](OwnConvolution& o) {
                         o.shape.before = {0, 0};
                       },
-                      +[](OwnConvolution& o) { o.shape.images = 2; }}) {
+                      +[](OwnConvolution& o) { o.shape.images = 2; },
+                      +[](OwnConvolution& o) { o.shape.isa = tile::Isa::Avx512; }}) {
     OwnConvolution changed = own;
     change(changed);
     see(changed);

@@ -187,6 +187,22 @@ TEST_P(TileGrouped, PartsAndTilesChangeNoBit) {
   }
 }
 
+/// AVX-512 where its lanes are filled; else where it is the faster one all the same, since it does
+/// twice as much in a cycle.
+TEST(TileGroupedShape, InstructionSetsByTheirLanes) {
+  Isa narrow = vectors_a_cycle(Isa::Avx512) < 2 ? Isa::Avx2 : Isa::Avx512;
+  auto set = [](int64_t groups, int64_t inputs, int64_t outputs) {
+    return Grouped::faster_isa(dense(Isa::Avx2, 28, 28, groups, inputs, outputs));
+  };
+  EXPECT_EQ(set(1, 64, 64), Isa::Avx512);
+  EXPECT_EQ(set(1, 64, 24), narrow);
+  EXPECT_EQ(set(1, 64, 8), narrow);
+  EXPECT_EQ(set(32, 4, 4), Isa::Avx512); // four groups to a vector
+  EXPECT_EQ(set(32, 8, 8), Isa::Avx512);
+  EXPECT_EQ(set(8, 20, 20), narrow);
+  EXPECT_EQ(vectors_a_cycle(Isa::Avx2), 2);
+}
+
 TEST(TileGroupedShape, TooLargeKernelsAreRefused) {
   GroupedShape s;
   s.inputs = s.outputs = 8;
