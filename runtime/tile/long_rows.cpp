@@ -8,8 +8,8 @@ namespace tg::tile {
 
 namespace {
 
-constexpr int64_t kRowBytes = 32 << 10;              // of x, about
-constexpr int64_t kFewestRows = 16; // for some threads
+constexpr int64_t kRowBytes = 32 << 10; // of x, about
+constexpr int64_t kFewestRows = 16;     // for some threads
 
 /// First and number of the columns that see all taps.
 struct Columns {
