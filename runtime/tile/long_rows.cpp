@@ -9,7 +9,7 @@ namespace tg::tile {
 namespace {
 
 constexpr int64_t kRowBytes = 32 << 10; // of x, about
-constexpr int64_t kFewestRows = 8;
+constexpr int64_t kFewestRows = 16;     // for some threads
 
 /// First and number of the columns that see all taps.
 struct Columns {
@@ -32,7 +32,8 @@ Middle middle_of(const GroupedShape& s) {
   all.result.columns = std::max<int64_t>(1, count);
   int64_t tile = Grouped::tile(all).columns;
   int64_t of_tile = 4 * tile * s.stride.columns * s.groups * s.inputs;
-  int64_t columns = tile * std::max<int64_t>(1, kRowBytes / of_tile);
+  int64_t most = count / (kFewestRows * tile);
+  int64_t columns = tile * std::max<int64_t>(1, std::min(most, kRowBytes / of_tile));
   return {first, count / columns, columns};
 }
 

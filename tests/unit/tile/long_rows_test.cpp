@@ -93,8 +93,8 @@ TEST(TileLongRowsShape, ImagesAndShortRowsAreNotCut) {
   GroupedShape two = s, few = s;
   two.image.rows = two.result.rows = 2;
   EXPECT_FALSE(LongRows::suits(two));
-  few.image.columns = 50;
-  few.result.columns = 48;
+  few.image.columns = 42;
+  few.result.columns = 40;
   EXPECT_FALSE(LongRows::suits(few));
 }
 
