@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The Python package works where it is installed: packs the wheel from a build (python/wheel.py), installs it
 with NumPy alone into a fresh virtual environment, and runs the tests of python/tests and the recipe of
-examples/recipes there.
+examples/recipes there; then those of tangram.rl with Gymnasium, too.
 
     python_test.py BUILD_DIR
 
@@ -70,7 +70,17 @@ def main():
             # Away from the tree, so that nothing is imported from there.
             if subprocess.run([python, *arguments], cwd=scratch, check=False).returncode != 0:
                 return 1
-    return 0
+        return with_gymnasium(python, scratch)
+
+
+def with_gymnasium(python, scratch):
+    """The environment again, now with Gymnasium's own check of it, where pip finds that."""
+    try:
+        wheel.pip_install(python, "gymnasium")
+    except wheel.Unreachable as error:
+        print(f"[SKIP] Gymnasium's check: {str(error).splitlines()[-1]}")
+        return 0
+    return subprocess.run([python, ROOT / "python" / "tests" / "run.py", "rl"], cwd=scratch, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -30,6 +30,25 @@ def run(tg, *args, expect=0):
     return done
 
 
+def agents(tg, folder, model):
+    """What takes the seat of the tree search: trained on two models, and seated for a third."""
+    other, third = folder / "other.tg", folder / "third.tg"
+    other.write_text(MODEL.replace("chain", "other").replace("N: int = 3", "N: int = 2"))
+    third.write_text(MODEL.replace("chain", "third").replace("N: int = 3", "N: int = 5"))
+    common = ["--cost", "analytic:cpu", "--threads", "1", "--rules", "algebra"]
+    for agent, ending in [("gains", "json"), ("motifs", "json"), ("guide", "safetensors")]:
+        file = folder / f"{agent}.{ending}"
+        lines = run(tg, "train", model, other, "-o", file, "--policy", agent, "--rounds", 1, *common).stdout.splitlines()
+        assert lines[0].split()[:4] == ["round", "1", "of", "1"] and "over 2 parts" in lines[-1], lines
+        again = file.read_bytes()
+        run(tg, "train", model, other, "-o", file, "--policy", agent, "--rounds", 1, "--again", *common)
+        assert file.read_bytes() == again, f"the same training came to another {agent}"
+        found = [run(tg, "opt", third, "--policy", file, "--without", "saturation", "--json", *common[:-2]).stdout
+                 for _ in range(2)]
+        reports = [json.loads(text) for text in found]
+        assert reports[0]["cost_after_us"] == reports[1]["cost_after_us"] < reports[0]["cost_before_us"], reports
+
+
 def main(tg):
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
@@ -59,12 +78,16 @@ def main(tg):
             (["train", model, "-o", parts, "--set", "N=2", *TRAIN], "was trained with digest"),
             (["train", model, *TRAIN], "-o FILE"),
             (["opt", model, "--search", "rl"], "follows a trained policy"),
-            (["opt", model, "--policy", whole], "--search rl"),
+            (["opt", model, "--policy", whole, "--cost", "analytic:cpu"], "--search rl"),
+            (["opt", model, "--search", "taso", "--policy", whole], "--search mcts|rl"),
+            (["opt", model, "--policy", model, "--cost", "analytic:cpu"], "chain.tg"),
+            (["train", model, model, "-o", parts, *TRAIN], "is trained on one model"),
             (["opt", model, "--search", "rl", "--policy", model], "chain.tg"),
         ]:
             refused = subprocess.run([tg, *map(str, args)], capture_output=True, text=True)
             assert refused.returncode in (1, 2) and says in refused.stderr, f"{args}\n{refused.stderr}"
         run(tg, "train", model, "-o", parts, "--seed", 2, "--episodes", 10, "--again", *TRAIN)
+        agents(tg, folder, model)
     print("policies are trained, go on, and are followed")
 
 

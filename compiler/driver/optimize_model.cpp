@@ -6,6 +6,7 @@
 #include "compiler/driver/files/json_files.h"
 #include "compiler/driver/files/model.h"
 #include "compiler/driver/learned/policy_models.h"
+#include "compiler/driver/learned/seated_policy.h"
 #include "compiler/driver/prices/cost_model.h"
 #include "compiler/driver/prices/export_cost.h"
 #include "compiler/driver/public_types.h"
@@ -431,10 +432,14 @@ Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
     options.portfolio.priors = &priors.emplace(std::move(table));
   }
   std::unique_ptr<PolicyModels> policy;
-  if (!o_.policy.empty()) {
+  std::unique_ptr<Policy> seated;
+  if (!o_.policy.empty() && options.search == Search::Rl) {
     TG_TRY(policy, followed_policy(run.threads));
     options.rl.policy = policy.get();
     options.rl.most_candidates = policy->most_candidates();
+  } else if (!o_.policy.empty()) {
+    TG_TRY(seated, open_seated_policy(o_.policy));
+    options.portfolio.policy = seated.get();
   }
   bool measured = is_measured(o_.cost);
   options.portfolio.progress = progress_listener(options.explore.time_limit_s, measured);

@@ -13,6 +13,7 @@
 #include "compiler/driver/pages/graph_picture.h"
 #include "compiler/driver/prices/calibration.h"
 #include "compiler/driver/prices/cost_model.h"
+#include "compiler/driver/public_models.h"
 #include "compiler/driver/public_types.h"
 #include "compiler/driver/reports/report_json.h"
 #include "compiler/driver/runs/run_model.h"
@@ -36,12 +37,6 @@ namespace tangram {
 using tg::DiagnosticSink;
 using tg::SourceManager;
 
-struct Model::Impl {
-  tg::Graph graph;
-  std::shared_ptr<const tg::WeightFile> weights = {}; // of an .onnx file
-  std::shared_ptr<const tg::KeptOperators> kept = {}; // of one that becomes one again
-};
-
 struct Program::Impl {
   tg::LoadedProgram loaded;
   bool ran = false; // what the model updates is in the last run's outputs
@@ -49,47 +44,14 @@ struct Program::Impl {
 
 namespace {
 
-Diagnostic to_public(const tg::Diagnostic& d, const SourceManager& sources) {
-  Diagnostic out;
-  out.code = tg::code_text(d.code);
-  out.message = d.message;
-  if (d.span.valid()) {
-    const tg::SourceFile& file = sources.file(d.span.file);
-    tg::LineColumn at = file.position(d.span.begin);
-    out.file = file.name().str();
-    out.line = at.line;
-    out.column = at.column;
-  }
-  llvm::raw_string_ostream text(out.text);
-  tg::render(d, sources, text);
-  text.flush();
-  return out;
-}
-
-Error to_error(DiagnosticSink& sink, const SourceManager& sources) {
-  sink.sort();
-  Error error;
-  for (const tg::Diagnostic& d : sink.all())
-    if (d.severity == tg::Severity::Error) error.diagnostics.push_back(to_public(d, sources));
-  return error;
-}
-
-Error to_error(const tg::Diagnostic& d) { return Error{{to_public(d, SourceManager())}}; }
-
 tg::ModelRequest request(const ParseOptions& options) {
   return {options.model,
           {options.set.begin(), options.set.end()},
           {options.shapes, options.dims, options.keep_for_opset}};
 }
 
-Model to_model(tg::Graph graph, std::shared_ptr<const tg::WeightFile> weights = nullptr,
-               std::shared_ptr<const tg::KeptOperators> kept = nullptr) {
-  return Model(std::make_shared<const Model::Impl>(
-      Model::Impl{std::move(graph), std::move(weights), std::move(kept)}));
-}
-
-Expected<Model> to_model(std::optional<tg::Graph> graph, DiagnosticSink& sink,
-                         const SourceManager& sources) {
+Expected<Model> model_or_error(std::optional<tg::Graph> graph, DiagnosticSink& sink,
+                               const SourceManager& sources) {
   if (!graph) return to_error(sink, sources);
   return to_model(std::move(*graph));
 }
@@ -109,12 +71,6 @@ tg::Result<void> check_tf32(bool asked, const Backend* backend, llvm::StringRef 
   std::string having = tg::backend_names(std::mem_fn(&tg::BackendRow::tf32));
   return tg::error(tg::Code::usage, "`allow_tf32` requires {0}, not `{1}`",
                    having.empty() ? "a backend that this build lacks" : having, where);
-}
-
-/// With symbols of its own: others may work on the model at the same time, and whoever rewrites or
-/// retypes a graph adds to its symbols.
-tg::Graph own_graph(const Model& model) {
-  return tg::transfer(model.impl().graph, std::make_shared<tg::Symbols>());
 }
 
 Report to_public(const tg::OptimizeReport& r) {
@@ -280,7 +236,7 @@ Expected<Model> parse(std::string_view text, std::string_view name, const ParseO
   DiagnosticSink sink;
   tg::Result<tg::FileId> file = tg::load_text(sources, std::string(name), std::string(text));
   if (!file) return to_error(file.error());
-  return to_model(tg::load_model(sources, *file, request(options), sink), sink, sources);
+  return model_or_error(tg::load_model(sources, *file, request(options), sink), sink, sources);
 }
 
 Expected<Model> parse_file(const std::string& path, const ParseOptions& options) {
@@ -329,11 +285,7 @@ namespace {
 /// Graphs as the models that a judge knows, with the weights of their source.
 tg::GraphJudge graph_judge(const Judge& judge, const Model& source) {
   if (!judge) return {};
-  return [judge, &impl = source.impl()](const tg::Graph& graph) {
-    // Symbols of its own, since the search goes on.
-    return judge(
-        to_model(tg::transfer(graph, std::make_shared<tg::Symbols>()), impl.weights, impl.kept));
-  };
+  return [judge, &source](const tg::Graph& graph) { return judge(rewritten(source, graph)); };
 }
 
 } // namespace

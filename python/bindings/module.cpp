@@ -15,4 +15,5 @@ NB_MODULE(_core, m) {
   python::bind_optimizations(m);
   python::bind_rules(m);
   python::bind_extraction(m);
+  python::bind_environments(m);
 }

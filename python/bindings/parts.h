@@ -11,5 +11,6 @@ void bind_programs(nanobind::module_& m);
 void bind_optimizations(nanobind::module_& m);
 void bind_rules(nanobind::module_& m);
 void bind_extraction(nanobind::module_& m);
+void bind_environments(nanobind::module_& m);
 
 } // namespace tangram::python

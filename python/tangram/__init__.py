@@ -14,7 +14,7 @@ array([[0., 2., 0.],
        [4., 0., 6.]], dtype=float32)
 """
 
-from . import rules
+from . import rl, rules
 from ._core import __version__
 from ._errors import Diagnostic, Error
 from ._extraction import Extraction, extract
@@ -42,6 +42,7 @@ __all__ = [
     "from_exported",
     "load",
     "parse",
+    "rl",
     "rules",
     "simplify",
 ]

@@ -57,7 +57,8 @@ class SearchOptions(TypedDict, total=False):
     reward: Literal["greedy", "greedy-shared", "ilp"]
     # keep what is below a decision
     reuse_tree: bool
-    # the trained policy, as `tg train` writes it
+    # the trained policy, as `tg train` writes it. mcts: one that weighs what is tried: guide, gains
+    # or motifs; rl: one that is followed.
     policy: str | os.PathLike[str]
     # check the result against its source, exactly. Every step is checked against its rule, too.
     verify: bool

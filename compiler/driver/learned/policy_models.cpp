@@ -16,13 +16,6 @@ constexpr llvm::StringLiteral kModels = "compiler/driver/learned/xrlflow.tg";
 constexpr llvm::StringLiteral kVersion = "1";
 constexpr size_t kMinibatch = 16;
 
-/// The operators that a node can be, in the order of their features.
-std::string operator_names() {
-  std::vector<llvm::StringRef> names;
-  for (size_t i = 0; i < kOpCount; ++i) names.push_back(op_info(static_cast<OpKind>(i)).name);
-  return llvm::join(names, " ");
-}
-
 Tensor scalar(double value) { return Tensor::of_floats({}, {static_cast<float>(value)}); }
 
 Tensor tensor_of(std::vector<int64_t> shape, const std::vector<float>& values) {
@@ -38,6 +31,12 @@ const PolicyForm* find_policy_form(llvm::StringRef name) {
 
 size_t PolicyModels::most_candidates() const {
   return form_.slots > 0 ? static_cast<size_t>(form_.slots) : 500;
+}
+
+std::string operator_names() {
+  std::vector<llvm::StringRef> names;
+  for (size_t i = 0; i < kOpCount; ++i) names.push_back(op_info(static_cast<OpKind>(i)).name);
+  return llvm::join(names, " ");
 }
 
 // --- programs -----------------------------------------------------------------------------------

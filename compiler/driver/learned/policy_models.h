@@ -18,6 +18,9 @@ struct PolicyForm {
 };
 const PolicyForm* find_policy_form(llvm::StringRef name);
 
+/// The operators that a node can be, in the order of their features.
+std::string operator_names();
+
 /// What a file of a policy says beside its tensors.
 using PolicyNotes = std::map<std::string, std::string>;
 

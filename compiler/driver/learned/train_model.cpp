@@ -1,9 +1,8 @@
 #include "compiler/driver/learned/train_model.h"
 
+#include "compiler/driver/learned/graph_clock.h"
 #include "compiler/driver/learned/policy_models.h"
-#include "compiler/driver/prices/cost_model.h"
 #include "compiler/driver/public_types.h"
-#include "compiler/driver/runs/backend_finalists.h"
 #include "lang/core/support/data_file.h"
 
 #include <llvm/Support/FileSystem.h>
@@ -12,33 +11,6 @@
 namespace tg {
 
 namespace {
-
-/// What graphs take, run interleaved with the source, so that a change of the machine's speed meets
-/// both: the source's own time over how much faster the graph is.
-class WholeRunClock {
-public:
-  WholeRunClock(const Graph& source, PrepareOptions run)
-      : source_(source), runs_(std::move(run), {.min_runs = 9, .seconds = 0.15}, /*patient*/ 0) {}
-
-  Result<double> operator()(const Graph& graph) {
-    TG_TRY(WholeRuns runs, runs_.compare(source_, graph));
-    if (!runs.fault.empty()) {
-      // It cannot take the source's place: the policy is to learn that, and training to go on.
-      ++refused;
-      return source_us_ * kRefusedTimes;
-    }
-    if (source_us_ == 0) source_us_ = runs.times.first_us;
-    return source_us_ / runs.times.ratio;
-  }
-
-  size_t refused = 0;
-
-private:
-  static constexpr double kRefusedTimes = 2;
-  const Graph& source_;
-  BackendFinalists runs_;
-  double source_us_ = 0;
-};
 
 /// Decimal text that reads back as the same number.
 std::string exact_text(double number) { return llvm::formatv("{0:e17}", number); }
@@ -69,7 +41,6 @@ public:
 
 private:
   Result<void> open_policy();
-  Result<GraphTime> clock();
   EnvironmentOptions environment_options() const;
   PpoOptions ppo_options() const;
   Result<void> note(const TrainingProgress& progress);
@@ -83,9 +54,6 @@ private:
   PolicyNotes settings_;
   std::unique_ptr<PolicyModels> policy_;
   TrainingState state_;
-  std::unique_ptr<CostModel> costs_;
-  std::unique_ptr<PriceCache> prices_;
-  std::unique_ptr<WholeRunClock> runs_;
   std::map<RuleId, size_t> counts_;
 };
 
@@ -120,24 +88,6 @@ Result<void> Training::open_policy() {
     return error(Code::bad_data_file, "`{0}` does not say how far its policy was trained",
                  training_.path);
   return {};
-}
-
-Result<GraphTime> Training::clock() {
-  if (training_.by_prices) {
-    TG_TRY(costs_, cost_model(source_, o_, stop_, host_.timing));
-    prices_ = std::make_unique<PriceCache>(source_.symbols(), *costs_);
-    return GraphTime(
-        [this](const Graph& graph) -> Result<double> { return price_graph(graph, *prices_); });
-  }
-  TG_TRY(PrepareOptions run, run_options({.backend = backend_of_costs(o_.cost),
-                                          .threads = static_cast<int>(o_.threads),
-                                          .memory_limit_mb = o_.memory_limit_mb,
-                                          .cost_db = o_.cost_db,
-                                          .seed = o_.seed},
-                                         source_, host_.weights));
-  run.stop = stop_;
-  runs_ = std::make_unique<WholeRunClock>(source_, std::move(run));
-  return GraphTime([this](const Graph& graph) { return (*runs_)(graph); });
 }
 
 EnvironmentOptions Training::environment_options() const {
@@ -177,8 +127,11 @@ Result<TrainedPolicy> Training::run(llvm::function_ref<void(const TrainingProgre
   TG_CHECK(open_policy());
   TrainedPolicy out;
   out.earlier_episodes = state_.episodes;
-  TG_TRY(GraphTime time, clock());
-  RewriteEnvironment environment(source_, rules_, std::move(time), environment_options());
+  TG_TRY(std::unique_ptr<GraphClock> clock,
+         GraphClock::make(source_, training_.by_prices, o_, host_, stop_));
+  RewriteEnvironment environment(
+      source_, rules_, [&](const Graph& graph) { return clock->time_us(graph); },
+      environment_options());
   Result<void> trained = train(environment, *policy_, ppo_options(), state_,
                                [&](const TrainingProgress& progress) -> Result<void> {
                                  TG_CHECK(note(progress));
@@ -191,7 +144,7 @@ Result<TrainedPolicy> Training::run(llvm::function_ref<void(const TrainingProgre
   out.source_us = environment.source_time();
   out.best_us = environment.best().time;
   out.measurements = environment.measurements();
-  out.refused = runs_ ? runs_->refused : 0;
+  out.refused = clock->refused();
   out.seconds = watch.seconds();
   out.stopped = out.episodes < training_.episodes;
   std::vector<RuleUse> used;

@@ -1,5 +1,7 @@
 #include "compiler/search/learned/encoding.h"
 
+#include "compiler/search/learned/features.h"
+
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/MathExtras.h>
 
@@ -10,11 +12,6 @@ namespace tg {
 namespace {
 
 constexpr float kShapeUnit = 4096;
-
-bool is_leaf(OpKind op) {
-  return op == OpKind::None || op == OpKind::Input || op == OpKind::Weight ||
-         op == OpKind::Constant;
-}
 
 ShapeFeature shape_feature(const TensorType& type) {
   ShapeFeature out = {};

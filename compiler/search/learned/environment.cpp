@@ -31,8 +31,10 @@ std::shared_ptr<const RewriteState> RewriteEnvironment::state_of(Graph graph) {
   uint64_t hash = structural_hash(graph);
   auto found = known_.find(hash);
   if (found != known_.end()) return found->second;
-  auto state = std::make_shared<RewriteState>(RewriteState{std::move(graph), {}, {}});
-  size_t most_operators = kMostGrowth * std::max<size_t>(state->graph.op_count(), 1);
+  auto state = std::make_shared<RewriteState>(RewriteState{std::move(graph), {}, {}, {}});
+  size_t most_operators = options_.most_operators;
+  if (most_operators == 0)
+    most_operators = kMostGrowth * std::max<size_t>(state->graph.op_count(), 1);
   llvm::DenseSet<uint64_t> seen = {hash};
   Rewrites rewrites(state->graph, rules_, options_.explore);
   for (size_t i = 0; i < rewrites.size() && state->actions() < options_.most_candidates; ++i) {
@@ -41,8 +43,10 @@ std::shared_ptr<const RewriteState> RewriteEnvironment::state_of(Graph graph) {
     if (!seen.insert(structural_hash(*made)).second) continue;
     state->candidates.push_back({rewrites.match(i).rule, i, rewrites.place(i)});
     state->encoded.candidates.push_back(std::make_shared<EncodedGraph>(encode(*made)));
+    if (options_.features) state->features.push_back(features_of(*made));
   }
   state->encoded.candidates.push_back(std::make_shared<EncodedGraph>(encode(state->graph)));
+  if (options_.features) state->features.push_back(features_of(state->graph));
   if (known_.size() >= kMostKnown) known_.clear();
   known_[hash] = state;
   return state;
@@ -57,14 +61,21 @@ Result<double> RewriteEnvironment::time_of(const Graph& graph) {
   return time;
 }
 
+Graph RewriteEnvironment::after(size_t action) const {
+  assert(action < state_->actions());
+  if (action == state_->stop()) return state_->graph;
+  size_t rewrite = state_->candidates[action].rewrite;
+  return *Rewrites(state_->graph, rules_, options_.explore).make(rewrite);
+}
+
 Result<RewriteEnvironment::Step> RewriteEnvironment::step(size_t action) {
   assert(action < state_->actions());
   if (options_.stop.asked()) return error(Code::limit_no_answer, "the episode was stopped");
   bool stops = action == state_->stop();
   if (!stops) {
     const RewriteState::Candidate& chosen = state_->candidates[action];
-    path_.push_back({chosen.rule, chosen.rewrite});
-    state_ = state_of(*Rewrites(state_->graph, rules_, options_.explore).make(chosen.rewrite));
+    path_.push_back({chosen.rule, chosen.rewrite, chosen.place});
+    state_ = state_of(after(action));
   }
   StepTaken taken{path_.size() + stops, false, first_, last_, last_, false};
   Step out;
@@ -78,6 +89,7 @@ Result<RewriteEnvironment::Step> RewriteEnvironment::step(size_t action) {
     if (last_ < best_.time) best_ = {state_->graph, last_, path_};
   }
   out.reward = reward(taken);
+  taken_ = taken;
   return out;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "compiler/search/learned/encoding.h"
+#include "compiler/search/learned/features.h"
 #include "compiler/search/rewrites.h"
 #include "lang/core/result.h"
 #include "lang/core/support/stop.h"
@@ -31,6 +32,8 @@ struct EnvironmentOptions {
   size_t measure_every = 5;     // 0: at the end alone
   double waiting_reward = 0;    // of a step that is not measured (published: 0.1)
   size_t most_candidates = 500; // with the graph as it stands; what comes later is left out
+  size_t most_operators = 0;    // of a candidate; 0: twice those of its graph, as published
+  bool features = false;        // with RewriteState::features
   RewardOf reward = {};         // in the place of the usual one
   StopToken stop = {};          // then steps are errors
 };
@@ -45,6 +48,7 @@ struct RewriteState {
   Graph graph;
   std::vector<Candidate> candidates; // rule by rule, each place of it; action i is candidate i
   EncodedState encoded;              // of these, then of the graph: the action to stop
+  std::vector<GraphFeatures> features = {}; // of the same, where the options ask for them
   size_t actions() const { return candidates.size() + 1; }
   size_t stop() const { return candidates.size(); }
 };
@@ -53,6 +57,7 @@ struct RewriteState {
 struct RewriteTaken {
   RuleId rule{};
   size_t rewrite = 0;
+  std::string place = {};
 };
 
 class RewriteEnvironment {
@@ -71,6 +76,10 @@ public:
   /// Requires that the episode goes on, and an action of the state. Errors: those of `time`;
   /// `limit_no_answer` where it was stopped.
   Result<Step> step(size_t action);
+  /// What an action leads to. Requires an action of the state.
+  Graph after(size_t action) const;
+  /// What the last step was rewarded for.
+  const StepTaken& taken() const { return taken_; }
 
   const std::shared_ptr<const RewriteState>& state() const { return state_; }
   /// What was done since reset().
@@ -106,6 +115,7 @@ private:
   llvm::DenseMap<uint64_t, std::shared_ptr<const RewriteState>> known_;
   std::shared_ptr<const RewriteState> state_;
   std::vector<RewriteTaken> path_;
+  StepTaken taken_;
   double first_ = 0, last_ = 0;
   Best best_;
 };

@@ -93,10 +93,13 @@ std::vector<Action> ActionPool::list(const StateFeatures& state, const Policy& p
   for (const Action& a : actions) all.push_back(features(a.rule, a.grain, a.matches.size()));
   std::vector<double> weights(all.size(), 1);
   policy.weigh(state, all, weights);
+  double sum = 0;
+  for (uint32_t i = 0; i < all.size(); ++i)
+    sum += actions[i].share = weights[i] * grain_weight(all[i].grain);
   std::vector<std::pair<double, uint32_t>> keys;
   for (uint32_t i = 0; i < all.size(); ++i)
-    keys.push_back(
-        {std::log(draw_unit(rng) + 1e-300) / (weights[i] * grain_weight(all[i].grain)), i});
+    keys.push_back({std::log(draw_unit(rng) + 1e-300) / actions[i].share, i});
+  for (Action& action : actions) action.share /= sum;
   std::sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first > b.first : a.second < b.second;
   });
@@ -108,7 +111,7 @@ std::vector<Action> ActionPool::list(const StateFeatures& state, const Policy& p
 /// The rule everywhere; and, if they are fewer, each kind of place, and some places alone.
 void ActionPool::offer(RuleId rule, std::mt19937_64& rng, std::vector<Action>& actions) const {
   const std::vector<uint32_t>& open = open_[rule];
-  actions.push_back({rule, Grain::Rule, open});
+  actions.push_back({rule, Grain::Rule, open, 0});
   if (!options_.widen || open.size() == 1) return;
   std::map<uint64_t, std::vector<uint32_t>> groups;
   for (uint32_t number : open) groups[pool_[number]->group].push_back(number);
@@ -116,11 +119,11 @@ void ActionPool::offer(RuleId rule, std::mt19937_64& rng, std::vector<Action>& a
     for (uint32_t number : open) { // in the order of their first places
       auto group = groups.find(pool_[number]->group);
       if (group->second.size() < 2 || group->second.front() != number) continue;
-      actions.push_back({rule, Grain::Group, group->second});
+      actions.push_back({rule, Grain::Group, group->second, 0});
     }
   for (size_t i = 0; i < std::min(open.size(), kMostSingles); ++i)
     actions.push_back(
-        {rule, Grain::Match, {open[open.size() <= kMostSingles ? i : rng() % open.size()]}});
+        {rule, Grain::Match, {open[open.size() <= kMostSingles ? i : rng() % open.size()]}, 0});
 }
 
 bool ActionPool::draw(const StateFeatures& state, const Policy& policy, std::mt19937_64& rng,

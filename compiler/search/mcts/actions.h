@@ -22,6 +22,7 @@ struct Action {
   RuleId rule{};
   Grain grain{};
   std::vector<uint32_t> matches; // numbers in the pool
+  double share = 0;              // of the weights of all actions of the state
 };
 
 struct ActionOptions {

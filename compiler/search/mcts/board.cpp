@@ -5,8 +5,14 @@
 namespace tg {
 
 StateFeatures Board::state(uint32_t depth) const {
-  return {egraph_.node_count(), egraph_.class_count(), options_.explore.node_limit,
-          incumbent.cost(),     source_cost,           depth};
+  return {egraph_.node_count(),
+          egraph_.class_count(),
+          options_.explore.node_limit,
+          incumbent.cost(),
+          source_cost,
+          depth,
+          last,
+          opinion};
 }
 
 size_t Board::act(const Action& action, uint32_t depth, Simulation& simulation) {
@@ -26,7 +32,7 @@ size_t Board::act(const Action& action, uint32_t depth, Simulation& simulation) 
   double after = done.applied > 0 ? incumbent.update() : before;
   done.state = state(depth);
   done.action = pool.features(action.rule, action.grain, done.applied);
-  if (done.applied > 0) done.gain = std::max(1 - after / before, 0.0);
+  if (done.applied > 0) done.gain = std::max(1 - after / before, 0.0), last = action.rule;
   simulation.actions.push_back(done);
   simulation.least = std::min(simulation.least, after);
   return done.applied;

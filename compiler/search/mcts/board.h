@@ -53,7 +53,9 @@ public:
   Explorer explorer;
   Incumbent incumbent;
   ActionPool pool;
-  double source_cost = 0; // of the first state of the search
+  double source_cost = 0;           // of the first state of the search
+  RuleId last = kSourceRule;        // of the action that led here
+  const Opinion* opinion = nullptr; // that holds here; may be null
 
   StateFeatures state(uint32_t depth) const;
   /// Applies the matches and prices the state. How many changed something; the action is noted.

@@ -58,7 +58,10 @@ private:
     for (uint32_t number : simulation.spent) board_.pool.spend(number);
     for (uint64_t group : simulation.refused) board_.pool.refuse(group);
     board_.explorer.moved();
-    board_.incumbent.restore(tree[simulation.path.back()].incumbent);
+    const SearchTree::Node& leaf = tree[simulation.path.back()];
+    board_.incumbent.restore(leaf.incumbent);
+    board_.last = leaf.rule;
+    board_.opinion = leaf.opinion.get();
   }
 
   std::shared_ptr<Symbols> symbols_ = std::make_shared<Symbols>();

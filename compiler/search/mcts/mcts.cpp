@@ -17,6 +17,9 @@ namespace tg {
 
 namespace {
 
+/// A policy that looks at graphs is asked again about one that costs so much less.
+constexpr double kOtherGraph = 0.02;
+
 BoardOptions board_options(const MctsOptions& o) {
   return {o.explore, {o.widen, o.firing}, o.depth};
 }
@@ -40,6 +43,10 @@ private:
   void play(size_t count);
   void play_apart(llvm::MutableArrayRef<Simulation> simulations);
   void descend(Simulation& simulation);
+  void list(int32_t at);
+  Graph best_of(const SearchTree::Node& node);
+  void arrive(const SearchTree::Node& node);
+  void note_credit(const Simulation& simulation);
   void enter(int32_t at, Simulation& simulation);
   bool expand(Simulation& simulation);
   void grow(Simulation& simulation, uint32_t number, size_t applied, Checkpoint before,
@@ -77,6 +84,9 @@ private:
   uint32_t root_mark_ = 0;
   size_t since_gain_ = 0; // simulations
   bool gained_ = false;   // in this batch
+  double gain_here_ = 0;  // of the simulations of this decision: the sum
+  size_t simulations_here_ = 0;
+  std::vector<double> visits_, gains_; // of them, by rule and grain, where somebody wants to know
   double most_gain_ = 0;
   double notified_s_ = -kBetweenNotificationsS;
   std::mt19937_64 rng_;
@@ -92,6 +102,10 @@ MctsReport TreeSearch::run() {
   report_.stop = StopReason::Saturated;
   while (!limited()) {
     double before = report_.best_cost;
+    if (report_.decisions >= options_.decisions) {
+      report_.stop = StopReason::Iterations;
+      break;
+    }
     if (!decide()) break;
     without_gain = report_.best_cost < before * (1 - kLeastGain) ? 0 : without_gain + 1;
     if (board_.explorer.full()) {
@@ -137,6 +151,11 @@ bool TreeSearch::decide() {
   root_ = egraph_.checkpoint();
   root_mark_ = egraph_.change_mark();
   since_gain_ = 0;
+  gain_here_ = 0, simulations_here_ = 0;
+  if (options_.decided) {
+    visits_.assign(rules_.size() * kGrains, 0);
+    gains_ = visits_;
+  }
   size_t batch = static_cast<size_t>(std::max(options_.batch, 1));
   for (size_t left = static_cast<size_t>(std::max(options_.budget, 0)); left > 0 && !limited();) {
     size_t count = std::min(batch, left);
@@ -145,6 +164,9 @@ bool TreeSearch::decide() {
     since_gain_ = (gained_ ? 0 : since_gain_) + count;
     if (since_gain_ >= patience_now()) break;
   }
+  if (options_.decided)
+    options_.decided({best_of(tree_.root()), tree_.root().incumbent.cost, std::move(visits_),
+                      std::move(gains_)});
   int32_t child = tree_.best_child();
   if (options_.trace) tree_.note(child, egraph_.node_count(), *options_.trace);
   if (child < 0) {
@@ -180,9 +202,11 @@ void TreeSearch::play(size_t count) {
     }
   for (const Simulation& simulation : simulations) {
     learn(simulation);
+    if (options_.decided) note_credit(simulation);
     back_up(simulation);
   }
   report_.simulations += count;
+  if (options_.simulated) options_.simulated(report_.simulations, report_.best_cost);
   notify();
 }
 
@@ -214,11 +238,7 @@ void TreeSearch::descend(Simulation& simulation) {
   for (;;) {
     SearchTree::Node& node = tree_[simulation.path.back()];
     if (board_.explorer.full()) break;
-    if (!node.listed) {
-      board_.pool.collect();
-      node.actions = board_.pool.list(board_.state(node.depth), policy_, rng_);
-      node.listed = true;
-    }
+    if (!node.listed) list(simulation.path.back());
     if (node.edges.size() < allowed(node) && expand(simulation)) break;
     int32_t child = select(node);
     if (child < 0) break;
@@ -227,10 +247,40 @@ void TreeSearch::descend(Simulation& simulation) {
     assert(done && "the e-graph is in the state of the parent");
     board_.explorer.moved();
     enter(child, simulation);
-    board_.incumbent.restore(tree_[child].incumbent);
+    arrive(tree_[child]);
   }
   simulation.refused = board_.pool.refused_here();
   for (int32_t at : simulation.path) tree_.visit(at);
+}
+
+/// What can be done in a node's state, in the order of their turns. What the policy said of a graph
+/// holds until the best graph is clearly cheaper.
+void TreeSearch::list(int32_t at) {
+  SearchTree::Node& node = tree_[at];
+  bool other = !node.opinion || node.incumbent.cost < node.opinion_us * (1 - kOtherGraph);
+  if (policy_.looks() && other) {
+    node.opinion = policy_.look(best_of(node), rules_);
+    node.opinion_us = node.incumbent.cost;
+  }
+  board_.opinion = node.opinion.get();
+  board_.pool.collect();
+  node.actions = board_.pool.list(board_.state(node.depth), policy_, rng_);
+  node.listed = true;
+}
+
+/// The best graph of the node's state, in which the e-graph is.
+Graph TreeSearch::best_of(const SearchTree::Node& node) {
+  board_.incumbent.update(); // which nodes are in use is not saved
+  Graph graph = graph_of(egraph_, source_, board_.incumbent.used_nodes());
+  board_.incumbent.restore(node.incumbent);
+  return graph;
+}
+
+/// The e-graph is in the state of the node.
+void TreeSearch::arrive(const SearchTree::Node& node) {
+  board_.incumbent.restore(node.incumbent);
+  board_.last = node.rule;
+  board_.opinion = node.opinion.get();
 }
 
 /// The node is on the path now: its matches join the pool.
@@ -255,7 +305,7 @@ void TreeSearch::go_to(const Simulation& simulation) {
   for (uint32_t number : simulation.spent) board_.pool.spend(number);
   for (uint64_t group : simulation.refused) board_.pool.refuse(group);
   board_.explorer.moved();
-  board_.incumbent.restore(tree_[simulation.path.back()].incumbent);
+  arrive(tree_[simulation.path.back()]);
 }
 
 void TreeSearch::roll_out(Simulation& simulation) {
@@ -270,14 +320,14 @@ void TreeSearch::go_back() {
       std::max(report_.memory_bytes, board_.memory_bytes() + tree_.memory_bytes());
   egraph_.rollback(root_);
   board_.explorer.moved();
-  board_.incumbent.restore(tree_.root().incumbent);
+  arrive(tree_.root());
 }
 
 // --- leaves -------------------------------------------------------------------------------------
 
 size_t TreeSearch::allowed(const SearchTree::Node& node) const {
   if (node.next_action >= node.actions.size()) return 0;
-  if (!options_.widen) return SIZE_MAX;
+  if (!options_.widen && !policy_.guides()) return SIZE_MAX;
   return 2 + static_cast<size_t>(1.5 * std::sqrt(tree_.stats(node).visits));
 }
 
@@ -314,6 +364,7 @@ void TreeSearch::grow(Simulation& simulation, uint32_t number, size_t applied, C
   if (options_.trace) made.where = board_.pool.place_text(action);
   made.spent = action.matches;
   made.incumbent = board_.incumbent.save();
+  made.opinion = node.opinion, made.opinion_us = node.opinion_us;
   board_.explorer.find_new(mark, made.found);
   made.stats = tree_.stats_of(egraph_);
   made.change = egraph_.take_back(before);
@@ -327,6 +378,8 @@ void TreeSearch::grow(Simulation& simulation, uint32_t number, size_t applied, C
 
 /// The child to go on with; -1 if there is none.
 int32_t TreeSearch::select(const SearchTree::Node& node) const {
+  if (policy_.guides())
+    return tree_.highest_prior_bound(node, 1 / std::max(most_gain_, 1e-12), options_.guidance);
   if (options_.normalise)
     return tree_.highest_bound(node, 1 / std::max(most_gain_, 1e-12), options_.exploration);
   // Published: milliseconds against a constant of two.
@@ -362,9 +415,40 @@ void TreeSearch::learn(const Simulation& simulation) {
   }
 }
 
+/// What a simulation gained beyond the mean of those before it in this decision is its actions',
+/// in equal parts; what an action gained at once is its own.
+void TreeSearch::note_credit(const Simulation& simulation) {
+  double from = tree_.root().incumbent.cost;
+  double gain = std::max(1 - simulation.least / from, 0.0);
+  double beyond =
+      gain - (simulations_here_ ? gain_here_ / static_cast<double>(simulations_here_) : 0);
+  gain_here_ += gain, ++simulations_here_;
+  auto count = static_cast<double>(std::max<size_t>(simulation.actions.size(), 1));
+  auto add = [&](RuleId rule, Grain grain, double own) {
+    size_t at = rule * kGrains + static_cast<size_t>(grain);
+    visits_[at] += 1;
+    gains_[at] += own + std::max(beyond, 0.0) / count;
+  };
+  for (const AppliedAction& done : simulation.actions)
+    if (done.applied > 0)
+      add(static_cast<RuleId>(done.action.rule_number), done.action.grain, done.gain);
+  for (size_t i = 1; i + 1 < simulation.path.size(); ++i) { // the last one's is among these
+    const SearchTree::Node& parent = tree_[simulation.path[i - 1]];
+    for (const SearchTree::Edge& edge : parent.edges)
+      if (edge.child == simulation.path[i])
+        add(parent.actions[edge.action].rule, parent.actions[edge.action].grain, 0);
+  }
+}
+
+/// Where the policy says what can be gained from the leaf's graph, that counts half.
 void TreeSearch::back_up(const Simulation& simulation) {
   double gain = std::max(1 - simulation.least / report_.start_cost, 0.0);
   most_gain_ = std::max(most_gain_, gain);
+  const SearchTree::Node& leaf = tree_[simulation.path.back()];
+  if (leaf.opinion) {
+    double expected = 1 - leaf.opinion_us * (1 - leaf.opinion->gain) / report_.start_cost;
+    gain = std::max(gain, (gain + expected) / 2);
+  }
   for (int32_t at : simulation.path) tree_.credit(at, gain, simulation.least);
 }
 

@@ -11,6 +11,9 @@
 //   priors                          a policy (policy.h) weighs the actions
 //   rewards normalised              gain of the best state of a simulation over the most so far
 //   transpositions                  states reached by other orders share their statistics
+//   guidance                        a policy that looks at graphs leads the way down (PUCT) and
+//   says
+//                                   what a leaf is worth beside what was seen beyond it
 //
 // Simulations come in batches of a fixed size: first the leaves of all are chosen and added to the
 // tree, with virtual loss; then all are played on from there, on as many threads as there are
@@ -29,11 +32,21 @@
 #include "lang/core/support/stop.h"
 
 #include <functional>
+#include <limits>
 #include <optional>
 
 namespace tg {
 
 struct MctsReport;
+
+/// A decision, for those who learn from searches.
+struct DecisionRecord {
+  const Graph& graph; // the best one of the state
+  double cost_us = 0; // of it
+  /// [rules, kGrains]: how often an action was taken in the simulations from here, and what these
+  /// gained beyond the others, shared among their actions: relative.
+  std::vector<double> visits, gains;
+};
 
 struct MctsOptions : SearchLimits {
   int budget = 128; // simulations for a decision
@@ -52,6 +65,13 @@ struct MctsOptions : SearchLimits {
   int threads = 1;
   SharedCost* costs = nullptr;
   ExplorerOptions explore;
+  double guidance = 1.5; // the constant of PUCT, where the policy guides
+  /// Decisions in all.
+  int decisions = std::numeric_limits<int>::max();
+  /// Called after the simulations of each decision.
+  std::function<void(const DecisionRecord&)> decided = {};
+  /// Called after each batch: simulations, and the least cost so far.
+  std::function<void(size_t simulations, double best_cost)> simulated = {};
   /// Called between batches, now and then, with what is known so far: counts and the best.
   std::function<void(const MctsReport&)> progress = {};
   // What can be turned off.

@@ -44,6 +44,19 @@ int32_t SearchTree::highest_bound(const Node& node, double scale, double c) cons
   return best;
 }
 
+int32_t SearchTree::highest_prior_bound(const Node& node, double scale, double c) const {
+  int32_t best = -1;
+  double most = 0;
+  double root = std::sqrt(stats(node).visits + 1.0);
+  for (const Edge& edge : node.edges) {
+    const Stats& of_child = stats((*this)[edge.child]);
+    double bound = of_child.mean() * scale +
+                   c * node.actions[edge.action].share * root / (1.0 + of_child.visits);
+    if (best < 0 || bound > most) best = edge.child, most = bound;
+  }
+  return best;
+}
+
 int32_t SearchTree::best_child() const {
   int32_t best = -1;
   for (const Edge& edge : nodes_.front().edges) {
@@ -74,6 +87,9 @@ void SearchTree::reroot(int32_t at, bool keep) {
     }
   }
   nodes_ = std::move(kept);
+  for (size_t i = 0; i < nodes_.size(); ++i)
+    for (const Edge& edge : nodes_[i].edges) (*this)[edge.child].parent = static_cast<int32_t>(i);
+  nodes_.front().parent = -1;
   nodes_.front().change = {};
   bytes_ = 0;
   for (const Node& node : nodes_) weigh(node);

@@ -33,6 +33,10 @@ public:
     std::vector<uint32_t> spent; // matches that its action used, by number in the pool
     std::vector<Match> found;    // what its change made possible
     Incumbent::State incumbent;
+    /// What the policy said of its best graph, or of one before that was hardly dearer; and what
+    /// that graph costs.
+    std::shared_ptr<const Opinion> opinion;
+    double opinion_us = 0;
     std::vector<Action> actions; // in the order of their turns; made at the first visit
     std::vector<Edge> edges;     // of the first of them
     bool listed = false;         // actions are made
@@ -71,6 +75,8 @@ public:
   /// The child with the highest bound on its gain, `scale` times the mean gain and `c` times the
   /// width; -1 if there is none.
   int32_t highest_bound(const Node& node, double scale, double c) const;
+  /// The same of a bound by what was known beforehand (PUCT; Rosin 2011, Silver et al. 2017).
+  int32_t highest_prior_bound(const Node& node, double scale, double c) const;
   /// The child of the root below which the best state was found; among equals the most visited.
   int32_t best_child() const;
   /// The node becomes the root. What is below it stays, or, unless `keep`, the node alone.

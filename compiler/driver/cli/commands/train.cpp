@@ -1,6 +1,7 @@
 // `tg train`: a policy that chooses rewrites, trained on a model; a line after each update.
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/terminal/table.h"
+#include "compiler/driver/learned/train_agent.h"
 #include "compiler/driver/learned/train_model.h"
 
 #include <llvm/Support/FormatVariadic.h>
@@ -68,21 +69,80 @@ void write_trained(llvm::json::OStream& json, const TrainedPolicy& trained) {
   });
 }
 
-} // namespace
+/// What both kinds of training are given.
+OptimizeHost host_of(Session& session) {
+  OptimizeHost host{.stop = session.stop, .isolated = true};
+  host.verifying = progress_line(session, "verifying rules");
+  host.timing = progress_line(session, "timing operators");
+  return host;
+}
 
-int run_train(Session& session) {
+// --- agents of the tree search -------------------------------------------------------------------
+
+void print_round(llvm::raw_ostream& out, const GuideProgress& now, const Options& o) {
+  out << llvm::formatv("round {0,3} of {1}  gain {2,6:f2}%  samples {3,5}  loss {4:f3}  {5:f1} s\n",
+                       now.round, o.rounds, 100 * now.gain, now.samples, now.loss, now.seconds);
+  out.flush();
+}
+
+void write_agent(llvm::json::OStream& json, const TrainedAgent& trained) {
+  json.attribute("networks", static_cast<int64_t>(trained.networks));
+  json.attribute("rounds", static_cast<int64_t>(trained.rounds));
+  json.attribute("samples", static_cast<int64_t>(trained.samples));
+  write_number(json, "gain", trained.gain);
+  write_number(json, "seconds", trained.seconds);
+  json.attribute("stopped", trained.stopped);
+}
+
+int train_agent(Session& session) {
   const Options& o = session.options;
-  if (o.out_file.empty() || o.out_file == "-")
-    return session.fail(error(Code::usage, "`tg train` writes the policy to a file: -o FILE"));
-  session.interruptible = std::make_unique<Interruptible>(); // each update is kept
+  std::vector<LoadedModel> models;
+  for (const std::string& file : o.files) {
+    std::optional<LoadedModel> model = load(session, file, o.files.size() > 1);
+    if (!model) return session.fail();
+    models.push_back(std::move(*model));
+  }
+  session.print_warnings();
+  std::vector<const Graph*> graphs;
+  for (const LoadedModel& model : models) graphs.push_back(&model.graph);
+  tangram::OptimizeOptions options = o;
+  options.rule_cache = rule_cache(o);
+  TrainAgentOptions training{.agent = o.policy,
+                             .path = o.out_file,
+                             .again = o.again,
+                             .rounds = static_cast<size_t>(o.rounds),
+                             .learning_rate = o.learning_rate};
+  std::optional<TrainedAgent> trained =
+      tg::train_agent(graphs, training, options, host_of(session), session.sources, session.sink,
+                      [&](const GuideProgress& now) {
+                        if (!o.json && !o.quiet) print_round(session.out, now, o);
+                      });
+  if (!trained) return session.fail();
+  if (o.json) {
+    llvm::json::OStream json(session.out, 2);
+    json.object([&] { write_agent(json, *trained); });
+    session.out << "\n";
+  } else if (!o.quiet) {
+    session.out << llvm::formatv("{0} rounds over {1} parts in {2:f1} s\n", trained->rounds,
+                                 trained->networks, trained->seconds);
+  }
+  return 0;
+}
+
+// --- policies that are followed ------------------------------------------------------------------
+
+int train_policy(Session& session) {
+  const Options& o = session.options;
+  if (o.files.size() > 1)
+    return session.fail(error(Code::usage, "`--policy {0}` is trained on one model", o.policy)
+                            .suggest("guide, gains and motifs learn from several"));
   std::optional<LoadedModel> model = load(session);
   if (!model) return session.fail();
   session.print_warnings();
   tangram::OptimizeOptions options = o;
   options.rule_cache = rule_cache(o);
-  OptimizeHost host{.stop = session.stop, .weights = model->weights, .isolated = true};
-  host.verifying = progress_line(session, "verifying rules");
-  host.timing = progress_line(session, "timing operators");
+  OptimizeHost host = host_of(session);
+  host.weights = model->weights;
   TrainOptions training{.policy = o.policy,
                         .path = o.out_file,
                         .again = o.again,
@@ -119,6 +179,16 @@ int run_train(Session& session) {
     print_trained(session.out, *trained, o, session.color);
   }
   return 0;
+}
+
+} // namespace
+
+int run_train(Session& session) {
+  const Options& o = session.options;
+  if (o.out_file.empty() || o.out_file == "-")
+    return session.fail(error(Code::usage, "`tg train` writes the policy to a file: -o FILE"));
+  session.interruptible = std::make_unique<Interruptible>(); // each update is kept
+  return is_agent(o.policy) ? train_agent(session) : train_policy(session);
 }
 
 } // namespace tg::cli

@@ -1,0 +1,349 @@
+// What agents in the seat of the tree search are worth on networks that they never saw: a network
+// that looks at graphs (the guide), mean gains by rule, motifs, and the search's own statistics
+// alone. They are trained first, on the parts of some other examples, as `tg train --policy
+// guide|gains|motifs` does; files that are there already are taken as they are.
+//
+//   agents_bench [--agents FOLDER] [--train-seconds 240] [--rounds 4]
+//                [--networks gpt2,paper/bert] [--seeds 3] [--simulations 128] [--seconds 2]
+//                [--nodes 2000] [--guidance 1.5] [--json FILE]
+//
+// FOLDER gets guide.safetensors, gains.json and motifs.json; without one they are not kept. Costs
+// are analytic:cpu's, all built-in rules, one e-graph of the whole network, one thread.
+//
+//   needed     simulations until the cost is that of the unguided search after --simulations, or
+//   0.1%
+//              more: the median of the seeds; "-": not by then
+//   final us   the cost after --simulations, one decision: the median of the seeds
+//   by time    the cost after --seconds, several decisions: the median of the seeds
+//   asking     share of that time in which the network was asked
+#include "compiler/driver/files/model.h"
+#include "compiler/driver/learned/guide_models.h"
+#include "compiler/driver/learned/seated_policy.h"
+#include "compiler/driver/learned/train_agent.h"
+#include "compiler/extract/cost/analytic.h"
+#include "compiler/ir/from_ast.h"
+#include "compiler/rules/from_ast.h"
+#include "compiler/search/learned/guide.h"
+#include "compiler/search/mcts/mcts.h"
+#include "lang/core/support/stop.h"
+
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/FormatVariadic.h>
+#include <llvm/Support/JSON.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace {
+
+using namespace tg;
+
+/// A cost that is higher by this share of it is as good: seeds differ by more.
+constexpr double kAsGood = 0.001;
+
+struct Settings {
+  std::string agents, json;
+  std::vector<std::string> networks = {
+      "paper/bert",        "paper/nasrnn",   "paper/resnext50", "paper/inceptionv3",
+      "paper/vgg19",       "paper/vit_base", "paper/dalle",     "paper/transformer_transducer",
+      "paper/mobilenetv2", "paper/resnet50", "bert_base",       "vit_base",
+      "inceptionv3",       "resnet50",       "mobilenetv2",     "gpt2"};
+  size_t seeds = 3, simulations = 128, nodes = 2'000, rounds = 4;
+  double seconds = 2, train_seconds = 240, guidance = MctsOptions().guidance;
+};
+
+/// What the agents learn from: other networks than those above, if of the same kinds.
+constexpr const char* kSchool[] = {"mlp",  "residual",    "transformer",
+                                   "lstm", "llama_block", "squeezenet"};
+struct AgentFile {
+  const char *agent, *file;
+};
+constexpr AgentFile kAgents[] = {
+    {"gains", "gains.json"}, {"motifs", "motifs.json"}, {"guide", "guide.safetensors"}};
+
+[[noreturn]] void fail(const Diagnostic& d) {
+  llvm::errs() << "agents_bench: " << d.message << "\n";
+  std::exit(1);
+}
+
+/// An agent by name; null: the search's own statistics.
+struct Agent {
+  std::string name;
+  std::unique_ptr<Policy> policy;
+};
+
+std::vector<Agent> agents_of(const std::string& folder) {
+  std::vector<Agent> agents;
+  agents.push_back({"none", nullptr});
+  for (const AgentFile& row : kAgents) {
+    Result<std::unique_ptr<Policy>> policy = open_seated_policy(folder + "/" + row.file);
+    if (!policy) fail(policy.error());
+    agents.push_back({row.agent, std::move(*policy)});
+  }
+  return agents;
+}
+
+struct Course {
+  double start_us = 0, best_us = 0, seconds = 0;
+  std::vector<std::pair<size_t, double>> best; // after so many simulations
+  std::optional<size_t> needed(double cost_us) const {
+    for (auto [simulations, cost] : best)
+      if (cost <= cost_us) return simulations;
+    return std::nullopt;
+  }
+};
+
+MctsOptions base_options(const Settings& s, uint64_t seed) {
+  MctsOptions options;
+  options.seed = seed;
+  options.explore.node_limit = s.nodes;
+  options.explore.numerics = Numerics::Reassociates;
+  options.time_limit_s = 60;
+  options.guidance = s.guidance;
+  return options;
+}
+
+Course search(const Graph& graph, llvm::ArrayRef<Rule> rules, const Agent& agent,
+              MctsOptions options) {
+  std::unique_ptr<CostModel> costs = std::move(*make_analytic_cost("cpu"));
+  PriceCache prices(graph.symbols(), *costs);
+  std::unique_ptr<Policy> policy =
+      agent.policy ? agent.policy->fresh() : std::make_unique<StatisticsPolicy>();
+  Course course;
+  options.simulated = [&](size_t simulations, double best) {
+    course.best.emplace_back(simulations, best);
+  };
+  EGraph egraph = EGraph::from_graph(graph);
+  Stopwatch watch;
+  MctsReport report = search_mcts(egraph, graph, rules, prices, options, *policy);
+  course.seconds = watch.seconds();
+  course.start_us = report.start_cost, course.best_us = report.best_cost;
+  return course;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+/// Of one network and agent.
+struct Row {
+  std::string network, agent;
+  std::optional<double> needed; // nothing: in most seeds not by the end
+  double final_us = 0, timed_us = 0, simulation_ms = 0, asking = 0;
+  size_t looks = 0;
+};
+
+class Bench {
+public:
+  explicit Bench(Settings settings) : s_(std::move(settings)) {
+    rules_ = *load_rules(sources_, library(), {}, sink_);
+  }
+
+  void run() {
+    train_missing();
+    agents_ = agents_of(s_.agents);
+    llvm::outs() << llvm::formatv("{0,-28} {1,-7} {2,7} {3,12} {4,12} {5,9} {6,7}\n", "network",
+                                  "agent", "needed", "final us", "by time us", "ms / sim",
+                                  "asking");
+    for (const std::string& network : s_.networks) run_network(network);
+    print_summary();
+    if (!s_.json.empty()) write();
+  }
+
+private:
+  Graph load(const std::string& network) {
+    std::string path = std::string(TG_SOURCE_DIR) + "/examples/" + network + ".tg";
+    std::optional<LoadedModel> model = load_model(sources_, llvm::StringRef(path), {}, sink_);
+    if (!model) fail(sink_.all().front());
+    return std::move(model->graph);
+  }
+
+  void train_missing() {
+    std::vector<Graph> school;
+    for (const char* network : kSchool) school.push_back(load(network));
+    std::vector<const Graph*> graphs;
+    for (const Graph& graph : school) graphs.push_back(&graph);
+    for (const AgentFile& row : kAgents) {
+      std::string path = s_.agents + "/" + row.file;
+      if (llvm::sys::fs::exists(path)) continue;
+      tangram::OptimizeOptions options;
+      options.cost = *tangram::CostSpec::from_text("analytic:cpu");
+      options.trust_rules = true;
+      options.time_limit_s = s_.train_seconds;
+      TrainAgentOptions training{.agent = row.agent, .path = path, .rounds = s_.rounds};
+      std::optional<TrainedAgent> trained = train_agent(
+          graphs, training, options, {}, sources_, sink_, [&](const GuideProgress& now) {
+            llvm::outs() << llvm::formatv(
+                "{0}: round {1}, gain {2:f2}%, {3} samples, loss {4:f3}, {5:f1} s\n", row.agent,
+                now.round, 100 * now.gain, now.samples, now.loss, now.seconds);
+            llvm::outs().flush();
+          });
+      if (!trained) fail(sink_.all().front());
+      llvm::outs() << llvm::formatv("{0}: {1} parts, {2:f1} s\n", row.agent, trained->networks,
+                                    trained->seconds);
+    }
+  }
+
+  void run_network(const std::string& network) {
+    Graph graph = load(network);
+    std::vector<double> goals; // by seed
+    for (const Agent& agent : agents_) {
+      Row row{network, agent.name, {}, 0, 0, 0, 0, 0};
+      count_simulations(graph, agent, goals, row);
+      spend_time(graph, agent, row);
+      print(row);
+      rows_.push_back(std::move(row));
+    }
+  }
+
+  void count_simulations(const Graph& graph, const Agent& agent, std::vector<double>& goals,
+                         Row& row) {
+    std::vector<double> needed, finals, per_simulation;
+    auto never = static_cast<double>(10 * s_.simulations);
+    for (uint64_t seed = 1; seed <= s_.seeds; ++seed) {
+      MctsOptions options = base_options(s_, seed);
+      options.budget = options.simulation_patience = static_cast<int>(s_.simulations);
+      options.promising_patience = options.budget;
+      options.decisions = 1, options.batch = 1;
+      Course course = search(graph, rules_, agent, options);
+      if (!agent.policy) goals.push_back(course.best_us);
+      std::optional<size_t> count = course.needed(goals[seed - 1] * (1 + kAsGood));
+      needed.push_back(count ? static_cast<double>(*count) : never);
+      finals.push_back(course.best_us);
+      per_simulation.push_back(1e3 * course.seconds / static_cast<double>(course.best.size()));
+    }
+    row.final_us = median(finals), row.simulation_ms = median(per_simulation);
+    if (double count = median(needed); count < never) row.needed = count;
+  }
+
+  void spend_time(const Graph& graph, const Agent& agent, Row& row) {
+    const auto* guide =
+        agent.name == "guide" ? static_cast<const GuidedPolicy*>(agent.policy.get()) : nullptr;
+    GuidedPolicy::Use before = guide ? guide->use() : GuidedPolicy::Use();
+    std::vector<double> finals;
+    double seconds = 0;
+    for (uint64_t seed = 1; seed <= s_.seeds; ++seed) {
+      MctsOptions options = base_options(s_, seed);
+      options.time_limit_s = s_.seconds;
+      options.patience = 1'000;
+      Course course = search(graph, rules_, agent, options);
+      finals.push_back(course.best_us);
+      seconds += course.seconds;
+    }
+    row.timed_us = median(finals);
+    if (!guide) return;
+    row.looks = guide->use().looks - before.looks;
+    row.asking = (guide->use().seconds - before.seconds) / seconds;
+  }
+
+  void print(const Row& row) const {
+    std::string needed = row.needed ? llvm::formatv("{0:f0}", *row.needed).str() : "-";
+    std::string asking =
+        row.looks ? llvm::formatv("{0:f1}%", 100 * row.asking).str() : std::string();
+    llvm::outs() << llvm::formatv("{0,-28} {1,-7} {2,7} {3,12:f2} {4,12:f2} {5,9:f2} {6,7}\n",
+                                  row.network, row.agent, needed, row.final_us, row.timed_us,
+                                  row.simulation_ms, asking);
+    llvm::outs().flush();
+  }
+
+  const Row& row_of(size_t network, size_t agent) const {
+    return rows_[network * agents_.size() + agent];
+  }
+
+  void print_summary() const {
+    size_t networks = s_.networks.size();
+    for (size_t a = 1; a < agents_.size(); ++a) {
+      size_t quarter = 0, half = 0, all = 0, better = 0, worse = 0, beats = 0, loses = 0;
+      double asking = 0;
+      for (size_t n = 0; n < networks; ++n) {
+        const Row &row = row_of(n, a), &none = row_of(n, 0), &table = row_of(n, 1);
+        auto by = [&](size_t count) {
+          return row.needed && *row.needed <= static_cast<double>(count);
+        };
+        quarter += by(s_.simulations / 4), half += by(s_.simulations / 2),
+            all += by(s_.simulations);
+        better += row.timed_us<none.timed_us * 0.999, worse += row.timed_us> none.timed_us * 1.001;
+        beats += row.timed_us < table.timed_us * 0.999;
+        loses += row.timed_us > table.timed_us * 1.001;
+        asking = std::max(asking, row.asking);
+      }
+      llvm::outs() << llvm::formatv(
+          "{0}: of {1} networks as good within {2} simulations {3}, within {4} {5}, within {6} "
+          "{7}; "
+          "by time better than none {8}, worse {9}; than the table {10}, {11}; asking at most "
+          "{12:f1}%\n",
+          agents_[a].name, networks, s_.simulations / 4, quarter, s_.simulations / 2, half,
+          s_.simulations, all, better, worse, beats, loses, 100 * asking);
+    }
+  }
+
+  void write() const {
+    std::error_code failed;
+    llvm::raw_fd_ostream file(s_.json, failed);
+    if (failed) fail(error(Code::cannot_read, "cannot write `{0}`", s_.json));
+    llvm::json::OStream json(file, 1);
+    json.array([&] {
+      for (const Row& row : rows_)
+        json.object([&] {
+          json.attribute("network", row.network);
+          json.attribute("agent", row.agent);
+          if (row.needed) json.attribute("needed", *row.needed);
+          json.attribute("final_us", row.final_us);
+          json.attribute("timed_us", row.timed_us);
+          json.attribute("simulation_ms", row.simulation_ms);
+          json.attribute("looks", static_cast<int64_t>(row.looks));
+          json.attribute("asking", row.asking);
+        });
+    });
+  }
+
+  Settings s_;
+  SourceManager sources_;
+  DiagnosticSink sink_;
+  std::vector<Agent> agents_;
+  std::vector<Rule> rules_;
+  std::vector<Row> rows_;
+};
+
+Settings settings_of(int argc, char** argv) {
+  Settings s;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    llvm::StringRef name = argv[i], value = argv[i + 1];
+    auto number = [&](size_t& to) { value.getAsInteger(10, to); };
+    if (name == "--agents") s.agents = value.str();
+    if (name == "--json") s.json = value.str();
+    if (name == "--seeds") number(s.seeds);
+    if (name == "--simulations") number(s.simulations);
+    if (name == "--nodes") number(s.nodes);
+    if (name == "--rounds") number(s.rounds);
+    if (name == "--train-seconds") value.getAsDouble(s.train_seconds);
+    if (name == "--guidance") value.getAsDouble(s.guidance);
+    if (name == "--seconds") value.getAsDouble(s.seconds);
+    if (name != "--networks") continue;
+    s.networks.clear();
+    llvm::SmallVector<llvm::StringRef> parts;
+    value.split(parts, ',');
+    for (llvm::StringRef part : parts) s.networks.push_back(part.str());
+  }
+  return s;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  Settings settings = settings_of(argc, argv);
+  bool kept = !settings.agents.empty();
+  llvm::SmallString<128> scratch;
+  if (!kept) {
+    if (llvm::sys::fs::createUniqueDirectory("agents", scratch)) return 1;
+    settings.agents = scratch.str().str();
+  } else if (llvm::sys::fs::create_directories(settings.agents)) {
+    return 1;
+  }
+  Bench(settings).run();
+  if (!kept) llvm::sys::fs::remove_directories(scratch);
+  return 0;
+}

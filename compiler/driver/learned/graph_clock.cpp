@@ -1,0 +1,56 @@
+#include "compiler/driver/learned/graph_clock.h"
+
+#include "compiler/driver/prices/cost_model.h"
+#include "compiler/driver/public_types.h"
+
+namespace tg {
+
+namespace {
+
+/// What a graph counts as that cannot take the source's place.
+constexpr double kRefusedTimes = 2;
+
+} // namespace
+
+Result<std::unique_ptr<GraphClock>> GraphClock::make(const Graph& source, bool by_prices,
+                                                     const tangram::OptimizeOptions& options,
+                                                     const OptimizeHost& host,
+                                                     const StopToken& stop) {
+  std::unique_ptr<GraphClock> clock(new GraphClock(source));
+  if (by_prices) {
+    TG_TRY(clock->costs_, cost_model(source, options, stop, host.timing));
+    clock->prices_ = std::make_unique<PriceCache>(source.symbols(), *clock->costs_);
+    return clock;
+  }
+  TG_TRY(PrepareOptions run, run_options({.backend = backend_of_costs(options.cost),
+                                          .threads = static_cast<int>(options.threads),
+                                          .memory_limit_mb = options.memory_limit_mb,
+                                          .cost_db = options.cost_db,
+                                          .seed = options.seed,
+                                          .weights_file = options.weights},
+                                         source, host.weights));
+  run.stop = stop;
+  clock->runs_ = std::make_unique<BackendFinalists>(
+      std::move(run), TimingOptions{.min_runs = 9, .seconds = 0.15}, /*patient*/ 0);
+  return clock;
+}
+
+Result<double> GraphClock::time_us(const Graph& graph) {
+  if (prices_) return price_graph(graph, *prices_);
+  return by_runs(graph);
+}
+
+/// Beside the source, so that a change of the machine's speed meets both: the source's own time
+/// over how much faster the graph is.
+Result<double> GraphClock::by_runs(const Graph& graph) {
+  TG_TRY(WholeRuns runs, runs_->compare(source_, graph));
+  if (!runs.fault.empty()) {
+    if (source_us_ == 0) return error(Code::device, "the source cannot be timed: {0}", runs.fault);
+    ++refused_;
+    return source_us_ * kRefusedTimes;
+  }
+  if (source_us_ == 0) source_us_ = runs.times.first_us;
+  return source_us_ / runs.times.ratio;
+}
+
+} // namespace tg

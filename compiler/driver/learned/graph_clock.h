@@ -1,0 +1,36 @@
+// What one graph takes, for those who are rewarded by it: whole runs interleaved with the source,
+// or the sum of its prices.
+#pragma once
+
+#include "compiler/driver/optimize_model.h"
+#include "compiler/driver/runs/backend_finalists.h"
+#include "compiler/search/learned/environment.h"
+
+namespace tg {
+
+class GraphClock {
+public:
+  /// Everything outlives it but the options. Errors: those of prices and of runs.
+  static Result<std::unique_ptr<GraphClock>> make(const Graph& source, bool by_prices,
+                                                  const tangram::OptimizeOptions& options,
+                                                  const OptimizeHost& host, const StopToken& stop);
+
+  /// Microseconds. Errors: the device's; of a graph that cannot take the source's place there are
+  /// none: it counts as twice as slow, so that an agent learns that and training goes on.
+  Result<double> time_us(const Graph& graph);
+  /// Graphs that could not be run, or gave other outputs.
+  size_t refused() const { return refused_; }
+
+private:
+  explicit GraphClock(const Graph& source) : source_(source) {}
+  Result<double> by_runs(const Graph& graph);
+
+  const Graph& source_;
+  std::unique_ptr<CostModel> costs_;
+  std::unique_ptr<PriceCache> prices_;
+  std::unique_ptr<BackendFinalists> runs_; // else
+  double source_us_ = 0;
+  size_t refused_ = 0;
+};
+
+} // namespace tg

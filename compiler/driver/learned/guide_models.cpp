@@ -1,0 +1,201 @@
+#include "compiler/driver/learned/guide_models.h"
+
+#include "compiler/driver/files/model.h"
+#include "runtime/files/safetensors.h"
+
+#include <llvm/Support/FormatVariadic.h>
+
+namespace tg {
+
+namespace {
+
+constexpr llvm::StringLiteral kGuide = "guide", kGuideModels = "compiler/driver/learned/guide.tg",
+                              kGuideVersion = "1";
+constexpr size_t kGuideMinibatch = 16;
+constexpr size_t kFeatures = kOpCount + kNodeTraits;
+
+std::vector<int64_t> shape_of(std::initializer_list<size_t> sizes) {
+  return {sizes.begin(), sizes.end()};
+}
+
+/// Graphs as the network takes them: padded to so many nodes, and graphs.
+struct GraphBatch {
+  std::vector<float> nodes, edges, present;
+  size_t graphs, most;
+
+  GraphBatch(llvm::ArrayRef<const GraphFeatures*> batch, size_t graphs, size_t most)
+      : nodes(graphs * most * kFeatures), edges(graphs * most * most), present(graphs * most),
+        graphs(graphs), most(most) {
+    for (size_t g = 0; g < batch.size(); ++g) put(*batch[g], g);
+  }
+  /// In the order of the models' parameters.
+  std::vector<Tensor> tensors() const {
+    return {Tensor::of_floats(shape_of({graphs, most, kFeatures}), nodes),
+            Tensor::of_floats(shape_of({graphs, most, most}), edges),
+            Tensor::of_floats(shape_of({graphs, most}), present)};
+  }
+
+private:
+  void put(const GraphFeatures& graph, size_t at) {
+    for (size_t n = 0; n < graph.operators.size(); ++n) {
+      float* row = &nodes[(at * most + n) * kFeatures];
+      row[static_cast<size_t>(graph.operators[n])] = 1;
+      std::copy(graph.traits[n].begin(), graph.traits[n].end(), row + kOpCount);
+      present[at * most + n] = 1;
+    }
+    for (auto [from, to] : graph.edges) edges[(at * most + to) * most + from] = 1;
+  }
+};
+
+std::vector<float> traits_of(llvm::ArrayRef<Rule> rules) {
+  std::vector<float> all;
+  for (const Rule& rule : rules) {
+    std::vector<float> row = rule_traits(rule);
+    all.insert(all.end(), row.begin(), row.end());
+  }
+  return all;
+}
+
+} // namespace
+
+// --- programs -----------------------------------------------------------------------------------
+
+Result<Prepared> GuideModels::load(llvm::StringRef model, Settings settings) const {
+  SourceManager sources;
+  DiagnosticSink sink;
+  FileId file = sources.add(kGuideModels.str(), *library().read(kGuideModels));
+  std::optional<Graph> graph =
+      load_model(sources, file, {model.str(), std::move(settings), {}, false}, sink);
+  if (!graph) return sink.all().front();
+  PrepareOptions run = options_.run;
+  run.seed = options_.seed;
+  return prepare(*graph, run);
+}
+
+Result<Prepared*> GuideModels::program(llvm::StringRef model, size_t nodes, size_t rules) {
+  auto key = std::make_tuple(model.str(), nodes, rules);
+  auto known = programs_.find(key);
+  if (known != programs_.end()) return &known->second;
+  Settings settings = {{"R", std::to_string(rules)},
+                       {"F", std::to_string(kFeatures)},
+                       {"G", std::to_string(kRuleTraits)}};
+  if (nodes > 0) settings.emplace_back("N", std::to_string(nodes));
+  if (model == "study") settings.emplace_back("rate", llvm::formatv("{0:f8}", options_.rate));
+  TG_TRY(Prepared loaded, load(model, std::move(settings)));
+  return &programs_.emplace(std::move(key), std::move(loaded)).first->second;
+}
+
+Result<void> GuideModels::read(llvm::ArrayRef<Rule> rules) {
+  std::vector<float> traits = traits_of(rules);
+  if (read_ && traits == traits_) return {};
+  traits_ = std::move(traits);
+  TG_TRY(Prepared * program, this->program("read_rules", 0, rules.size()));
+  TG_TRY(std::vector<Tensor> outputs,
+         program->executable->run(
+             {theta_, Tensor::of_floats(shape_of({rules.size(), kRuleTraits}), traits_)}));
+  read_ = std::move(outputs[0]);
+  return {};
+}
+
+Result<GuideRunner::Answer> GuideModels::look(const GraphFeatures& graph,
+                                              llvm::ArrayRef<Rule> rules) {
+  TG_CHECK(read(rules));
+  size_t most = bucket_of(graph.operators.size());
+  TG_TRY(Prepared * program, this->program("look", most, rules.size()));
+  std::vector<Tensor> inputs = {theta_, *read_};
+  llvm::append_range(inputs, GraphBatch(&graph, 1, most).tensors());
+  TG_TRY(std::vector<Tensor> outputs, program->executable->run(inputs));
+  llvm::ArrayRef<float> logits = outputs[0].floats();
+  return Answer{{logits.begin(), logits.end()}, outputs[1].floats()[0]};
+}
+
+Result<double> GuideModels::study(llvm::ArrayRef<const GuideSample*> minibatch,
+                                  llvm::ArrayRef<Rule> rules) {
+  size_t most = 1, actions = rules.size() * kGrains;
+  std::vector<const GraphFeatures*> graphs;
+  for (const GuideSample* sample : minibatch) {
+    graphs.push_back(sample->graph.get());
+    most = std::max(most, sample->graph->operators.size());
+  }
+  most = bucket_of(most);
+  size_t batch = std::max(kGuideMinibatch, minibatch.size());
+  TG_TRY(Prepared * program, this->program("study", most, rules.size()));
+  std::vector<float> tried(batch * actions), shares(batch * actions), gained(batch), counts(batch);
+  for (size_t i = 0; i < minibatch.size(); ++i) {
+    const GuideSample& sample = *minibatch[i];
+    std::copy(sample.tried.begin(), sample.tried.end(), &tried[i * actions]);
+    std::copy(sample.shares.begin(), sample.shares.end(), &shares[i * actions]);
+    gained[i] = sample.gain, counts[i] = 1;
+  }
+  std::vector<Tensor> inputs = {
+      theta_, mean_, variance_, Tensor::of_floats({}, {static_cast<float>(++steps_)}),
+      Tensor::of_floats(shape_of({rules.size(), kRuleTraits}), traits_of(rules))};
+  llvm::append_range(inputs, GraphBatch(graphs, batch, most).tensors());
+  for (const auto* values : {&tried, &shares})
+    inputs.push_back(Tensor::of_floats(shape_of({batch, rules.size(), kGrains}), *values));
+  for (const auto* values : {&gained, &counts})
+    inputs.push_back(Tensor::of_floats(shape_of({batch}), *values));
+  TG_TRY(std::vector<Tensor> outputs, program->executable->run(inputs));
+  theta_ = std::move(outputs[0]), mean_ = std::move(outputs[1]), variance_ = std::move(outputs[2]);
+  read_.reset();
+  return static_cast<double>(outputs[3].floats()[0]);
+}
+
+// --- files --------------------------------------------------------------------------------------
+
+Result<std::unique_ptr<GuideModels>> GuideModels::fresh(GuideModelOptions options) {
+  std::unique_ptr<GuideModels> guide(new GuideModels(std::move(options)));
+  TG_TRY(Prepared fresh, guide->load("fresh", {{"features", std::to_string(kFeatures)},
+                                               {"traits", std::to_string(kRuleTraits)}}));
+  TG_TRY(std::vector<Tensor> outputs, fresh.executable->run({}));
+  guide->theta_ = std::move(outputs[0]);
+  TG_TRY(guide->mean_, Tensor::zeros(guide->theta_.type()));
+  guide->variance_ = guide->mean_;
+  return guide;
+}
+
+Result<void> GuideModels::save(llvm::StringRef path, const PolicyNotes& notes) const {
+  const std::pair<llvm::StringRef, const Tensor*> tensors[] = {
+      {"mean", &mean_}, {"theta", &theta_}, {"variance", &variance_}};
+  std::vector<SafetensorsItem> items;
+  for (auto [name, tensor] : tensors) items.push_back({name.str(), tensor->type()});
+  std::vector<std::pair<std::string, std::string>> metadata = {{"policy", kGuide.str()},
+                                                               {"version", kGuideVersion.str()},
+                                                               {"operators", operator_names()},
+                                                               {"steps", std::to_string(steps_)}};
+  for (const auto& [key, text] : notes) metadata.emplace_back(key, text);
+  return write_safetensors(
+      path, items, [&](size_t item) -> Result<Tensor> { return *tensors[item].second; }, metadata);
+}
+
+Result<std::unique_ptr<GuideModels>> GuideModels::open(llvm::StringRef path,
+                                                       GuideModelOptions options) {
+  TG_TRY(Safetensors file, Safetensors::open(path));
+  PolicyNotes notes(file.metadata().begin(), file.metadata().end());
+  const char* how = "`tg train --policy guide` writes such agents";
+  if (find_policy_form(notes["policy"]))
+    return error(Code::bad_data_file, "`{0}` has a policy that is followed, not one that weighs",
+                 path)
+        .suggest("`--search rl` follows it");
+  if (notes["policy"] != kGuide || notes["version"] != kGuideVersion)
+    return error(Code::bad_data_file, "`{0}` is no guide of this version", path).suggest(how);
+  if (notes["operators"] != operator_names())
+    return error(Code::bad_data_file, "the guide in `{0}` was trained for other operators", path)
+        .suggest(how);
+  TG_TRY(std::unique_ptr<GuideModels> guide, fresh(std::move(options)));
+  if (llvm::StringRef(notes["steps"]).getAsInteger(10, guide->steps_) || guide->steps_ < 0)
+    return error(Code::bad_data_file, "`{0}` does not say how far it was trained", path);
+  const std::pair<llvm::StringRef, Tensor*> tensors[] = {
+      {"mean", &guide->mean_}, {"theta", &guide->theta_}, {"variance", &guide->variance_}};
+  for (auto [name, tensor] : tensors) {
+    const Safetensors::Entry* entry = file.find(name);
+    if (!entry || !(entry->type == tensor->type()))
+      return error(Code::bad_data_file, "`{0}` has no tensor `{1}` of type {2}", path, name,
+                   tensor->type().text());
+    TG_TRY(*tensor, file.read(*entry));
+  }
+  guide->notes_ = std::move(notes);
+  return guide;
+}
+
+} // namespace tg

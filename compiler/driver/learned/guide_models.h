@@ -1,0 +1,52 @@
+// The agent that guides tree searches, as models (guide.tg) that run on a backend as all models do,
+// and as a file.
+#pragma once
+
+#include "compiler/driver/learned/policy_models.h"
+#include "compiler/search/learned/guide.h"
+
+#include <map>
+
+namespace tg {
+
+struct GuideModelOptions {
+  PrepareOptions run = {}; // backend, threads, memory
+  uint64_t seed = 1;       // of the weights before any training
+  double rate = 0.001;     // of learning
+};
+
+class GuideModels final : public GuideRunner {
+public:
+  /// Untrained. Errors: those of loading the models.
+  static Result<std::unique_ptr<GuideModels>> fresh(GuideModelOptions options);
+  /// As save() wrote it. Errors: those of the file; `bad_data_file` of one that is no such agent or
+  /// names other operators than this program has.
+  static Result<std::unique_ptr<GuideModels>> open(llvm::StringRef path, GuideModelOptions options);
+
+  Result<Answer> look(const GraphFeatures& graph, llvm::ArrayRef<Rule> rules) override;
+  Result<double> study(llvm::ArrayRef<const GuideSample*> minibatch,
+                       llvm::ArrayRef<Rule> rules) override;
+
+  /// Weights and what Adam remembers, as safetensors, with these notes.
+  Result<void> save(llvm::StringRef path, const PolicyNotes& notes) const;
+  const PolicyNotes& notes() const { return notes_; }
+
+private:
+  explicit GuideModels(GuideModelOptions options) : options_(std::move(options)) {}
+
+  using Settings = std::vector<std::pair<std::string, std::string>>;
+  Result<Prepared> load(llvm::StringRef model, Settings settings) const;
+  Result<Prepared*> program(llvm::StringRef model, size_t nodes, size_t rules);
+  /// What the network reads of these rules, made anew where they or its weights are others.
+  Result<void> read(llvm::ArrayRef<Rule> rules);
+
+  GuideModelOptions options_;
+  PolicyNotes notes_;
+  Tensor theta_, mean_, variance_;
+  int64_t steps_ = 0; // Adam's
+  std::map<std::tuple<std::string, size_t, size_t>, Prepared> programs_;
+  std::vector<float> traits_; // of the rules that were read last
+  std::optional<Tensor> read_;
+};
+
+} // namespace tg

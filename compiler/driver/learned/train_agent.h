@@ -1,0 +1,39 @@
+// Training of what takes the seat of the tree search, on several networks at once: the guide by
+// searches of their parts (search/learned/guide.h), its rivals by what such searches saw. What `tg
+// train --policy guide`, `gains` and `motifs` do.
+#pragma once
+
+#include "compiler/driver/optimize_model.h"
+#include "compiler/search/learned/guide.h"
+
+namespace tg {
+
+struct TrainAgentOptions {
+  std::string agent;  // "guide", "gains" or "motifs"
+  std::string path;   // of the file that is written
+  bool again = false; // a guide in it is not gone on from
+  size_t rounds = 4;  // of searches; a guide is studied after each
+  double learning_rate = 0.001;
+};
+
+struct TrainedAgent {
+  size_t networks = 0; // parts that were searched
+  size_t rounds = 0, samples = 0;
+  double gain = 0; // the mean of what the searches of the last round gained
+  double seconds = 0;
+  bool stopped = false; // before all rounds
+};
+
+/// Whether a policy of `tg train` is one of these.
+bool is_agent(llvm::StringRef policy);
+
+/// Networks are cut into parts as searches do, equal ones taken once. Errors: those of rules,
+/// prices and files, in the sink. nullopt then.
+std::optional<TrainedAgent> train_agent(llvm::ArrayRef<const Graph*> networks,
+                                        const TrainAgentOptions& training,
+                                        const tangram::OptimizeOptions& options,
+                                        const OptimizeHost& host, SourceManager& sources,
+                                        DiagnosticSink& sink,
+                                        llvm::function_ref<void(const GuideProgress&)> done);
+
+} // namespace tg

@@ -1,0 +1,206 @@
+#include "compiler/search/learned/guide.h"
+
+#include "lang/core/support/random.h"
+#include "lang/core/support/stop.h"
+
+#include <llvm/Support/DJB.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tg {
+
+namespace {
+
+/// No rule is given up for good: the least weight, of the most.
+constexpr double kLeastShare = 0.01;
+/// Samples of earlier rounds that are kept; older ones go first.
+constexpr size_t kMostSamples = 4'000;
+
+} // namespace
+
+// --- what it sees -------------------------------------------------------------------------------
+
+std::vector<float> rule_traits(const Rule& rule) {
+  std::vector<float> out(kRuleTraits);
+  std::vector<bool> seen(rule.terms.size()); // on either side: a shared term counts for both
+  auto count = [&](llvm::ArrayRef<TermId> sides, float* counts) {
+    std::fill(seen.begin(), seen.end(), false);
+    std::vector<TermId> worklist(sides.begin(), sides.end());
+    while (!worklist.empty()) {
+      TermId id = worklist.back();
+      worklist.pop_back();
+      if (seen[id]) continue;
+      seen[id] = true;
+      const Term& term = rule.terms[id];
+      if (term.kind != Term::Kind::Op) continue;
+      counts[static_cast<size_t>(term.op)] += 1;
+      worklist.insert(worklist.end(), term.operands.begin(), term.operands.end());
+    }
+  };
+  count(rule.lhs, &out[0]);
+  count(rule.rhs, &out[kOpCount]);
+  float fewer = 0;
+  for (size_t i = 0; i < kOpCount; ++i) fewer += out[i] - out[kOpCount + i];
+  for (size_t i = 0; i < 2 * kOpCount; ++i) out[i] = std::log2(1 + out[i]);
+  float* rest = &out[2 * kOpCount];
+  rest[0] = rule.multi();
+  rest[1] = fewer / 4;
+  rest[2] = static_cast<float>(rule.numerics) / 3;
+  uint32_t hash = llvm::djbHash(rule.name);
+  for (size_t i = 0; i < kRuleSigns; ++i) {
+    hash = hash * 1664525u + 1013904223u; // Numerical Recipes' generator
+    rest[3 + i] = hash >> 31 ? 0.2f : -0.2f;
+  }
+  return out;
+}
+
+GuideSample sample_of(const DecisionRecord& record, double best_cost) {
+  GuideSample out{std::make_shared<GraphFeatures>(features_of(record.graph)), {}, {}, 0};
+  out.gain = static_cast<float>(std::max(1 - best_cost / record.cost_us, 0.0));
+  double sum = 0;
+  for (double gain : record.gains) sum += gain;
+  for (size_t i = 0; i < record.visits.size(); ++i) {
+    out.tried.push_back(record.visits[i] > 0);
+    out.shares.push_back(sum > 1e-9 ? static_cast<float>(record.gains[i] / sum) : 0);
+  }
+  return out;
+}
+
+// --- the seat -----------------------------------------------------------------------------------
+
+GuidedPolicy::GuidedPolicy(std::shared_ptr<GuideRunner> network)
+    : shared_(std::make_shared<Shared>()) {
+  shared_->network = std::move(network);
+}
+
+std::unique_ptr<Policy> GuidedPolicy::fresh() const {
+  return std::unique_ptr<Policy>(new GuidedPolicy(shared_));
+}
+
+GuidedPolicy::Use GuidedPolicy::use() const {
+  std::lock_guard lock(shared_->mutex);
+  return shared_->use;
+}
+
+std::shared_ptr<const Opinion> GuidedPolicy::look(const Graph& best,
+                                                  llvm::ArrayRef<Rule> rules) const {
+  GraphFeatures features = features_of(best);
+  std::lock_guard lock(shared_->mutex);
+  Stopwatch watch;
+  Result<GuideRunner::Answer> answer = shared_->network->look(features, rules);
+  ++shared_->use.looks;
+  shared_->use.seconds += watch.seconds();
+  if (!answer) return nullptr;
+  auto opinion = std::make_shared<Opinion>();
+  opinion->gain = answer->gain;
+  float most = *std::max_element(answer->logits.begin(), answer->logits.end());
+  for (float logit : answer->logits)
+    opinion->weights.push_back(std::max(std::exp(logit - most), static_cast<float>(kLeastShare)));
+  return opinion;
+}
+
+void GuidedPolicy::weigh(const StateFeatures& state, llvm::ArrayRef<ActionFeatures> actions,
+                         llvm::MutableArrayRef<double> weights) const {
+  seen_.weigh(state, actions, weights);
+  if (!state.opinion) return;
+  for (size_t i = 0; i < actions.size(); ++i)
+    weights[i] *=
+        state.opinion->weight(static_cast<RuleId>(actions[i].rule_number), actions[i].grain);
+}
+
+void GuidedPolicy::learn(const StateFeatures& state, const ActionFeatures& action, double gain) {
+  seen_.learn(state, action, gain);
+}
+
+// --- training -----------------------------------------------------------------------------------
+
+namespace {
+
+class GuideTraining {
+public:
+  GuideTraining(llvm::ArrayRef<Rule> rules, std::shared_ptr<GuideRunner> network,
+                const GuideOptions& options)
+      : rules_(rules), network_(std::move(network)), options_(options) {}
+
+  /// One search, whose decisions become samples. What it gained.
+  double search(const Graph& graph, PriceCache& prices, size_t round, size_t number) {
+    GuidedPolicy guide(network_);
+    StatisticsPolicy alone;
+    Policy& policy = round == 0 ? static_cast<Policy&>(alone) : guide;
+    struct Kept {
+      GuideSample sample;
+      double cost_us = 0;
+    };
+    std::vector<Kept> kept;
+    MctsOptions search = options_.search;
+    search.seed = options_.seed + 1'000 * round + number;
+    search.widen = number % 3 > 0; // as searches are: rules alone first, then also places
+    search.stop = options_.stop;
+    search.decided = [&](const DecisionRecord& record) {
+      kept.push_back({sample_of(record, record.cost_us), record.cost_us});
+    };
+    EGraph egraph = EGraph::from_graph(graph);
+    MctsReport report = search_mcts(egraph, graph, rules_, prices, search, policy);
+    for (Kept& k : kept) {
+      k.sample.gain = static_cast<float>(std::max(1 - report.best_cost / k.cost_us, 0.0));
+      samples_.push_back(std::move(k.sample));
+    }
+    return 1 - report.best_cost / report.start_cost;
+  }
+
+  /// Some epochs over all samples; the mean loss of the last.
+  Result<double> study(size_t round) {
+    if (samples_.size() > kMostSamples)
+      samples_.erase(samples_.begin(), samples_.end() - static_cast<long>(kMostSamples));
+    std::vector<const GuideSample*> order;
+    for (const GuideSample& sample : samples_) order.push_back(&sample);
+    double loss = 0;
+    for (size_t epoch = 0; epoch < options_.epochs && !options_.stop.asked(); ++epoch) {
+      RandomStream draws(options_.seed, "guide " + std::to_string(round * options_.epochs + epoch));
+      for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[draws.bits(i) % i]);
+      loss = 0;
+      llvm::ArrayRef<const GuideSample*> left = order;
+      while (!left.empty() && !options_.stop.asked()) {
+        size_t size = std::min(options_.minibatch, left.size());
+        TG_TRY(double of_batch, network_->study(left.take_front(size), rules_));
+        loss += of_batch * static_cast<double>(size) / static_cast<double>(order.size());
+        left = left.drop_front(size);
+      }
+    }
+    return loss;
+  }
+
+  size_t samples() const { return samples_.size(); }
+
+private:
+  llvm::ArrayRef<Rule> rules_;
+  std::shared_ptr<GuideRunner> network_;
+  const GuideOptions& options_;
+  std::vector<GuideSample> samples_;
+};
+
+} // namespace
+
+Result<void> train_guide(llvm::ArrayRef<const Graph*> networks, llvm::ArrayRef<PriceCache*> prices,
+                         llvm::ArrayRef<Rule> rules, std::shared_ptr<GuideRunner> network,
+                         const GuideOptions& options,
+                         llvm::function_ref<Result<void>(const GuideProgress&)> done) {
+  GuideTraining training(rules, std::move(network), options);
+  for (size_t round = 0; round < options.rounds && !options.stop.asked(); ++round) {
+    Stopwatch watch;
+    double gain = 0;
+    size_t count = networks.size() * options.searches;
+    for (size_t i = 0; i < count && !options.stop.asked(); ++i) {
+      size_t network = i % networks.size();
+      gain += training.search(*networks[network], *prices[network], round, i) /
+              static_cast<double>(count);
+    }
+    if (options.stop.asked()) break; // what is not complete is not learned from
+    TG_TRY(double loss, training.study(round));
+    TG_CHECK(done({round + 1, training.samples(), gain, loss, watch.seconds()}));
+  }
+  return {};
+}
+
+} // namespace tg
