@@ -301,6 +301,26 @@ struct LongRowsForm : GroupedForm {
   }
 };
 
+/// The same, depthwise.
+struct LongDepthwiseForm : LongRowsForm {
+  struct Kernel : LongRowsForm::Kernel {
+    static int64_t weight_elements(const Shape& s, const tile::ConvolutionSchedule&) {
+      return tile::Depthwise::weight_elements(depthwise_shape(s));
+    }
+  };
+  static const char* name(const Shape&) { return "depthwise"; }
+  static bool pays(const Lowering&, const Shape&) { return true; }
+  static void pack(float* to, const float* w, const Shape& s, const tile::ConvolutionSchedule&) {
+    tile::Depthwise::pack(to, w, s.groups, s.taps());
+  }
+  static OwnConvolution convolution(const Shape& s, const tile::ConvolutionTail& tail) {
+    return {tile::LongRows::middle(s), true, tail};
+  }
+  static std::string order(const Shape& s, const tile::ConvolutionSchedule& schedule) {
+    return DepthwiseForm::order(depthwise_shape(s), schedule);
+  }
+};
+
 /// A constant operand in a form that `pack` writes, of so many elements. `recipe` says which one.
 Result<Place> packed_operand(Lowering& l, const PlanStep& step, PlanValueId value, int64_t elements,
                              PackKernel::Pack pack, const std::string& recipe) {
@@ -446,9 +466,11 @@ Result<void> lower_transposed(Lowering& l, const PlanStep& step, tile::Transpose
 
 Result<bool> lower_tile_convolution(Lowering& l, const PlanStep& step) {
   if (!may_be_ours(l, step) || !pays(l, step)) return false;
-  if (is_depthwise(l, step)) return lower_if_it_suits<DepthwiseForm>(l, step);
-  TG_TRY(bool cut, lower_if_it_suits<LongRowsForm>(l, step));
+  bool depthwise = is_depthwise(l, step);
+  TG_TRY(bool cut, depthwise ? lower_if_it_suits<LongDepthwiseForm>(l, step)
+                             : lower_if_it_suits<LongRowsForm>(l, step));
   if (cut) return true;
+  if (depthwise) return lower_if_it_suits<DepthwiseForm>(l, step);
   return lower_if_it_suits<GroupedForm>(l, step);
 }
 
