@@ -1,6 +1,7 @@
 #include "runtime/tile/long_rows.h"
 
 #include "runtime/tile/convolution_pieces.h"
+#include "runtime/tile/depthwise.h"
 
 #include <algorithm>
 
@@ -22,6 +23,37 @@ Columns whole_columns(const GroupedShape& s) {
   return {first, std::max<int64_t>(0, end - first)};
 }
 
+int64_t tile_columns(const GroupedShape& s) {
+  if (!LongRows::is_depthwise(s)) return Grouped::tile(s).columns;
+  return Depthwise::default_schedule(depthwise_shape(s), {}, 1, caches()).columns;
+}
+
+bool row_has_code(const GroupedShape& s) {
+  return LongRows::is_depthwise(s) ? Depthwise::suits(depthwise_shape(s)) : Grouped::suits(s);
+}
+
+/// With as many parts as it has blocks.
+Result<std::unique_ptr<Convolution>> made_row(const GroupedShape& s, const ConvolutionTail& tail,
+                                              const ConvolutionSchedule& schedule) {
+  auto blocks = static_cast<int>(s.planes() * schedule.bands * schedule.spans);
+  std::unique_ptr<Convolution> made;
+  if (LongRows::is_depthwise(s)) {
+    TG_TRY(made, Depthwise::make(depthwise_shape(s), tail, schedule, blocks));
+  } else {
+    TG_TRY(made, Grouped::make(s, tail, schedule, blocks));
+  }
+  return made;
+}
+
+/// In one block, with the weights of that schedule.
+ConvolutionSchedule at_end(const GroupedShape& s, const ConvolutionSchedule& middle) {
+  ConvolutionSchedule schedule;
+  schedule.vectors = middle.vectors;
+  schedule.columns = LongRows::is_depthwise(s) ? Depthwise::most_columns(depthwise_shape(s), 1)
+                                               : Grouped::most_columns(s, middle.vectors);
+  return schedule;
+}
+
 /// Of the middle: rows of so many columns.
 struct Middle {
   int64_t first = 0, rows = 0, columns = 1;
@@ -30,7 +62,7 @@ Middle middle_of(const GroupedShape& s) {
   auto [first, count] = whole_columns(s);
   GroupedShape all = s;
   all.result.columns = std::max<int64_t>(1, count);
-  int64_t tile = Grouped::tile(all).columns;
+  int64_t tile = tile_columns(all);
   int64_t of_tile = 4 * tile * s.stride.columns * s.groups * s.inputs;
   int64_t most = count / (kFewestRows * tile);
   int64_t columns = tile * std::max<int64_t>(1, std::min(most, kRowBytes / of_tile));
@@ -50,7 +82,7 @@ GroupedShape end_of(const GroupedShape& s, int64_t first, int64_t columns) {
 bool LongRows::suits(const GroupedShape& s) {
   if (s.result.rows != 1 || s.image.rows != 1 || s.kernel.rows != 1 || s.before.rows != 0)
     return false;
-  return Grouped::suits(s) && middle_of(s).rows >= kFewestRows && Grouped::suits(middle(s));
+  return row_has_code(s) && middle_of(s).rows >= kFewestRows && row_has_code(middle(s));
 }
 
 GroupedShape LongRows::cut(const GroupedShape& s, const Plane& size) {
@@ -74,6 +106,8 @@ GroupedShape LongRows::middle(const GroupedShape& s) {
 // those of y go once: they are often from memory.
 ConvolutionSchedule LongRows::default_schedule(const GroupedShape& s, const ConvolutionTail& tail,
                                                int threads, const Caches& caches) {
+  if (is_depthwise(s))
+    return Depthwise::default_schedule(depthwise_shape(s), tail, threads, caches);
   ConvolutionSchedule by_rule = Grouped::default_schedule(s, tail, threads, caches);
   int64_t all = 4 * Grouped::weight_elements(s, by_rule);
   bool whole = s.groups == 1 && by_rule.spans == 1 && all <= caches.first;
@@ -90,25 +124,21 @@ Result<std::unique_ptr<Convolution>> LongRows::make(const GroupedShape& s,
   std::vector<ConvolutionPieces::Piece> pieces;
   auto add = [&](const GroupedShape& part, const ConvolutionSchedule& by,
                  int64_t first) -> Result<void> {
-    auto blocks = static_cast<int>(part.planes() * by.bands * by.spans);
     ConvolutionPieces::Piece piece;
     piece.at.y = first * s.y.pixel;
     piece.at.residual = first * s.residual.pixel;
-    TG_TRY(piece.made, Grouped::make(part, tail, by, blocks));
+    TG_TRY(piece.made, made_row(part, tail, by));
     pieces.push_back(std::move(piece));
     return {};
   };
   TG_CHECK(add(middle(s), schedule, c.first));
   pieces.back().at.x = (c.first * s.stride.columns - s.before.columns) * s.x.pixel;
-  ConvolutionSchedule at_ends;
-  at_ends.vectors = schedule.vectors;
-  at_ends.columns = Grouped::most_columns(s, schedule.vectors);
   int64_t behind = c.first + c.rows * c.columns;
   if (c.first > 0) {
-    TG_CHECK(add(end_of(s, 0, c.first), at_ends, 0));
+    TG_CHECK(add(end_of(s, 0, c.first), at_end(s, schedule), 0));
   }
   if (behind < s.result.columns) {
-    TG_CHECK(add(end_of(s, behind, s.result.columns - behind), at_ends, behind));
+    TG_CHECK(add(end_of(s, behind, s.result.columns - behind), at_end(s, schedule), behind));
   }
   std::string text = pieces.front().made->text() + " in rows of " + std::to_string(c.columns);
   return std::unique_ptr<Convolution>(

@@ -314,6 +314,33 @@ struct LongRowsForm : GroupedForm {
   }
 };
 
+/// The same, depthwise.
+struct LongDepthwiseForm : LongRowsForm {
+  struct Kernel : LongRowsForm::Kernel {
+    static int64_t weight_elements(const Shape& s, const tile::ConvolutionSchedule&) {
+      return tile::Depthwise::weight_elements(depthwise_shape(s));
+    }
+  };
+  static const char* name(const Shape&) { return "depthwise"; }
+  static Shape shape(const Lowering& l, const PlanStep& step) {
+    Shape s = GroupedForm::shape(l, step);
+    s.isa = convolution_isa(depthwise_shape(s));
+    return s;
+  }
+  static bool pays(const Lowering& l, const Shape& s) {
+    return DepthwiseForm::pays(l, depthwise_shape(s));
+  }
+  static void pack(float* to, const float* w, const Shape& s, const tile::ConvolutionSchedule&) {
+    tile::Depthwise::pack(to, w, depthwise_shape(s));
+  }
+  static OwnConvolution convolution(const Shape& s, const tile::ConvolutionTail& tail) {
+    return {tile::LongRows::middle(s), true, tail};
+  }
+  static std::string order(const Shape& s, const tile::ConvolutionSchedule& schedule) {
+    return DepthwiseForm::order(depthwise_shape(s), schedule);
+  }
+};
+
 /// A constant operand in a form that `pack` writes, of so many elements. `recipe` says which one.
 Result<Place> packed_operand(Lowering& l, const PlanStep& step, PlanValueId value, int64_t elements,
                              PackKernel::Pack pack, const std::string& recipe) {
@@ -399,6 +426,13 @@ template <class Form> Result<bool> lower_if_it_suits(Lowering& l, const PlanStep
   return true;
 }
 
+/// By the first form if it suits, else by the second: whether it is ours is asked once.
+template <class First, class Second>
+Result<bool> lower_the_first(Lowering& l, const PlanStep& step) {
+  if (First::Kernel::suits(First::shape(l, step))) return lower_if_it_suits<First>(l, step);
+  return lower_if_it_suits<Second>(l, step);
+}
+
 /// Its kernel lies as w[C, O / groups, kh, kw] does; the window is that of the operator.
 tile::TransposedShape transposed_shape(const Lowering& l, const PlanStep& step) {
   const Shape &image = l.type(operand(step, "x")).shape, &w = l.type(operand(step, "w")).shape;
@@ -472,10 +506,8 @@ tile::Isa convolution_isa(const tile::TransposedShape& shape) {
 
 Result<bool> lower_tile_convolution(Lowering& l, const PlanStep& step) {
   if (!may_be_ours(l, step)) return false;
-  if (is_depthwise(l, step)) return lower_if_it_suits<DepthwiseForm>(l, step);
-  if (LongRowsForm::Kernel::suits(LongRowsForm::shape(l, step)))
-    return lower_if_it_suits<LongRowsForm>(l, step);
-  return lower_if_it_suits<GroupedForm>(l, step);
+  if (is_depthwise(l, step)) return lower_the_first<LongDepthwiseForm, DepthwiseForm>(l, step);
+  return lower_the_first<LongRowsForm, GroupedForm>(l, step);
 }
 
 Result<bool> lower_tile_conv_transpose2d(Lowering& l, const PlanStep& step) {

@@ -3,6 +3,7 @@
 // pages that nobody may touch.
 #include "runtime/tile/long_rows.h"
 
+#include "runtime/tile/depthwise.h"
 #include "tests/unit/tile/convolution_cases.h"
 
 #include <cstring>
@@ -18,7 +19,7 @@ GroupedShape random_sequence(RandomDraws& r) {
   s.images = r.in(1, 2);
   s.groups = r.coin() ? 1 : r.in(1, 3);
   s.inputs = r.coin() ? r.in(1, 20) : r.in(30, 300);
-  s.outputs = r.in(1, 70);
+  s.outputs = r.in(2, 70); // else it is depthwise
   s.kernel.columns = r.in(1, 12);
   s.stride.columns = r.in(1, 3);
   s.dilation.columns = r.in(1, 3);
@@ -78,6 +79,49 @@ TEST_P(TileLongRows, HaveTheBitsOfTheWholeRow) {
         << s.image.columns << " by " << s.kernel.columns << " / " << s.stride.columns;
   }
   EXPECT_GT(cut, 50);
+}
+
+TEST_F(TileLongRows, OfDepthwiseOnesHaveThem) {
+  int cut = 0;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    RandomDraws r(seed);
+    GroupedShape s = random_sequence(r);
+    s.groups = r.coin() ? r.in(2, 40) : 8 * r.in(5, 40);
+    s.inputs = s.outputs = 1;
+    ConvolutionCase c = random_case(r);
+    Guarded x(lay(r, s, s.image, 1, s.groups, s.x), c.at_end);
+    int64_t results = lay(r, s, s.result, 1, s.groups, s.y);
+    Guarded y(results, c.at_end), whole(results, c.at_end), before(results, c.at_end);
+    if (!LongRows::suits(s)) continue;
+    ++cut;
+    s.residual = s.y;
+    DepthwiseShape of = depthwise_shape(s);
+    Guarded packed(Depthwise::weight_elements(of), c.at_end), bias(s.groups, c.at_end);
+    std::vector<float> w = r.floats(s.groups * s.taps());
+    for (Guarded* array : {&x, &bias, &before})
+      for (float& v : *array) v = r.number();
+    Depthwise::pack(packed.data, w.data(), s.groups, s.taps());
+    std::fill(y.begin(), y.end(), kNotWritten);
+    std::fill(whole.begin(), whole.end(), kNotWritten);
+    ConvolutionData data;
+    data.x = x.data;
+    data.weights = packed.data;
+    data.bias = bias.data;
+    data.residual = before.data;
+    ConvolutionSchedule by_rule =
+        LongRows::default_schedule(LongRows::middle(s), c.tail, c.threads, {4 << 10, 32 << 10});
+    auto made = Depthwise::make(of, c.tail, c.threads, caches());
+    auto made_cut = LongRows::make(s, c.tail, by_rule, c.threads);
+    ASSERT_TRUE(made.ok() && made_cut.ok()) << seed;
+    int64_t count = s.images * s.result.columns * s.groups;
+    data.y = whole.data;
+    ASSERT_EQ(run_parts(**made, c, count, data), "");
+    data.y = y.data;
+    ASSERT_EQ(run_parts(**made_cut, c, count, data), "") << seed;
+    ASSERT_EQ(std::memcmp(y.data, whole.data, static_cast<size_t>(results) * sizeof(float)), 0)
+        << "seed " << seed;
+  }
+  EXPECT_GT(cut, 100);
 }
 
 TEST(TileLongRowsShape, ImagesAndShortRowsAreNotCut) {
