@@ -82,9 +82,9 @@ struct StepDTypes {
 };
 
 /// Kernels for f32 are for f32 alone; elementwise ones convert what floats can hold as they read
-/// and write, those of rows bf16; what only moves elements is for all; products of bf16 are ours or
-/// oneDNN's. Other halves become f32 first; integers and f64, of which oneDNN has nothing, go
-/// through the definition.
+/// and write, norms and softmax bf16; what only moves elements is for all; products of bf16 are
+/// ours or oneDNN's. Other halves become f32 first; integers and f64, of which oneDNN has nothing,
+/// go through the definition.
 Result<void> lower_step(Lowering& l, const PlanStep& step) {
   StepDTypes dtypes(l.plan, step);
   LowerFn rule = kRules[step.op];
@@ -95,7 +95,8 @@ Result<void> lower_step(Lowering& l, const PlanStep& step) {
       step.op == OpKind::Matmul || step.op == OpKind::Conv2d || step.op == OpKind::Conv3d;
   if (dtypes.f32 || typed || (maps && dtypes.held)) return rule(l, step);
   if (product && dtypes.bf16 && has_bf16_products()) return rule(l, step);
-  if ((rule == lower_softmax || rule == lower_layer_norm) && dtypes.bf16) return rule(l, step);
+  bool narrow = rule == lower_softmax || rule == lower_layer_norm || rule == lower_batch_norm;
+  if (narrow && dtypes.bf16) return rule(l, step);
   if (dtypes.floats && rule != lower_reference) return l.widened(step, rule);
   return lower_reference(l, step);
 }

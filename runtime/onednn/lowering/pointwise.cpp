@@ -574,7 +574,7 @@ Result<void> lower_batch_norm(Lowering& l, const PlanStep& step) {
   std::array<Place, 6> places;
   bool at_load = true;
   for (size_t i = 0; i < 4; ++i) {
-    places[i] = l.place(step.operands[i + 1]);
+    places[i] = as_floats(l, step.phase, l.place(step.operands[i + 1]));
     at_load &= l.at_load(step.operands[i + 1]);
   }
   Phase phase = at_load ? Phase::Load : step.phase;

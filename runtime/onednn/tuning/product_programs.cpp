@@ -224,6 +224,7 @@ Result<std::unique_ptr<Way>> ProductPrograms::way(const tune::Program* program, 
 
 std::optional<tune::Program> ProductPrograms::guess() const {
   tile::Schedule s = untuned();
+  if (!may_span(s.tile_rows, s.tile_panels)) s.tile_panels = 1;
   auto blocks = [](int64_t units, int64_t parts, int64_t of_block) {
     return parts * ceil_div(ceil_div(units, parts), of_block);
   };

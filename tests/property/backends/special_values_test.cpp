@@ -139,10 +139,13 @@ TEST(SpecialValues, ProductsWithEveryActivation) {
       }
 }
 
-/// Rows of bf16 that no step converts as a whole.
-TEST(SpecialValues, RowsOfBf16) {
+/// What no step converts as a whole.
+TEST(SpecialValues, NormsOfBf16) {
   Builder b;
-  NodeId x = b.input("x", {3, 40});
+  NodeId x = b.input("x", {3, 40}), image = b.input("image", {1, 6, 5, 5});
+  auto channels = [&](const char* name) { return b.weight(name, {6}); };
+  b.output(b.op(OpKind::BatchNorm, {image, channels("scale"), channels("bias"), channels("mean"),
+                                    b.op(OpKind::Abs, {channels("var")})}));
   b.output(b.op(OpKind::Softmax, {x}));
   b.output(b.op(OpKind::LayerNorm, {x, b.weight("s", {40}), b.weight("t", {40})}));
   Result<Graph> narrow = retype(b.graph, DType::BF16);

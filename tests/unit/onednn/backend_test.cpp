@@ -1,7 +1,8 @@
 // What the cpu backend chooses: kernels, layouts, reorders, in-place results. A kernel that is
 // worse than what this library has is a failure here, not a matter of taste. Expectations that name
-// oneDNN's AVX-512 kernels are skipped on other processors; with AVX2 products run on tiles of our
-// own, and with both some convolutions on code of our own; all else holds everywhere.
+// oneDNN's AVX-512 kernels are skipped on other processors; products run on tiles of our own where
+// there are any, and most convolutions on code of our own; all else holds everywhere.
+#include "compiler/ir/retype.h"
 #include "runtime/onednn/handles.h"
 #include "tests/unit/onednn/compare.h"
 
@@ -334,6 +335,27 @@ TEST(CpuBackend, ProductsRunOnTiles) {
   expect({3, 64, 24}, {3, 24, 40}, false, "", "");
   expect({3, 64, 24}, {3, 24, 40}, true, "", "");
   expect({1, 24}, {24, 40}, false, "", "");
+}
+
+/// Each converts what it reads and writes; on tiles that multiply bf16, where the processor has
+/// them.
+TEST(CpuBackend, Bf16IsConvertedByNoStepOfItsOwn) {
+  if (!avx512()) GTEST_SKIP() << "before AVX-512 products of bf16 are those of f32";
+  Builder b;
+  NodeId x = b.input("x", {20, 64}), image = b.input("image", {1, 6, 5, 5});
+  NodeId y = b.op(OpKind::Matmul, {x, b.weight("w", {64, 48}), b.weight("b", {48}), b.none()},
+                  {act("gelu")});
+  y = b.op(OpKind::LayerNorm, {y, b.weight("s", {48}), b.weight("t", {48})});
+  b.output(b.op(OpKind::Softmax, {y}));
+  auto channels = [&](const char* name) { return b.weight(name, {6}); };
+  b.output(b.op(OpKind::BatchNorm, {image, channels("c"), channels("d"), channels("mean"),
+                                    b.op(OpKind::Exp, {channels("var")})}));
+  Graph narrow = *retype(b.graph, DType::BF16);
+  Comparison c;
+  outputs_of(*make_cpu_backend(), plan_from_graph(narrow), {}, 2, &c);
+  EXPECT_EQ(count(c, "convert"), 0u) << implementations(c);
+  bool tiles = cpu::may_use_own("avx512_bf16");
+  EXPECT_EQ(llvm::StringRef(kernel_of(c, "matmul")).startswith("tile:avx512_bf16"), tiles);
 }
 
 /// Tiles read it where it lies.

@@ -81,11 +81,12 @@ TEST_P(TileLongRows, HaveTheBitsOfTheWholeRow) {
   EXPECT_GT(cut, 50);
 }
 
-TEST_F(TileLongRows, OfDepthwiseOnesHaveThem) {
+TEST_P(TileLongRows, OfDepthwiseOnesHaveThem) {
   int cut = 0;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     RandomDraws r(seed);
     GroupedShape s = random_sequence(r);
+    s.isa = GetParam();
     s.groups = r.coin() ? r.in(2, 40) : 8 * r.in(5, 40);
     s.inputs = s.outputs = 1;
     ConvolutionCase c = random_case(r);
@@ -100,7 +101,7 @@ TEST_F(TileLongRows, OfDepthwiseOnesHaveThem) {
     std::vector<float> w = r.floats(s.groups * s.taps());
     for (Guarded* array : {&x, &bias, &before})
       for (float& v : *array) v = r.number();
-    Depthwise::pack(packed.data, w.data(), s.groups, s.taps());
+    Depthwise::pack(packed.data, w.data(), of);
     std::fill(y.begin(), y.end(), kNotWritten);
     std::fill(whole.begin(), whole.end(), kNotWritten);
     ConvolutionData data;

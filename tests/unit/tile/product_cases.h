@@ -60,7 +60,7 @@ inline Case random_case(Random& r, int64_t deepest) {
 inline Schedule random_schedule(Random& r, const ProductShape& shape, Isa isa) {
   Schedule s;
   s.tile_rows = std::min(r.in(1, most_rows(isa)), shape.rows);
-  if (s.tile_rows == shape.rows && r.coin()) s.tile_panels = most_panels(isa, s.tile_rows);
+  if (r.coin()) s.tile_panels = r.in(1, most_panels(isa, s.tile_rows));
   s.row_block = r.in(1, 5);
   s.column_block = r.in(1, 3) * s.tile_panels;
   s.depth_block = r.coin() ? shape.depth : r.in(1, shape.depth);
