@@ -3,16 +3,15 @@
 // alone. They are trained first, on the parts of some other examples, as `tg train --policy
 // guide|gains|motifs` does; files that are there already are taken as they are.
 //
-//   agents_bench [--agents FOLDER] [--train-seconds 240] [--rounds 4]
+//   agents_bench [--agents FOLDER] [--train-seconds 240] [--train-seed 1] [--rounds 4]
 //                [--networks gpt2,paper/bert] [--seeds 3] [--simulations 128] [--seconds 2]
 //                [--nodes 2000] [--guidance 1.5] [--json FILE]
 //
 // FOLDER gets guide.safetensors, gains.json and motifs.json; without one they are not kept. Costs
 // are analytic:cpu's, all built-in rules, one e-graph of the whole network, one thread.
 //
-//   needed     simulations until the cost is that of the unguided search after --simulations, or
-//   0.1%
-//              more: the median of the seeds; "-": not by then
+//   needed     simulations until the cost is that of the unguided search after --simulations, but
+//              for 0.1%: the median of the seeds; "-": not by then
 //   final us   the cost after --simulations, one decision: the median of the seeds
 //   by time    the cost after --seconds, several decisions: the median of the seeds
 //   asking     share of that time in which the network was asked
@@ -50,7 +49,7 @@ struct Settings {
       "paper/vgg19",       "paper/vit_base", "paper/dalle",     "paper/transformer_transducer",
       "paper/mobilenetv2", "paper/resnet50", "bert_base",       "vit_base",
       "inceptionv3",       "resnet50",       "mobilenetv2",     "gpt2"};
-  size_t seeds = 3, simulations = 128, nodes = 2'000, rounds = 4;
+  size_t seeds = 3, simulations = 128, nodes = 2'000, rounds = 4, train_seed = 1;
   double seconds = 2, train_seconds = 240, guidance = MctsOptions().guidance;
 };
 
@@ -173,6 +172,7 @@ private:
       options.cost = *tangram::CostSpec::from_text("analytic:cpu");
       options.trust_rules = true;
       options.time_limit_s = s_.train_seconds;
+      options.seed = s_.train_seed;
       TrainAgentOptions training{.agent = row.agent, .path = path, .rounds = s_.rounds};
       std::optional<TrainedAgent> trained = train_agent(
           graphs, training, options, {}, sources_, sink_, [&](const GuideProgress& now) {
@@ -319,6 +319,7 @@ Settings settings_of(int argc, char** argv) {
     if (name == "--simulations") number(s.simulations);
     if (name == "--nodes") number(s.nodes);
     if (name == "--rounds") number(s.rounds);
+    if (name == "--train-seed") number(s.train_seed);
     if (name == "--train-seconds") value.getAsDouble(s.train_seconds);
     if (name == "--guidance") value.getAsDouble(s.guidance);
     if (name == "--seconds") value.getAsDouble(s.seconds);
