@@ -66,19 +66,20 @@ def kept_and_found_again(folder):
     other.write_text(OTHER)
     first = tune(model, "--cost-db", database, "--trials", 40, "--threads", 1)
     by_state = states(first)
-    # A product of two activations is a library's.
-    assert len(by_state["not tuned"]) == 1, by_state
+    # A product of two activations is a library's; with AVX-512 convolutions may be, too.
+    library = [line["name"].split()[0] for line in by_state["not tuned"]]
+    assert library.count("matmul") == 1 and library.count("conv2d") == len(library) - 1, by_state
     assert all("no programs of ours" in line["note"] for line in by_state["not tuned"]), by_state
-    # Two products, and two convolutions, one in groups.
+    # Two products, and of two convolutions, one in groups, those that are ours.
     done = by_state.get("tuned", []) + by_state.get("not faster", [])
-    assert len(done) == 4 and first["trials"] > 0 and not first["stopped"], by_state
-    assert sum(line["program"].startswith(("C2D", "GRP")) for line in done) == 2, by_state
+    assert len(done) == 5 - len(library) and first["trials"] > 0 and not first["stopped"], by_state
+    assert sum(line["program"].startswith(("C2D", "GRP")) for line in done) == len(done) - 2, by_state
     for line in done:
         assert line["best_us"] > 0 and line["untuned_us"] > 0 and line["trials"] <= 40 + 1000, line
         assert 0 < line["peak_share"] < 1.5 and line["library_us"] > 0, line
-    assert len(rows_of(database)) == 4
+    assert len(rows_of(database)) == len(done)
     second = tune(model, "--cost-db", database, "--trials", 40, "--threads", 1)
-    assert len(states(second)["known"]) == 4 and second["trials"] == 0, second
+    assert len(states(second)["known"]) == len(done) and second["trials"] == 0, second
     # Another model reuses what the first one left.
     third = tune(other, "--cost-db", database, "--trials", 1000, "--threads", 1)
     assert third["operators"][-1]["reused_from"], third
@@ -97,9 +98,9 @@ def damage_costs_tuning_anew(folder):
     with sqlite3.connect(database) as connection:
         connection.execute("UPDATE cost SET implementation = substr(implementation, 1, 40) WHERE instance = ?", keys[:1])
     report = tune(model, "--cost-db", database, "--trials", 8, "--threads", 1)
-    assert len(states(report)["known"]) == 3 and report["trials"] > 0, report
+    assert len(states(report)["known"]) == len(keys) - 1 and report["trials"] > 0, report
     assert any("is not used" in note for note in report["notes"]), report["notes"]
-    assert len(states(tune(model, "--cost-db", database, "--trials", 8, "--threads", 1))["known"]) == 4
+    assert len(states(tune(model, "--cost-db", database, "--trials", 8, "--threads", 1))["known"]) == len(keys)
     database.write_bytes(b"x" * 8192)
     report = tune(model, "--cost-db", database, "--trials", 8, "--threads", 1)
     assert report["trials"] > 0 and any("damaged" in note for note in report["notes"]), report
@@ -125,13 +126,13 @@ def kernels_are_chosen_once(folder):
 
 
 def two_at_once_lose_nothing(folder):
-    database = folder / "shared.db"
+    alone, database = folder / "damaged.db", folder / "shared.db"  # the first has what one model leaves
     models = [folder / "m.tg", folder / "other.tg"]
     running = [subprocess.Popen([TG, "tune", str(model), "--cost-db", str(database), "--trials", "40", "--threads", "1",
                                  "--quiet", *BY_RULE]) for model in models]
     for one in running:
         assert one.wait(timeout=240) == 0
-    assert len(rows_of(database)) == 5
+    assert len(rows_of(database)) == len(rows_of(alone)) + 1
 
 
 def interrupted_keeps_what_is_done(folder):
