@@ -2,6 +2,7 @@
 
 #include "compiler/driver/backends.h"
 #include "compiler/driver/files/weight_file.h"
+#include "compiler/driver/learned/train_agent.h"
 #include "compiler/driver/prices/cost_model.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -91,6 +92,22 @@ std::optional<Misuse> check_onnx(const Options& o, llvm::ArrayRef<const OptionRo
   return std::nullopt;
 }
 
+/// Policies that are followed learn from episodes, those that guide a search from searches.
+std::optional<Misuse> check_training(const Options& o, llvm::ArrayRef<const OptionRow*> given) {
+  if (o.command != CommandId::Train) return std::nullopt;
+  constexpr StringRef kOfEpisodes[] = {"--episodes", "--depth", "--measure-every", "--by-prices",
+                                       "--published-slips"};
+  bool guides = is_agent(o.policy);
+  for (const OptionRow* row : given) {
+    bool of_episodes = llvm::is_contained(kOfEpisodes, StringRef(row->flag));
+    if (guides ? of_episodes : row->flag == "--rounds")
+      return Misuse{formatv("`{0}` is not of `--policy {1}`", row->flag, o.policy),
+                    guides ? "it is trained by `--rounds` of searches"
+                           : "it is trained by `--episodes`"};
+  }
+  return std::nullopt;
+}
+
 std::optional<Misuse> check_steps(const Options& o) {
   if (o.command != CommandId::Run) return std::nullopt;
   if (o.steps == 0 && !o.data.empty()) return Misuse{"`--data` are examples for `--steps N`"};
@@ -122,6 +139,7 @@ std::optional<Misuse> check_options(Options& o, llvm::ArrayRef<const OptionRow*>
   if (o.json && o.trace == "-") return Misuse{"`--json` and `--trace -` both want standard output"};
   if (o.json && o.out_file == "-") return Misuse{"`--json` and `-o -` both want standard output"};
   if (auto misuse = check_steps(o)) return misuse;
+  if (auto misuse = check_training(o, given)) return misuse;
   if (!o.weights_out.empty() && o.out_file.empty() && o.command != CommandId::Run)
     return Misuse{"`--weights-out` writes the weights of the model that `-o` writes"};
   return std::nullopt;
