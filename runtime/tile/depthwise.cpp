@@ -40,8 +40,10 @@ int64_t most_strip_columns(const DepthwiseShape& s, int64_t rows) {
 /// By default. With more sums, which AVX-512 has registers for, what ends a tile overlaps with the
 /// next one no longer.
 int64_t usual_strip_columns(const DepthwiseShape& s, int64_t rows) {
-  constexpr int64_t kOfOne = 12, kOfTwo = 8;
-  return std::min(rows == 1 ? kOfOne : kOfTwo, most_strip_columns(s, rows));
+  constexpr int64_t kOfOne = 12, kOfTwo = 8, kStrided = 7;
+  bool strided = s.isa == Isa::Avx512 && s.stride.columns > 1;
+  int64_t usual = rows == 2 ? kOfTwo : strided ? kStrided : kOfOne;
+  return std::min(usual, most_strip_columns(s, rows));
 }
 /// Whether two rows of the result, one under the other, share the rows of x that both read.
 bool pairs_rows(const DepthwiseShape& s) {
@@ -421,7 +423,8 @@ std::string Depthwise::text() const {
 // What is read again must be near: the rows of x that the next strip reads, too. Of a 3 x 3 kernel
 // these are two of four, which may come from the second level; all channels side by side are then
 // the best for what brings lines from further away. Of larger kernels most rows are read again, and
-// come from the first level if few channels are taken at a time.
+// come from the first level if few channels are taken at a time; with AVX-512, which waits for
+// lines sooner, also where every second row of an image that is not large is met.
 ConvolutionSchedule Depthwise::default_schedule(const DepthwiseShape& s,
                                                 const ConvolutionTail& tail, int threads,
                                                 const Caches& caches) {
@@ -430,8 +433,11 @@ ConvolutionSchedule Depthwise::default_schedule(const DepthwiseShape& s,
   int64_t &bands = by_rule.bands, &spans = by_rule.spans;
   int64_t vectors = ceil_div(s.channels, s.lanes());
   int64_t strip = 4 * (s.kernel.rows + 1) * s.image.columns * s.channels;
+  int64_t image = 4 * s.image.rows * s.image.columns * s.channels;
   bool read_again = s.taps() > s.kernel.columns; // by the next strip
-  bool few = !tail.finish && read_again && (s.kernel.rows > 3 || strip > caches.second / 2);
+  bool strided = s.isa == Isa::Avx512 && s.stride.rows > 1 && image <= 2 * caches.second;
+  bool few =
+      !tail.finish && read_again && (s.kernel.rows > 3 || strided || strip > caches.second / 2);
   spans = few ? ceil_div(vectors, kFewVectors) : 1;
   bands = ceil_div(s.result.rows, few ? 2 * kBandRows : kBandRows);
   // Threads get equally much, of whole bands where there are many, else of channels.
