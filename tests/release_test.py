@@ -145,7 +145,7 @@ def listing(root):
 
 
 # The public C++ API (docs/compatibility.md).
-PUBLIC = {"tangram.h", "fields.h", "choices.h", "tables/backends.def", "tables/extractors.def", "tables/options.def",
+PUBLIC = {"tangram.h", "environment.h", "fields.h", "choices.h", "tables/backends.def", "tables/extractors.def", "tables/options.def",
           "tables/strategies.def"}
 
 

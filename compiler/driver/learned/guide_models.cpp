@@ -185,15 +185,9 @@ Result<std::unique_ptr<GuideModels>> GuideModels::open(llvm::StringRef path,
   TG_TRY(std::unique_ptr<GuideModels> guide, fresh(std::move(options)));
   if (llvm::StringRef(notes["steps"]).getAsInteger(10, guide->steps_) || guide->steps_ < 0)
     return error(Code::bad_data_file, "`{0}` does not say how far it was trained", path);
-  const std::pair<llvm::StringRef, Tensor*> tensors[] = {
-      {"mean", &guide->mean_}, {"theta", &guide->theta_}, {"variance", &guide->variance_}};
-  for (auto [name, tensor] : tensors) {
-    const Safetensors::Entry* entry = file.find(name);
-    if (!entry || !(entry->type == tensor->type()))
-      return error(Code::bad_data_file, "`{0}` has no tensor `{1}` of type {2}", path, name,
-                   tensor->type().text());
-    TG_TRY(*tensor, file.read(*entry));
-  }
+  TG_CHECK(read_tensors(
+      file, path,
+      {{"mean", &guide->mean_}, {"theta", &guide->theta_}, {"variance", &guide->variance_}}));
   guide->notes_ = std::move(notes);
   return guide;
 }

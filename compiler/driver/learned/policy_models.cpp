@@ -1,7 +1,6 @@
 #include "compiler/driver/learned/policy_models.h"
 
 #include "compiler/driver/files/model.h"
-#include "runtime/files/safetensors.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
@@ -162,6 +161,18 @@ Result<void> PolicyModels::save(llvm::StringRef path, const PolicyNotes& notes) 
       path, items, [&](size_t item) -> Result<Tensor> { return *tensors[item].second; }, metadata);
 }
 
+Result<void> read_tensors(const Safetensors& file, llvm::StringRef path,
+                          llvm::ArrayRef<std::pair<llvm::StringRef, Tensor*>> tensors) {
+  for (auto [name, tensor] : tensors) {
+    const Safetensors::Entry* entry = file.find(name);
+    if (!entry || !(entry->type == tensor->type()))
+      return error(Code::bad_data_file, "`{0}` has no tensor `{1}` of type {2}", path, name,
+                   tensor->type().text());
+    TG_TRY(*tensor, file.read(*entry));
+  }
+  return {};
+}
+
 Result<std::unique_ptr<PolicyModels>> PolicyModels::open(llvm::StringRef path,
                                                          PolicyOptions options) {
   TG_TRY(Safetensors file, Safetensors::open(path));
@@ -178,17 +189,11 @@ Result<std::unique_ptr<PolicyModels>> PolicyModels::open(llvm::StringRef path,
   TG_TRY(std::unique_ptr<PolicyModels> policy, fresh(*form, std::move(options)));
   if (llvm::StringRef(notes["steps"]).getAsInteger(10, policy->steps_) || policy->steps_ < 0)
     return error(Code::bad_data_file, "`{0}` does not say how far its policy was trained", path);
-  const std::pair<llvm::StringRef, Tensor*> tensors[] = {{"best", &policy->best_},
-                                                         {"mean", &policy->mean_},
-                                                         {"theta", &policy->theta_},
-                                                         {"variance", &policy->variance_}};
-  for (auto [name, tensor] : tensors) {
-    const Safetensors::Entry* entry = file.find(name);
-    if (!entry || !(entry->type == tensor->type()))
-      return error(Code::bad_data_file, "`{0}` has no tensor `{1}` of type {2}", path, name,
-                   tensor->type().text());
-    TG_TRY(*tensor, file.read(*entry));
-  }
+  TG_CHECK(read_tensors(file, path,
+                        {{"best", &policy->best_},
+                         {"mean", &policy->mean_},
+                         {"theta", &policy->theta_},
+                         {"variance", &policy->variance_}}));
   policy->notes_ = std::move(notes);
   return policy;
 }

@@ -5,6 +5,7 @@
 
 #include "compiler/driver/runs/prepare.h"
 #include "compiler/search/learned/ppo.h"
+#include "runtime/files/safetensors.h"
 
 #include <map>
 
@@ -20,6 +21,10 @@ const PolicyForm* find_policy_form(llvm::StringRef name);
 
 /// The operators that a node can be, in the order of their features.
 std::string operator_names();
+
+/// Fills tensors from those of their names and types. Errors: `bad_data_file`.
+Result<void> read_tensors(const Safetensors& file, llvm::StringRef path,
+                          llvm::ArrayRef<std::pair<llvm::StringRef, Tensor*>> tensors);
 
 /// What a file of a policy says beside its tensors.
 using PolicyNotes = std::map<std::string, std::string>;

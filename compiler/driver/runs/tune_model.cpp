@@ -5,6 +5,8 @@
 #include "compiler/driver/runs/prepare.h"
 #include "compiler/emit/plan_from_graph.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 #include <algorithm>
 
 namespace tg {
@@ -42,7 +44,8 @@ Result<TunedModel> tune_model(const Graph& graph, const TuneModelOptions& option
     model.peak_flops = std::max(model.peak_flops, device->peak_flops());
     done(line, model);
   });
-  model.notes = device->notes();
+  model.notes = model.kernels.notes;
+  llvm::append_range(model.notes, device->notes());
   return model;
 }
 

@@ -492,16 +492,21 @@ Result<void> lower_transposed(Lowering& l, const PlanStep& step, tile::Transpose
   return {};
 }
 
+/// Larger tiles are more code, of which there may be too much.
+template <class Kernel, class Shape> tile::Isa isa_of(Shape shape) {
+  if (!may_use_own("avx512")) return tile::Isa::Avx2;
+  shape.isa = Kernel::faster_isa(shape);
+  return Kernel::suits(shape) ? shape.isa : tile::Isa::Avx2;
+}
+
 } // namespace
 
-tile::Isa convolution_isa(const tile::GroupedShape& shape) {
-  return may_use_own("avx512") ? tile::Grouped::faster_isa(shape) : tile::Isa::Avx2;
-}
+tile::Isa convolution_isa(const tile::GroupedShape& shape) { return isa_of<tile::Grouped>(shape); }
 tile::Isa convolution_isa(const tile::DepthwiseShape& shape) {
-  return may_use_own("avx512") ? tile::Depthwise::faster_isa(shape) : tile::Isa::Avx2;
+  return isa_of<tile::Depthwise>(shape);
 }
 tile::Isa convolution_isa(const tile::TransposedShape& shape) {
-  return may_use_own("avx512") ? tile::Transposed::faster_isa(shape) : tile::Isa::Avx2;
+  return isa_of<tile::Transposed>(shape);
 }
 
 Result<bool> lower_tile_convolution(Lowering& l, const PlanStep& step) {

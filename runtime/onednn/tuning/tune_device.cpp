@@ -319,6 +319,8 @@ bool has_schedule(llvm::StringRef implementation) {
 
 Result<std::unique_ptr<tune::PlanDevice>> make_tune_device(const Plan& plan,
                                                            const TuneDeviceOptions& options) {
+  // First: it says what is wrong with the file.
+  std::shared_ptr<TunedPrograms> kept = TunedPrograms::open(options.database, processor_name());
   auto seen = std::make_shared<OperatorRecorder>(
       TunedPrograms::on_demand(options.database, processor_name()));
   std::unique_ptr<Backend> backend = make_cpu_backend(Products::Chosen, seen);
@@ -334,9 +336,8 @@ Result<std::unique_ptr<tune::PlanDevice>> make_tune_device(const Plan& plan,
   TG_TRY(std::unique_ptr<Runs> runs, Runs::make(*tiles, seen->weight_bytes));
   auto operators = std::move(seen->operators); // before the watch has plans of its own
   size_t calls = seen->calls;
-  auto device = std::make_unique<TuneDevice>(
-      plan, options, TunedPrograms::open(options.database, processor_name()), std::move(runs),
-      watch_machine(*backend, options.threads));
+  auto device = std::make_unique<TuneDevice>(plan, options, std::move(kept), std::move(runs),
+                                             watch_machine(*backend, options.threads));
   std::vector<PlanStepId> asked; // each step asks once, in the order in which they are
   for (const StepInfo& step : steps)
     if (has_schedule(step.implementation)) asked.push_back(step.step);

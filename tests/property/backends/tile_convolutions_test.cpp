@@ -184,15 +184,15 @@ TEST(TileConvolutions, OneTapAgreesWithTheDefinition) {
 }
 
 TEST(TileConvolutions, SequencesAgreeWithTheDefinition) {
-  expect_agreement(random_sequence, "tile:avx2");
+  expect_agreement(random_sequence, "tile:");
 }
 
 TEST(TileConvolutions, VolumesAgreeWithTheDefinition) {
-  expect_agreement(random_volume, "tile:avx2");
+  expect_agreement(random_volume, "tile:");
 }
 
 TEST(TileConvolutions, TransposedAgreeWithTheDefinition) {
-  expect_agreement(random_transposed, "tile:avx2 transposed");
+  expect_agreement(random_transposed, "tile:", " transposed");
 }
 
 /// Thread counts share out whole sums: not a bit changes.
