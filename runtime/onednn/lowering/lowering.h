@@ -84,6 +84,8 @@ public:
   /// Known when the load phase has run: weights, constants and results of load steps.
   bool at_load(PlanValueId value) const;
   bool at_load(const Place& place) const;
+  /// Whether those that read a value want its channels side by side.
+  bool wants_image(PlanValueId value) const;
   /// How many products have the value as their right operand.
   size_t products_of(PlanValueId value) const;
   /// The strides that let the only reader, a transpose, be a view that is row-major; row-major
@@ -135,7 +137,6 @@ private:
   void place_leaves();
   void find_consumers();
   void find_concat_slots();
-  bool wants_image(PlanValueId value) const;
   Result<void> finish_outputs();
   Result<void> add_reorder(const Place& from, const dnnl_memory_desc_t& from_md, const Place& to,
                            const dnnl_memory_desc_t& to_md, Phase phase, llvm::StringRef name);

@@ -8,6 +8,24 @@ bool is_always_view(OpKind op) {
   return op == OpKind::Slice || op == OpKind::Transpose || op == OpKind::Identity;
 }
 
+namespace {
+
+/// For a reshape that is no view, of which an image comes (channels that are shuffled): a copy
+/// whose channels lie side by side, as those that read it want them. None where it is for something
+/// else.
+Result<std::optional<Place>> copied_as_image(Lowering& l, const PlanStep& step) {
+  const TensorType& type = l.type(step.result);
+  if (type.rank() != 4 || l.plan.values[step.result].is_output || !l.wants_image(step.result))
+    return std::optional<Place>();
+  Place image{kNoBuffer, 0, type.shape, nhwc_strides(type.shape), type.dtype};
+  std::optional<Place> before = reshape(image, l.type(step.operands[0]).shape);
+  if (!before) return std::optional<Place>();
+  TG_TRY(Place copy, l.operand_as(step.operands[0], before->strides));
+  return reshape(copy, type.shape);
+}
+
+} // namespace
+
 Result<void> lower_view(Lowering& l, const PlanStep& step) {
   const Place x = l.place(step.operands[0]);
   switch (step.op) {
@@ -19,6 +37,9 @@ Result<void> lower_view(Lowering& l, const PlanStep& step) {
   case OpKind::Reshape: {
     const Shape& shape = l.type(step.result).shape;
     std::optional<Place> view = reshape(x, shape);
+    if (!view) {
+      TG_TRY(view, copied_as_image(l, step));
+    }
     if (!view) {
       TG_TRY(Place plain, l.operand_plain(step.operands[0]));
       view = reshape(plain, shape);

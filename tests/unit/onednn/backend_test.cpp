@@ -448,6 +448,49 @@ TEST(CpuBackend, SlicesOfPackedProjectionsAreCopiedRatherThanRunByGemm) {
   expect_good(compare(b.graph));
 }
 
+/// Channels of a pixel that are shuffled, say: few by many, in every pixel.
+TEST(CpuBackend, PlanesOfFewRowsOrColumnsAreTransposedByBlocks) {
+  for (Shape shape : {Shape{30, 4, 28}, {30, 28, 4}, {41, 5, 7}, {17, 16, 33}, {3, 9, 6, 50}})
+    for (int threads : {1, 3}) {
+      Builder b;
+      bool deep = shape.size() == 4;
+      Value order = deep ? Value::of_ints({0, 1, 3, 2}) : Value::of_ints({0, 2, 1});
+      b.output(b.op(OpKind::Transpose, {b.input("x", shape)}, {order}));
+      Comparison c = compare(b.graph, threads);
+      EXPECT_EQ(c.difference, 0);
+      EXPECT_NE(implementations(c).find("copy:blocks"), std::string::npos) << implementations(c);
+    }
+}
+
+/// Not one to row-major and one back.
+TEST(CpuBackend, ChannelsAreShuffledByOneCopy) {
+  Builder b;
+  auto layer = [&](NodeId x, const char* weight) {
+    return b.op(OpKind::Conv2d, {x, b.weight(weight, {24, 6, 1, 1}), b.none(), b.none()});
+  };
+  NodeId y = layer(b.input("x", {2, 24, 9, 7}), "first");
+  y = b.op(OpKind::Reshape, {y}, {Value::of_ints({2, 4, 6, 9, 7})});
+  y = b.op(OpKind::Transpose, {y}, {Value::of_ints({0, 2, 1, 3, 4})});
+  y = b.op(OpKind::Relu, {b.op(OpKind::Reshape, {y}, {Value::of_ints({2, 24, 9, 7})})});
+  b.output(layer(y, "second"));
+  Comparison c = compare(b.graph, 1, IoLayout::Native);
+  EXPECT_LE(c.difference, 1e-5);
+  std::string steps = implementations(c);
+  EXPECT_EQ(llvm::StringRef(steps).count("reorder"), 1u) << steps;
+  EXPECT_NE(steps.find("reorder copy:blocks"), std::string::npos) << steps;
+}
+
+/// By oneDNN's generated code.
+TEST(CpuBackend, OtherTranspositionsAreNotByBlocks) {
+  for (Shape shape : {Shape{2, 64, 300}, {40, 3, 28}, {40, 64, 100}}) {
+    Builder b;
+    b.output(b.op(OpKind::Transpose, {b.input("x", shape)}, {Value::of_ints({0, 2, 1})}));
+    Comparison c = compare(b.graph);
+    EXPECT_EQ(c.difference, 0);
+    EXPECT_EQ(implementations(c).find("copy:blocks"), std::string::npos) << implementations(c);
+  }
+}
+
 TEST(CpuBackend, GlobalPoolingIsNoPlainLoop) {
   for (OpKind kind : {OpKind::MaxPool2d, OpKind::AvgPool2d}) {
     Builder b;
