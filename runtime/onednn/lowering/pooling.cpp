@@ -142,6 +142,22 @@ Result<PrimitiveDescHandle> describe_pooling(Lowering& l, Pooling kind, const Ge
   return make_primitive_desc(&desc, attrs, l.engine, "pooling");
 }
 
+/// A window of one column over images of one channel (a mean over neighbouring channels, which
+/// local response normalisation is, comes so): columns are as good as channels, and there are many.
+bool has_columns_for_channels(const Geometry& g, const Place& src, const Place& dst) {
+  bool one_column =
+      g.kernel[1] == 1 && g.strides[1] == 1 && src.shape[3] == dst.shape[3] && g.before[1] == 0;
+  return one_column && src.shape[1] == 1 && src.shape[3] > 1 && src.strides[3] == 1 &&
+         dst.strides[3] == 1;
+}
+
+Place columns_for_channels(Place place) {
+  std::swap(place.shape[1], place.shape[3]);
+  place.strides[1] = 1;
+  place.strides[3] = place.strides[2];
+  return place;
+}
+
 } // namespace
 
 Result<void> lower_pool2d(Lowering& l, const PlanStep& step) {
@@ -153,6 +169,10 @@ Result<void> lower_pool2d(Lowering& l, const PlanStep& step) {
     kind = attr(step, "count_padding").number != 0 ? Pooling::MeanWindow : Pooling::MeanInside;
   TG_TRY(Place src, l.operand_nhwc(x));
   Place dst = l.new_result(step, nhwc_strides(l.type(step.result).shape));
+  if (has_columns_for_channels(g, src, dst)) {
+    src = columns_for_channels(std::move(src));
+    dst = columns_for_channels(std::move(dst));
+  }
   Op op = l.describe(step);
   op.threads = l.threads_for(op.flops / 30e3); // about 30 window elements a nanosecond
   ThreadScope scope(op.threads);

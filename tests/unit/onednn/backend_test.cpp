@@ -491,6 +491,20 @@ TEST(CpuBackend, OtherTranspositionsAreNotByBlocks) {
   }
 }
 
+/// Local response normalisation, say. A vector has neighbours along the axis that no window spans.
+TEST(CpuBackend, WindowsOfOneColumnOverOneChannel) {
+  for (OpKind op : {OpKind::AvgPool2d, OpKind::MaxPool2d})
+    for (Shape shape : {Shape{1, 1, 9, 37}, {3, 1, 20, 16}, {2, 1, 5, 1}})
+      for (int64_t stride : {1, 2}) {
+        Builder b;
+        std::vector<Value> attrs = {test::pair(5, 1), test::pair(stride, 1),
+                                    Value::of_ints({2, 0, 2, 0})};
+        if (op == OpKind::AvgPool2d) attrs.push_back(Value::of_bool(true));
+        b.output(b.op(op, {b.input("x", shape)}, attrs));
+        EXPECT_LE(compare(b.graph, 2).difference, 1e-6);
+      }
+}
+
 TEST(CpuBackend, GlobalPoolingIsNoPlainLoop) {
   for (OpKind kind : {OpKind::MaxPool2d, OpKind::AvgPool2d}) {
     Builder b;
