@@ -55,7 +55,7 @@ protected:
   void SetUp() override {
     ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("tangram-choices", folder_));
     path = folder_.str().str() + "/costs.db";
-    // Reason: kernels of ours are for AVX2; without it there is no choice.
+    // Reason: kernels of ours are for AVX2 and better; without it there is no choice.
     if (!may_use_own("avx2")) GTEST_SKIP() << "kernels for AVX2, which is not here";
   }
   void TearDown() override { (void)llvm::sys::fs::remove_directories(folder_); }

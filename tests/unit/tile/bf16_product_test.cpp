@@ -23,6 +23,7 @@ const TileKernels* tiles() {
   return &made;
 }
 
+// Reason: other processors lack vdpbf16ps, and there is no code for them to run.
 #define TG_NEEDS_TILES()                                                                           \
   if (!tiles()) GTEST_SKIP() << "this processor has no products of bf16 (AVX-512 BF16)"
 

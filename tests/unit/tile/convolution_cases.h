@@ -215,20 +215,26 @@ std::string check_convolution(RandomDraws& r, Shape& s, const GroupSizes& g,
   return wrong;
 }
 
+/// All parts of a convolution without bias and residual, one after the other.
+inline std::vector<float> run_made(const Convolution& made, const ConvolutionShape& s,
+                                   const std::vector<float>& x, const std::vector<float>& packed) {
+  std::vector<float> y(static_cast<size_t>(s.y.image));
+  ConvolutionData data;
+  data.x = x.data();
+  data.weights = packed.data();
+  data.y = y.data();
+  for (int part = 0; part < made.parts(); ++part) made.run(part, data);
+  return y;
+}
+
 /// Results of a dense image, by packed weights.
 template <class Kernel, class Shape>
 std::vector<float> run_packed(const Shape& s, const std::vector<float>& x,
                               const std::vector<float>& packed, const ConvolutionTail& tail,
                               int threads) {
-  std::vector<float> y(static_cast<size_t>(s.y.image));
   auto made = Kernel::make(s, tail, threads, caches());
   EXPECT_TRUE(made.ok());
-  ConvolutionData data;
-  data.x = x.data();
-  data.weights = packed.data();
-  data.y = y.data();
-  for (int part = 0; part < (*made)->parts(); ++part) (*made)->run(part, data);
-  return y;
+  return run_made(**made, s, x, packed);
 }
 
 /// Of an image of 5 x 9 with a special number in its middle alone, by 3 x 3 ones.

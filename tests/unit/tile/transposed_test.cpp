@@ -159,15 +159,9 @@ std::vector<float> run_dense(const TransposedShape& s, const std::vector<float>&
   Transposed::Schedules schedules = Transposed::default_schedules(s, {}, threads, caches());
   std::vector<float> packed(static_cast<size_t>(Transposed::weight_elements(s, schedules)));
   Transposed::pack(packed.data(), w.data(), s, schedules);
-  std::vector<float> y(static_cast<size_t>(s.y.image));
   auto made = Transposed::make(s, {}, schedules, threads);
   EXPECT_TRUE(made.ok());
-  ConvolutionData data;
-  data.x = x.data();
-  data.weights = packed.data();
-  data.y = y.data();
-  for (int part = 0; part < (*made)->parts(); ++part) (*made)->run(part, data);
-  return y;
+  return run_made(**made, s, x, packed);
 }
 
 /// Phases side by side become one where their outputs lie one behind the other.
