@@ -1,8 +1,5 @@
 #include "compiler/driver/learned/guide_models.h"
 
-#include "compiler/driver/files/model.h"
-#include "runtime/files/safetensors.h"
-
 #include <llvm/Support/FormatVariadic.h>
 
 namespace tg {
@@ -60,25 +57,17 @@ std::vector<float> traits_of(llvm::ArrayRef<Rule> rules) {
 
 // --- programs -----------------------------------------------------------------------------------
 
-Result<Prepared> GuideModels::load(llvm::StringRef model, Settings settings) const {
-  SourceManager sources;
-  DiagnosticSink sink;
-  FileId file = sources.add(kGuideModels.str(), *library().read(kGuideModels));
-  std::optional<Graph> graph =
-      load_model(sources, file, {model.str(), std::move(settings), {}, false}, sink);
-  if (!graph) return sink.all().front();
-  PrepareOptions run = options_.run;
-  run.seed = options_.seed;
-  return prepare(*graph, run);
+Result<Prepared> GuideModels::load(llvm::StringRef model, NetworkSettings settings) const {
+  return load_network(kGuideModels, model, std::move(settings), options_.run, options_.seed);
 }
 
 Result<Prepared*> GuideModels::program(llvm::StringRef model, size_t nodes, size_t rules) {
   auto key = std::make_tuple(model.str(), nodes, rules);
   auto known = programs_.find(key);
   if (known != programs_.end()) return &known->second;
-  Settings settings = {{"R", std::to_string(rules)},
-                       {"F", std::to_string(kFeatures)},
-                       {"G", std::to_string(kRuleTraits)}};
+  NetworkSettings settings = {{"R", std::to_string(rules)},
+                              {"F", std::to_string(kFeatures)},
+                              {"G", std::to_string(kRuleTraits)}};
   if (nodes > 0) settings.emplace_back("N", std::to_string(nodes));
   if (model == "study") settings.emplace_back("rate", llvm::formatv("{0:f8}", options_.rate));
   TG_TRY(Prepared loaded, load(model, std::move(settings)));

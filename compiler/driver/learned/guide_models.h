@@ -34,8 +34,7 @@ public:
 private:
   explicit GuideModels(GuideModelOptions options) : options_(std::move(options)) {}
 
-  using Settings = std::vector<std::pair<std::string, std::string>>;
-  Result<Prepared> load(llvm::StringRef model, Settings settings) const;
+  Result<Prepared> load(llvm::StringRef model, NetworkSettings settings) const;
   Result<Prepared*> program(llvm::StringRef model, size_t nodes, size_t rules);
   /// What the network reads of these rules, made anew where they or its weights are others.
   Result<void> read(llvm::ArrayRef<Rule> rules);

@@ -38,30 +38,34 @@ std::string operator_names() {
   return llvm::join(names, " ");
 }
 
-// --- programs -----------------------------------------------------------------------------------
-
-Result<Prepared> PolicyModels::load(llvm::StringRef model, Settings settings) const {
-  settings.emplace_back("layers", std::to_string(options_.layers));
-  settings.emplace_back("slots", std::to_string(form_.slots));
+Result<Prepared> load_network(llvm::StringRef file, llvm::StringRef model, NetworkSettings settings,
+                              PrepareOptions run, uint64_t seed) {
   SourceManager sources;
   DiagnosticSink sink;
-  FileId file = sources.add(kModels.str(), *library().read(kModels));
+  FileId text = sources.add(file.str(), *library().read(file));
   std::optional<Graph> graph =
-      load_model(sources, file, {model.str(), std::move(settings), {}, false}, sink);
+      load_model(sources, text, {model.str(), std::move(settings), {}, false}, sink);
   if (!graph) return sink.all().front();
-  PrepareOptions run = options_.run;
-  run.seed = options_.seed;
+  run.seed = seed;
   return prepare(*graph, run);
+}
+
+// --- programs -----------------------------------------------------------------------------------
+
+Result<Prepared> PolicyModels::load(llvm::StringRef model, NetworkSettings settings) const {
+  settings.emplace_back("layers", std::to_string(options_.layers));
+  settings.emplace_back("slots", std::to_string(form_.slots));
+  return load_network(kModels, model, std::move(settings), options_.run, options_.seed);
 }
 
 Result<Prepared*> PolicyModels::program(llvm::StringRef model, const Sizes& sizes) {
   auto key = std::make_pair(model.str(), sizes);
   auto known = programs_.find(key);
   if (known != programs_.end()) return &known->second;
-  Settings settings = {{"B", std::to_string(sizes.states)},
-                       {"C", std::to_string(sizes.candidates)},
-                       {"N", std::to_string(sizes.nodes)},
-                       {"F", std::to_string(kNodeFeatures)}};
+  NetworkSettings settings = {{"B", std::to_string(sizes.states)},
+                              {"C", std::to_string(sizes.candidates)},
+                              {"N", std::to_string(sizes.nodes)},
+                              {"F", std::to_string(kNodeFeatures)}};
   if (model == "learn") {
     settings.emplace_back("rate", llvm::formatv("{0:f8}", options_.rate));
     settings.emplace_back("spreading", llvm::formatv("{0:f8}", options_.spreading));

@@ -22,6 +22,12 @@ const PolicyForm* find_policy_form(llvm::StringRef name);
 /// The operators that a node can be, in the order of their features.
 std::string operator_names();
 
+/// Compile-time parameters of a network, by name.
+using NetworkSettings = std::vector<std::pair<std::string, std::string>>;
+/// A model of a `.tg` file of the library, ready to run. Errors: those of the text, and of loading.
+Result<Prepared> load_network(llvm::StringRef file, llvm::StringRef model, NetworkSettings settings,
+                              PrepareOptions run, uint64_t seed);
+
 /// Fills tensors from those of their names and types. Errors: `bad_data_file`.
 Result<void> read_tensors(const Safetensors& file, llvm::StringRef path,
                           llvm::ArrayRef<std::pair<llvm::StringRef, Tensor*>> tensors);
@@ -70,10 +76,8 @@ private:
     size_t states, candidates, nodes;
     auto operator<=>(const Sizes&) const = default;
   };
-  using Settings = std::vector<std::pair<std::string, std::string>>;
-
   Sizes sizes_of(llvm::ArrayRef<const EncodedState*> batch, size_t states) const;
-  Result<Prepared> load(llvm::StringRef model, Settings settings) const;
+  Result<Prepared> load(llvm::StringRef model, NetworkSettings settings) const;
   Result<Prepared*> program(llvm::StringRef model, const Sizes& sizes);
 
   const PolicyForm& form_;
