@@ -44,8 +44,8 @@ public:
   /// One for all, as far as it suits a phase: of fewer channels, say. Requires no groups.
   static Schedules fitted(const TransposedShape& shape, const ConvolutionSchedule& schedule);
 
-  /// Without a residual. Errors: `device` where the processor lacks AVX2, or gives no memory for
-  /// code, or shape or schedules do not suit.
+  /// Without a residual. Errors: `device` where the processor lacks the instruction set, or gives
+  /// no memory for code, or shape or schedules do not suit.
   static Result<std::unique_ptr<Convolution>> make(const TransposedShape& shape,
                                                    const ConvolutionTail& tail,
                                                    const Schedules& schedules, int threads);
