@@ -93,18 +93,9 @@ TEST(TileProducts, OfBf16AgreeWithTheDefinition) {
     random_product(b, r);
     Result<Graph> narrow = retype(b.graph, DType::BF16);
     ASSERT_TRUE(narrow.ok()) << narrow.error().message;
-    Plan plan = plan_from_graph(*narrow);
-    std::vector<Tensor> want = outputs_of(*make_ref_backend(), plan, {});
-    CompileOptions options;
-    options.threads = static_cast<int>(r.in(1, 3));
-    options.io_layout = r.coin() ? IoLayout::Plain : IoLayout::Native;
     Comparison info;
-    std::vector<Tensor> got =
-        outputs_of(*make_cpu_backend(Products::Tiles), plan, options, 2, &info);
-    ASSERT_EQ(got.size(), want.size());
-    for (size_t i = 0; i < want.size(); ++i)
-      ASSERT_LE(max_rel_diff(got[i], want[i]), 0x1p-7) << "seed " << seed << "\n"
-                                                       << dump(*narrow) << implementations(info);
+    expect_as_defined(*narrow, r, seed, 0x1p-7, info);
+    if (HasFatalFailure()) return;
     for (const StepInfo& step : info.steps)
       ours += llvm::StringRef(step.implementation).startswith("tile:avx512_bf16");
   }
