@@ -1,8 +1,8 @@
 #include "runtime/onednn/backend.h"
 
 #include "runtime/onednn/executable.h"
-#include "runtime/onednn/tile_schedules.h"
 #include "runtime/onednn/simd/simd.h"
+#include "runtime/onednn/tile_schedules.h"
 
 #include <llvm/ADT/StringSwitch.h>
 
