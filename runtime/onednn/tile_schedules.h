@@ -15,7 +15,7 @@ namespace cpu {
 /// A convolution on code of our own. Channels of a depthwise one are groups of one.
 struct OwnConvolution {
   /// An image or a volume; a sequence, whose shape is the middle that is cut into rows
-  /// (long_rows.h); a transposed one without groups, whose window is that of the operator
+  /// (long_rows.h); a transposed one, whose window is that of the operator
   /// (transposed.h).
   enum class Form : uint8_t { Image, LongRows, Transposed };
 

@@ -454,7 +454,6 @@ tile::TransposedShape transposed_shape(const Lowering& l, const PlanStep& step) 
   return s;
 }
 
-/// "transposed" where a schedule may say how; the others have no type of operator.
 std::string transposed_name(const tile::TransposedShape& s) {
   if (s.groups == 1) return "transposed";
   return s.inputs == 1 && s.outputs == 1 ? "transposed, depthwise" : "transposed, grouped";
@@ -468,7 +467,7 @@ Result<void> lower_transposed(Lowering& l, const PlanStep& step, tile::Transpose
   op.threads = l.threads_for(convolution_us(op));
   tile::ConvolutionTail tail = fused_tail(step, Act::None);
   std::optional<tile::ConvolutionSchedule> tuned;
-  if (l.schedules && shape.groups == 1)
+  if (l.schedules)
     tuned = l.schedules->find({shape, false, tail, OwnConvolution::Form::Transposed}, op.threads);
   Transposed::Schedules schedules =
       tuned ? Transposed::fitted(shape, *tuned)

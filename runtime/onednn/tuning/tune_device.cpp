@@ -310,7 +310,7 @@ bool is_product_or_convolution(llvm::StringRef name) {
 bool has_schedule(llvm::StringRef implementation) {
   auto [where, what] = implementation.split(' ');
   if (!where.startswith("tile:") || what.empty() || where.endswith("bf16")) return false;
-  llvm::StringRef kind = what.split(' ').first;
+  llvm::StringRef kind = what.split(' ').first.rtrim(',');
   return llvm::isDigit(kind.front()) || kind == "dense" || kind == "grouped" ||
          kind == "depthwise" || kind == "transposed";
 }
