@@ -1,8 +1,10 @@
-// Who may say by which schedule a product on register tiles, or a convolution whose code is
-// emitted, runs, and whether it runs on these; asked while a plan is lowered.
+// Who may say by which schedule a product on register tiles, a convolution whose code is emitted, a
+// Winograd convolution or a norm runs, and whether it runs on these; asked while a plan is lowered.
 #pragma once
 
 #include "runtime/onednn/backend.h"
+#include "runtime/onednn/norm/norms.h"
+#include "runtime/onednn/winograd/winograd.h"
 #include "runtime/tile/grouped.h"
 #include "runtime/tile/product.h"
 
@@ -34,6 +36,13 @@ public:
                                              int threads) = 0;
   virtual std::optional<tile::ConvolutionSchedule> find(const OwnConvolution& convolution,
                                                         int threads) = 0;
+  virtual std::optional<NormSchedule> find_norm(const NormShape& /*shape*/, int /*threads*/) {
+    return std::nullopt;
+  }
+  virtual std::optional<WinogradCut> find_winograd(const WinogradShape& /*shape*/,
+                                                   int /*threads*/) {
+    return std::nullopt;
+  }
   /// Whether an operator (operator_text) for which both have a kernel runs on ours; `by_rule` is
   /// what the rule says.
   virtual bool ours(llvm::StringRef /*op*/, bool by_rule) { return by_rule; }
