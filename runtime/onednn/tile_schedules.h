@@ -25,6 +25,9 @@ struct OwnConvolution {
   bool depthwise = false;
   tile::ConvolutionTail tail;
   Form form = Form::Image;
+  /// Rows and columns of capsules: the first are images, the others channels, the outer part of
+  /// each. None: it is no convolution of capsules.
+  tile::Plane capsules = {0, 0};
 };
 
 /// Answers are none, by rule, or a schedule that suits; the same as long as the process lives.
