@@ -1,8 +1,10 @@
-// Who may say by which schedule a product on register tiles, or a convolution whose code is
-// emitted, runs, and whether it runs on these; asked while a plan is lowered.
+// Who may say by which schedule a product on register tiles, a convolution whose code is emitted, a
+// Winograd convolution or a norm runs, and whether it runs on these; asked while a plan is lowered.
 #pragma once
 
 #include "runtime/onednn/backend.h"
+#include "runtime/onednn/norm/norms.h"
+#include "runtime/onednn/winograd/winograd.h"
 #include "runtime/tile/grouped.h"
 #include "runtime/tile/product.h"
 
@@ -15,7 +17,7 @@ namespace cpu {
 /// A convolution on code of our own. Channels of a depthwise one are groups of one.
 struct OwnConvolution {
   /// An image or a volume; a sequence, whose shape is the middle that is cut into rows
-  /// (long_rows.h); a transposed one without groups, whose window is that of the operator
+  /// (long_rows.h); a transposed one, whose window is that of the operator
   /// (transposed.h).
   enum class Form : uint8_t { Image, LongRows, Transposed };
 
@@ -23,6 +25,9 @@ struct OwnConvolution {
   bool depthwise = false;
   tile::ConvolutionTail tail;
   Form form = Form::Image;
+  /// Rows and columns of capsules: the first are images, the others channels, the outer part of
+  /// each. None: it is no convolution of capsules.
+  tile::Plane capsules = {0, 0};
 };
 
 /// Answers are none, by rule, or a schedule that suits; the same as long as the process lives.
@@ -34,6 +39,13 @@ public:
                                              int threads) = 0;
   virtual std::optional<tile::ConvolutionSchedule> find(const OwnConvolution& convolution,
                                                         int threads) = 0;
+  virtual std::optional<NormSchedule> find_norm(const NormShape& /*shape*/, int /*threads*/) {
+    return std::nullopt;
+  }
+  virtual std::optional<WinogradCut> find_winograd(const WinogradShape& /*shape*/,
+                                                   int /*threads*/) {
+    return std::nullopt;
+  }
   /// Whether an operator (operator_text) for which both have a kernel runs on ours; `by_rule` is
   /// what the rule says.
   virtual bool ours(llvm::StringRef /*op*/, bool by_rule) { return by_rule; }

@@ -56,7 +56,8 @@ std::vector<Parameter> parameters_of(OpType type) {
   if (spatial) found.push_back({"padding", &Operator::padding, spatial, 0});
   if (spatial && type != OpType::CAP)
     found.push_back({"dilation", &Operator::dilation, spatial, 1});
-  if (type == OpType::GRP) found.push_back({"groups", &Operator::groups, 1, 1});
+  if (type == OpType::GRP || type == OpType::T2D)
+    found.push_back({"groups", &Operator::groups, 1, 1});
   if (type == OpType::DEP) found.push_back({"multiplier", &Operator::multiplier, 1, 1});
   if (type == OpType::BMM) found.push_back({"shared", &Operator::shared, 2, 0});
   if (type == OpType::WIN) found.push_back({"output", &Operator::output, 4, 1});
@@ -72,6 +73,11 @@ std::string numbers_text(llvm::ArrayRef<int64_t> numbers) {
 /// The value of a parameter of one loop.
 int64_t at_or(const Extents& list, size_t i, int64_t otherwise) {
   return i < list.size() ? list[i] : otherwise;
+}
+
+/// Transposed ones may be.
+bool in_groups(const Operator& op) {
+  return op.type == OpType::GRP || (op.type == OpType::T2D && at_or(op.groups, 0, 1) > 1);
 }
 
 /// Reads of inputs, type by type.
@@ -107,7 +113,7 @@ private:
     size_t first_tap = reductions_ + (depthwise ? 0 : 1);
     Input data{"data", {loop(0)}}, kernel{"kernel", {loop(1)}};
     if (depthwise) data.dimensions.push_back({{Term{1, 1, at_or(op_.multiplier, 0, 1)}}});
-    if (op_.type == OpType::GRP)
+    if (in_groups(op_))
       data.dimensions.push_back({{Term{1, 1, op_.space[1] / at_or(op_.groups, 0, 1)}}});
     if (!depthwise) {
       data.dimensions.push_back(loop(reductions_));
@@ -244,7 +250,7 @@ Extents Nest::loops() const {
 Nest nest_of(const Operator& op) {
   Nest nest{op.space, op.reduction, InputsOf(op).all(), {}, Extents(op.space.size(), 1)};
   if (int axis = row_of(op.type).load_axis; axis >= 0) nest.load_axis = static_cast<size_t>(axis);
-  if (op.type == OpType::GRP) nest.block_step[1] = op.space[1] / at_or(op.groups, 0, 1);
+  if (in_groups(op)) nest.block_step[1] = op.space[1] / at_or(op.groups, 0, 1);
   return nest;
 }
 
@@ -272,10 +278,10 @@ std::vector<FlatStage> flat_stages(const Operator& op) {
 
 Extents comparable_loops(const Operator& op) {
   Extents loops = op.space;
-  if (op.type == OpType::GRP || op.type == OpType::DEP) {
+  if (op.type == OpType::GRP || op.type == OpType::DEP || op.type == OpType::T2D) {
     int64_t filters = loops[1];
     int64_t outer =
-        op.type == OpType::GRP ? at_or(op.groups, 0, 1) : filters / at_or(op.multiplier, 0, 1);
+        op.type == OpType::DEP ? filters / at_or(op.multiplier, 0, 1) : at_or(op.groups, 0, 1);
     loops[1] = outer;
     loops.insert(loops.begin() + 2, filters / outer);
   }

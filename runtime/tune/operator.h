@@ -41,7 +41,7 @@ struct Operator {
   Extents space = {}, reduction = {};
   Extents stride = {}, padding = {},
           dilation = {};   // one for each spatial loop; CAP: one stride for both
-  Extents groups = {};     // GRP: into how many groups channels fall, which divides f
+  Extents groups = {};     // GRP, T2D: into how many groups channels fall, which divides f
   Extents multiplier = {}; // DEP: filters of a channel, which divides f
   Extents shared = {};     // BMM: 1 for each of x and y that all of the batch share
   Extents output = {};     // WIN: n, h, w of the result and rows of a tile of it
@@ -107,7 +107,7 @@ struct FlatStage {
 /// WIN: data_pack, inverse, output. FRB: squares (its major nest), root.
 std::vector<FlatStage> flat_stages(const Operator& op);
 
-/// Loops by which operators are compared: those of GRP and DEP with f parted into groups.
+/// Loops by which operators are compared: those of GRP, DEP and T2D with f parted into groups.
 Extents comparable_loops(const Operator& op);
 
 } // namespace tg::tune

@@ -87,6 +87,10 @@ struct StepDTypes {
 /// go through the definition.
 Result<void> lower_step(Lowering& l, const PlanStep& step) {
   StepDTypes dtypes(l.plan, step);
+  if (step.op == OpKind::Mul) {
+    TG_TRY(bool done, lower_norm(l, step));
+    if (done) return {};
+  }
   LowerFn rule = kRules[step.op];
   bool maps = rule == lower_pointwise;
   bool typed =
@@ -148,15 +152,16 @@ PlanValueId optional_operand(const PlanStep& step, llvm::StringRef name) {
 
 Lowering::Lowering(const Plan& plan, const CompileOptions& options, dnnl_engine_t engine,
                    Products products, TileSchedules* schedules)
-    : places(plan.values.size()), plan(plan), options(options), engine(engine), products(products),
-      schedules(schedules), readers_(plan.values.size()),
+    : places(plan.values.size()), done(plan.steps.size()), plan(plan), options(options),
+      engine(engine), products(products), schedules(schedules), readers_(plan.values.size()),
       slots_(plan.values.size(), Slot{kNever, 0}), copies_(plan.values.size()) {}
 
 Result<void> Lowering::run() {
   find_consumers();
   find_concat_slots();
   place_leaves();
-  for (const PlanStep& step : plan.steps) TG_CHECK(lower_step(*this, step));
+  for (const PlanStep& step : plan.steps)
+    if (!done[id(step)]) TG_CHECK(lower_step(*this, step));
   return finish_outputs();
 }
 
@@ -259,11 +264,16 @@ Place Lowering::new_temporary(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int6
 
 bool Lowering::at_load(PlanValueId value) const { return at_load(places[value]); }
 
-size_t Lowering::products_of(PlanValueId value) const {
-  return static_cast<size_t>(llvm::count_if(readers_[value], [&](PlanStepId reader) {
-    const PlanStep& step = plan.steps[reader];
+size_t products_of(const Lowering& l, PlanValueId value) {
+  return static_cast<size_t>(llvm::count_if(l.readers(value), [&](PlanStepId reader) {
+    const PlanStep& step = l.plan.steps[reader];
     return step.op == OpKind::Matmul && operand(step, "y") == value;
   }));
+}
+
+const PlanStep* only_reader(const Lowering& l, PlanValueId value) {
+  bool one = l.readers(value).size() == 1 && !l.plan.values[value].is_output;
+  return one ? &l.plan.steps[l.readers(value)[0]] : nullptr;
 }
 
 bool Lowering::at_load(const Place& place) const {
@@ -415,8 +425,7 @@ void Lowering::set_view(const PlanStep& step, Place place) {
 }
 
 Shape Lowering::preferred_strides_behind_reshape(PlanValueId value) const {
-  bool one = readers_[value].size() == 1 && !plan.values[value].is_output;
-  const PlanStep* reader = one ? &plan.steps[readers_[value][0]] : nullptr;
+  const PlanStep* reader = only_reader(*this, value);
   if (!reader || reader->op != OpKind::Reshape) return preferred_strides(value);
   Place behind;
   behind.shape = type(reader->result).shape;

@@ -39,6 +39,8 @@ public:
   Program load, run_program;
   /// Where each value lies; buffer == kNoBuffer for values that nothing needs.
   std::vector<Place> places;
+  /// Of each step: whether an op that was added for an earlier one does its work.
+  std::vector<bool> done;
 
   // --- for the rules of the operators --------------------------------------------------------
   const Plan& plan;
@@ -86,8 +88,8 @@ public:
   bool at_load(const Place& place) const;
   /// Whether those that read a value want its channels side by side.
   bool wants_image(PlanValueId value) const;
-  /// How many products have the value as their right operand.
-  size_t products_of(PlanValueId value) const;
+  /// The steps that read a value, once for each operand.
+  llvm::ArrayRef<PlanStepId> readers(PlanValueId value) const { return readers_[value]; }
   /// The strides that let the only reader, a transpose, be a view that is row-major; row-major
   /// where there is no such reader.
   Shape preferred_strides(PlanValueId value) const;
@@ -168,6 +170,11 @@ private:
   bool widening_ = false;      // results are f32, for `widened` to convert
 };
 
+/// How many products have the value as their right operand.
+size_t products_of(const Lowering& l, PlanValueId value);
+/// The step that alone reads a value, and once; null where there are more or none, or the value is
+/// an output.
+const PlanStep* only_reader(const Lowering& l, PlanValueId value);
 /// The value of an attribute, by the name that ops.def gives it.
 const Value& attr(const PlanStep& step, llvm::StringRef name);
 /// An operand, by the name that ops.def gives it; kNoValue where it is absent.
@@ -187,6 +194,8 @@ Result<void> lower_batch_norm(Lowering& l, const PlanStep& step);
 Result<void> lower_softmax(Lowering& l, const PlanStep& step);
 Result<void> lower_layer_norm(Lowering& l, const PlanStep& step);
 Result<void> lower_reduce(Lowering& l, const PlanStep& step);
+/// Of a square: whether it, its sum and the sum's root became one kernel (norm.cpp).
+Result<bool> lower_norm(Lowering& l, const PlanStep& square);
 Result<void> lower_concat(Lowering& l, const PlanStep& step);
 Result<void> lower_view(Lowering& l, const PlanStep& step); // slice, reshape, transpose, identity
 /// Those of lower_view that strides express in any layout: all but reshape. Nor is broadcast one:

@@ -341,6 +341,21 @@ struct LongDepthwiseForm : LongRowsForm {
   }
 };
 
+/// Of images that are rows of capsules [images, rows, columns, channels, height, width], whose
+/// channels are columns by channels, and so are those of the result (Hinton et al. 2018).
+tile::Plane capsules_of(const Lowering& l, const PlanStep& step) {
+  constexpr size_t kRank = 6;
+  const PlanValue& x = l.plan.values[operand(step, "x")];
+  if (step.op != OpKind::Conv2d || x.kind != PlanValue::Kind::Temporary) return {0, 0};
+  const PlanStep& from = l.plan.steps[x.defined_by];
+  if (from.op != OpKind::Reshape) return {0, 0};
+  const Shape &shape = l.type(from.operands[0]).shape, &images = x.type.shape;
+  if (shape.size() != kRank || shape[0] * shape[1] != images[0] ||
+      shape[2] * shape[3] != images[1] || l.type(step.result).shape[1] % shape[2] != 0)
+    return {0, 0};
+  return {shape[1], shape[2]};
+}
+
 /// A constant operand in a form that `pack` writes, of so many elements. `recipe` says which one.
 Result<Place> packed_operand(Lowering& l, const PlanStep& step, PlanValueId value, int64_t elements,
                              PackKernel::Pack pack, const std::string& recipe) {
@@ -406,7 +421,11 @@ Result<void> lower_by(Lowering& l, const PlanStep& step, typename Form::Shape sh
   tile::ConvolutionTail tail = fused_tail(step, act_of(step));
   shape = Form::with_best_rows(shape, tail.finish, op.threads);
   std::optional<tile::ConvolutionSchedule> tuned;
-  if (l.schedules) tuned = l.schedules->find(Form::convolution(shape, tail), op.threads);
+  if (l.schedules) {
+    OwnConvolution own = Form::convolution(shape, tail);
+    own.capsules = capsules_of(l, step);
+    tuned = l.schedules->find(own, op.threads);
+  }
   tile::ConvolutionSchedule schedule =
       tuned ? *tuned : Kernel::default_schedule(shape, tail, op.threads, tile::caches());
   TG_TRY(places.weights, packed_kernel<Form>(l, step, shape, schedule));
@@ -454,7 +473,6 @@ tile::TransposedShape transposed_shape(const Lowering& l, const PlanStep& step) 
   return s;
 }
 
-/// "transposed" where a schedule may say how; the others have no type of operator.
 std::string transposed_name(const tile::TransposedShape& s) {
   if (s.groups == 1) return "transposed";
   return s.inputs == 1 && s.outputs == 1 ? "transposed, depthwise" : "transposed, grouped";
@@ -468,7 +486,7 @@ Result<void> lower_transposed(Lowering& l, const PlanStep& step, tile::Transpose
   op.threads = l.threads_for(convolution_us(op));
   tile::ConvolutionTail tail = fused_tail(step, Act::None);
   std::optional<tile::ConvolutionSchedule> tuned;
-  if (l.schedules && shape.groups == 1)
+  if (l.schedules)
     tuned = l.schedules->find({shape, false, tail, OwnConvolution::Form::Transposed}, op.threads);
   Transposed::Schedules schedules =
       tuned ? Transposed::fitted(shape, *tuned)

@@ -174,15 +174,15 @@ bool has_packed_matrix(const Lowering& l, const PlanStep& step) {
   if (l.at_load(id)) return true;
   BufferId buffer = l.place(id).buffer;
   bool is_input = buffer != kNoBuffer && l.buffers[buffer].kind == Buffer::Kind::Input;
-  return is_input && l.products_of(id) >= kEnoughProducts;
+  return is_input && products_of(l, id) >= kEnoughProducts;
 }
 
 } // namespace
 
-// By rule, unless this machine was measured to be faster otherwise. Packed matrices go to our tiles:
-// of the products of BERT, ViT, GPT-2 and Llama none was faster on oneDNN beyond noise, with AVX2
-// up to 3 times as slow (bench/results/products.md, products_avx512.md). Where both operands are
-// activations (attention) oneDNN's packing is no drawback, and it is as fast or up to twice so.
+// By rule, unless this machine was measured to be faster otherwise. Packed matrices go to our
+// tiles: of the products of BERT, ViT, GPT-2 and Llama none was faster on oneDNN beyond noise, with
+// AVX2 up to 3 times as slow (bench/results/products.md, products_avx512.md). Where both operands
+// are activations (attention) oneDNN's packing is no drawback, and it is as fast or up to twice so.
 const tile::TileKernels* tiles_for(const Lowering& l, const PlanStep& step) {
   DType dtype = l.place(operand(step, "x")).dtype;
   for (PlanValueId id : step.operands)

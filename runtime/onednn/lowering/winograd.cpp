@@ -7,6 +7,7 @@
 #include "runtime/onednn/lowering/images.h"
 #include "runtime/onednn/lowering/lowering.h"
 #include "runtime/onednn/lowering/pack_kernel.h"
+#include "runtime/onednn/tile_schedules.h"
 
 namespace tg::cpu {
 
@@ -107,13 +108,17 @@ Result<void> lower_winograd_conv2d(Lowering& l, const PlanStep& step) {
   shape.y = steps(places.y);
   if (places.residual) shape.residual = steps(*places.residual);
   int threads = l.threads_for(winograd_us(shape));
-  auto schedule = std::make_shared<const WinogradSchedule>(shape, threads);
+  std::optional<WinogradCut> tuned;
+  if (l.schedules && shape.groups == 1) tuned = l.schedules->find_winograd(shape, threads);
+  auto schedule = std::make_shared<const WinogradSchedule>(
+      shape, threads, tuned.value_or(default_cut(shape, threads)));
   Phase packing = l.at_load(u) ? Phase::Load : step.phase;
   places.weights = l.new_temporary(4 * schedule->weight_elements(), packing);
   add_packing(l, schedule, plain, places.weights, packing);
 
   Op op = l.describe(step);
-  op.implementation = "winograd" + std::to_string(shape.tile) + ":" + winograd_table().isa;
+  op.implementation = "winograd" + std::to_string(shape.tile) + ":" + winograd_table().isa +
+                      (tuned ? " tuned" : "");
   op.threads = threads;
   op.scratch_bytes = 4 * schedule->scratch_elements();
   op.buffers = {places.x.buffer, places.weights.buffer, places.y.buffer};

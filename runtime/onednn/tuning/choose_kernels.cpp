@@ -35,6 +35,12 @@ public:
                                                 int threads) override {
     return kept_->find(convolution, threads);
   }
+  std::optional<NormSchedule> find_norm(const NormShape& shape, int threads) override {
+    return kept_->find_norm(shape, threads);
+  }
+  std::optional<WinogradCut> find_winograd(const WinogradShape& shape, int threads) override {
+    return kept_->find_winograd(shape, threads);
+  }
 
 protected:
   std::shared_ptr<TileSchedules> kept_;

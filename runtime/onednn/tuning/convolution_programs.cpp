@@ -91,9 +91,9 @@ tune::Extents window_numbers(tune::OpType type, int64_t planes, const tile::Plan
 tune::OpType type_of(const OwnConvolution& own) {
   using Type = tune::OpType;
   if (own.depthwise) return Type::DEP;
+  if (own.form == Form::Transposed) return Type::T2D;
   if (own.shape.groups > 1) return Type::GRP;
   if (own.form == Form::LongRows) return Type::C1D;
-  if (own.form == Form::Transposed) return Type::T2D;
   return is_volume(own.shape) ? Type::C3D : Type::C2D;
 }
 
@@ -123,7 +123,7 @@ tune::Operator operator_of(const OwnConvolution& own, int threads) {
   if (!row) op.reduction.push_back(planes ? s.kernel.rows : s.depth.kernel * s.kernel.rows);
   op.reduction.push_back(s.kernel.columns);
   int64_t sharing = sharing_groups(own);
-  if (op.type == Type::GRP) op.groups = {sharing * ceil_div(s.groups, sharing)};
+  if (s.groups > 1 && !own.depthwise) op.groups = {sharing * ceil_div(s.groups, sharing)};
   op.stride = op.type == Type::T2D ? window_numbers(op.type, 1, phases_of(own))
                                    : window_numbers(op.type, s.depth.stride, s.stride);
   op.dilation = window_numbers(op.type, s.depth.dilation, s.dilation);
@@ -183,8 +183,8 @@ std::optional<tile::GroupedShape> transposed_of(tile::GroupedShape s) {
   s.image = {s.result.rows / s.stride.rows, s.result.columns / s.stride.columns};
   s.kernel = {s.kernel.rows * s.stride.rows, s.kernel.columns * s.stride.columns};
   s.dilation = {1, 1};
-  s.x = steps_of(1, s.image, s.inputs);
-  s.y = steps_of(1, s.result, s.outputs + (s.stride.columns > 1 ? kGap : 0));
+  s.x = steps_of(1, s.image, s.groups * s.inputs);
+  s.y = steps_of(1, s.result, s.groups * s.outputs + (s.stride.columns > 1 ? kGap : 0));
   return s;
 }
 
@@ -326,6 +326,19 @@ std::string plane_text(const tile::Plane& p) {
   return llvm::formatv("{0} x {1}", p.rows, p.columns);
 }
 
+/// Taps along an axis that lie in the image, of all results together.
+int64_t inside(int64_t image, int64_t results, int64_t taps, int64_t stride, int64_t dilation,
+               int64_t before) {
+  int64_t count = 0;
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    int64_t shift = tap * dilation - before; // of o * stride, which is to be from 0 to image - 1
+    int64_t first = shift >= 0 ? 0 : ceil_div(-shift, stride);
+    int64_t last = shift >= image ? 0 : (image - 1 - shift) / stride + 1;
+    count += std::max<int64_t>(0, std::min(last, results) - first);
+  }
+  return count;
+}
+
 std::string kind_text(const OwnConvolution& own) {
   if (own.depthwise) return " depthwise";
   if (own.form == Form::LongRows) return " of a sequence";
@@ -375,11 +388,17 @@ std::string ConvolutionPrograms::name() const {
   return s.groups > 1 ? llvm::formatv("{0} in {1} groups", name, s.groups).str() : name;
 }
 
+// Taps in the padding are not computed, and no work.
 double ConvolutionPrograms::flops() const {
   auto of = [](const tile::GroupedShape& s) {
-    double results = static_cast<double>(s.planes() * s.groups * s.outputs) *
-                     static_cast<double>(s.result.rows * s.result.columns);
-    return 2 * results * static_cast<double>(s.inputs * s.taps());
+    auto taps = static_cast<double>(inside(s.image.rows, s.result.rows, s.kernel.rows,
+                                           s.stride.rows, s.dilation.rows, s.before.rows) *
+                                    inside(s.image.columns, s.result.columns, s.kernel.columns,
+                                           s.stride.columns, s.dilation.columns, s.before.columns));
+    const tile::Depth& d = s.depth;
+    taps *=
+        static_cast<double>(inside(d.image, d.result, d.kernel, d.stride, d.dilation, d.before));
+    return 2 * taps * static_cast<double>(s.images * s.groups * s.outputs * s.inputs);
   };
   if (own_.form != Form::Transposed) return of(own_.shape);
   double all = 0;

@@ -96,6 +96,21 @@ Result<double> Runs::run(const tile::Convolution& convolution, const Convolution
   return us_from(start);
 }
 
+Result<double> Runs::run(const RunExtents& need, llvm::function_ref<void(const RunPlaces&)> work) {
+  TG_CHECK(grow(x_, need.x));
+  TG_CHECK(grow(y_, need.y));
+  TG_CHECK(grow(w_, need.weights));
+  TG_CHECK(grow(scratch_, std::max<int64_t>(1, need.scratch)));
+  RunPlaces at;
+  at.x = x_.floats().data();
+  at.weights = next_weights(need.weights);
+  at.y = y_.floats().data();
+  at.scratch = scratch_.floats().data();
+  RunClock::time_point start = RunClock::now();
+  work(at);
+  return us_from(start);
+}
+
 double tile_peak_flops(const tile::TileKernels& tiles, int threads) {
   constexpr int64_t kDepth = 256; // what begins and ends a tile is a fortieth
   constexpr int kCalls = 300, kRounds = 30;

@@ -6,6 +6,8 @@
 #include "runtime/tile/convolution.h"
 #include "runtime/tile/product.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 namespace tg::cpu {
 
 /// One way to compute an operator: by a schedule, or as a library does.
@@ -21,6 +23,15 @@ struct ConvolutionExtents {
   int64_t x = 0, weights = 0, y = 0, residual = 0, bias = 0;
 };
 
+/// The same of any code, and its scratch; and where it finds them.
+struct RunExtents {
+  int64_t x = 0, weights = 0, y = 0, scratch = 0;
+};
+struct RunPlaces {
+  const float *x = nullptr, *weights = nullptr;
+  float *y = nullptr, *scratch = nullptr;
+};
+
 /// Memory for operators of any shape, and the clock.
 class Runs {
 public:
@@ -34,6 +45,8 @@ public:
   /// `finish`: as an activation would be, on what is in the cache.
   Result<double> run(const tile::Convolution& convolution, const ConvolutionExtents& extents,
                      bool finish, int threads);
+
+  Result<double> run(const RunExtents& need, llvm::function_ref<void(const RunPlaces&)> work);
 
   const tile::TileKernels& tiles() const { return tiles_; }
 

@@ -3,9 +3,11 @@
 
 #include "runtime/measure/machine_watch.h"
 #include "runtime/onednn/lowering/tile_matmul.h"
-#include "runtime/onednn/tuning/convolution_programs.h"
+#include "runtime/onednn/tuning/capsule_programs.h"
+#include "runtime/onednn/tuning/norm_programs.h"
 #include "runtime/onednn/tuning/product_programs.h"
 #include "runtime/onednn/tuning/tuned_programs.h"
+#include "runtime/onednn/tuning/winograd_programs.h"
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/MapVector.h>
@@ -38,9 +40,18 @@ public:
   }
   std::optional<tile::ConvolutionSchedule> find(const OwnConvolution& convolution,
                                                 int threads) override {
-    add(std::make_unique<ConvolutionPrograms>(convolution, threads, tile::caches()));
+    add(programs_of_convolution(convolution, threads, tile::caches()));
     const tile::GroupedShape& s = convolution.shape;
     weight_bytes += 4 * s.groups * s.outputs * s.inputs * s.taps();
+    return std::nullopt;
+  }
+  std::optional<NormSchedule> find_norm(const NormShape& shape, int threads) override {
+    add(std::make_unique<NormPrograms>(shape, threads));
+    return std::nullopt;
+  }
+  std::optional<WinogradCut> find_winograd(const WinogradShape& shape, int threads) override {
+    add(std::make_unique<WinogradPrograms>(shape, threads));
+    weight_bytes += 4 * shape.positions() * shape.inputs * shape.outputs;
     return std::nullopt;
   }
   bool ours(llvm::StringRef op, bool by_rule) override { return kept_->ours(op, by_rule); }
@@ -96,8 +107,11 @@ public:
     op.flops = programs.flops();
     operators_.push_back(std::move(op));
     programs_.push_back(std::move(seen.programs));
+    // A library has neither: Winograd's is ours there, too, and a norm three operators.
+    bool alone = programs_.back()->op().type == tune::OpType::WIN ||
+                 programs_.back()->op().type == tune::OpType::FRB;
     for (size_t call : seen.calls)
-      if (call < steps.size()) steps_of_[programs_.back().get()].push_back(steps[call]);
+      if (call < steps.size() && !alone) steps_of_[programs_.back().get()].push_back(steps[call]);
   }
   void add_other(const StepInfo& step) {
     tune::PlanOperator op{step.name + " " + step.result + " " + step.implementation,
@@ -246,11 +260,18 @@ private:
     auto [at, is_new] = bridges_.try_emplace(tune::text(op));
     std::unique_ptr<OperatorPrograms>& other = at->second;
     if (!is_new) return other.get();
-    if (op.type == tune::OpType::BMM)
+    switch (op.type) {
+    case tune::OpType::BMM:
       other = std::make_unique<ProductPrograms>(op, runs_->tiles().isa(), options_.threads,
                                                 tile::caches());
-    else
-      other = ConvolutionPrograms::of(op, options_.threads, tile::caches());
+      break;
+    case tune::OpType::CAP:
+      other = CapsulePrograms::of(op, options_.threads, tile::caches());
+      break;
+    case tune::OpType::FRB: other = std::make_unique<NormPrograms>(op, options_.threads); break;
+    case tune::OpType::WIN: other = WinogradPrograms::of(op, options_.threads); break;
+    default: other = ConvolutionPrograms::of(op, options_.threads, tile::caches());
+    }
     return other.get();
   }
 
@@ -306,11 +327,13 @@ bool is_product_or_convolution(llvm::StringRef name) {
 }
 
 /// Products say their tile ("tile:avx2 6x16"); convolutions say their kind before it. Those of bf16
-/// are not tuned.
+/// are not tuned, nor is Winograd's in groups.
 bool has_schedule(llvm::StringRef implementation) {
+  if (implementation.startswith("norm:")) return true;
+  if (implementation.startswith("winograd")) return !implementation.contains(" grouped");
   auto [where, what] = implementation.split(' ');
   if (!where.startswith("tile:") || what.empty() || where.endswith("bf16")) return false;
-  llvm::StringRef kind = what.split(' ').first;
+  llvm::StringRef kind = what.split(' ').first.rtrim(',');
   return llvm::isDigit(kind.front()) || kind == "dense" || kind == "grouped" ||
          kind == "depthwise" || kind == "transposed";
 }

@@ -2,9 +2,11 @@
 #include "runtime/onednn/tuning/tuned_programs.h"
 
 #include "lang/core/price.h"
-#include "runtime/onednn/tuning/convolution_programs.h"
+#include "runtime/onednn/tuning/capsule_programs.h"
 #include "runtime/onednn/tuning/kernel_choices.h"
+#include "runtime/onednn/tuning/norm_programs.h"
 #include "runtime/onednn/tuning/product_programs.h"
+#include "runtime/onednn/tuning/winograd_programs.h"
 #include "runtime/tune/scanner.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -28,6 +30,8 @@ static std::vector<llvm::StringRef> priced_as(tune::OpType type) {
   case tune::OpType::T2D: return {"conv_transpose2d("};
   case tune::OpType::GRP:
   case tune::OpType::DEP: return {"conv2d(", "conv3d("};
+  case tune::OpType::WIN: return {"winograd_conv2d("};
+  case tune::OpType::FRB: return {}; // a plan has it as three operators
   default: return {"conv2d("};
   }
 }
@@ -92,8 +96,18 @@ public:
   }
   std::optional<tile::ConvolutionSchedule> find(const OwnConvolution& convolution,
                                                 int threads) override {
-    auto key = [&] { return ConvolutionPrograms(convolution, threads, tile::caches()).key(); };
+    auto key = [&] { return programs_of_convolution(convolution, threads, tile::caches())->key(); };
     return say(convolutions_, key, convolution, threads);
+  }
+  std::optional<NormSchedule> find_norm(const NormShape& shape, int threads) override {
+    return say_of(
+        norms_, [&] { return NormPrograms(shape, threads).key(); },
+        [&] { return tuned_->find_norm(shape, threads); });
+  }
+  std::optional<WinogradCut> find_winograd(const WinogradShape& shape, int threads) override {
+    return say_of(
+        cuts_, [&] { return WinogradPrograms(shape, threads).key(); },
+        [&] { return tuned_->find_winograd(shape, threads); });
   }
   bool ours(llvm::StringRef op, bool by_rule) override {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -109,11 +123,15 @@ private:
 
   template <class T, class Key, class... Asked>
   std::optional<T> say(Said<T>& said, const Key& key, const Asked&... asked) {
+    return say_of(said, key, [&] { return tuned_->find(asked...); });
+  }
+  template <class T, class Key, class Find>
+  std::optional<T> say_of(Said<T>& said, const Key& key, const Find& find) {
     std::lock_guard<std::mutex> lock(mutex_);
     open();
     if (!tuned_) return std::nullopt;
     auto [at, first] = said.try_emplace(key());
-    if (first) at->second = tuned_->find(asked...);
+    if (first) at->second = find();
     return at->second;
   }
   void open() {
@@ -133,6 +151,8 @@ private:
   llvm::StringMap<Whose> whose_;
   Said<tile::Schedule> products_;
   Said<tile::ConvolutionSchedule> convolutions_;
+  Said<NormSchedule> norms_;
+  Said<WinogradCut> cuts_;
 };
 
 } // namespace
@@ -165,10 +185,24 @@ std::optional<tile::Schedule> TunedPrograms::find(const tile::ProductShape& shap
 
 std::optional<tile::ConvolutionSchedule> TunedPrograms::find(const OwnConvolution& asked,
                                                              int threads) {
-  ConvolutionPrograms convolution(asked, threads, tile::caches());
+  auto convolution = programs_of_convolution(asked, threads, tile::caches());
+  std::optional<tune::Program> program = faster(*convolution);
+  if (!program) return std::nullopt;
+  return schedule_of(*convolution, *program);
+}
+
+std::optional<NormSchedule> TunedPrograms::find_norm(const NormShape& shape, int threads) {
+  NormPrograms norm(shape, threads);
+  std::optional<tune::Program> program = faster(norm);
+  if (!program) return std::nullopt;
+  return norm.schedule(*program);
+}
+
+std::optional<WinogradCut> TunedPrograms::find_winograd(const WinogradShape& shape, int threads) {
+  WinogradPrograms convolution(shape, threads);
   std::optional<tune::Program> program = faster(convolution);
   if (!program) return std::nullopt;
-  return convolution.schedule(*program);
+  return convolution.cut(*program);
 }
 
 std::optional<tune::KeptProgram> TunedPrograms::kept(const OperatorPrograms& op) {
@@ -188,7 +222,8 @@ void TunedPrograms::keep(const OperatorPrograms& op, const tune::KeptProgram& fo
   std::lock_guard<std::mutex> lock(mutex_);
   rows_->store(CostRow{op.key(), found.best.microseconds, kept_text(found)});
   if (!found.faster) return;
-  for (llvm::StringRef instance : priced_as(op.op().type)) rows_->forget(instance, "tile:");
+  llvm::StringRef kernel = op.op().type == tune::OpType::WIN ? "winograd" : "tile:";
+  for (llvm::StringRef instance : priced_as(op.op().type)) rows_->forget(instance, kernel);
 }
 
 std::vector<tune::Program> TunedPrograms::programs(int threads) {

@@ -36,6 +36,8 @@ public:
                                      int threads) override;
   std::optional<tile::ConvolutionSchedule> find(const OwnConvolution& convolution,
                                                 int threads) override;
+  std::optional<NormSchedule> find_norm(const NormShape& shape, int threads) override;
+  std::optional<WinogradCut> find_winograd(const WinogradShape& shape, int threads) override;
 
   std::optional<tune::KeptProgram> kept(const OperatorPrograms& op);
   void keep(const OperatorPrograms& op, const tune::KeptProgram& found);

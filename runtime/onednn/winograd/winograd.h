@@ -22,6 +22,12 @@ namespace tg::cpu {
 inline constexpr int64_t kPanel = 16;
 /// The widest block of output channels that a product makes, in panels.
 inline constexpr int64_t kMaxPanels = 4;
+/// The most rows of a product that any table has.
+inline constexpr int64_t kMaxWinogradRows = 12;
+/// More channels than there are.
+inline constexpr int64_t kAllChannels = int64_t{1} << 40;
+/// V and M of a thread.
+inline constexpr int64_t kMostCutBytes = 16 << 20;
 /// Positions of the largest transformed tile.
 inline constexpr int64_t kMaxPositions = 36;
 
@@ -52,12 +58,15 @@ struct WinogradTable {
   /// outside `box`, where nothing is read; one position lies `position` elements behind the other.
   void (*input)(int64_t tile, float* v, int64_t position, Pixels<const float> x, const Box& box,
                 int64_t channels);
-  /// m[rows][panels * 16] = v[rows][inputs] * u[inputs][panels * 16]; panels <= kMaxPanels.
+  /// m[rows][panels * 16] = v[rows][inputs] * u[inputs][panels * 16]; panels <= kMaxPanels. So many
+  /// rows at once at most, or as many as registers hold.
   void (*product)(float* m, int64_t m_row, const float* v, int64_t v_row, const float* u,
-                  int64_t rows, int64_t inputs, int64_t panels);
+                  int64_t rows, int64_t inputs, int64_t panels, int64_t rows_at_once);
   /// Of the tile^2 pixels of a result those in `box`, `channels` (a multiple of kPanel) of each.
   void (*output)(int64_t tile, Pixels<float> y, const Box& box, const float* m, int64_t position,
                  const WinogradTail& tail, int64_t channels);
+  /// Rows of a product that registers hold.
+  int64_t (*most_rows)(int64_t panels);
 };
 
 /// The best table that this processor can run, and DNNL_MAX_CPU_ISA allows.
@@ -98,12 +107,33 @@ struct WinogradData {
   Act act = Act::None;
 };
 
-/// How the work is cut, which depends on the number of threads alone.
+/// What may be chosen of how the work is cut. No bit of a result depends on it.
+struct WinogradCut {
+  int64_t cuts = 1;         // of the tiles, which threads take one after the other
+  bool by_channels = false; // threads share V and part the output channels; then there is one cut
+  int64_t panels = kMaxPanels;     // of output channels that a product makes, at most
+  int64_t rows = kMaxWinogradRows; // of V that a product has at once, at most
+  /// Channels of one tile that are transformed before the next tile's: multiples of kPanel, on the
+  /// way in and out.
+  int64_t packed = kAllChannels, written = kAllChannels;
+  bool operator==(const WinogradCut&) const = default;
+};
+
+/// What is taken where nothing was tuned.
+WinogradCut default_cut(const WinogradShape& shape, int threads);
+/// Whether there are so many tiles and channels, and a thread's V and M stay below kMostCutBytes.
+bool suits(const WinogradShape& shape, int threads, const WinogradCut& cut);
+
+/// How the work is cut: blocks of tiles and of output channels.
 class WinogradSchedule {
 public:
-  WinogradSchedule(const WinogradShape& shape, int threads);
+  WinogradSchedule(const WinogradShape& shape, int threads)
+      : WinogradSchedule(shape, threads, default_cut(shape, threads)) {}
+  /// Requires that the cut suits.
+  WinogradSchedule(const WinogradShape& shape, int threads, const WinogradCut& cut);
 
   const WinogradShape& shape() const { return shape_; }
+  const WinogradCut& cut() const { return cut_; }
   int threads() const { return threads_; }
   /// Of the packed weights, and of what run() needs beside its operands.
   int64_t weight_elements() const;
@@ -129,7 +159,9 @@ private:
   int64_t position_of_m() const;
   void read_tiles(const WinogradTable& table, const WinogradData& data, int64_t group,
                   int64_t begin, int64_t end, float* v) const;
-  void read_tile(const WinogradTable& table, const float* x, const Tile& tile, float* v) const;
+  /// Channels from `first` on, `count` of those of V.
+  void read_tile(const WinogradTable& table, const float* x, const Tile& tile, float* v,
+                 int64_t first, int64_t count) const;
   void make_block(const WinogradTable& table, const WinogradData& data, int64_t group,
                   const Block& block, int64_t begin, int64_t end, const float* v, float* m) const;
   void write_tile(const WinogradTable& table, const WinogradData& data, int64_t channel,
@@ -143,7 +175,7 @@ private:
   int64_t padded_inputs_;     // of a group
   int64_t group_weights_;     // elements
   int64_t tiles_at_once_;     // in V and M
-  bool by_channels_;          // threads share V and part the output channels, else tiles and groups
+  WinogradCut cut_;           // groups are parted as tiles are
   std::vector<Block> blocks_; // of a group
   std::vector<Tile> tiles_;
 };

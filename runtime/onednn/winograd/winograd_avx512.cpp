@@ -10,5 +10,5 @@
 #include "runtime/onednn/winograd/winograd_impl.inc"
 
 namespace tg::cpu {
-const WinogradTable kWinogradAvx512 = {"avx512", input, product, output};
+const WinogradTable kWinogradAvx512 = {"avx512", input, product, output, most_rows};
 }

@@ -10,5 +10,5 @@
 #include "runtime/onednn/winograd/winograd_impl.inc"
 
 namespace tg::cpu {
-const WinogradTable kWinogradBase = {"base", input, product, output};
+const WinogradTable kWinogradBase = {"base", input, product, output, most_rows};
 }

@@ -56,14 +56,42 @@ const WinogradTable& winograd_table() {
   return best;
 }
 
-WinogradSchedule::WinogradSchedule(const WinogradShape& shape, int threads)
-    : shape_(shape), threads_(threads), padded_inputs_(round_up(shape.inputs, kPanel)) {
+WinogradCut default_cut(const WinogradShape& shape, int threads) {
+  WinogradCut cut;
   int64_t tiles = shape.tiles(), panels = quotient_up(shape.outputs, kPanel);
   int64_t bytes = 4 * shape.positions() * shape.inputs * panels * kPanel;
-  by_channels_ = threads > 1 && shape.groups == 1 && tiles < kFewTiles * threads &&
-                 bytes > kManyWeights && panels >= threads;
-  int64_t widest = by_channels_ ? std::clamp(panels / threads, int64_t{1}, kMaxPanels) : kMaxPanels;
-  int64_t pieces = quotient_up(panels, widest), weights = 0;
+  cut.by_channels = threads > 1 && shape.groups == 1 && tiles < kFewTiles * threads &&
+                    bytes > kManyWeights && panels >= threads;
+  if (cut.by_channels) {
+    cut.panels = std::clamp(panels / threads, int64_t{1}, kMaxPanels);
+    return cut;
+  }
+  int64_t row = round_up(shape.inputs, kPanel) + std::min(panels, kMaxPanels) * kPanel;
+  int64_t fit = std::max(kFewTiles, kBlockBytes / (4 * shape.positions() * row));
+  cut.cuts = quotient_up(tiles, fit);
+  while (cut.cuts * shape.groups % threads != 0 && cut.cuts < tiles)
+    ++cut.cuts; // for each thread the same
+  cut.cuts = quotient_up(tiles, quotient_up(tiles, cut.cuts));
+  return cut;
+}
+
+bool suits(const WinogradShape& shape, int threads, const WinogradCut& cut) {
+  int64_t tiles = shape.tiles(), panels = quotient_up(shape.outputs, kPanel);
+  auto in_panels = [](int64_t channels) { return channels >= kPanel && channels % kPanel == 0; };
+  if (cut.panels < 1 || cut.panels > kMaxPanels || cut.rows < 1 || cut.cuts < 1 ||
+      cut.cuts > tiles || !in_panels(cut.packed) || !in_panels(cut.written))
+    return false;
+  if (cut.by_channels && (threads == 1 || shape.groups > 1 || cut.cuts > 1 || panels < threads))
+    return false;
+  int64_t row = round_up(shape.inputs, kPanel) + std::min(panels, cut.panels) * kPanel;
+  return cut == default_cut(shape, threads) ||
+         4 * shape.positions() * row * quotient_up(tiles, cut.cuts) <= kMostCutBytes;
+}
+
+WinogradSchedule::WinogradSchedule(const WinogradShape& shape, int threads, const WinogradCut& cut)
+    : shape_(shape), threads_(threads), padded_inputs_(round_up(shape.inputs, kPanel)), cut_(cut) {
+  int64_t panels = quotient_up(shape.outputs, kPanel);
+  int64_t pieces = quotient_up(panels, cut.panels), weights = 0;
   for (int64_t i = 0; i < pieces; ++i) {
     int64_t first = panels * i / pieces, last = panels * (i + 1) / pieces;
     int64_t count = std::min(last * kPanel, shape.outputs) - first * kPanel;
@@ -72,13 +100,7 @@ WinogradSchedule::WinogradSchedule(const WinogradShape& shape, int threads)
   }
   group_weights_ = weights;
   find_tiles();
-  tiles_at_once_ = tiles;
-  if (by_channels_) return;
-  int64_t row = padded_inputs_ + std::min(panels, kMaxPanels) * kPanel;
-  int64_t fit = std::max(kFewTiles, kBlockBytes / (4 * shape.positions() * row));
-  int64_t cuts = quotient_up(tiles, fit);
-  while (cuts * shape.groups % threads != 0 && cuts < tiles) ++cuts; // the same for every thread
-  tiles_at_once_ = quotient_up(tiles, cuts);
+  tiles_at_once_ = quotient_up(shape.tiles(), cut.cuts);
 }
 
 void WinogradSchedule::find_tiles() {
@@ -111,7 +133,7 @@ int64_t WinogradSchedule::weight_elements() const { return shape_.groups * group
 
 int64_t WinogradSchedule::scratch_elements() const {
   int64_t v = shape_.positions() * position_of_v(), m = shape_.positions() * position_of_m();
-  return (by_channels_ ? v : v * threads_) + m * threads_;
+  return (cut_.by_channels ? v : v * threads_) + m * threads_;
 }
 
 void WinogradSchedule::pack(float* packed, const float* u) const {
@@ -129,9 +151,9 @@ void WinogradSchedule::pack(float* packed, const float* u) const {
 }
 
 void WinogradSchedule::run(const WinogradTable& table, const WinogradData& data) const {
-  int64_t v_size = shape_.positions() * position_of_v();
+  int64_t v_size = shape_.positions() * position_of_v(), cuts = cut_.cuts;
   int64_t m_size = shape_.positions() * position_of_m(), tiles = shape_.tiles();
-  if (by_channels_) {
+  if (cut_.by_channels) {
     float *v = data.scratch, *m = v + v_size;
     parallel_for(threads_, tiles, [&](int64_t begin, int64_t end, int) {
       read_tiles(table, data, 0, begin, end, v + begin * padded_inputs_);
@@ -144,7 +166,6 @@ void WinogradSchedule::run(const WinogradTable& table, const WinogradData& data)
                  });
     return;
   }
-  int64_t cuts = quotient_up(tiles, tiles_at_once_);
   parallel_for(threads_, cuts * shape_.groups, [&](int64_t first, int64_t last, int part) {
     float *v = data.scratch + part * (v_size + m_size), *m = v + v_size;
     for (int64_t i = first; i < last; ++i) {
@@ -158,24 +179,31 @@ void WinogradSchedule::run(const WinogradTable& table, const WinogradData& data)
 
 void WinogradSchedule::read_tiles(const WinogradTable& table, const WinogradData& data,
                                   int64_t group, int64_t begin, int64_t end, float* v) const {
-  for (int64_t i = begin; i < end; ++i, v += padded_inputs_)
-    read_tile(table, data.x + group * shape_.inputs, tiles_[static_cast<size_t>(i)], v);
+  const float* x = data.x + group * shape_.inputs;
+  for (int64_t first = 0; first < padded_inputs_; first += cut_.packed) {
+    int64_t count = std::min(cut_.packed, padded_inputs_ - first);
+    float* to = v;
+    for (int64_t i = begin; i < end; ++i, to += padded_inputs_)
+      read_tile(table, x, tiles_[static_cast<size_t>(i)], to, first, count);
+  }
 }
 
 void WinogradSchedule::read_tile(const WinogradTable& table, const float* x, const Tile& tile,
-                                 float* v) const {
+                                 float* v, int64_t first, int64_t count) const {
   const WinogradShape& s = shape_;
-  int64_t side = s.tile + 2, whole = s.inputs / kPanel * kPanel;
+  int64_t side = s.tile + 2, whole = std::min(count, s.inputs / kPanel * kPanel - first);
   Pixels<const float> from{x + tile.x, s.x.row, s.x.pixel};
-  if (whole > 0) table.input(s.tile, v, position_of_v(), from, tile.read, whole);
-  if (whole == s.inputs) return;
+  if (whole > 0)
+    table.input(s.tile, v + first, position_of_v(), {from.at + first, from.row, from.pixel},
+                tile.read, whole);
+  if (whole == count) return;
+  int64_t last = first + whole; // channels that fill no panel
   alignas(64) float patch[kMaxPositions * kPanel] = {};
   for (int64_t i = tile.read.top; i < tile.read.bottom; ++i)
     for (int64_t j = tile.read.left; j < tile.read.right; ++j)
-      std::copy_n(from.at + i * from.row + j * from.pixel + whole, s.inputs - whole,
+      std::copy_n(from.at + i * from.row + j * from.pixel + last, s.inputs - last,
                   patch + (i * side + j) * kPanel);
-  table.input(s.tile, v + whole, position_of_v(), {patch, side * kPanel, kPanel}, tile.read,
-              kPanel);
+  table.input(s.tile, v + last, position_of_v(), {patch, side * kPanel, kPanel}, tile.read, kPanel);
 }
 
 void WinogradSchedule::make_block(const WinogradTable& table, const WinogradData& data,
@@ -185,10 +213,14 @@ void WinogradSchedule::make_block(const WinogradTable& table, const WinogradData
   const float* weights = data.weights + group * group_weights_ + block.weights;
   for (int64_t p = 0; p < shape_.positions(); ++p, weights += shape_.inputs * width)
     table.product(m + p * position_of_m(), width, v + p * position_of_v(), padded_inputs_, weights,
-                  end - begin, shape_.inputs, block.panels);
+                  end - begin, shape_.inputs, block.panels, cut_.rows);
   int64_t channel = group * shape_.outputs + block.first;
-  for (int64_t i = begin; i < end; ++i, m += width)
-    write_tile(table, data, channel, block.count, tiles_[static_cast<size_t>(i)], m);
+  for (int64_t first = 0; first < block.count; first += cut_.written) {
+    int64_t count = std::min(cut_.written, block.count - first);
+    const float* from = m + first;
+    for (int64_t i = begin; i < end; ++i, from += width)
+      write_tile(table, data, channel + first, count, tiles_[static_cast<size_t>(i)], from);
+  }
 }
 
 void WinogradSchedule::write_tile(const WinogradTable& table, const WinogradData& data,

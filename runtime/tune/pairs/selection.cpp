@@ -105,11 +105,14 @@ std::optional<Operator> bridge_of(const Operator& a, const Operator& b) {
       comparable(comparable_loops(a), comparable_loops(b)))
     return {};
   Operator bridge{a.type, least_of(a.space, b.space), least_of(a.reduction, b.reduction)};
-  if (a.type == OpType::GRP || a.type == OpType::DEP) { // f = outer * inner, each the lesser
+  bool groups = a.type == OpType::GRP || a.type == OpType::T2D;
+  if (groups || a.type == OpType::DEP) { // f = outer * inner, each the lesser
     Extents loops = least_of(comparable_loops(a), comparable_loops(b));
     bridge.space[1] = loops[1] * loops[2];
-    (a.type == OpType::GRP ? bridge.groups
-                           : bridge.multiplier) = {a.type == OpType::GRP ? loops[1] : loops[2]};
+    if (a.type == OpType::DEP)
+      bridge.multiplier = {loops[2]};
+    else if (a.type == OpType::GRP || loops[1] > 1)
+      bridge.groups = {loops[1]};
   }
   if (a.type == OpType::WIN) bridge.output = least_of(a.output, b.output);
   if (sketches_of(bridge) != sketches_of(a)) return {};

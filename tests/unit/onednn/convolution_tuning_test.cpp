@@ -79,7 +79,8 @@ OwnConvolution transposed(const Sizes& z) {
   tile::GroupedShape& s = own.shape;
   s.result = {z.size * z.stride, z.size * z.stride};
   s.before = {(z.kernel - z.stride) / 2, (z.kernel - z.stride) / 2};
-  s.y = {s.result.rows * s.result.columns * z.outputs, s.result.columns * z.outputs, z.outputs};
+  int64_t to = z.groups * z.outputs;
+  s.y = {s.result.rows * s.result.columns * to, s.result.columns * to, to};
   own.form = Form::Transposed;
   return own;
 }
@@ -115,6 +116,8 @@ const std::vector<OwnConvolution>& convolutions() {
       transposed({1, 256, 128, 28, 2, 2}),
       transposed({1, 21, 21, 34, 16, 8}),
       transposed({1, 64, 64, 13, 3, 1}),
+      transposed({4, 16, 16, 16, 4, 2}),
+      transposed({6, 3, 5, 9, 4, 2}),
       with_avx512(convolution({1, 64, 64, 56})),
       with_avx512(convolution({1, 3, 64, 224, 7, 2})),
       with_avx512(convolution({1, 16, 88, 13, 3, 1, 2})),
@@ -215,6 +218,8 @@ TEST(ConvolutionPrograms, LoopsAreRoundedUp) {
             "T2D [1, 64, 32, 48 | 128, 2, 2] stride 2, 2");
   EXPECT_EQ(op(transposed({1, 256, 128, 28, 2, 2})), // those of columns are one
             "T2D [1, 256, 56, 36 | 256, 1, 1] stride 2, 1");
+  EXPECT_EQ(op(transposed({4, 16, 16, 16, 4, 2})),
+            "T2D [1, 64, 32, 48 | 16, 2, 2] stride 2, 2 groups 4");
   EXPECT_EQ(op(convolution({1, 8, 24, 12})), "C2D [1, 24, 12, 12 | 8, 3, 3]");
   EXPECT_EQ(op(with_avx512(convolution({1, 8, 24, 12}))), "C2D [1, 32, 12, 12 | 8, 3, 3]");
 }
@@ -232,7 +237,8 @@ TEST(ConvolutionPrograms, SimilarConvolutionsReuseEachOther) {
         Pair{convolution({192, 1, 1, 28}, true), convolution({192, 1, 1, 28, 5, 2}, true)},
         Pair{volume({1, 128, 128, 14}, 8), volume({1, 256, 256, 7}, 4)},
         Pair{sequence({1, 64, 64, 4000}), sequence({1, 128, 128, 2000, 3, 2})},
-        Pair{transposed({1, 128, 64, 16, 4, 2}), transposed({1, 256, 128, 8, 4, 2})}})
+        Pair{transposed({1, 128, 64, 16, 4, 2}), transposed({1, 256, 128, 8, 4, 2})},
+        Pair{transposed({4, 16, 16, 16, 4, 2}), transposed({8, 16, 16, 8, 4, 2})}})
     for (int threads : {1, 2}) {
       ConvolutionPrograms target(pair.target, threads, tile::caches());
       ConvolutionPrograms reused(pair.reused, threads, tile::caches());
@@ -243,6 +249,8 @@ TEST(ConvolutionPrograms, SimilarConvolutionsReuseEachOther) {
         bridge.reduction[i] = std::min(bridge.reduction[i], target.op().reduction[i]);
       bridge.stride = bridge.dilation = {};
       if (pair.target.depthwise) bridge.multiplier = {1}; // as bridge_of() says it
+      if (!bridge.groups.empty())
+        bridge.groups[0] = std::min(bridge.groups[0], target.op().groups[0]);
       auto between = ConvolutionPrograms::of(bridge, threads, tile::caches());
       ASSERT_TRUE(between) << tune::text(bridge);
       ConvolutionRules from(*between), to(target);
@@ -388,6 +396,23 @@ TEST_F(TunedConvolutionsTest, PricesByTheOlderScheduleAreForgotten) {
   open()->keep(one, {{*tune::ProgramSpace(one.op(), rules, 1).random(), 25.5}, 30.25, 14, true});
   for (size_t i = 0; i < rows.size(); ++i)
     EXPECT_EQ(CostDb::open(path, prices)->find(rows[i].instance).has_value(), i > 0);
+}
+
+/// Work is what is computed: of taps, those in the image.
+TEST(ConvolutionPrograms, TapsInThePaddingAreNoWork) {
+  auto flops = [](const OwnConvolution& own) {
+    return ConvolutionPrograms(own, 1, tile::caches()).flops();
+  };
+  // Along an axis of 7 pixels 19 of 21 taps lie inside.
+  EXPECT_EQ(flops(convolution({1, 512, 512, 7})), 2.0 * 512 * 512 * 19 * 19);
+  EXPECT_EQ(flops(convolution({32, 4, 4, 56})), 2.0 * 128 * 4 * 166 * 166);
+  EXPECT_EQ(flops(convolution({45, 1, 1, 7, 5}, true)), 2.0 * 45 * 29 * 29);
+  EXPECT_EQ(flops(convolution({96, 1, 1, 112, 3, 2}, true)), 2.0 * 96 * 167 * 167);
+  EXPECT_EQ(flops(convolution({1, 16, 88, 13, 3, 1, 2})), 2.0 * 16 * 88 * 35 * 35);
+  EXPECT_EQ(flops(convolution({1, 8, 8, 4, 1})), 2.0 * 8 * 8 * 16); // one tap
+  EXPECT_EQ(flops(volume({1, 64, 64, 14}, 8)), 2.0 * 64 * 64 * 22 * 40 * 40);
+  // 3 taps by a stride of 1 over 13 pixels: 37 of 39 inside.
+  EXPECT_EQ(flops(transposed({1, 64, 64, 13, 3, 1})), 2.0 * 64 * 64 * 37 * 37);
 }
 
 /// What differs in time is kept apart.

@@ -202,7 +202,8 @@ TEST_P(WinogradKernels, EveryNumberOfTilesAndPanels) {
       int64_t inputs = tiles <= 14 ? r.in(1, 9) : kPanel, width = panels * kPanel;
       std::vector<float> v = r.floats(tiles * inputs), u = r.floats(inputs * width);
       std::vector<float> m(static_cast<size_t>(tiles * width));
-      table().product(m.data(), width, v.data(), inputs, u.data(), tiles, inputs, panels);
+      table().product(m.data(), width, v.data(), inputs, u.data(), tiles, inputs, panels,
+                      kMaxWinogradRows);
       for (int64_t t = 0; t < tiles; ++t)
         for (int64_t o = 0; o < width; ++o) {
           double sum = 0;

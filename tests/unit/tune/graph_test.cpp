@@ -154,6 +154,33 @@ TEST(Bridges, AreAsManyAsPublished) {
   EXPECT_EQ(bridges(bert_base().operators, 1).size(), 3u);
 }
 
+// Not in the publication: transposed ones in groups, whose filters are parted as those of GRP.
+TEST(Bridges, TransposedConvolutionsMayBeInGroups) {
+  auto op = [](const char* text) {
+    Result<Operator> read = read_operator(text);
+    EXPECT_TRUE(read.ok()) << text;
+    EXPECT_EQ(tune::text(*read), text);
+    return *read;
+  };
+  Operator a = op("T2D [1, 64, 32, 32 | 16, 2, 2] stride 2, 2 groups 4");
+  Operator b = op("T2D [1, 64, 16, 16 | 8, 2, 2] stride 2, 2 groups 8");
+  Operator plain = op("T2D [1, 16, 16, 16 | 8, 2, 2] stride 2, 2");
+  EXPECT_EQ(comparable_loops(a), (Extents{1, 4, 16, 32, 32, 16, 2, 2}));
+  EXPECT_EQ(comparable_loops(plain), (Extents{1, 1, 16, 16, 16, 8, 2, 2}));
+  EXPECT_FALSE(can_reuse(a, b));
+  EXPECT_TRUE(can_reuse(a, plain));
+  std::optional<Operator> bridge = bridge_of(a, b);
+  ASSERT_TRUE(bridge);
+  EXPECT_EQ(text(*bridge), "T2D [1, 32, 16, 16 | 8, 2, 2] groups 4");
+  EXPECT_TRUE(can_reuse(a, *bridge));
+  EXPECT_TRUE(can_reuse(b, *bridge));
+  // A block has whole groups, and its inputs those of each.
+  EXPECT_EQ(nest_of(a).block_step[1], 16);
+  Extents covered = {1, 32, 1, 1, 16, 1, 1};
+  EXPECT_EQ(product(box_of(nest_of(a).inputs[0], covered)), 2 * 16);
+  EXPECT_FALSE(read_operator("T2D [1, 10, 4, 4 | 3, 2, 2] groups 4").ok());
+}
+
 TEST(OperatorGraph, HasAsManyPairsAsPublished) {
   EXPECT_EQ(operator_graph(bert_base().operators, hops(0)).reuse_pairs(), 4u);
   EXPECT_EQ(operator_graph(bert_base().operators, hops(1)).reuse_pairs(), 24u);
