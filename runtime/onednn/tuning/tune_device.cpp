@@ -6,6 +6,7 @@
 #include "runtime/onednn/tuning/convolution_programs.h"
 #include "runtime/onednn/tuning/product_programs.h"
 #include "runtime/onednn/tuning/tuned_programs.h"
+#include "runtime/tune/race.h"
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/MapVector.h>
@@ -69,16 +70,14 @@ constexpr double kTrialUs = 3000;
 constexpr int kFewestRuns = 3, kMostRuns = 12;
 constexpr double kHopeless = 1.5; // times the best of the operator
 constexpr int kTakenAgain = 2;    // where others computed
-/// Rounds of a comparison, each way once in each; what is faster by less is not worth a schedule.
-constexpr int kRounds = 30;
-constexpr double kCompareUs = 400'000;
-constexpr double kWorthIt = 1.01;
+/// What takes longer does not feel in a comparison that its code is not in the cache.
+constexpr double kColdUs = 200;
 
 /// Of the peak: who reaches so much of it has nothing more to gain.
 constexpr double kAtPeak = 0.98;
 /// Runs of the plan on the library.
 constexpr int kLibraryRuns = 7;
-constexpr double kLibrarySeconds = 2;
+constexpr double kLibrarySeconds = 0.3; // then the run at hand is the last
 
 class TuneDevice final : public tune::PlanDevice {
 public:
@@ -203,8 +202,8 @@ public:
     return all;
   }
 
-  std::optional<tune::KeptProgram> compare(size_t op,
-                                           llvm::ArrayRef<tune::Program> programs) override {
+  std::optional<tune::KeptProgram> compare(size_t op, llvm::ArrayRef<tune::Program> programs,
+                                           const tune::CompareLimit& limit) override {
     std::vector<std::unique_ptr<Way>> ways;
     auto add = [&](const tune::Program* program) {
       Result<std::unique_ptr<Way>> way = programs_[op]->way(program, *runs_);
@@ -214,32 +213,26 @@ public:
     bool all = add(nullptr);
     for (const tune::Program& program : programs) all = all && add(&program);
     if (!all) return std::nullopt;
-    std::vector<std::vector<double>> times(ways.size());
-    double spent = 0, most = stopped() ? kCompareUs / 4 : kCompareUs;
-    for (int round = 0; round < kRounds && (round < kFewestRuns || spent < most); ++round)
-      for (size_t i = 0; i < ways.size(); ++i) {
-        (void)ways[i]->run(); // its code and what it reads
-        Result<double> us = ways[i]->run();
-        if (!us) return std::nullopt;
-        times[i].push_back(*us);
-        spent += 2 * *us;
-      }
-    return fastest(programs, times);
+    std::vector<double> last_us(ways.size());
+    auto run = [&](size_t i) -> std::optional<double> {
+      if (last_us[i] < kColdUs) (void)ways[i]->run(); // its code and what it reads
+      Result<double> us = ways[i]->run();
+      if (!us) return std::nullopt;
+      return last_us[i] = *us;
+    };
+    std::optional<tune::Race> race =
+        tune::race(ways.size(), run, {.most_us = limit.most_us, .strict = limit.strict});
+    if (!race) return std::nullopt;
+    tune::KeptProgram best{{programs[race->best - 1], race->times.second_us}, race->times.first_us};
+    best.faster = race->worth;
+    best.decided = race->decided;
+    return best;
+  }
+  bool is_untuned(size_t op, const tune::Program& program) override {
+    return programs_[op]->why_not(program).empty() && programs_[op]->is_untuned(program);
   }
 
 private:
-  static std::optional<tune::KeptProgram> fastest(llvm::ArrayRef<tune::Program> programs,
-                                                  const std::vector<std::vector<double>>& times) {
-    std::optional<tune::KeptProgram> best;
-    for (size_t i = 0; i < programs.size(); ++i) {
-      Comparison found = compare_times(times[0], times[i + 1]);
-      if (best && best->best.microseconds <= found.second_us) continue;
-      best = tune::KeptProgram{{programs[i], found.second_us}, found.first_us};
-      best->faster = found.second_faster() && found.ratio > kWorthIt;
-    }
-    return best;
-  }
-
   /// Of the operator at hand, or of one that stands for none of the plan; null: there are none.
   const OperatorPrograms* programs_of(const tune::Operator& op) const {
     if (current_ && current_->op() == op) return current_;
