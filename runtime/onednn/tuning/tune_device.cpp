@@ -4,9 +4,12 @@
 #include "runtime/measure/machine_watch.h"
 #include "runtime/onednn/lowering/tile_matmul.h"
 #include "runtime/onednn/tuning/convolution_programs.h"
+#include "runtime/onednn/tuning/near_look.h"
 #include "runtime/onednn/tuning/product_programs.h"
 #include "runtime/onednn/tuning/tuned_programs.h"
+#include "runtime/tune/near.h"
 #include "runtime/tune/race.h"
+#include "runtime/tune/ranges.h"
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/MapVector.h>
@@ -24,7 +27,7 @@ namespace tg::cpu {
 namespace {
 
 /// Notes operators while a plan is lowered, and has nothing to say of them but whose kernels run.
-class OperatorRecorder final : public TileSchedules {
+class OperatorRecorder : public PlanLook {
 public:
   explicit OperatorRecorder(std::shared_ptr<TileSchedules> kept) : kept_(std::move(kept)) {}
   struct Seen {
@@ -45,6 +48,7 @@ public:
     return std::nullopt;
   }
   bool ours(llvm::StringRef op, bool by_rule) override { return kept_->ours(op, by_rule); }
+  void seen() override {}
   llvm::MapVector<std::string, Seen, std::map<std::string, unsigned>> operators; // in their order
   int64_t weight_bytes = 0; // that a run of the plan reads
   size_t calls = 0;
@@ -294,6 +298,46 @@ private:
   int64_t measured_ = 0, disturbed_ = 0;
 };
 
+class NearLook final : public OperatorRecorder {
+public:
+  NearLook(std::shared_ptr<TunedPrograms> kept, TileSchedules& choices,
+           std::vector<tune::Program> known, int threads, double milliseconds)
+      : OperatorRecorder(borrowed(choices)), tuned_(std::move(kept)), known_(std::move(known)),
+        threads_(threads), milliseconds_(milliseconds) {}
+
+  void seen() override {
+    auto start = std::chrono::steady_clock::now();
+    const tile::TileKernels* tiles = best_tiles();
+    if (!tiles ||
+        llvm::none_of(operators, [&](const auto& one) { return is_new(*one.second.programs); }))
+      return;
+    Result<std::unique_ptr<Runs>> runs = Runs::make(*tiles, weight_bytes);
+    if (!runs) return; // no memory to try anything in
+    TuneDevice device({}, {.threads = threads_}, tuned_, std::move(*runs), nullptr);
+    for (auto& [key, one] : operators) device.add(one, {});
+    std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
+    tune::try_near(device, {.milliseconds = milliseconds_ - spent.count()});
+  }
+
+private:
+  static std::shared_ptr<TileSchedules> borrowed(TileSchedules& owned) {
+    return {std::shared_ptr<void>(), &owned};
+  }
+  /// And has a neighbour.
+  bool is_new(const OperatorPrograms& programs) const {
+    return llvm::any_of(known_,
+                        [&](const tune::Program& program) {
+                          return tune::can_reuse(programs.op(), program.op);
+                        }) &&
+           !tuned_->kept(programs);
+  }
+
+  std::shared_ptr<TunedPrograms> tuned_;
+  std::vector<tune::Program> known_;
+  int threads_;
+  double milliseconds_;
+};
+
 bool is_product_or_convolution(llvm::StringRef name) {
   return name.startswith("matmul") || name.startswith("conv");
 }
@@ -309,6 +353,14 @@ bool has_schedule(llvm::StringRef implementation) {
 }
 
 } // namespace
+
+std::unique_ptr<PlanLook> look_near(std::shared_ptr<TunedPrograms> kept, TileSchedules& choices,
+                                    int threads, double milliseconds) {
+  std::vector<tune::Program> known = kept->programs(threads);
+  if (known.empty()) return nullptr;
+  return std::make_unique<NearLook>(std::move(kept), choices, std::move(known), threads,
+                                    milliseconds);
+}
 
 Result<std::unique_ptr<tune::PlanDevice>> make_tune_device(const Plan& plan,
                                                            const TuneDeviceOptions& options) {
