@@ -4,6 +4,7 @@
     bench/run.py --build build [NAME...] [--results DIR]
     bench/run.py --build build paper [ARGUMENT...]    the program of bench/paper, which keeps its own file
     bench/run.py --build build paper agents [ARGUMENT...]    agents_bench: what guides the tree search
+    bench/run.py --build build paper eto [ARGUMENT...]    bench/paper/eto.py: the operator tuner, type by type
 
 Each program leaves NAME.json and NAME.md in bench/results/: machine, commit, date, and what it
 measured: Google Benchmark's JSON, or the JSON that the program itself writes (its head comment says
@@ -127,6 +128,9 @@ def main():
     if "paper" in own:
         own, paper = own[:own.index("paper")], own[own.index("paper") + 1:]
     options = parser.parse_args(own)
+    if paper is not None and paper[:1] == ["eto"]:
+        program = [ROOT / "bench" / "paper" / "eto.py", "--tg", ROOT / options.build / "tg", *paper[1:]]
+        return subprocess.run([sys.executable, *program], check=False).returncode
     if paper is not None:
         program = ["bench/agents_bench", *paper[1:]] if paper[:1] == ["agents"] else ["bench/paper/paper", *paper]
         return subprocess.run([ROOT / options.build / program[0], *program[1:]], cwd=ROOT, check=False).returncode

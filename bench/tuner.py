@@ -3,22 +3,28 @@
 
     tuner.py [--tg build/tg] [--threads N] [--trials N] [--kinds eto,full,eto+no-guess,...] [--runs N] [--json FILE] MODEL.tg ...
     tuner.py --across [...] MODEL.tg MODEL.tg ...
+    tuner.py --near MS,MS,... [...] MODEL.tg MODEL.tg ...
 
 Each kind of reuse tunes the model's operators from nothing, into a database of its own. What a kind finds is timed in
 turns with what the runtime does untuned, so kinds are compared by that ratio, over all operators weighted by how often
-they occur; of several runs (`--seed` 1, 2, ..) the median counts. Words behind a kind are switches (`tg tune --tuner`).
+they occur; of several runs (`--seed` 1, 2, ..) the median counts, with the least and the most. Words behind a kind are switches (`tg tune --tuner`).
 Trials and seconds are those of the operators, bridges included. Prints tables in Markdown; `--json` keeps what each run
 said. With `--across` each model is tuned from nothing, and once more with what the first one left, by the first kind.
+With `--near` each but the first is run with so many milliseconds for what neighbours use (`tg run --tune-near`), when the
+first one was tuned; beside it, what tuning finds then. Gains are over the operators that near programs were tried of.
 """
 
 import argparse
 import json
 import pathlib
+import re
 import shutil
+import sqlite3
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 KINDS = ["full", "eto", "no-bridges", "top", "selective", "random"]
 
@@ -27,7 +33,7 @@ def tune(options, model, kind, seed, database):
     reuse, *switches = kind.split("+")
     command = [options.tg, "tune", model, "--reuse", reuse, "--json", "--seed", seed, "--trials", options.trials,
                "--threads", options.threads, "--cost-db", database]
-    command += ["--tuner", ",".join(switches)] if switches else []
+    command += ["--tuner", ",".join(["by-rule", *switches])]  # whose kernels are faster is another question
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{' '.join(map(str, command))}: {done.stderr}")
@@ -42,14 +48,15 @@ def run(options, model, kind, seed):
 def across(options, kind):
     """Each model cold, and behind the first one."""
     first, *others = options.models
-    yield "| network | tuned before | operators | known | trials | seconds |"
-    yield "|---|---|--:|--:|--:|--:|"
+    yield "| network | tuned before | operators | known | trials | seconds | comparing | estimates | on oneDNN |"
+    yield "|---|---|--:|--:|--:|--:|--:|--:|--:|"
 
     def row(model, before, report):
         lines = [line for line in report["operators"] if "key" in line and line["state"] != "not tuned"]
         known = sum(line["state"] == "known" for line in lines)
+        compared = sum(line.get("compared_seconds", 0) for line in lines)
         return (f"| {pathlib.Path(model).stem} | {before} | {len(lines)} | {known} | {report['trials']} | "
-                f"{report['seconds']:.1f} |")
+                f"{report['seconds']:.1f} | {compared:.1f} | {report['tree_seconds']:.1f} | {report['library_seconds']:.1f} |")
 
     with tempfile.TemporaryDirectory() as folder:
         database = pathlib.Path(folder) / "first.db"
@@ -59,6 +66,49 @@ def across(options, kind):
             copy = pathlib.Path(folder) / "copy.db"
             shutil.copy(database, copy)
             yield row(model, pathlib.Path(first).stem, tune(options, model, kind, 1, copy))
+
+
+def near_rows(database):
+    """By operator: microseconds untuned, and of the program where it is faster; of what --tune-near kept."""
+    found = {}
+    with sqlite3.connect(database) as connection:
+        for key, us, text in connection.execute("SELECT instance, microseconds, implementation FROM cost"):
+            if kept := re.match(r"(tuned|untuned) from ([\d.]+) us in \d+ trials, cut off:", text):
+                untuned = float(kept[2])
+                found[key] = (untuned, us if kept[1] == "tuned" else untuned)
+    return found
+
+
+def near(options, kind):
+    first, *others = options.models
+    yield "| network | tuned before | ms given | loading, ms more | operators | tried | faster | gain of these | by tuning |"
+    yield "|---|---|--:|--:|--:|--:|--:|--:|--:|"
+
+    def load(model, database, milliseconds):
+        start = time.monotonic()
+        subprocess.run([options.tg, "run", model, "--threads", str(options.threads), "--runs", "1", "--quiet", "--cost-db",
+                        str(database), "--tune-near", str(milliseconds)], check=True)
+        return 1000 * (time.monotonic() - start)
+
+    with tempfile.TemporaryDirectory() as folder:
+        database, copy = pathlib.Path(folder) / "first.db", pathlib.Path(folder) / "copy.db"
+        tune(options, first, kind, 1, database)
+        for model in others:
+            shutil.copy(database, copy)
+            searched = {line["key"]: line for line in tune(options, model, kind, 1, copy)["operators"] if "best_us" in line}
+            for milliseconds in options.near:
+                shutil.copy(database, copy)
+                usual = min(load(model, copy, 0) for _ in range(2))
+                longer = load(model, copy, milliseconds) - usual
+                rows = near_rows(copy)
+                keys = [key for key in rows if key in searched and searched[key]["state"] != "known"]
+                gain_near = sum(rows[key][0] for key in keys) / sum(rows[key][1] for key in keys) if keys else 1
+                best = sum(searched[key]["best_us" if searched[key]["state"] == "tuned" else "untuned_us"] for key in keys)
+                gain_tuned = sum(searched[key]["untuned_us"] for key in keys) / best if keys else 1
+                faster = sum(us < untuned for untuned, us in rows.values())
+                yield (f"| {pathlib.Path(model).stem} | {pathlib.Path(first).stem} | {milliseconds} | {longer:.0f} | "
+                       f"{sum(line['state'] != 'known' for line in searched.values())} | {len(rows)} | {faster} | "
+                       f"{gain_near:.3f} | {gain_tuned:.3f} |")
 
 
 def tuned(report):
@@ -77,19 +127,23 @@ def median(values):
     return statistics.median(values) if values else float("nan")
 
 
+def spread(values, form):
+    middle = format(median(values), form)
+    return middle if len(values) < 2 else f"{middle} [{format(min(values), form)}, {format(max(values), form)}]"
+
+
 def kinds_table(kinds, runs):
     whole = next((kind for kind in kinds if kind.split("+")[0] == "full"), None)
     full = median([gain(r) for r in runs[whole]]) if whole else None
-    yield "| reuse | trials | expected | seconds | untuned / tuned | of the full search | untuned / kept |"
+    yield "| reuse | trials | expected | seconds | untuned / tuned | % of the full search | untuned / kept |"
     yield "|---|--:|--:|--:|--:|--:|--:|"
     for kind in kinds:
         reports = runs[kind]
         expected = median([sum(line["expected"] for line in r["operators"]) for r in reports])
-        mine = median([gain(r) for r in reports])
-        share = f"{100 * mine / full:.1f}%" if full else "-"
-        yield (f"| {kind} | {median([r['trials'] for r in reports]):.0f} | {expected:.0f} | "
-               f"{median([r['seconds'] for r in reports]):.1f} | {mine:.3f} | {share} | "
-               f"{median([gain(r, kept=True) for r in reports]):.3f} |")
+        share = spread([100 * gain(r) / full for r in reports], ".1f") if full else "-"
+        yield (f"| {kind} | {spread([r['trials'] for r in reports], '.0f')} | {expected:.0f} | "
+               f"{spread([r['seconds'] for r in reports], '.1f')} | {spread([gain(r) for r in reports], '.3f')} | {share} | "
+               f"{spread([gain(r, kept=True) for r in reports], '.3f')} |")
 
 
 def operators_table(reports):
@@ -130,13 +184,14 @@ def main():
     parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--kinds", help="default: all; with --across eto")
     parser.add_argument("--across", action="store_true")
+    parser.add_argument("--near", type=lambda text: [int(ms) for ms in text.split(",")], metavar="MS,...")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--json")
     parser.add_argument("models", nargs="+")
     options = parser.parse_args()
-    kinds = options.kinds.split(",") if options.kinds else ["eto"] if options.across else KINDS
-    if options.across:
-        for line in across(options, kinds[0]):
+    kinds = options.kinds.split(",") if options.kinds else ["eto"] if options.across or options.near else KINDS
+    if options.across or options.near:
+        for line in (across if options.across else near)(options, kinds[0]):
             print(line, flush=True)
         return
     kept = {}

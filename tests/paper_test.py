@@ -226,6 +226,36 @@ class Resume(unittest.TestCase):
         self.assertEqual(bench(self.file, "--approach", "nothing")[0], 2)
 
 
+class OperatorTuner(unittest.TestCase):
+    """`./dev bench -- paper eto`, bench/paper/eto.py."""
+
+    def test_its_cells_are_computed_once(self):
+        with tempfile.TemporaryDirectory(prefix="tg-eto-") as folder:
+            program = Path(folder, "tg")
+            program.write_text(f'#!/bin/sh\ntest -e {folder}/broken && exit 1\nexec {TG} "$@"\n', encoding="utf-8")
+            program.chmod(0o755)
+            def table(*more):
+                command = [sys.executable, str(ROOT / "bench/paper/eto.py"), "--output", f"{folder}/cells.json",
+                           "--trials", "2", "--tg", str(program), "--only", "GRP,BMM", "--kinds", "full,eto", *more]
+                done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                return done.stdout, done.stderr.splitlines()
+            stopped, said = table("--total-limit", "0")
+            self.assertIn("goes on from here", said[-1])
+            self.assertEqual(len(said), 1)
+            first, said = table()
+            self.assertEqual(len(said), 4)
+            Path(folder, "broken").touch()  # it would fail
+            again, said = table()
+            self.assertEqual((again, said), (first, []))
+            self.assertEqual(table("--print")[0], first)
+            rows = {line.split("|")[1].strip(): line for line in first.splitlines() if line.startswith("| ")}
+            for type_name in ("C1D", "C2D", "C3D", "BMM", "GRP", "DEP", "T2D", "CAP", "WIN", "FRB"):
+                self.assertIn(type_name, rows)
+            self.assertIn("110.2, 6.9, 51.9", rows["GRP"])
+            self.assertTrue("no program here" in rows["GRP"] or re.search(r"\| \d+ / \d+ \|", rows["GRP"]), rows["GRP"])
+
+
 if __name__ == "__main__":
     PAPER, TG = (str(Path(sys.argv.pop(1)).resolve()) for _ in range(2))
     unittest.main()

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`tg tune`: a line for each operator, what is kept and found again, Ctrl-C, time limits, damaged files, two at once.
+"""`tg tune`: a line for each operator, what is kept and found again, Ctrl-C, time limits, damaged files, two at once;
+what `tg run --tune-near` makes of it.
 
 Nothing here depends on how fast the machine is, or on who else uses it. Where the processor has none of our tiles there
 is nothing to tune, and the program says so.
@@ -135,6 +136,24 @@ def two_at_once_lose_nothing(folder):
     assert len(rows_of(database)) == len(rows_of(alone)) + 1
 
 
+def plans_try_what_neighbours_use(folder):
+    other, database = folder / "other.tg", folder / "near.db"
+    def run(*more):
+        command = [TG, "run", str(other), "--threads", "1", "--runs", "1", "--quiet", "--cost-db", str(database), *more]
+        subprocess.run(command, check=True, timeout=240)
+        return rows_of(database) if database.exists() else {}
+    assert not run("--tune-near", "60000"), "nothing was tuned, and nothing is made"
+    tune(folder / "wide.tg", "--cost-db", database, "--trials", 40, "--threads", 1)
+    tuned = rows_of(database)
+    assert run() == tuned, "by default nothing is tried"
+    after = run("--tune-near", "60000")
+    new = {key: text for key, text in after.items() if key not in tuned}
+    assert len(new) == 1 and ", cut off" in list(new.values())[0], new
+    assert run("--tune-near", "60000") == after, "what was tried is known"
+    report = tune(other, "--cost-db", database, "--trials", 40, "--threads", 1)
+    assert report["trials"] > 0 and not any(", cut off" in text for text in rows_of(database).values()), report
+
+
 def interrupted_keeps_what_is_done(folder):
     model, database = folder / "large.tg", folder / "interrupted.db"
     model.write_text(LARGE)
@@ -178,6 +197,7 @@ def main():
         damage_costs_tuning_anew(folder)
         two_at_once_lose_nothing(folder)
         interrupted_keeps_what_is_done(folder)
+        plans_try_what_neighbours_use(folder)
 
 
 if __name__ == "__main__":

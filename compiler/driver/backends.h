@@ -24,11 +24,19 @@ struct TuneDeviceRequest {
   StopToken stop = {};
 };
 
+/// What a backend is made with.
+struct BackendRequest {
+  /// The file in which it keeps what it measures; "" = the user's cache folder.
+  std::string cost_db = {};
+  /// Milliseconds of each plan in which operators that were never tuned may try what tuned ones
+  /// near to them use; 0: none.
+  double tune_near_ms = 0;
+};
+
 struct BackendRow {
   llvm::StringRef name; // "cpu"
-  /// `cost_db`: the file in which it keeps what it measures; "" = the user's cache folder.
   /// Errors: `no_backend`.
-  Result<std::unique_ptr<Backend>> (*make)(const std::string& cost_db);
+  Result<std::unique_ptr<Backend>> (*make)(const BackendRequest& request);
   /// Adds what of it is here, or what is missing. Loads no more than it needs to say so.
   void (*report)(DeviceReport& report);
   /// Takes as many threads as it is given.

@@ -22,6 +22,7 @@ PrepareOptions run_options(const tangram::CompileOptions& o) {
   run.allow_tf32 = o.allow_tf32;
   run.recompute = o.recompute;
   run.cost_db = o.cost_db;
+  run.tune_near_ms = o.tune_near_ms;
   return run;
 }
 

@@ -107,12 +107,14 @@ template <class E> E word_of(std::string_view text, const char* what) {
 }
 
 SharedProgram* compiled(const Model& model, const std::string& backend, const std::string& dtype,
-                        int threads, int64_t memory_limit, uint64_t seed, bool allow_tf32) {
+                        int threads, int64_t memory_limit, uint64_t seed, bool allow_tf32,
+                        double tune_near_ms) {
   CompileOptions options;
   options.backend = word_of<Backend>(backend, "a backend");
   options.dtype = word_of<DType>(dtype, "a dtype");
   options.threads = threads, options.memory_limit_mb = memory_limit, options.seed = seed;
   options.allow_tf32 = allow_tf32;
+  options.tune_near_ms = tune_near_ms;
   nb::gil_scoped_release released;
   return new SharedProgram(model, options);
 }
@@ -152,7 +154,7 @@ void bind_programs(nb::module_& m) {
           "inputs"_a, "runs"_a, "seconds"_a, "steps"_a)
       .def_prop_ro("info", &SharedProgram::info);
   m.def("compile", &compiled, "model"_a, "backend"_a, "dtype"_a, "threads"_a, "memory_limit"_a,
-        "seed"_a, "allow_tf32"_a);
+        "seed"_a, "allow_tf32"_a, "tune_near_ms"_a);
 }
 
 } // namespace tangram::python

@@ -198,10 +198,13 @@ class Model:
         memory_limit: int = 0,
         seed: int = 1,
         allow_tf32: bool = False,
+        tune_near_ms: float = 0,
     ) -> Program:
-        """A program to be called. `threads` 0: one for each core; `memory_limit` in MiB."""
+        """A program to be called. `threads` 0: one for each core; `memory_limit` in MiB; `tune_near_ms`:
+        milliseconds in which operators that were never tuned may try what tuned ones near to them use."""
         return Program(self, backend=backend, dtype=dtype, threads=threads,
-                       memory_limit=memory_limit, seed=seed, allow_tf32=allow_tf32)
+                       memory_limit=memory_limit, seed=seed, allow_tf32=allow_tf32,
+                       tune_near_ms=tune_near_ms)
 
     def run(self, *inputs: Tensor, **named: Tensor) -> Any:
         """Outputs of one run; the program is made once and kept.

@@ -83,6 +83,11 @@ Result<void> CpuExecutable::load(const CompileOptions& options, Products product
   threads_ = std::max(1, options.threads);
   TG_TRY(engine_, make_engine());
   TG_TRY(stream_, make_stream(engine_.get()));
+  if (std::unique_ptr<PlanLook> look = schedules ? schedules->look(threads_) : nullptr) {
+    Lowering first(*plan_, options, engine_.get(), products, look.get());
+    TG_CHECK(first.run());
+    look->seen();
+  }
   Lowering l(*plan_, options, engine_.get(), products, schedules);
   TG_CHECK(l.run());
   owned_.resize(l.buffers.size());

@@ -8,6 +8,7 @@
 #include "runtime/tile/grouped.h"
 #include "runtime/tile/product.h"
 
+#include <memory>
 #include <optional>
 
 namespace tg {
@@ -30,6 +31,8 @@ struct OwnConvolution {
   tile::Plane capsules = {0, 0};
 };
 
+class PlanLook;
+
 /// Answers are none, by rule, or a schedule that suits; the same as long as the process lives.
 /// Asked by several threads.
 class TileSchedules {
@@ -49,6 +52,15 @@ public:
   /// Whether an operator (operator_text) for which both have a kernel runs on ours; `by_rule` is
   /// what the rule says.
   virtual bool ours(llvm::StringRef /*op*/, bool by_rule) { return by_rule; }
+  /// Who wants to see all operators of a plan for so many threads before it is loaded; null:
+  /// nobody.
+  virtual std::unique_ptr<PlanLook> look(int /*threads*/) { return nullptr; }
+};
+
+/// The plan is lowered with it once, in vain, and then `seen` is called.
+class PlanLook : public TileSchedules {
+public:
+  virtual void seen() = 0;
 };
 
 /// The processor as the backend's description names it, its family and model included.

@@ -53,6 +53,11 @@ std::optional<double> Trials::measure(const Program& asked) {
   place->second = found;
   if (!found) return found;
   best_us_ = std::min(best_us_, *found);
+  constexpr double kGain = 0.99;
+  if (*found < kGain * gained_at_us_) {
+    gained_at_us_ = *found;
+    last_gain_ = count_;
+  }
   ran_.push_back({std::move(program), *found});
   return found;
 }

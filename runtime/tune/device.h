@@ -80,7 +80,10 @@ public:
   const Device& device() const { return device_; }
   int64_t count() const { return count_; }
   int64_t filtered() const { return filtered_; }
-  bool spent() const { return count_ >= most_ || has_enough() || device_.stopped(); }
+  bool spent() const { return count_ >= most_ || has_enough() || tired() || device_.stopped(); }
+  /// Ends after so many in a row without one that is faster than all before by a hundredth; 0:
+  /// never.
+  void be_patient(int64_t patience) { patience_ = patience; }
   /// Whether there is nothing more to gain.
   bool has_enough() const { return best_us_ <= enough_us_; }
   /// All that ran, in the order of trying.
@@ -91,11 +94,14 @@ public:
   std::vector<Measured> ranking() const;
 
 private:
+  bool tired() const { return patience_ > 0 && count_ - last_gain_ >= patience_; }
+
   Device& device_;
   Nest nest_;
   DeviceLimits limits_;
   int64_t most_, count_ = 0, filtered_ = 0;
-  double enough_us_, best_us_ = HUGE_VAL;
+  int64_t patience_ = 0, last_gain_ = 0; // the trial that was one
+  double enough_us_, best_us_ = HUGE_VAL, gained_at_us_ = HUGE_VAL;
   llvm::StringMap<std::optional<double>> known_; // by text; looked up, never iterated
   std::vector<Measured> ran_;
 };

@@ -22,7 +22,15 @@ struct KeptProgram {
   double untuned_us = 0; // what the runtime takes without it, at the same time
   int64_t trials = 0;
   bool faster = false;  // than untuned, beyond the noise: worth using
+  bool decided = true;  // there was time enough to tell
   bool cut_off = false; // its search ended early: the best so far, and another one goes on
+};
+
+/// How long a comparison may take. At least six rounds, without which nothing is decided, or, where
+/// it is strict, none.
+struct CompareLimit {
+  double most_us = 400'000;
+  bool strict = false;
 };
 
 class PlanDevice : public Device {
@@ -33,7 +41,10 @@ public:
   virtual void begin(size_t op) = 0;
   /// The fastest of some programs of the operator, run interleaved with the untuned way. Requires
   /// that they are legal; nullopt if there are none.
-  virtual std::optional<KeptProgram> compare(size_t op, llvm::ArrayRef<Program> programs) = 0;
+  virtual std::optional<KeptProgram> compare(size_t op, llvm::ArrayRef<Program> programs,
+                                             const CompareLimit& limit) = 0;
+  /// Whether the program is what the operator does untuned.
+  virtual bool is_untuned(size_t, const Program&) { return false; }
   /// Of the device, in one second.
   virtual double peak_flops() = 0;
   /// What a library takes for the operator in this plan, in microseconds; 0: not known. The first

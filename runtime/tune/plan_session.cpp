@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <map>
+#include <set>
 
 namespace tg::tune {
 
@@ -21,6 +22,8 @@ double seconds_from(Clock::time_point start) {
 }
 
 constexpr size_t kCompared = 4;   // of the best programs of an operator
+constexpr double kClose = 1.03;   // times the best: what is slower in its trials is not compared
+constexpr double kSame = 0.995;   // no gain is less, of the time before
 constexpr size_t kTop = 3;        // of a ranking, as published
 constexpr size_t kMostKnown = 32; // that a graph has
 constexpr int kDrawn = 8;         // programs that stand for an operator before it is tuned
@@ -38,14 +41,17 @@ public:
   PlanTuner(PlanDevice& device, const PlanTuneOptions& options,
             llvm::function_ref<void(const PlanTuneLine&)> done)
       : device_(device), options_(options), done_(done),
-        dry_runs_(device, kDrawn, options.seed, options.guess) {}
+        dry_runs_(device, kDrawn, options.seed, options.guess,
+                  options.until_enough ? options.reuse_patience : 0) {}
 
   PlanTuneReport run() {
     Clock::time_point start = Clock::now();
     sort_out();
     if (!asked_.empty()) {
       make_tree();
+      report_.tree_seconds = seconds_from(start);
       if (!device_.stopped()) (void)device_.library_us(asked_[0]); // in nobody's seconds
+      report_.library_seconds = seconds_from(start) - report_.tree_seconds;
       for (const TuneStep& step : plan_.steps)
         if (!graph_.is_known(step.op)) take(step);
     }
@@ -56,6 +62,10 @@ public:
   }
 
 private:
+  static bool is_impatient(const PlanTuneOptions& options) {
+    return options.until_enough && options.reuse_patience > 0;
+  }
+
   /// Lines of what needs no trials; the others, one for each operator as the device rounds it.
   void sort_out() {
     for (size_t i = 0; i < device_.operators().size(); ++i) {
@@ -84,20 +94,50 @@ private:
   void make_tree() {
     SelectionOptions selection;
     bool bridges = options_.reuse == ReuseKind::Eto;
-    selection.hops = bridges ? 1 : 0;
+    selection.hops = bridges ? options_.hops : 0;
     selection.full_trials = static_cast<double>(options_.trials);
     std::vector<Operator> operators;
     for (size_t i : asked_) operators.push_back(*device_.operators()[i].op);
     if (bridges && !options_.again) find_known(selection.known);
     for (const Program& program : known_) dry_runs_.know(program);
     if (options_.dry_estimates) selection.dry_runs = &dry_runs_;
+    if (options_.dry_estimates && is_impatient(options_))
+      selection.reuse_trials = static_cast<double>(options_.reuse_patience + 1);
     selection.estimate.thread_limit = device_.limits().threads_of_block + 1;
     selection.occurrence_weight = options_.occurrence_weight;
     for (size_t i : asked_) selection.occurrences.push_back(device_.operators()[i].occurrences);
+    if (bridges && is_impatient(options_)) {
+      // A bridge costs as many trials as the reuse that it makes possible: it pays where it saves a
+      // full search, and without it there may be no more of them than there must be.
+      selection.hops = 0;
+      graph_ = operator_graph(operators, selection);
+      plan_ = plan_reuse(graph_, Selection::Arborescence);
+      auto full = llvm::count_if(plan_.steps, [&](const TuneStep& step) {
+        return !step.reused && !graph_.is_known(step.op);
+      });
+      if (static_cast<size_t>(full) <= types_without_program(operators)) return begin_steps();
+      selection.hops = options_.hops;
+    }
     graph_ = operator_graph(operators, selection);
+    make_plan(operators);
+    begin_steps();
+  }
+
+  /// Each has one full search at least.
+  size_t types_without_program(llvm::ArrayRef<Operator> operators) const {
+    std::set<OpType> types;
+    for (const Operator& op : operators) types.insert(op.type);
+    for (const Program& program : known_) types.erase(program.op.type);
+    return types.size();
+  }
+
+  void begin_steps() {
     searched_.resize(graph_.operators.size());
     for (size_t i = 0; i < known_.size(); ++i)
       searched_[graph_.operators.size() - known_.size() + i].ranking = {{known_[i], 0}};
+  }
+
+  void make_plan(llvm::ArrayRef<Operator> operators) {
     switch (options_.reuse) {
     case ReuseKind::Eto:
       plan_ =
@@ -188,7 +228,7 @@ private:
     line.note = found.note;
     report_.trials += found.trials;
     if (original)
-      conclude(line, found.ranking);
+      conclude(line, found.ranking, /*of_its_own=*/true);
     else if (!device_.stopped())
       line.state = found.ranking.empty() ? TuneState::Failed : TuneState::Bridge;
     line.seconds = seconds_from(start);
@@ -221,6 +261,8 @@ private:
     ReuseOptions reuse;
     reuse.seed = options_.seed;
     reuse.to_the_end = !options_.until_enough;
+    reuse.use_block_cost = reuse.use_thread_cost = options_.shape_costs;
+    if (options_.until_enough) reuse.patience = options_.reuse_patience;
     if (options_.guess) reuse.start = device_.guess(op);
     ReuseResult result = tune_by_reuse(op, program, device_, reuse);
     found.ranking = std::move(result.ranking);
@@ -252,30 +294,50 @@ private:
     found.trials += result.trials;
   }
 
-  /// The best programs against the untuned way; if there is no more time, the best one alone.
-  void conclude(PlanTuneLine& line, llvm::ArrayRef<Measured> ranking) {
+  /// What came of an operator's trials, or of those of another one, is kept.
+  void conclude(PlanTuneLine& line, llvm::ArrayRef<Measured> ranking, bool of_its_own) {
     bool cut_off = device_.stopped();
-    const PlanOperator& op = device_.operators()[*line.op];
-    Nest nest = nest_of(*op.op);
+    Clock::time_point start = Clock::now();
+    if (of_its_own && !cut_off) line.found = nothing_changes(*line.op, ranking);
+    if (!line.found) line.found = compared(*line.op, ranking);
+    line.compared_seconds = seconds_from(start);
+    if (!line.found) {
+      if (!cut_off) line.state = TuneState::Failed;
+      return;
+    }
+    line.library_us = device_.library_us(*line.op);
+    auto begun = begun_.find(*line.op);
+    line.found->trials = line.trials + (begun == begun_.end() ? 0 : begun->second.trials);
+    line.found->cut_off = cut_off;
+    if (!cut_off) line.state = line.found->faster ? TuneState::Tuned : TuneState::NotFaster;
+    device_.keep(*line.op, *line.found);
+  }
+
+  /// Where no trial was faster than the one of the untuned way, there is nothing to compare.
+  std::optional<KeptProgram> nothing_changes(size_t op, llvm::ArrayRef<Measured> ranking) {
+    for (const Measured& one : ranking) {
+      if (ranking[0].microseconds < kSame * one.microseconds) break;
+      if (device_.is_untuned(op, one.program)) return KeptProgram{one, one.microseconds};
+    }
+    return std::nullopt;
+  }
+
+  /// The best programs against the untuned way; if there is no more time, the best one alone.
+  std::optional<KeptProgram> compared(size_t at, llvm::ArrayRef<Measured> ranking) {
+    bool cut_off = device_.stopped();
+    Nest nest = nest_of(*device_.operators()[at].op);
     std::vector<Program> best;
     auto try_program = [&](const Program& program) {
       if (device_.why_not(program, nest).empty() && !llvm::is_contained(best, program))
         best.push_back(program);
     };
     for (const Measured& one : ranking.take_front(cut_off ? 1 : kCompared))
-      try_program(one.program);
-    auto begun = begun_.find(*line.op);
+      if (one.microseconds <= kClose * ranking[0].microseconds) try_program(one.program);
+    auto begun = begun_.find(at);
     if (begun != begun_.end()) try_program(begun->second.best.program);
-    line.found = device_.compare(*line.op, best);
-    if (!line.found) {
-      if (!cut_off) line.state = TuneState::Failed;
-      return;
-    }
-    line.library_us = device_.library_us(*line.op);
-    line.found->trials = line.trials + (begun == begun_.end() ? 0 : begun->second.trials);
-    line.found->cut_off = cut_off;
-    if (!cut_off) line.state = line.found->faster ? TuneState::Tuned : TuneState::NotFaster;
-    device_.keep(*line.op, *line.found);
+    CompareLimit limit;
+    if (cut_off) limit.most_us /= 4;
+    return device_.compare(at, best, limit);
   }
 
   /// Operators that are rounded up to the same take its programs.
@@ -291,7 +353,7 @@ private:
       }
       line.reused_from = name_of(node);
       line.note = "the same programs";
-      conclude(line, searched_[node].ranking);
+      conclude(line, searched_[node].ranking, /*of_its_own=*/false);
       line.seconds = seconds_from(start);
       add(std::move(line));
     }

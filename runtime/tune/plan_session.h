@@ -24,9 +24,14 @@ struct PlanTuneOptions {
 
   // What the publication does not have; each can be switched off, or on.
   bool guess = true;            // searches, and reuse, begin with Device::guess
-  bool until_enough = true;     // searches end where nothing more is to be gained
+  bool until_enough = true;     // searches, and reuse, end where nothing more is to be gained
+  int64_t reuse_patience = 8;   // ReuseOptions, where until_enough
   bool dry_estimates = true;    // DryRuns, in the place of formulas
   double occurrence_weight = 0; // SelectionOptions
+
+  // Ablations.
+  bool shape_costs = true; // ReuseOptions; without: shapes drawn at random
+  int hops = 1;            // of bridges (SelectionOptions)
 };
 
 enum class TuneState : uint8_t {
@@ -49,8 +54,8 @@ struct PlanTuneLine {
   std::string reused_from = {};     // "": a full search
   double planned = 0, expected = 0; // trials, by the tree, and when the step began
   int64_t trials = 0, filtered = 0, trials_to_best = 0;
-  double seconds = 0;
-  double library_us = 0; // what a library takes; 0: not known
+  double seconds = 0, compared_seconds = 0; // the latter a part: runs in turns with the untuned way
+  double library_us = 0;                    // what a library takes; 0: not known
   std::string note = {};
 };
 
@@ -58,6 +63,7 @@ struct PlanTuneReport {
   std::vector<PlanTuneLine> lines; // in the order of tuning
   int64_t trials = 0;
   double seconds = 0;
+  double tree_seconds = 0, library_seconds = 0; // of them: who reuses whom; the plan on a library
   bool stopped = false;
 };
 

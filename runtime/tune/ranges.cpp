@@ -52,6 +52,17 @@ bool can_reuse(const Operator& target, const Operator& reused) {
          comparable(comparable_loops(target), comparable_loops(reused));
 }
 
+double distance(const Operator& a, const Operator& b) {
+  auto far = [](llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b) {
+    double sum = 0;
+    for (size_t i = 0; i < std::max(a.size(), b.size()); ++i)
+      sum += std::abs(std::log(real(i < a.size() ? a[i] : 1) / real(i < b.size() ? b[i] : 1)));
+    return sum;
+  };
+  return far(comparable_loops(a), comparable_loops(b)) + far(a.stride, b.stride) +
+         far(a.dilation, b.dilation);
+}
+
 Growth growth(double target_space, double target_reduction, double reused_space,
               double reused_reduction) {
   double space = target_space / reused_space, reduction = target_reduction / reused_reduction;

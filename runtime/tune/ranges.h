@@ -11,6 +11,10 @@ bool comparable(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b);
 /// Same type, same sketches, comparable loops. Parameters do not matter, nor which is larger.
 bool can_reuse(const Operator& target, const Operator& reused);
 
+/// How far two operators are that can reuse one another: the logarithms of the ratios of their
+/// loops and parameters, summed up.
+double distance(const Operator& a, const Operator& b);
+
 /// How much larger the target's loops are than the reused ones':
 /// `all` of all loops, `space`, `reduction`.
 struct Growth {

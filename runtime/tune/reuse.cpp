@@ -4,6 +4,9 @@
 #include "runtime/tune/factors.h"
 #include "runtime/tune/stages.h"
 
+#include <llvm/ADT/STLExtras.h>
+
+#include <cmath>
 #include <random>
 
 namespace tg::tune {
@@ -201,7 +204,8 @@ public:
                  ? device.choose_threads(start.op, nest, block, fetched, threads)
                  : random_threads(block, threads, random_);
     };
-    for (int64_t points : block_sizes(grows, from, product(nest.space))) {
+    for (int64_t points : points_of_blocks(grows, from)) {
+      if (trials_.spent()) break;
       BlockTrace& trace = traces.emplace_back();
       trace.points = points;
       trace.block = options_.use_block_cost ? device.choose_block(start.op, nest, points, cost)
@@ -214,6 +218,18 @@ public:
   }
 
 private:
+  /// Where trials end early those in the middle of the range come first.
+  std::vector<int64_t> points_of_blocks(const Growth& grows, const Footprint& from) const {
+    std::vector<int64_t> sizes = block_sizes(grows, from, product(trials_.nest().space));
+    double middle = static_cast<double>(from.block) * std::sqrt(grows.all / grows.reduction);
+    auto distance = [&](int64_t size) {
+      return std::abs(std::log(static_cast<double>(size) / middle));
+    };
+    if (options_.patience > 0)
+      llvm::stable_sort(sizes, [&](int64_t a, int64_t b) { return distance(a) < distance(b); });
+    return sizes;
+  }
+
   Trials& trials_;
   const Program& reused_;
   const ReuseOptions& options_;
@@ -241,6 +257,7 @@ Tile tile_of(const Nest& nest, const ThreadShape& shape, const Extents& block, i
 ReuseResult tune_by_reuse(const Operator& target, const Program& reused, Device& device,
                           const ReuseOptions& options) {
   Trials trials(device, target, INT64_MAX, options.to_the_end);
+  trials.be_patient(options.patience);
   if (options.start) trials.measure(*options.start);
   ReuseResult result;
   Program start{target, reused.sketch, {}, default_flat_threads(target, reused.sketch)};

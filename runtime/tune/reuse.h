@@ -15,6 +15,9 @@ struct ReuseOptions {
   bool use_block_cost = true, use_thread_cost = true;
   uint64_t seed = 1;
   bool to_the_end = false; // also where a program is fast enough (Device::enough_us)
+  /// Ends after so many trials without a gain of a hundredth; 0: never. Then the likeliest numbers
+  /// of blocks, in the middle of their range, come first.
+  int64_t patience = 0;
   /// Measured first, if it is there and legal: so that reuse is no worse than a guess.
   std::optional<Program> start = {};
 };

@@ -39,9 +39,10 @@ Result<tune::KernelReport> choose_kernels(const Plan& plan, const TuneDeviceRequ
 const BackendRow& cpu_backend_row() {
   static const BackendRow row = {
       .name = "cpu",
-      .make = [](const std::string& cost_db) -> Result<std::unique_ptr<Backend>> {
-        return make_cpu_backend(Products::Chosen,
-                                cpu::TunedPrograms::on_demand(cost_db, cpu::processor_name()));
+      .make = [](const BackendRequest& request) -> Result<std::unique_ptr<Backend>> {
+        return make_cpu_backend(
+            Products::Chosen, cpu::TunedPrograms::on_demand(request.cost_db, cpu::processor_name(),
+                                                            request.tune_near_ms));
       },
       .report = report_cpu,
       .profile = "cpu",

@@ -222,7 +222,7 @@ std::unique_ptr<GroupPricer> make_cuda_groups(const AnalyticCost& costs) {
 const BackendRow& cuda_backend_row() {
   static const BackendRow row = {
       .name = "cuda",
-      .make = make_cuda_backend,
+      .make = [](const BackendRequest& request) { return make_cuda_backend(request.cost_db); },
       .report = report_cuda,
       .tf32 = true,
       .streams = true,

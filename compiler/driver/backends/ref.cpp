@@ -6,7 +6,7 @@ namespace tg {
 const BackendRow& ref_backend_row() {
   static const BackendRow row = {
       .name = "ref",
-      .make = [](const std::string&) -> Result<std::unique_ptr<Backend>> {
+      .make = [](const BackendRequest&) -> Result<std::unique_ptr<Backend>> {
         return make_ref_backend();
       },
       .report =

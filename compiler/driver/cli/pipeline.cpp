@@ -81,6 +81,7 @@ tangram::CompileOptions compile_options(const Options& o) {
           .threads = static_cast<int>(o.threads),
           .memory_limit_mb = o.memory_limit_mb,
           .cost_db = o.cost_db,
+          .tune_near_ms = o.tune_near_ms,
           .seed = o.seed,
           .weights_file = o.weights};
 }

@@ -15,8 +15,9 @@
 
 namespace tg {
 
-Result<std::unique_ptr<Backend>> make_backend(llvm::StringRef name, const std::string& cost_db) {
-  if (const BackendRow* row = find_backend(name)) return row->make(cost_db);
+Result<std::unique_ptr<Backend>> make_backend(llvm::StringRef name, const std::string& cost_db,
+                                              double tune_near_ms) {
+  if (const BackendRow* row = find_backend(name)) return row->make({cost_db, tune_near_ms});
   std::vector<llvm::StringRef> names;
   for (const BackendRow* row : all_backends()) names.push_back(row->name);
   return error(Code::no_backend, "no backend `{0}` in this build, which has {1}", name,
@@ -46,7 +47,7 @@ std::vector<double> estimates_of(const Graph& graph) {
 
 Result<Prepared> prepare(const Graph& graph, const PrepareOptions& options) {
   Prepared prepared;
-  TG_TRY(prepared.backend, make_backend(options.backend, options.cost_db));
+  TG_TRY(prepared.backend, make_backend(options.backend, options.cost_db, options.tune_near_ms));
   TG_TRY(Graph typed, retype(graph, options.dtype));
   std::vector<double> prices;
   if (options.recompute > 0) prices = estimates_of(typed);

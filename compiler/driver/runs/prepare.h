@@ -22,6 +22,7 @@ struct PrepareOptions {
   /// Of the yardstick of BackendFinalists,
   /// and of plans measured at load (cuda); "" = the user's cache folder.
   std::string cost_db = {};
+  double tune_near_ms = 0; // BackendRequest
   WeightSource weights;
   /// That `weights` reads, if any: files that are written carry on its record of folded weights.
   std::shared_ptr<const WeightFile> weight_file = {};
@@ -33,8 +34,8 @@ struct PrepareOptions {
 };
 
 /// `ref`, `cpu`, `cuda`. Errors: `no_backend` names those of this build.
-Result<std::unique_ptr<Backend>> make_backend(llvm::StringRef name,
-                                              const std::string& cost_db = "");
+Result<std::unique_ptr<Backend>> make_backend(llvm::StringRef name, const std::string& cost_db = "",
+                                              double tune_near_ms = 0);
 
 /// The bytes that a limit given in MiB means; 0 MiB: 80% of the machine's memory.
 int64_t memory_limit_bytes(int64_t limit_mb);

@@ -5,6 +5,7 @@
 #include "compiler/ir/graph.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/rules/text.h"
+#include "runtime/measure/whole_run_keys.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FormatVariadic.h>
@@ -23,7 +24,7 @@ std::string pair_of(const Graph& first, const Graph& second, llvm::StringRef con
 }
 
 std::string row_of(llvm::StringRef which, const std::string& pair) {
-  return "whole run of the " + which.str() + ", " + pair;
+  return kWholeRunRow.str() + which.str() + ", " + pair;
 }
 
 /// The second graph is faster, slower, or the runs do not say it.
@@ -82,10 +83,10 @@ std::string result_key(const Graph& source, llvm::ArrayRef<Rule> rules,
   llvm::SHA1 hash;
   for (const Rule& rule : rules) hash.update(rule_text(rule));
   return llvm::formatv(
-      "result of {0} by {1}, rules {2}, numerics {3}, weights {4:f9}, seed {5}, in {6}",
-      digest(source), search_name(options.search), llvm::toHex(hash.final(), /*LowerCase=*/true),
+      "{7}{0} by {1}, rules {2}, numerics {3}, weights {4:f9}, seed {5}, in {6}", digest(source),
+      search_name(options.search), llvm::toHex(hash.final(), /*LowerCase=*/true),
       static_cast<int>(options.explore.numerics), options.extract.max_weight_growth,
-      options.explore.seed, conditions);
+      options.explore.seed, conditions, kResultRow);
 }
 
 /// The graph's digest and its numbers;

@@ -8,6 +8,7 @@
 #include <llvm/ADT/STLExtras.h>
 
 #include <algorithm>
+#include <chrono>
 
 namespace tg {
 
@@ -15,6 +16,8 @@ namespace {
 
 /// Of runs, beside loading the plan; each operator has its six pairs anyway.
 constexpr double kChoiceSeconds = 1;
+/// The peak takes some hundredths of a second.
+constexpr std::chrono::seconds kPeakEvery{1};
 
 } // namespace
 
@@ -39,9 +42,13 @@ Result<TunedModel> tune_model(const Graph& graph, const TuneModelOptions& option
   TG_TRY(std::unique_ptr<tune::PlanDevice> device, row->tune_device(plan, request));
   model.operators = device->operators().vec();
   model.peak_flops = device->peak_flops();
+  auto asked = std::chrono::steady_clock::now();
   model.report = tune::tune_plan(*device, options.session, [&](const tune::PlanTuneLine& line) {
     // Again: others may have computed meanwhile.
-    model.peak_flops = std::max(model.peak_flops, device->peak_flops());
+    if (std::chrono::steady_clock::now() - asked > kPeakEvery) {
+      model.peak_flops = std::max(model.peak_flops, device->peak_flops());
+      asked = std::chrono::steady_clock::now();
+    }
     done(line, model);
   });
   model.notes = model.kernels.notes;

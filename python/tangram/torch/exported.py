@@ -63,4 +63,4 @@ def compiled(module: Any, example_inputs: Sequence[Any], threads: int, options: 
         exported = torch.export.export(module.eval(), tuple(example_inputs))
     fast = model_of(exported).optimize(threads=threads, **options).model
     return TorchProgram(fast, exported.call_spec.out_spec, backend="cpu", dtype="f32", threads=threads,
-                        memory_limit=0, seed=1, allow_tf32=False)
+                        memory_limit=0, seed=1, allow_tf32=False, tune_near_ms=0)

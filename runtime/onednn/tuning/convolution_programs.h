@@ -39,6 +39,10 @@ public:
   std::optional<tune::ThreadShape> choose_threads(const tune::Extents& block,
                                                   int64_t threads) const override;
   std::optional<tune::Program> guess() const override;
+  /// Of a transposed one each phase has a schedule of its own, where nothing was tuned.
+  bool is_untuned(const tune::Program& program) const override {
+    return own_.form != OwnConvolution::Form::Transposed && schedule(program) == untuned_;
+  }
   Result<std::unique_ptr<Way>> way(const tune::Program* program, Runs& runs) const override;
 
   /// Requires that nothing speaks against the program.

@@ -1,5 +1,6 @@
 #include "runtime/onednn/tuning/kernel_choices.h"
 
+#include "runtime/measure/whole_run_keys.h"
 #include "runtime/onednn/simd/simd.h"
 #include "runtime/onednn/tuning/tuned_programs.h"
 
@@ -57,10 +58,12 @@ std::optional<Whose> KernelChoices::find(llvm::StringRef op) {
 }
 
 void KernelChoices::keep(llvm::StringRef op, Whose whose, double microseconds) {
+  Whose before = find(op).value_or(Whose::Rule);
   std::lock_guard<std::mutex> lock(mutex_);
   rows_->store(CostRow{key_of(op), microseconds, word(whose).str()});
-  if (whose != Whose::Rule)
-    rows_->forget(op.take_until([](char c) { return c == '('; }).str() + "(", "");
+  if (whose == before) return;
+  rows_->forget(op.take_until([](char c) { return c == '('; }).str() + "(", "");
+  forget_whole_runs(*rows_);
 }
 
 } // namespace tg::cpu

@@ -24,7 +24,8 @@ public:
 
   /// Of an operator (operator_text); none: not measured.
   std::optional<Whose> find(llvm::StringRef op);
-  /// `microseconds`: of the faster one. Prices of operators that now run otherwise are forgotten.
+  /// `microseconds`: of the faster one. Where the operator now runs otherwise, prices of its kind,
+  /// whole runs, and what searches found by these are forgotten.
   void keep(llvm::StringRef op, Whose whose, double microseconds);
   const std::vector<std::string>& notes() const { return rows_->notes(); }
 

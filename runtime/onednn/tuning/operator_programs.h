@@ -34,6 +34,9 @@ public:
   /// A legal one near to what the runtime does where nothing was tuned; none: its blocks are no
   /// program's.
   virtual std::optional<tune::Program> guess() const = 0;
+  /// Whether the program, against which nothing speaks, is what the runtime does where nothing was
+  /// tuned. False where that is not known.
+  virtual bool is_untuned(const tune::Program&) const { return false; }
   /// Requires that nothing speaks against the program; null: what the runtime does where nothing
   /// was tuned. Errors: `device` where there is no memory for code.
   virtual Result<std::unique_ptr<Way>> way(const tune::Program* program, Runs& runs) const = 0;

@@ -4,10 +4,15 @@
 #include "runtime/measure/machine_watch.h"
 #include "runtime/onednn/lowering/tile_matmul.h"
 #include "runtime/onednn/tuning/capsule_programs.h"
+#include "runtime/onednn/tuning/convolution_programs.h"
+#include "runtime/onednn/tuning/near_look.h"
 #include "runtime/onednn/tuning/norm_programs.h"
 #include "runtime/onednn/tuning/product_programs.h"
 #include "runtime/onednn/tuning/tuned_programs.h"
 #include "runtime/onednn/tuning/winograd_programs.h"
+#include "runtime/tune/near.h"
+#include "runtime/tune/race.h"
+#include "runtime/tune/ranges.h"
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/MapVector.h>
@@ -25,7 +30,7 @@ namespace tg::cpu {
 namespace {
 
 /// Notes operators while a plan is lowered, and has nothing to say of them but whose kernels run.
-class OperatorRecorder final : public TileSchedules {
+class OperatorRecorder : public PlanLook {
 public:
   explicit OperatorRecorder(std::shared_ptr<TileSchedules> kept) : kept_(std::move(kept)) {}
   struct Seen {
@@ -55,6 +60,7 @@ public:
     return std::nullopt;
   }
   bool ours(llvm::StringRef op, bool by_rule) override { return kept_->ours(op, by_rule); }
+  void seen() override {}
   llvm::MapVector<std::string, Seen, std::map<std::string, unsigned>> operators; // in their order
   int64_t weight_bytes = 0; // that a run of the plan reads
   size_t calls = 0;
@@ -80,16 +86,14 @@ constexpr double kTrialUs = 3000;
 constexpr int kFewestRuns = 3, kMostRuns = 12;
 constexpr double kHopeless = 1.5; // times the best of the operator
 constexpr int kTakenAgain = 2;    // where others computed
-/// Rounds of a comparison, each way once in each; what is faster by less is not worth a schedule.
-constexpr int kRounds = 30;
-constexpr double kCompareUs = 400'000;
-constexpr double kWorthIt = 1.01;
+/// What takes longer does not feel in a comparison that its code is not in the cache.
+constexpr double kColdUs = 200;
 
 /// Of the peak: who reaches so much of it has nothing more to gain.
 constexpr double kAtPeak = 0.98;
 /// Runs of the plan on the library.
 constexpr int kLibraryRuns = 7;
-constexpr double kLibrarySeconds = 2;
+constexpr double kLibrarySeconds = 0.3; // then the run at hand is the last
 
 class TuneDevice final : public tune::PlanDevice {
 public:
@@ -217,8 +221,8 @@ public:
     return all;
   }
 
-  std::optional<tune::KeptProgram> compare(size_t op,
-                                           llvm::ArrayRef<tune::Program> programs) override {
+  std::optional<tune::KeptProgram> compare(size_t op, llvm::ArrayRef<tune::Program> programs,
+                                           const tune::CompareLimit& limit) override {
     std::vector<std::unique_ptr<Way>> ways;
     auto add = [&](const tune::Program* program) {
       Result<std::unique_ptr<Way>> way = programs_[op]->way(program, *runs_);
@@ -228,32 +232,26 @@ public:
     bool all = add(nullptr);
     for (const tune::Program& program : programs) all = all && add(&program);
     if (!all) return std::nullopt;
-    std::vector<std::vector<double>> times(ways.size());
-    double spent = 0, most = stopped() ? kCompareUs / 4 : kCompareUs;
-    for (int round = 0; round < kRounds && (round < kFewestRuns || spent < most); ++round)
-      for (size_t i = 0; i < ways.size(); ++i) {
-        (void)ways[i]->run(); // its code and what it reads
-        Result<double> us = ways[i]->run();
-        if (!us) return std::nullopt;
-        times[i].push_back(*us);
-        spent += 2 * *us;
-      }
-    return fastest(programs, times);
+    std::vector<double> last_us(ways.size());
+    auto run = [&](size_t i) -> std::optional<double> {
+      if (last_us[i] < kColdUs) (void)ways[i]->run(); // its code and what it reads
+      Result<double> us = ways[i]->run();
+      if (!us) return std::nullopt;
+      return last_us[i] = *us;
+    };
+    std::optional<tune::Race> race =
+        tune::race(ways.size(), run, {.most_us = limit.most_us, .strict = limit.strict});
+    if (!race) return std::nullopt;
+    tune::KeptProgram best{{programs[race->best - 1], race->times.second_us}, race->times.first_us};
+    best.faster = race->worth;
+    best.decided = race->decided;
+    return best;
+  }
+  bool is_untuned(size_t op, const tune::Program& program) override {
+    return programs_[op]->why_not(program).empty() && programs_[op]->is_untuned(program);
   }
 
 private:
-  static std::optional<tune::KeptProgram> fastest(llvm::ArrayRef<tune::Program> programs,
-                                                  const std::vector<std::vector<double>>& times) {
-    std::optional<tune::KeptProgram> best;
-    for (size_t i = 0; i < programs.size(); ++i) {
-      Comparison found = compare_times(times[0], times[i + 1]);
-      if (best && best->best.microseconds <= found.second_us) continue;
-      best = tune::KeptProgram{{programs[i], found.second_us}, found.first_us};
-      best->faster = found.second_faster() && found.ratio > kWorthIt;
-    }
-    return best;
-  }
-
   /// Of the operator at hand, or of one that stands for none of the plan; null: there are none.
   const OperatorPrograms* programs_of(const tune::Operator& op) const {
     if (current_ && current_->op() == op) return current_;
@@ -322,6 +320,46 @@ private:
   int64_t measured_ = 0, disturbed_ = 0;
 };
 
+class NearLook final : public OperatorRecorder {
+public:
+  NearLook(std::shared_ptr<TunedPrograms> kept, TileSchedules& choices,
+           std::vector<tune::Program> known, int threads, double milliseconds)
+      : OperatorRecorder(borrowed(choices)), tuned_(std::move(kept)), known_(std::move(known)),
+        threads_(threads), milliseconds_(milliseconds) {}
+
+  void seen() override {
+    auto start = std::chrono::steady_clock::now();
+    const tile::TileKernels* tiles = best_tiles();
+    if (!tiles ||
+        llvm::none_of(operators, [&](const auto& one) { return is_new(*one.second.programs); }))
+      return;
+    Result<std::unique_ptr<Runs>> runs = Runs::make(*tiles, weight_bytes);
+    if (!runs) return; // no memory to try anything in
+    TuneDevice device({}, {.threads = threads_}, tuned_, std::move(*runs), nullptr);
+    for (auto& [key, one] : operators) device.add(one, {});
+    std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
+    tune::try_near(device, {.milliseconds = milliseconds_ - spent.count()});
+  }
+
+private:
+  static std::shared_ptr<TileSchedules> borrowed(TileSchedules& owned) {
+    return {std::shared_ptr<void>(), &owned};
+  }
+  /// And has a neighbour.
+  bool is_new(const OperatorPrograms& programs) const {
+    return llvm::any_of(known_,
+                        [&](const tune::Program& program) {
+                          return tune::can_reuse(programs.op(), program.op);
+                        }) &&
+           !tuned_->kept(programs);
+  }
+
+  std::shared_ptr<TunedPrograms> tuned_;
+  std::vector<tune::Program> known_;
+  int threads_;
+  double milliseconds_;
+};
+
 bool is_product_or_convolution(llvm::StringRef name) {
   return name.startswith("matmul") || name.startswith("conv");
 }
@@ -339,6 +377,14 @@ bool has_schedule(llvm::StringRef implementation) {
 }
 
 } // namespace
+
+std::unique_ptr<PlanLook> look_near(std::shared_ptr<TunedPrograms> kept, TileSchedules& choices,
+                                    int threads, double milliseconds) {
+  std::vector<tune::Program> known = kept->programs(threads);
+  if (known.empty()) return nullptr;
+  return std::make_unique<NearLook>(std::move(kept), choices, std::move(known), threads,
+                                    milliseconds);
+}
 
 Result<std::unique_ptr<tune::PlanDevice>> make_tune_device(const Plan& plan,
                                                            const TuneDeviceOptions& options) {

@@ -2,8 +2,10 @@
 #include "runtime/onednn/tuning/tuned_programs.h"
 
 #include "lang/core/price.h"
+#include "runtime/measure/whole_run_keys.h"
 #include "runtime/onednn/tuning/capsule_programs.h"
 #include "runtime/onednn/tuning/kernel_choices.h"
+#include "runtime/onednn/tuning/near_look.h"
 #include "runtime/onednn/tuning/norm_programs.h"
 #include "runtime/onednn/tuning/product_programs.h"
 #include "runtime/onednn/tuning/winograd_programs.h"
@@ -87,7 +89,8 @@ std::string file_of(llvm::StringRef path) {
 
 class OnDemand final : public TileSchedules {
 public:
-  OnDemand(llvm::StringRef path, llvm::StringRef processor) : path_(path), processor_(processor) {}
+  OnDemand(llvm::StringRef path, llvm::StringRef processor, double near_ms)
+      : path_(path), processor_(processor), near_ms_(near_ms) {}
 
   std::optional<tile::Schedule> find(const tile::ProductShape& shape, tile::Isa isa,
                                      int threads) override {
@@ -118,6 +121,13 @@ public:
     return at->second == Whose::Rule ? by_rule : at->second == Whose::Ours;
   }
 
+  std::unique_ptr<PlanLook> look(int threads) override {
+    if (near_ms_ <= 0) return nullptr;
+    std::lock_guard<std::mutex> lock(mutex_);
+    open();
+    return tuned_ ? look_near(tuned_, *this, threads, near_ms_) : nullptr;
+  }
+
 private:
   template <class T> using Said = llvm::StringMap<std::optional<T>>;
 
@@ -144,6 +154,7 @@ private:
   }
 
   std::string path_, processor_;
+  double near_ms_;
   std::mutex mutex_;
   bool asked_ = false;
   std::shared_ptr<TunedPrograms> tuned_;
@@ -158,8 +169,8 @@ private:
 } // namespace
 
 std::shared_ptr<TileSchedules> TunedPrograms::on_demand(llvm::StringRef path,
-                                                        llvm::StringRef processor) {
-  return std::make_shared<OnDemand>(path, processor);
+                                                        llvm::StringRef processor, double near_ms) {
+  return std::make_shared<OnDemand>(path, processor, near_ms);
 }
 
 std::shared_ptr<TunedPrograms> TunedPrograms::open(llvm::StringRef path,
@@ -219,11 +230,13 @@ std::optional<tune::KeptProgram> TunedPrograms::kept(const OperatorPrograms& op)
 }
 
 void TunedPrograms::keep(const OperatorPrograms& op, const tune::KeptProgram& found) {
+  std::optional<tune::KeptProgram> before = kept(op);
   std::lock_guard<std::mutex> lock(mutex_);
   rows_->store(CostRow{op.key(), found.best.microseconds, kept_text(found)});
-  if (!found.faster) return;
+  if (!found.faster && !(before && before->faster)) return; // by rule as ever
   llvm::StringRef kernel = op.op().type == tune::OpType::WIN ? "winograd" : "tile:";
   for (llvm::StringRef instance : priced_as(op.op().type)) rows_->forget(instance, kernel);
+  forget_whole_runs(*rows_);
 }
 
 std::vector<tune::Program> TunedPrograms::programs(int threads) {

@@ -5,8 +5,9 @@
 // one starts anew.
 //
 // A row is text, and only a proposal: whoever reads it checks that it is a legal program of the
-// operator at hand. What is damaged costs tuning anew, and until then the schedule by rule. Prices
-// of operators that were measured by rule are forgotten when a faster schedule is kept.
+// operator at hand. What is damaged costs tuning anew, and until then the schedule by rule. When a
+// faster schedule is kept, or one is no longer used, prices of such operators are forgotten, and
+// whole runs, with what searches found by them.
 #pragma once
 
 #include "runtime/measure/cost_db.h"
@@ -28,7 +29,10 @@ public:
   static std::shared_ptr<TunedPrograms> open(llvm::StringRef path, llvm::StringRef processor);
   /// For plans: opened when the first operator asks, and only if the file is there, so that what
   /// has none, or was never tuned, reads and writes nothing. What it once said it says again.
-  static std::shared_ptr<TileSchedules> on_demand(llvm::StringRef path, llvm::StringRef processor);
+  /// `near_ms`: milliseconds of each plan in which operators of which nothing is known may try what
+  /// their tuned neighbours use (near_look.h); 0: none.
+  static std::shared_ptr<TileSchedules> on_demand(llvm::StringRef path, llvm::StringRef processor,
+                                                  double near_ms = 0);
   /// Of its rows.
   static CostEnvironment environment(llvm::StringRef processor);
 

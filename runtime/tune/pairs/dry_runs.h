@@ -13,17 +13,21 @@ namespace tg::tune {
 class DryRuns {
 public:
   /// `samples`: programs of an operator that stand for what tuning will find.
-  /// `guess`: reuse will begin with what the device guesses of its target.
-  explicit DryRuns(const Device& device, int samples = 8, uint64_t seed = 1, bool guess = false)
-      : device_(device), samples_(samples), seed_(seed), guess_(guess) {}
+  /// `guess`: reuse will begin with what the device guesses of its target, and most often nothing
+  /// is faster. `patience`: that of reuse (ReuseOptions).
+  explicit DryRuns(const Device& device, int samples = 8, uint64_t seed = 1, bool guess = false,
+                   int64_t patience = 0)
+      : device_(device), samples_(samples), seed_(seed), guess_(guess), patience_(patience) {}
 
   /// The operator has been tuned: this program alone stands for it.
   void know(const Program& best) { programs_[text(best.op)] = {best}; }
 
   /// Whether the device is to end: nothing more is estimated then.
   bool stopped() const { return device_.stopped(); }
-  /// nullopt: nothing legal is found of the one or the other. Requires `can_reuse`.
-  std::optional<double> expected_trials(const Operator& target, const Operator& reused);
+  /// nullopt: nothing legal is found of the one or the other. Requires `can_reuse`. `most`: of the
+  /// samples, so many are run.
+  std::optional<double> expected_trials(const Operator& target, const Operator& reused,
+                                        size_t most = SIZE_MAX);
 
 private:
   const std::vector<Program>& programs_of(const Operator& op);
@@ -32,6 +36,7 @@ private:
   int samples_;
   uint64_t seed_;
   bool guess_;
+  int64_t patience_;
   std::map<std::string, std::vector<Program>> programs_; // by the operator's text
 };
 

@@ -38,9 +38,11 @@ std::vector<double> penalties(llvm::ArrayRef<Operator> operators, const Selectio
 
 std::optional<double> trials_of_pair(const Operator& target, const Operator& reused,
                                      const SelectionOptions& options, size_t operators) {
+  constexpr double kFar = 0.01; // of the trials, where loops differ by a factor of e
+  if (options.reuse_trials > 0) return options.reuse_trials * (1 + kFar * distance(target, reused));
   if (options.dry_runs && options.dry_runs->stopped()) return std::nullopt;
-  if (options.dry_runs && operators <= kMostDry)
-    return options.dry_runs->expected_trials(target, reused);
+  if (size_t runs = kMostDryRuns / (operators * operators); options.dry_runs && runs > 0)
+    return options.dry_runs->expected_trials(target, reused, runs);
   return expected_trials(target, reused, options.estimate);
 }
 

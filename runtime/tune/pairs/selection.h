@@ -19,16 +19,21 @@ std::optional<Operator> bridge_of(const Operator& a, const Operator& b);
 /// until there are no more.
 std::vector<Operator> bridges(llvm::ArrayRef<Operator> operators, int hops);
 
-inline constexpr size_t kMostDry = 48;
+/// Dry runs of a graph, for all pairs together: of a large one each pair has fewer, and of one that
+/// would have less than one there are none.
+inline constexpr size_t kMostDryRuns = 40'000;
 
 struct SelectionOptions {
   int hops = 1;
   double full_trials = 1000; // of a full search
   EstimateOptions estimate;
   /// Estimates of a device that says what is legal, in the place of these; reuse that finds nothing
-  /// legal is none. Null: there is no such device. A graph of more than kMostDry operators takes
-  /// formulas all the same: a dry run takes some milliseconds, and it has a hundred thousand pairs.
+  /// legal is none. Null: there is no such device. A graph of more than two hundred operators takes
+  /// formulas all the same (kMostDryRuns).
   DryRuns* dry_runs = nullptr;
+  /// Where reuse has so many trials at most, nothing is estimated: each pair costs so much, and a
+  /// little more the farther the operators are from one another. 0: it may have any number.
+  double reuse_trials = 0;
   /// How often each operator occurs; empty: once. Only looked at where `occurrence_weight` is not
   /// 0: then reuse costs so many full searches more for an operator whose share of all work is
   /// the mean share, and in proportion for others, so that what takes most of the time is

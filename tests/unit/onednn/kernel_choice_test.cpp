@@ -126,6 +126,27 @@ TEST_F(KernelChoicesTest, PricesOfTheOtherKernelAreForgotten) {
   for (size_t row = 0; row < rows.size(); ++row) EXPECT_EQ(known(row), row == 2);
 }
 
+TEST_F(KernelChoicesTest, WholeRunsOfTheOtherKernelAreForgotten) {
+  CostEnvironment runs{"some cpu", "avx2", "cpu: oneDNN", "whole runs", "f32", 2};
+  const char* rows[] = {"whole run of the first, a beside b in f32", "result of a by mcts",
+                        "resulting otherwise"};
+  auto run = [&] {
+    for (const char* row : rows) CostDb::open(path, runs)->store(CostRow{row, 10, "whole run"});
+  };
+  auto known = [&](size_t row) { return CostDb::open(path, runs)->find(rows[row]).has_value(); };
+  run();
+  open()->keep(texts()[0], Whose::Rule, 12);
+  EXPECT_TRUE(known(0) && known(1)) << "as ever";
+  open()->keep(texts()[0], Whose::Library, 12);
+  EXPECT_FALSE(known(0) || known(1));
+  EXPECT_TRUE(known(2));
+  run();
+  open()->keep(texts()[0], Whose::Library, 12);
+  EXPECT_TRUE(known(0) && known(1)) << "as it was";
+  open()->keep(texts()[0], Whose::Rule, 12);
+  EXPECT_FALSE(known(0) || known(1)) << "by rule again";
+}
+
 TEST_F(KernelChoicesTest, EachOperatorIsMeasuredOnce) {
   Plan plan = small_plan();
   TuneDeviceOptions options;

@@ -295,6 +295,25 @@ TEST_F(TunedProgramsTest, PricesByTheOlderScheduleAreForgotten) {
   EXPECT_TRUE(open()->kept(a));
 }
 
+TEST_F(TunedProgramsTest, WholeRunsByTheOlderScheduleAreForgotten) {
+  CostEnvironment runs{"some cpu", "avx2", "cpu: oneDNN", "whole runs", "f32", 2};
+  auto known = [&] {
+    return CostDb::open(path, runs)->find("whole run of the first, a").has_value();
+  };
+  auto run = [&] {
+    CostDb::open(path, runs)->store(CostRow{"whole run of the first, a", 10, "whole run"});
+  };
+  run();
+  ProductPrograms a = product();
+  open()->keep(a, found_for(a, /*faster=*/false));
+  EXPECT_TRUE(known()) << "by rule as ever";
+  open()->keep(a, found_for(a));
+  EXPECT_FALSE(known());
+  run();
+  open()->keep(a, found_for(a, /*faster=*/false));
+  EXPECT_FALSE(known()) << "by rule again";
+}
+
 TEST_F(TunedProgramsTest, WhatIsNotFasterIsKnownAndNotUsed) {
   ProductPrograms a = product();
   open()->keep(a, found_for(a, /*faster=*/false));

@@ -2,78 +2,14 @@
 // kept serves others, and whoever ends a session early loses nothing.
 #include "runtime/tune/plan_session.h"
 
-#include "tests/unit/tune/synthetic_device.h"
+#include "tests/unit/tune/synthetic_plan.h"
 
 #include <llvm/ADT/STLExtras.h>
 
 #include <gtest/gtest.h>
 
-#include <map>
-
 namespace tg::tune {
 namespace {
-
-/// What an earlier run, or another process, left.
-using Store = std::map<std::string, KeptProgram>;
-
-class SyntheticPlan final : public PlanDevice {
-public:
-  SyntheticPlan(std::initializer_list<const char*> operators, Store& store) : store_(store) {
-    for (const char* one : operators) {
-      PlanOperator op{one, one};
-      if (Result<Operator> read = read_operator(one))
-        op.op = *read;
-      else
-        op.why_not = "no kernel for it";
-      operators_.push_back(op);
-    }
-  }
-  /// Of another key, and to the tuner the same.
-  void add_alike(const char* key, const char* op) {
-    operators_.push_back({key, key, *read_operator(op)});
-  }
-
-  std::string name() const override { return "synthetic"; }
-  DeviceLimits limits() const override { return {}; }
-  bool stopped() const override { return device_.measured >= stop_after; }
-  std::optional<double> measure(const Program& program) override {
-    return device_.measure(program);
-  }
-
-  llvm::ArrayRef<PlanOperator> operators() const override { return operators_; }
-  void begin(size_t) override {}
-  std::optional<KeptProgram> compare(size_t, llvm::ArrayRef<Program> programs) override {
-    std::optional<KeptProgram> best;
-    for (const Program& program : programs)
-      if (double us = *SyntheticDevice().measure(program); !best || us < best->best.microseconds)
-        best = KeptProgram{{program, us}, untuned_us, 0, us < untuned_us};
-    return best;
-  }
-  double peak_flops() override { return 1; }
-  std::optional<KeptProgram> kept(size_t op) override {
-    auto found = store_.find(operators_[op].key);
-    return found == store_.end() ? std::nullopt : std::optional<KeptProgram>(found->second);
-  }
-  void keep(size_t op, const KeptProgram& found) override { store_[operators_[op].key] = found; }
-  std::vector<Program> kept_programs() override {
-    std::vector<Program> all;
-    for (const auto& [key, found] : store_) all.push_back(found.best.program);
-    return all;
-  }
-
-  int64_t measured() const { return device_.measured; }
-  double enough_us(const Operator&) const override { return enough; }
-  std::optional<Program> guess(const Operator&) const override { return guessed; }
-  double library_us(size_t op) override { return 100.0 * static_cast<double>(op + 1); }
-  double untuned_us = 1e9, enough = 0;
-  std::optional<Program> guessed;
-  int64_t stop_after = INT64_MAX;
-
-private:
-  Store& store_;
-  std::vector<PlanOperator> operators_;
-  SyntheticDevice device_;
-};
 
 PlanTuneReport run(SyntheticPlan& device, PlanTuneOptions options = {}) {
   if (options.trials == 1000) options.trials = 200;
@@ -230,7 +166,9 @@ TEST(PlanSession, WhatIsFastEnoughEndsASearch) {
 TEST(PlanSession, TrialsOfAStepAreKnownWhenItBegins) {
   Store store;
   SyntheticPlan device({kOut, kUp, kKeys}, store);
-  PlanTuneReport report = run(device);
+  PlanTuneOptions patient; // where nothing is gained any more depends on the clock
+  patient.until_enough = false;
+  PlanTuneReport report = run(device, patient);
   size_t reuses = 0;
   for (const PlanTuneLine& line : report.lines) {
     if (line.reused_from.empty()) continue;
@@ -256,6 +194,43 @@ TEST(PlanSession, SearchesBeginWithTheGuess) {
   second.stop_after = 1;
   run(second);
   EXPECT_EQ(other.at(kOut).best.program, store.at(kOut).best.program);
+}
+
+TEST(PlanSession, NothingIsComparedWhereTheUntunedWayWasTheFastest) {
+  Store store, other, third;
+  SyntheticPlan device({kOut}, store);
+  run(device);
+  EXPECT_EQ(device.compared, 1);
+  SyntheticPlan second({kOut}, other);
+  second.guessed = second.untuned = store.at(kOut).best.program;
+  second.enough = store.at(kOut).best.microseconds; // nothing is faster
+  PlanTuneReport report = run(second);
+  EXPECT_EQ(second.compared, 0);
+  EXPECT_EQ(report.lines[0].state, TuneState::NotFaster);
+  EXPECT_EQ(other.at(kOut).untuned_us, other.at(kOut).best.microseconds);
+  // Operators alike have other times, so that they are compared.
+  SyntheticPlan alike({kOut}, third);
+  alike.add_alike("the same, elsewhere", kOut);
+  alike.guessed = alike.untuned = store.at(kOut).best.program;
+  alike.enough = second.enough;
+  run(alike);
+  EXPECT_EQ(alike.compared, 1);
+}
+
+TEST(PlanSession, ReuseEndsWhereNothingIsGained) {
+  Store store;
+  SyntheticPlan first({kOut}, store);
+  run(first);
+  auto trials = [&](bool until_enough) {
+    Store copy = store;
+    SyntheticPlan device({kOut, kUp}, copy);
+    PlanTuneOptions options;
+    options.until_enough = until_enough;
+    PlanTuneReport report = run(device, options);
+    EXPECT_EQ(report.lines.back().reused_from, kOut);
+    return report.lines.back().trials;
+  };
+  EXPECT_LT(trials(true), trials(false));
 }
 
 TEST(PlanSession, PatienceEndsASearch) {

@@ -69,11 +69,13 @@ void write_line(llvm::json::OStream& json, const PlanTuneLine& line, const Tuned
     json.attribute("name", line.name);
     json.attribute("state", tune::state_name(line.state));
     json.attribute("trials", line.trials);
+    if (line.trials_to_best > 0) json.attribute("trials_to_best", line.trials_to_best);
     json.attribute("filtered", line.filtered);
     json.attribute("planned", line.planned);
     json.attribute("expected", line.expected);
     json.attribute("reused_from", line.reused_from);
     json.attribute("seconds", line.seconds);
+    if (line.compared_seconds > 0) json.attribute("compared_seconds", line.compared_seconds);
     if (!line.note.empty()) json.attribute("note", line.note);
     if (line.op) {
       json.attribute("key", model.operators[*line.op].key);
@@ -134,6 +136,8 @@ void write_json(Session& session, const TunedModel& model) {
     json.attributeObject("kernels", [&] { write_kernels(json, model.kernels); });
     json.attribute("trials", model.report.trials);
     json.attribute("seconds", model.report.seconds);
+    json.attribute("tree_seconds", model.report.tree_seconds);
+    json.attribute("library_seconds", model.report.library_seconds);
     json.attribute("threads", model.threads);
     json.attribute("peak_gflops", model.peak_flops / 1e9);
     json.attribute("stopped", model.report.stopped);
@@ -166,6 +170,9 @@ int run_tune(Session& session) {
   options.session.until_enough = !has("to-the-end");
   options.session.dry_estimates = !has("formulas");
   options.session.occurrence_weight = has("occurrences") ? 1 : 0;
+  constexpr int kAllHops = 8; // there are fewer loops
+  if (has("all-bridges")) options.session.hops = kAllHops;
+  options.session.shape_costs = !has("random-shapes");
   bool lines = !o.json && !o.quiet;
   auto on_chosen = [&](const tune::KernelReport& kernels) {
     if (lines) print_kernels(session.out, kernels);

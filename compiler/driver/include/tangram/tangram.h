@@ -490,14 +490,18 @@ struct CompileOptions {
   /// F32, F16 or BF16: what f32 of the model is computed in, with sums in f32; inputs and outputs
   /// keep their types.
   DType dtype = DType::F32;
-  bool allow_tf32 = false;     // of cuda: f32 products in tf32
-  /// Share of the time that a run may add, by estimates, to hold less memory: results that wait long
-  /// for a reader are made again there.
+  bool allow_tf32 = false; // of cuda: f32 products in tf32
+  /// Share of the time that a run may add, by estimates, to hold less memory: results that wait
+  /// long for a reader are made again there.
   double recompute = 0;
   int threads = 0;             // 0 = one for each core
   int64_t memory_limit_mb = 0; // 0 = 80% of the machine's
   std::string cost_db = {};    // what tuning found and cuda measures; "" = the user's cache folder
-  uint64_t seed = 1;           // of random weights
+  /// Milliseconds in which operators that were never tuned may try what tuned ones near to them
+  /// use; what comes of it is kept for later programs. 0: nothing is tried, and loading is as fast
+  /// as it can be.
+  double tune_near_ms = 0;
+  uint64_t seed = 1; // of random weights
   /// Gives a weight by its path; without it weights are those of the model's .onnx file, else
   /// random from (seed, path).
   std::function<Tensor(const std::string& path, const std::vector<int64_t>& shape)> weights = {};

@@ -1,0 +1,76 @@
+// Races between ways whose times are computed: they end as soon as nothing is open, and the winner
+// is worth the change.
+#include "runtime/tune/race.h"
+
+#include "tests/unit/random_draws.h"
+
+#include <gtest/gtest.h>
+
+namespace tg::tune {
+namespace {
+
+/// Ways of these microseconds, each run longer by up to `noise` of them.
+std::optional<Race> race_of(const std::vector<double>& us, double noise, uint64_t seed = 1,
+                            const RaceOptions& options = {}) {
+  RandomDraws random(seed);
+  return race(
+      us.size(),
+      [&](size_t way) -> std::optional<double> {
+        return us[way] * (1 + noise * std::abs(static_cast<double>(random.number())));
+      },
+      options);
+}
+
+TEST(Race, EndsAsSoonAsNothingIsOpen) {
+  Race alike = *race_of({100, 100, 101}, 0.002);
+  EXPECT_EQ(alike.rounds, kFewestRounds);
+  EXPECT_FALSE(alike.worth);
+  Race faster = *race_of({100, 80}, 0.002);
+  EXPECT_EQ(faster.rounds, kFewestRounds);
+  EXPECT_TRUE(faster.worth);
+  EXPECT_NEAR(faster.times.ratio, 1.25, 0.01);
+}
+
+TEST(Race, WhoCannotWinLeaves) {
+  Race race = *race_of({100, 300, 100.5, 95, 200}, 0.08);
+  EXPECT_EQ(race.best, 3u);
+  EXPECT_GT(race.rounds, kFewestRounds) << "noise hides who is faster";
+  EXPECT_LT(race.runs, 5 * race.rounds);
+}
+
+TEST(Race, NoiseIsNoGain) {
+  int won = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed)
+    won += race_of({100, 100, 100, 100}, 0.1, seed)->worth;
+  EXPECT_LE(won, 20) << "of 200 races of equals";
+}
+
+TEST(Race, HasAtLeastSixRoundsAndEndsInTime) {
+  RaceOptions hurry;
+  hurry.most_us = 1;
+  Race race = *race_of({100, 97}, 0.2, 1, hurry);
+  EXPECT_EQ(race.rounds, kFewestRounds);
+  Race whole = *race_of({100, 98.5}, 0.2);
+  EXPECT_LE(whole.rounds, RaceOptions().most_rounds);
+}
+
+TEST(Race, DecidesNothingWhereItHasNoTime) {
+  RaceOptions strict;
+  strict.strict = true;
+  strict.most_us = 6 * 180 + 1;
+  Race enough = *race_of({100, 80}, 0, 1, strict);
+  EXPECT_TRUE(enough.decided && enough.worth);
+  strict.most_us = 6 * 180 - 1;
+  Race race = *race_of({100, 80}, 0, 1, strict);
+  EXPECT_FALSE(race.decided || race.worth);
+  EXPECT_EQ(race.runs, 2u);
+}
+
+TEST(Race, NeedsTwoAndFailsWithARun) {
+  EXPECT_FALSE(race_of({100}, 0));
+  EXPECT_FALSE(
+      race(2, [](size_t way) { return way == 0 ? std::optional<double>(1) : std::nullopt; }));
+}
+
+} // namespace
+} // namespace tg::tune

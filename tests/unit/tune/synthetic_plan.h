@@ -1,0 +1,81 @@
+// Operators of a plan on a device that computes times, and what an earlier run, or another process,
+// left of them.
+#pragma once
+
+#include "runtime/tune/plan_device.h"
+
+#include "tests/unit/tune/synthetic_device.h"
+
+#include <map>
+
+namespace tg::tune {
+
+using Store = std::map<std::string, KeptProgram>;
+
+class SyntheticPlan final : public PlanDevice {
+public:
+  SyntheticPlan(std::initializer_list<const char*> operators, Store& store) : store_(store) {
+    for (const char* one : operators) {
+      PlanOperator op{one, one};
+      if (Result<Operator> read = read_operator(one))
+        op.op = *read;
+      else
+        op.why_not = "no kernel for it";
+      operators_.push_back(op);
+    }
+  }
+  /// Of another key, and to the tuner the same.
+  void add_alike(const char* key, const char* op) {
+    operators_.push_back({key, key, *read_operator(op)});
+  }
+
+  std::string name() const override { return "synthetic"; }
+  DeviceLimits limits() const override { return {}; }
+  bool stopped() const override { return device_.measured >= stop_after; }
+  std::optional<double> measure(const Program& program) override {
+    return device_.measure(program);
+  }
+
+  llvm::ArrayRef<PlanOperator> operators() const override { return operators_; }
+  void begin(size_t) override {}
+  std::optional<KeptProgram> compare(size_t, llvm::ArrayRef<Program> programs,
+                                     const CompareLimit& limit) override {
+    ++compared;
+    std::optional<KeptProgram> best;
+    for (const Program& program : programs)
+      if (double us = *SyntheticDevice().measure(program); !best || us < best->best.microseconds)
+        best = KeptProgram{{program, us}, untuned_us, 0, us < untuned_us};
+    if (best) best->decided = comparison_us <= limit.most_us;
+    return best;
+  }
+  double peak_flops() override { return 1; }
+  std::optional<KeptProgram> kept(size_t op) override {
+    auto found = store_.find(operators_[op].key);
+    return found == store_.end() ? std::nullopt : std::optional<KeptProgram>(found->second);
+  }
+  void keep(size_t op, const KeptProgram& found) override { store_[operators_[op].key] = found; }
+  std::vector<Program> kept_programs() override {
+    std::vector<Program> all;
+    for (const auto& [key, found] : store_) all.push_back(found.best.program);
+    return all;
+  }
+
+  int64_t measured() const { return device_.measured; }
+  double enough_us(const Operator&) const override { return enough; }
+  std::optional<Program> guess(const Operator&) const override { return guessed; }
+  double library_us(size_t op) override { return 100.0 * static_cast<double>(op + 1); }
+  bool is_untuned(size_t, const Program& program) override { return program == untuned; }
+  double untuned_us = 1e9, enough = 0;
+  int compared = 0;
+  double comparison_us = 0; // that one takes
+  std::optional<Program> untuned;
+  std::optional<Program> guessed;
+  int64_t stop_after = INT64_MAX;
+
+private:
+  Store& store_;
+  std::vector<PlanOperator> operators_;
+  SyntheticDevice device_;
+};
+
+} // namespace tg::tune
