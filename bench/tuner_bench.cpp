@@ -30,6 +30,13 @@ public:
                                                 int threads) override {
     return count(tuned_->find(convolution, threads));
   }
+  std::optional<cpu::NormSchedule> find_norm(const cpu::NormShape& shape, int threads) override {
+    return count(tuned_->find_norm(shape, threads));
+  }
+  std::optional<cpu::WinogradCut> find_winograd(const cpu::WinogradShape& shape,
+                                                int threads) override {
+    return count(tuned_->find_winograd(shape, threads));
+  }
   int asked = 0, tuned = 0;
 
 private:

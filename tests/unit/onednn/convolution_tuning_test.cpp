@@ -118,6 +118,7 @@ const std::vector<OwnConvolution>& convolutions() {
       transposed({1, 64, 64, 13, 3, 1}),
       transposed({4, 16, 16, 16, 4, 2}),
       transposed({6, 3, 5, 9, 4, 2}),
+      transposed({32, 1, 1, 16, 4, 2}),
       with_avx512(convolution({1, 64, 64, 56})),
       with_avx512(convolution({1, 3, 64, 224, 7, 2})),
       with_avx512(convolution({1, 16, 88, 13, 3, 1, 2})),
@@ -307,7 +308,8 @@ public:
   std::vector<ConvolutionPrograms> asked;
 };
 
-/// Convolutions, one after the other: of a volume, of its pixels as a sequence, transposed.
+/// Convolutions, one after the other: of a volume, of its pixels as a sequence, transposed, and
+/// that in groups.
 NodeId other_convolutions(test::Builder& b) {
   NodeId y = b.input("x", {1, 12, 4, 30, 50});
   y = b.op(
@@ -317,9 +319,14 @@ NodeId other_convolutions(test::Builder& b) {
   y = b.op(OpKind::Conv2d, {y, b.weight("row", {32, 24, 1, 5}), b.none(), b.none()},
            {test::pair(1, 2), Value::of_ints({0, 2, 0, 2}), test::pair(1, 1), test::act("relu")});
   y = b.op(OpKind::Reshape, {y}, {Value::of_ints({1, 32, 50, 60})});
-  return b.op(OpKind::ConvTranspose2d, {y, b.weight("t", {32, 20, 4, 4}), b.weight("tb", {20})},
-              {test::pair(2, 2), Value::of_ints({1, 1, 1, 1}), test::pair(0, 0), test::pair(1, 1),
-               Value::of_int(1)});
+  for (auto [name, kernel, groups] :
+       {std::tuple{"t", Shape{32, 20, 4, 4}, 1}, std::tuple{"in groups", Shape{20, 8, 4, 4}, 4}})
+    y = b.op(
+        OpKind::ConvTranspose2d,
+        {y, b.weight(name, kernel), b.weight(std::string(name) + " bias", {kernel[1] * groups})},
+        {test::pair(2, 2), Value::of_ints({1, 1, 1, 1}), test::pair(0, 0), test::pair(1, 1),
+         Value::of_int(groups)});
+  return y;
 }
 
 /// Three convolutions, one after the other: kernels and the result.
@@ -361,8 +368,9 @@ TEST_F(TunedConvolutionsTest, PlansRunByWhatIsKeptWithTheSameBits) {
   for (bool others : {false, true}) {
     auto recorder = std::make_shared<ConvolutionRecorder>();
     ConvolutionRun by_rule(recorder, others);
-    ASSERT_EQ(recorder->asked.size(), 3u);
-    ASSERT_EQ(by_rule.kernels.size(), 3u);
+    size_t count = others ? 4 : 3;
+    ASSERT_EQ(recorder->asked.size(), count);
+    ASSERT_EQ(by_rule.kernels.size(), count);
     std::set<std::string> keys;
     for (int draw = 0; draw < 8; ++draw) {
       for (const ConvolutionPrograms& one : recorder->asked) {
@@ -379,7 +387,7 @@ TEST_F(TunedConvolutionsTest, PlansRunByWhatIsKeptWithTheSameBits) {
                             static_cast<size_t>(by_rule.y.bytes())),
                 0);
     }
-    EXPECT_EQ(keys.size(), 3u);
+    EXPECT_EQ(keys.size(), count);
     EXPECT_EQ(ConvolutionRun(TunedPrograms::on_demand(path, "another cpu"), others).kernels,
               by_rule.kernels);
   }

@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
 namespace tg::cpu {
 namespace {
@@ -115,8 +116,9 @@ double expected(const Case& c, int64_t image, int64_t row, int64_t column, int64
 
 constexpr float kUntouched = -77;
 
-std::vector<float> run(const Case& c, const WinogradTable& table, int threads) {
-  WinogradSchedule schedule(c.shape, threads);
+std::vector<float> run(const Case& c, const WinogradTable& table, int threads,
+                       std::optional<WinogradCut> cut = {}) {
+  WinogradSchedule schedule(c.shape, threads, cut.value_or(default_cut(c.shape, threads)));
   std::vector<float> packed(static_cast<size_t>(schedule.weight_elements()));
   schedule.pack(packed.data(), transformed(c).data());
   auto aligned = [](int64_t count) {
@@ -192,6 +194,44 @@ TEST_P(WinogradKernels, ConvolveAsTheDefinition) {
     expect_convolution(c, table(), static_cast<int>(r.in(1, 3)));
     if (HasFatalFailure()) return;
   }
+}
+
+TEST_P(WinogradKernels, NoBitDependsOnTheCut) {
+  Random r(6);
+  int cuts = 0;
+  for (int round = 0; round < 60; ++round) {
+    Case c = random_case(r, 70);
+    auto threads = static_cast<int>(r.in(1, 3));
+    WinogradCut cut;
+    cut.by_channels = c.shape.groups == 1 && r.coin();
+    cut.cuts = cut.by_channels ? 1 : r.in(1, c.shape.tiles());
+    cut.panels = r.in(1, kMaxPanels);
+    cut.rows = r.in(1, kMaxWinogradRows);
+    cut.packed = r.coin() ? kAllChannels : kPanel * r.in(1, 4);
+    cut.written = r.coin() ? kAllChannels : kPanel * r.in(1, 4);
+    if (!suits(c.shape, threads, cut)) continue;
+    ++cuts;
+    EXPECT_TRUE(run(c, table(), threads, cut) == run(c, table(), 1));
+  }
+  EXPECT_GE(cuts, 30);
+}
+
+TEST(WinogradCuts, ThatDoNotSuit) {
+  WinogradShape shape;
+  shape.height = shape.width = shape.out_height = shape.out_width = 12;
+  shape.inputs = shape.outputs = 64;
+  EXPECT_TRUE(suits(shape, 2, {}));
+  EXPECT_TRUE(suits(shape, 2, {.cuts = 9}));
+  EXPECT_FALSE(suits(shape, 2, {.cuts = 10})) << "there are not so many tiles";
+  EXPECT_FALSE(suits(shape, 2, {.panels = 5}));
+  EXPECT_FALSE(suits(shape, 2, {.rows = 0}));
+  EXPECT_FALSE(suits(shape, 2, {.packed = 24}));
+  EXPECT_TRUE(suits(shape, 2, {.by_channels = true}));
+  EXPECT_FALSE(suits(shape, 1, {.by_channels = true}));
+  EXPECT_FALSE(suits(shape, 2, {.cuts = 2, .by_channels = true}));
+  EXPECT_FALSE(suits(shape, 5, {.by_channels = true})) << "nor panels";
+  shape.images = 1000;
+  EXPECT_FALSE(suits(shape, 2, {})) << "V and M would be too large";
 }
 
 // A product has one function for each number of rows and panels.
