@@ -24,7 +24,7 @@ from .._model import Model
 from .core import STAYS
 from .exported import model_of_graph
 from .operators import HANDLERS, decompositions
-from .writer import NotSupported, computed, fake, is_random, is_table, write, write_alone
+from .writer import NotSupported, computed, fake, is_random, is_table, without_elements, write, write_alone
 
 
 @dataclass
@@ -148,11 +148,11 @@ def _compiled(gm: GraphModule, inputs: Sequence[Any], options: dict[str, Any]) -
     def compile_graph(graph: GraphModule, _: Sequence[Any]) -> Callable[..., Any]:
         start = time.perf_counter()
         with _disable_current_modes():  # weights are real tensors
-            lowered = Lowering(graph, tensors, options, made).module()
+            run = Lowering(graph, tensors, options, made).module().forward  # without what modules do for hooks
         made.seconds = time.perf_counter() - start
 
         def call(args: list[Any]) -> Any:
-            return lowered(*args)
+            return run(*args)
 
         call._boxed_call = True  # type: ignore[attr-defined]
         return call
@@ -198,6 +198,8 @@ def fold(gm: GraphModule) -> dict[Node, torch.Tensor]:
             value = operator.attrgetter(node.target)(gm)
             if isinstance(value, torch.Tensor):
                 known[node] = held[node] = value
+        elif node.op == "call_function" and (nothing := without_elements(node)) is not None:
+            known[node] = nothing
         elif node.users and known.keys() >= set(node.all_input_nodes) and _can_be_computed(node):
             known[node] = computed(node, known)
     for node, value in known.items():
@@ -274,8 +276,12 @@ class Lowering:
         found = part.graph.output_node().args[0]
         single = not isinstance(found, (list, tuple))
         forms = [_form(fake(one)) for one in ([found] if single else found)]
-        setattr(fused, node.target, Part(fast, weights, self._threads, [inner.index(one) for one in weights.inputs],
-                                         changing, forms, single))
+        run = Part(fast, weights, self._threads, [inner.index(one) for one in weights.inputs], changing, forms, single)
+        with fused.graph.inserting_before(node):
+            called = fused.graph.call_function(run, node.args)
+        called.meta = dict(node.meta)
+        node.replace_all_uses_with(called)
+        fused.graph.erase_node(node)
         self._made.parts += 1
         self._made.operators += count
 
@@ -299,29 +305,37 @@ class Weights:
         return model.with_weights({path: tensor.detach() for path, tensor in given.items()})
 
 
-class Part(torch.nn.Module):
-    """A program in the place of a part of the graph. Weights that have changed are loaded anew."""
+class Part:
+    """A program in the place of a part of the graph, as a function. Weights that have changed are loaded anew."""
+
+    __name__ = "part"  # by which graphs write it
 
     def __init__(self, model: Model, weights: Weights, threads: int, inputs: Sequence[int], changing: Sequence[int],
                  forms: Sequence[Form | None], single: bool) -> None:
-        super().__init__()
         self._model, self._weights, self._threads = model, weights, threads
-        self._inputs, self._changing, self._single = inputs, changing, single
+        self._inputs, self._changing, self._single = _taker(inputs), _taker(changing), single
         self._forms = forms if any(forms) else None
         self._watch = Watch()
         self._state: list[int] | None = None
 
-    def forward(self, *args: torch.Tensor) -> Any:
-        weights = [args[place] for place in self._changing]
+    def __call__(self, *args: torch.Tensor) -> Any:
+        weights = self._changing(args)
         state = self._watch.state(weights)
         if state != self._state:
             self._run = self._weights.of(self._model, weights).compile(threads=self._threads)._run
             self._state = state
-        outputs = self._run([args[place] for place in self._inputs])
-        tensors = [torch.from_numpy(value) for value in outputs]
+        tensors = [*map(torch.from_numpy, self._run(self._inputs(args)))]
         if self._forms:
             tensors = [tensor if form is None else form(tensor) for tensor, form in zip(tensors, self._forms)]
         return tensors[0] if self._single else tuple(tensors)
+
+
+def _taker(places: Sequence[int]) -> Callable[[Sequence[Any]], list[Any]]:
+    """What stands in these places; of many without a line of Python for each."""
+    if len(places) < 2:
+        return lambda values: [values[place] for place in places]
+    taken = operator.itemgetter(*places)
+    return lambda values: [*taken(values)]
 
 
 #: What makes the tensor that PyTorch expects of one in row-major order.
