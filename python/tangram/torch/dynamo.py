@@ -21,6 +21,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from .._core import parse
 from .._errors import Error
 from .._model import Model
+from . import buckets
 from .core import STAYS
 from .exported import model_of_graph
 from .operators import HANDLERS, decompositions
@@ -109,24 +110,60 @@ MOST_SIZES = 16
 
 
 class Specialised:
-    """A graph with sizes that are known when it is called: each combination of them is compiled once, up to
-    `most`; PyTorch runs the graph for others. Nothing is padded to a size that is there: what stands in the
-    padding would enter sums, means and softmax, and no graph says that it has none across that axis."""
+    """A graph with sizes that are known when it is called. Sizes along which it is proved to treat all independently
+    are rounded up to buckets: inputs get zeros, outputs lose what came of them. Each combination of sizes is then
+    compiled once, up to `most`; PyTorch runs the graph for others."""
 
     def __init__(self, gm: GraphModule, options: dict[str, Any], most: int) -> None:
         self._gm, self._options, self._most = gm, options, most
         self._known: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self._warned = False
+        self._places, self._numbers = buckets.symbols(gm)
+        #: Of each symbol where its axis is in outputs; None: it is no bucket's.
+        self._outputs: dict[str, list[buckets.Axis | None] | None] = {}
 
     def __call__(self, *inputs: Any) -> Any:
-        key = tuple(tuple(value.shape) if isinstance(value, torch.Tensor) else value for value in inputs)
+        sizes = self._wide_ones(inputs)
+        given = [self._widened(at, value, sizes) for at, value in enumerate(inputs)] if sizes else inputs
+        key = tuple(tuple(value.shape) if isinstance(value, torch.Tensor) else value for value in given)
         run = self._known.get(key)
         if run is None:
             if len(self._known) >= self._most:
                 self._warn()
                 return self._gm(*inputs)
-            run = self._known[key] = _compiled(self._gm, inputs, self._options)
-        return run(*inputs)
+            run = self._known[key] = _compiled(self._gm, given, self._options)
+        found = run(*given)
+        for symbol, (size, _) in sizes.items():
+            found = [one if axis is None else one.narrow(axis[0], 0, size * axis[2])
+                     for one, axis in zip(found, self._outputs[symbol] or ())]
+        return found
+
+    def _wide_ones(self, inputs: Sequence[Any]) -> dict[str, tuple[int, int]]:
+        """Symbols that get a larger size: their own and that one."""
+        sizes = {name: inputs[at].shape[axis] for at, one in enumerate(self._places) for axis, name in one.items()}
+        wide = {name: (size, buckets.rounded(size)) for name, size in sizes.items()}
+        return {name: (size, to) for name, (size, to) in wide.items() if size != to and self._axes(name, inputs)}
+
+    def _axes(self, symbol: str, inputs: Sequence[Any]) -> list[buckets.Axis | None] | None:
+        if symbol not in self._outputs:
+            apart = decompositions(core_aten_decompositions())
+            try:
+                with _disable_current_modes():
+                    self._outputs[symbol] = buckets.independent(self._gm, inputs, self._places, self._numbers, symbol, apart)
+            except buckets.Dependent as why:
+                self._outputs[symbol] = None
+                _reports.append(GraphReport(note=f"{symbol} is specialised: {why}"))
+        return self._outputs[symbol]
+
+    def _widened(self, at: int, value: Any, sizes: dict[str, tuple[int, int]]) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return sizes.get(self._numbers.get(at, ""), (0, value))[1]
+        for axis, name in self._places[at].items():
+            if name in sizes:
+                size, to = sizes[name]
+                missing = [to - size if one == axis else whole for one, whole in enumerate(value.shape)]
+                value = torch.cat((value, value.new_zeros(missing)), axis)
+        return value
 
     def _warn(self) -> None:
         if self._warned:
