@@ -3,7 +3,7 @@
 users run them with: batch 1, f32.
 
     bench/python_networks.py [--threads 1,2] [--rounds 9] [--kinds inductor,...] [--cap SECONDS] [--state FOLDER]
-                             [--export] [--results FOLDER] [NETWORK...]
+                             [--at-once N] [--idle COMMAND] [--prepare | --seconds | --table] [--results FOLDER] [NETWORK...]
 
     eager        the module as it is
     tangram      torch.compile(module, backend="tangram")
@@ -13,14 +13,23 @@ users run them with: batch 1, f32.
     onnxruntime  the module by torch.onnx.export, in a session with inputs and outputs bound
     openvino     the same file, in float32, hinted at latency
 
-Each kind is a process of its own, forked where all packages are imported and a network of one operator was not yet
-compiled. They get ready one after the other (seconds are taken: compilation and the first call), then run in rounds
-that alternate; a round's time is the median of its runs. A kind that is not ready within --cap seconds is left out
-of the row, and said. Weights are random, batch norms hold the statistics of random images; outputs are compared
-with eager ones. --export writes weights and ONNX files alone, which takes no idle machine.
+Each kind is a process of its own, forked where all packages are imported; it has built the network, and compiled another of
+one operator, before its time starts. Ours get ready last; then all run in rounds that alternate; a round's time is
+the median of its runs. A kind that is not ready within --cap seconds is left out of the row, and said. Weights are random,
+batch norms hold the statistics of random images; outputs are compared with eager ones.
+
+Little of this wants an idle machine. --prepare writes weights and ONNX files alone. With --idle, COMMAND is started when
+the others are ready, and given a line with the ids of all processes; it makes the machine idle and answers a line; only
+then ours get ready and rounds run. Its input ends when they have ended. --at-once says for how many networks it is asked at
+a time.
+
+Seconds to compile: from a module until its first output, with nothing kept: neither Inductor's files nor our measured
+prices. A row has ours. --seconds measures Inductor's (`inductor` and `autotune`, where --kinds has them), on the idle machine,
+too, and fills the caches that rows find its files in.
 
 Rows are kept in --state, and a later run goes on from there. Leaves python_networks.json and python_networks.md in
---results, of all rows that are kept. Wants PyTorch and the packages by name; what is not installed is left out.
+--results, of all rows that are kept; --table measures nothing. Wants PyTorch and the packages by name; what is not
+installed is left out.
 """
 import argparse
 import gc
@@ -28,8 +37,10 @@ import json
 import math
 import multiprocessing
 import os
+import shutil
 import signal
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -42,6 +53,7 @@ from run import ROOT, keep_results, setting
 try:
     import networks  # tests/oracle, as onnx_networks finds it
     import torch
+    import torch._inductor.compile_fx
 
     import tangram
     import tangram.torch
@@ -105,6 +117,13 @@ NETWORKS = {
 }
 
 
+ONE = "one"  # is compiled by each kind before its time starts
+
+
+def one_operator():
+    return torch.nn.Linear(8, 8).requires_grad_(False), (torch.ones(1, 8),)
+
+
 class Plain(torch.nn.Module):
     """The first output alone, of a network that gives a structure: what ONNX files have."""
 
@@ -118,61 +137,51 @@ class Plain(torch.nn.Module):
 
 
 def build(name, folder):
-    """The module and its inputs; weights are the first's to be built."""
-    torch.manual_seed(1)
+    """The module and its inputs; who asks first writes them."""
+    if name == ONE:
+        return one_operator()
     kept = folder / f"{name}.pt"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        module, inputs = NETWORKS[name](name)
-    module = Plain(module).eval()
     if not kept.exists():
-        torch.save((module.state_dict(), inputs), kept)
-    weights, inputs = torch.load(kept)
-    module.load_state_dict(weights)
-    return module.requires_grad_(False), inputs
+        torch.manual_seed(1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            module, inputs = NETWORKS[name](name)
+        unfinished = folder / f"{name}.{os.getpid()}"
+        torch.save((Plain(module).eval().requires_grad_(False), inputs), unfinished)
+        unfinished.rename(kept)
+    return torch.load(kept, weights_only=False)
 
 
 def export(name, folder):
-    """Writes the weights and the ONNX file of the network."""
-    path = folder / f"{name}.onnx"
-    if not path.exists():
-        module, inputs = build(name, folder)
-        torch.onnx.export(module, inputs, folder / "unfinished.onnx", input_names=["x"], output_names=["y"],
-                          dynamo=True, external_data=False, verbose=False)
-        (folder / "unfinished.onnx").rename(path)
-
-
-def export_in_a_process(name, folder):
-    made = FORK.Process(target=export, args=(name, folder))
-    made.start()
-    made.join()
+    """Writes the ONNX file of the network."""
+    module, inputs = build(name, folder)
+    unfinished = folder / f"{name}.{os.getpid()}.onnx"
+    torch.onnx.export(module, inputs, unfinished, input_names=["x"], output_names=["y"], dynamo=True, external_data=False,
+                      verbose=False)
+    unfinished.rename(folder / f"{name}.onnx")
 
 
 # --- kinds ----------------------------------------------------------------------------------------
 
 
-def ready(kind, name, threads, folder):
-    """What runs the network once, seconds until its first output, and that output."""
-    module, inputs = build(name, folder)
-    if kind in ("onnxruntime", "openvino"):
-        start = time.perf_counter()
-        made = {"onnxruntime": OnnxRuntime, "openvino": OpenVino}[kind](
-            folder / f"{name}.onnx", {"x": inputs[0].numpy()}, threads)
-        spent = time.perf_counter() - start
+WRAP = {"eager": lambda module, inputs, threads: module,
+        "tangram": lambda module, inputs, threads: torch.compile(module, backend="tangram"),
+        "program": lambda module, inputs, threads: tangram.compile(module, inputs, threads=threads),
+        "inductor": lambda module, inputs, threads: torch.compile(module),
+        "autotune": lambda module, inputs, threads: torch.compile(module, mode="max-autotune")}
+ORIGINALS = {"onnxruntime": OnnxRuntime, "openvino": OpenVino}
+OURS = ("tangram", "program")
+
+
+def ready(kind, name, threads, folder, module, inputs):
+    """What runs the network once, and its output."""
+    if kind in ORIGINALS:
+        made = ORIGINALS[kind](folder / f"{name}.onnx", {"x": inputs[0].numpy()}, threads)
         if kind == "onnxruntime":
-            return (lambda: made.session.run_with_iobinding(made.binding)), spent, made.binding.get_outputs()[0].numpy()
-        return made.request.infer, spent, made.request.get_output_tensor(0).data
-    wrap = {"eager": lambda module, _: module,
-            "tangram": lambda module, _: torch.compile(module, backend="tangram"),
-            "program": lambda module, inputs: tangram.compile(module, inputs, threads=threads),
-            "inductor": lambda module, _: torch.compile(module),
-            "autotune": lambda module, _: torch.compile(module, mode="max-autotune")}[kind]
-    one = torch.nn.Linear(8, 8).requires_grad_(False)
-    wrap(one, (torch.ones(1, 8),))(torch.ones(1, 8))  # what is imported when it is asked for
-    start = time.perf_counter()
-    made = wrap(module, inputs)
-    found = made(*inputs)
-    return (lambda: made(*inputs)), time.perf_counter() - start, found.numpy()
+            return (lambda: made.session.run_with_iobinding(made.binding)), made.binding.get_outputs()[0].numpy()
+        return made.request.infer, made.request.get_output_tensor(0).data
+    made = WRAP[kind](module, inputs, threads)
+    return (lambda: made(*inputs)), made(*inputs).numpy()
 
 
 def median_us(infer):
@@ -185,19 +194,41 @@ def median_us(infer):
     return statistics.median(times)
 
 
+def keep_caches(kind, threads, name, folder, scratch):
+    """Of ours a folder that is new; of Inductor's the network's, which begins with what it made of one operator."""
+    os.environ["XDG_CACHE_HOME"] = str(scratch)
+    torch._inductor.config.freezing = kind == "autotune"
+    if kind in ("inductor", "autotune"):
+        first, own = folder / f"{kind}-{threads}-{ONE}", folder / f"{kind}-{threads}-{name}"
+        if first.exists() and not own.exists():
+            shutil.copytree(first, own)
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(own)
+
+
+def compile_one_operator(kind, threads, folder):
+    """The first entries of Inductor's caches, such as the headers that it compiles beforehand."""
+    if kind in ("inductor", "autotune") and not (folder / f"{kind}-{threads}-{ONE}").exists():
+        made = Kind(kind, ONE, threads, folder, 300)
+        made.get_ready()
+        made.end()
+
+
 def serve(kind, name, threads, folder, pipe):
-    """A kind's process: gets ready, then a round for each message."""
+    """A kind's process: builds the network; gets ready when it is asked to; then a round for each message."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ["OMP_NUM_THREADS"] = str(threads)
     torch.set_num_threads(threads)
-    if kind in ("inductor", "autotune"):
-        # Seconds of a first compilation: nothing is found in a cache.
-        os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp(dir=folder)
-        from torch._inductor import config
-        config.freezing = kind == "autotune"
     try:
-        with torch.no_grad():
-            infer, seconds, output = ready(kind, name, threads, folder)
+        with torch.no_grad(), tempfile.TemporaryDirectory() as scratch:
+            keep_caches(kind, threads, name, folder, scratch)
+            module, inputs = build(name, folder)
+            if kind in WRAP:  # what is imported when it is asked for
+                WRAP[kind](*one_operator(), threads)(torch.ones(1, 8))
+            pipe.send("built")
+            pipe.recv()
+            start = time.perf_counter()
+            infer, output = ready(kind, name, threads, folder, module, inputs)
+            seconds = time.perf_counter() - start
             notes = [str(made) for made in tangram.torch.report()[1:]] if kind == "tangram" else []
             pipe.send((seconds, output, notes))
             while pipe.recv():
@@ -207,62 +238,174 @@ def serve(kind, name, threads, folder, pipe):
 
 
 class Kind:
-    def __init__(self, kind, name, threads, folder):
+    """A kind's process, from here. `missing` says why it is not there."""
+
+    def __init__(self, kind, name, threads, folder, cap):
+        self.cap, self.missing, self.state = cap, "", "new"
         self.pipe, other = FORK.Pipe()
         self.process = FORK.Process(target=serve, args=(kind, name, threads, folder, other))
         self.process.start()
+        other.close()  # else its end would not be seen
 
-    def wait(self, cap):
-        if not self.pipe.poll(cap):
-            return f"not ready after {cap:.0f} s"
+    def wait(self, for_what):
+        if self.missing or self.state == for_what:
+            return None
+        said = f"not {for_what} after {self.cap:.0f} s"
         try:
-            return self.pipe.recv()
+            if self.pipe.poll(self.cap):
+                said = self.pipe.recv()
         except EOFError:
-            return "the process ended"
+            said = "the process ended"
+        self.state = for_what
+        if isinstance(said, str) and said != for_what:
+            self.missing = said
+            self.end()
+            return None
+        return said
+
+    def ask(self):
+        """Asks it to get ready."""
+        self.wait("built")
+        if not self.missing:
+            self.pipe.send(True)
+
+    def get_ready(self):
+        """(seconds, output, notes), or nothing."""
+        self.ask()
+        return self.wait("ready")
 
     def round(self):
         self.pipe.send(True)
         return self.pipe.recv()
 
     def end(self):
-        if self.process.is_alive():
+        if self.process.is_alive() and self.state == "ready" and not self.missing:
             try:
                 self.pipe.send(False)
                 self.process.join(2)
             except OSError:
                 pass
+        if self.process.is_alive():
             self.process.kill()
         self.process.join()
+
+
+def prepare(name, folder):
+    """The network's files, by a process of its own, where they are not there."""
+    if not (folder / f"{name}.onnx").exists():
+        writer = FORK.Process(target=export, args=(name, folder))
+        writer.start()
+        writer.join()
+
+
+class Idle:
+    """The machine idle for these processes, by a command that is told of them; without one it is as it is."""
+
+    def __init__(self, command, processes):
+        self.command, self.processes = command, processes
+
+    def __enter__(self):
+        if self.command:
+            self.running = subprocess.Popen(self.command, shell=True, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self.running.stdin.write(" ".join(map(str, [os.getpid(), *self.processes])) + "\n")
+            self.running.stdin.flush()
+            if not self.running.stdout.readline():
+                sys.exit(f"`{self.command}` ended")
+
+    def __exit__(self, *_):
+        if self.command:
+            self.running.stdin.close()
+            self.running.wait()
 
 
 def difference(found, wanted):
     return float(abs(found - wanted).max() / abs(wanted).max())
 
 
-def measure(name, threads, options, folder):
-    row = {"network": name, "threads": threads, "rounds": options.rounds}
-    kinds, times, wanted = {}, {}, None
-    try:
-        for kind in options.kinds:
-            made = kinds[kind] = Kind(kind, name, threads, folder)
-            said = made.wait(options.cap)
-            if isinstance(said, str):
-                row[f"{kind}_missing"] = said
-                kinds.pop(kind).end()
-                continue
-            row[f"{kind}_s"] = round(said[0], 2)
-            wanted = said[1] if kind == "eager" else wanted
-            row[f"{kind}_difference"] = difference(said[1], wanted)
-            if said[2]:
-                row[f"{kind}_report"] = said[2]
-        for number in range(options.rounds):
-            order = list(kinds)[number % len(kinds):] + list(kinds)[:number % len(kinds)]
+class Row:
+    """A network with so many threads: its kinds get ready, run and end."""
+
+    def __init__(self, name, threads, options, folder):
+        self.name, self.threads, self.options = name, threads, options
+        self.row = {"network": name, "threads": threads, "rounds": options.rounds}
+        self.kinds, self.wanted = {}, None
+        prepare(name, folder)
+        try:
+            for kind in options.kinds:
+                self.kinds[kind] = Kind(kind, name, threads, folder, options.cap)
+            for one in self.kinds.values():
+                one.wait("built")
+            others = [kind for kind in options.kinds if kind not in OURS]
+            for kind in others:
+                self.kinds[kind].ask()
+            for kind in others:
+                self.take(kind, self.kinds[kind].wait("ready"))
+        except BaseException:
+            self.end()
+            raise
+
+    def take(self, kind, said):
+        if not said:
+            self.row[f"{kind}_missing"] = self.kinds.pop(kind).missing
+            return
+        self.row[f"{kind}_s"] = round(said[0], 2)
+        self.wanted = said[1] if kind == "eager" else self.wanted
+        if self.wanted is not None:
+            self.row[f"{kind}_difference"] = difference(said[1], self.wanted)
+        if said[2]:
+            self.row[f"{kind}_report"] = said[2]
+
+    def measured(self):
+        for kind in [kind for kind in self.kinds if kind in OURS]:
+            self.take(kind, self.kinds[kind].get_ready())
+        times = {}
+        for number in range(self.options.rounds):
+            order = list(self.kinds)[number % len(self.kinds):] + list(self.kinds)[:number % len(self.kinds)]
             for kind in order:
-                times.setdefault(kind, []).append(kinds[kind].round())
-    finally:
-        for made in kinds.values():
+                times.setdefault(kind, []).append(self.kinds[kind].round())
+        return {**self.row, **figures(times)}
+
+    def end(self):
+        for made in self.kinds.values():
             made.end()
-    return {**row, **figures(times)}
+
+
+def of_processes(rows):
+    return [made.process.pid for row in rows for made in row.kinds.values()]
+
+
+def measure(names, threads, options, folder):
+    """Rows of the networks."""
+    rows = []
+    try:
+        for name in names:
+            rows.append(Row(name, threads, options, folder))
+        with Idle(options.idle, of_processes(rows)):
+            for row in rows:
+                yield row.measured()
+                row.end()
+    finally:
+        for row in rows:
+            row.end()
+
+
+def measure_seconds(kind, names, threads, options, folder):
+    """(network, seconds until the first output, or why there is none), of each."""
+    made = {}
+    try:
+        for name in names:
+            shutil.rmtree(folder / f"{kind}-{threads}-{name}", ignore_errors=True)
+            made[name] = Kind(kind, name, threads, folder, options.cap)
+        for one in made.values():
+            one.wait("built")
+        with Idle(options.idle, [one.process.pid for one in made.values()]):
+            for name, one in made.items():
+                found = one.get_ready()
+                yield name, round(found[0], 2) if found else one.missing
+                one.end()
+    finally:
+        for one in made.values():
+            one.end()
 
 
 def figures(times):
@@ -301,37 +444,63 @@ def summary(rows, ours):
             f"{sum(row[f'{ours}_over_best'][2] < 1 for row in rows)}; slower than eager: {', '.join(slower) or 'none'}")
 
 
-def seconds(rows):
-    both = [row for row in rows if "tangram_s" in row and "inductor_s" in row]
-    if not both:
-        return "Seconds to compile: Inductor was not measured."
-    longer = [row["network"] for row in both if row["tangram_s"] > row["inductor_s"]]
-    return (f"Seconds to compile, geometric means of {len(both)}: tangram {mean(row['tangram_s'] for row in both):.1f}, "
-            f"inductor {mean(row['inductor_s'] for row in both):.1f}; longer than Inductor's: {', '.join(longer) or 'none'}.")
+def seconds(rows, compiled):
+    """Ours beside Inductor's; what has none took longer than it was waited for."""
+    both = [(row["network"], row["tangram_s"], found["inductor_s"]) for row in rows
+            if "tangram_s" in row and "inductor_s" in (found := compiled.get((row["network"], row["threads"]), {}))]
+    known = [(name, ours, other) for name, ours, other in both if isinstance(other, float)]
+    if not known:
+        return "Seconds to compile: Inductor's were not measured."
+    longer = [name for name, ours, other in known if ours > other]
+    failed = [name for name, _, other in both if not isinstance(other, float)]
+    return (f"Seconds to compile, geometric means of {len(known)}: tangram {mean(ours for _, ours, _ in known):.2f}, inductor "
+            f"{mean(other for _, _, other in known):.2f}, {mean(other / ours for _, ours, other in known):.2f} times as long; "
+            f"longer than Inductor's: {', '.join(longer) or 'none'}"
+            + (f"; without an answer of Inductor's: {', '.join(failed)}" if failed else "") + ".")
+
+
+def best_of(rows):
+    """How often which of the others is the best, and the mean against each."""
+    rows = [row for row in rows if "best" in row and "tangram_us" in row]
+    parts = []
+    for other in OTHERS:
+        some = [row for row in rows if f"{other}_us" in row]
+        if some:
+            means = {kind: mean(row[f"{other}_us"] / row[f"{kind}_us"] for row in some if f"{kind}_us" in row) for kind in OURS}
+            ours = ", ".join(f"{value:.3f} by {kind}" for kind, value in means.items())
+            parts.append(f"{other} {ours} ({sum(row['best'] == other for row in rows)} times the best of the others)")
+    return "Against each of the others, geometric means of its time over ours: " + "; ".join(parts)
+
+
+def seconds_cell(row, kind, compiled):
+    if kind in OURS and f"{kind}_s" in row:
+        return f" ({row[f'{kind}_s']:.1f})"
+    found = compiled.get((row["network"], row["threads"]), {}).get(f"{kind}_s")
+    return f" ({found:.1f})" if isinstance(found, float) else ""
 
 
 def markdown(record):
     rows = record["rows"]
+    compiled = {(row["network"], row["threads"]): row for row in record["seconds"]}
     shown = [kind for kind in KINDS if any(f"{kind}_us" in row for row in rows)]
     lines = ["# Networks of PyTorch", "",
              f"{record['machine']}; commit {record['commit']}; {record['date']}; PyTorch {record['torch']}, ONNX Runtime "
              f"{record['onnxruntime']}, OpenVINO {record['openvino']}. `bench/python_networks.py`, whose head says what the "
              "kinds are. Batch 1, f32.", "",
-             "Milliseconds; seconds to compile in brackets; the best of the others over `tangram`, with its 95% interval.", "",
-             f"| network | threads | {' | '.join(shown)} | best / tangram | eager / tangram |",
-             "|---" * (len(shown) + 4) + "|"]
+             "Milliseconds; seconds to compile in brackets; the best of the others over ours, with its 95% interval.", "",
+             f"| network | threads | {' | '.join(shown)} | best / tangram | best / program | eager / tangram |",
+             "|---" * (len(shown) + 5) + "|"]
     for row in rows:
-        cells = [cell(row, kind) + (f" ({row[f'{kind}_s']:.0f})" if kind not in ("eager", "onnxruntime", "openvino")
-                                    and f"{kind}_s" in row else "") for kind in shown]
-        ratios = ["{0:.3f} [{1:.3f}, {2:.3f}]".format(*row[f"tangram_over_{key}"]) if f"tangram_over_{key}" in row else "-"
-                  for key in ("best", "eager")]
+        cells = [cell(row, kind) + seconds_cell(row, kind, compiled) for kind in shown]
+        ratios = ["{0:.3f} [{1:.3f}, {2:.3f}]".format(*row[key]) if key in row else "-"
+                  for key in ("tangram_over_best", "program_over_best", "tangram_over_eager")]
         lines.append(f"| {row['network']} | {row['threads']} | {' | '.join(cells + ratios)} |")
     for threads in sorted({row["threads"] for row in rows}):
         some = [row for row in rows if row["threads"] == threads]
-        lines += ["", f"With {threads} thread{'s' if threads > 1 else ''}:", "",
-                  *(f"- {summary(some, ours)}" for ours in ("tangram", "program")), f"- {seconds(some)}"]
-    worst = max((row.get("tangram_difference", 0.0), row["network"]) for row in rows)
-    lines += ["", f"Outputs differ from eager ones by {worst[0]:.1e} at most ({worst[1]}); allowed are {BOUND:.0e}."]
+        lines += ["", f"With {threads} thread{'s' if threads > 1 else ''}, {len(some)} networks:", "",
+                  *(f"- {summary(some, ours)}" for ours in OURS), f"- {best_of(some)}", f"- {seconds(some, compiled)}"]
+    worst = max((row.get(f"{kind}_difference", 0.0), row["network"], kind) for row in rows for kind in OURS)
+    lines += ["", f"Outputs differ from eager ones by {worst[0]:.1e} at most ({worst[1]}, {worst[2]}); allowed are {BOUND:.0e}."]
     missing = [f"{row['network']}, {row['threads']}: {key.removesuffix('_missing')}: {value}"
                for row in rows for key, value in row.items() if key.endswith("_missing")]
     split = [f"{row['network']}: {'; '.join(row['tangram_report'])}" for row in rows
@@ -352,47 +521,85 @@ def versions():
     return {"torch": torch.__version__, "onnxruntime": onnxruntime.__version__, "openvino": of_openvino}
 
 
+class Kept:
+    """Rows in a file of the folder, by network and threads; others may add to it."""
+
+    def __init__(self, path):
+        self.path = path
+        self.rows = self.read()
+
+    def read(self):
+        known = json.loads(self.path.read_text()) if self.path.exists() else []
+        return {(row["network"], row["threads"]): row for row in known}
+
+    def add(self, row):
+        print(json.dumps(row), flush=True)
+        self.rows = {**self.read(), (row["network"], row["threads"]): row}
+        self.path.write_text(json.dumps(list(self.rows.values()), indent=1) + "\n", encoding="utf-8")
+
+    def sorted(self):
+        return sorted(self.rows.values(), key=lambda row: (-row["threads"], list(NETWORKS).index(row["network"])))
+
+
+def parts(names, size):
+    return [names[at:at + size] for at in range(0, len(names), size)]
+
+
+def compile_all(names, threads, options, folder, kept):
+    """Seconds of Inductor's kinds."""
+    for kind in (kind for kind in options.kinds if kind in ("inductor", "autotune")):
+        compile_one_operator(kind, threads, folder)
+        missing = [name for name in names if f"{kind}_s" not in kept.rows.get((name, threads), {})]
+        for some in parts(missing, options.at_once):
+            for name, found in measure_seconds(kind, some, threads, options, folder):
+                row = kept.rows.get((name, threads), {"network": name, "threads": threads})
+                kept.add({**row, f"{kind}_s": found})
+
+
 def measure_all(options, folder):
-    kept = folder / "rows.json"
-    rows = {(row["network"], row["threads"]): row for row in (json.loads(kept.read_text()) if kept.exists() else [])}
+    """Rows, and seconds to compile."""
+    rows, compiled = Kept(folder / "rows.json"), Kept(folder / "seconds.json")
     wanted = [name for name in NETWORKS if not options.networks or name in options.networks]
-    for threads in (int(n) for n in options.threads.split(",")):
-        for name in wanted:
-            if options.export:
-                export_in_a_process(name, folder)
-            elif (name, threads) not in rows:
-                if not (folder / f"{name}.onnx").exists():
-                    export_in_a_process(name, folder)
-                row = rows[name, threads] = measure(name, threads, options, folder)
-                print(json.dumps(row), flush=True)
-                kept.write_text(json.dumps(list(rows.values()), indent=1) + "\n", encoding="utf-8")
+    for name in wanted if options.prepare else ():
+        prepare(name, folder)
+    for threads in options.threads if not (options.prepare or options.table) else ():
+        if options.seconds:
+            compile_all(wanted, threads, options, folder, compiled)
+            continue
+        for names in parts([name for name in wanted if (name, threads) not in rows.rows], options.at_once):
+            for row in measure(names, threads, options, folder):
+                rows.add(row)
             gc.collect()
-        if options.export:
-            break
-    return sorted(rows.values(), key=lambda row: (row["threads"], list(NETWORKS).index(row["network"])))
+    return rows.sorted(), compiled.sorted()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--threads", type=lambda text: [int(n) for n in text.split(",")], default=[1, 2])
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--kinds", type=lambda text: ["eager", *(k for k in text.split(",") if k != "eager")],
                         default=list(KINDS))
     parser.add_argument("--cap", type=float, default=60, help="seconds for a kind to get ready")
-    parser.add_argument("--state", type=Path, help="keeps weights, files and rows")
-    parser.add_argument("--export", action="store_true", help="writes weights and ONNX files alone")
+    parser.add_argument("--state", type=Path, help="keeps weights, files, caches and rows")
+    parser.add_argument("--idle", default="", help="makes the machine idle while its input is open")
+    parser.add_argument("--at-once", type=int, default=1, help="networks that are ready at a time")
+    parser.add_argument("--prepare", action="store_true", help="fills the state's folder alone")
+    parser.add_argument("--seconds", action="store_true", help="measures seconds to compile alone")
+    parser.add_argument("--table", action="store_true", help="writes what is kept alone")
     parser.add_argument("--results", type=Path, default=ROOT / "bench/results")
     parser.add_argument("networks", nargs="*", metavar="NETWORK")
     options = parser.parse_args()
     if unknown := [name for name in options.networks if name not in NETWORKS]:
         parser.error(f"no network {unknown[0]}; there are {', '.join(NETWORKS)}")
+    if (options.prepare or options.seconds or options.table) and not options.state:
+        parser.error("--prepare, --seconds and --table want --state")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # no kind's process stays behind
     record = {"program": "python_networks", **setting(), **versions()}
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.state or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        record["rows"] = measure_all(options, folder)
-    if options.export or not record["rows"]:
+        record["rows"], record["seconds"] = measure_all(options, folder)
+    if options.prepare or not record["rows"]:
         return
     keep_results(options.results, record, markdown(record))
     print(markdown(record))

@@ -38,7 +38,7 @@ def tensors():
         "row": torch.tensor([2, -3]), "image": torch.randn(2, 4, 6, 8),
         "broad": torch.randn(1, 2, 31, 40),
         "volume": torch.randn(1, 2, 5, 6, 7), "kernel": torch.randn(3, 2, 2, 3, 2),
-        "grid": torch.rand(2, 3, 5, 2) * 2 - 1,
+        "grouped": torch.randn(3, 8, 8).bfloat16(), "grid": torch.rand(2, 3, 5, 2) * 2 - 1,
     }
 
 
@@ -73,8 +73,10 @@ attention: F.scaled_dot_product_attention(x, y, p) | F.scaled_dot_product_attent
 factors: torch.addmm(x[0, :, :3], y[0], p[0].t(), alpha=2, beta=0.5) | torch.baddbmm(x[..., :3], y, p.mT, beta=0) | torch.addmv(v[:3], x[0], v, alpha=0.5)
 apart: image[row % 2, :, e[:2]] | image[:, row, :, e[:2]] | image[:, row.reshape(2, 1), :, e] | volume[:, row % 2, :, e[:2]]
 others: (x * 9).round(decimals=1) | (x * 999).round(decimals=-2) | torch.hypot(x, y) | torch.hypot(s.reshape(6, 1), s) | torch.fmax(s.reshape(6, 1), s) | torch.fmin(s.reshape(6, 1), s) | torch.erfc(x) | torch.bucketize(x, v.sort().values) | torch.bucketize(n, row.sort().values, right=True, out_int32=True) | torch.dist(x, y) | torch.ldexp(x, n) | F.interpolate(volume, scale_factor=2, mode='trilinear') | F.interpolate(volume, scale_factor=2)
+counts: torch.histc(x, 5, -1, 1) | torch.histc(s, 3, -2, 3) | torch.histc(e.float(), 4, 0, 3) | torch.histc(e.float() - 1, 3, 0, 2)
+groups: F.grouped_mm(image[0, 0, :2].bfloat16(), grouped, offs=row.new_tensor([1, 2, 2]).int()) | F.grouped_mm(image[0, 0, :3].bfloat16(), grouped, offs=row.new_tensor([0, 2, 3]).int())
 wide: F.layer_norm(x.double(), (4,)) | F.layer_norm(x.half(), (4,)) | F.batch_norm(x.double(), v[:3].double(), v[1:].abs().double()) | F.group_norm(image.double(), 2) | F.avg_pool2d(image.double(), 2)
-empty: torch.cat((torch.zeros(2, 0, 4), x, y), 1) | torch.cat((torch.tensor([]), v)) | torch.cat((torch.tensor([]), v.half()))
+empty: torch.cat((x[..., :2].neg(), x[..., 4:].exp()), -1) | torch.cat((torch.zeros(2, 0, 4), x, y), 1) | torch.cat((torch.tensor([]), v)) | torch.cat((torch.tensor([]), v.half()))
 cut: F.pad(x, (-1, 2)) | F.pad(x, (-1, -1, 1, 0), value=2.0) | F.pad(image, (0, 0, -2, -2))
 ceil: F.avg_pool2d(image, 2, ceil_mode=True) | F.avg_pool2d(image, 3, 2, ceil_mode=True) | F.avg_pool2d(image, 3, 2, 1, ceil_mode=True, count_include_pad=False) | F.avg_pool2d(image, 3, 2, 1, divisor_override=4) | F.max_pool2d(image, 3, 2, 1, ceil_mode=True) | F.avg_pool2d(image, (3, 2), 1, (1, 0))
 flags: b.amax(1) | b.max() | torch.aminmax(b) | b.scatter(1, once, 2.0) | b.sort() | b.max(1).values | b.min(2).values | b.int().max(1).values | torch.sort(b, dim=1, stable=True) | n.clamp(-2, 3) | n.clamp(min=1) | n.clamp(0, 2.5) | F.hardtanh(n, -1, 1)
@@ -102,6 +104,8 @@ max_pool2d: F.max_pool2d(image, 2, dilation=2)
 index_put: torch.index_put(x, (b,), some)
 var: x[:, :1].var(1)
 copysign: x.copysign(y)
+histc: torch.histc(x, 5)
+_grouped_mm: F.grouped_mm(image[0, 0, :4].bfloat16(), grouped, offs=m[1:].int() - 3)
 native_dropout: F.dropout(x, 1.0)
 """
 

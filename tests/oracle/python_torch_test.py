@@ -373,6 +373,15 @@ class Programs(unittest.TestCase):
         exported = tangram.from_exported(torch.export.export(First(), (x, y)))
         torch.testing.assert_close(torch.as_tensor(exported.run(x, y)), torch.relu(x))
 
+    def test_tensors_without_elements_are_exported(self):
+        class Parts(torch.nn.Module):
+            def forward(self, x):
+                return torch.cat((x[..., :4].neg(), x[..., 4:].exp()), -1)
+
+        x = torch.randn(2, 4)
+        found = tangram.from_exported(torch.export.export(Parts(), (x,))).run(x)
+        torch.testing.assert_close(torch.as_tensor(found), -x)
+
     def test_products_with_vectors_are_exported(self):
         class Products(torch.nn.Module):
             def forward(self, x, y, v):

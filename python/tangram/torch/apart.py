@@ -216,6 +216,26 @@ def bucketize(x: Any, boundaries: Any, *, out_int32: bool = False, right: bool =
     return found.to(torch.int32) if out_int32 else found
 
 
+def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
+    """how many are in each of the parts between two numbers that are given"""
+    if min >= max:  # the least and the largest of the values
+        return NotImplemented
+    x = x.reshape(-1, 1)
+    place = ((x - min) * bins / (max - min)).floor().clamp(0, bins - 1)
+    return ((place == torch.arange(bins)) & (x >= min) & (x <= max)).sum(0).to(x.dtype)
+
+
+def grouped_mm(x: Any, weight: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
+    """`gather` of a matrix for each row and `@`, where there are no more rows than matrices"""
+    if x.dim() != 2 or weight.dim() != 3 or bias is not None or out_dtype not in (None, x.dtype):
+        return NotImplemented
+    if len(x) > len(weight):  # each matrix is read once, by PyTorch
+        return NotImplemented
+    group = (torch.arange(len(x)).unsqueeze(1) >= offs).sum(1)
+    found = x.unsqueeze(1) @ weight[group.clamp(max=len(weight) - 1)]
+    return torch.where((group < len(weight)).unsqueeze(1), found.squeeze(1), 0.0)
+
+
 #: By operator; some are of the core set, which would leave them whole, and some have a row for most forms:
 #: of those a rule that does not apply says NotImplemented.
 RULES: dict[Any, Callable[..., Any]] = {
@@ -242,4 +262,12 @@ RULES: dict[Any, Callable[..., Any]] = {
     aten.fmax.default: fmax,
     aten.fmin.default: fmin,
     aten.erfc.default: erfc,
+    aten.histc.default: histc,
+    aten._grouped_mm.default: grouped_mm,
 }
+
+
+def rules_of_others() -> dict[Any, Callable[..., Any]]:
+    """Of operators that packages add when they are imported: what transformers writes for `_grouped_mm`."""
+    own = getattr(torch.ops.transformers, "grouped_mm_fallback", None)
+    return {own.default: grouped_mm} if own is not None else {}

@@ -21,10 +21,11 @@ from torch.utils._python_dispatch import _disable_current_modes
 from .._core import parse
 from .._errors import Error
 from .._model import Model
+from . import buckets
 from .core import STAYS
 from .exported import model_of_graph
 from .operators import HANDLERS, decompositions
-from .writer import NotSupported, computed, fake, is_random, is_table, write, write_alone
+from .writer import NotSupported, computed, fake, is_random, is_table, without_elements, write, write_alone
 
 
 @dataclass
@@ -109,24 +110,60 @@ MOST_SIZES = 16
 
 
 class Specialised:
-    """A graph with sizes that are known when it is called: each combination of them is compiled once, up to
-    `most`; PyTorch runs the graph for others. Nothing is padded to a size that is there: what stands in the
-    padding would enter sums, means and softmax, and no graph says that it has none across that axis."""
+    """A graph with sizes that are known when it is called. Sizes along which it is proved to treat all independently
+    are rounded up to buckets: inputs get zeros, outputs lose what came of them. Each combination of sizes is then
+    compiled once, up to `most`; PyTorch runs the graph for others."""
 
     def __init__(self, gm: GraphModule, options: dict[str, Any], most: int) -> None:
         self._gm, self._options, self._most = gm, options, most
         self._known: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self._warned = False
+        self._places, self._numbers = buckets.symbols(gm)
+        #: Of each symbol where its axis is in outputs; None: it is no bucket's.
+        self._outputs: dict[str, list[buckets.Axis | None] | None] = {}
 
     def __call__(self, *inputs: Any) -> Any:
-        key = tuple(tuple(value.shape) if isinstance(value, torch.Tensor) else value for value in inputs)
+        sizes = self._wide_ones(inputs)
+        given = [self._widened(at, value, sizes) for at, value in enumerate(inputs)] if sizes else inputs
+        key = tuple(tuple(value.shape) if isinstance(value, torch.Tensor) else value for value in given)
         run = self._known.get(key)
         if run is None:
             if len(self._known) >= self._most:
                 self._warn()
                 return self._gm(*inputs)
-            run = self._known[key] = _compiled(self._gm, inputs, self._options)
-        return run(*inputs)
+            run = self._known[key] = _compiled(self._gm, given, self._options)
+        found = run(*given)
+        for symbol, (size, _) in sizes.items():
+            found = [one if axis is None else one.narrow(axis[0], 0, size * axis[2])
+                     for one, axis in zip(found, self._outputs[symbol] or ())]
+        return found
+
+    def _wide_ones(self, inputs: Sequence[Any]) -> dict[str, tuple[int, int]]:
+        """Symbols that get a larger size: their own and that one."""
+        sizes = {name: inputs[at].shape[axis] for at, one in enumerate(self._places) for axis, name in one.items()}
+        wide = {name: (size, buckets.rounded(size)) for name, size in sizes.items()}
+        return {name: (size, to) for name, (size, to) in wide.items() if size != to and self._axes(name, inputs)}
+
+    def _axes(self, symbol: str, inputs: Sequence[Any]) -> list[buckets.Axis | None] | None:
+        if symbol not in self._outputs:
+            apart = decompositions(core_aten_decompositions())
+            try:
+                with _disable_current_modes():
+                    self._outputs[symbol] = buckets.independent(self._gm, inputs, self._places, self._numbers, symbol, apart)
+            except buckets.Dependent as why:
+                self._outputs[symbol] = None
+                _reports.append(GraphReport(note=f"{symbol} is specialised: {why}"))
+        return self._outputs[symbol]
+
+    def _widened(self, at: int, value: Any, sizes: dict[str, tuple[int, int]]) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return sizes.get(self._numbers.get(at, ""), (0, value))[1]
+        for axis, name in self._places[at].items():
+            if name in sizes:
+                size, to = sizes[name]
+                missing = [to - size if one == axis else whole for one, whole in enumerate(value.shape)]
+                value = torch.cat((value, value.new_zeros(missing)), axis)
+        return value
 
     def _warn(self) -> None:
         if self._warned:
@@ -148,11 +185,11 @@ def _compiled(gm: GraphModule, inputs: Sequence[Any], options: dict[str, Any]) -
     def compile_graph(graph: GraphModule, _: Sequence[Any]) -> Callable[..., Any]:
         start = time.perf_counter()
         with _disable_current_modes():  # weights are real tensors
-            lowered = Lowering(graph, tensors, options, made).module()
+            run = Lowering(graph, tensors, options, made).module().forward  # without what modules do for hooks
         made.seconds = time.perf_counter() - start
 
         def call(args: list[Any]) -> Any:
-            return lowered(*args)
+            return run(*args)
 
         call._boxed_call = True  # type: ignore[attr-defined]
         return call
@@ -198,6 +235,8 @@ def fold(gm: GraphModule) -> dict[Node, torch.Tensor]:
             value = operator.attrgetter(node.target)(gm)
             if isinstance(value, torch.Tensor):
                 known[node] = held[node] = value
+        elif node.op == "call_function" and (nothing := without_elements(node)) is not None:
+            known[node] = nothing
         elif node.users and known.keys() >= set(node.all_input_nodes) and _can_be_computed(node):
             known[node] = computed(node, known)
     for node, value in known.items():
@@ -274,8 +313,12 @@ class Lowering:
         found = part.graph.output_node().args[0]
         single = not isinstance(found, (list, tuple))
         forms = [_form(fake(one)) for one in ([found] if single else found)]
-        setattr(fused, node.target, Part(fast, weights, self._threads, [inner.index(one) for one in weights.inputs],
-                                         changing, forms, single))
+        run = Part(fast, weights, self._threads, [inner.index(one) for one in weights.inputs], changing, forms, single)
+        with fused.graph.inserting_before(node):
+            called = fused.graph.call_function(run, node.args)
+        called.meta = dict(node.meta)
+        node.replace_all_uses_with(called)
+        fused.graph.erase_node(node)
         self._made.parts += 1
         self._made.operators += count
 
@@ -299,29 +342,37 @@ class Weights:
         return model.with_weights({path: tensor.detach() for path, tensor in given.items()})
 
 
-class Part(torch.nn.Module):
-    """A program in the place of a part of the graph. Weights that have changed are loaded anew."""
+class Part:
+    """A program in the place of a part of the graph, as a function. Weights that have changed are loaded anew."""
+
+    __name__ = "part"  # by which graphs write it
 
     def __init__(self, model: Model, weights: Weights, threads: int, inputs: Sequence[int], changing: Sequence[int],
                  forms: Sequence[Form | None], single: bool) -> None:
-        super().__init__()
         self._model, self._weights, self._threads = model, weights, threads
-        self._inputs, self._changing, self._single = inputs, changing, single
+        self._inputs, self._changing, self._single = _taker(inputs), _taker(changing), single
         self._forms = forms if any(forms) else None
         self._watch = Watch()
         self._state: list[int] | None = None
 
-    def forward(self, *args: torch.Tensor) -> Any:
-        weights = [args[place] for place in self._changing]
+    def __call__(self, *args: torch.Tensor) -> Any:
+        weights = self._changing(args)
         state = self._watch.state(weights)
         if state != self._state:
             self._run = self._weights.of(self._model, weights).compile(threads=self._threads)._run
             self._state = state
-        outputs = self._run([args[place] for place in self._inputs])
-        tensors = [torch.from_numpy(value) for value in outputs]
+        tensors = [*map(torch.from_numpy, self._run(self._inputs(args)))]
         if self._forms:
             tensors = [tensor if form is None else form(tensor) for tensor, form in zip(tensors, self._forms)]
         return tensors[0] if self._single else tuple(tensors)
+
+
+def _taker(places: Sequence[int]) -> Callable[[Sequence[Any]], list[Any]]:
+    """What stands in these places; of many without a line of Python for each."""
+    if len(places) < 2:
+        return lambda values: [values[place] for place in places]
+    taken = operator.itemgetter(*places)
+    return lambda values: [*taken(values)]
 
 
 #: What makes the tensor that PyTorch expects of one in row-major order.

@@ -123,6 +123,9 @@ class Writer:
     def node(self, node: Node) -> None:
         if not node.users:
             return  # an assertion
+        if (nothing := without_elements(node)) is not None:
+            self._known[node] = nothing
+            return
         if self._compute(node):
             return
         handler = self._handlers.get(node.target)
@@ -176,6 +179,15 @@ class Writer:
 def is_table(tensor: torch.Tensor) -> bool:
     """Whole numbers, flags and what the language lacks: PyTorch computes with them where it can."""
     return not tensor.is_floating_point() or tensor.dtype not in DTYPES or tensor.numel() == 0
+
+
+def without_elements(node: Node) -> torch.Tensor | None:
+    """The tensor that a node gives, if it has no element: it depends on nothing."""
+    value = node.meta.get("val")
+    if not isinstance(value, torch.Tensor) or value.device.type != "cpu":
+        return None
+    sizes = [size for size in value.shape if isinstance(size, int)]
+    return torch.empty(sizes, dtype=value.dtype) if len(sizes) == value.dim() and 0 in sizes else None
 
 
 def is_random(node: Node) -> bool:

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Dynamic sizes of graphs of PyTorch: what is rounded up to buckets, what must not be, and outputs against eager ones.
+
+    tests/oracle/python_buckets_test.py [--tg build/tg]
+
+The package has to be installed where this runs (`./dev test --oracle --full` does); without it or PyTorch the test is skipped.
+"""
+import argparse
+import sys
+import unittest
+
+try:
+    import torch
+    import torch.nn.functional as F
+
+    import tangram.torch
+    from tangram.torch import buckets
+except ImportError as missing:
+    print(f"[SKIP] {missing.name} is not installed")
+    sys.exit(77)
+
+SEARCH = {"cost": "analytic:cpu", "finalists": 0, "time_limit": 1, "iterations": 2}
+
+
+class Perceptron(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.up, self.down = torch.nn.LayerNorm(8), torch.nn.Linear(8, 16), torch.nn.Linear(16, 8)
+
+    def forward(self, x):
+        return x + self.down(F.gelu(self.up(self.norm(x))))
+
+
+class Images(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = torch.nn.Conv2d(3, 4, 3, padding=1), torch.nn.BatchNorm2d(4)
+        self.head = torch.nn.Linear(4, 5)
+
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.norm(self.conv(x))), 2)
+        return self.head(F.adaptive_avg_pool2d(x, 1).flatten(1)).softmax(-1)
+
+
+class Tokens(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.first = torch.nn.Embedding(9, 8), torch.nn.Parameter(torch.randn(1, 1, 8))
+        self.layer = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, tokens):
+        x = torch.cat((self.first.expand(tokens.shape[0], -1, -1), self.table(tokens)), 1)
+        return x + self.layer(x, x, x, need_weights=False)[0]
+
+
+class Function(torch.nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.forward = function
+
+
+#: What mixes rows, or counts them.
+MIXES = {
+    "their mean": lambda x: x - x.mean(0),
+    "a product across them": lambda x: x @ (x.mT @ x),
+    "softmax across them": lambda x: x.softmax(0),
+    "their number": lambda x: x / x.shape[0],
+    "a part of them": lambda x: x[1:] * 2,
+    "their order": lambda x: x.flip(0),
+    "another view": lambda x: x.reshape(8, -1) * 2,
+    "a sum of all": lambda x: x.sum(),
+    "running sums": lambda x: x.cumsum(0),
+}
+
+
+class Buckets(unittest.TestCase):
+    def setUp(self):
+        torch._dynamo.reset()
+        tangram.torch.reset()
+        torch.manual_seed(1)
+
+    def rows(self, module, inputs, axis=0):
+        """What the backend made for the inputs, whose outputs are held against eager ones."""
+        module = module.eval()
+        compiled = torch.compile(module, backend="tangram", options=SEARCH)
+        with torch.no_grad():
+            for x in inputs:
+                torch._dynamo.mark_dynamic(x, axis)
+                torch.testing.assert_close(compiled(x), module(x), atol=1e-5, rtol=1e-5)
+        return [made for made in tangram.torch.report() if made.parts]
+
+    def test_buckets_grow_by_less_than_half(self):
+        self.assertEqual([buckets.rounded(size) for size in (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 17, 25)],
+                         [1, 2, 3, 4, 6, 6, 8, 8, 12, 12, 16, 24, 32])
+
+    def test_rows_of_a_perceptron(self):
+        self.assertEqual(len(self.rows(Perceptron(), [torch.randn(rows, 8) for rows in (5, 6, 7, 8, 5)])), 2)
+
+    def test_rows_of_sequences(self):
+        self.assertEqual(len(self.rows(Perceptron(), [torch.randn(rows, 3, 8) for rows in (5, 6)])), 1)
+
+    def test_the_length_of_sequences_where_nothing_crosses_it(self):
+        self.assertEqual(len(self.rows(Perceptron(), [torch.randn(2, tokens, 8) for tokens in (9, 10, 12)], axis=1)), 1)
+
+    def test_batches_of_images(self):
+        self.assertEqual(len(self.rows(Images(), [torch.randn(count, 3, 8, 8) for count in (5, 6, 7)])), 2)
+
+    def test_batches_of_tokens(self):
+        self.assertEqual(len(self.rows(Tokens(), [torch.randint(0, 9, (count, 4)) for count in (5, 6)])), 1)
+
+    def test_tokens_that_see_each_other_are_specialised(self):
+        self.assertEqual(len(self.rows(Tokens(), [torch.randint(0, 9, (2, count)) for count in (9, 10)], axis=1)), 2)
+
+    def test_several_outputs(self):
+        function = Function(lambda x: (x.relu(), x.sum(1), torch.ones(3), x.reshape(-1)))
+        made = self.rows(function, [torch.randn(rows, 4) for rows in (5, 6)])
+        self.assertEqual(len(made), 1)
+
+    def test_what_mixes_rows_is_specialised(self):
+        for name, function in MIXES.items():
+            with self.subTest(name):
+                self.setUp()
+                self.assertEqual(len(self.rows(Function(function), [torch.randn(rows, 8) for rows in (5, 6)])), 2)
+
+
+    def test_a_literal_that_equals_a_bucket_is_no_axis_of_it(self):
+        """Rows are 5, their bucket would have 6, and so has another view."""
+        module = Function(lambda x: x.reshape(6, -1) * 2)
+        self.assertEqual(len(self.rows(module, [torch.randn(rows, 12) for rows in (5, 7)])), 2)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tg")  # of all tests here; this one takes the package
+    parser.parse_args()
+    unittest.main(argv=[sys.argv[0]], verbosity=1)
