@@ -32,10 +32,15 @@ TEST(Race, EndsAsSoonAsNothingIsOpen) {
 }
 
 TEST(Race, WhoCannotWinLeaves) {
-  Race race = *race_of({100, 300, 100.5, 95, 200}, 0.08);
-  EXPECT_EQ(race.best, 3u);
-  EXPECT_GT(race.rounds, kFewestRounds) << "noise hides who is faster";
-  EXPECT_LT(race.runs, 5 * race.rounds);
+  size_t longer = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Race race = *race_of({100, 300, 100.5, 97, 200}, 0.08, seed);
+    EXPECT_TRUE(race.best == 2 || race.best == 3) << race.best;
+    longer += race.rounds > kFewestRounds; // noise hides who is faster
+    // Those of 300 and of 200 are in the first rounds alone.
+    EXPECT_LE(race.runs, 5 * kFewestRounds + 3 * (race.rounds - kFewestRounds));
+  }
+  EXPECT_GT(longer, 10u);
 }
 
 TEST(Race, NoiseIsNoGain) {
