@@ -1,6 +1,7 @@
 #include "compiler/search/learned/environment.h"
 
 #include <llvm/ADT/DenseSet.h>
+#include <llvm/ADT/STLExtras.h>
 
 namespace tg {
 
@@ -93,6 +94,20 @@ Result<RewriteEnvironment::Step> RewriteEnvironment::step(size_t action) {
   out.reward = reward(taken);
   taken_ = taken;
   return out;
+}
+
+Result<void> RewriteEnvironment::follow(llvm::ArrayRef<size_t> rewrites) {
+  TG_CHECK(reset());
+  for (size_t rewrite : rewrites) {
+    auto found = llvm::find_if(state_->candidates,
+                               [&](const auto& candidate) { return candidate.rewrite == rewrite; });
+    if (found == state_->candidates.end()) break;
+    path_.push_back({found->rule, found->rewrite, found->place});
+    state_ = state_of(after(static_cast<size_t>(found - state_->candidates.begin())));
+  }
+  TG_TRY(last_, time_of(state_->graph));
+  if (last_ < best_.time) best_ = {state_->graph, last_, path_};
+  return {};
 }
 
 double RewriteEnvironment::reward(const StepTaken& step) const {

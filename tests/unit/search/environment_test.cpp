@@ -139,6 +139,23 @@ TEST_F(Environment, StepsAreErrorsOnceItIsStopped) {
   EXPECT_EQ(refused.error().code, Code::limit_no_answer);
 }
 
+TEST_F(Environment, GoesAWayAgain) {
+  RewriteEnvironment env = environment({.measure_every = 0});
+  ASSERT_TRUE(env.reset());
+  for (size_t state : {3, 6}) ASSERT_TRUE(env.step(to(env, state, game)));
+  std::vector<size_t> rewrites;
+  for (const RewriteTaken& step : env.path()) rewrites.push_back(step.rewrite);
+  ASSERT_TRUE(env.step(to(env, RewriteGame::kBest, game)));
+  rewrites.push_back(env.path().back().rewrite);
+  RewriteEnvironment other = environment({.measure_every = 0});
+  ASSERT_TRUE(other.follow(rewrites));
+  EXPECT_DOUBLE_EQ(other.best().time, RewriteGame::kBestUs);
+  EXPECT_EQ(other.best().path.size(), 3u);
+  rewrites[1] = 99; // there is no such rewrite: it stays where it is
+  ASSERT_TRUE(other.follow(rewrites));
+  EXPECT_EQ(other.path().size(), 1u);
+}
+
 /// Knows nothing.
 class Uniform final : public PolicyRunner {
 public:
