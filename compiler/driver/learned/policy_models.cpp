@@ -17,6 +17,13 @@ constexpr size_t kMinibatch = 16;
 
 Tensor scalar(double value) { return Tensor::of_floats({}, {static_cast<float>(value)}); }
 
+/// Its elements, which nobody changes from now on: copies share them. Weights as published are 33
+/// MB, and go into every run.
+Tensor shared(Tensor tensor) {
+  auto owner = std::make_shared<const Tensor>(std::move(tensor));
+  return Tensor::lent(owner->type(), {owner, owner->data()});
+}
+
 Tensor tensor_of(std::vector<int64_t> shape, const std::vector<float>& values) {
   return Tensor::of_floats(shape, values);
 }
@@ -140,7 +147,8 @@ Result<LearnReport> PolicyModels::learn(llvm::ArrayRef<Sample> minibatch) {
   for (const auto& values : {log_prob, advantage, target, counts})
     inputs.push_back(tensor_of({b}, values));
   TG_TRY(std::vector<Tensor> outputs, program->executable->run(inputs));
-  theta_ = std::move(outputs[0]), mean_ = std::move(outputs[1]), variance_ = std::move(outputs[2]);
+  theta_ = shared(std::move(outputs[0]));
+  mean_ = shared(std::move(outputs[1])), variance_ = shared(std::move(outputs[2]));
   auto number = [&](size_t i) { return static_cast<double>(outputs[i].floats()[0]); };
   return LearnReport{number(3), number(4), number(5)};
 }
@@ -152,9 +160,10 @@ Result<std::unique_ptr<PolicyModels>> PolicyModels::fresh(const PolicyForm& form
   std::unique_ptr<PolicyModels> policy(new PolicyModels(form, std::move(options)));
   TG_TRY(Prepared fresh, policy->load("fresh", {{"features", std::to_string(kNodeFeatures)}}));
   TG_TRY(std::vector<Tensor> outputs, fresh.executable->run({}));
-  policy->theta_ = std::move(outputs[0]);
+  policy->theta_ = shared(std::move(outputs[0]));
   policy->keep();
-  TG_TRY(policy->mean_, Tensor::zeros(policy->theta_.type()));
+  TG_TRY(Tensor nothing, Tensor::zeros(policy->theta_.type()));
+  policy->mean_ = shared(std::move(nothing));
   policy->variance_ = policy->mean_;
   return policy;
 }
@@ -209,6 +218,8 @@ Result<std::unique_ptr<PolicyModels>> PolicyModels::open(llvm::StringRef path,
                          {"mean", &policy->mean_},
                          {"theta", &policy->theta_},
                          {"variance", &policy->variance_}}));
+  for (Tensor* tensor : {&policy->best_, &policy->mean_, &policy->theta_, &policy->variance_})
+    *tensor = shared(std::move(*tensor));
   policy->notes_ = std::move(notes);
   return policy;
 }
