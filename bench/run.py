@@ -4,6 +4,7 @@
     bench/run.py --build build [NAME...] [--results DIR]
     bench/run.py --build build paper [ARGUMENT...]    the program of bench/paper, which keeps its own file
     bench/run.py --build build paper agents [ARGUMENT...]    agents_bench: what guides the tree search
+    bench/run.py --build build paper xrlflow [ARGUMENT...]   bench/xrlflow.py: X-RLflow's experiment
 
 Each program leaves NAME.json and NAME.md in bench/results/: machine, commit, date, and what it
 measured: Google Benchmark's JSON, or the JSON that the program itself writes (its head comment says
@@ -128,6 +129,9 @@ def main():
         own, paper = own[:own.index("paper")], own[own.index("paper") + 1:]
     options = parser.parse_args(own)
     if paper is not None:
+        if paper[:1] == ["xrlflow"]:
+            script = [sys.executable, ROOT / "bench/xrlflow.py", "--tg", ROOT / options.build / "tg", *paper[1:]]
+            return subprocess.run(script, cwd=ROOT, check=False).returncode
         program = ["bench/agents_bench", *paper[1:]] if paper[:1] == ["agents"] else ["bench/paper/paper", *paper]
         return subprocess.run([ROOT / options.build / program[0], *program[1:]], cwd=ROOT, check=False).returncode
     programs = sorted(p for p in (ROOT / options.build / "bench").glob("*_bench") if os.access(p, os.X_OK))
