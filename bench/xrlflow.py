@@ -15,17 +15,18 @@ Stages, all of them in this order by default; each goes on where it was stopped:
     tables     what FOLDER/cells.json has, as Markdown
 
 Every cell is written to FOLDER/cells.json as soon as it is done, under what it depends on; policies and graphs lie
-beside it. The result of a policy is the best graph that its training met, as rewarded. On a machine that others use
+beside it. The result of a policy is the best graph that its training met, as rewarded, or, by prices, one that it leads to
+when it is followed: what is most likely, then seven episodes that are drawn. On a machine that others use
 `--clock processor` has all but the stage `measure` take processor time for the time of day (processor_clock.c): limits,
 seconds, and rewards by whole runs, which have one thread.
 """
 import argparse
 import fcntl
+import hashlib
 import json
 import os
 import random
 import resource
-import statistics
 import subprocess
 import sys
 import time
@@ -41,10 +42,11 @@ SEARCHES = {
     "ours": ("ours, all rules", []),
 }
 POLICIES = {"xrlflow": "X-RLflow", "xrlflow-scored": "scoring heads"}
-# A network, what of its text is another size, and the sizes: the first is trained on, the others are new.
+# Of a network other sizes of its input, each by what of its text it replaces; none: as it is, which is trained on.
 SHAPES = {
-    "squeezenet": ("224, 224", ["224, 224", "160, 160", "192, 192", "256, 256"]),
-    "dalle": ("f32[16, 768]", ["f32[16, 768]", "f32[32, 768]", "f32[64, 768]", "f32[128, 768]"]),
+    "squeezenet": {"224": {}, **{str(side): {"224, 224": f"{side}, {side}", "kernel = 13": f"kernel = {rest}"}
+                                 for side, rest in [(160, 9), (192, 11), (288, 17)]}},
+    "dalle": {"16": {}, **{str(length): {"f32[16, 768]": f"f32[{length}, 768]"} for length in [32, 64, 128]}},
 }
 
 
@@ -171,19 +173,20 @@ class Bench:
         cell.update(episodes=trained["episodes"], source_us=trained["source_us"], us=trained["best_us"],
                     best_reward=trained["best_reward"], graph=graph.name)
         if cell["episodes"] > 0:
-            followed = self.follow(model, policy)
-            if followed:
-                cell["followed"] = followed
+            end = self.folder / f"{name}.followed.tg"
+            followed = self.follow(model, policy, end)
             priced = self.tg("opt", graph, "--search", "none", *self.priced())
-            if priced:
-                cell["price_us"] = priced["cost_before_us"]
+            if followed and priced:
+                cell.update(followed=followed, price_us=priced["cost_before_us"])
+                if self.o.rewards == "prices" and followed["us"] < cell["price_us"]:
+                    cell.update(price_us=followed["us"], graph=end.name)
         self.cells.put("train", name, cell)
         return cell
 
-    def follow(self, model, policy):
+    def follow(self, model, policy, end=None):
         """What the policy takes for most likely, once, and seven episodes that are drawn."""
         found = self.tg("opt", model, "--search", "rl", "--policy", policy, "--rules", "taso", "--depth", self.o.depth,
-                        *self.priced())
+                        *self.priced(), *(["-o", end] if end else []))
         if found is None:
             return None
         return {"us": found["cost_after_us"], "source_us": found["cost_before_us"], "seconds": found["total_s"],
@@ -198,27 +201,29 @@ class Bench:
     # --- other shapes ---------------------------------------------------------------------------------
 
     def shaped(self, network, shape):
-        text, shapes = SHAPES[network]
-        model = self.folder / f"{network}.shape{shapes.index(shape)}.tg"
-        source = self.source(network).read_text(encoding="utf-8")
-        assert source.count(text) >= 1, f"{network} has no {text}"
-        model.write_text(source.replace(text, shape), encoding="utf-8")
+        model = self.folder / f"{network}.at{shape}.tg"
+        text = self.source(network).read_text(encoding="utf-8")
+        for before, after in SHAPES[network][shape].items():
+            assert before in text, f"{network} has no `{before}`"
+            text = text.replace(before, after)
+        model.write_text(text, encoding="utf-8")
         return model
 
     def transfer(self):
-        for network, (_, shapes) in SHAPES.items():
+        for network, shapes in SHAPES.items():
             if network not in self.o.networks:
                 continue
             base = self.folder / f"{network}.{self.o.policy}.1.safetensors"
             if not base.exists():
                 continue
             episodes = self.cells.get("train", f"{network}.{self.o.policy}.1")["episodes"]
-            for i, shape in enumerate(shapes[1:], 1):
+            for shape in list(shapes)[1:]:
                 model = self.shaped(network, shape)
-                own = self.train_one(model, f"{network}.{self.o.policy}.1.shape{i}", 1)
+                own = self.train_one(model, f"{network}.{self.o.policy}.1.at{shape}", 1)
                 followed = self.follow(model, base)
                 if followed and "followed" in own:
-                    self.cells.put("transfer", f"{network} {shape} {self.o.policy}", {
+                    self.cells.put("transfer", f"{network}, {shape}", {
+                        "policy": self.o.policy,
                         "source_us": followed["source_us"], "followed_us": followed["us"],
                         "seconds": followed["seconds"], "own_followed_us": own["followed"]["us"],
                         "own_best_us": own["price_us"], "own_episodes": own["episodes"], "episodes": episodes})
@@ -226,58 +231,64 @@ class Bench:
     # --- whole runs -----------------------------------------------------------------------------------
 
     def graphs_of(self, network):
-        """Distinct graphs by name: the source, then what was found; and which name stands for which cell."""
-        graphs, texts, names = {"source": self.source(network)}, {}, {}
+        """Distinct graphs by what they hold, with the source; and which of them each cell has."""
+        graphs, names = {"source": self.source(network)}, {}
         found = [(f"{network} {name}", "search") for name in SEARCHES]
         found += [(f"{network}.{policy}.{seed}", "train") for policy, seed in self.trained(network)]
         for name, kind in found:
             cell = self.cells.get(kind, name)
-            if cell is None or "graph" not in cell:
+            if cell is None:
                 continue
-            price, source = (cell["us"], cell["source_us"]) if kind == "search" else (cell["price_us"], cell["followed"]["source_us"])
-            if price == source:
+            before = cell["source_us"] if kind == "search" else cell["followed"]["source_us"]
+            if before == cell["us" if kind == "search" else "price_us"]:
                 names[name] = "source"
                 continue
-            text = (self.folder / cell["graph"]).read_text(encoding="utf-8")
-            names[name] = texts.setdefault(text, cell["graph"])
-            graphs[names[name]] = self.folder / names[name]
+            path = self.folder / cell["graph"]
+            names[name] = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+            graphs.setdefault(names[name], path)
         return graphs, names
 
     def measure(self):
+        """In each round of a network every graph once, in a process of its own; the order differs from round to round."""
         begun = time.monotonic()
-        for network in self.o.networks:
-            graphs, names = self.graphs_of(network)
-            cell = self.cells.get("measure", network)
-            if cell is None or cell["names"] != names or set(cell["times"]) != set(graphs):
-                cell = {"names": names, "times": {name: [] for name in graphs}}
-            for turn in range(self.o.rounds):
-                if min(map(len, cell["times"].values())) > turn:
+        for number in range(self.o.rounds):
+            for network in self.o.networks:
+                graphs, names = self.graphs_of(network)
+                rounds = (self.cells.get("measure", network) or {"rounds": []})["rounds"]
+                if sum(set(graphs) <= set(times) for times in rounds) > number:
+                    self.cells.put("measure", network, {"names": names, "rounds": rounds})
                     continue
                 if self.o.measure_seconds and time.monotonic() - begun > self.o.measure_seconds:
                     return
                 order = sorted(graphs)
-                random.Random(turn).shuffle(order)
+                random.Random(len(rounds)).shuffle(order)
                 times = {}
                 for name in order:
                     ran = self.tg("run", graphs[name], "--runs", self.o.runs, "--threads", self.o.run_threads, clock="wall")
                     if ran:
                         times[name] = ran["median_us"]
-                if len(times) == len(graphs):
-                    for name, us in times.items():
-                        cell["times"][name].append(us)
-                    self.cells.put("measure", network, cell)
+                if set(times) == set(graphs):
+                    self.cells.put("measure", network, {"names": names, "rounds": [*rounds, times]})
 
     # --- tables ---------------------------------------------------------------------------------------
 
+    def ratios(self, network, cell):
+        """Of the rounds that have it: its time, and how many times faster than the source it was."""
+        measured = self.cells.get("measure", network) or {"names": {}, "rounds": []}
+        name = "source" if cell == "source" else measured["names"].get(cell)
+        rounds = [times for times in measured["rounds"] if name in times]
+        return [times[name] for times in rounds], sorted(times["source"] / times[name] for times in rounds)
+
     def speed_up(self, network, cell):
-        """Median of the rounds' ratios to the source, and their middle half; and the time."""
-        measured = self.cells.get("measure", network)
-        if not measured or cell not in measured["names"] or not measured["times"]["source"]:
+        """The least of the rounds, since others' work only adds; over the source's; and the ratios within rounds."""
+        times, ratios = self.ratios(network, cell)
+        if not times:
             return "", ""
-        times = measured["times"][measured["names"][cell]]
-        ratios = sorted(a / b for a, b in zip(measured["times"]["source"], times))
-        low, high = ratios[len(ratios) // 4], ratios[-1 - len(ratios) // 4]
-        return f"{statistics.median(times) / 1e3:.2f}", f"{statistics.median(ratios):.3f} ({low:.3f} to {high:.3f})"
+        ms = f"{min(times) / 1e3:.2f}"
+        if self.cells.get("measure", network)["names"].get(cell) == "source":
+            return ms, "the source"
+        source = min(self.ratios(network, "source")[0])
+        return ms, f"{source / min(times):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})"
 
     def table(self, head, rows, left=1):
         print("| " + " | ".join(head) + " |")
@@ -291,9 +302,8 @@ class Bench:
         for network in self.o.networks:
             searches = {name: self.cells.get("search", f"{network} {name}") for name in SEARCHES}
             source = next((cell["source_us"] for cell in searches.values() if cell), None)
-            measured = self.cells.get("measure", network)
             if source:
-                own = f"{statistics.median(measured['times']['source']) / 1e3:.2f}" if measured and measured["times"]["source"] else ""
+                own, _ = self.speed_up(network, "source")
                 rows.append([network, "source", f"{source:.0f}", "", own, "", "", "", "", ""])
             for name, cell in searches.items():
                 if cell:
@@ -338,16 +348,15 @@ class Bench:
     def model_table(self):
         rows = []
         for network in self.o.networks:
-            measured = self.cells.get("measure", network)
-            if not measured or not measured["times"]["source"]:
-                continue
             ours = self.cells.get("search", f"{network} ours")
-            source = statistics.median(measured["times"]["source"])
-            row = [network, f"{ours['source_us'] / 1e3:.2f}", f"{source / 1e3:.2f}",
-                   f"{100 * abs(ours['source_us'] - source) / source:.1f}%"]
-            ratios = [a / b for a, b in zip(measured["times"]["source"], measured["times"][measured["names"][f"{network} ours"]])]
-            row += [f"{ours['source_us'] / ours['us']:.3f}", f"{statistics.median(ratios):.3f}"]
-            rows.append(row)
+            times, _ = self.ratios(network, "source")
+            found, _ = self.ratios(network, f"{network} ours")
+            if not times or not ours or not found:
+                continue
+            source = min(times)
+            rows.append([network, f"{ours['source_us'] / 1e3:.2f}", f"{source / 1e3:.2f}",
+                         f"{100 * abs(ours['source_us'] - source) / source:.0f}%", f"{ours['source_us'] / ours['us']:.3f}",
+                         f"{source / min(found):.3f}"])
         self.table(["network", "price, ms", "measured, ms", "apart", "our search: by price", "measured"], rows)
 
     def transfer_table(self):

@@ -52,10 +52,10 @@ def main(tg):
         other = bench(tg, folder, "--episodes", "10", "--measure-every", "1", "train", "measure", "tables")
         assert "after 0 episodes" in other.stderr, other.stderr
         measured = cells_of(folder)["measure"]["dalle"]
-        assert len(measured["times"]["source"]) == 1 and "dalle ours" in measured["names"], measured
+        assert len(measured["rounds"]) == 1 and "dalle ours" in measured["names"], measured
         text = other.stdout
         assert "TASO, alpha 1.0, 100 graphs" in text and "scoring heads" in text and "| dalle |" in text, text
-        assert f"| {measured['times']['source'][0] / 1e3:.2f} |" in text, text
+        assert f"| {measured['rounds'][0]['source'] / 1e3:.2f} |" in text, text
     print("ok")
 
 
