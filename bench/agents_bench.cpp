@@ -5,10 +5,15 @@
 //
 //   agents_bench [--agents FOLDER] [--train-seconds 240] [--train-seed 1] [--rounds 4]
 //                [--networks gpt2,paper/bert] [--seeds 3] [--simulations 128] [--seconds 2]
-//                [--nodes 2000] [--guidance 1.5] [--json FILE]
+//                [--nodes 2000] [--guidance 1.5] [--arms 8] [--only none,guide,halving]
+//                [--json FILE]
 //
-// FOLDER gets guide.safetensors, gains.json and motifs.json; without one they are not kept. Costs
-// are analytic:cpu's, all built-in rules, one e-graph of the whole network, one thread.
+// "halving" is the guide again: sequential halving over the best --arms actions of the root
+// (halving.h) in the place of bounds.
+//
+// --only leaves the others out; "none" is always there. FOLDER gets guide.safetensors, gains.json
+// and motifs.json; without one they are not kept. Costs are analytic:cpu's, all built-in rules, one
+// e-graph of the whole network, one thread.
 //
 //   needed     simulations until the cost is that of the unguided search after --simulations, but
 //              for 0.1%: the median of the seeds; "-": not by then
@@ -44,12 +49,14 @@ constexpr double kAsGood = 0.001;
 
 struct Settings {
   std::string agents, json;
+  std::vector<std::string> only; // nothing: all
   std::vector<std::string> networks = {
       "paper/bert",        "paper/nasrnn",   "paper/resnext50", "paper/inceptionv3",
       "paper/vgg19",       "paper/vit_base", "paper/dalle",     "paper/transformer_transducer",
       "paper/mobilenetv2", "paper/resnet50", "bert_base",       "vit_base",
       "inceptionv3",       "resnet50",       "mobilenetv2",     "gpt2"};
   size_t seeds = 3, simulations = 128, nodes = 2'000, rounds = 4, train_seed = 1;
+  size_t arms = 8;
   double seconds = 2, train_seconds = 240, guidance = MctsOptions().guidance;
 };
 
@@ -71,6 +78,7 @@ constexpr AgentFile kAgents[] = {
 struct Agent {
   std::string name;
   std::unique_ptr<Policy> policy;
+  bool halves = false; // at the root
 };
 
 std::vector<Agent> agents_of(const std::string& folder) {
@@ -81,6 +89,9 @@ std::vector<Agent> agents_of(const std::string& folder) {
     if (!policy) fail(policy.error());
     agents.push_back({row.agent, std::move(*policy)});
   }
+  Result<std::unique_ptr<Policy>> guide = open_seated_policy(folder + "/guide.safetensors");
+  if (!guide) fail(guide.error());
+  agents.push_back({"halving", std::move(*guide), true});
   return agents;
 }
 
@@ -94,8 +105,9 @@ struct Course {
   }
 };
 
-MctsOptions base_options(const Settings& s, uint64_t seed) {
+MctsOptions base_options(const Settings& s, const Agent& agent, uint64_t seed) {
   MctsOptions options;
+  if (agent.halves) options.halving = s.arms;
   options.seed = seed;
   options.explore.node_limit = s.nodes;
   options.explore.numerics = Numerics::Reassociates;
@@ -144,6 +156,9 @@ public:
   void run() {
     train_missing();
     agents_ = agents_of(s_.agents);
+    llvm::erase_if(agents_, [&](const Agent& agent) {
+      return agent.policy && !s_.only.empty() && !llvm::is_contained(s_.only, agent.name);
+    });
     llvm::outs() << llvm::formatv("{0,-28} {1,-7} {2,7} {3,12} {4,12} {5,9} {6,7}\n", "network",
                                   "agent", "needed", "final us", "by time us", "ms / sim",
                                   "asking");
@@ -204,7 +219,7 @@ private:
     std::vector<double> needed, finals, per_simulation;
     auto never = static_cast<double>(10 * s_.simulations);
     for (uint64_t seed = 1; seed <= s_.seeds; ++seed) {
-      MctsOptions options = base_options(s_, seed);
+      MctsOptions options = base_options(s_, agent, seed);
       options.budget = options.simulation_patience = static_cast<int>(s_.simulations);
       options.promising_patience = options.budget;
       options.decisions = 1, options.batch = 1;
@@ -220,13 +235,14 @@ private:
   }
 
   void spend_time(const Graph& graph, const Agent& agent, Row& row) {
-    const auto* guide =
-        agent.name == "guide" ? static_cast<const GuidedPolicy*>(agent.policy.get()) : nullptr;
+    const auto* guide = agent.name == "guide" || agent.halves
+                            ? static_cast<const GuidedPolicy*>(agent.policy.get())
+                            : nullptr;
     GuidedPolicy::Use before = guide ? guide->use() : GuidedPolicy::Use();
     std::vector<double> finals;
     double seconds = 0;
     for (uint64_t seed = 1; seed <= s_.seeds; ++seed) {
-      MctsOptions options = base_options(s_, seed);
+      MctsOptions options = base_options(s_, agent, seed);
       options.time_limit_s = s_.seconds;
       options.patience = 1'000;
       Course course = search(graph, rules_, agent, options);
@@ -259,16 +275,18 @@ private:
       size_t quarter = 0, half = 0, all = 0, better = 0, worse = 0, beats = 0, loses = 0;
       double asking = 0;
       for (size_t n = 0; n < networks; ++n) {
+        // The second is the table of gains, unless that is left out.
         const Row &row = row_of(n, a), &none = row_of(n, 0), &table = row_of(n, 1);
         auto by = [&](size_t count) {
           return row.needed && *row.needed <= static_cast<double>(count);
         };
         quarter += by(s_.simulations / 4), half += by(s_.simulations / 2),
             all += by(s_.simulations);
+        asking = std::max(asking, row.asking);
         better += row.timed_us<none.timed_us * 0.999, worse += row.timed_us> none.timed_us * 1.001;
+        if (agents_[1].name != "gains") continue;
         beats += row.timed_us < table.timed_us * 0.999;
         loses += row.timed_us > table.timed_us * 1.001;
-        asking = std::max(asking, row.asking);
       }
       llvm::outs() << llvm::formatv(
           "{0}: of {1} networks as good within {2} simulations {3}, within {4} {5}, within {6} "
@@ -318,16 +336,18 @@ Settings settings_of(int argc, char** argv) {
     if (name == "--seeds") number(s.seeds);
     if (name == "--simulations") number(s.simulations);
     if (name == "--nodes") number(s.nodes);
+    if (name == "--arms") number(s.arms);
     if (name == "--rounds") number(s.rounds);
     if (name == "--train-seed") number(s.train_seed);
     if (name == "--train-seconds") value.getAsDouble(s.train_seconds);
     if (name == "--guidance") value.getAsDouble(s.guidance);
     if (name == "--seconds") value.getAsDouble(s.seconds);
-    if (name != "--networks") continue;
-    s.networks.clear();
+    if (name != "--networks" && name != "--only") continue;
+    std::vector<std::string>& words = name == "--only" ? s.only : s.networks;
+    words.clear();
     llvm::SmallVector<llvm::StringRef> parts;
     value.split(parts, ',');
-    for (llvm::StringRef part : parts) s.networks.push_back(part.str());
+    for (llvm::StringRef part : parts) words.push_back(part.str());
   }
   return s;
 }

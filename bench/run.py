@@ -5,6 +5,7 @@
     bench/run.py --build build paper [ARGUMENT...]    the program of bench/paper, which keeps its own file
     bench/run.py --build build paper agents [ARGUMENT...]    agents_bench: what guides the tree search
     bench/run.py --build build paper eto [ARGUMENT...]    bench/paper/eto.py: the operator tuner, type by type
+    bench/run.py --build build paper xrlflow [ARGUMENT...]    bench/paper/xrlflow.py: X-RLflow's experiment
 
 Each program leaves NAME.json and NAME.md in bench/results/: machine, commit, date, and what it
 measured: Google Benchmark's JSON, or the JSON that the program itself writes (its head comment says
@@ -22,6 +23,8 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+#: What `paper` compares beside tree searches: programs of a build, and scripts over its `tg`.
+PAPER = {"agents": Path("agents_bench"), "eto": Path("paper/eto.py"), "xrlflow": Path("paper/xrlflow.py")}
 
 
 def processor():
@@ -119,6 +122,16 @@ def run(program, results):
     return 0
 
 
+def paper_command(build, arguments):
+    """What `paper` runs: the comparison that the first argument names, or the table of tree searches."""
+    program = PAPER.get(arguments[0]) if arguments else None
+    if program is None:
+        return [build / "bench/paper/paper", *arguments]
+    if program.suffix == ".py":
+        return [sys.executable, ROOT / "bench" / program, "--tg", build / "tg", *arguments[1:]]
+    return [build / "bench" / program, *arguments[1:]]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--build", default="build", type=Path)
@@ -128,13 +141,10 @@ def main():
     if "paper" in own:
         own, paper = own[:own.index("paper")], own[own.index("paper") + 1:]
     options = parser.parse_args(own)
-    if paper is not None and paper[:1] == ["eto"]:
-        program = [ROOT / "bench" / "paper" / "eto.py", "--tg", ROOT / options.build / "tg", *paper[1:]]
-        return subprocess.run([sys.executable, *program], check=False).returncode
     if paper is not None:
-        program = ["bench/agents_bench", *paper[1:]] if paper[:1] == ["agents"] else ["bench/paper/paper", *paper]
-        return subprocess.run([ROOT / options.build / program[0], *program[1:]], cwd=ROOT, check=False).returncode
-    programs = sorted(p for p in (ROOT / options.build / "bench").glob("*_bench") if os.access(p, os.X_OK))
+        return subprocess.run(paper_command(ROOT / options.build, paper), cwd=ROOT, check=False).returncode
+    programs = sorted(p for p in (ROOT / options.build / "bench").glob("*_bench")
+                      if os.access(p, os.X_OK) and p.name != PAPER["agents"].name)  # it trains first
     if options.names:
         wanted = {name.removesuffix("_bench") for name in options.names}
         unknown = wanted - {p.name.removesuffix("_bench") for p in programs}

@@ -61,10 +61,18 @@ def main(tg):
 
         # Twice: the second goes on from the first, and gives the same, bit for bit.
         run(tg, "train", model, "-o", parts, "--episodes", 10, *TRAIN)
-        report = json.loads(run(tg, "train", model, "-o", parts, "--episodes", 30, "--json", *TRAIN).stdout)
+        # The best graph of all episodes is kept; a run that goes on knows it.
+        first, second, third = (folder / f"best{i}.tg" for i in range(3))
+        report = json.loads(run(tg, "train", model, "-o", parts, "--episodes", 30, "--best", second, "--json", *TRAIN).stdout)
         assert report["earlier_episodes"] == 10 and report["episodes"] == 30, report
         assert [update["episodes"] for update in report["updates"]] == [20, 30], report
         assert whole.read_bytes() == parts.read_bytes(), "interrupted training came to another policy"
+        run(tg, "train", model, "-o", folder / "again.safetensors", "--episodes", 30, "--best", first, *TRAIN)
+        assert first.read_text() == second.read_text(), "the best graph of earlier episodes was forgotten"
+        again = json.loads(run(tg, "train", model, "-o", parts, "--episodes", 30, "--best", third, "--json", *TRAIN).stdout)
+        assert again["best_us"] == report["best_us"] < report["source_us"] and third.read_text() == first.read_text(), again
+        priced = json.loads(run(tg, "opt", first, "--search", "none", "--cost", "analytic:cpu", "--json").stdout)
+        assert abs(priced["cost_before_us"] - report["best_us"]) < 1e-6 * report["best_us"], priced
 
         # It is followed, and what it finds is explained and equal to its source.
         optimized = json.loads(run(tg, "opt", model, "--search", "rl", "--policy", whole, "--cost", "analytic:cpu",
@@ -78,6 +86,7 @@ def main(tg):
             (["train", model, "-o", parts, "--set", "N=2", *TRAIN], "was trained with digest"),
             (["train", model, *TRAIN], "-o FILE"),
             (["opt", model, "--search", "rl"], "follows a trained policy"),
+            (["train", model, "-o", parts, "--policy", "guide", "--best", third], "`--best` is not of `--policy guide`"),
             (["opt", model, "--policy", whole, "--cost", "analytic:cpu"], "--search rl"),
             (["opt", model, "--search", "taso", "--policy", whole], "--search mcts|rl"),
             (["opt", model, "--policy", model, "--cost", "analytic:cpu"], "chain.tg"),

@@ -17,6 +17,13 @@ constexpr size_t kMinibatch = 16;
 
 Tensor scalar(double value) { return Tensor::of_floats({}, {static_cast<float>(value)}); }
 
+/// Its elements, which nobody changes from now on: copies share them. Weights as published are 33
+/// MB, and go into every run.
+Tensor shared(Tensor tensor) {
+  auto owner = std::make_shared<const Tensor>(std::move(tensor));
+  return Tensor::lent(owner->type(), {owner, owner->data()});
+}
+
 Tensor tensor_of(std::vector<int64_t> shape, const std::vector<float>& values) {
   return Tensor::of_floats(shape, values);
 }
@@ -58,14 +65,14 @@ Result<Prepared> PolicyModels::load(llvm::StringRef model, NetworkSettings setti
   return load_network(kModels, model, std::move(settings), options_.run, options_.seed);
 }
 
-Result<Prepared*> PolicyModels::program(llvm::StringRef model, const Sizes& sizes) {
+Result<Prepared*> PolicyModels::program(llvm::StringRef model, const StateBatch::Sizes& sizes) {
   auto key = std::make_pair(model.str(), sizes);
   auto known = programs_.find(key);
   if (known != programs_.end()) return &known->second;
-  NetworkSettings settings = {{"B", std::to_string(sizes.states)},
-                              {"C", std::to_string(sizes.candidates)},
-                              {"N", std::to_string(sizes.nodes)},
-                              {"F", std::to_string(kNodeFeatures)}};
+  NetworkSettings settings = {
+      {"B", std::to_string(sizes.states)}, {"C", std::to_string(sizes.candidates)},
+      {"U", std::to_string(sizes.nodes)},  {"E", std::to_string(sizes.edges)},
+      {"K", std::to_string(sizes.parts)},  {"F", std::to_string(kNodeFeatures)}};
   if (model == "learn") {
     settings.emplace_back("rate", llvm::formatv("{0:f8}", options_.rate));
     settings.emplace_back("spreading", llvm::formatv("{0:f8}", options_.spreading));
@@ -74,44 +81,55 @@ Result<Prepared*> PolicyModels::program(llvm::StringRef model, const Sizes& size
   return &programs_.emplace(std::move(key), std::move(loaded)).first->second;
 }
 
-PolicyModels::Sizes PolicyModels::sizes_of(llvm::ArrayRef<const EncodedState*> batch,
-                                           size_t states) const {
-  size_t candidates = options_.least_candidates, nodes = options_.least_nodes;
-  for (const EncodedState* state : batch) {
-    candidates = std::max(candidates, state->candidates.size());
-    nodes = std::max(nodes, state->nodes());
-  }
-  return {states, std::min(bucket_of(candidates), std::max(candidates, most_candidates())),
-          bucket_of(nodes)};
+StateBatch PolicyModels::batch_of(llvm::ArrayRef<const EncodedState*> states, size_t least) const {
+  StateBatch::Sizes sizes = options_.least;
+  sizes.states = std::max(sizes.states, least);
+  return {states, sizes, most_candidates()};
 }
 
 namespace {
 
+/// Indices as a tensor of one axis.
+Tensor indices_of(llvm::ArrayRef<int32_t> values) {
+  auto count = static_cast<int64_t>(values.size());
+  Tensor out = *Tensor::zeros({DType::I32, {count}});
+  std::memcpy(out.data(), values.data(), values.size() * sizeof(int32_t));
+  return out;
+}
+
 /// The tensors of a batch, in the order of the models' parameters.
 std::vector<Tensor> tensors_of(const StateBatch& batch) {
-  auto b = static_cast<int64_t>(batch.states), c = static_cast<int64_t>(batch.candidates),
-       n = static_cast<int64_t>(batch.nodes);
-  return {tensor_of({b, c, n, static_cast<int64_t>(kNodeFeatures)}, batch.features),
-          tensor_of({b, c, n, n}, batch.edges), tensor_of({b, c, n}, batch.present),
-          tensor_of({b, c}, batch.mask)};
+  auto size = [](size_t n) { return static_cast<int64_t>(n); };
+  const StateBatch::Sizes& s = batch.sizes;
+  std::vector<Tensor> out;
+  out.push_back(tensor_of({size(s.nodes), size(kNodeFeatures)}, batch.features));
+  out.push_back(indices_of(batch.from));
+  out.push_back(indices_of(batch.to));
+  out.push_back(tensor_of({size(s.edges), 1}, batch.edge_times));
+  out.push_back(indices_of(batch.part_graph));
+  out.push_back(indices_of(batch.part_of));
+  out.push_back(tensor_of({size(s.parts), 1}, batch.part_times));
+  out.push_back(tensor_of({size(s.states), size(s.candidates)}, batch.mask));
+  return out;
 }
 
 } // namespace
 
 Result<Decision> PolicyModels::decide(const EncodedState& state) {
-  Sizes sizes = sizes_of(&state, 1);
-  TG_TRY(Prepared * act, program("act", sizes));
+  StateBatch batch = batch_of(&state, 1);
+  TG_TRY(Prepared * act, program("act", batch.sizes));
   std::vector<Tensor> inputs = {theta_};
-  llvm::append_range(inputs, tensors_of(StateBatch(&state, 1, sizes.candidates, sizes.nodes)));
+  llvm::append_range(inputs, tensors_of(batch));
   TG_TRY(std::vector<Tensor> outputs, act->executable->run(inputs));
-  llvm::ArrayRef<float> log_probs = outputs[0].floats().take_front(state.candidates.size());
+  llvm::ArrayRef<float> log_probs = outputs[0].floats().take_front(state.candidates);
   return Decision{{log_probs.begin(), log_probs.end()}, outputs[1].floats()[0]};
 }
 
 Result<LearnReport> PolicyModels::learn(llvm::ArrayRef<Sample> minibatch) {
   std::vector<const EncodedState*> states;
   for (const Sample& sample : minibatch) states.push_back(sample.state);
-  Sizes sizes = sizes_of(states, std::max(kMinibatch, states.size()));
+  StateBatch batch = batch_of(states, kMinibatch);
+  const StateBatch::Sizes& sizes = batch.sizes;
   TG_TRY(Prepared * program, this->program("learn", sizes));
   std::vector<float> chosen(sizes.states * sizes.candidates), log_prob(sizes.states),
       advantage(sizes.states), target(sizes.states), counts(sizes.states);
@@ -123,14 +141,14 @@ Result<LearnReport> PolicyModels::learn(llvm::ArrayRef<Sample> minibatch) {
     counts[i] = 1;
   }
   std::vector<Tensor> inputs = {theta_, mean_, variance_, scalar(static_cast<double>(++steps_))};
-  llvm::append_range(inputs,
-                     tensors_of(StateBatch(states, sizes.states, sizes.candidates, sizes.nodes)));
+  llvm::append_range(inputs, tensors_of(batch));
   auto b = static_cast<int64_t>(sizes.states), c = static_cast<int64_t>(sizes.candidates);
   inputs.push_back(tensor_of({b, c}, chosen));
   for (const auto& values : {log_prob, advantage, target, counts})
     inputs.push_back(tensor_of({b}, values));
   TG_TRY(std::vector<Tensor> outputs, program->executable->run(inputs));
-  theta_ = std::move(outputs[0]), mean_ = std::move(outputs[1]), variance_ = std::move(outputs[2]);
+  theta_ = shared(std::move(outputs[0]));
+  mean_ = shared(std::move(outputs[1])), variance_ = shared(std::move(outputs[2]));
   auto number = [&](size_t i) { return static_cast<double>(outputs[i].floats()[0]); };
   return LearnReport{number(3), number(4), number(5)};
 }
@@ -142,9 +160,10 @@ Result<std::unique_ptr<PolicyModels>> PolicyModels::fresh(const PolicyForm& form
   std::unique_ptr<PolicyModels> policy(new PolicyModels(form, std::move(options)));
   TG_TRY(Prepared fresh, policy->load("fresh", {{"features", std::to_string(kNodeFeatures)}}));
   TG_TRY(std::vector<Tensor> outputs, fresh.executable->run({}));
-  policy->theta_ = std::move(outputs[0]);
+  policy->theta_ = shared(std::move(outputs[0]));
   policy->keep();
-  TG_TRY(policy->mean_, Tensor::zeros(policy->theta_.type()));
+  TG_TRY(Tensor nothing, Tensor::zeros(policy->theta_.type()));
+  policy->mean_ = shared(std::move(nothing));
   policy->variance_ = policy->mean_;
   return policy;
 }
@@ -188,7 +207,8 @@ Result<std::unique_ptr<PolicyModels>> PolicyModels::open(llvm::StringRef path,
   if (notes["operators"] != operator_names())
     return error(Code::bad_data_file, "the policy in `{0}` was trained for other operators", path)
         .suggest(how);
-  if (llvm::StringRef(notes["layers"]).getAsInteger(10, options.layers) || options.layers < 1)
+  if (llvm::StringRef(notes["layers"]).getAsInteger(10, options.layers) || options.layers < 1 ||
+      options.layers > kMostLayers)
     return error(Code::bad_data_file, "`{0}` does not say how many layers its policy has", path);
   TG_TRY(std::unique_ptr<PolicyModels> policy, fresh(*form, std::move(options)));
   if (llvm::StringRef(notes["steps"]).getAsInteger(10, policy->steps_) || policy->steps_ < 0)
@@ -198,6 +218,8 @@ Result<std::unique_ptr<PolicyModels>> PolicyModels::open(llvm::StringRef path,
                          {"mean", &policy->mean_},
                          {"theta", &policy->theta_},
                          {"variance", &policy->variance_}}));
+  for (Tensor* tensor : {&policy->best_, &policy->mean_, &policy->theta_, &policy->variance_})
+    *tensor = shared(std::move(*tensor));
   policy->notes_ = std::move(notes);
   return policy;
 }

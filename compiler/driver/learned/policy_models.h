@@ -36,13 +36,13 @@ Result<void> read_tensors(const Safetensors& file, llvm::StringRef path,
 using PolicyNotes = std::map<std::string, std::string>;
 
 struct PolicyOptions {
-  PrepareOptions run = {}; // backend, threads, memory
-  uint64_t seed = 1;       // of the weights before any training
-  int layers = 5;          // of graph attention
-  double rate = 0.0005;    // of learning
-  double spreading = 0.01; // the value of a unit of entropy
+  PrepareOptions run = {};  // backend, threads, memory
+  uint64_t seed = 1;        // of the weights before any training
+  int layers = kMostLayers; // of graph attention
+  double rate = 0.0005;     // of learning
+  double spreading = 0.01;  // the value of a unit of entropy
   /// Sizes are padded to no less than these, for tests.
-  size_t least_candidates = 1, least_nodes = 1;
+  StateBatch::Sizes least = {};
 };
 
 class PolicyModels final : public PolicyRunner {
@@ -72,20 +72,17 @@ private:
   PolicyModels(const PolicyForm& form, PolicyOptions options)
       : form_(form), options_(std::move(options)) {}
 
-  struct Sizes {
-    size_t states, candidates, nodes;
-    auto operator<=>(const Sizes&) const = default;
-  };
-  Sizes sizes_of(llvm::ArrayRef<const EncodedState*> batch, size_t states) const;
+  /// Of no fewer states than `least`.
+  StateBatch batch_of(llvm::ArrayRef<const EncodedState*> states, size_t least) const;
   Result<Prepared> load(llvm::StringRef model, NetworkSettings settings) const;
-  Result<Prepared*> program(llvm::StringRef model, const Sizes& sizes);
+  Result<Prepared*> program(llvm::StringRef model, const StateBatch::Sizes& sizes);
 
   const PolicyForm& form_;
   PolicyOptions options_;
   PolicyNotes notes_;
   Tensor theta_, mean_, variance_, best_;
   int64_t steps_ = 0; // Adam's
-  std::map<std::pair<std::string, Sizes>, Prepared> programs_;
+  std::map<std::pair<std::string, StateBatch::Sizes>, Prepared> programs_;
 };
 
 } // namespace tg

@@ -5,6 +5,7 @@
 #include "compiler/driver/public_types.h"
 #include "lang/core/support/data_file.h"
 
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/FormatVariadic.h>
 
@@ -41,6 +42,8 @@ public:
 
 private:
   Result<void> open_policy();
+  /// To the best graph of earlier runs.
+  Result<void> follow_best(RewriteEnvironment& environment) const;
   EnvironmentOptions environment_options() const;
   PpoOptions ppo_options() const;
   Result<void> note(const TrainingProgress& progress);
@@ -90,6 +93,18 @@ Result<void> Training::open_policy() {
   return {};
 }
 
+Result<void> Training::follow_best(RewriteEnvironment& environment) const {
+  auto known = policy_->notes().find("best_path");
+  if (state_.episodes == 0 || known == policy_->notes().end()) return {};
+  std::vector<size_t> rewrites;
+  for (llvm::StringRef word : llvm::split(known->second, ' ')) {
+    size_t rewrite = 0;
+    if (word.getAsInteger(10, rewrite)) break;
+    rewrites.push_back(rewrite);
+  }
+  return environment.follow(rewrites);
+}
+
 EnvironmentOptions Training::environment_options() const {
   EnvironmentOptions out;
   out.explore.numerics = part_of(o_.numerics);
@@ -119,6 +134,10 @@ Result<void> Training::note(const TrainingProgress& progress) {
   PolicyNotes notes = settings_;
   notes["episodes"] = std::to_string(state_.episodes);
   notes["best_reward"] = exact_text(state_.best_reward);
+  std::vector<std::string> rewrites;
+  for (const RewriteTaken& step : progress.best_path)
+    rewrites.push_back(std::to_string(step.rewrite));
+  notes["best_path"] = llvm::join(rewrites, " ");
   return policy_->save(training_.path, notes);
 }
 
@@ -132,6 +151,7 @@ Result<TrainedPolicy> Training::run(llvm::function_ref<void(const TrainingProgre
   RewriteEnvironment environment(
       source_, rules_, [&](const Graph& graph) { return clock->time_us(graph); },
       environment_options());
+  TG_CHECK(follow_best(environment));
   Result<void> trained = train(environment, *policy_, ppo_options(), state_,
                                [&](const TrainingProgress& progress) -> Result<void> {
                                  TG_CHECK(note(progress));
@@ -143,6 +163,7 @@ Result<TrainedPolicy> Training::run(llvm::function_ref<void(const TrainingProgre
   out.best_reward = state_.best_reward;
   out.source_us = environment.source_time();
   out.best_us = environment.best().time;
+  out.best = environment.best().graph;
   out.measurements = environment.measurements();
   out.refused = clock->refused();
   out.seconds = watch.seconds();

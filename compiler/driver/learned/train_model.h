@@ -22,8 +22,9 @@ struct TrainOptions {
 struct TrainedPolicy {
   size_t episodes = 0, earlier_episodes = 0; // in all; of them those of earlier runs
   double best_reward = 0;                    // the best mean of the episodes between two updates
-  double source_us = 0, best_us = 0;         // of all graphs that this run measured
-  size_t measurements = 0, refused = 0;      // graphs timed; those that could not be
+  double source_us = 0, best_us = 0;    // of all graphs that were measured, in earlier runs, too
+  std::optional<Graph> best;            // the graph
+  size_t measurements = 0, refused = 0; // graphs timed; those that could not be
   double seconds = 0;
   bool stopped = false;         // before all episodes were played
   std::vector<RuleCount> rules; // applied, most often first

@@ -2,7 +2,10 @@
 
 #include "compiler/search/learned/features.h"
 
-#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/DenseSet.h>
+#include <llvm/ADT/MapVector.h>
+#include <llvm/ADT/bit.h>
 #include <llvm/Support/MathExtras.h>
 
 #include <algorithm>
@@ -49,10 +52,94 @@ EncodedGraph encode(const Graph& graph) {
   return out;
 }
 
-size_t EncodedState::nodes() const {
-  size_t most = 1;
-  for (const auto& candidate : candidates) most = std::max(most, candidate->nodes.size());
-  return most;
+namespace {
+
+uint64_t mixed(uint64_t x) { // SplitMix64's finaliser
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+uint64_t joined(uint64_t key, uint64_t next) { return mixed(key * 0x9e3779b97f4a7c15 + next + 1); }
+
+uint64_t key_of(const EncodedNode& node) {
+  uint64_t key = static_cast<uint64_t>(node.op);
+  for (const ShapeFeature* sums : {&node.gives, &node.takes})
+    for (float sum : *sums) key = joined(key, llvm::bit_cast<uint32_t>(sum));
+  return key;
+}
+
+/// Of each node a key of all that its vectors depend on. Sums of mixed keys, so that the order of
+/// senders does not matter.
+std::vector<uint64_t> keys_of(const EncodedGraph& graph) {
+  std::vector<uint64_t> keys;
+  for (const EncodedNode& node : graph.nodes) keys.push_back(key_of(node));
+  for (int layer = 0; layer < kMostLayers; ++layer) {
+    std::vector<uint64_t> taken(keys.size());
+    for (auto [from, to] : graph.edges) taken[to] += mixed(keys[from] + 1);
+    for (size_t n = 0; n < keys.size(); ++n) keys[n] = joined(keys[n], taken[n]);
+  }
+  return keys;
+}
+
+using Counts = llvm::MapVector<uint32_t, float>; // by node
+
+/// Nodes of several graphs, each distinct one once.
+class Sharing {
+public:
+  Sharing(EncodedState& state, bool apart) : state_(state), apart_(apart) {}
+
+  /// How many of each node a graph has.
+  Counts add(const EncodedGraph& graph) {
+    std::vector<uint64_t> keys = keys_of(graph);
+    if (apart_)
+      for (uint64_t& key : keys) key = joined(key, ++salt_);
+    std::vector<uint32_t> places;
+    size_t known = state_.nodes.size();
+    Counts counts;
+    for (size_t n = 0; n < keys.size(); ++n) {
+      auto [found, fresh] = places_.try_emplace(keys[n], state_.nodes.size());
+      if (fresh) state_.nodes.push_back({graph.nodes[n], keys[n]}), source_.push_back(n);
+      places.push_back(found->second);
+      ++counts[found->second];
+    }
+    add_edges(graph, places, known);
+    return counts;
+  }
+
+private:
+  /// Those of nodes that are new with this graph. An edge is one of each pair, as in attention.
+  void add_edges(const EncodedGraph& graph, llvm::ArrayRef<uint32_t> places, size_t known) {
+    llvm::DenseSet<std::pair<uint32_t, uint32_t>> seen;
+    llvm::MapVector<std::pair<uint32_t, uint32_t>, float> times;
+    for (auto [from, to] : graph.edges) {
+      bool own = places[to] >= known && source_[places[to]] == to;
+      if (own && seen.insert({from, to}).second) ++times[{places[from], places[to]}];
+    }
+    for (auto [edge, count] : times) state_.edges.push_back({edge.first, edge.second, count});
+  }
+
+  EncodedState& state_;
+  bool apart_;
+  uint64_t salt_ = 0;
+  llvm::DenseMap<uint64_t, uint32_t> places_; // of keys
+  std::vector<size_t> source_;                // of nodes: which it is in the graph that it is from
+};
+
+} // namespace
+
+EncodedState::EncodedState(llvm::ArrayRef<EncodedGraph> graphs, bool apart)
+    : candidates(graphs.size()) {
+  if (graphs.empty()) return;
+  Sharing sharing(*this, apart);
+  Counts now = sharing.add(graphs.back());
+  for (uint32_t c = 0; c + 1 < graphs.size(); ++c) {
+    Counts counts = sharing.add(graphs[c]);
+    for (auto [node, times] : now) counts[node] -= times;
+    for (auto [node, times] : counts)
+      if (times != 0) parts.push_back({c, node, times});
+  }
+  for (auto [node, times] : now)
+    parts.push_back({static_cast<uint32_t>(candidates - 1), node, times});
 }
 
 size_t bucket_of(size_t count) {
@@ -60,33 +147,68 @@ size_t bucket_of(size_t count) {
   return count <= power / 4 * 3 ? power / 4 * 3 : power;
 }
 
-StateBatch::StateBatch(llvm::ArrayRef<const EncodedState*> batch, size_t states, size_t candidates,
-                       size_t nodes)
-    : states(states), candidates(candidates), nodes(nodes) {
-  size_t graphs = states * candidates;
-  features.resize(graphs * nodes * kNodeFeatures);
-  edges.resize(graphs * nodes * nodes);
-  present.resize(graphs * nodes);
-  mask.resize(graphs);
-  for (size_t g = 0; g < graphs; ++g)
-    for (size_t n = 0; n < nodes; ++n) edges[(g * nodes + n) * nodes + n] = 1;
+size_t wide_bucket_of(size_t count) {
+  size_t bucket = 16;
+  while (bucket < count) bucket *= 2;
+  return bucket;
+}
+
+StateBatch::StateBatch(llvm::ArrayRef<const EncodedState*> batch, const Sizes& least,
+                       size_t most_candidates) {
+  size_t most = std::max<size_t>(least.candidates, 1);
+  for (const EncodedState* state : batch) most = std::max(most, state->candidates);
+  sizes.states = std::max(least.states, batch.size());
+  sizes.candidates = std::min(bucket_of(most), std::max(most, most_candidates));
+  Sizes needed = merge(batch);
+  sizes.nodes = wide_bucket_of(std::max(least.nodes, needed.nodes));
+  sizes.edges = wide_bucket_of(std::max(least.edges, needed.edges));
+  sizes.parts = wide_bucket_of(std::max(least.parts, needed.parts));
+  pad();
+}
+
+StateBatch::Sizes StateBatch::merge(llvm::ArrayRef<const EncodedState*> batch) {
+  llvm::DenseMap<uint64_t, int32_t> places; // of keys
+  mask.resize(sizes.states * sizes.candidates);
   for (size_t s = 0; s < batch.size(); ++s) {
-    assert(batch[s]->candidates.size() <= candidates && batch[s]->nodes() <= nodes);
-    for (size_t c = 0; c < batch[s]->candidates.size(); ++c) {
-      const EncodedGraph& graph = *batch[s]->candidates[c];
-      size_t at = s * candidates + c;
-      mask[at] = 1;
-      for (size_t n = 0; n < graph.nodes.size(); ++n) {
-        const EncodedNode& node = graph.nodes[n];
-        float* row = &features[(at * nodes + n) * kNodeFeatures];
-        row[static_cast<size_t>(node.op)] = 1;
-        std::copy(node.gives.begin(), node.gives.end(), row + kOpCount);
-        std::copy(node.takes.begin(), node.takes.end(), row + kOpCount + node.gives.size());
-        present[at * nodes + n] = 1;
-      }
-      for (auto [from, to] : graph.edges) edges[(at * nodes + to) * nodes + from] = 1;
+    const EncodedState& state = *batch[s];
+    auto known = static_cast<int32_t>(places.size());
+    std::vector<int32_t> place;
+    for (const EncodedState::Node& node : state.nodes) {
+      auto [found, fresh] = places.try_emplace(node.key, static_cast<int32_t>(places.size()));
+      if (fresh) add_features(node);
+      place.push_back(found->second);
+    }
+    for (const EncodedState::Edge& edge : state.edges) {
+      if (place[edge.to] < known) continue; // it has its edges
+      from.push_back(place[edge.from]), to.push_back(place[edge.to]);
+      edge_times.push_back(edge.times);
+    }
+    size_t first = s * sizes.candidates;
+    std::fill_n(mask.begin() + static_cast<std::ptrdiff_t>(first), state.candidates, 1.0F);
+    for (const EncodedState::Part& part : state.parts) {
+      part_graph.push_back(static_cast<int32_t>(first + part.candidate));
+      part_of.push_back(place[part.node]);
+      part_times.push_back(part.times);
     }
   }
+  return {0, 0, places.size(), from.size(), part_of.size()};
+}
+
+void StateBatch::add_features(const EncodedNode& node) {
+  size_t at = features.size();
+  features.resize(at + kNodeFeatures);
+  features[at + static_cast<size_t>(node.op)] = 1;
+  std::copy(node.gives.begin(), node.gives.end(), features.begin() + at + kOpCount);
+  std::copy(node.takes.begin(), node.takes.end(),
+            features.begin() + at + kOpCount + node.gives.size());
+}
+
+void StateBatch::pad() {
+  features.resize(sizes.nodes * kNodeFeatures);
+  from.resize(sizes.edges), part_of.resize(sizes.parts);
+  to.resize(sizes.edges, static_cast<int32_t>(sizes.nodes));
+  part_graph.resize(sizes.parts, static_cast<int32_t>(sizes.states * sizes.candidates));
+  edge_times.resize(sizes.edges), part_times.resize(sizes.parts);
 }
 
 } // namespace tg

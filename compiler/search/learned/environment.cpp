@@ -1,6 +1,7 @@
 #include "compiler/search/learned/environment.h"
 
 #include <llvm/ADT/DenseSet.h>
+#include <llvm/ADT/STLExtras.h>
 
 namespace tg {
 
@@ -36,16 +37,18 @@ std::shared_ptr<const RewriteState> RewriteEnvironment::state_of(Graph graph) {
   if (most_operators == 0)
     most_operators = kMostGrowth * std::max<size_t>(state->graph.op_count(), 1);
   llvm::DenseSet<uint64_t> seen = {hash};
+  std::vector<EncodedGraph> encoded;
   Rewrites rewrites(state->graph, rules_, options_.explore);
   for (size_t i = 0; i < rewrites.size() && state->actions() < options_.most_candidates; ++i) {
     std::optional<Graph> made = rewrites.full() ? std::nullopt : rewrites.make(i);
     if (!made || made->op_count() > most_operators) continue;
     if (!seen.insert(structural_hash(*made)).second) continue;
     state->candidates.push_back({rewrites.match(i).rule, i, rewrites.place(i)});
-    state->encoded.candidates.push_back(std::make_shared<EncodedGraph>(encode(*made)));
+    encoded.push_back(encode(*made));
     if (options_.features) state->features.push_back(features_of(*made));
   }
-  state->encoded.candidates.push_back(std::make_shared<EncodedGraph>(encode(state->graph)));
+  encoded.push_back(encode(state->graph));
+  state->encoded = EncodedState(encoded);
   if (options_.features) state->features.push_back(features_of(state->graph));
   if (known_.size() >= kMostKnown) known_.clear();
   known_[hash] = state;
@@ -91,6 +94,20 @@ Result<RewriteEnvironment::Step> RewriteEnvironment::step(size_t action) {
   out.reward = reward(taken);
   taken_ = taken;
   return out;
+}
+
+Result<void> RewriteEnvironment::follow(llvm::ArrayRef<size_t> rewrites) {
+  TG_CHECK(reset());
+  for (size_t rewrite : rewrites) {
+    auto found = llvm::find_if(state_->candidates,
+                               [&](const auto& candidate) { return candidate.rewrite == rewrite; });
+    if (found == state_->candidates.end()) break;
+    path_.push_back({found->rule, found->rewrite, found->place});
+    state_ = state_of(after(static_cast<size_t>(found - state_->candidates.begin())));
+  }
+  TG_TRY(last_, time_of(state_->graph));
+  if (last_ < best_.time) best_ = {state_->graph, last_, path_};
+  return {};
 }
 
 double RewriteEnvironment::reward(const StepTaken& step) const {

@@ -76,6 +76,9 @@ public:
   /// Requires that the episode goes on, and an action of the state. Errors: those of `time`;
   /// `limit_no_answer` where it was stopped.
   Result<Step> step(size_t action);
+  /// From the source by these rewrites (RewriteTaken::rewrite), as far as there are such; then asks
+  /// for the time of the graph. Errors: those of `time`.
+  Result<void> follow(llvm::ArrayRef<size_t> rewrites);
   /// What an action leads to. Requires an action of the state.
   Graph after(size_t action) const;
   /// What the last step was rewarded for.

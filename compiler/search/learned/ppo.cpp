@@ -133,7 +133,8 @@ Result<void> train(RewriteEnvironment& environment, PolicyRunner& policy, const 
     }
     TG_TRY(LearnReport learned, learn(policy, samples_of(episodes, options), options, update));
     TG_CHECK(done({state, reward, environment.best().time, environment.source_time(),
-                   environment.measurements(), watch.seconds(), learned, episodes}));
+                   environment.best().path, environment.measurements(), watch.seconds(), learned,
+                   episodes}));
   }
   return {};
 }

@@ -96,6 +96,7 @@ struct TrainingProgress {
   TrainingState state;
   double mean_reward = 0; // of the episodes since the last
   double best_time = 0, source_time = 0;
+  llvm::ArrayRef<RewriteTaken> best_path; // to the best graph of all
   size_t measurements = 0;
   double seconds = 0; // of this update, with its episodes
   LearnReport learned;

@@ -3,6 +3,7 @@
 #include "compiler/search/baselines/published_costs.h"
 #include "compiler/search/limits.h"
 #include "compiler/search/mcts/board.h"
+#include "compiler/search/mcts/halving.h"
 #include "lang/core/support/stop.h"
 
 #include <llvm/ADT/DenseSet.h>
@@ -11,6 +12,7 @@
 #include <cassert>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <random>
 
 namespace tg {
@@ -52,7 +54,9 @@ private:
   void grow(Simulation& simulation, uint32_t number, size_t applied, Checkpoint before,
             uint32_t mark);
   size_t allowed(const SearchTree::Node& node) const;
-  int32_t select(const SearchTree::Node& node) const;
+  int32_t select(const SearchTree::Node& node);
+  void order_root();
+  int32_t next_arm();
   void go_to(const Simulation& simulation);
   void roll_out(Simulation& simulation);
   void learn(const Simulation& simulation);
@@ -82,9 +86,12 @@ private:
 
   Checkpoint root_;
   uint32_t root_mark_ = 0;
-  size_t since_gain_ = 0; // simulations
-  bool gained_ = false;   // in this batch
-  double gain_here_ = 0;  // of the simulations of this decision: the sum
+  size_t since_gain_ = 0;                    // simulations
+  bool gained_ = false;                      // in this batch
+  std::optional<SequentialHalving> halving_; // of this decision; its arms are the root's edges
+  std::vector<double> root_scores_;          // of the root's actions
+  size_t reused_edges_ = 0;                  // of the root, from the decision before
+  double gain_here_ = 0;                     // of the simulations of this decision: the sum
   size_t simulations_here_ = 0;
   std::vector<double> visits_, gains_; // of them, by rule and grain, where somebody wants to know
   double most_gain_ = 0;
@@ -152,6 +159,7 @@ bool TreeSearch::decide() {
   root_mark_ = egraph_.change_mark();
   since_gain_ = 0;
   gain_here_ = 0, simulations_here_ = 0;
+  halving_.reset();
   if (options_.decided) {
     visits_.assign(rules_.size() * kGrains, 0);
     gains_ = visits_;
@@ -239,6 +247,7 @@ void TreeSearch::descend(Simulation& simulation) {
     SearchTree::Node& node = tree_[simulation.path.back()];
     if (board_.explorer.full()) break;
     if (!node.listed) list(simulation.path.back());
+    if (options_.halving > 0 && !halving_) order_root(); // at the root
     if (node.edges.size() < allowed(node) && expand(simulation)) break;
     int32_t child = select(node);
     if (child < 0) break;
@@ -327,6 +336,7 @@ void TreeSearch::go_back() {
 
 size_t TreeSearch::allowed(const SearchTree::Node& node) const {
   if (node.next_action >= node.actions.size()) return 0;
+  if (halving_ && node.parent < 0) return options_.halving;
   if (!options_.widen && !policy_.guides()) return SIZE_MAX;
   return 2 + static_cast<size_t>(1.5 * std::sqrt(tree_.stats(node).visits));
 }
@@ -376,8 +386,45 @@ void TreeSearch::grow(Simulation& simulation, uint32_t number, size_t applied, C
   enter(tree_.last(), simulation);
 }
 
+/// The root's actions by a draw of this decision, the first of which it begins with. Those that
+/// were tried in the decision before stay where they are.
+void TreeSearch::order_root() {
+  SearchTree::Node& root = tree_.root();
+  std::vector<double> shares;
+  for (const Action& action : root.actions) shares.push_back(action.share);
+  root_scores_ = gumbel_scores(shares, options_.seed, static_cast<size_t>(report_.decisions));
+  reused_edges_ = root.edges.size();
+  halving_.emplace(options_.halving, static_cast<size_t>(std::max(options_.budget, 1)));
+  std::vector<size_t> order(root.actions.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin() + static_cast<std::ptrdiff_t>(root.next_action), order.end(),
+                   [&](size_t a, size_t b) { return root_scores_[a] > root_scores_[b]; });
+  std::vector<Action> actions;
+  std::vector<double> scores;
+  for (size_t i : order) {
+    actions.push_back(std::move(root.actions[i]));
+    scores.push_back(root_scores_[i]);
+  }
+  root.actions = std::move(actions);
+  root_scores_ = std::move(scores);
+}
+
+/// Edges that are new in this decision were tried once, when they were made.
+int32_t TreeSearch::next_arm() {
+  const SearchTree::Node& root = tree_.root();
+  while (halving_->arms() < root.edges.size()) {
+    size_t arm = halving_->arms();
+    halving_->add(root_scores_[root.edges[arm].action], arm >= reused_edges_);
+  }
+  std::vector<double> values;
+  for (const SearchTree::Edge& edge : root.edges)
+    values.push_back(tree_.stats(tree_[edge.child]).mean() / std::max(most_gain_, 1e-12));
+  return root.edges[halving_->next(values)].child;
+}
+
 /// The child to go on with; -1 if there is none.
-int32_t TreeSearch::select(const SearchTree::Node& node) const {
+int32_t TreeSearch::select(const SearchTree::Node& node) {
+  if (halving_ && node.parent < 0 && !node.edges.empty()) return next_arm();
   if (policy_.guides())
     return tree_.highest_prior_bound(node, 1 / std::max(most_gain_, 1e-12), options_.guidance);
   if (options_.normalise)

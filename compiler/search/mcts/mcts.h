@@ -66,6 +66,9 @@ struct MctsOptions : SearchLimits {
   SharedCost* costs = nullptr;
   ExplorerOptions explore;
   double guidance = 1.5; // the constant of PUCT, where the policy guides
+  /// Actions of the root that a decision begins with, of which the better half goes on again and
+  /// again (halving.h), for budgets of few simulations; 0: bounds choose there, too.
+  size_t halving = 0;
   /// Decisions in all.
   int decisions = std::numeric_limits<int>::max();
   /// Called after the simulations of each decision.

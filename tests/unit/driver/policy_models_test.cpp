@@ -8,6 +8,8 @@
 #include <llvm/Support/FileSystem.h>
 
 #include <cmath>
+#include <numeric>
+#include <set>
 
 namespace tg {
 namespace {
@@ -16,27 +18,37 @@ using test::RewriteGame;
 
 class Policies : public testing::TestWithParam<const char*> {
 protected:
-  static PolicyOptions on_one_thread(PolicyOptions options = {}) {
+  static PolicyOptions on_one_thread(PolicyOptions options = {}, int layers = 2) {
     options.run.threads = 1;
-    options.layers = 2;
+    options.layers = layers;
     return options;
   }
-  static std::unique_ptr<PolicyModels> fresh(const char* form, PolicyOptions options = {}) {
-    options = on_one_thread(std::move(options));
+  static std::unique_ptr<PolicyModels> fresh(const char* form, PolicyOptions options = {},
+                                             int layers = 2) {
+    options = on_one_thread(std::move(options), layers);
     auto policy = PolicyModels::fresh(*find_policy_form(form), std::move(options));
     EXPECT_TRUE(policy) << policy.error().message;
     return std::move(*policy);
   }
 };
 
-/// Three candidates, of graphs of one to five nodes.
-EncodedState layered_state() {
-  EncodedState state;
-  for (int layers : {1, 2, 1})
-    state.candidates.push_back(std::make_shared<EncodedGraph>(encode(test::layers(layers))));
-  auto odd = std::make_shared<EncodedGraph>(encode(test::shared_products(2)));
-  state.candidates.push_back(odd);
-  return state;
+/// The graphs of some candidates.
+std::vector<EncodedGraph> layered_graphs() {
+  std::vector<EncodedGraph> graphs;
+  for (int layers : {1, 2, 4}) graphs.push_back(encode(test::layers(layers)));
+  graphs.push_back(encode(test::shared_products(2)));
+  return graphs;
+}
+
+EncodedState state_of(std::vector<EncodedGraph> graphs, bool apart = false) {
+  return EncodedState(graphs, apart);
+}
+
+EncodedState layered_state(bool apart = false) { return state_of(layered_graphs(), apart); }
+EncodedState without(size_t candidate) {
+  std::vector<EncodedGraph> graphs = layered_graphs();
+  graphs.erase(graphs.begin() + static_cast<std::ptrdiff_t>(candidate));
+  return state_of(std::move(graphs));
 }
 
 std::vector<Sample> samples_over(const EncodedState& a, const EncodedState& b) {
@@ -44,10 +56,10 @@ std::vector<Sample> samples_over(const EncodedState& a, const EncodedState& b) {
 }
 
 TEST_P(Policies, PaddingChangesNothing) {
-  EncodedState a = layered_state(), b = a;
-  b.candidates.erase(b.candidates.begin());
+  EncodedState a = layered_state(), b = without(0);
   auto small = fresh(GetParam()),
-       large = fresh(GetParam(), {.least_candidates = 20, .least_nodes = 30});
+       large =
+           fresh(GetParam(), {.least = {.candidates = 20, .nodes = 60, .edges = 70, .parts = 90}});
   Decision near = *small->decide(a), far = *large->decide(a);
   ASSERT_EQ(near.log_probs.size(), 4u);
   double sum = 0;
@@ -67,10 +79,116 @@ TEST_P(Policies, PaddingChangesNothing) {
   EXPECT_NEAR(small->decide(a)->value, large->decide(a)->value, 1e-3);
 }
 
+/// Nodes that graphs have in common are computed once; each by itself comes to the same, in
+/// gradients, too.
+TEST_P(Policies, SharingNodesChangesNothing) {
+  EncodedState shared = layered_state(), apart = layered_state(/*apart=*/true), less = without(2);
+  ASSERT_LT(shared.nodes.size() + 5, apart.nodes.size());
+  auto one = fresh(GetParam(), {}, 5), other = fresh(GetParam(), {}, 5);
+  for (int step = 0; step < 3; ++step) {
+    Decision near = *one->decide(shared), far = *other->decide(apart);
+    for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(near.log_probs[i], far.log_probs[i], 1e-5);
+    EXPECT_NEAR(near.value, far.value, 1e-5);
+    LearnReport a = *one->learn(samples_over(shared, less)),
+                b = *other->learn(samples_over(apart, less));
+    EXPECT_NEAR(a.loss, b.loss, 1e-4);
+  }
+  // Steps of Adam are about as long whatever the gradient is: compare the weights' course.
+  double apart_by = 0, moved = 0;
+  auto start = fresh(GetParam(), {}, 5);
+  for (size_t i = 0; i < one->weights().size(); ++i) {
+    apart_by += std::abs(one->weights()[i] - other->weights()[i]);
+    moved += std::abs(one->weights()[i] - start->weights()[i]);
+  }
+  EXPECT_LT(apart_by, 0.01 * moved);
+}
+
+/// Of whole graphs by the published formulas, without any sharing or padding: the value of the
+/// scoring form, which looks at the graph as it stands alone.
+class WholeGraph {
+public:
+  WholeGraph(llvm::ArrayRef<float> theta, int layers) : left_(theta), layers_(layers) {}
+
+  double value(const EncodedGraph& graph) {
+    Rows h;
+    for (const EncodedNode& node : graph.nodes) {
+      Row row(kNodeFeatures);
+      row[static_cast<size_t>(node.op)] = 1;
+      std::copy(node.gives.begin(), node.gives.end(), row.begin() + kOpCount);
+      std::copy(node.takes.begin(), node.takes.end(), row.begin() + kOpCount + 4);
+      h.push_back(row);
+    }
+    layer(h, 64);
+    for (int i = 0; i < layers_; ++i) attend(h, graph);
+    Rows sum = {Row(64)};
+    for (const Row& row : h)
+      for (size_t i = 0; i < 64; ++i) sum[0][i] += row[i];
+    layer(sum, 32);
+    left_ = left_.drop_front(97 * 256 + 257 * 64 + 65); // the actor's
+    for (size_t width : {256, 64}) {
+      layer(sum, width);
+      for (double& x : sum[0]) x = std::tanh(x);
+    }
+    layer(sum, 1);
+    return sum[0][0];
+  }
+
+private:
+  using Row = std::vector<double>;
+  using Rows = std::vector<Row>;
+
+  llvm::ArrayRef<float> take(size_t count) {
+    llvm::ArrayRef<float> out = left_.take_front(count);
+    left_ = left_.drop_front(count);
+    return out;
+  }
+  void layer(Rows& rows, size_t width) {
+    size_t inputs = rows[0].size();
+    llvm::ArrayRef<float> w = take(inputs * width), b = take(width);
+    for (Row& row : rows) {
+      Row out(b.begin(), b.end());
+      for (size_t i = 0; i < inputs; ++i)
+        for (size_t o = 0; o < width; ++o) out[o] += row[i] * w[i * width + o];
+      row = out;
+    }
+  }
+  void attend(Rows& h, const EncodedGraph& graph) {
+    layer(h, 64);
+    llvm::ArrayRef<float> sender = take(64);
+    std::vector<double> weights;
+    for (const Row& q : h)
+      weights.push_back(std::exp(std::inner_product(q.begin(), q.end(), sender.begin(), 0.0)));
+    std::set<std::pair<uint32_t, uint32_t>> edges(graph.edges.begin(), graph.edges.end());
+    for (uint32_t n = 0; n < h.size(); ++n) edges.insert({n, n});
+    Rows out(h.size(), Row(64));
+    Row totals(h.size());
+    for (auto [from, to] : edges) {
+      totals[to] += weights[from];
+      for (size_t i = 0; i < 64; ++i) out[to][i] += weights[from] * h[from][i];
+    }
+    for (size_t n = 0; n < h.size(); ++n)
+      for (double& x : out[n]) x = x / totals[n] > 0 ? x / totals[n] : 0.01 * x / totals[n];
+    h = std::move(out);
+  }
+
+  llvm::ArrayRef<float> left_;
+  int layers_;
+};
+
+TEST_F(Policies, TheNetworkIsThatOfThePublication) {
+  EncodedGraph deep = encode(test::layers(6)), joined = encode(test::shared_products(3));
+  EncodedState some = layered_state();
+  auto policy = fresh("xrlflow-scored", {}, 5);
+  ASSERT_TRUE(policy->learn(samples_over(some, some)));
+  for (const EncodedGraph* now : {&deep, &joined}) {
+    EncodedState state = state_of({joined, deep, *now});
+    EXPECT_NEAR(policy->decide(state)->value, WholeGraph(policy->weights(), 5).value(*now), 1e-4);
+  }
+}
+
 /// The loss by its formula, from what the policy says before the step.
 TEST_P(Policies, TheLossIsThatOfThePublication) {
-  EncodedState a = layered_state(), b = a;
-  b.candidates.pop_back();
+  EncodedState a = layered_state(), b = without(3);
   auto policy = fresh(GetParam());
   std::vector<Sample> samples = samples_over(a, b);
   double mean = 0, spread = 0, gain = 0, miss = 0, entropy = 0, kl = 0;
@@ -115,8 +233,9 @@ INSTANTIATE_TEST_SUITE_P(, Policies, testing::Values("xrlflow", "xrlflow-scored"
                          });
 
 TEST_F(Policies, ScoresDoNotDependOnTheOrderOfCandidates) {
-  EncodedState a = layered_state(), b = a;
-  std::swap(b.candidates[0], b.candidates[1]); // not the last, which is the graph as it stands
+  std::vector<EncodedGraph> graphs = layered_graphs();
+  std::swap(graphs[0], graphs[1]); // not the last, which is the graph as it stands
+  EncodedState a = layered_state(), b = state_of(std::move(graphs));
   auto policy = fresh("xrlflow-scored");
   Decision one = *policy->decide(a), other = *policy->decide(b);
   EXPECT_NE(one.log_probs[0], one.log_probs[1]);

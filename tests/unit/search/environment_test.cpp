@@ -44,10 +44,15 @@ TEST_F(Environment, OffersEveryRewriteOnceInTheOrderOfTheRules) {
   const RewriteState& state = *env.state();
   ASSERT_EQ(state.actions(), 5u) << "to 1, 3, 4, 5, and to stop";
   EXPECT_LT(state.candidates[0].rule, state.candidates[1].rule);
-  ASSERT_EQ(state.encoded.candidates.size(), 5u);
-  EXPECT_EQ(state.encoded.candidates[0]->nodes[0].op, OpKind::Sigmoid);
-  EXPECT_EQ(state.encoded.candidates[1]->nodes[0].op, OpKind::Gelu);
-  EXPECT_EQ(state.encoded.candidates[4]->nodes[0].op, OpKind::Relu) << "the graph as it stands";
+  ASSERT_EQ(state.encoded.candidates, 5u);
+  auto operator_of = [&](uint32_t candidate) {
+    for (const EncodedState::Part& part : state.encoded.parts)
+      if (part.candidate == candidate && part.times > 0) return state.encoded.nodes[part.node].op;
+    return OpKind::None;
+  };
+  EXPECT_EQ(operator_of(0), OpKind::Sigmoid);
+  EXPECT_EQ(operator_of(1), OpKind::Gelu);
+  EXPECT_EQ(operator_of(4), OpKind::Relu) << "the graph as it stands";
 }
 
 /// Two rules that make the same graph are one action, as are rewrites that lead back to the graph.
@@ -134,11 +139,28 @@ TEST_F(Environment, StepsAreErrorsOnceItIsStopped) {
   EXPECT_EQ(refused.error().code, Code::limit_no_answer);
 }
 
+TEST_F(Environment, GoesAWayAgain) {
+  RewriteEnvironment env = environment({.measure_every = 0});
+  ASSERT_TRUE(env.reset());
+  for (size_t state : {3, 6}) ASSERT_TRUE(env.step(to(env, state, game)));
+  std::vector<size_t> rewrites;
+  for (const RewriteTaken& step : env.path()) rewrites.push_back(step.rewrite);
+  ASSERT_TRUE(env.step(to(env, RewriteGame::kBest, game)));
+  rewrites.push_back(env.path().back().rewrite);
+  RewriteEnvironment other = environment({.measure_every = 0});
+  ASSERT_TRUE(other.follow(rewrites));
+  EXPECT_DOUBLE_EQ(other.best().time, RewriteGame::kBestUs);
+  EXPECT_EQ(other.best().path.size(), 3u);
+  rewrites[1] = 99; // there is no such rewrite: it stays where it is
+  ASSERT_TRUE(other.follow(rewrites));
+  EXPECT_EQ(other.path().size(), 1u);
+}
+
 /// Knows nothing.
 class Uniform final : public PolicyRunner {
 public:
   Result<Decision> decide(const EncodedState& state) override {
-    size_t actions = state.candidates.size();
+    size_t actions = state.candidates;
     return Decision{std::vector<double>(actions, -std::log(static_cast<double>(actions))), 0};
   }
   Result<LearnReport> learn(llvm::ArrayRef<Sample>) override { return LearnReport(); }
@@ -167,6 +189,63 @@ TEST_F(Environment, NeitherGreedyNorRandomPlayEndsInTheBestStateOfTheGame) {
   for (size_t episode = 0; episode < 1'000; ++episode)
     ends += play(random, uniform, 1, episode, false)->time == RewriteGame::kBestUs;
   EXPECT_LT(ends, 50u) << "of a thousand episodes";
+}
+
+// --- what candidates have in common
+// ---------------------------------------------------------------
+
+/// How many of each node a graph is made of: its own parts, and those of the graph as it stands.
+std::map<uint64_t, float> nodes_of(const EncodedState& state, size_t candidate) {
+  std::map<uint64_t, float> counts;
+  for (const EncodedState::Part& part : state.parts)
+    if (part.candidate == candidate || part.candidate + 1 == state.candidates)
+      counts[state.nodes[part.node].key] += part.times;
+  std::erase_if(counts, [](const auto& count) { return count.second == 0; });
+  return counts;
+}
+
+TEST(Sharing, HoldsEachDistinctNodeOnceAndWhatCandidatesHaveBesideIt) {
+  EncodedGraph two = encode(test::layers(2)), one = encode(test::layers(1));
+  EncodedState state(std::vector<EncodedGraph>{one, two, two});
+  ASSERT_EQ(state.candidates, 3u);
+  EXPECT_LE(state.nodes.size(), one.nodes.size() + two.nodes.size());
+  std::set<uint64_t> keys;
+  for (const EncodedState::Node& node : state.nodes) EXPECT_TRUE(keys.insert(node.key).second);
+  EXPECT_TRUE(llvm::none_of(state.parts, [](const auto& part) { return part.candidate == 1; }))
+      << "it is the graph as it stands";
+  for (size_t c = 0; c < 3; ++c) {
+    EncodedState alone(std::vector<EncodedGraph>{c == 0 ? one : two});
+    EXPECT_EQ(nodes_of(state, c), nodes_of(alone, 0)) << c;
+  }
+}
+
+/// What takes from other nodes is another node, as far back as attention goes and no farther.
+TEST(Sharing, TellsNodesApartByWhatTheyTakeFiveLayersBack) {
+  auto chain = [](OpKind first, size_t length) {
+    EncodedGraph graph;
+    for (uint32_t n = 0; n < length; ++n) {
+      graph.nodes.push_back({n == 0 ? first : OpKind::Relu, {}, {}});
+      if (n > 0) graph.edges.emplace_back(n - 1, n);
+    }
+    return graph;
+  };
+  EncodedState state(std::vector<EncodedGraph>{chain(OpKind::Exp, 8), chain(OpKind::Tanh, 8)});
+  EXPECT_EQ(state.nodes.size(), 2u * 6 + 1) << "six of each differ, all behind are alike";
+}
+
+/// Two nodes that look alike are two to whom they give.
+TEST(Sharing, CountsSendersThatLookAlike) {
+  EncodedGraph graph;
+  for (OpKind op : {OpKind::Relu, OpKind::Relu, OpKind::Add}) graph.nodes.push_back({op, {}, {}});
+  graph.edges = {{0, 2}, {1, 2}};
+  EncodedState state(std::vector<EncodedGraph>{graph});
+  ASSERT_EQ(state.nodes.size(), 2u);
+  ASSERT_EQ(state.edges.size(), 1u);
+  EXPECT_EQ(state.edges[0].times, 2);
+  graph.edges = {{0, 2}, {0, 2}}; // one that gives two operands is one
+  EncodedState square(std::vector<EncodedGraph>{graph});
+  ASSERT_EQ(square.edges.size(), 1u);
+  EXPECT_EQ(square.edges[0].times, 1);
 }
 
 // --- padding -------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 #include "compiler/driver/cli/terminal/table.h"
 #include "compiler/driver/learned/train_agent.h"
 #include "compiler/driver/learned/train_model.h"
+#include "compiler/ir/to_text.h"
 
 #include <llvm/Support/FormatVariadic.h>
 
@@ -166,6 +167,9 @@ int train_policy(Session& session) {
     });
   }
   if (!trained) return session.fail();
+  if (!o.best_file.empty())
+    if (auto written = write_text_file(session, o.best_file, to_text(*trained->best)); !written)
+      return session.fail(written.error());
   if (o.json) {
     llvm::json::OStream json(session.out, 2);
     json.object([&] {

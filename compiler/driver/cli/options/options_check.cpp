@@ -95,8 +95,8 @@ std::optional<Misuse> check_onnx(const Options& o, llvm::ArrayRef<const OptionRo
 /// Policies that are followed learn from episodes, those that guide a search from searches.
 std::optional<Misuse> check_training(const Options& o, llvm::ArrayRef<const OptionRow*> given) {
   if (o.command != CommandId::Train) return std::nullopt;
-  constexpr StringRef kOfEpisodes[] = {"--episodes", "--depth", "--measure-every", "--by-prices",
-                                       "--published-slips"};
+  constexpr StringRef kOfEpisodes[] = {"--best",          "--episodes",  "--depth",
+                                       "--measure-every", "--by-prices", "--published-slips"};
   bool guides = is_agent(o.policy);
   for (const OptionRow* row : given) {
     bool of_episodes = llvm::is_contained(kOfEpisodes, StringRef(row->flag));

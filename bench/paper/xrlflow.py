@@ -1,0 +1,415 @@
+#!/usr/bin/env python3
+"""X-RLflow's experiment (He et al., MLSys 2023), computed here: TASO's backtracking, a policy trained on each network, and
+the search that we ship.
+
+    ./dev bench -- paper xrlflow --state FOLDER [--networks squeezenet,bert] [--seeds 5] [--episodes 1000]
+        [--train-seconds 600] [--rewards prices|runs] [--cost analytic:cpu] [STAGE...]
+
+Stages, all of them in this order by default; each goes on where it was stopped:
+
+    search     TASO's backtracking with the published script's settings and with its default ones, and our search
+    train      a policy for each network and seed (`--seeds` of squeezenet and bert, one of others), `--train-seconds` each
+               time that this is run, until `--episodes`; then it is followed once
+    transfer   a policy trained on one shape is followed on others, beside one that is trained there
+    measure    whole runs of all distinct graphs of a network, interleaved, `--rounds` processes each; wants an idle machine
+    tables     what FOLDER/cells.json has, as Markdown
+
+Every cell is written to FOLDER/cells.json as soon as it is done, under what it depends on; policies and graphs lie
+beside it. The result of a policy is the best graph that its training met, as rewarded, or, by prices, one that it leads to
+when it is followed: what is most likely, then seven episodes that are drawn. On a machine that others use
+`--clock processor` has all but the stage `measure` take processor time for the time of day (processor_clock.c): limits,
+seconds, and rewards by whole runs, which have one thread.
+"""
+import argparse
+import fcntl
+import hashlib
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+NETWORKS = ["squeezenet", "bert", "resnext50", "inceptionv3", "dalle", "transformer_transducer", "vit_base"]
+SEVERAL_SEEDS = {"squeezenet", "bert"}
+SEARCHES = {
+    "taso": ("TASO, alpha 1.0, 100 graphs", ["--search", "taso", "--alpha", "1", "--budget", "100", "--rules", "taso"]),
+    "taso-1000": ("TASO, alpha 1.05, 1000", ["--search", "taso", "--alpha", "1.05", "--budget", "1000", "--rules", "taso"]),
+    "ours-taso": ("ours, TASO's rules", ["--rules", "taso"]),
+    "ours": ("ours, all rules", []),
+}
+POLICIES = {"xrlflow": "X-RLflow", "xrlflow-scored": "scoring heads"}
+# Of a network other sizes of its input, each by what of its text it replaces; none: as it is, which is trained on.
+SHAPES = {
+    "squeezenet": {"224": {}, **{str(side): {"224, 224": f"{side}, {side}", "kernel = 13": f"kernel = {rest}"}
+                                 for side, rest in [(160, 9), (192, 11), (288, 17)]}},
+    "dalle": {"16": {}, **{str(length): {"f32[16, 768]": f"f32[{length}, 768]"} for length in [32, 64, 128]}},
+}
+
+
+class Cells:
+    """FOLDER/cells.json: an object of each kind of cell, by name."""
+
+    def __init__(self, folder):
+        self.path = folder / "cells.json"
+        self.read()
+
+    def get(self, kind, name):
+        return self.all.get(kind, {}).get(name)
+
+    def put(self, kind, name, cell):
+        """Beside what other runs wrote meanwhile."""
+        with open(self.path.with_suffix(".lock"), "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.read()
+            self.all.setdefault(kind, {})[name] = cell
+            temporary = self.path.with_suffix(".new")
+            temporary.write_text(json.dumps(self.all, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+            temporary.replace(self.path)
+
+    def read(self):
+        self.all = json.loads(self.path.read_text(encoding="utf-8")) if self.path.exists() else {}
+
+
+class Bench:
+    def __init__(self, options):
+        self.o = options
+        self.folder = options.state
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.cells = Cells(self.folder)
+
+    def say(self, text):
+        print(text, file=sys.stderr, flush=True)
+
+    def environment(self, clock):
+        """With the library that tells processor time, built if it is not there."""
+        if clock != "processor":
+            return None
+        library = self.folder / "processor_clock.so"
+        if not library.exists():
+            subprocess.run([os.environ.get("CC", "cc"), "-O2", "-shared", "-fPIC", "-o", library,
+                            ROOT / "bench/processor_clock.c", "-ldl"], check=True)
+        return {**os.environ, "LD_PRELOAD": str(library)}
+
+    def tg(self, *args, clock=None):
+        """The report of a command, and the processor time that it took; None where it failed."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run([self.o.tg, *map(str, args), "--json"], cwd=ROOT, capture_output=True, text=True, check=False,
+                              env=self.environment(clock or self.o.clock))
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        if done.returncode != 0:
+            self.say(f"tg {' '.join(map(str, args))}: {done.stderr.strip()}")
+            return None
+        report = json.loads(done.stdout)
+        report["processor_s"] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return report
+
+    def priced(self):
+        return ["--cost", self.o.cost, "--threads", "1", "--finalists", "0"]
+
+    def source(self, network):
+        return ROOT / "examples/paper" / f"{network}.tg"
+
+    def seeds_of(self, network):
+        return self.o.seeds if network in SEVERAL_SEEDS else 1
+
+    def trained(self, network):
+        """Policies and seeds whose training has come to something."""
+        both = [(policy, seed) for policy in POLICIES for seed in range(1, self.seeds_of(network) + 1)]
+        return [(p, s) for p, s in both if "price_us" in (self.cells.get("train", f"{network}.{p}.{s}") or {})]
+
+    # --- searches -------------------------------------------------------------------------------------
+
+    def search(self):
+        for network in self.o.networks:
+            for name, (_, options) in SEARCHES.items():
+                cell = f"{network} {name}"
+                known = self.cells.get("search", cell)
+                longer = known and known["stopped_by"] == "time limit" and known["limit_s"] < self.o.search_seconds
+                if known and known["cost"] == self.o.cost and not longer:
+                    continue
+                self.say(f"search {cell}")
+                graph = self.folder / f"{network}.{name}.tg"
+                found = self.tg("opt", self.source(network), *options, *self.priced(), "--time-limit", self.o.search_seconds,
+                                "-o", graph)
+                if found is None:
+                    continue
+                self.cells.put("search", cell, {
+                    "cost": self.o.cost, "limit_s": self.o.search_seconds, "source_us": found["cost_before_us"], "us": found["cost_after_us"],
+                    "seconds": found["total_s"], "processor_s": found["processor_s"], "stopped_by": found["stopped_by"],
+                    "rules": found["rules_applied"], "graph": graph.name})
+
+    # --- policies -------------------------------------------------------------------------------------
+
+    def rewards(self):
+        return ["--by-prices", "--cost", self.o.cost] if self.o.rewards == "prices" else []
+
+    def train_one(self, model, name, seed):
+        """A policy goes on for so many seconds; its cell adds up what all calls took."""
+        depends = {"rewards": self.o.rewards, "cost": self.o.cost, "policy": self.o.policy, "depth": self.o.depth,
+                   "measure_every": self.o.measure_every, "seed": seed}
+        cell = self.cells.get("train", name)
+        if cell is None or cell["depends"] != depends:
+            cell = {"depends": depends, "episodes": 0, "seconds": 0, "processor_s": 0, "measurements": 0, "rules": {},
+                    "updates": []}
+        if cell["episodes"] >= self.o.episodes:
+            return cell
+        self.say(f"train {name}, after {cell['episodes']} episodes")
+        policy, graph = self.folder / f"{name}.safetensors", self.folder / f"{name}.tg"
+        again = ["--again"] if cell["episodes"] == 0 else []
+        trained = self.tg("train", model, "-o", policy, "--best", graph, "--policy", self.o.policy, "--rules", "taso",
+                          "--episodes", self.o.episodes, "--depth", self.o.depth, "--measure-every", self.o.measure_every,
+                          "--seed", seed, "--threads", "1", "--time-limit", self.o.train_seconds, *self.rewards(), *again)
+        if trained is None:
+            return cell
+        for key in ("seconds", "processor_s", "measurements"):
+            cell[key] += trained[key]
+        for rule, count in trained["rules"].items():
+            cell["rules"][rule] = cell["rules"].get(rule, 0) + count
+        cell["updates"] += [[update["episodes"], update["mean_reward"], update["entropy"]] for update in trained["updates"]]
+        cell.update(episodes=trained["episodes"], source_us=trained["source_us"], us=trained["best_us"],
+                    best_reward=trained["best_reward"], graph=graph.name)
+        if cell["episodes"] > 0:
+            end = self.folder / f"{name}.followed.tg"
+            followed = self.follow(model, policy, end)
+            priced = self.tg("opt", graph, "--search", "none", *self.priced())
+            if followed and priced:
+                cell.update(followed=followed, price_us=priced["cost_before_us"])
+                if self.o.rewards == "prices" and followed["us"] < cell["price_us"]:
+                    cell.update(price_us=followed["us"], graph=end.name)
+        self.cells.put("train", name, cell)
+        return cell
+
+    def follow(self, model, policy, end=None):
+        """What the policy takes for most likely, once, and seven episodes that are drawn."""
+        found = self.tg("opt", model, "--search", "rl", "--policy", policy, "--rules", "taso", "--depth", self.o.depth,
+                        *self.priced(), *(["-o", end] if end else []))
+        if found is None:
+            return None
+        return {"us": found["cost_after_us"], "source_us": found["cost_before_us"], "seconds": found["total_s"],
+                "processor_s": found["processor_s"]}
+
+    def train(self):
+        for seed in range(1, self.o.seeds + 1):
+            for network in self.o.networks:
+                if seed <= self.seeds_of(network):
+                    self.train_one(self.source(network), f"{network}.{self.o.policy}.{seed}", seed)
+
+    # --- other shapes ---------------------------------------------------------------------------------
+
+    def shaped(self, network, shape):
+        model = self.folder / f"{network}.at{shape}.tg"
+        text = self.source(network).read_text(encoding="utf-8")
+        for before, after in SHAPES[network][shape].items():
+            assert before in text, f"{network} has no `{before}`"
+            text = text.replace(before, after)
+        model.write_text(text, encoding="utf-8")
+        return model
+
+    def transfer(self):
+        for network, shapes in SHAPES.items():
+            if network not in self.o.networks:
+                continue
+            base = self.folder / f"{network}.{self.o.policy}.1.safetensors"
+            if not base.exists():
+                continue
+            episodes = self.cells.get("train", f"{network}.{self.o.policy}.1")["episodes"]
+            for shape in list(shapes)[1:]:
+                model = self.shaped(network, shape)
+                own = self.train_one(model, f"{network}.{self.o.policy}.1.at{shape}", 1)
+                followed = self.follow(model, base)
+                if followed and "followed" in own:
+                    self.cells.put("transfer", f"{network}, {shape}", {
+                        "policy": self.o.policy,
+                        "source_us": followed["source_us"], "followed_us": followed["us"],
+                        "seconds": followed["seconds"], "own_followed_us": own["followed"]["us"],
+                        "own_best_us": own["price_us"], "own_episodes": own["episodes"], "episodes": episodes})
+
+    # --- whole runs -----------------------------------------------------------------------------------
+
+    def graphs_of(self, network):
+        """Distinct graphs by what they hold, with the source; and which of them each cell has."""
+        graphs, names = {"source": self.source(network)}, {}
+        found = [(f"{network} {name}", "search") for name in SEARCHES]
+        found += [(f"{network}.{policy}.{seed}", "train") for policy, seed in self.trained(network)]
+        for name, kind in found:
+            cell = self.cells.get(kind, name)
+            if cell is None:
+                continue
+            before = cell["source_us"] if kind == "search" else cell["followed"]["source_us"]
+            if before == cell["us" if kind == "search" else "price_us"]:
+                names[name] = "source"
+                continue
+            path = self.folder / cell["graph"]
+            names[name] = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+            graphs.setdefault(names[name], path)
+        return graphs, names
+
+    def measure(self):
+        """In each round of a network every graph once, in a process of its own; the order differs from round to round."""
+        begun = time.monotonic()
+        for number in range(self.o.rounds):
+            for network in self.o.networks:
+                graphs, names = self.graphs_of(network)
+                rounds = (self.cells.get("measure", network) or {"rounds": []})["rounds"]
+                if sum(set(graphs) <= set(times) for times in rounds) > number:
+                    self.cells.put("measure", network, {"names": names, "rounds": rounds})
+                    continue
+                if self.o.measure_seconds and time.monotonic() - begun > self.o.measure_seconds:
+                    return
+                order = sorted(graphs)
+                random.Random(len(rounds)).shuffle(order)
+                times = {}
+                for name in order:
+                    ran = self.tg("run", graphs[name], "--runs", self.o.runs, "--threads", self.o.run_threads, clock="wall")
+                    if ran:
+                        times[name] = ran["median_us"]
+                if set(times) == set(graphs):
+                    self.cells.put("measure", network, {"names": names, "rounds": [*rounds, times]})
+
+    # --- tables ---------------------------------------------------------------------------------------
+
+    def ratios(self, network, cell):
+        """Of the rounds that have it: its time, and how many times faster than the source it was."""
+        measured = self.cells.get("measure", network) or {"names": {}, "rounds": []}
+        name = "source" if cell == "source" else measured["names"].get(cell)
+        rounds = [times for times in measured["rounds"] if name in times]
+        return [times[name] for times in rounds], sorted(times["source"] / times[name] for times in rounds)
+
+    def speed_up(self, network, cell):
+        """The least of the rounds, since others' work only adds; over the source's; and the ratios within rounds."""
+        times, ratios = self.ratios(network, cell)
+        if not times:
+            return "", ""
+        ms = f"{min(times) / 1e3:.2f}"
+        if self.cells.get("measure", network)["names"].get(cell) == "source":
+            return ms, "the source"
+        source = min(self.ratios(network, "source")[0])
+        return ms, f"{source / min(times):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})"
+
+    def table(self, head, rows, left=1):
+        print("| " + " | ".join(head) + " |")
+        print("| " + " | ".join("---" if i < left else "--:" for i in range(len(head))) + " |")
+        for row in rows:
+            print("| " + " | ".join(row) + " |")
+        print()
+
+    def results_table(self):
+        rows = []
+        for network in self.o.networks:
+            searches = {name: self.cells.get("search", f"{network} {name}") for name in SEARCHES}
+            source = next((cell["source_us"] for cell in searches.values() if cell), None)
+            if source:
+                own, _ = self.speed_up(network, "source")
+                rows.append([network, "source", f"{source:.0f}", "", own, "", "", "", "", ""])
+            for name, cell in searches.items():
+                if cell:
+                    ms, ratio = self.speed_up(network, f"{network} {name}")
+                    rows.append(["", SEARCHES[name][0], f"{cell['us']:.0f}", f"{cell['source_us'] / cell['us']:.3f}", ms, ratio,
+                                 "", "", "", f"{cell['processor_s']:.1f}"])
+            for policy, seed in self.trained(network):
+                cell = self.cells.get("train", f"{network}.{policy}.{seed}")
+                ms, ratio = self.speed_up(network, f"{network}.{policy}.{seed}")
+                text = POLICIES[policy] + (f", seed {seed}" if network in SEVERAL_SEEDS else "")
+                base = cell["followed"]["source_us"]
+                rows.append(["", text, f"{cell['price_us']:.0f}", f"{base / cell['price_us']:.3f}", ms, ratio,
+                             str(cell["episodes"]), f"{cell['processor_s']:.0f}", str(cell["measurements"]),
+                             f"{cell['followed']['processor_s']:.1f}"])
+                rows.append(["", "its policy, followed", f"{cell['followed']['us']:.0f}",
+                             f"{base / cell['followed']['us']:.3f}", "", "", "", "", "", ""])
+        self.table(["network", "by", "price, us", "cheaper", "measured, ms", "faster", "episodes", "training s",
+                    "graphs timed", "search s"], rows, left=2)
+
+    def rules_table(self):
+        columns = [n for n in self.o.networks if self.trained(n)]
+        shares = {}
+        for network in columns:
+            counts = {}
+            for policy, seed in self.trained(network):
+                for rule, count in self.cells.get("train", f"{network}.{policy}.{seed}")["rules"].items():
+                    counts[rule] = counts.get(rule, 0) + count
+            total = sum(counts.values()) or 1
+            for rule, count in counts.items():
+                shares.setdefault(rule, {})[network] = (count, count / total)
+        shades = " ░▒▓█"
+        rows = []
+        for rule in sorted(shares):
+            row = [f"`{rule}`"]
+            for network in columns:
+                count, share = shares[rule].get(network, (0, 0))
+                shade = shades[min(4, 1 + int(share * 8))] if count else ""
+                row.append(f"{shade} {count}" if count else "")
+            rows.append(row)
+        self.table(["rule", *columns], rows)
+
+    def model_table(self):
+        rows = []
+        for network in self.o.networks:
+            ours = self.cells.get("search", f"{network} ours")
+            times, _ = self.ratios(network, "source")
+            found, _ = self.ratios(network, f"{network} ours")
+            if not times or not ours or not found:
+                continue
+            source = min(times)
+            rows.append([network, f"{ours['source_us'] / 1e3:.2f}", f"{source / 1e3:.2f}",
+                         f"{100 * abs(ours['source_us'] - source) / source:.0f}%", f"{ours['source_us'] / ours['us']:.3f}",
+                         f"{source / min(found):.3f}"])
+        self.table(["network", "price, ms", "measured, ms", "apart", "our search: by price", "measured"], rows)
+
+    def transfer_table(self):
+        rows = []
+        for name, cell in sorted(self.cells.all.get("transfer", {}).items()):
+            def gain(us):
+                return 1 - us / cell["source_us"]
+            own = gain(cell["own_followed_us"])
+            kept = f"{100 * gain(cell['followed_us']) / own:.0f}%" if own > 1e-4 else "nothing to keep"
+            rows.append([name, f"{cell['source_us']:.0f}", f"{100 * gain(cell['followed_us']):.2f}%", f"{100 * own:.2f}%",
+                         f"{100 * gain(cell['own_best_us']):.2f}%", kept, str(cell["episodes"]), str(cell["own_episodes"])])
+        self.table(["network, shape", "price, us", "policy of the first shape", "policy of its own", "best of its training",
+                    "kept", "episodes", "its own"], rows)
+
+    def tables(self):
+        commit = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+        print(f"prices: {self.o.cost}; rewards by {self.o.rewards}; policy `{self.o.policy}`; commit {commit.stdout.strip()}\n")
+        self.results_table()
+        self.rules_table()
+        self.model_table()
+        self.transfer_table()
+
+
+STAGES = ["search", "train", "transfer", "measure", "tables"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--tg", default=ROOT / "build/tg", type=Path)
+    parser.add_argument("--state", required=True, type=Path)
+    parser.add_argument("--networks", default=NETWORKS, type=lambda text: text.split(","))
+    parser.add_argument("--seeds", default=5, type=int)
+    parser.add_argument("--episodes", default=1000, type=int)
+    parser.add_argument("--train-seconds", default=600, type=float)
+    parser.add_argument("--search-seconds", default=120, type=float)
+    parser.add_argument("--rewards", default="prices", choices=["prices", "runs"])
+    parser.add_argument("--cost", default="analytic:cpu")
+    parser.add_argument("--clock", default="wall", choices=["wall", "processor"])
+    parser.add_argument("--policy", default="xrlflow", choices=list(POLICIES))
+    parser.add_argument("--depth", default=100, type=int)
+    parser.add_argument("--measure-every", default=5, type=int)
+    parser.add_argument("--rounds", default=5, type=int)
+    parser.add_argument("--runs", default=40, type=int)
+    parser.add_argument("--run-threads", default=os.cpu_count(), type=int)
+    parser.add_argument("--measure-seconds", default=0, type=float, help="then no further round is begun; 0: no limit")
+    parser.add_argument("stages", nargs="*", choices=[[], *STAGES], help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    options.state = options.state.resolve()
+    bench = Bench(options)
+    for stage in options.stages or STAGES:
+        getattr(bench, stage)()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
