@@ -1,7 +1,9 @@
 // How often a good program of an operator lies where reuse would look for it: in the ranges of
 // blocks, threads and memory that the best program of another operator gives (ETO, section 5).
 //
-//   tuner_ranges_bench [--threads N] [--trials N] [--seed N] [--near PERCENT] MODEL.tg ...
+//   tuner_ranges_bench [--threads N] [--trials N] [--seed N] [--near PERCENT] [MODEL.tg ...]
+//
+// Without a model: MobileNet-v2 and the products of ETO's workloads.
 //
 // Each operator is searched for in full, by --trials programs and to the end, without the schedule
 // by rule; all that ran are kept. Of each pair of operators of one type that can reuse one another,
@@ -19,6 +21,7 @@
 #include <llvm/Support/FormatVariadic.h>
 
 #include <array>
+#include <cstdlib>
 #include <map>
 
 namespace {
@@ -166,8 +169,13 @@ RangeOptions read_options(int argc, char** argv) {
       bad = value.getAsDouble(percent), options.near = 1 + percent / 100, ++i;
     else
       options.models.push_back(word.str());
-    if (bad) llvm::errs() << word << " takes a number\n";
+    if (bad) {
+      llvm::errs() << "tuner_ranges_bench: " << word << " takes a number\n";
+      std::exit(2);
+    }
   }
+  if (options.models.empty())
+    options.models = {"examples/mobilenetv2.tg", "examples/paper/eto/bmm.tg"};
   return options;
 }
 
