@@ -23,7 +23,7 @@ LARGE = ["--search", "anneal", "--rules", "fuse", "--budget", "200", "--time-lim
 FEW = ["--without", "saturation", "--node-limit", "200", "--budget", "16"]
 STRATEGIES = {
     "mcts": FEW,
-    "pact24": ["--search", "mcts", "--mcts-profile", "pact24", "--budget", "4", "--node-limit", "200"],
+    "pact24": ["--search", "mcts", "--mcts-profile", "pact24", "--budget", "4", "--node-limit", "200", "--seed", "2"],
     "saturate": ["--search", "saturate"],
     "random": ["--search", "random", "--budget", "8", "--node-limit", "200"],
     "anneal": ["--search", "anneal", "--budget", "100"],
