@@ -247,6 +247,9 @@ def main():
     options = parser.parse_args()
     options.tg = options.tg.resolve()
     rows = published()
+    for option, known in (("only", [name for of in ("TYPE", "NETWORK") for name, _ in rows[of]]), ("kinds", KINDS)):
+        if unknown := set(getattr(options, option) or ()) - set(known):
+            parser.error(f"--{option}: no {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     cells = Cells(options.output, setting(options))
     if not options.print:
         run(options, cells, rows)
