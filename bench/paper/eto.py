@@ -98,6 +98,8 @@ def compute(options, name, kind, seed, trials):
     if done.returncode:
         sys.exit(f"{' '.join(map(str, command))}: {done.stderr}")
     report = json.loads(done.stdout)
+    if report["stopped"]:
+        sys.exit(f"paper eto: {name} {kind} was ended; what is done is kept")
     lines = [line for line in report["operators"] if line["state"] != "not tuned"]
     return {"most": trials, "trials": report["trials"], "seconds": sum(line["seconds"] for line in lines),
             "operators": [{key: line.get(key, 0) for key in (
