@@ -19,10 +19,9 @@ std::vector<Program> likely_programs(
     llvm::function_ref<bool()> late = [] { return false; });
 
 struct NearOptions {
-  double milliseconds =
-      0;                 // for all of the device's operators; what is begun may take a little more
-  size_t neighbours = 2; // of an operator that are asked
-  size_t programs = 2;   // of each neighbour
+  double milliseconds = 0; // for all operators; what is begun may take a little more
+  size_t neighbours = 2;   // of an operator that are asked
+  size_t programs = 2;     // of each neighbour
 };
 
 struct NearReport {
