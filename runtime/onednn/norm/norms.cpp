@@ -37,18 +37,7 @@ void sum_rows(const NormTable& table, double* sums, const float* x, int64_t row_
 
 } // namespace
 
-NormTables norm_tables() {
-  NormTables found{};
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    found.tables[found.count++] = &kNormAvx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    found.tables[found.count++] = &kNormAvx2;
-#endif
-  found.tables[found.count++] = &kNormBase;
-  return found;
-}
+IsaTables<NormTable> norm_tables() { return isa_tables(kNormAvx512, kNormAvx2, kNormBase); }
 
 const NormTable& norm_table() {
   static const NormTable& best = best_of(norm_tables());

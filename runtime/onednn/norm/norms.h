@@ -8,6 +8,8 @@
 // in no bit. How many pieces and vectors there are does: by rule they follow from the shape alone.
 #pragma once
 
+#include "runtime/onednn/isa_tables.h"
+
 #include <cstdint>
 
 namespace tg::cpu {
@@ -44,11 +46,7 @@ struct NormTable {
 /// The best table that this processor can run, and DNNL_MAX_CPU_ISA allows.
 const NormTable& norm_table();
 /// Those that it can run, best first; for tests.
-struct NormTables {
-  const NormTable* tables[3];
-  int count;
-};
-NormTables norm_tables();
+IsaTables<NormTable> norm_tables();
 
 extern const NormTable kNormAvx512, kNormAvx2, kNormBase;
 

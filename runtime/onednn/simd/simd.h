@@ -8,6 +8,8 @@
 // and mod are the C library's. NaN stays NaN everywhere but in comparisons.
 #pragma once
 
+#include "runtime/onednn/isa_tables.h"
+
 #include <cstdint>
 #include <utility> // of simd_impl.inc, which may include nothing itself
 
@@ -101,11 +103,7 @@ struct SimdTable {
 /// The best table that this processor can run, and DNNL_MAX_CPU_ISA allows.
 const SimdTable& simd();
 /// Those that it can run, best first; for tests.
-struct SimdTables {
-  const SimdTable* tables[3];
-  int count;
-};
-SimdTables simd_tables();
+IsaTables<SimdTable> simd_tables();
 
 extern const SimdTable kSimdAvx512, kSimdAvx2, kSimdBase;
 

@@ -11,6 +11,8 @@
 // AVX-512, AVX2 and the base instruction set.
 #pragma once
 
+#include "runtime/onednn/isa_tables.h"
+
 #include "lang/core/op.h"
 
 #include <cstdint>
@@ -72,11 +74,7 @@ struct WinogradTable {
 /// The best table that this processor can run, and DNNL_MAX_CPU_ISA allows.
 const WinogradTable& winograd_table();
 /// Those that it can run, best first; for tests.
-struct WinogradTables {
-  const WinogradTable* tables[3];
-  int count;
-};
-WinogradTables winograd_tables();
+IsaTables<WinogradTable> winograd_tables();
 
 extern const WinogradTable kWinogradAvx512, kWinogradAvx2, kWinogradBase;
 

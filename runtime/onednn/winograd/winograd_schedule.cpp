@@ -38,17 +38,8 @@ std::optional<Instr> later_instr(Act act) {
 
 } // namespace
 
-WinogradTables winograd_tables() {
-  WinogradTables found{};
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    found.tables[found.count++] = &kWinogradAvx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    found.tables[found.count++] = &kWinogradAvx2;
-#endif
-  found.tables[found.count++] = &kWinogradBase;
-  return found;
+IsaTables<WinogradTable> winograd_tables() {
+  return isa_tables(kWinogradAvx512, kWinogradAvx2, kWinogradBase);
 }
 
 const WinogradTable& winograd_table() {
