@@ -9,10 +9,9 @@
 #include "runtime/tune/search/space.h"
 
 #include "tests/unit/onednn/compare.h"
+#include "tests/unit/onednn/tuning_device.h"
 
 #include <gtest/gtest.h>
-#include <llvm/ADT/SmallString.h>
-#include <llvm/Support/FileSystem.h>
 
 #include <cstring>
 #include <set>
@@ -131,39 +130,10 @@ const std::vector<OwnConvolution>& convolutions() {
   return all;
 }
 
-/// Legality and the form, for draws; times that grow with the number of tiles.
-class ConvolutionRules final : public tune::Device {
-public:
-  explicit ConvolutionRules(const ConvolutionPrograms& programs) : programs_(programs) {}
-  std::string name() const override { return "rules"; }
-  tune::DeviceLimits limits() const override {
-    constexpr int64_t kNone = int64_t{1} << 40;
-    return {1 << 20, kNone, kNone, kNone};
-  }
-  std::string why_not(const tune::Program& program, const tune::Nest&) const override {
-    return programs_.why_not(program);
-  }
-  tune::Program adapted(tune::Program program) const override {
-    return programs_.adapted(std::move(program));
-  }
-  tune::Extents choose_block(const tune::Operator&, const tune::Nest& nest, int64_t points,
-                             tune::BlockCost& cost) const override {
-    return programs_.choose_block(nest, points, cost);
-  }
-  std::optional<tune::ThreadShape> choose_threads(const tune::Operator&, const tune::Nest&,
-                                                  const tune::Extents& block, const tune::Extents&,
-                                                  int64_t threads) const override {
-    return programs_.choose_threads(block, threads);
-  }
-  std::optional<double> measure(const tune::Program& program) override {
-    tried.insert(tune::text(program));
-    return 1 + static_cast<double>(program.tile.threads());
-  }
-  std::set<std::string> tried;
-
-private:
-  const ConvolutionPrograms& programs_;
-};
+/// Times that grow with the number of tiles.
+double by_tiles(const tune::Program& program) {
+  return static_cast<double>(program.tile.threads());
+}
 
 TEST(ConvolutionPrograms, AreSchedulesThatSuit) {
   for (OwnConvolution own : convolutions())
@@ -172,7 +142,7 @@ TEST(ConvolutionPrograms, AreSchedulesThatSuit) {
       ConvolutionPrograms programs(own, threads, tile::caches());
       ASSERT_TRUE(tune::check(programs.op()).ok()) << tune::text(programs.op());
       EXPECT_TRUE(ConvolutionPrograms::suits(own, programs.untuned())) << programs.key();
-      ConvolutionRules rules(programs);
+      ProgramRules rules(programs, by_tiles);
       std::optional<tune::Program> guess = programs.guess();
       if (guess) {
         EXPECT_EQ(programs.schedule(*guess).vectors, programs.untuned().vectors);
@@ -254,7 +224,7 @@ TEST(ConvolutionPrograms, SimilarConvolutionsReuseEachOther) {
         bridge.groups[0] = std::min(bridge.groups[0], target.op().groups[0]);
       auto between = ConvolutionPrograms::of(bridge, threads, tile::caches());
       ASSERT_TRUE(between) << tune::text(bridge);
-      ConvolutionRules from(*between), to(target);
+      ProgramRules from(*between, by_tiles), to(target, by_tiles);
       tune::ProgramSpace space(bridge, from, 3);
       for (int i = 0; i < 5; ++i) {
         std::optional<tune::Program> program = space.random();
@@ -278,21 +248,13 @@ TEST(ConvolutionPrograms, NoCodeIsNoPrograms) {
   }
 }
 
-class TunedConvolutionsTest : public testing::Test {
+class TunedConvolutionsTest : public TunedFolder {
 protected:
   void SetUp() override {
     // Reason: schedules are of emitted code, which a processor without AVX2 cannot run.
     if (!may_use_own("avx2")) GTEST_SKIP() << "code for AVX2, which is not here";
-    ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("tangram-tuned", folder_));
-    path = folder_.str().str() + "/costs.db";
+    TunedFolder::SetUp();
   }
-  void TearDown() override { (void)llvm::sys::fs::remove_directories(folder_); }
-
-  std::shared_ptr<TunedPrograms> open() const { return TunedPrograms::open(path, "some cpu"); }
-  std::string path;
-
-private:
-  llvm::SmallString<128> folder_;
 };
 
 /// What convolutions a plan asks about.
@@ -375,7 +337,7 @@ TEST_F(TunedConvolutionsTest, PlansRunByWhatIsKeptWithTheSameBits) {
     for (int draw = 0; draw < 8; ++draw) {
       for (const ConvolutionPrograms& one : recorder->asked) {
         keys.insert(one.key());
-        ConvolutionRules rules(one);
+        ProgramRules rules(one, by_tiles);
         tune::ProgramSpace space(one.op(), rules, static_cast<uint64_t>(draw));
         open()->keep(one, {{*space.random(), 25.5}, 30.25, 14, true});
         ASSERT_TRUE(open()->kept(one)) << one.key();
@@ -400,7 +362,7 @@ TEST_F(TunedConvolutionsTest, PricesByTheOlderScheduleAreForgotten) {
                                {"matmul(f32[8, 8], f32[8, 8])", 10, "tile:avx2 6x16"}};
   CostDb::open(path, prices)->store(rows);
   ConvolutionPrograms one(convolution({1, 64, 64, 56}), 2, tile::caches());
-  ConvolutionRules rules(one);
+  ProgramRules rules(one, by_tiles);
   open()->keep(one, {{*tune::ProgramSpace(one.op(), rules, 1).random(), 25.5}, 30.25, 14, true});
   for (size_t i = 0; i < rows.size(); ++i)
     EXPECT_EQ(CostDb::open(path, prices)->find(rows[i].instance).has_value(), i > 0);

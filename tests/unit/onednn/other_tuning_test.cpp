@@ -11,10 +11,9 @@
 #include "runtime/tune/search/space.h"
 
 #include "tests/unit/onednn/compare.h"
+#include "tests/unit/onednn/tuning_device.h"
 
 #include <gtest/gtest.h>
-#include <llvm/ADT/SmallString.h>
-#include <llvm/Support/FileSystem.h>
 
 #include <cmath>
 #include <cstring>
@@ -79,46 +78,12 @@ std::vector<std::unique_ptr<OperatorPrograms>> all_programs(int threads) {
   return all;
 }
 
-/// Legality and the form, for draws.
-class Rules final : public tune::Device {
-public:
-  explicit Rules(const OperatorPrograms& programs) : programs_(programs) {}
-  std::string name() const override { return "rules"; }
-  tune::DeviceLimits limits() const override {
-    constexpr int64_t kNone = int64_t{1} << 40;
-    return {1 << 20, kNone, kNone, kNone};
-  }
-  std::string why_not(const tune::Program& program, const tune::Nest&) const override {
-    return programs_.why_not(program);
-  }
-  tune::Program adapted(tune::Program program) const override {
-    return programs_.adapted(std::move(program));
-  }
-  tune::Extents choose_block(const tune::Operator&, const tune::Nest& nest, int64_t points,
-                             tune::BlockCost& cost) const override {
-    return programs_.choose_block(nest, points, cost);
-  }
-  std::optional<tune::ThreadShape> choose_threads(const tune::Operator&, const tune::Nest&,
-                                                  const tune::Extents& block, const tune::Extents&,
-                                                  int64_t threads) const override {
-    return programs_.choose_threads(block, threads);
-  }
-  std::optional<double> measure(const tune::Program& program) override {
-    tried.insert(tune::text(program));
-    return 1 + static_cast<double>(tried.size());
-  }
-  std::set<std::string> tried;
-
-private:
-  const OperatorPrograms& programs_;
-};
-
 TEST(OtherPrograms, AreSchedulesThatSuit) {
   for (int threads : {1, 2, 3})
     for (const auto& programs : all_programs(threads)) {
       ASSERT_TRUE(tune::check(programs->op()).ok()) << tune::text(programs->op());
       EXPECT_TRUE(programs->guess() || threads > 1) << programs->key();
-      Rules rules(*programs);
+      ProgramRules rules(*programs);
       tune::ProgramSpace space(programs->op(), rules, 5);
       for (int i = 0; i < 60; ++i) {
         std::optional<tune::Program> program = space.random();
@@ -185,7 +150,7 @@ TEST(OtherPrograms, SimilarOnesReuseEachOther) {
     for (const auto& target : all)
       for (const auto& reused : all) {
         if (target == reused || !tune::can_reuse(target->op(), reused->op())) continue;
-        Rules from(*reused), to(*target);
+        ProgramRules from(*reused), to(*target);
         tune::ProgramSpace space(reused->op(), from, 3);
         for (int i = 0; i < 3; ++i) {
           std::optional<tune::Program> program = space.random();
@@ -208,7 +173,7 @@ TEST(OtherPrograms, CapsulesAreConvolutions) {
   for (const OwnConvolution& own : {capsules(1, 16, 32, 32, 2), capsules(16, 8, 16, 24)}) {
     auto programs = CapsulePrograms::of(own, 2, tile::caches());
     ASSERT_TRUE(programs);
-    Rules rules(*programs);
+    ProgramRules rules(*programs);
     tune::ProgramSpace space(programs->op(), rules, 2);
     for (int i = 0; i < 30; ++i) {
       std::optional<tune::Program> program = space.random();
@@ -243,7 +208,7 @@ TEST(OtherPrograms, BridgesHavePrograms) {
     ASSERT_TRUE(programs);
     EXPECT_EQ(programs->op(), *bridge);
     EXPECT_EQ(programs->shape().tiles(), 50);
-    Rules rules(*programs);
+    ProgramRules rules(*programs);
     EXPECT_TRUE(tune::ProgramSpace(*bridge, rules, 1).random());
   }
   auto odd = tune::read_operator("WIN [5, 5, 50, 64 | 64] output 1, 28, 28, 3");
@@ -278,19 +243,7 @@ TEST(OtherPrograms, KeysSayAllThatTimesDependOn) {
   EXPECT_EQ(keys.size(), count);
 }
 
-class TunedOthersTest : public testing::Test {
-protected:
-  void SetUp() override {
-    ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("tangram-tuned", folder_));
-    path = folder_.str().str() + "/costs.db";
-  }
-  void TearDown() override { (void)llvm::sys::fs::remove_directories(folder_); }
-  std::shared_ptr<TunedPrograms> open() const { return TunedPrograms::open(path, "some cpu"); }
-  std::string path;
-
-private:
-  llvm::SmallString<128> folder_;
-};
+class TunedOthersTest : public TunedFolder {};
 
 /// What norms and Winograd convolutions a plan asks about.
 class Recorder final : public TileSchedules {
@@ -345,7 +298,7 @@ TEST_F(TunedOthersTest, PlansRunByWhatIsKept) {
     ASSERT_EQ(recorder->asked.size(), 2u);
     for (int draw = 0; draw < 6; ++draw) {
       for (const auto& one : recorder->asked) {
-        Rules rules(*one);
+        ProgramRules rules(*one);
         tune::ProgramSpace space(one->op(), rules, static_cast<uint64_t>(draw));
         open()->keep(*one, {{*space.random(), 25.5}, 30.25, 14, true});
         ASSERT_TRUE(open()->kept(*one)) << one->key();
@@ -407,7 +360,7 @@ TEST_F(TunedOthersTest, DamagedRowsAreNotUsed) {
   NormPrograms norms(norm(64, 50176), 2), others(norm(16, 1000), 2);
   WinogradPrograms cuts(winograd(4, 1, 56, 64, 64), 2), more(winograd(4, 1, 13, 40, 90), 2);
   auto row = [&](const OperatorPrograms& one) {
-    Rules rules(one);
+    ProgramRules rules(one);
     return kept_text({{*tune::ProgramSpace(one.op(), rules, 1).random(), 25.5}, 30.25, 14, true});
   };
   struct Damage {

@@ -8,10 +8,10 @@
 #include "runtime/tune/search/space.h"
 
 #include "tests/unit/onednn/compare.h"
+#include "tests/unit/onednn/tuning_device.h"
 #include "tests/unit/random_draws.h"
 
 #include <gtest/gtest.h>
-#include <llvm/ADT/SmallString.h>
 #include <llvm/Support/FileSystem.h>
 
 #include <cmath>
@@ -32,24 +32,6 @@ tile::ProductShape shape(int64_t rows, int64_t depth, int64_t columns, int64_t b
     s.batch.push_back({i * rows * depth, i * depth * columns, i * rows * columns, 0, 0});
   return s;
 }
-
-/// Legality and the canonical form alone.
-class Rules final : public tune::Device {
-public:
-  explicit Rules(const ProductPrograms& programs) : programs_(programs) {}
-  std::string name() const override { return "rules"; }
-  tune::DeviceLimits limits() const override { return {}; }
-  std::string why_not(const tune::Program& program, const tune::Nest&) const override {
-    return programs_.why_not(program);
-  }
-  tune::Program adapted(tune::Program program) const override {
-    return programs_.adapted(std::move(program));
-  }
-  std::optional<double> measure(const tune::Program&) override { return 1; }
-
-private:
-  const ProductPrograms& programs_;
-};
 
 /// Sums of the product by a schedule against those in double.
 void expect_right(const tile::ProductShape& s, const tile::Schedule& schedule,
@@ -98,7 +80,7 @@ void expect_right_programs(const tile::ProductShape& s, const tile::TileKernels&
                            int threads) {
   ProductPrograms programs(s, tiles.isa(), threads, tile::caches());
   ASSERT_TRUE(tune::check(programs.op()).ok()) << tune::text(programs.op());
-  Rules rules(programs);
+  ProgramRules rules(programs);
   if (std::optional<tune::Program> guess = programs.guess()) {
     tile::Schedule near = programs.schedule(*guess), by_rule = programs.untuned();
     EXPECT_LE(std::abs(near.tile_rows - by_rule.tile_rows), tile::most_rows(tiles.isa()) / 2)
@@ -155,20 +137,13 @@ TEST(ProductPrograms, ReuseFindsLegalShapes) {
   EXPECT_FALSE(programs.choose_threads(block, 7919));
 }
 
-class TunedProgramsTest : public testing::Test {
+class TunedProgramsTest : public TunedFolder {
 protected:
-  void SetUp() override {
-    ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("tangram-tuned", folder_));
-    path = folder_.str().str() + "/costs.db";
-  }
-  void TearDown() override { (void)llvm::sys::fs::remove_directories(folder_); }
-
-  std::shared_ptr<TunedPrograms> open() const { return TunedPrograms::open(path, "some cpu"); }
   static ProductPrograms product(int64_t columns = 768, int threads = 2) {
     return {shape(128, 768, columns), tile::Isa::Avx2, threads, tile::caches()};
   }
   static tune::KeptProgram found_for(const ProductPrograms& product, bool faster = true) {
-    Rules rules(product);
+    ProgramRules rules(product);
     tune::ProgramSpace space(product.op(), rules, 9);
     return {{*space.random(), 250.5}, 300.25, 143, faster};
   }
@@ -177,11 +152,6 @@ protected:
     CostDb::open(path, TunedPrograms::environment("some cpu"))
         ->store(CostRow{product.key(), 100, text});
   }
-
-  std::string path;
-
-private:
-  llvm::SmallString<128> folder_;
 };
 
 TEST_F(TunedProgramsTest, WhatIsKeptIsFoundAgainInItsEnvironment) {
