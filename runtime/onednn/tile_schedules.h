@@ -42,19 +42,30 @@ public:
                                              int threads) = 0;
   virtual std::optional<tile::ConvolutionSchedule> find(const OwnConvolution& convolution,
                                                         int threads) = 0;
-  virtual std::optional<NormSchedule> find_norm(const NormShape& /*shape*/, int /*threads*/) {
-    return std::nullopt;
-  }
-  virtual std::optional<WinogradCut> find_winograd(const WinogradShape& /*shape*/,
-                                                   int /*threads*/) {
-    return std::nullopt;
-  }
+  virtual std::optional<NormSchedule> find_norm(const NormShape& shape, int threads) = 0;
+  virtual std::optional<WinogradCut> find_winograd(const WinogradShape& shape, int threads) = 0;
   /// Whether an operator (operator_text) for which both have a kernel runs on ours; `by_rule` is
   /// what the rule says.
-  virtual bool ours(llvm::StringRef /*op*/, bool by_rule) { return by_rule; }
+  virtual bool ours(llvm::StringRef op, bool by_rule) = 0;
   /// Who wants to see all operators of a plan for so many threads before it is loaded; null:
   /// nobody.
   virtual std::unique_ptr<PlanLook> look(int /*threads*/) { return nullptr; }
+};
+
+/// All goes by rule; for who only wants to know of some of what is asked.
+class AllByRule : public TileSchedules {
+public:
+  std::optional<tile::Schedule> find(const tile::ProductShape&, tile::Isa, int) override {
+    return std::nullopt;
+  }
+  std::optional<tile::ConvolutionSchedule> find(const OwnConvolution&, int) override {
+    return std::nullopt;
+  }
+  std::optional<NormSchedule> find_norm(const NormShape&, int) override { return std::nullopt; }
+  std::optional<WinogradCut> find_winograd(const WinogradShape&, int) override {
+    return std::nullopt;
+  }
+  bool ours(llvm::StringRef, bool by_rule) override { return by_rule; }
 };
 
 /// The plan is lowered with it once, in vain, and then `seen` is called.

@@ -42,6 +42,8 @@ public:
                                                 int threads) override;
   std::optional<NormSchedule> find_norm(const NormShape& shape, int threads) override;
   std::optional<WinogradCut> find_winograd(const WinogradShape& shape, int threads) override;
+  /// It has schedules alone: what is chosen of whose kernels run is in KernelChoices.
+  bool ours(llvm::StringRef /*op*/, bool by_rule) override { return by_rule; }
 
   std::optional<tune::KeptProgram> kept(const OperatorPrograms& op);
   void keep(const OperatorPrograms& op, const tune::KeptProgram& found);

@@ -258,11 +258,9 @@ protected:
 };
 
 /// What convolutions a plan asks about.
-class ConvolutionRecorder final : public TileSchedules {
+class ConvolutionRecorder final : public AllByRule {
 public:
-  std::optional<tile::Schedule> find(const tile::ProductShape&, tile::Isa, int) override {
-    return std::nullopt;
-  }
+  using AllByRule::find;
   std::optional<tile::ConvolutionSchedule> find(const OwnConvolution& own, int threads) override {
     asked.emplace_back(own, threads, tile::caches());
     return std::nullopt;

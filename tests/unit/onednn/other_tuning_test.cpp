@@ -246,14 +246,8 @@ TEST(OtherPrograms, KeysSayAllThatTimesDependOn) {
 class TunedOthersTest : public TunedFolder {};
 
 /// What norms and Winograd convolutions a plan asks about.
-class Recorder final : public TileSchedules {
+class Recorder final : public AllByRule {
 public:
-  std::optional<tile::Schedule> find(const tile::ProductShape&, tile::Isa, int) override {
-    return std::nullopt;
-  }
-  std::optional<tile::ConvolutionSchedule> find(const OwnConvolution&, int) override {
-    return std::nullopt;
-  }
   std::optional<NormSchedule> find_norm(const NormShape& shape, int threads) override {
     asked.push_back(std::make_unique<NormPrograms>(shape, threads));
     return std::nullopt;
@@ -324,11 +318,9 @@ TEST_F(TunedOthersTest, PlansRunByWhatIsKept) {
 TEST_F(TunedOthersTest, CapsulesOfPlansAreSeen) {
   // Reason: they are tuned where their code is ours, which a processor without AVX2 cannot run.
   if (!may_use_own("avx2")) GTEST_SKIP() << "code for AVX2, which is not here";
-  class Sees final : public TileSchedules {
+  class Sees final : public AllByRule {
   public:
-    std::optional<tile::Schedule> find(const tile::ProductShape&, tile::Isa, int) override {
-      return std::nullopt;
-    }
+    using AllByRule::find;
     std::optional<tile::ConvolutionSchedule> find(const OwnConvolution& own, int n) override {
       types.push_back(programs_of_convolution(own, n, tile::caches())->op().type);
       return std::nullopt;

@@ -176,7 +176,7 @@ TEST_F(TunedProgramsTest, WhatIsKeptIsFoundAgainInItsEnvironment) {
 }
 
 /// What products a plan asks about.
-class Recorder final : public TileSchedules {
+class Recorder final : public AllByRule {
 public:
   std::optional<tile::Schedule> find(const tile::ProductShape& shape, tile::Isa isa,
                                      int threads) override {
