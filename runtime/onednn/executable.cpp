@@ -3,6 +3,7 @@
 #include "runtime/arena.h"
 #include "runtime/onednn/lowering/nan_guard.h"
 #include "runtime/onednn/parallel.h"
+#include "runtime/onednn/tile_schedules.h"
 
 #include <omp.h>
 
