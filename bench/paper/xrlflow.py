@@ -14,6 +14,7 @@ Stages, all of them in this order by default; each goes on where it was stopped:
     measure    whole runs of all distinct graphs of a network, interleaved, `--rounds` processes each; wants an idle machine
     tables     what FOLDER/cells.json has, as Markdown
 
+Networks are the paper's seven as skeletons, and complete ones (NAME-complete) where examples/ has them.
 Every cell is written to FOLDER/cells.json as soon as it is done, under what it depends on; policies and graphs lie
 beside it. The result of a policy is the best graph that its training met, as rewarded, or, by prices, one that it leads to
 when it is followed: what is most likely, then seven episodes that are drawn. On a machine that others use
@@ -34,6 +35,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 NETWORKS = ["squeezenet", "bert", "resnext50", "inceptionv3", "dalle", "transformer_transducer", "vit_base"]
+# The networks themselves, where examples/ has them, by the skeleton's name.
+COMPLETE = {"squeezenet-complete": "squeezenet", "bert-complete": "bert_base", "inceptionv3-complete": "inceptionv3",
+            "vit_base-complete": "vit_base"}
 SEVERAL_SEEDS = {"squeezenet", "bert"}
 SEARCHES = {
     "taso": ("TASO, alpha 1.0, 100 graphs", ["--search", "taso", "--alpha", "1", "--budget", "100", "--rules", "taso"]),
@@ -46,6 +50,9 @@ POLICIES = {"xrlflow": "X-RLflow", "xrlflow-scored": "scoring heads"}
 SHAPES = {
     "squeezenet": {"224": {}, **{str(side): {"224, 224": f"{side}, {side}", "kernel = 13": f"kernel = {rest}"}
                                  for side, rest in [(160, 9), (192, 11), (288, 17)]}},
+    "inceptionv3": {"299": {}, **{str(side): {"299, 299": f"{side}, {side}", "kernel = 8": f"kernel = {rest}"}
+                                  for side, rest in [(235, 6), (267, 7), (331, 9)]}},
+    "vit_base": {"64": {}, **{str(length): {"f32[64, 768]": f"f32[{length}, 768]"} for length in [32, 128, 256]}},
     "dalle": {"16": {}, **{str(length): {"f32[16, 768]": f"f32[{length}, 768]"} for length in [32, 64, 128]}},
 }
 
@@ -111,6 +118,8 @@ class Bench:
         return ["--cost", self.o.cost, "--threads", "1", "--finalists", "0"]
 
     def source(self, network):
+        if network in COMPLETE:
+            return ROOT / "examples" / f"{COMPLETE[network]}.tg"
         return ROOT / "examples/paper" / f"{network}.tg"
 
     def seeds_of(self, network):
@@ -387,7 +396,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--tg", default=ROOT / "build/tg", type=Path)
     parser.add_argument("--state", required=True, type=Path)
-    parser.add_argument("--networks", default=NETWORKS, type=lambda text: text.split(","))
+    parser.add_argument("--networks", default=[*NETWORKS, *COMPLETE], type=lambda text: text.split(","))
     parser.add_argument("--seeds", default=5, type=int)
     parser.add_argument("--episodes", default=1000, type=int)
     parser.add_argument("--train-seconds", default=600, type=float)
