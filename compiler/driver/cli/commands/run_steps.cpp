@@ -2,6 +2,7 @@
 
 #include "compiler/driver/cli/commands/run_files.h"
 #include "compiler/driver/files/weights.h"
+#include "compiler/driver/public_types.h"
 #include "runtime/random.h"
 
 #include <llvm/ADT/STLExtras.h>
