@@ -66,6 +66,19 @@ def cache():
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tangram"
 
 
+def sanitized(tree):
+    """Whether the build has the sanitizers of the preset asan."""
+    return "TG_ASAN:BOOL=ON" in (tree / "CMakeCache.txt").read_text(encoding="utf-8")
+
+
+def preloaded():
+    """The environment that an interpreter without sanitizers needs for a module that has them. Leaks are for
+    bench/python_leaks.py to tell: interpreters have their own."""
+    libraries = [run("gcc", f"-print-file-name=lib{name}.so").strip() for name in ("asan", "ubsan", "stdc++")]
+    return {**os.environ, "LD_PRELOAD": " ".join(libraries), "ASAN_OPTIONS": "detect_leaks=0:quarantine_size_mb=1",
+            "UBSAN_OPTIONS": "print_stacktrace=1"}
+
+
 def build(tree, out, python):
     """The path of a new wheel in `out`."""
     version = run(python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])").strip()
@@ -78,13 +91,13 @@ def build(tree, out, python):
         old.unlink()
     run(tools, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", packed,
         "-C", f"build-dir={place / version}", "-C", f"cmake.define.CMAKE_PREFIX_PATH={place / 'prefix'}",
-        "-C", f"cmake.define.TANGRAM_BUILD={tree}", ROOT)
+        "-C", f"cmake.define.TANGRAM_BUILD={tree}", "-C", f"cmake.define.TG_ASAN={'ON' if sanitized(tree) else 'OFF'}", ROOT)
     made, = packed.glob("*.whl")
     libc = platform.libc_ver()[1].replace(".", "_")
     name = run(tools, "-m", "wheel", "tags", "--remove", "--platform-tag",
                f"manylinux_{libc}_{platform.machine()}", made).strip().splitlines()[-1]
     wheel = packed / Path(name).name
-    if wheel.stat().st_size > LARGEST:
+    if wheel.stat().st_size > LARGEST and not sanitized(tree):
         raise RuntimeError(f"{wheel} has {wheel.stat().st_size >> 20} MiB, more than {LARGEST >> 20}")
     out.mkdir(parents=True, exist_ok=True)
     return shutil.move(wheel, out / wheel.name)  # also to another file system

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The Python package works where it is installed: packs the wheel from a build (python/wheel.py), installs it
 with NumPy alone into a fresh virtual environment, and runs the tests of python/tests and the recipe of
-examples/recipes there; then those of tangram.rl with Gymnasium, too.
+examples/recipes there; then those of tangram.rl with Gymnasium, too. The module of a build with sanitizers has them,
+too, and the interpreter gets them preloaded.
 
     python_test.py BUILD_DIR
 
@@ -64,23 +65,25 @@ def main():
         if problems := carried(packed, Path(scratch)):
             print("\n".join(problems))
             return 1
+        environment = wheel.preloaded() if wheel.sanitized(build) else None
         for arguments in (["-c", VERSION, contents.version()], ["-c", CHECK, *OURS],
                           [ROOT / "python" / "tests" / "run.py"],
                           [ROOT / "examples" / "recipes" / "with_numpy.py"]):
             # Away from the tree, so that nothing is imported from there.
-            if subprocess.run([python, *arguments], cwd=scratch, check=False).returncode != 0:
+            if subprocess.run([python, *arguments], cwd=scratch, env=environment, check=False).returncode != 0:
                 return 1
-        return with_gymnasium(python, scratch)
+        return with_gymnasium(python, scratch, environment)
 
 
-def with_gymnasium(python, scratch):
+def with_gymnasium(python, scratch, environment):
     """The environment again, now with Gymnasium's own check of it, where pip finds that."""
     try:
         wheel.pip_install(python, "gymnasium")
     except wheel.Unreachable as error:
         print(f"[SKIP] Gymnasium's check: {str(error).splitlines()[-1]}")
         return 0
-    return subprocess.run([python, ROOT / "python" / "tests" / "run.py", "rl"], cwd=scratch, check=False).returncode
+    return subprocess.run([python, ROOT / "python" / "tests" / "run.py", "rl"], cwd=scratch, env=environment,
+                          check=False).returncode
 
 
 if __name__ == "__main__":
