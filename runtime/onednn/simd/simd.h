@@ -40,6 +40,8 @@ enum class Instr : uint8_t {
   Atan,
   Rsqrt,
   Not,
+  Hardswish,
+  Swish, // x * sigmoid(x)
   Add,
   Sub,
   Mul,
@@ -98,6 +100,13 @@ struct SimdTable {
   /// (a - mean) / sqrt(var + eps) * scale + bias of one row; out may be a.
   void (*layer_norm)(float* out, const float* a, const float* scale, const float* bias, float eps,
                      int64_t n);
+  /// The two passes of the same over a part of a row: the sum of squares of a[i] - mean, and
+  /// (a - mean) * factor * scale + bias.
+  float (*squares_about)(const float* a, float mean, int64_t n);
+  void (*normalise)(float* out, const float* a, const float* scale, const float* bias, float mean,
+                    float factor, int64_t n);
+  /// out[i] += from[r * step + i] for i < n, of every r < rows.
+  void (*add_rows)(float* out, const float* from, int64_t step, int64_t rows, int64_t n);
 };
 
 /// The best table that this processor can run, and DNNL_MAX_CPU_ISA allows.
