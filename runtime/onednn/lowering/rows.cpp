@@ -42,6 +42,13 @@ int64_t count_of(llvm::ArrayRef<Loop> nest) {
   return count;
 }
 
+/// Whether it is a broadcast, whose strides say nothing of an order of its axes.
+bool repeats_elements(const Place& p) {
+  for (size_t i = 0; i < p.shape.size(); ++i)
+    if (p.strides[i] == 0 && p.shape[i] > 1) return true;
+  return false;
+}
+
 /// softmax or layer_norm of every row along one axis, which has stride 1 on both sides; both are
 /// f32 or bf16.
 class RowKernel final : public Kernel {
@@ -133,12 +140,13 @@ public:
     sums_.resize(static_cast<size_t>(parts_));
   }
 
-  Place scale, bias; // plain, f32
+  Place scale, bias; // f32; plain, or one element each
   float eps = 0;
 
   Result<void> bind(const Addresses& addresses) override {
     from_ = addresses.of(src_);
     to_ = addresses.of(dst_);
+    uniform_ = repeats_elements(scale);
     scale_ = addresses.of(scale);
     bias_ = addresses.of(bias);
     return {};
@@ -161,7 +169,10 @@ private:
     float factor = 1.0f / std::sqrt(static_cast<float>(var) + eps);
     parallel_parts(threads_, parts_, [&](int part) {
       int64_t at = part * kPart, n = std::min(kPart, length_ - at);
-      simd().normalise(to + at, from + at, scale_ + at, bias_ + at, mean, factor, n);
+      if (uniform_)
+        simd().normalise(to + at, from + at, nullptr, bias_, mean, factor * *scale_, n);
+      else
+        simd().normalise(to + at, from + at, scale_ + at, bias_ + at, mean, factor, n);
     });
   }
   template <class Sum> double total(const Sum& sum) {
@@ -179,16 +190,10 @@ private:
   int threads_, parts_ = 1;
   llvm::SmallVector<Loop, 4> rows_;
   std::vector<float> sums_; // of the parts
+  bool uniform_ = false;
   const float *from_ = nullptr, *scale_ = nullptr, *bias_ = nullptr;
   float* to_ = nullptr;
 };
-
-/// Whether it is a broadcast, whose strides say nothing of an order of its axes.
-bool repeats_elements(const Place& p) {
-  for (size_t i = 0; i < p.shape.size(); ++i)
-    if (p.strides[i] == 0 && p.shape[i] > 1) return true;
-  return false;
-}
 
 struct RowPlaces {
   Place src, dst;
@@ -234,13 +239,20 @@ Result<void> lower_softmax(Lowering& l, const PlanStep& step) {
 }
 
 Result<void> lower_layer_norm(Lowering& l, const PlanStep& step) {
-  TG_TRY(Place scale, l.operand_plain(operand(step, "scale")));
-  TG_TRY(Place bias, l.operand_plain(operand(step, "bias")));
   Op op;
   const Shape& shape = l.type(step.result).shape;
   size_t axis = shape.size() - 1;
   double ns = 0.11 + 10.0 / static_cast<double>(std::max<int64_t>(shape[axis], 1));
   TG_TRY(RowPlaces places, row_places(l, step, axis, op, ns));
+  bool long_rows = LongRowNorm::suits(places.src, axis);
+  Place scale = l.place(operand(step, "scale")), bias = l.place(operand(step, "bias"));
+  bool one_number = long_rows && llvm::all_of(llvm::ArrayRef<Place>{scale, bias}, [](auto& p) {
+                      return p.dtype == DType::F32 && repeats_elements(p);
+                    });
+  if (!one_number) {
+    TG_TRY(scale, l.operand_plain(operand(step, "scale")));
+    TG_TRY(bias, l.operand_plain(operand(step, "bias")));
+  }
   auto with = [&](auto kernel) {
     kernel->scale = as_floats(l, step.phase, scale);
     kernel->bias = as_floats(l, step.phase, bias);
@@ -249,7 +261,7 @@ Result<void> lower_layer_norm(Lowering& l, const PlanStep& step) {
     return kernel;
   };
   op.implementation = std::string("layer_norm:") + simd().isa;
-  if (LongRowNorm::suits(places.src, axis)) {
+  if (long_rows) {
     op.kernel = with(std::make_unique<LongRowNorm>(places.src, places.dst, axis, op.threads));
   } else {
     auto kernel = with(std::make_unique<RowKernel>(places.src, places.dst, axis, op.threads));

@@ -1,7 +1,7 @@
 // Vector primitives of our own kernels: elementwise instructions and row functions over float
-// arrays, in one source (simd_impl.inc) built for AVX-512, for AVX2 with FMA, and for the base
-// instruction set; simd() picks at run time by what the processor has. Invariant: results of the
-// three differ only by rounding.
+// arrays, in one source (simd_impl.inc, rows_impl.inc) built for AVX-512, for AVX2 with FMA, and
+// for the base instruction set; simd() picks at run time by what the processor has. Invariant:
+// results of the three differ only by rounding.
 //
 // Accuracy against float64, over all finite inputs (tests/unit/onednn/simd_test.cpp): exp and log 2
 // ulp, tanh and sigmoid 4 ulp, erf 4 ulp, atan 2 ulp, sin and cos 2 ulp or 1e-7 next to a zero; pow
@@ -101,7 +101,7 @@ struct SimdTable {
   void (*layer_norm)(float* out, const float* a, const float* scale, const float* bias, float eps,
                      int64_t n);
   /// The two passes of the same over a part of a row: the sum of squares of a[i] - mean, and
-  /// (a - mean) * factor * scale + bias.
+  /// (a - mean) * factor * scale + bias, or, where scale is null, (a - mean) * factor + *bias.
   float (*squares_about)(const float* a, float mean, int64_t n);
   void (*normalise)(float* out, const float* a, const float* scale, const float* bias, float mean,
                     float factor, int64_t n);

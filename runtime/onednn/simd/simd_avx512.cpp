@@ -9,6 +9,8 @@
 
 #include "runtime/onednn/simd/simd_impl.inc"
 
+#include "runtime/onednn/simd/rows_impl.inc"
+
 namespace tg::cpu {
 const SimdTable kSimdAvx512 = {"avx512",
                                apply,

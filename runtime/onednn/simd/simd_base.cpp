@@ -12,6 +12,8 @@
 
 #include "runtime/onednn/simd/simd_impl.inc"
 
+#include "runtime/onednn/simd/rows_impl.inc"
+
 namespace tg::cpu {
 const SimdTable kSimdBase = {"base",
                              apply,

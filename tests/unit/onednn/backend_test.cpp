@@ -549,6 +549,30 @@ TEST(CpuBackend, WhatIsAddedToAnImageIsNotReordered) {
   EXPECT_LE(count(c, "reorder"), 1u) << implementations(c); // of the input
 }
 
+/// A group norm of one group, as PyTorch's exporter writes it: no element moves, whatever their
+/// order.
+TEST(CpuBackend, AnImageThatIsNormalisedWholeStaysChannelsLast) {
+  for (int64_t images : {1, 3})
+    for (Shape size : {Shape{16, 6, 7}, {24, 56, 50}})
+      for (double scale : {1.0, 0.75}) {
+        Builder b;
+        int64_t length = size[0] * size[1] * size[2];
+        Shape shape = {images, size[0], size[1], size[2]};
+        NodeId x = b.op(OpKind::MaxPool2d, {b.input("x", shape)}, {pair(1, 1), pair(1, 1)});
+        auto constant = [&](double value) { return b.graph.constant({value}, f32({length})); };
+        NodeId y = b.op(OpKind::Reshape, {x}, {Value::of_ints({images, 1, length})});
+        y = b.op(OpKind::LayerNorm, {y, constant(scale), constant(0.5)});
+        y = b.op(OpKind::Reshape, {y}, {Value::of_ints({images, size[0], size[1], size[2]})});
+        y = b.op(OpKind::Mul, {y, b.weight("w", {size[0], 1, 1})});
+        b.output(b.op(OpKind::Add, {x, b.op(OpKind::MaxPool2d, {y}, {pair(1, 1), pair(1, 1)})}));
+        for (int threads : {1, 3}) {
+          Comparison c = compare(b.graph, threads, IoLayout::Native);
+          expect_good(c);
+          EXPECT_LE(count(c, "reorder"), 1u) << implementations(c); // of the input
+        }
+      }
+}
+
 /// Rows and columns that are summed in parts, of the shape's choosing.
 TEST(CpuBackend, ThreadsChangeNoBitOfLongSums) {
   auto outputs = [](int threads) {
