@@ -1,7 +1,7 @@
 // Copies between layouts, and fills. Rows that are contiguous on both sides are copied row by row;
-// transpositions go through oneDNN's reorder, which generates code for the strides (nchw to nhwc at
-// 30 GB/s where rows are copied at 60), but those of many small planes by blocks in registers; what
-// is left, scalars that are spread out, goes element by element.
+// transpositions of floats go by blocks in registers, those of bf16, and of two or three rows,
+// through oneDNN's reorder, which generates code for the strides; what is left, scalars that are
+// spread out, goes element by element.
 #include "runtime/convert.h"
 #include "runtime/onednn/lowering/lowering.h"
 #include "runtime/onednn/parallel.h"
@@ -166,29 +166,35 @@ private:
   std::byte* to_ = nullptr;
 };
 
-/// Many planes of few rows or columns, each transposed by blocks of 4 x 4 in registers: what
-/// shuffles channels of a pixel. oneDNN's generated code moves an element at a time there. Of an
-/// element a block costs 1/4 load, 1/2 shuffle and 1/4 store.
-class SmallTransposition final : public Kernel {
+/// Planes of which each is transposed by blocks of 4 x 4 in registers: of an element a block costs
+/// 1/4 load, 1/2 shuffle and 1/4 store, where oneDNN's generated code moves one at a time. Tiles
+/// have as many rows as a line of the source has elements, so that each line is read once. Three
+/// columns, the colours of a picture, are stored as four, of which the next pixel writes over the
+/// last.
+class Transposition final : public Kernel {
 public:
-  static constexpr int64_t kBlock = 4;
-
-  SmallTransposition(const Place& src, const Place& dst, int threads)
+  Transposition(const Place& src, const Place& dst, int threads)
       : src_(src), dst_(dst), nest_(loops({&dst, &src})), threads_(threads) {
     columns_ = nest_.pop_back_val();
-    rows_ = nest_.pop_back_val();
+    size_t rows = rows_of(nest_);
+    rows_ = nest_[rows];
+    nest_.erase(nest_.begin() + rows);
     for (const Loop& loop : nest_) planes_ *= loop.extent;
+    if (columns_.extent == kColours) row_tile_ = 2048;
+    constexpr int64_t kFarApart = 512; // floats: half a page, lines of which share a few sets
+    by_rows_ = rows_.strides[0] % kFarApart == 0;
+    if (by_rows_) column_tile_ = 64;
+    row_tiles_ = std::max<int64_t>(1, rows_.extent / row_tile_);
+    column_tiles_ = std::max<int64_t>(1, columns_.extent / column_tile_);
   }
   /// Rows lie side by side in the source, columns in the result.
   static bool suits(llvm::ArrayRef<Loop> nest) {
-    constexpr int64_t kFew = 16, kManyPlanes = 16;
-    if (nest.size() < 3) return false;
-    const Loop &columns = nest.back(), &rows = nest[nest.size() - 2];
-    int64_t planes = 1;
-    for (const Loop& loop : nest.drop_back(2)) planes *= loop.extent;
-    int64_t fewer = std::min(rows.extent, columns.extent);
-    return columns.strides[0] == 1 && rows.strides[1] == 1 && fewer >= kBlock && fewer <= kFew &&
-           planes >= kManyPlanes;
+    const Loop& columns = nest.back();
+    size_t at = rows_of(nest.drop_back());
+    if (at + 1 >= nest.size() || columns.strides[0] != 1) return false;
+    const Loop& rows = nest[at];
+    if (rows.extent < kBlock || rows.strides[0] == 0 || columns.strides[1] == 0) return false;
+    return columns.extent >= kBlock || (columns.extent == kColours && rows.strides[0] == kColours);
   }
 
   Result<void> bind(const Addresses& addresses) override {
@@ -197,27 +203,56 @@ public:
     return {};
   }
   dnnl_status_t run(dnnl_stream_t) override {
-    parallel_for(threads_, planes_, [&](int64_t begin, int64_t end, int) {
-      Odometer plane(nest_, begin);
-      for (int64_t i = begin; i < end; ++i, plane.step())
-        transpose(to_ + plane.dst(), from_ + plane.src());
+    int64_t tiles = row_tiles_ * column_tiles_;
+    parallel_for(threads_, planes_ * tiles, [&](int64_t begin, int64_t end, int) {
+      Odometer plane(nest_, begin / tiles);
+      for (int64_t i = begin; i < end; ++i) {
+        transpose(to_ + plane.dst(), from_ + plane.src(), i % tiles);
+        if ((i + 1) % tiles == 0) plane.step();
+      }
     });
     return dnnl_success;
   }
 
 private:
-  /// The last block of an axis ends with it, and writes some elements again.
-  void transpose(float* to, const float* from) const {
-    for (int64_t row = 0; row < rows_.extent; row += kBlock) {
-      int64_t r = std::min(row, rows_.extent - kBlock);
-      for (int64_t column = 0; column < columns_.extent; column += kBlock) {
-        int64_t c = std::min(column, columns_.extent - kBlock);
-        block(to + r * rows_.strides[0] + c, from + c * columns_.strides[1] + r);
-      }
-    }
+  static constexpr int64_t kBlock = 4, kColours = 3, kAhead = 16;
+
+  /// The loop whose elements lie side by side in the source; the number of loops where there is
+  /// none.
+  static size_t rows_of(llvm::ArrayRef<Loop> nest) {
+    size_t at = 0;
+    while (at < nest.size() && nest[at].strides[1] != 1) ++at;
+    return at;
   }
-  void block(float* to, const float* from) const {
-    int64_t to_row = rows_.strides[0], from_column = columns_.strides[1];
+  /// From where to where the index-th of so many tiles of an axis goes: the last takes the rest.
+  static std::pair<int64_t, int64_t> range(int64_t index, int64_t tile, int64_t tiles,
+                                           int64_t extent) {
+    return {index * tile, index + 1 == tiles ? extent : (index + 1) * tile};
+  }
+  void transpose(float* to, const float* from, int64_t tile) const {
+    auto [row, row_end] = range(tile / column_tiles_, row_tile_, row_tiles_, rows_.extent);
+    if (columns_.extent == kColours) return colours(to + row * kColours, from + row, row_end - row);
+    auto [column, column_end] =
+        range(tile % column_tiles_, column_tile_, column_tiles_, columns_.extent);
+    if (by_rows_)
+      for (int64_t next = row; next < row_end; next += kBlock)
+        for (int64_t c = column; c < column_end; c += kBlock)
+          block_at(to, from, std::min(next, row_end - kBlock), std::min(c, column_end - kBlock));
+    else
+      for (int64_t next = column; next < column_end; next += kBlock) {
+        for (int64_t ahead = next + kAhead; ahead < next + kAhead + kBlock; ++ahead)
+          if (ahead < column_end) __builtin_prefetch(from + ahead * columns_.strides[1] + row);
+        for (int64_t r = row; r < row_end; r += kBlock)
+          block_at(to, from, std::min(r, row_end - kBlock), std::min(next, column_end - kBlock));
+      }
+  }
+  /// The last block of an axis ends with the tile, and writes some elements again.
+  void block_at(float* to, const float* from, int64_t row, int64_t column) const {
+    block(to + row * rows_.strides[0] + column, from + column * columns_.strides[1] + row,
+          rows_.strides[0]);
+  }
+  void block(float* to, const float* from, int64_t to_row) const {
+    int64_t from_column = columns_.strides[1];
 #if defined(__SSE__)
     __m128 a = _mm_loadu_ps(from), b = _mm_loadu_ps(from + from_column),
            c = _mm_loadu_ps(from + 2 * from_column), d = _mm_loadu_ps(from + 3 * from_column);
@@ -232,11 +267,30 @@ private:
         to[row * to_row + column] = from[column * from_column + row];
 #endif
   }
+  void colours(float* to, const float* from, int64_t rows) const {
+    int64_t row = 0, from_column = columns_.strides[1];
+#if defined(__SSE__)
+    for (; row + kBlock < rows; row += kBlock) { // the pixel behind them is still to come
+      __m128 a = _mm_loadu_ps(from + row), b = _mm_loadu_ps(from + row + from_column),
+             c = _mm_loadu_ps(from + row + 2 * from_column), d = c;
+      _MM_TRANSPOSE4_PS(a, b, c, d);
+      float* pixel = to + row * kColours;
+      _mm_storeu_ps(pixel, a);
+      _mm_storeu_ps(pixel + kColours, b);
+      _mm_storeu_ps(pixel + 2 * kColours, c);
+      _mm_storeu_ps(pixel + 3 * kColours, d);
+    }
+#endif
+    for (; row < rows; ++row)
+      for (int64_t colour = 0; colour < kColours; ++colour)
+        to[row * kColours + colour] = from[colour * from_column + row];
+  }
 
   Place src_, dst_;
   llvm::SmallVector<Loop, 4> nest_; // of planes
   Loop rows_, columns_;
-  int64_t planes_ = 1;
+  int64_t planes_ = 1, row_tile_ = 16, row_tiles_ = 1, column_tile_ = 256, column_tiles_ = 1;
+  bool by_rows_ = false; // whole rows of the result, four at a time, else columns
   int threads_;
   const float* from_ = nullptr;
   float* to_ = nullptr;
@@ -301,9 +355,9 @@ Result<void> set_copy_kernel(Op& op, const Place& src, const Place& dst, int thr
   op.threads = threads;
   op.buffers = {src.buffer, dst.buffer};
   auto nest = loops({&dst, &src});
-  if (src.dtype == DType::F32 && SmallTransposition::suits(nest)) {
+  if (src.dtype == DType::F32 && Transposition::suits(nest)) {
     op.implementation = "copy:blocks";
-    op.kernel = std::make_unique<SmallTransposition>(src, dst, threads);
+    op.kernel = std::make_unique<Transposition>(src, dst, threads);
     return {};
   }
   bool generated = src.dtype == DType::F32 || src.dtype == DType::BF16;

@@ -434,6 +434,28 @@ Shape Lowering::preferred_strides_behind_reshape(PlanValueId value) const {
   return own ? own->strides : preferred_strides(value);
 }
 
+namespace {
+
+/// Whether a value is read by who wants its channels side by side, or together with an image whose
+/// channels lie so.
+bool meets_image(const Lowering& l, PlanValueId value) {
+  constexpr int64_t kImage = 4;
+  if (l.type(value).rank() != kImage) return false;
+  auto lies_so = [&](PlanValueId other) {
+    const Place& p = l.place(other);
+    return other != value && p.buffer != kNoBuffer && is_nhwc(p) && !is_plain(p);
+  };
+  return llvm::any_of(l.readers(value), [&](PlanStepId reader) {
+    const PlanStep& step = l.plan.steps[reader];
+    LowerFn rule = kRules[step.op];
+    bool image = rule == lower_conv2d || rule == lower_pool2d;
+    return (image && step.operands[0] == value) ||
+           (rule == lower_pointwise && llvm::any_of(step.operands, lies_so));
+  });
+}
+
+} // namespace
+
 Shape Lowering::preferred_strides(PlanValueId value) const {
   const Shape& shape = type(value).shape;
   Shape plain = contiguous_strides(shape);
@@ -441,6 +463,7 @@ Shape Lowering::preferred_strides(PlanValueId value) const {
   const PlanStep& reader = plan.steps[readers_[value][0]];
   if (reader.op != OpKind::Transpose) return plain;
   Shape after = contiguous_strides(type(reader.result).shape), strides(shape.size());
+  if (meets_image(*this, reader.result)) after = nhwc_strides(type(reader.result).shape);
   for (size_t i = 0; i < shape.size(); ++i)
     strides[static_cast<size_t>(reader.attrs[0].ints[i])] = after[i];
   return strides;

@@ -90,8 +90,8 @@ public:
   bool wants_image(PlanValueId value) const;
   /// The steps that read a value, once for each operand.
   llvm::ArrayRef<PlanStepId> readers(PlanValueId value) const { return readers_[value]; }
-  /// The strides that let the only reader, a transpose, be a view that is row-major; row-major
-  /// where there is no such reader.
+  /// The strides that let the only reader, a transpose, be a view that is row-major, or channels
+  /// last where it meets images; row-major where there is no such reader.
   Shape preferred_strides(PlanValueId value) const;
   /// The same where the only reader is a reshape that such a transpose reads (heads in groups).
   Shape preferred_strides_behind_reshape(PlanValueId value) const;

@@ -24,6 +24,50 @@ Result<std::optional<Place>> copied_as_image(Lowering& l, const PlanStep& step) 
   return reshape(copy, type.shape);
 }
 
+/// Whether an image is laid in a row, or several in as many, that alone a layer_norm reads, whose
+/// result becomes an image again, and whose scale and bias are one number each: in which order the
+/// elements lie in a row is the same to it.
+bool is_normalised_whole(const Lowering& l, const PlanStep& flatten) {
+  if (flatten.op != OpKind::Reshape) return false;
+  const Shape &image = l.type(flatten.operands[0]).shape, &rows = l.type(flatten.result).shape;
+  if (image.size() != 4 || rows.empty() || rows.back() != image[1] * image[2] * image[3])
+    return false;
+  const PlanStep* norm = only_reader(l, flatten.result);
+  if (!norm || norm->op != OpKind::LayerNorm) return false;
+  for (const char* name : {"scale", "bias"}) {
+    const PlanValue& factor = l.plan.values[operand(*norm, name)];
+    if (factor.kind != PlanValue::Kind::Constant || factor.constant.size() != 1) return false;
+  }
+  const PlanStep* back = only_reader(l, norm->result);
+  return back && back->op == OpKind::Reshape && l.type(back->result).shape == image;
+}
+
+bool lies_channels_last(const Place& image) { return is_nhwc(image) && !is_plain(image); }
+
+/// The rows of images that lie channels last, in the order in which they lie.
+std::optional<Place> rows_as_they_lie(const Lowering& l, const PlanStep& flatten) {
+  const Place& x = l.place(flatten.operands[0]);
+  if (!lies_channels_last(x) || !is_normalised_whole(l, flatten)) return std::nullopt;
+  const Shape& shape = l.type(flatten.result).shape;
+  return Place{x.buffer, x.offset, shape, contiguous_strides(shape), x.dtype};
+}
+
+/// The way back.
+std::optional<Place> image_of_such_rows(const Lowering& l, const PlanStep& back) {
+  auto maker = [&](PlanValueId value) -> const PlanStep* {
+    const PlanValue& v = l.plan.values[value];
+    return v.kind == PlanValue::Kind::Temporary ? &l.plan.steps[v.defined_by] : nullptr;
+  };
+  const PlanStep* norm = maker(back.operands[0]);
+  if (!norm || norm->op != OpKind::LayerNorm) return std::nullopt;
+  const PlanStep* flatten = maker(operand(*norm, "x"));
+  if (!flatten || !rows_as_they_lie(l, *flatten)) return std::nullopt;
+  const Place& rows = l.place(back.operands[0]);
+  assert(is_plain(rows) && "as its only reader, a reshape, likes it");
+  const Shape& shape = l.type(back.result).shape;
+  return Place{rows.buffer, rows.offset, shape, nhwc_strides(shape), rows.dtype};
+}
+
 } // namespace
 
 Result<void> lower_view(Lowering& l, const PlanStep& step) {
@@ -36,7 +80,9 @@ Result<void> lower_view(Lowering& l, const PlanStep& step) {
   case OpKind::Transpose: l.set_view(step, transpose(x, attr(step, "perm").ints)); return {};
   case OpKind::Reshape: {
     const Shape& shape = l.type(step.result).shape;
-    std::optional<Place> view = reshape(x, shape);
+    std::optional<Place> view = rows_as_they_lie(l, step);
+    if (!view) view = image_of_such_rows(l, step);
+    if (!view) view = reshape(x, shape);
     if (!view) {
       TG_TRY(view, copied_as_image(l, step));
     }

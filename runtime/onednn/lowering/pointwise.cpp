@@ -84,6 +84,7 @@ std::optional<Instr> pointwise_instr(OpKind op) {
   case OpKind::Cos: return Instr::Cos;
   case OpKind::Atan: return Instr::Atan;
   case OpKind::Rsqrt: return Instr::Rsqrt;
+  case OpKind::Hardswish: return Instr::Hardswish;
   default: return std::nullopt;
   }
 }
@@ -92,7 +93,8 @@ std::optional<Instr> pointwise_instr(OpKind op) {
 double instr_ns(Instr instr) {
   switch (instr) {
   case Instr::Exp: return 0.1;
-  case Instr::Sigmoid: return 0.14;
+  case Instr::Sigmoid:
+  case Instr::Swish: return 0.14;
   case Instr::Tanh: return 0.22;
   case Instr::Erf: return 0.3;
   case Instr::Gelu: return 0.35;
@@ -154,7 +156,12 @@ private:
   }
 
   Entry apply(OpKind op, llvm::ArrayRef<Entry> args) {
-    if (op == OpKind::Mul) return {true, settle(args[0]), settle(args[1])};
+    if (op == OpKind::Mul) {
+      Register a = settle(args[0]), b = settle(args[1]);
+      if (swish_of(a, b)) std::swap(a, b);
+      if (swish_of(b, a)) return of(make_swish(a));
+      return {true, a, b};
+    }
     if (op == OpKind::Add && (args[0].product || args[1].product)) {
       const Entry &product = args[0].product ? args[0] : args[1],
                   &other = args[0].product ? args[1] : args[0];
@@ -165,6 +172,21 @@ private:
     llvm::SmallVector<Register, 3> from(3, 0);
     for (size_t i = 0; i < args.size(); ++i) from[i] = settle(args[i]);
     return of(emit(*instr, from[0], from[1], from[2]));
+  }
+
+  /// Whether the last instruction made y, the sigmoid of x, for no other reader.
+  bool swish_of(Register y, Register x) const {
+    if (program_.code.empty() || y < program_.operands) return false;
+    const MapInstr& last = program_.code.back();
+    return last.instr == Instr::Sigmoid && last.out == y && last.a == x && x != y &&
+           uses_[y - program_.operands] == 1;
+  }
+  /// In its place x * sigmoid(x): one pass over the block.
+  Register make_swish(Register x) {
+    Register y = program_.code.back().out;
+    program_.code.pop_back();
+    release(y);
+    return emit(Instr::Swish, x);
   }
 
   Entry by_formula(const Formula& formula, llvm::ArrayRef<Entry> args) {

@@ -1,7 +1,7 @@
 // Vector primitives of our own kernels: elementwise instructions and row functions over float
-// arrays, in one source (simd_impl.inc) built for AVX-512, for AVX2 with FMA, and for the base
-// instruction set; simd() picks at run time by what the processor has. Invariant: results of the
-// three differ only by rounding.
+// arrays, in one source (simd_impl.inc, rows_impl.inc) built for AVX-512, for AVX2 with FMA, and
+// for the base instruction set; simd() picks at run time by what the processor has. Invariant:
+// results of the three differ only by rounding.
 //
 // Accuracy against float64, over all finite inputs (tests/unit/onednn/simd_test.cpp): exp and log 2
 // ulp, tanh and sigmoid 4 ulp, erf 4 ulp, atan 2 ulp, sin and cos 2 ulp or 1e-7 next to a zero; pow
@@ -40,6 +40,8 @@ enum class Instr : uint8_t {
   Atan,
   Rsqrt,
   Not,
+  Hardswish,
+  Swish, // x * sigmoid(x)
   Add,
   Sub,
   Mul,
@@ -98,6 +100,13 @@ struct SimdTable {
   /// (a - mean) / sqrt(var + eps) * scale + bias of one row; out may be a.
   void (*layer_norm)(float* out, const float* a, const float* scale, const float* bias, float eps,
                      int64_t n);
+  /// The two passes of the same over a part of a row: the sum of squares of a[i] - mean, and
+  /// (a - mean) * factor * scale + bias, or, where scale is null, (a - mean) * factor + *bias.
+  float (*squares_about)(const float* a, float mean, int64_t n);
+  void (*normalise)(float* out, const float* a, const float* scale, const float* bias, float mean,
+                    float factor, int64_t n);
+  /// out[i] += from[r * step + i] for i < n, of every r < rows.
+  void (*add_rows)(float* out, const float* from, int64_t step, int64_t rows, int64_t n);
 };
 
 /// The best table that this processor can run, and DNNL_MAX_CPU_ISA allows.

@@ -12,8 +12,26 @@
 
 #include "runtime/onednn/simd/simd_impl.inc"
 
+#include "runtime/onednn/simd/rows_impl.inc"
+
 namespace tg::cpu {
-const SimdTable kSimdBase = {
-    "base", apply, fill, scale,    from_bf16,           to_bf16,  from_bool, to_bool,
-    sum,    max,   min,  max_rows, max_rows_of_numbers, mask_row, softmax,   layer_norm};
+const SimdTable kSimdBase = {"base",
+                             apply,
+                             fill,
+                             scale,
+                             from_bf16,
+                             to_bf16,
+                             from_bool,
+                             to_bool,
+                             sum,
+                             max,
+                             min,
+                             max_rows,
+                             max_rows_of_numbers,
+                             mask_row,
+                             softmax,
+                             layer_norm,
+                             squares_about,
+                             normalise,
+                             add_rows};
 }

@@ -5,6 +5,7 @@
 #include "compiler/ir/retype.h"
 #include "runtime/onednn/handles.h"
 #include "tests/unit/onednn/compare.h"
+#include "tests/unit/random_draws.h"
 
 namespace tg::test {
 namespace {
@@ -451,18 +452,52 @@ TEST(CpuBackend, SlicesOfPackedProjectionsAreCopiedRatherThanRunByGemm) {
   expect_good(compare(b.graph));
 }
 
-/// Channels of a pixel that are shuffled, say: few by many, in every pixel.
-TEST(CpuBackend, PlanesOfFewRowsOrColumnsAreTransposedByBlocks) {
-  for (Shape shape : {Shape{30, 4, 28}, {30, 28, 4}, {41, 5, 7}, {17, 16, 33}, {3, 9, 6, 50}})
+/// Few rows by many columns or many by few, in many planes or one; tiles with rests; colours.
+TEST(CpuBackend, PlanesAreTransposedByBlocks) {
+  for (Shape shape : {Shape{30, 4, 28},
+                      {30, 28, 4},
+                      {41, 5, 7},
+                      {17, 16, 33},
+                      {3, 9, 6, 50},
+                      {2, 64, 300},
+                      {300, 64},
+                      {1, 515, 37},
+                      {40, 64, 100},
+                      {2, 3, 50},
+                      {3, 2051},
+                      {3, 5},
+                      {2, 3, 4, 5000}})
     for (int threads : {1, 3}) {
       Builder b;
-      bool deep = shape.size() == 4;
-      Value order = deep ? Value::of_ints({0, 1, 3, 2}) : Value::of_ints({0, 2, 1});
-      b.output(b.op(OpKind::Transpose, {b.input("x", shape)}, {order}));
+      Shape order;
+      for (size_t i = 0; i < shape.size(); ++i) order.push_back(static_cast<int64_t>(i));
+      std::swap(order[shape.size() - 1], order[shape.size() - 2]);
+      b.output(b.op(OpKind::Transpose, {b.input("x", shape)}, {Value::of_ints(order)}));
       Comparison c = compare(b.graph, threads);
       EXPECT_EQ(c.difference, 0);
       EXPECT_NE(implementations(c).find("copy:blocks"), std::string::npos) << implementations(c);
     }
+}
+
+/// Rows that are not beside the columns: the axes of an image, and pixels that others lie between.
+TEST(CpuBackend, AnyTwoAxesAreTransposedByBlocks) {
+  RandomDraws r(3);
+  for (int round = 0; round < 40; ++round) {
+    Builder b;
+    Shape shape, order;
+    for (int64_t i = 0, rank = r.in(2, 5); i < rank; ++i) {
+      shape.push_back(r.in(1, 23));
+      order.insert(order.begin() + r.in(0, i), i);
+    }
+    NodeId x = b.input("x", shape);
+    int64_t axis = r.in(0, static_cast<int64_t>(shape.size()) - 1),
+            size = shape[static_cast<size_t>(axis)];
+    if (r.coin())
+      x = b.op(OpKind::Slice, {x},
+               {Value::of_int(axis), Value::of_int(size / 3), Value::of_int(size)});
+    b.output(b.op(OpKind::Transpose, {x}, {Value::of_ints(order)}));
+    EXPECT_EQ(compare(b.graph, static_cast<int>(r.in(1, 3))).difference, 0) << round;
+  }
 }
 
 /// Not one to row-major and one back.
@@ -484,14 +519,78 @@ TEST(CpuBackend, ChannelsAreShuffledByOneCopy) {
 }
 
 /// By oneDNN's generated code.
-TEST(CpuBackend, OtherTranspositionsAreNotByBlocks) {
-  for (Shape shape : {Shape{2, 64, 300}, {40, 3, 28}, {40, 64, 100}}) {
+TEST(CpuBackend, TranspositionsOfTwoRowsAreNotByBlocks) {
+  for (Shape shape : {Shape{2, 300}, {40, 100, 3}, {300, 2}}) {
     Builder b;
-    b.output(b.op(OpKind::Transpose, {b.input("x", shape)}, {Value::of_ints({0, 2, 1})}));
+    Value order = shape.size() == 3 ? Value::of_ints({0, 2, 1}) : Value::of_ints({1, 0});
+    b.output(b.op(OpKind::Transpose, {b.input("x", shape)}, {order}));
     Comparison c = compare(b.graph);
     EXPECT_EQ(c.difference, 0);
     EXPECT_EQ(implementations(c).find("copy:blocks"), std::string::npos) << implementations(c);
   }
+}
+
+/// A block of ConvNeXt: pixels go through a product and come back to the image that they are added
+/// to.
+TEST(CpuBackend, WhatIsAddedToAnImageIsNotReordered) {
+  Builder b;
+  NodeId image = conv(b, b.input("x", {1, 8, 12, 12}), "stem", 16, 3, 1);
+  NodeId y = b.op(OpKind::Transpose, {image}, {Value::of_ints({0, 2, 3, 1})});
+  y = b.op(OpKind::Matmul, {y, b.weight("w", {16, 16}), b.none(), b.none()});
+  y = b.op(OpKind::Add, {y, b.weight("bias", {16})});
+  y = b.op(OpKind::Transpose, {y}, {Value::of_ints({0, 3, 1, 2})});
+  y = b.op(OpKind::Add, {image, y});
+  b.output(conv(b, y, "next", 16, 3, 1));
+  Comparison c = compare(b.graph, 1, IoLayout::Native);
+  expect_good(c);
+  for (const StepInfo& step : c.steps)
+    EXPECT_FALSE(step.name == "reorder" && step.result == "f32[1, 12, 12, 16]")
+        << implementations(c);
+  EXPECT_LE(count(c, "reorder"), 1u) << implementations(c); // of the input
+}
+
+/// A group norm of one group, as PyTorch's exporter writes it: no element moves, whatever their
+/// order.
+TEST(CpuBackend, AnImageThatIsNormalisedWholeStaysChannelsLast) {
+  for (int64_t images : {1, 3})
+    for (Shape size : {Shape{16, 6, 7}, {24, 56, 50}})
+      for (double scale : {1.0, 0.75}) {
+        Builder b;
+        int64_t length = size[0] * size[1] * size[2];
+        Shape shape = {images, size[0], size[1], size[2]};
+        NodeId x = b.op(OpKind::MaxPool2d, {b.input("x", shape)}, {pair(1, 1), pair(1, 1)});
+        auto constant = [&](double value) { return b.graph.constant({value}, f32({length})); };
+        NodeId y = b.op(OpKind::Reshape, {x}, {Value::of_ints({images, 1, length})});
+        y = b.op(OpKind::LayerNorm, {y, constant(scale), constant(0.5)});
+        y = b.op(OpKind::Reshape, {y}, {Value::of_ints({images, size[0], size[1], size[2]})});
+        y = b.op(OpKind::Mul, {y, b.weight("w", {size[0], 1, 1})});
+        b.output(b.op(OpKind::Add, {x, b.op(OpKind::MaxPool2d, {y}, {pair(1, 1), pair(1, 1)})}));
+        for (int threads : {1, 3}) {
+          Comparison c = compare(b.graph, threads, IoLayout::Native);
+          expect_good(c);
+          EXPECT_LE(count(c, "reorder"), 1u) << implementations(c); // of the input
+        }
+      }
+}
+
+/// Rows and columns that are summed in parts, of the shape's choosing.
+TEST(CpuBackend, ThreadsChangeNoBitOfLongSums) {
+  auto outputs = [](int threads) {
+    Builder b;
+    NodeId x = b.input("x", {2, 70001});
+    NodeId image =
+        b.op(OpKind::MaxPool2d, {b.input("i", {1, 24, 90, 70})}, {pair(1, 1), pair(1, 1)});
+    b.output(b.op(OpKind::LayerNorm, {x, b.weight("s", {70001}), b.weight("b", {70001})}));
+    b.output(b.op(OpKind::ReduceMean, {image}, {Value::of_ints({2, 3}), Value::of_bool(true)}));
+    CompileOptions options;
+    options.threads = threads;
+    EXPECT_LE(compare(b.graph, threads).difference, kTolerance);
+    return outputs_of(*make_cpu_backend(), plan_from_graph(b.graph), options);
+  };
+  auto one = outputs(1), three = outputs(3);
+  ASSERT_EQ(one.size(), 2u);
+  for (size_t i = 0; i < one.size(); ++i)
+    EXPECT_EQ(summarise(one[i]).checksum, summarise(three[i]).checksum);
 }
 
 /// Local response normalisation, say. A vector has neighbours along the axis that no window spans.

@@ -112,9 +112,9 @@ TEST_P(Simd, InfinitiesSaturate) {
 }
 
 TEST_P(Simd, NanStaysNan) {
-  for (Instr instr :
-       {Instr::Copy, Instr::Neg, Instr::Relu, Instr::Sigmoid, Instr::Tanh, Instr::Gelu, Instr::Exp,
-        Instr::Sqrt, Instr::Erf, Instr::Log1p, Instr::Expm1, Instr::Atan, Instr::Round})
+  for (Instr instr : {Instr::Copy, Instr::Neg, Instr::Relu, Instr::Sigmoid, Instr::Tanh,
+                      Instr::Gelu, Instr::Exp, Instr::Sqrt, Instr::Erf, Instr::Log1p, Instr::Expm1,
+                      Instr::Atan, Instr::Round, Instr::Swish, Instr::Hardswish})
     EXPECT_TRUE(std::isnan(unary(instr, kNan))) << int(instr);
   float a = kNan, b = 1, out = 0;
   table().apply(Instr::Maximum, &out, &a, &b, nullptr, 1);
@@ -244,7 +244,9 @@ TEST_P(Simd, SoftmaxHasNoSubnormalsButKeepsZeroAndNan) {
 }
 
 TEST_P(Simd, LayerNormHasMeanZeroAndVarianceOne) {
-  for (int64_t n : {2, 15, 16, 33, 1024}) {
+  std::vector<int64_t> lengths = {255, 1024};
+  for (int64_t n = 2; n < 130; ++n) lengths.push_back(n);
+  for (int64_t n : lengths) {
     std::vector<float> a(static_cast<size_t>(n)), one(a.size(), 1), zero(a.size(), 0);
     for (size_t i = 0; i < a.size(); ++i) a[i] = 100 + static_cast<float>((i * 31) % 17);
     table().layer_norm(a.data(), a.data(), one.data(), zero.data(), 0, n);
@@ -254,6 +256,61 @@ TEST_P(Simd, LayerNormHasMeanZeroAndVarianceOne) {
     EXPECT_NEAR(mean, 0, 2e-5) << n;
     EXPECT_NEAR(var, 1, 1e-4) << n;
   }
+}
+
+TEST_P(Simd, LayerNormOfEveryLengthAndNothingBehindIt) {
+  for (int64_t n = 1; n < 130; ++n) {
+    auto size = static_cast<size_t>(n);
+    std::vector<float> a(size + 1, 1e30f), scale(a), bias(a), out(size + 1, -7);
+    double mean = 0, var = 0, length = static_cast<double>(n);
+    for (size_t i = 0; i < size; ++i) {
+      a[i] = static_cast<float>((i * 31) % 17) - 3;
+      scale[i] = 1 + 0.125f * static_cast<float>(i % 5);
+      bias[i] = static_cast<float>(i % 3);
+      mean += static_cast<double>(a[i]) / length;
+    }
+    for (size_t i = 0; i < size; ++i) var += std::pow(static_cast<double>(a[i]) - mean, 2) / length;
+    table().layer_norm(out.data(), a.data(), scale.data(), bias.data(), 0.5f, n);
+    table().layer_norm(a.data(), a.data(), scale.data(), bias.data(), 0.5f, n);
+    ASSERT_EQ(out[size], -7) << n;
+    ASSERT_EQ(a[size], 1e30f) << n;
+    for (size_t i = 0; i < size; ++i) {
+      auto x = static_cast<double>(static_cast<float>((i * 31) % 17) - 3);
+      double want = (x - mean) / std::sqrt(var + 0.5) * static_cast<double>(scale[i]) +
+                    static_cast<double>(bias[i]);
+      ASSERT_NEAR(out[i], want, 2e-6) << n;
+      ASSERT_EQ(a[i], out[i]) << "in its place, " << n;
+    }
+  }
+}
+
+TEST_P(Simd, RowsAreAddedUpInEveryWidth) {
+  for (int64_t n = 1; n < 140; ++n)
+    for (int64_t rows : {0, 1, 3, 8, 21}) {
+      const int64_t step = n + 3;
+      std::vector<float> from(static_cast<size_t>(rows * step + 1));
+      for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>((i * 37) % 101);
+      std::vector<float> out(static_cast<size_t>(n + 1), 5);
+      table().add_rows(out.data(), from.data(), step, rows, n);
+      ASSERT_EQ(out.back(), 5) << n;
+      for (int64_t i = 0; i < n; ++i) {
+        float want = 5;
+        for (int64_t r = 0; r < rows; ++r) want += from[static_cast<size_t>(r * step + i)];
+        ASSERT_EQ(out[static_cast<size_t>(i)], want) << n << ", " << rows << " rows";
+      }
+    }
+}
+
+TEST_P(Simd, SwishAndHardswish) {
+  for (float x = -85; x < 85; x += 0.0391f) {
+    auto v = static_cast<double>(x);
+    double swish = v / (1 + std::exp(-v));
+    ASSERT_NEAR(unary(Instr::Swish, x), swish, 4e-7 * std::abs(swish)) << x;
+    double hard = v * std::min(std::max(v + 3, 0.0), 6.0) / 6;
+    ASSERT_NEAR(unary(Instr::Hardswish, x), hard, 4e-7 * std::max(1.0, std::abs(hard))) << x;
+  }
+  for (float x = 3; x < 1e30f; x *= 1.7f) ASSERT_EQ(unary(Instr::Hardswish, x), x);
+  EXPECT_EQ(unary(Instr::Hardswish, -3.5f), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Isa, Simd, testing::Range(0, simd_tables().count), [](const auto& info) {
