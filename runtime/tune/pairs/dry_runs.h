@@ -25,12 +25,15 @@ public:
   /// Whether the device is to end: nothing more is estimated then.
   bool stopped() const { return device_.stopped(); }
   /// nullopt: nothing legal is found of the one or the other. Requires `can_reuse`. `most`: of the
-  /// samples, so many are run.
+  /// samples, so many are run. `enough`: times of what the guess takes, at which nothing more is to
+  /// be gained; 0: not known.
   std::optional<double> expected_trials(const Operator& target, const Operator& reused,
-                                        size_t most = SIZE_MAX);
+                                        size_t most = SIZE_MAX, double enough = 0);
 
 private:
   const std::vector<Program>& programs_of(const Operator& op);
+  /// Of all runs whose trials end early.
+  double patient_trials(const Operator& target, const Program& reused, double enough) const;
 
   const Device& device_;
   int samples_;
