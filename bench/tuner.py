@@ -49,14 +49,16 @@ def run(options, model, kind, seed):
 def across(options, kind):
     """Each model cold, and behind the first one."""
     first, *others = options.models
-    yield "| network | tuned before | operators | at the peak by rule | trials | seconds | first trials | comparing | estimates | expected / actual |"
+    yield "| network | tuned before | operators | at the peak by rule | trials | seconds | first trials | comparing | estimates | expected / actual: mean of reuses, of the sums |"
     yield "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|"
 
     def row(model, before, report):
         lines = [line for line in report["operators"] if "key" in line and line["state"] != "not tuned"]
         at_once = sum(line["trials"] == 1 and not line["reused_from"] for line in lines)
-        ratios = [line["planned"] / line["trials"] for line in lines if line["reused_from"] and line["trials"] > 0]
-        ratio = f"{statistics.mean(ratios):.2f} of {len(ratios)}" if ratios else "-"
+        reuses = [line for line in lines if line["reused_from"] and line["trials"] > 0]
+        ratios = [line["planned"] / line["trials"] for line in reuses]
+        of_all = sum(line["planned"] for line in reuses) / max(1, sum(line["trials"] for line in reuses))
+        ratio = f"{statistics.mean(ratios):.2f} of {len(ratios)}, {of_all:.2f}" if ratios else "-"
         compared = sum(line.get("compared_seconds", 0) for line in lines)
         return (f"| {pathlib.Path(model).stem} | {before} | {len(lines)} | {at_once} | {report['trials']} | {report['seconds']:.2f} | "
                 f"{report['first_seconds']:.2f} | {compared:.2f} | {report['tree_seconds']:.2f} | {ratio} |")

@@ -22,13 +22,12 @@ double seconds_from(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-constexpr size_t kCompared = 4;   // of the best programs of an operator
+constexpr size_t kCompared = 2;   // of the best programs of an operator
 constexpr double kClose = 1.03;   // times the best: what is slower in its trials is not compared
 constexpr double kSame = 0.995;   // no gain is less, of the time before
 constexpr size_t kTop = 3;        // of a ranking, as published
 constexpr size_t kMostKnown = 32; // that a graph has
 constexpr int kDrawn = 8;         // programs that stand for an operator before it is tuned
-constexpr size_t kStandIns = 3;   // of them, where trials end early
 constexpr size_t kMostExact = 8;  // operators whose cheapest tree is found exactly
 
 /// What a step of the tree tried.
@@ -291,7 +290,7 @@ private:
     }
     auto trials = [&](size_t reused) -> std::optional<double> {
       if (!done(reused)) return {};
-      return dry_runs_.expected_trials(op, graph_.operators[reused], kStandIns, enough);
+      return dry_runs_.expected_trials(op, graph_.operators[reused], /*most=*/1, enough);
     };
     std::optional<double> least = trials(*step.reused);
     bool planned = least.has_value();

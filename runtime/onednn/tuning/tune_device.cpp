@@ -85,6 +85,7 @@ CompileOptions compile_options(const TuneDeviceOptions& options) {
 constexpr double kTrialUs = 3000;
 constexpr int kFewestRuns = 3, kMostRuns = 12;
 constexpr double kHopeless = 1.5; // times the best of the operator
+constexpr double kSlower = 1.1;   // by the second run
 constexpr int kTakenAgain = 2;    // where others computed
 /// What takes longer does not feel in a comparison that its code is not in the cache.
 constexpr double kColdUs = 200;
@@ -303,7 +304,7 @@ private:
       if (!us) return std::nullopt;
       least = std::min(least, *us);
       spent += *us;
-      if (least > 2 * kHopeless * best_us_) break;
+      if (least > (run == 0 ? 2 * kHopeless : kSlower) * best_us_) break;
     }
     return least;
   }
