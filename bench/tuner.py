@@ -102,9 +102,12 @@ def near(options, kind):
             shutil.copy(database, copy)
             searched = {line["key"]: line for line in tune(options, model, kind, 1, copy)["operators"] if "best_us" in line}
             for milliseconds in options.near:
-                shutil.copy(database, copy)
-                usual = min(load(model, copy, 0) for _ in range(2))
-                longer = load(model, copy, milliseconds) - usual
+                usual, with_near = [], []
+                for _ in range(3):  # in turns
+                    shutil.copy(database, copy)
+                    usual.append(load(model, copy, 0))
+                    with_near.append(load(model, copy, milliseconds))
+                longer = statistics.median(with_near) - statistics.median(usual)
                 rows = near_rows(copy)
                 keys = [key for key in rows if key in searched and searched[key]["state"] != "known"]
                 gain_near = sum(rows[key][0] for key in keys) / sum(rows[key][1] for key in keys) if keys else 1

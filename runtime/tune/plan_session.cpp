@@ -162,8 +162,8 @@ private:
   size_t first_reusable() const { return graph_.operators.size() - reusable_.size(); }
 
   /// Trials that end early are estimated pair by pair of the tree, not of the graph: what is not
-  /// tuned yet is as the device guesses. Who finds nothing legal in what it would reuse comes after
-  /// all others, which it may reuse then, before it is searched for in full.
+  /// tuned yet is as the device guesses. Who finds nothing but the guess in what it would reuse
+  /// comes after all others, which it may reuse then, before it is searched for in full.
   void expect_trials() {
     if (!is_impatient()) return;
     llvm::BitVector done(static_cast<unsigned>(graph_.operators.size()));
@@ -172,7 +172,7 @@ private:
     auto settle = [&](const TuneStep& planned, bool is_last) {
       TuneStep step =
           revised(planned, [&](size_t node) { return done.test(static_cast<unsigned>(node)); });
-      if (planned.reused && !step.reused && !is_last) {
+      if (planned.reused && (!step.reused || step.expected <= 1) && !is_last) {
         later.push_back(planned);
         return;
       }
@@ -277,8 +277,8 @@ private:
     return full ? static_cast<double>(options_.trials) : static_cast<double>(kTop);
   }
 
-  /// The trials as what is known by now says. Where what is reused leaves none that is legal,
-  /// another one that is `done` takes its place, the one with the fewest trials.
+  /// The trials as what is known by now says. Where what is reused leaves none that is legal
+  /// but the guess, another one that is `done` takes its place, the one with the fewest trials.
   TuneStep revised(TuneStep step, llvm::function_ref<bool(size_t)> done) {
     if (!step.reused || !options_.dry_estimates || !by_features()) return step;
     const Operator& op = graph_.operators[step.op];
@@ -293,11 +293,12 @@ private:
       return dry_runs_.expected_trials(op, graph_.operators[reused], /*most=*/1, enough);
     };
     std::optional<double> least = trials(*step.reused);
-    bool planned = least.has_value();
+    auto serves = [](const std::optional<double>& trials) { return trials && *trials > 1; };
+    bool planned = serves(least);
     for (size_t node = 0; node < graph_.operators.size() && !planned; ++node) {
       if (node == step.op || !can_reuse(op, graph_.operators[node])) continue;
       std::optional<double> found = trials(node);
-      if (!found || (least && *least <= *found)) continue;
+      if (!serves(found) || (serves(least) && *least <= *found)) continue;
       least = found;
       step.reused = node;
     }

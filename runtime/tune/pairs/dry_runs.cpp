@@ -82,6 +82,14 @@ double DryRuns::patient_trials(const Operator& target, const Program& reused, do
   return static_cast<double>(all) / kOutcomes;
 }
 
+bool DryRuns::reaches_guess(const Operator& target, const Program& reused) const {
+  std::optional<Program> none;
+  DryDevice device(device_, seed_, none);
+  ReuseOptions first;
+  first.patience = 1;
+  return tune_by_reuse(target, reused, device, first).best.has_value();
+}
+
 std::optional<double> DryRuns::expected_trials(const Operator& target, const Operator& reused,
                                                size_t most, double enough) {
   llvm::ArrayRef<Program> programs = programs_of(reused);
@@ -97,7 +105,7 @@ std::optional<double> DryRuns::expected_trials(const Operator& target, const Ope
     all += tune_by_reuse(target, program, device, options).trials;
     if (options.start && patience_ > 0) patient += patient_trials(target, program, enough);
   }
-  if (all == guesses) return {}; // of what is reused nothing was
+  if (all == guesses && !(patience_ > 0 && reaches_guess(target, programs[0]))) return {};
   return (patient > 0 ? patient : static_cast<double>(all)) / static_cast<double>(programs.size());
 }
 

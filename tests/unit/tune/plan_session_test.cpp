@@ -2,6 +2,8 @@
 // kept serves others, and whoever ends a session early loses nothing.
 #include "runtime/tune/plan_session.h"
 
+#include "runtime/tune/reuse.h"
+
 #include "tests/unit/tune/synthetic_plan.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -249,6 +251,34 @@ TEST_F(Guessed, TrialsAreExpectedBeforeAnythingIsReused) {
     EXPECT_GT(ratios / reuses, 0.8);
     EXPECT_LT(ratios / reuses, 1.25);
   }
+}
+
+/// The first program that is tried.
+class First final : public Device {
+public:
+  std::string name() const override { return "first"; }
+  DeviceLimits limits() const override { return {}; }
+  bool stopped() const override { return tried.has_value(); }
+  std::optional<double> measure(const Program& program) override {
+    tried = program;
+    return 1;
+  }
+  std::optional<Program> tried;
+};
+
+TEST_F(Guessed, WhereReuseLeadsToTheGuessAloneThereIsNoFullSearch) {
+  First first;
+  (void)tune_by_reuse(*read_operator(kUp), found.at(kOut).best.program, first);
+  ASSERT_TRUE(first.tried);
+  SyntheticPlan device({kOut, kUp}, store);
+  guess_best(device);
+  device.guesses[kUp] = *first.tried;
+  device.alone = first.tried;
+  device.enough = best_us(kOut);
+  PlanTuneReport report = run(device);
+  EXPECT_EQ(report.lines[1].reused_from, kOut);
+  EXPECT_EQ(report.lines[1].trials, 1);
+  EXPECT_EQ(report.lines[1].planned, 1);
 }
 
 TEST_F(Guessed, PublishedReuseHasNoFirstTrials) {

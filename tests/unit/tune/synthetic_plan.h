@@ -60,6 +60,10 @@ public:
     return all;
   }
 
+  std::string why_not(const Program& program, const Nest& nest) const override {
+    if (alone && program.op == alone->op && program != *alone) return "another one is";
+    return PlanDevice::why_not(program, nest);
+  }
   Extents choose_block(const Operator& op, const Nest& nest, int64_t points,
                        BlockCost& cost) const override {
     ++blocks_chosen;
@@ -83,6 +87,7 @@ public:
   std::optional<Program> untuned;
   std::optional<Program> guessed;         // of those without one of their own
   std::map<std::string, Program> guesses; // by the operator's text
+  std::optional<Program> alone;           // of its operator no other one is legal
   int64_t stop_after = INT64_MAX;
 
 private:
