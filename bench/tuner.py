@@ -33,7 +33,8 @@ def tune(options, model, kind, seed, database):
     reuse, *switches = kind.split("+")
     command = [options.tg, "tune", model, "--reuse", reuse, "--json", "--seed", seed, "--trials", options.trials,
                "--threads", options.threads, "--cost-db", database]
-    command += ["--tuner", ",".join(["by-rule", *switches])]  # whose kernels are faster is another question
+    words = ["by-rule", *(["library"] if options.library else []), *switches]  # whose kernels are faster is another question
+    command += ["--tuner", ",".join(words)]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{' '.join(map(str, command))}: {done.stderr}")
@@ -48,15 +49,19 @@ def run(options, model, kind, seed):
 def across(options, kind):
     """Each model cold, and behind the first one."""
     first, *others = options.models
-    yield "| network | tuned before | operators | known | trials | seconds | comparing | estimates | on oneDNN |"
-    yield "|---|---|--:|--:|--:|--:|--:|--:|--:|"
+    yield "| network | tuned before | operators | at the peak by rule | trials | seconds | first trials | comparing | estimates | expected / actual: mean of reuses, of the sums |"
+    yield "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|"
 
     def row(model, before, report):
         lines = [line for line in report["operators"] if "key" in line and line["state"] != "not tuned"]
-        known = sum(line["state"] == "known" for line in lines)
+        at_once = sum(line["trials"] == 1 and not line["reused_from"] for line in lines)
+        reuses = [line for line in lines if line["reused_from"] and line["trials"] > 0]
+        ratios = [line["planned"] / line["trials"] for line in reuses]
+        of_all = sum(line["planned"] for line in reuses) / max(1, sum(line["trials"] for line in reuses))
+        ratio = f"{statistics.mean(ratios):.2f} of {len(ratios)}, {of_all:.2f}" if ratios else "-"
         compared = sum(line.get("compared_seconds", 0) for line in lines)
-        return (f"| {pathlib.Path(model).stem} | {before} | {len(lines)} | {known} | {report['trials']} | "
-                f"{report['seconds']:.1f} | {compared:.1f} | {report['tree_seconds']:.1f} | {report['library_seconds']:.1f} |")
+        return (f"| {pathlib.Path(model).stem} | {before} | {len(lines)} | {at_once} | {report['trials']} | {report['seconds']:.2f} | "
+                f"{report['first_seconds']:.2f} | {compared:.2f} | {report['tree_seconds']:.2f} | {ratio} |")
 
     with tempfile.TemporaryDirectory() as folder:
         database = pathlib.Path(folder) / "first.db"
@@ -97,9 +102,12 @@ def near(options, kind):
             shutil.copy(database, copy)
             searched = {line["key"]: line for line in tune(options, model, kind, 1, copy)["operators"] if "best_us" in line}
             for milliseconds in options.near:
-                shutil.copy(database, copy)
-                usual = min(load(model, copy, 0) for _ in range(2))
-                longer = load(model, copy, milliseconds) - usual
+                usual, with_near = [], []
+                for _ in range(3):  # in turns
+                    shutil.copy(database, copy)
+                    usual.append(load(model, copy, 0))
+                    with_near.append(load(model, copy, milliseconds))
+                longer = statistics.median(with_near) - statistics.median(usual)
                 rows = near_rows(copy)
                 keys = [key for key in rows if key in searched and searched[key]["state"] != "known"]
                 gain_near = sum(rows[key][0] for key in keys) / sum(rows[key][1] for key in keys) if keys else 1
@@ -186,6 +194,7 @@ def main():
     parser.add_argument("--across", action="store_true")
     parser.add_argument("--near", type=lambda text: [int(ms) for ms in text.split(",")], metavar="MS,...")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--library", action="store_true", help="what oneDNN takes for each operator, too")
     parser.add_argument("--json")
     parser.add_argument("models", nargs="+")
     options = parser.parse_args()

@@ -65,7 +65,7 @@ def kept_and_found_again(folder):
     model, other, database = folder / "m.tg", folder / "other.tg", folder / "costs.db"
     model.write_text(MODEL)
     other.write_text(OTHER)
-    first = tune(model, "--cost-db", database, "--trials", 40, "--threads", 1)
+    first = tune(model, "--cost-db", database, "--trials", 40, "--threads", 1, tuner=["--tuner", "by-rule,library"])
     by_state = states(first)
     # A product of two activations is a library's; with AVX-512 convolutions may be, too.
     library = [line["name"].split()[0] for line in by_state["not tuned"]]
@@ -86,6 +86,7 @@ def kept_and_found_again(folder):
     assert third["operators"][-1]["reused_from"], third
     again = tune(model, "--cost-db", database, "--trials", 40, "--threads", 1, "--again")
     assert again["trials"] > 0, again
+    assert again["library_seconds"] == 0 and not any("library_us" in line for line in again["operators"]), again
     # Other threads, another entry, where a product is worth them.
     wide = folder / "wide.tg"
     wide.write_text(WIDE)

@@ -49,7 +49,9 @@ std::optional<double> Trials::measure(const Program& asked) {
     return {};
   }
   ++count_;
-  std::optional<double> found = device_.measure(program);
+  std::optional<double> found = remembered_ && remembered_->program == program
+                                    ? remembered_->microseconds
+                                    : device_.measure(program);
   place->second = found;
   if (!found) return found;
   best_us_ = std::min(best_us_, *found);

@@ -72,6 +72,9 @@ public:
       : device_(device), nest_(nest_of(op)), limits_(device.limits()), most_(most),
         enough_us_(to_the_end ? 0 : device.enough_us(op)) {}
 
+  /// This one was measured before, and takes so long: it is not measured again, but a trial like
+  /// any other when it is asked.
+  void remember(std::optional<Measured> measured) { remembered_ = std::move(measured); }
   /// Microseconds; nullopt if it is illegal or did not run, or no trial is left.
   std::optional<double> measure(const Program& program);
 
@@ -104,6 +107,7 @@ private:
   double enough_us_, best_us_ = HUGE_VAL, gained_at_us_ = HUGE_VAL;
   llvm::StringMap<std::optional<double>> known_; // by text; looked up, never iterated
   std::vector<Measured> ran_;
+  std::optional<Measured> remembered_;
 };
 
 } // namespace tg::tune

@@ -39,6 +39,17 @@ public:
                of.shared * middle(ranges.shared)};
   }
   bool stopped() const override { return late_() || OtherClock::stopped(); }
+  // To choose a shape may take longer than a trial.
+  Extents choose_block(const Operator& op, const Nest& nest, int64_t points,
+                       BlockCost& cost) const override {
+    return late_() ? Extents() : OtherClock::choose_block(op, nest, points, cost);
+  }
+  std::optional<ThreadShape> choose_threads(const Operator& op, const Nest& nest,
+                                            const Extents& block, const Extents& fetched,
+                                            int64_t threads) const override {
+    if (late_()) return std::nullopt;
+    return OtherClock::choose_threads(op, nest, block, fetched, threads);
+  }
   std::optional<double> measure(const Program& program) override {
     Features of = features(program, nest_);
     if (of.blocks <= 0 || likely_.blocks <= 0) return 1; // it has no tiles

@@ -29,7 +29,7 @@ struct KeptProgram {
 /// How long a comparison may take. At least six rounds, without which nothing is decided, or, where
 /// it is strict, none.
 struct CompareLimit {
-  double most_us = 400'000;
+  double most_us = 100'000;
   bool strict = false;
 };
 

@@ -1,9 +1,10 @@
-// From a plan's operators to kept programs: the tree, its steps, comparisons.
+// From a plan's operators to kept programs: first trials, the tree, its steps, comparisons.
 #include "runtime/tune/plan_session.h"
 
 #include "runtime/tune/reuse.h"
 #include "runtime/tune/search/baselines.h"
 
+#include <llvm/ADT/BitVector.h>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FormatVariadic.h>
 
@@ -21,7 +22,7 @@ double seconds_from(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-constexpr size_t kCompared = 4;   // of the best programs of an operator
+constexpr size_t kCompared = 2;   // of the best programs of an operator
 constexpr double kClose = 1.03;   // times the best: what is slower in its trials is not compared
 constexpr double kSame = 0.995;   // no gain is less, of the time before
 constexpr size_t kTop = 3;        // of a ranking, as published
@@ -36,6 +37,18 @@ struct Searched {
   std::string note;
 };
 
+/// The guess of an operator, measured before anything is reused.
+struct FirstTrial {
+  Measured measured;
+  double seconds = 0;
+};
+
+/// An operator that can be reused and is not tuned here any more.
+struct Reusable {
+  Program program;
+  std::string name; // of the operator
+};
+
 class PlanTuner {
 public:
   PlanTuner(PlanDevice& device, const PlanTuneOptions& options,
@@ -48,10 +61,11 @@ public:
     Clock::time_point start = Clock::now();
     sort_out();
     if (!asked_.empty()) {
+      ask_library();
+      try_first();
+    }
+    if (!asked_.empty()) {
       make_tree();
-      report_.tree_seconds = seconds_from(start);
-      if (!device_.stopped()) (void)device_.library_us(asked_[0]); // in nobody's seconds
-      report_.library_seconds = seconds_from(start) - report_.tree_seconds;
       for (const TuneStep& step : plan_.steps)
         if (!graph_.is_known(step.op)) take(step);
     }
@@ -62,8 +76,9 @@ public:
   }
 
 private:
-  static bool is_impatient(const PlanTuneOptions& options) {
-    return options.until_enough && options.reuse_patience > 0;
+  bool is_impatient() const { return options_.until_enough && options_.reuse_patience > 0; }
+  bool by_features() const {
+    return options_.reuse == ReuseKind::Eto || options_.reuse == ReuseKind::NoBridges;
   }
 
   /// Lines of what needs no trials; the others, one for each operator as the device rounds it.
@@ -83,7 +98,7 @@ private:
       } else if (auto same = llvm::find_if(
                      asked_, [&](size_t one) { return device_.operators()[one].op == op.op; });
                  same != asked_.end()) {
-        alike_.push_back({i, static_cast<size_t>(same - asked_.begin())});
+        alike_.push_back({i, *same});
       } else {
         if (kept) begun_[i] = std::move(*kept);
         asked_.push_back(i);
@@ -91,22 +106,105 @@ private:
     }
   }
 
+  void ask_library() {
+    if (!options_.library || device_.stopped()) return;
+    Clock::time_point start = Clock::now();
+    (void)device_.library_us(asked_[0]); // in nobody's seconds
+    report_.library_seconds = seconds_from(start);
+  }
+
+  /// Everybody's first trial is the guess. Who has nothing more to gain then is done.
+  void try_first() {
+    if (!options_.guess || !options_.until_enough || !by_features()) return;
+    Clock::time_point start = Clock::now();
+    std::vector<size_t> left;
+    for (size_t op : asked_)
+      if (device_.stopped() || !is_done_at_once(op)) left.push_back(op);
+    asked_ = std::move(left);
+    report_.first_seconds = seconds_from(start);
+  }
+
+  bool is_done_at_once(size_t at) {
+    Clock::time_point start = Clock::now();
+    device_.begin(at);
+    const Operator& op = *device_.operators()[at].op;
+    std::optional<Program> guess = device_.guess(op);
+    if (!guess) return false;
+    Trials trials(device_, op);
+    (void)trials.measure(*guess);
+    report_.trials += trials.count();
+    if (!trials.best()) return false;
+    const Measured& found = *trials.best();
+    if (!trials.has_enough() && !device_.stopped()) {
+      first_[at] = {found, seconds_from(start)};
+      return false;
+    }
+    PlanTuneLine line{at, device_.operators()[at].name};
+    line.planned = line.expected = static_cast<double>(trials.count());
+    line.trials = trials.count();
+    conclude(line, found, /*of_its_own=*/true);
+    line.seconds = seconds_from(start);
+    if (!device_.stopped()) reusable_.push_back({found.program, line.name});
+    add(std::move(line));
+    take_alike(at, found);
+    return true;
+  }
+
   void make_tree() {
+    Clock::time_point start = Clock::now();
+    choose_tree();
+    searched_.resize(graph_.operators.size());
+    for (size_t i = 0; i < reusable_.size(); ++i)
+      searched_[first_reusable() + i].ranking = {{reusable_[i].program, 0}};
+    expect_trials();
+    report_.tree_seconds = seconds_from(start);
+  }
+  size_t first_reusable() const { return graph_.operators.size() - reusable_.size(); }
+
+  /// Trials that end early are estimated pair by pair of the tree, not of the graph: what is not
+  /// tuned yet is as the device guesses. Who finds nothing but the guess in what it would reuse
+  /// comes after all others, which it may reuse then, before it is searched for in full.
+  void expect_trials() {
+    if (!is_impatient()) return;
+    llvm::BitVector done(static_cast<unsigned>(graph_.operators.size()));
+    done.set(static_cast<unsigned>(first_reusable()), done.size());
+    std::vector<TuneStep> steps, later;
+    auto settle = [&](const TuneStep& planned, bool is_last) {
+      TuneStep step =
+          revised(planned, [&](size_t node) { return done.test(static_cast<unsigned>(node)); });
+      if (planned.reused && (!step.reused || step.expected <= 1) && !is_last) {
+        later.push_back(planned);
+        return;
+      }
+      done.set(static_cast<unsigned>(step.op));
+      steps.push_back(step);
+    };
+    for (const TuneStep& step : plan_.steps) settle(step, /*is_last=*/false);
+    for (const TuneStep& step : later) settle(step, /*is_last=*/true);
+    plan_.steps = std::move(steps);
+  }
+
+  void choose_tree() {
     SelectionOptions selection;
     bool bridges = options_.reuse == ReuseKind::Eto;
     selection.hops = bridges ? options_.hops : 0;
     selection.full_trials = static_cast<double>(options_.trials);
     std::vector<Operator> operators;
     for (size_t i : asked_) operators.push_back(*device_.operators()[i].op);
-    if (bridges && !options_.again) find_known(selection.known);
-    for (const Program& program : known_) dry_runs_.know(program);
+    if (bridges && !options_.again) find_known(operators);
+    for (const Reusable& one : reusable_) {
+      dry_runs_.know(one.program);
+      selection.known.push_back(one.program.op);
+    }
     if (options_.dry_estimates) selection.dry_runs = &dry_runs_;
-    if (options_.dry_estimates && is_impatient(options_))
-      selection.reuse_trials = static_cast<double>(options_.reuse_patience + 1);
+    if (options_.dry_estimates && is_impatient())
+      selection.reuse_trials = options_.reuse == ReuseKind::Top
+                                   ? selection_trials(/*full=*/false)
+                                   : static_cast<double>(options_.reuse_patience + 1);
     selection.estimate.thread_limit = device_.limits().threads_of_block + 1;
     selection.occurrence_weight = options_.occurrence_weight;
     for (size_t i : asked_) selection.occurrences.push_back(device_.operators()[i].occurrences);
-    if (bridges && is_impatient(options_)) {
+    if (bridges && is_impatient()) {
       // A bridge costs as many trials as the reuse that it makes possible: it pays where it saves a
       // full search, and without it there may be no more of them than there must be.
       selection.hops = 0;
@@ -115,26 +213,19 @@ private:
       auto full = llvm::count_if(plan_.steps, [&](const TuneStep& step) {
         return !step.reused && !graph_.is_known(step.op);
       });
-      if (static_cast<size_t>(full) <= types_without_program(operators)) return begin_steps();
+      if (static_cast<size_t>(full) <= types_without_program(operators)) return;
       selection.hops = options_.hops;
     }
     graph_ = operator_graph(operators, selection);
     make_plan(operators);
-    begin_steps();
   }
 
   /// Each has one full search at least.
   size_t types_without_program(llvm::ArrayRef<Operator> operators) const {
     std::set<OpType> types;
     for (const Operator& op : operators) types.insert(op.type);
-    for (const Program& program : known_) types.erase(program.op.type);
+    for (const Reusable& one : reusable_) types.erase(one.program.op.type);
     return types.size();
-  }
-
-  void begin_steps() {
-    searched_.resize(graph_.operators.size());
-    for (size_t i = 0; i < known_.size(); ++i)
-      searched_[graph_.operators.size() - known_.size() + i].ranking = {{known_[i], 0}};
   }
 
   void make_plan(llvm::ArrayRef<Operator> operators) {
@@ -151,14 +242,19 @@ private:
     }
   }
 
-  void find_known(std::vector<Operator>& operators) {
+  void find_known(llvm::ArrayRef<Operator> operators) {
+    size_t most = reusable_.size() + kMostKnown;
+    auto is_there = [&](const Operator& op) {
+      return llvm::is_contained(operators, op) ||
+             llvm::any_of(reusable_, [&](const Reusable& one) { return one.program.op == op; });
+    };
     for (Program& program : device_.kept_programs()) {
-      if (known_.size() == kMostKnown) return;
-      bool serves = llvm::any_of(
-          asked_, [&](size_t i) { return can_reuse(*device_.operators()[i].op, program.op); });
-      if (!serves || llvm::is_contained(operators, program.op)) continue;
-      operators.push_back(program.op);
-      known_.push_back(std::move(program));
+      if (reusable_.size() == most) return;
+      bool serves =
+          llvm::any_of(operators, [&](const Operator& op) { return can_reuse(op, program.op); });
+      if (!serves || is_there(program.op)) continue;
+      std::string name = text(program.op);
+      reusable_.push_back({std::move(program), std::move(name)});
     }
   }
 
@@ -181,22 +277,28 @@ private:
     return full ? static_cast<double>(options_.trials) : static_cast<double>(kTop);
   }
 
-  /// What is reused has its program by now, so that the trials are known better: where it leaves
-  /// none that is legal, another one that is tuned takes its place, the one with the fewest trials.
-  TuneStep revised(TuneStep step) {
-    bool by_features = options_.reuse == ReuseKind::Eto || options_.reuse == ReuseKind::NoBridges;
-    if (!step.reused || !options_.dry_estimates || !by_features) return step;
+  /// The trials as what is known by now says. Where what is reused leaves none that is legal
+  /// but the guess, another one that is `done` takes its place, the one with the fewest trials.
+  TuneStep revised(TuneStep step, llvm::function_ref<bool(size_t)> done) {
+    if (!step.reused || !options_.dry_estimates || !by_features()) return step;
     const Operator& op = graph_.operators[step.op];
+    double enough = 0;
+    if (step.op < graph_.originals) {
+      device_.begin(asked_[step.op]);
+      if (const FirstTrial* first = first_of(asked_[step.op]))
+        enough = device_.enough_us(op) / first->measured.microseconds;
+    }
     auto trials = [&](size_t reused) -> std::optional<double> {
-      if (searched_[reused].ranking.empty()) return {};
-      return dry_runs_.expected_trials(op, graph_.operators[reused]);
+      if (!done(reused)) return {};
+      return dry_runs_.expected_trials(op, graph_.operators[reused], /*most=*/1, enough);
     };
     std::optional<double> least = trials(*step.reused);
-    bool planned = least.has_value();
+    auto serves = [](const std::optional<double>& trials) { return trials && *trials > 1; };
+    bool planned = serves(least);
     for (size_t node = 0; node < graph_.operators.size() && !planned; ++node) {
       if (node == step.op || !can_reuse(op, graph_.operators[node])) continue;
       std::optional<double> found = trials(node);
-      if (!found || (least && *least <= *found)) continue;
+      if (!serves(found) || (serves(least) && *least <= *found)) continue;
       least = found;
       step.reused = node;
     }
@@ -208,7 +310,7 @@ private:
   void take(const TuneStep& planned) {
     if (device_.stopped()) return stop_at(planned.op);
     Clock::time_point start = Clock::now();
-    TuneStep step = revised(planned);
+    TuneStep step = revised(planned, [&](size_t node) { return !searched_[node].ranking.empty(); });
     bool original = step.op < graph_.originals;
     const Operator& op = graph_.operators[step.op];
     if (original) device_.begin(asked_[step.op]);
@@ -219,6 +321,7 @@ private:
     line.expected = step.expected;
     Searched& found = searched_[step.op];
     auto begun = original ? begun_.find(*line.op) : begun_.end();
+    first_trial_ = original ? first_of(*line.op) : nullptr;
     search(op, step, begun == begun_.end() ? nullptr : &begun->second, found);
     if (!found.ranking.empty()) dry_runs_.know(found.ranking.front().program);
     if (step.reused && found.note.empty()) line.reused_from = name_of(*step.reused);
@@ -226,19 +329,25 @@ private:
     line.filtered = found.filtered;
     line.trials_to_best = found.to_best;
     line.note = found.note;
-    report_.trials += found.trials;
+    report_.trials += found.trials - (first_trial_ ? 1 : 0);
     if (original)
       conclude(line, found.ranking, /*of_its_own=*/true);
     else if (!device_.stopped())
       line.state = found.ranking.empty() ? TuneState::Failed : TuneState::Bridge;
-    line.seconds = seconds_from(start);
+    line.seconds = seconds_from(start) + (first_trial_ ? first_trial_->seconds : 0);
     add(std::move(line));
-    if (original) take_alike(step.op);
+    if (original) take_alike(asked_[step.op], found.ranking);
+  }
+
+  const FirstTrial* first_of(size_t op) const {
+    auto found = first_.find(op);
+    return found == first_.end() ? nullptr : &found->second;
   }
 
   std::string name_of(size_t node) const {
-    return node < graph_.originals ? device_.operators()[asked_[node]].name
-                                   : text(graph_.operators[node]);
+    if (node < graph_.originals) return device_.operators()[asked_[node]].name;
+    return graph_.is_known(node) ? reusable_[node - first_reusable()].name
+                                 : text(graph_.operators[node]);
   }
 
   /// `begun`: what an earlier search of the operator found that was cut off; or null.
@@ -264,6 +373,7 @@ private:
     reuse.use_block_cost = reuse.use_thread_cost = options_.shape_costs;
     if (options_.until_enough) reuse.patience = options_.reuse_patience;
     if (options_.guess) reuse.start = device_.guess(op);
+    if (first_trial_) reuse.remembered = first_trial_->measured;
     ReuseResult result = tune_by_reuse(op, program, device_, reuse);
     found.ranking = std::move(result.ranking);
     found.trials = result.trials;
@@ -284,6 +394,7 @@ private:
     full.only_random = options_.reuse == ReuseKind::Random;
     full.to_the_end = !options_.until_enough;
     if (options_.guess && !full.only_random) full.start = device_.guess(op);
+    if (first_trial_) full.remembered = first_trial_->measured;
     if (begun) { // other programs than those that were tried then
       full.seed += static_cast<uint64_t>(begun->trials);
       full.start = begun->best.program;
@@ -298,14 +409,15 @@ private:
   void conclude(PlanTuneLine& line, llvm::ArrayRef<Measured> ranking, bool of_its_own) {
     bool cut_off = device_.stopped();
     Clock::time_point start = Clock::now();
-    if (of_its_own && !cut_off) line.found = nothing_changes(*line.op, ranking);
-    if (!line.found) line.found = compared(*line.op, ranking);
+    if (of_its_own && !cut_off && !begun_.count(*line.op))
+      line.found = nothing_changes(*line.op, ranking);
+    if (!line.found) line.found = compared(*line.op, ranking, of_its_own);
     line.compared_seconds = seconds_from(start);
     if (!line.found) {
       if (!cut_off) line.state = TuneState::Failed;
       return;
     }
-    line.library_us = device_.library_us(*line.op);
+    if (options_.library) line.library_us = device_.library_us(*line.op);
     auto begun = begun_.find(*line.op);
     line.found->trials = line.trials + (begun == begun_.end() ? 0 : begun->second.trials);
     line.found->cut_off = cut_off;
@@ -322,28 +434,40 @@ private:
     return std::nullopt;
   }
 
-  /// The best programs against the untuned way; if there is no more time, the best one alone.
-  std::optional<KeptProgram> compared(size_t at, llvm::ArrayRef<Measured> ranking) {
+  /// Of the trials the one of the untuned way; HUGE_VAL: it is none of the best.
+  double untuned_trial_us(size_t op, llvm::ArrayRef<Measured> ranking) {
+    auto* found = llvm::find_if(
+        ranking, [&](const Measured& one) { return device_.is_untuned(op, one.program); });
+    return found == ranking.end() ? HUGE_VAL : found->microseconds;
+  }
+
+  /// The best programs against the untuned way, as far as their trials were faster than its own; if
+  /// there is no more time, the best one alone.
+  std::optional<KeptProgram> compared(size_t at, llvm::ArrayRef<Measured> ranking,
+                                      bool of_its_own) {
     bool cut_off = device_.stopped();
     Nest nest = nest_of(*device_.operators()[at].op);
+    double to_beat_us = of_its_own && !cut_off ? untuned_trial_us(at, ranking) : HUGE_VAL;
     std::vector<Program> best;
     auto try_program = [&](const Program& program) {
       if (device_.why_not(program, nest).empty() && !llvm::is_contained(best, program))
         best.push_back(program);
     };
     for (const Measured& one : ranking.take_front(cut_off ? 1 : kCompared))
-      if (one.microseconds <= kClose * ranking[0].microseconds) try_program(one.program);
+      if (one.microseconds <= kClose * ranking[0].microseconds && one.microseconds < to_beat_us)
+        try_program(one.program);
     auto begun = begun_.find(at);
     if (begun != begun_.end()) try_program(begun->second.best.program);
+    if (best.empty() && !ranking.empty()) try_program(ranking[0].program);
     CompareLimit limit;
     if (cut_off) limit.most_us /= 4;
     return device_.compare(at, best, limit);
   }
 
   /// Operators that are rounded up to the same take its programs.
-  void take_alike(size_t node) {
+  void take_alike(size_t of, llvm::ArrayRef<Measured> ranking) {
     for (auto [op, same] : alike_) {
-      if (same != node) continue;
+      if (same != of) continue;
       Clock::time_point start = Clock::now();
       device_.begin(op);
       PlanTuneLine line{op, device_.operators()[op].name};
@@ -351,9 +475,9 @@ private:
         add(std::move(line));
         continue;
       }
-      line.reused_from = name_of(node);
+      line.reused_from = device_.operators()[of].name;
       line.note = "the same programs";
-      conclude(line, searched_[node].ranking, /*of_its_own=*/false);
+      conclude(line, ranking, /*of_its_own=*/false);
       line.seconds = seconds_from(start);
       add(std::move(line));
     }
@@ -362,7 +486,12 @@ private:
   void stop_at(size_t node) {
     if (node >= graph_.originals) return;
     size_t op = asked_[node];
-    add({op, device_.operators()[op].name});
+    PlanTuneLine line{op, device_.operators()[op].name};
+    if (const FirstTrial* first = first_of(op)) {
+      line.trials = 1;
+      line.seconds = first->seconds;
+    }
+    add(std::move(line));
   }
 
   void add(PlanTuneLine line) {
@@ -377,7 +506,9 @@ private:
   std::vector<size_t> asked_;                    // operators of the device: the graph's originals
   std::vector<std::pair<size_t, size_t>> alike_; // an operator, and whose programs it takes
   std::map<size_t, KeptProgram> begun_;          // of operators whose search was cut off earlier
-  std::vector<Program> known_;
+  std::map<size_t, FirstTrial> first_;           // of operators that are not done with it
+  std::vector<Reusable> reusable_;               // those of the graph that are known
+  const FirstTrial* first_trial_ = nullptr;      // of the operator at hand; null: none
   DryRuns dry_runs_;
   OperatorGraph graph_;
   ReusePlan plan_;

@@ -1,7 +1,9 @@
-// Tunes the operators of a plan: those that are known are left alone, and reused; the others by a
-// tree that says who reuses whom. After its trials an operator's best programs run interleaved with
-// what the runtime does untuned, and what comes of it is kept, operator by operator: whoever ends a
-// session early keeps the best so far of the operator at hand, too, and the next session goes on.
+// Tunes the operators of a plan: those that are known are left alone, and reused. The others begin
+// with the guess of the device, and who has nothing more to gain then is done, and reused; who is
+// left is tuned by a tree that says who reuses whom. After its trials an operator's best programs
+// run interleaved with what the runtime does untuned, and what comes of it is kept, operator by
+// operator: whoever ends a session early keeps the best so far of the operator at hand, too, and
+// the next session goes on.
 #pragma once
 
 #include "runtime/tune/pairs/selection.h"
@@ -28,6 +30,7 @@ struct PlanTuneOptions {
   int64_t reuse_patience = 8;   // ReuseOptions, where until_enough
   bool dry_estimates = true;    // DryRuns, in the place of formulas
   double occurrence_weight = 0; // SelectionOptions
+  bool library = false;         // PlanDevice::library_us, too
 
   // Ablations.
   bool shape_costs = true; // ReuseOptions; without: shapes drawn at random
@@ -55,7 +58,7 @@ struct PlanTuneLine {
   double planned = 0, expected = 0; // trials, by the tree, and when the step began
   int64_t trials = 0, filtered = 0, trials_to_best = 0;
   double seconds = 0, compared_seconds = 0; // the latter a part: runs in turns with the untuned way
-  double library_us = 0;                    // what a library takes; 0: not known
+  double library_us = 0;                    // what a library takes; 0: not known, or not asked
   std::string note = {};
 };
 
@@ -63,7 +66,9 @@ struct PlanTuneReport {
   std::vector<PlanTuneLine> lines; // in the order of tuning
   int64_t trials = 0;
   double seconds = 0;
-  double tree_seconds = 0, library_seconds = 0; // of them: who reuses whom; the plan on a library
+  // Of them: first trials, with the comparisons of who is done then; who reuses whom; the plan on a
+  // library.
+  double first_seconds = 0, tree_seconds = 0, library_seconds = 0;
   bool stopped = false;
 };
 

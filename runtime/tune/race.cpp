@@ -18,26 +18,35 @@ public:
   std::optional<Race> run(llvm::function_ref<std::optional<double>(size_t)> run) {
     Race race;
     double spent = 0;
-    for (; goes_on(race.rounds, spent); ++race.rounds) {
-      for (size_t way = 0; way < times_.size(); ++way) {
+    for (; race.decided && goes_on(race.rounds, spent); ++race.rounds) {
+      for (size_t way = 0; way < times_.size() && race.decided; ++way) {
         if (way > 0 && !open_[way]) continue;
         std::optional<double> us = run(way);
         if (!us) return std::nullopt;
         times_[way].push_back(*us);
         spent += *us;
         ++race.runs;
+        race.decided = has_time(race.rounds, way, spent);
       }
-      if (llvm::is_contained(kLooks, race.rounds + 1)) look();
-      double needed = spent / static_cast<double>(race.rounds + 1) * kFewestRounds;
-      race.decided =
-          !options_.strict || race.rounds + 1 >= kFewestRounds || needed <= options_.most_us;
-      if (!race.decided) break;
+      if (race.decided && llvm::is_contained(kLooks, race.rounds + 1)) look();
     }
+    if (!race.decided) return race;
     conclude(race);
     return race;
   }
 
 private:
+  /// For the rounds without which nothing is decided, in which all run. While one is not over the
+  /// ways that have not run in it may be faster.
+  bool has_time(size_t rounds, size_t way, double spent) const {
+    constexpr double kFaster = 2;
+    if (!options_.strict || rounds + 1 >= kFewestRounds) return true;
+    auto done = static_cast<double>(rounds * times_.size() + way + 1);
+    double needed = spent / done * static_cast<double>(kFewestRounds * times_.size());
+    bool over = way + 1 == times_.size();
+    return needed <= options_.most_us * (over ? 1 : kFaster);
+  }
+
   bool goes_on(size_t rounds, double spent) const {
     if (rounds == options_.most_rounds || (rounds >= kFewestRounds && spent >= options_.most_us))
       return false;

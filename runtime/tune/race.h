@@ -15,7 +15,7 @@ namespace tg::tune {
 struct RaceOptions {
   size_t most_rounds = 30;
   double most_us = 400'000; // of all runs that count; not before kFewestRounds
-  bool strict = false;      // nothing is decided where kFewestRounds would take longer
+  bool strict = false;      // nothing is decided where kFewestRounds take longer, which runs tell
   double worth = 1.01;      // what is faster by less is not worth a change
 };
 
@@ -23,7 +23,7 @@ struct RaceOptions {
 inline constexpr size_t kFewestRounds = 6;
 
 struct Race {
-  size_t best = 1;  // of the others the fastest, as far as its runs say
+  size_t best = 1;  // of the others the fastest, as far as its runs say; 1 where nothing is decided
   Comparison times; // of the first one and that
   bool worth = false, decided = true;
   size_t rounds = 0, runs = 0;

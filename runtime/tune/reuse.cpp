@@ -258,6 +258,7 @@ ReuseResult tune_by_reuse(const Operator& target, const Program& reused, Device&
                           const ReuseOptions& options) {
   Trials trials(device, target, INT64_MAX, options.to_the_end);
   trials.be_patient(options.patience);
+  trials.remember(options.remembered);
   if (options.start) trials.measure(*options.start);
   ReuseResult result;
   Program start{target, reused.sketch, {}, default_flat_threads(target, reused.sketch)};

@@ -20,6 +20,8 @@ struct ReuseOptions {
   int64_t patience = 0;
   /// Measured first, if it is there and legal: so that reuse is no worse than a guess.
   std::optional<Program> start = {};
+  /// A program that was measured before (Trials::remember).
+  std::optional<Measured> remembered = {};
 };
 
 /// What was chosen for one number of blocks, for tests and reports.

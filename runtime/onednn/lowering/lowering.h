@@ -170,6 +170,12 @@ private:
   bool widening_ = false;      // results are f32, for `widened` to convert
 };
 
+/// Who may say by which schedule a step runs; null: it goes by rule, as all does that is computed
+/// once, at load.
+inline TileSchedules* schedules_of(const Lowering& l, const PlanStep& step) {
+  return step.phase == Phase::Run ? l.schedules : nullptr;
+}
+
 /// How many products have the value as their right operand.
 size_t products_of(const Lowering& l, PlanValueId value);
 /// The step that alone reads a value, and once; null where there are more or none, or the value is

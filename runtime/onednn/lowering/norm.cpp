@@ -97,7 +97,8 @@ Result<bool> lower_norm(Lowering& l, const PlanStep& square) {
   shape->root = steps->root != nullptr;
   int threads = l.threads_for(norm_us(*shape));
   std::optional<NormSchedule> tuned;
-  if (l.schedules) tuned = l.schedules->find_norm(*shape, threads);
+  if (TileSchedules* schedules = schedules_of(l, square))
+    tuned = schedules->find_norm(*shape, threads);
   NormSchedule schedule = tuned.value_or(default_norm_schedule(*shape));
 
   Shape strides = contiguous_strides(l.type(steps->last().result).shape);

@@ -421,10 +421,10 @@ Result<void> lower_by(Lowering& l, const PlanStep& step, typename Form::Shape sh
   tile::ConvolutionTail tail = fused_tail(step, act_of(step));
   shape = Form::with_best_rows(shape, tail.finish, op.threads);
   std::optional<tile::ConvolutionSchedule> tuned;
-  if (l.schedules) {
+  if (TileSchedules* schedules = schedules_of(l, step)) {
     OwnConvolution own = Form::convolution(shape, tail);
     own.capsules = capsules_of(l, step);
-    tuned = l.schedules->find(own, op.threads);
+    tuned = schedules->find(own, op.threads);
   }
   tile::ConvolutionSchedule schedule =
       tuned ? *tuned : Kernel::default_schedule(shape, tail, op.threads, tile::caches());
@@ -486,8 +486,8 @@ Result<void> lower_transposed(Lowering& l, const PlanStep& step, tile::Transpose
   op.threads = l.threads_for(convolution_us(op));
   tile::ConvolutionTail tail = fused_tail(step, Act::None);
   std::optional<tile::ConvolutionSchedule> tuned;
-  if (l.schedules)
-    tuned = l.schedules->find({shape, false, tail, OwnConvolution::Form::Transposed}, op.threads);
+  if (TileSchedules* kept = schedules_of(l, step))
+    tuned = kept->find({shape, false, tail, OwnConvolution::Form::Transposed}, op.threads);
   Transposed::Schedules schedules =
       tuned ? Transposed::fitted(shape, *tuned)
             : Transposed::default_schedules(shape, tail, op.threads, tile::caches());

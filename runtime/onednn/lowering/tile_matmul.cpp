@@ -200,10 +200,11 @@ const tile::TileKernels* tiles_for(const Lowering& l, const PlanStep& step) {
   return tiles && runs_on_ours(l, step, has_packed_matrix(l, step)) ? tiles : nullptr;
 }
 
-ChosenSchedule product_schedule(const Lowering& l, const tile::ProductShape& shape, tile::Isa isa,
-                                int threads) {
-  if (l.schedules && isa != tile::Isa::Avx512Bf16) // none of bf16 is tuned
-    if (std::optional<tile::Schedule> tuned = l.schedules->find(shape, isa, threads))
+ChosenSchedule product_schedule(const Lowering& l, const PlanStep& step,
+                                const tile::ProductShape& shape, tile::Isa isa, int threads) {
+  TileSchedules* schedules = schedules_of(l, step);
+  if (schedules && isa != tile::Isa::Avx512Bf16) // none of bf16 is tuned
+    if (std::optional<tile::Schedule> tuned = schedules->find(shape, isa, threads))
       return {*tuned, true};
   return {tile::default_schedule(shape, isa, threads, tile::caches())};
 }
@@ -226,7 +227,7 @@ Result<void> lower_tile_matmul(Lowering& l, const PlanStep& step, const tile::Ti
   }
   Op op = l.describe(step);
   op.threads = l.threads_for(matmul_us(op));
-  ChosenSchedule chosen = product_schedule(l, shape, tiles.isa(), op.threads);
+  ChosenSchedule chosen = product_schedule(l, step, shape, tiles.isa(), op.threads);
   op.implementation =
       llvm::formatv("tile:{0} {1}", tile::isa_name(tiles.isa()), chosen.text(tiles.isa()));
   add_product(l, step, std::move(op), tile::Product(std::move(shape), chosen.schedule, tiles),

@@ -45,9 +45,9 @@ struct ChosenSchedule {
     return tile_text(schedule, isa) + (tuned ? " tuned" : "");
   }
 };
-/// As it was tuned (Lowering::schedules), else by rule.
-ChosenSchedule product_schedule(const Lowering& l, const tile::ProductShape& shape, tile::Isa isa,
-                                int threads);
+/// As it was tuned (schedules_of), else by rule.
+ChosenSchedule product_schedule(const Lowering& l, const PlanStep& step,
+                                const tile::ProductShape& shape, tile::Isa isa, int threads);
 
 /// By these tiles. Operands are read where they lie if rows or columns lie side by side.
 Result<void> lower_tile_matmul(Lowering& l, const PlanStep& step, const tile::TileKernels& tiles);

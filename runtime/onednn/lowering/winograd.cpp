@@ -109,7 +109,8 @@ Result<void> lower_winograd_conv2d(Lowering& l, const PlanStep& step) {
   if (places.residual) shape.residual = steps(*places.residual);
   int threads = l.threads_for(winograd_us(shape));
   std::optional<WinogradCut> tuned;
-  if (l.schedules && shape.groups == 1) tuned = l.schedules->find_winograd(shape, threads);
+  if (TileSchedules* schedules = schedules_of(l, step); schedules && shape.groups == 1)
+    tuned = schedules->find_winograd(shape, threads);
   auto schedule = std::make_shared<const WinogradSchedule>(
       shape, threads, tuned.value_or(default_cut(shape, threads)));
   Phase packing = l.at_load(u) ? Phase::Load : step.phase;

@@ -36,6 +36,9 @@ public:
   std::optional<tune::ThreadShape> choose_threads(const tune::Extents& block,
                                                   int64_t threads) const override;
   std::optional<tune::Program> guess() const override;
+  bool is_untuned(const tune::Program& program) const override {
+    return flat_->is_untuned(flattened(program));
+  }
   Result<std::unique_ptr<Way>> way(const tune::Program* program, Runs& runs) const override;
 
 private:

@@ -29,6 +29,9 @@ public:
     return std::nullopt;
   }
   std::optional<tune::Program> guess() const override;
+  bool is_untuned(const tune::Program& program) const override {
+    return schedule(program) == untuned();
+  }
   Result<std::unique_ptr<Way>> way(const tune::Program* program, Runs& runs) const override;
 
   /// Requires that nothing speaks against the program.

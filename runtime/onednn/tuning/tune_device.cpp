@@ -85,6 +85,7 @@ CompileOptions compile_options(const TuneDeviceOptions& options) {
 constexpr double kTrialUs = 3000;
 constexpr int kFewestRuns = 3, kMostRuns = 12;
 constexpr double kHopeless = 1.5; // times the best of the operator
+constexpr double kSlower = 1.1;   // by the second run
 constexpr int kTakenAgain = 2;    // where others computed
 /// What takes longer does not feel in a comparison that its code is not in the cache.
 constexpr double kColdUs = 200;
@@ -223,6 +224,11 @@ public:
 
   std::optional<tune::KeptProgram> compare(size_t op, llvm::ArrayRef<tune::Program> programs,
                                            const tune::CompareLimit& limit) override {
+    auto start = std::chrono::steady_clock::now();
+    auto left_us = [&] {
+      std::chrono::duration<double, std::micro> spent = std::chrono::steady_clock::now() - start;
+      return limit.strict ? limit.most_us - spent.count() : limit.most_us;
+    };
     std::vector<std::unique_ptr<Way>> ways;
     auto add = [&](const tune::Program* program) {
       Result<std::unique_ptr<Way>> way = programs_[op]->way(program, *runs_);
@@ -230,7 +236,7 @@ public:
       return way.ok();
     };
     bool all = add(nullptr);
-    for (const tune::Program& program : programs) all = all && add(&program);
+    for (const tune::Program& program : programs) all = all && left_us() > 0 && add(&program);
     if (!all) return std::nullopt;
     std::vector<double> last_us(ways.size());
     auto run = [&](size_t i) -> std::optional<double> {
@@ -240,7 +246,7 @@ public:
       return last_us[i] = *us;
     };
     std::optional<tune::Race> race =
-        tune::race(ways.size(), run, {.most_us = limit.most_us, .strict = limit.strict});
+        tune::race(ways.size(), run, {.most_us = left_us(), .strict = limit.strict});
     if (!race) return std::nullopt;
     tune::KeptProgram best{{programs[race->best - 1], race->times.second_us}, race->times.first_us};
     best.faster = race->worth;
@@ -298,7 +304,7 @@ private:
       if (!us) return std::nullopt;
       least = std::min(least, *us);
       spent += *us;
-      if (least > 2 * kHopeless * best_us_) break;
+      if (least > (run == 0 ? 2 * kHopeless : kSlower) * best_us_) break;
     }
     return least;
   }
@@ -328,20 +334,23 @@ public:
         threads_(threads), milliseconds_(milliseconds) {}
 
   void seen() override {
-    auto start = std::chrono::steady_clock::now();
     const tile::TileKernels* tiles = best_tiles();
     if (!tiles ||
         llvm::none_of(operators, [&](const auto& one) { return is_new(*one.second.programs); }))
       return;
+    if (left_ms() <= 0) return;
     Result<std::unique_ptr<Runs>> runs = Runs::make(*tiles, weight_bytes);
     if (!runs) return; // no memory to try anything in
     TuneDevice device({}, {.threads = threads_}, tuned_, std::move(*runs), nullptr);
     for (auto& [key, one] : operators) device.add(one, {});
-    std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
-    tune::try_near(device, {.milliseconds = milliseconds_ - spent.count()});
+    tune::try_near(device, {.milliseconds = left_ms()});
   }
 
 private:
+  double left_ms() const {
+    std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start_;
+    return milliseconds_ - spent.count();
+  }
   static std::shared_ptr<TileSchedules> borrowed(TileSchedules& owned) {
     return {std::shared_ptr<void>(), &owned};
   }
@@ -358,6 +367,7 @@ private:
   std::vector<tune::Program> known_;
   int threads_;
   double milliseconds_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now(); // of lowering
 };
 
 bool is_product_or_convolution(llvm::StringRef name) {

@@ -24,13 +24,18 @@ public:
 
   /// Whether the device is to end: nothing more is estimated then.
   bool stopped() const { return device_.stopped(); }
-  /// nullopt: nothing legal is found of the one or the other. Requires `can_reuse`. `most`: of the
-  /// samples, so many are run.
+  /// nullopt: nothing legal is found of the one or the other; where trials do not end early, also
+  /// where nothing is but the guess. Requires `can_reuse`. `most`: of the samples, so many are run.
+  /// `enough`: times of what the guess takes, at which nothing more is to be gained; 0: not known.
   std::optional<double> expected_trials(const Operator& target, const Operator& reused,
-                                        size_t most = SIZE_MAX);
+                                        size_t most = SIZE_MAX, double enough = 0);
 
 private:
   const std::vector<Program>& programs_of(const Operator& op);
+  /// Whether what is reused leads to a program, even if it is the guess alone.
+  bool reaches_guess(const Operator& target, const Program& reused) const;
+  /// Where trials end early.
+  double patient_trials(const Operator& target, const Program& reused, double enough) const;
 
   const Device& device_;
   int samples_;

@@ -123,6 +123,7 @@ private:
 FullSearchResult search_fully(const Operator& op, Device& device,
                               const FullSearchOptions& options) {
   Trials trials(device, op, options.trials, options.to_the_end);
+  trials.remember(options.remembered);
   Generations generations(trials, op, options);
   generations.run();
   FullSearchResult result;

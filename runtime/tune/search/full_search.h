@@ -17,6 +17,7 @@ struct FullSearchOptions {
   int64_t patience = 0;
   /// Measured first, if it is there: the best of an earlier search, or a guess.
   std::optional<Program> start = {};
+  std::optional<Measured> remembered = {}; // measured before (Trials::remember)
   bool to_the_end = false; // also where a program is fast enough (Device::enough_us)
 };
 

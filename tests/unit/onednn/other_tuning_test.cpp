@@ -4,6 +4,7 @@
 #include "runtime/onednn/handles.h"
 #include "runtime/onednn/tuning/capsule_programs.h"
 #include "runtime/onednn/tuning/norm_programs.h"
+#include "runtime/onednn/tuning/tune_device.h"
 #include "runtime/onednn/tuning/tuned_programs.h"
 #include "runtime/onednn/tuning/winograd_programs.h"
 #include "runtime/tune/pairs/selection.h"
@@ -312,6 +313,38 @@ TEST_F(TunedOthersTest, PlansRunByWhatIsKept) {
     OtherRun elsewhere(TunedPrograms::on_demand(path, "another cpu"), images, images == 1 ? 4 : 2);
     EXPECT_EQ(elsewhere.kernels, by_rule.kernels);
   }
+}
+
+/// It is computed once: nobody tunes it, and what the library takes for the others is known even
+/// so.
+TEST_F(TunedOthersTest, WhatIsComputedAtLoadGoesByRule) {
+  test::Builder b;
+  auto norm_of = [&](NodeId x) {
+    NodeId sum = b.op(OpKind::ReduceSum, {b.op(OpKind::Mul, {x, x})},
+                      {Value::of_ints({1}), Value::of_bool(false)});
+    return b.op(OpKind::Sqrt, {sum});
+  };
+  NodeId x = b.input("x", {96, 512});
+  b.output(b.op(OpKind::Add, {norm_of(x), norm_of(b.weight("of_weights", {96, 512}))}));
+  auto product = [&](NodeId of, NodeId by) {
+    return b.op(OpKind::Matmul, {of, by, b.none(), b.none()}, {test::act("none")});
+  };
+  NodeId square = b.weight("square", {512, 128});
+  b.output(product(x, product(b.weight("left", {512, 512}), square)));
+  Plan plan = plan_from_graph(b.graph);
+  auto recorder = std::make_shared<Recorder>();
+  (void)test::outputs_of(*make_cpu_backend(Products::Chosen, recorder), plan, {}, 1);
+  EXPECT_EQ(recorder->asked.size(), 1u);
+
+  Result<std::unique_ptr<tune::PlanDevice>> device =
+      make_tune_device(plan, {.threads = 1, .database = path});
+  // Reason: nothing is tuned on a processor without our tiles.
+  if (!device) GTEST_SKIP() << device.error().message;
+  ASSERT_EQ((*device)->operators().size(), 2u);
+  for (size_t i : {0u, 1u})
+    if ((*device)->operators()[i].op->type == tune::OpType::BMM) {
+      EXPECT_GT((*device)->library_us(i), 0);
+    }
 }
 
 /// As examples/paper/eto/cap.tg has them: what the plan asks about, and the result.

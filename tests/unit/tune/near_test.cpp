@@ -58,7 +58,11 @@ TEST_F(Near, LikelyProgramsAreLegalAndFewAndByFeatures) {
     EXPECT_LE(to.threads, 2 * from.threads * ranges.threads.high);
   }
   EXPECT_EQ(device.measured(), 0) << "no trial";
+  device.blocks_chosen = 0;
   EXPECT_TRUE(likely_programs(up, reused, device, 3, [] { return true; }).empty()) << "too late";
+  int asked = 0; // the time is up while a block is chosen
+  EXPECT_TRUE(likely_programs(up, reused, device, 3, [&] { return ++asked > 1; }).empty());
+  EXPECT_EQ(device.blocks_chosen, 0);
 }
 
 TEST_F(Near, WhatIsFasterIsKeptAndATunerGoesOnFromIt) {

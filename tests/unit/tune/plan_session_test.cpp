@@ -2,6 +2,8 @@
 // kept serves others, and whoever ends a session early loses nothing.
 #include "runtime/tune/plan_session.h"
 
+#include "runtime/tune/reuse.h"
+
 #include "tests/unit/tune/synthetic_plan.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -153,7 +155,9 @@ TEST(PlanSession, WhatIsFastEnoughEndsASearch) {
   double best = store.at(kOut).best.microseconds;
   SyntheticPlan second({kOut, kUp}, other);
   second.enough = 4 * best;
-  PlanTuneReport report = run(second);
+  PlanTuneOptions options;
+  options.library = true;
+  PlanTuneReport report = run(second, options);
   EXPECT_LT(second.measured(), device.measured() / 2);
   for (const PlanTuneLine& line : report.lines) {
     EXPECT_EQ(line.state, TuneState::Tuned) << "the search is done, not cut off";
@@ -194,6 +198,116 @@ TEST(PlanSession, SearchesBeginWithTheGuess) {
   second.stop_after = 1;
   run(second);
   EXPECT_EQ(other.at(kOut).best.program, store.at(kOut).best.program);
+}
+
+/// Devices whose guesses are the best programs that searches of all operators found.
+class Guessed : public testing::Test {
+protected:
+  static constexpr const char* kMore = "BMM [1, 128, 1024 | 256]";
+  static constexpr const char* kDeep = "BMM [1, 128, 512 | 1024]";
+  void SetUp() override {
+    SyntheticPlan device({kOut, kUp, kKeys, kMore, kDeep}, found);
+    PlanTuneOptions options;
+    options.reuse = ReuseKind::Full;
+    run(device, options);
+  }
+  void guess_best(SyntheticPlan& device) {
+    for (auto& [key, kept] : found) device.guesses[key] = kept.best.program;
+  }
+  double best_us(const char* op) { return found.at(op).best.microseconds; }
+  Store found, store;
+};
+
+TEST_F(Guessed, WhoHasNothingToGainIsDoneWithOneTrialAndReused) {
+  SyntheticPlan device({kUp, kMore, kOut}, store);
+  guess_best(device);
+  device.enough = best_us(kOut);
+  ASSERT_LT(device.enough, std::min(best_us(kUp), best_us(kMore)));
+  PlanTuneReport report = run(device);
+  ASSERT_EQ(report.lines.size(), 3u);
+  EXPECT_EQ(report.lines[0].name, kOut);
+  EXPECT_EQ(report.lines[0].trials, 1);
+  EXPECT_EQ(report.lines[0].reused_from, "");
+  for (size_t i : {1u, 2u}) EXPECT_NE(report.lines[i].reused_from, "") << "no full search";
+  EXPECT_EQ(report.trials, device.measured()) << "the guess is measured once";
+  EXPECT_LE(report.trials, 1 + 2 * 30);
+  EXPECT_EQ(store.size(), 3u);
+}
+
+TEST_F(Guessed, TrialsAreExpectedBeforeAnythingIsReused) {
+  for (double at_peak : {best_us(kOut), best_us(kUp), best_us(kMore)}) {
+    Store none;
+    SyntheticPlan device({kOut, kUp, kMore, kDeep}, none);
+    guess_best(device);
+    device.enough = at_peak;
+    double ratios = 0;
+    int reuses = 0;
+    for (const PlanTuneLine& line : run(device).lines) {
+      if (line.reused_from.empty()) continue;
+      ++reuses;
+      ratios += line.planned / static_cast<double>(line.trials);
+    }
+    ASSERT_GT(reuses, 0);
+    EXPECT_GT(ratios / reuses, 0.8);
+    EXPECT_LT(ratios / reuses, 1.25);
+  }
+}
+
+/// The first program that is tried.
+class First final : public Device {
+public:
+  std::string name() const override { return "first"; }
+  DeviceLimits limits() const override { return {}; }
+  bool stopped() const override { return tried.has_value(); }
+  std::optional<double> measure(const Program& program) override {
+    tried = program;
+    return 1;
+  }
+  std::optional<Program> tried;
+};
+
+TEST_F(Guessed, WhereReuseLeadsToTheGuessAloneThereIsNoFullSearch) {
+  First first;
+  (void)tune_by_reuse(*read_operator(kUp), found.at(kOut).best.program, first);
+  ASSERT_TRUE(first.tried);
+  SyntheticPlan device({kOut, kUp}, store);
+  guess_best(device);
+  device.guesses[kUp] = *first.tried;
+  device.alone = first.tried;
+  device.enough = best_us(kOut);
+  PlanTuneReport report = run(device);
+  EXPECT_EQ(report.lines[1].reused_from, kOut);
+  EXPECT_EQ(report.lines[1].trials, 1);
+  EXPECT_EQ(report.lines[1].planned, 1);
+}
+
+TEST_F(Guessed, PublishedReuseHasNoFirstTrials) {
+  SyntheticPlan device({kOut, kUp}, store);
+  guess_best(device);
+  device.enough = HUGE_VAL;
+  PlanTuneOptions options;
+  options.until_enough = false;
+  for (const PlanTuneLine& line : run(device, options).lines) EXPECT_GT(line.trials, 8);
+}
+
+TEST_F(Guessed, StoppingInFirstTrialsLosesNothing) {
+  SyntheticPlan device({kOut, kUp, kMore}, store);
+  guess_best(device);
+  device.stop_after = 2;
+  PlanTuneReport report = run(device);
+  EXPECT_TRUE(report.stopped);
+  EXPECT_EQ(report.trials, 2);
+  EXPECT_EQ(count(report, TuneState::Stopped), 3u);
+  device.stop_after = INT64_MAX;
+  EXPECT_EQ(run(device).lines.size(), 3u);
+  EXPECT_EQ(store.size(), 3u);
+}
+
+TEST(PlanSession, ALibraryIsAskedWhereSomebodyWantsToKnow) {
+  Store store;
+  SyntheticPlan device({kOut, kUp}, store);
+  for (const PlanTuneLine& line : run(device).lines) EXPECT_EQ(line.library_us, 0);
+  EXPECT_EQ(device.library_asked, 0);
 }
 
 TEST(PlanSession, NothingIsComparedWhereTheUntunedWayWasTheFastest) {

@@ -69,6 +69,9 @@ TEST(Race, DecidesNothingWhereItHasNoTime) {
   Race race = *race_of({100, 80}, 0, 1, strict);
   EXPECT_FALSE(race.decided || race.worth);
   EXPECT_EQ(race.runs, 2u);
+  Race one_run = *race_of({1000, 900, 900}, 0, 1, strict);
+  EXPECT_FALSE(one_run.decided);
+  EXPECT_EQ(one_run.runs, 1u) << "the first one shows it";
 }
 
 TEST(Race, NeedsTwoAndFailsWithARun) {

@@ -60,16 +60,34 @@ public:
     return all;
   }
 
+  std::string why_not(const Program& program, const Nest& nest) const override {
+    if (alone && program.op == alone->op && program != *alone) return "another one is";
+    return PlanDevice::why_not(program, nest);
+  }
+  Extents choose_block(const Operator& op, const Nest& nest, int64_t points,
+                       BlockCost& cost) const override {
+    ++blocks_chosen;
+    return PlanDevice::choose_block(op, nest, points, cost);
+  }
   int64_t measured() const { return device_.measured; }
   double enough_us(const Operator&) const override { return enough; }
-  std::optional<Program> guess(const Operator&) const override { return guessed; }
-  double library_us(size_t op) override { return 100.0 * static_cast<double>(op + 1); }
+  std::optional<Program> guess(const Operator& op) const override {
+    auto found = guesses.find(text(op));
+    return found == guesses.end() ? guessed : found->second;
+  }
+  double library_us(size_t op) override {
+    ++library_asked;
+    return 100.0 * static_cast<double>(op + 1);
+  }
   bool is_untuned(size_t, const Program& program) override { return program == untuned; }
   double untuned_us = 1e9, enough = 0;
-  int compared = 0;
+  int compared = 0, library_asked = 0;
+  mutable int blocks_chosen = 0;
   double comparison_us = 0; // that one takes
   std::optional<Program> untuned;
-  std::optional<Program> guessed;
+  std::optional<Program> guessed;         // of those without one of their own
+  std::map<std::string, Program> guesses; // by the operator's text
+  std::optional<Program> alone;           // of its operator no other one is legal
   int64_t stop_after = INT64_MAX;
 
 private:

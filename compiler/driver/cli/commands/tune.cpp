@@ -136,6 +136,7 @@ void write_json(Session& session, const TunedModel& model) {
     json.attributeObject("kernels", [&] { write_kernels(json, model.kernels); });
     json.attribute("trials", model.report.trials);
     json.attribute("seconds", model.report.seconds);
+    json.attribute("first_seconds", model.report.first_seconds);
     json.attribute("tree_seconds", model.report.tree_seconds);
     json.attribute("library_seconds", model.report.library_seconds);
     json.attribute("threads", model.threads);
@@ -173,6 +174,7 @@ int run_tune(Session& session) {
   constexpr int kAllHops = 8; // there are fewer loops
   if (has("all-bridges")) options.session.hops = kAllHops;
   options.session.shape_costs = !has("random-shapes");
+  options.session.library = has("library");
   bool lines = !o.json && !o.quiet;
   auto on_chosen = [&](const tune::KernelReport& kernels) {
     if (lines) print_kernels(session.out, kernels);
