@@ -2,6 +2,8 @@
 // kernels (which run at load).
 #include "runtime/onednn/lowering/lowering.h"
 
+#include <cassert>
+
 namespace tg::cpu {
 
 bool is_always_view(OpKind op) {

@@ -15,6 +15,10 @@
 #include "runtime/onednn/parallel.h"
 #include "runtime/onednn/simd/simd.h"
 
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
 namespace tg::cpu {
 
 namespace {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <llvm/ADT/STLExtras.h>
 
+#include <algorithm>
 #include <cfenv>
 #include <cmath>
 #include <limits>
