@@ -162,10 +162,7 @@ public:
     const OperatorPrograms* of = programs_of(op);
     return of ? of->guess() : std::nullopt;
   }
-  double enough_us(const tune::Operator& op) const override {
-    const OperatorPrograms* of = programs_of(op);
-    return of && peak_flops_ > 0 ? of->flops() / (kAtPeak * peak_flops_) * 1e6 : 0;
-  }
+  double enough_us(const tune::Operator& op) const override { return enough_us(op, peak_flops_); }
   bool stopped() const override { return options_.stop.asked(); }
 
   std::optional<double> measure(const tune::Program& program) override {
@@ -193,6 +190,10 @@ public:
   // --- tune::PlanDevice ----------------------------------------------------------------------
   llvm::ArrayRef<tune::PlanOperator> operators() const override { return operators_; }
   void begin(size_t op) override { current_ = programs_[op].get(); }
+  double enough_now_us(const tune::Operator& op) override {
+    constexpr int kBursts = 4;
+    return enough_us(op, tile_peak_flops(runs_->tiles(), options_.threads, kBursts));
+  }
   double peak_flops() override {
     peak_flops_ = std::max(peak_flops_, tile_peak_flops(runs_->tiles(), options_.threads));
     return peak_flops_;
@@ -258,6 +259,11 @@ public:
   }
 
 private:
+  double enough_us(const tune::Operator& op, double peak_flops) const {
+    const OperatorPrograms* of = programs_of(op);
+    return of && peak_flops > 0 ? of->flops() / (kAtPeak * peak_flops) * 1e6 : 0;
+  }
+
   /// Of the operator at hand, or of one that stands for none of the plan; null: there are none.
   const OperatorPrograms* programs_of(const tune::Operator& op) const {
     if (current_ && current_->op() == op) return current_;

@@ -232,6 +232,14 @@ TEST_F(Guessed, WhoHasNothingToGainIsDoneWithOneTrialAndReused) {
   EXPECT_EQ(report.trials, device.measured()) << "the guess is measured once";
   EXPECT_LE(report.trials, 1 + 2 * 30);
   EXPECT_EQ(store.size(), 3u);
+  for (double clock : {0.97, 0.9}) { // since the peak was measured
+    Store none;
+    SyntheticPlan slower({kOut}, none);
+    guess_best(slower);
+    slower.enough = clock * best_us(kOut);
+    slower.enough_now = best_us(kOut);
+    EXPECT_EQ(run(slower).trials == 1, clock > 0.94) << "near to it";
+  }
 }
 
 TEST_F(Guessed, TrialsAreExpectedBeforeAnythingIsReused) {
