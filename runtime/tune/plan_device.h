@@ -45,6 +45,8 @@ public:
                                              const CompareLimit& limit) = 0;
   /// Whether the program is what the operator does untuned.
   virtual bool is_untuned(size_t, const Program&) { return false; }
+  /// As enough_us, by what the device reaches at this moment: clocks of processors rise and fall.
+  virtual double enough_now_us(const Operator& op) { return enough_us(op); }
   /// Of the device, in one second.
   virtual double peak_flops() = 0;
   /// What a library takes for the operator in this plan, in microseconds; 0: not known. The first

@@ -135,7 +135,7 @@ private:
     report_.trials += trials.count();
     if (!trials.best()) return false;
     const Measured& found = *trials.best();
-    if (!trials.has_enough() && !device_.stopped()) {
+    if (!trials.has_enough() && !is_enough_now(op, found.microseconds) && !device_.stopped()) {
       first_[at] = {found, seconds_from(start)};
       return false;
     }
@@ -148,6 +148,12 @@ private:
     add(std::move(line));
     take_alike(at, found);
     return true;
+  }
+
+  /// A clock that fell since the peak was measured is no reason to search.
+  bool is_enough_now(const Operator& op, double us) {
+    constexpr double kNear = 1.06;
+    return us <= kNear * device_.enough_us(op) && us <= device_.enough_now_us(op);
   }
 
   void make_tree() {

@@ -115,9 +115,9 @@ Result<double> Runs::run(const RunExtents& need, llvm::function_ref<void(const R
   return us_from(start);
 }
 
-double tile_peak_flops(const tile::TileKernels& tiles, int threads) {
+double tile_peak_flops(const tile::TileKernels& tiles, int threads, int bursts) {
   constexpr int64_t kDepth = 256; // what begins and ends a tile is a fortieth
-  constexpr int kCalls = 300, kRounds = 30;
+  constexpr int kCalls = 300;
   int64_t rows = tile::most_rows(tiles.isa()), columns = tile::panel_columns(tiles.isa());
   std::vector<double> least_us(static_cast<size_t>(threads), HUGE_VAL); // of each part
   auto work = [&](int64_t begin, int64_t end, int) {
@@ -140,7 +140,7 @@ double tile_peak_flops(const tile::TileKernels& tiles, int threads) {
       least = std::min(least, us_from(start));
     }
   };
-  for (int round = 0; round < kRounds; ++round) parallel_for(threads, threads, work);
+  for (int burst = 0; burst < bursts; ++burst) parallel_for(threads, threads, work);
   double flops = 2.0 * static_cast<double>(rows * columns * kDepth) * kCalls * threads;
   return flops / *std::min_element(least_us.begin(), least_us.end()) * 1e6;
 }

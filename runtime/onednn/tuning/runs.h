@@ -71,6 +71,6 @@ private:
 
 /// Flops of a second of so many threads, by the largest tile on operands in the first level: as
 /// many times the fastest burst of one, which others who compute seldom disturb.
-double tile_peak_flops(const tile::TileKernels& tiles, int threads);
+double tile_peak_flops(const tile::TileKernels& tiles, int threads, int bursts = 30);
 
 } // namespace tg::cpu

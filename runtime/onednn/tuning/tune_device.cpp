@@ -84,9 +84,10 @@ CompileOptions compile_options(const TuneDeviceOptions& options) {
 /// Times are the least of some runs; a program far from the best gets few.
 constexpr double kTrialUs = 3000;
 constexpr int kFewestRuns = 3, kMostRuns = 12;
-constexpr double kHopeless = 1.5; // times the best of the operator
-constexpr double kSlower = 1.1;   // by the second run
-constexpr int kTakenAgain = 2;    // where others computed
+constexpr double kHopeless = 1.5;   // times the best of the operator
+constexpr double kSlower = 1.1;     // by the second run
+constexpr double kJustShort = 1.06; // of what is enough: a first trial is taken again
+constexpr int kTakenAgain = 2;      // where others computed
 /// What takes longer does not feel in a comparison that its code is not in the cache.
 constexpr double kColdUs = 200;
 
@@ -162,15 +163,13 @@ public:
     const OperatorPrograms* of = programs_of(op);
     return of ? of->guess() : std::nullopt;
   }
-  double enough_us(const tune::Operator& op) const override {
-    const OperatorPrograms* of = programs_of(op);
-    return of && peak_flops_ > 0 ? of->flops() / (kAtPeak * peak_flops_) * 1e6 : 0;
-  }
+  double enough_us(const tune::Operator& op) const override { return enough_us(op, peak_flops_); }
   bool stopped() const override { return options_.stop.asked(); }
 
   std::optional<double> measure(const tune::Program& program) override {
     const OperatorPrograms* of = programs_of(program.op);
-    if (best_op_ != of) {
+    bool is_first = best_op_ != of;
+    if (is_first) {
       best_op_ = of;
       best_us_ = HUGE_VAL;
     }
@@ -186,6 +185,9 @@ public:
       if (quiet || stopped() || least > kHopeless * best_us_) break;
       if (again == kTakenAgain) ++disturbed_;
     }
+    double enough = enough_us(program.op);
+    if (is_first && least > enough && least <= kJustShort * enough)
+      if (std::optional<double> us = time(**way)) least = std::min(least, *us);
     best_us_ = std::min(best_us_, least);
     return least;
   }
@@ -193,6 +195,10 @@ public:
   // --- tune::PlanDevice ----------------------------------------------------------------------
   llvm::ArrayRef<tune::PlanOperator> operators() const override { return operators_; }
   void begin(size_t op) override { current_ = programs_[op].get(); }
+  double enough_now_us(const tune::Operator& op) override {
+    constexpr int kBursts = 4;
+    return enough_us(op, tile_peak_flops(runs_->tiles(), options_.threads, kBursts));
+  }
   double peak_flops() override {
     peak_flops_ = std::max(peak_flops_, tile_peak_flops(runs_->tiles(), options_.threads));
     return peak_flops_;
@@ -258,6 +264,11 @@ public:
   }
 
 private:
+  double enough_us(const tune::Operator& op, double peak_flops) const {
+    const OperatorPrograms* of = programs_of(op);
+    return of && peak_flops > 0 ? of->flops() / (kAtPeak * peak_flops) * 1e6 : 0;
+  }
+
   /// Of the operator at hand, or of one that stands for none of the plan; null: there are none.
   const OperatorPrograms* programs_of(const tune::Operator& op) const {
     if (current_ && current_->op() == op) return current_;

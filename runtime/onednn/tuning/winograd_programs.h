@@ -35,9 +35,7 @@ public:
   std::optional<tune::ThreadShape> choose_threads(const tune::Extents& block,
                                                   int64_t threads) const override;
   std::optional<tune::Program> guess() const override;
-  bool is_untuned(const tune::Program& program) const override {
-    return cut(program) == untuned();
-  }
+  bool is_untuned(const tune::Program& program) const override { return cut(program) == untuned(); }
   Result<std::unique_ptr<Way>> way(const tune::Program* program, Runs& runs) const override;
 
   /// Requires that nothing speaks against the program.

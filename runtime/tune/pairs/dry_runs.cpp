@@ -5,6 +5,8 @@
 #include "runtime/tune/reuse.h"
 #include "runtime/tune/search/space.h"
 
+#include <algorithm>
+
 namespace tg::tune {
 
 namespace {
@@ -32,9 +34,10 @@ private:
 };
 
 /// Where the end depends on times they are times of the guess. What reuse tries takes from 0.93 to
-/// 1.2 of these on processors (bench/results/tuner.md), of one operator nearly the same: for some
-/// the guess is the best there is, for others most programs are better.
-constexpr double kFastest = 0.93, kSlowest = 1.05, kSpread = 0.15;
+/// 1.2 of these on processors (bench/results/tuner.md), from 0.8 where the peak is far; of one
+/// operator nearly the same: for some the guess is the best there is, for others most programs are
+/// better.
+constexpr double kFastestFar = 0.8, kFastest = 0.93, kSlowest = 1.05, kSpread = 0.15;
 constexpr int kOutcomes = 4;
 
 class TimedDryDevice final : public DryDevice {
@@ -43,7 +46,9 @@ public:
   TimedDryDevice(const Device& device, uint64_t seed, const std::optional<Program>& guess,
                  int outcome, double enough)
       : DryDevice(device, seed + static_cast<uint64_t>(outcome), guess), enough_(enough),
-        fastest_(kFastest + (kSlowest - kFastest) * (outcome + 0.5) / kOutcomes) {}
+        fastest_(enough > 0 ? std::clamp(enough, kFastestFar, kFastest) : kFastest) {
+    fastest_ += (kSlowest - fastest_) * (outcome + 0.5) / kOutcomes;
+  }
   double enough_us(const Operator&) const override { return enough_; }
   std::optional<double> measure(const Program& program) override {
     constexpr uint64_t kTimes = 1 << 20;

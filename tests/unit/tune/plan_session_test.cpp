@@ -232,14 +232,23 @@ TEST_F(Guessed, WhoHasNothingToGainIsDoneWithOneTrialAndReused) {
   EXPECT_EQ(report.trials, device.measured()) << "the guess is measured once";
   EXPECT_LE(report.trials, 1 + 2 * 30);
   EXPECT_EQ(store.size(), 3u);
+  for (double clock : {0.97, 0.9}) { // since the peak was measured
+    Store none;
+    SyntheticPlan slower({kOut}, none);
+    guess_best(slower);
+    slower.enough = clock * best_us(kOut);
+    slower.enough_now = best_us(kOut);
+    EXPECT_EQ(run(slower).trials == 1, clock > 0.94) << "near to it";
+  }
 }
 
 TEST_F(Guessed, TrialsAreExpectedBeforeAnythingIsReused) {
-  for (double at_peak : {best_us(kOut), best_us(kUp), best_us(kMore)}) {
+  for (const char* at_peak : {kOut, kUp, kMore}) {
     Store none;
     SyntheticPlan device({kOut, kUp, kMore, kDeep}, none);
     guess_best(device);
-    device.enough = at_peak;
+    for (auto& [key, kept] : found)
+      device.enough_of[key] = (key == at_peak ? 1 : 0.93) * kept.best.microseconds;
     double ratios = 0;
     int reuses = 0;
     for (const PlanTuneLine& line : run(device).lines) {
@@ -249,7 +258,7 @@ TEST_F(Guessed, TrialsAreExpectedBeforeAnythingIsReused) {
     }
     ASSERT_GT(reuses, 0);
     EXPECT_GT(ratios / reuses, 0.8);
-    EXPECT_LT(ratios / reuses, 1.25);
+    EXPECT_LT(ratios / reuses, 1.4) << "here no guess can be beaten, so that all end after nine";
   }
 }
 

@@ -70,7 +70,10 @@ public:
     return PlanDevice::choose_block(op, nest, points, cost);
   }
   int64_t measured() const { return device_.measured; }
-  double enough_us(const Operator&) const override { return enough; }
+  double enough_us(const Operator& op) const override {
+    auto found = enough_of.find(text(op));
+    return found == enough_of.end() ? enough : found->second;
+  }
   std::optional<Program> guess(const Operator& op) const override {
     auto found = guesses.find(text(op));
     return found == guesses.end() ? guessed : found->second;
@@ -80,14 +83,18 @@ public:
     return 100.0 * static_cast<double>(op + 1);
   }
   bool is_untuned(size_t, const Program& program) override { return program == untuned; }
-  double untuned_us = 1e9, enough = 0;
+  double enough_now_us(const Operator& op) override {
+    return enough_now > 0 ? enough_now : enough_us(op);
+  }
+  double untuned_us = 1e9, enough = 0, enough_now = 0;
   int compared = 0, library_asked = 0;
   mutable int blocks_chosen = 0;
   double comparison_us = 0; // that one takes
   std::optional<Program> untuned;
-  std::optional<Program> guessed;         // of those without one of their own
-  std::map<std::string, Program> guesses; // by the operator's text
-  std::optional<Program> alone;           // of its operator no other one is legal
+  std::optional<Program> guessed;          // of those without one of their own
+  std::map<std::string, Program> guesses;  // by the operator's text
+  std::map<std::string, double> enough_of; // of those with one of their own
+  std::optional<Program> alone;            // of its operator no other one is legal
   int64_t stop_after = INT64_MAX;
 
 private:
