@@ -7,6 +7,7 @@ users run them with: batch 1, f32.
 
     eager        the module as it is
     tangram      torch.compile(module, backend="tangram")
+    unguarded    the same without Dynamo's guards of PyTorch's own modules: who changes such a module must compile anew
     program      tangram.compile(module, inputs): the same without Dynamo
     inductor     torch.compile(module)
     autotune     torch.compile(module, mode="max-autotune"), with weights frozen, which is Inductor's fastest
@@ -61,7 +62,7 @@ except ImportError as missing:
     print(f"skipped: {missing.name} is not installed (./dev test --oracle --full installs it)")
     sys.exit(0)
 
-KINDS = ("eager", "tangram", "program", "inductor", "autotune", "onnxruntime", "openvino")
+KINDS = ("eager", "tangram", "unguarded", "program", "inductor", "autotune", "onnxruntime", "openvino")
 OTHERS = ("eager", "inductor", "autotune", "onnxruntime", "openvino")
 ROUND_S, LEAST_RUNS, BOUND = 0.2, 3, 1e-4
 FORK = multiprocessing.get_context("fork")
@@ -166,11 +167,13 @@ def export(name, folder):
 
 WRAP = {"eager": lambda module, inputs, threads: module,
         "tangram": lambda module, inputs, threads: torch.compile(module, backend="tangram"),
+        "unguarded": lambda module, inputs, threads: torch.compile(
+            module, backend="tangram", options={"guard_filter_fn": torch.compiler.skip_guard_on_inbuilt_nn_modules_unsafe}),
         "program": lambda module, inputs, threads: tangram.compile(module, inputs, threads=threads),
         "inductor": lambda module, inputs, threads: torch.compile(module),
         "autotune": lambda module, inputs, threads: torch.compile(module, mode="max-autotune")}
 ORIGINALS = {"onnxruntime": OnnxRuntime, "openvino": OpenVino}
-OURS = ("tangram", "program")
+OURS = ("tangram", "unguarded", "program")
 
 
 def ready(kind, name, threads, folder, module, inputs):
@@ -413,7 +416,7 @@ def figures(times):
     row = {f"{kind}_us": round(statistics.median(values), 1) for kind, values in times.items()}
     best = min((kind for kind in times if kind in OTHERS), key=lambda kind: row[f"{kind}_us"])
     row["best"] = best
-    for ours in ("tangram", "program"):
+    for ours in OURS:
         for other, key in ((best, "best"), ("eager", "eager")):
             if ours in times:
                 ratios = [a / b for a, b in zip(times[other], times[ours])]
@@ -459,6 +462,10 @@ def seconds(rows, compiled):
             + (f"; without an answer of Inductor's: {', '.join(failed)}" if failed else "") + ".")
 
 
+def ours_of(rows):
+    return [kind for kind in OURS if any(f"{kind}_us" in row for row in rows)]
+
+
 def best_of(rows):
     """How often which of the others is the best, and the mean against each."""
     rows = [row for row in rows if "best" in row and "tangram_us" in row]
@@ -466,7 +473,8 @@ def best_of(rows):
     for other in OTHERS:
         some = [row for row in rows if f"{other}_us" in row]
         if some:
-            means = {kind: mean(row[f"{other}_us"] / row[f"{kind}_us"] for row in some if f"{kind}_us" in row) for kind in OURS}
+            means = {kind: mean(row[f"{other}_us"] / row[f"{kind}_us"] for row in some if f"{kind}_us" in row)
+                     for kind in ours_of(some)}
             ours = ", ".join(f"{value:.3f} by {kind}" for kind, value in means.items())
             parts.append(f"{other} {ours} ({sum(row['best'] == other for row in rows)} times the best of the others)")
     return "Against each of the others, geometric means of its time over ours: " + "; ".join(parts)
@@ -498,7 +506,7 @@ def markdown(record):
     for threads in sorted({row["threads"] for row in rows}):
         some = [row for row in rows if row["threads"] == threads]
         lines += ["", f"With {threads} thread{'s' if threads > 1 else ''}, {len(some)} networks:", "",
-                  *(f"- {summary(some, ours)}" for ours in OURS), f"- {best_of(some)}", f"- {seconds(some, compiled)}"]
+                  *(f"- {summary(some, ours)}" for ours in ours_of(some)), f"- {best_of(some)}", f"- {seconds(some, compiled)}"]
     worst = max((row.get(f"{kind}_difference", 0.0), row["network"], kind) for row in rows for kind in OURS)
     lines += ["", f"Outputs differ from eager ones by {worst[0]:.1e} at most ({worst[1]}, {worst[2]}); allowed are {BOUND:.0e}."]
     missing = [f"{row['network']}, {row['threads']}: {key.removesuffix('_missing')}: {value}"
