@@ -463,6 +463,7 @@ def seconds(rows, compiled):
 
 
 def ours_of(rows):
+    """Our kinds that were measured."""
     return [kind for kind in OURS if any(f"{kind}_us" in row for row in rows)]
 
 
