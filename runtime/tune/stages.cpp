@@ -24,6 +24,16 @@ std::vector<int64_t> counts_of_stage(const Program& start, const Program& reused
   return flat_threads(grows, reused.threads[stage], length);
 }
 
+/// The fastest that has stages of this sketch: the guess, a trial like any other, may be of
+/// another.
+const Measured* best_of(const Trials& trials, Sketch sketch) {
+  const Measured* best = nullptr;
+  for (const Measured& one : trials.ran())
+    if (one.program.sketch == sketch && (!best || one.microseconds < best->microseconds))
+      best = &one;
+  return best;
+}
+
 } // namespace
 
 Extents default_flat_threads(const Operator& op, Sketch sketch) {
@@ -37,9 +47,10 @@ Extents default_flat_threads(const Operator& op, Sketch sketch) {
 
 void tune_flat_stages(Trials& trials, const Program& start, const Program& reused) {
   bool has_tiles = start.sketch == Sketch::TilesAndFlat;
-  if (has_tiles && !trials.best()) return; // no program to begin with
+  if (has_tiles && !best_of(trials, start.sketch)) return; // no program to begin with
   for (size_t stage = 0; stage < start.threads.size(); ++stage) {
-    Program base = trials.best() ? trials.best()->program : start;
+    const Measured* best = best_of(trials, start.sketch);
+    Program base = best ? best->program : start;
     for (int64_t threads : counts_of_stage(start, reused, stage)) {
       base.threads[stage] = threads;
       trials.measure(base);

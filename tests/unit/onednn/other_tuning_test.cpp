@@ -159,8 +159,11 @@ TEST(OtherPrograms, SimilarOnesReuseEachOther) {
           tune::ReuseOptions options;
           options.start = target->guess();
           tune::ReuseResult found = tune::tune_by_reuse(target->op(), *program, to, options);
-          for (const tune::Measured& one : found.ranking)
+          for (const tune::Measured& one : found.ranking) {
             EXPECT_EQ(target->why_not(one.program), "");
+            EXPECT_TRUE(one.program == options.start || one.program.sketch == program->sketch)
+                << tune::text(one.program) << " from " << tune::text(*program);
+          }
         }
         EXPECT_FALSE(to.tried.empty()) << target->key() << " from " << reused->key();
         ++pairs;
