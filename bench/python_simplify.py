@@ -7,9 +7,10 @@ onnxsim's and onnxslim's.
 
 NETWORK selects those whose name is it. `simplify` measures by itself: the original and the result interleaved, on the same
 inputs, medians of pairs with their 95% interval; where that does not lie above 1, the original is written, and its ratio
-is 1. Nodes are those of the file, without Constant: of the original, of what `simplify` found, of onnxsim's and
-onnxslim's results, where these are installed. Rows are kept in --state, and a later run goes on from there. Leaves
-python_simplify.json and python_simplify.md in --results.
+is 1. Many of these files leave sizes open, and what is written has them, which is a gain by itself: onnxsim's result, which
+is given the same sizes, is measured beside the file that was written in the same way. Nodes are those of the file, without
+Constant: of the original, of what was written, of onnxsim's and onnxslim's results, where these are installed. Rows are
+kept in --state, and a later run goes on from there. Leaves python_simplify.json and python_simplify.md in --results.
 """
 import argparse
 import json
@@ -24,6 +25,8 @@ from onnx_networks import networks, onnx, ort
 from run import ROOT, keep_results, setting
 
 import tangram
+from tangram._runtimes import RUNTIMES
+from tangram._simplify import NotUsable, _measured
 
 
 def node_count(model):
@@ -32,24 +35,38 @@ def node_count(model):
 
 def by_onnxsim(path, shapes):
     import onnxsim
-    return node_count(onnxsim.simplify(onnx.load(path), overwrite_input_shapes=shapes or None)[0])
+    return onnxsim.simplify(onnx.load(path), overwrite_input_shapes=shapes or None)[0]
 
 
 def by_onnxslim(path, shapes):
     import onnxslim
     given = [f"{name}:{','.join(map(str, shape))}" for name, shape in shapes.items()]
-    return node_count(onnxslim.slim(onnx.load(path), input_shapes=given or None))
+    return onnxslim.slim(onnx.load(path), input_shapes=given or None)
 
 
-def counts(path, shapes):
-    """Nodes of the file and of what others make of it; a failure by its kind."""
+def others(path, shapes, folder):
+    """Nodes of the file and of what others make of it, which is written; a failure by its kind."""
     found = {"nodes": node_count(onnx.load(path, load_external_data=False))}
-    for name, count in (("onnxsim", by_onnxsim), ("onnxslim", by_onnxslim)):
+    for name, simplified in (("onnxsim", by_onnxsim), ("onnxslim", by_onnxslim)):
         try:
-            found[name] = count(path, shapes)
+            model = simplified(path, shapes)
+            onnx.save(model, folder / f"{name}.onnx")
+            found[name] = node_count(model)
         except Exception as error:  # of a program that is not ours
             found[name] = type(error).__name__
     return found
+
+
+def beside(other, written, runtime, options):
+    """The other's time over that of the file that was written, as `simplify` measures; nothing where one does not run."""
+    try:
+        sessions = [RUNTIMES[runtime](str(path), options.threads) for path in (other, written)]
+        found, _ = _measured(*sessions, options.seconds)
+    except NotUsable as why:
+        return {"onnxsim_fault": str(why)}
+    except Exception as error:  # of a runtime, of any kind
+        return {"onnxsim_fault": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
+    return {"onnxsim_ratio": [round(v, 4) for v in (found.ratio, found.low, found.high)]}
 
 
 def open_shapes(path, inputs):
@@ -74,11 +91,22 @@ def measure(name, runtime, options):
             row["us"] = [round(done.comparison.first_us, 1), round(done.comparison.second_us, 1)]
         if done.faster:
             row["written"] = node_count(onnx.load(target, load_external_data=False))
-    return {**row, **counts(path, shapes)}
+        row.update(others(path, shapes, Path(folder)))
+        if isinstance(row["onnxsim"], int):
+            row.update(beside(Path(folder, "onnxsim.onnx"), target, runtime, options))
+    return row
 
 
 def mean(values):
     return math.exp(statistics.fmean(map(math.log, values)))
+
+
+def beside_onnxsim(rows):
+    ratios = [row["onnxsim_ratio"] for row in rows if "onnxsim_ratio" in row]
+    if not ratios:
+        return "onnxsim's results were not measured."
+    return (f"Of {len(ratios)} files what was written is faster than onnxsim's result for {sum(low > 1 for _, low, _ in ratios)} "
+            f"and slower for {sum(high < 1 for _, _, high in ratios)}; geometric mean {mean(ratio for ratio, _, _ in ratios):.3f}.")
 
 
 def markdown(record):
@@ -86,21 +114,23 @@ def markdown(record):
     lines = ["# ONNX files by `tangram.simplify`", "",
              f"{record['machine']}; commit {record['commit']}; {record['date']}; ONNX Runtime {record['onnxruntime']}. "
              "`bench/python_simplify.py`, whose head says what is measured.", "",
-             "| network | runtime | original | result | original / result | written | nodes | Tangram | onnxsim | onnxslim | seconds |",
-             "|---" * 11 + "|"]
+             "| network | runtime | original | result | original / result | onnxsim's / written | written | nodes | Tangram | onnxsim | onnxslim | seconds |",
+             "|---" * 12 + "|"]
     for row in rows:
         times = [f"{us / 1e3:.3f} ms" for us in row.get("us", [])] or ["-", "-"]
-        ratio = "{0:.3f} [{1:.3f}, {2:.3f}]".format(*row["ratio"]) if "ratio" in row else "-"
-        lines.append(f"| {row['network']} | {row['runtime']} | {times[0]} | {times[1]} | {ratio} | "
+        ratio, sim = ("{0:.3f} [{1:.3f}, {2:.3f}]".format(*row[key]) if key in row else "-" for key in ("ratio", "onnxsim_ratio"))
+        lines.append(f"| {row['network']} | {row['runtime']} | {times[0]} | {times[1]} | {ratio} | {sim} | "
                      f"{'the result' if row['faster'] else 'the original'} | {row['nodes']} | {row.get('written', '-')} | "
                      f"{row['onnxsim']} | {row['onnxslim']} | {row['seconds']:.0f} |")
     for runtime in dict.fromkeys(row["runtime"] for row in rows):
         some = [row for row in rows if row["runtime"] == runtime]
         gains = [row["ratio"][0] if row["faster"] else 1.0 for row in some]
         lines += ["", f"{runtime}: {sum(row['faster'] for row in some)} of {len(some)} files are faster, the others are the "
-                  f"originals; geometric mean {mean(gains):.3f}."]
+                  f"originals; geometric mean {mean(gains):.3f}. {beside_onnxsim(some)}"]
     kept = [f"{row['network']}, {row['runtime']}: {row['message']}" for row in rows if not row["faster"]]
     lines += ["", "Originals, and why:", "", *(f"- {line}" for line in kept)] * bool(kept)
+    faults = [f"{row['network']}, {row['runtime']}: {row['onnxsim_fault']}" for row in rows if "onnxsim_fault" in row]
+    lines += ["", "onnxsim's results that are not measured, and why:", "", *(f"- {line}" for line in faults)] * bool(faults)
     return "\n".join(lines) + "\n"
 
 
