@@ -37,6 +37,8 @@ def onnxruntime(path: str, threads: int) -> Session:
     options = ort.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = threads
+    # Sessions run in turns: threads of one that still spin after its run would take the other's cores.
+    options.add_session_config_entry("session.force_spinning_stop", "1")
     session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     names = {"tensor(float)": "float32", "tensor(float16)": "float16", "tensor(double)": "float64",
              "tensor(int32)": "int32", "tensor(int64)": "int64", "tensor(bool)": "bool",
