@@ -65,6 +65,7 @@ except ImportError as missing:
 KINDS = ("eager", "tangram", "unguarded", "program", "inductor", "autotune", "onnxruntime", "openvino")
 OTHERS = ("eager", "inductor", "autotune", "onnxruntime", "openvino")
 ROUND_S, LEAST_RUNS, BOUND = 0.2, 3, 1e-4
+PAUSE_S = 0.06  # between rounds: ONNX Runtime's threads spin for 45 ms after a run, and would take another's core
 FORK = multiprocessing.get_context("fork")
 
 
@@ -365,6 +366,7 @@ class Row:
         for number in range(self.options.rounds):
             order = list(self.kinds)[number % len(self.kinds):] + list(self.kinds)[:number % len(self.kinds)]
             for kind in order:
+                time.sleep(PAUSE_S)
                 times.setdefault(kind, []).append(self.kinds[kind].round())
         return {**self.row, **figures(times)}
 
