@@ -3,7 +3,7 @@
 users run them with: batch 1, f32.
 
     bench/python_networks.py [--threads 1,2] [--rounds 9] [--kinds inductor,...] [--cap SECONDS] [--state FOLDER]
-                             [--at-once N] [--idle COMMAND] [--prepare | --seconds | --table] [--results FOLDER] [NETWORK...]
+                             [--at-once N] [--idle COMMAND] [--prepare | --seconds | --table] [--results FOLDER] [--name NAME] [NETWORK...]
 
     eager        the module as it is
     tangram      torch.compile(module, backend="tangram")
@@ -28,8 +28,8 @@ Seconds to compile: from a module until its first output, with nothing kept: nei
 prices. A row has ours. --seconds measures Inductor's (`inductor` and `autotune`, where --kinds has them), on the idle machine,
 too, and fills the caches that rows find its files in.
 
-Rows are kept in --state, and a later run goes on from there. Leaves python_networks.json and python_networks.md in
---results, of all rows that are kept; --table measures nothing. Wants PyTorch and the packages by name; what is not
+Rows are kept in --state, and a later run goes on from there. Leaves python_networks.json and python_networks.md (or another
+--name) in --results, of all rows that are kept; --table measures nothing. Wants PyTorch and the packages by name; what is not
 installed is left out.
 """
 import argparse
@@ -598,6 +598,7 @@ def main():
     parser.add_argument("--seconds", action="store_true", help="measures seconds to compile alone")
     parser.add_argument("--table", action="store_true", help="writes what is kept alone")
     parser.add_argument("--results", type=Path, default=ROOT / "bench/results")
+    parser.add_argument("--name", default="python_networks", help="of the results' files")
     parser.add_argument("networks", nargs="*", metavar="NETWORK")
     options = parser.parse_args()
     if unknown := [name for name in options.networks if name not in NETWORKS]:
@@ -605,7 +606,7 @@ def main():
     if (options.prepare or options.seconds or options.table) and not options.state:
         parser.error("--prepare, --seconds and --table want --state")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # no kind's process stays behind
-    record = {"program": "python_networks", **setting(), **versions()}
+    record = {"program": options.name, **setting(), **versions()}
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.state or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
