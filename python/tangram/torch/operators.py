@@ -258,7 +258,16 @@ def attention(w: Writer, q: Node, k: Node, v: Node, mask: Any, causal: bool, sca
         scores = w.let(f"select({w.operand(mask)}, {scores}, -inf)")
     elif mask is not None:
         scores = w.let(f"{scores} + {w.operand(mask)}")
-    return f"softmax({scores}) @ {values}"
+    found = f"softmax({scores}) @ {values}"
+    return found if mask is None else f"select({_sees_any(w, mask)}, {w.let(found)}, 0.0)"
+
+
+def _sees_any(w: Writer, mask: Node) -> str:
+    """Of each row of scores, whether the mask leaves one: PyTorch's attention gives zeros where it leaves none."""
+    axes = literal([fake(mask).dim() - 1])
+    if fake(mask).dtype == torch.bool:
+        return w.let(f"cast(reduce_max(cast({w.operand(mask)}, i32), axes = {axes}, keepdims = true), bool)")
+    return w.let(f"reduce_max({w.operand(mask)}, axes = {axes}, keepdims = true) > -inf")
 
 
 def _for_each_head(w: Writer, x: Node, query: torch.Tensor) -> str:
@@ -275,7 +284,7 @@ def _for_each_head(w: Writer, x: Node, query: torch.Tensor) -> str:
 
 @row(aten.scaled_dot_product_attention.default, aten._scaled_dot_product_flash_attention_for_cpu.default)
 def scaled_dot_product_attention(w: Writer, node: Node) -> str:
-    """`softmax(scale * (q @ transpose(k)) + mask) @ v`"""
+    """`softmax(scale * (q @ transpose(k)) + mask) @ v`, zeros where a row is masked whole"""
     if argument(node, "dropout_p", 0):
         raise NotSupported("attention with dropout")
     q, k, v = node.args[:3]
