@@ -59,8 +59,14 @@ class TorchProgram(Program):
 def compiled(module: Any, example_inputs: Sequence[Any], threads: int, options: dict[str, Any]) -> Program:
     if isinstance(example_inputs, torch.Tensor):
         example_inputs = (example_inputs,)
-    with torch.no_grad():
-        exported = torch.export.export(module.eval(), tuple(example_inputs))
+    training = [part for part in module.modules() if part.training]
+    try:
+        with torch.no_grad():
+            exported = torch.export.export(module.eval(), tuple(example_inputs))
+    finally:
+        for part in training:  # as the caller had them
+            part.training = True
+    threads = threads or torch.get_num_threads()
     fast = model_of(exported).optimize(threads=threads, **options).model
     return TorchProgram(fast, exported.call_spec.out_spec, backend="cpu", dtype="f32", threads=threads,
                         memory_limit=0, seed=1, allow_tf32=False, tune_near_ms=0)
