@@ -9,6 +9,7 @@ The package has to be installed where this runs (`./dev test --oracle --full` do
 test is skipped.
 """
 import argparse
+import copy
 import doctest
 import subprocess
 import sys
@@ -24,6 +25,7 @@ try:
     import tangram
     import tangram._torch_programs
     import tangram.torch
+    from tangram.torch import dynamo
     from tangram.torch.core import STAYS
     from tangram.torch.operators import HANDLERS, decompositions
     from torch._decomp import core_aten_decompositions
@@ -334,6 +336,29 @@ class Backend(unittest.TestCase):
             module.linear.weight = torch.nn.Parameter(torch.randn(4, 8))
             torch.testing.assert_close(compiled(x), module(x))
 
+    def test_buffers_that_the_module_changes_itself_are_no_weights(self):
+        class Counting(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = torch.nn.Linear(8, 4)
+                self.register_buffer("total", torch.zeros(4))
+
+            def forward(self, x):
+                y = self.linear(x)
+                self.total.add_(y.sum(0))
+                return torch.relu(y + self.total)
+
+        module, loads = Counting(), []
+        other = copy.deepcopy(module)
+        of = dynamo.Weights.of
+        with torch.no_grad(), mock.patch.object(dynamo.Weights, "of", lambda *args: loads.append(1) or of(*args)):
+            fast = torch.compile(other, backend="tangram", options=SEARCH)
+            for _ in range(4):
+                x = torch.randn(3, 8)
+                self.assertLess(difference(fast(x), module(x)), BOUND)
+            torch.testing.assert_close(other.total, module.total, rtol=1e-4, atol=1e-4)
+        self.assertEqual(len(loads), 1, "a program was loaded anew because of a buffer")
+
 
 class Programs(unittest.TestCase):
     def test_the_table_of_operators_is_up_to_date(self):
@@ -362,6 +387,11 @@ class Programs(unittest.TestCase):
         self.assertIsInstance(found, torch.Tensor)
         torch.testing.assert_close(found, module(x).detach())
         torch.testing.assert_close(program(x.t().contiguous().t()), found)  # another layout
+
+    def test_a_compiled_module_stays_in_training(self):
+        module = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.Dropout(0.5).eval(), torch.nn.BatchNorm1d(4))
+        tangram.compile(module, torch.randn(3, 8), **SEARCH)
+        self.assertEqual([part.training for part in module.modules()], [True, True, False, True])
 
     def test_inputs_that_are_not_read_are_taken(self):
         class First(torch.nn.Module):

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch._decomp import core_aten_decompositions
 from torch._functorch.aot_autograd import aot_module_simplified
+from torch._guards import TracingContext
 from torch.fx import Graph, GraphModule, Node
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
@@ -184,8 +185,10 @@ def _compiled(gm: GraphModule, inputs: Sequence[Any], options: dict[str, Any]) -
 
     def compile_graph(graph: GraphModule, _: Sequence[Any]) -> Callable[..., Any]:
         start = time.perf_counter()
+        changed = _changed_by_itself()
+        weights = [None if place in changed else tensor for place, tensor in enumerate(tensors)]
         with _disable_current_modes():  # weights are real tensors
-            run = Lowering(graph, tensors, options, made).module().forward  # without what modules do for hooks
+            run = Lowering(graph, weights, options, made).module().forward  # without what modules do for hooks
         made.seconds = time.perf_counter() - start
 
         def call(args: list[Any]) -> Any:
@@ -413,6 +416,14 @@ class Watch:
             self._tensors = tensors
             self._counted = [tensor for tensor in tensors if not tensor.is_inference()]
         return [*map(torch.Tensor.data_ptr, tensors), *map(self._version, self._counted)]
+
+
+def _changed_by_itself() -> set[int]:
+    """Inputs of the graph being compiled that it changes, such as a cache of keys: as weights they would be loaded anew
+    before each call."""
+    context = TracingContext.try_get()
+    known = context.fw_metadata if context else None
+    return set(known.mutated_inp_runtime_indices) if known else set()
 
 
 def _static(gm: GraphModule) -> list[bool]:
