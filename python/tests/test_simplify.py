@@ -5,13 +5,14 @@ import io
 import os
 import tempfile
 import unittest
+from unittest import mock
 
 import numpy
 
 import tangram
 from models import PRODUCTS
 from tangram import __main__ as command
-from tangram import _timing
+from tangram import _errors, _simplify, _timing
 
 
 class Statistics(unittest.TestCase):
@@ -49,6 +50,46 @@ class Simplify(unittest.TestCase):
                 self.assertEqual(a.read() == b.read(), not done.faster)
             self.assertIn("faster" if done.faster else "the original", done.message)
             self.assertEqual(done.verified, "equal")
+
+    def written(self, **mocked):
+        """What `simplify` says and whether it wrote the original, with parts of it that do as they are told."""
+        with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as mocks:
+            source, target = os.path.join(folder, "m.onnx"), os.path.join(folder, "fast.onnx")
+            tangram.parse(PRODUCTS).save(source)
+            for name, does in mocked.items():
+                mocks.enter_context(mock.patch.object(_simplify, name, does))
+            done = tangram.simplify(source, target, runtime="tangram", seconds=0.05, threads=1, cost="analytic:cpu")
+            with open(source, "rb") as a, open(target, "rb") as b:
+                return done, a.read() == b.read()
+
+    def test_faster_beyond_the_noise_is_written_and_nothing_else(self):
+        for low, is_faster in ((1.01, True), (1.0, False), (0.97, False)):
+            found = _timing.Comparison(100, 98, 1.02, low, 1.03, 9)
+            done, original = self.written(compare=lambda *_: found)
+            self.assertEqual((done.faster, original), (is_faster, not is_faster), done.message)
+
+    def test_other_outputs_are_not_written(self):
+        done, original = self.written(_difference=lambda *_: 2e-4)
+        self.assertTrue(original)
+        self.assertIn("the outputs differ by 2.0e-04", done.message)
+
+    def test_a_result_that_the_runtime_refuses_is_not_written(self):
+        loads = iter([_simplify.RUNTIMES["tangram"]])
+
+        def once(path, threads):
+            return next(loads)(path, threads)
+        # Finalists are refused as well, so that the first session is the only one.
+        done, original = self.written(RUNTIMES={"tangram": once})
+        self.assertTrue(original)
+        self.assertIn("tangram does not take the result: ", done.message)
+
+    def test_a_file_with_what_tangram_does_not_have_stays_as_it_is(self):
+        def load(*_, **__):
+            raise tangram.Error([_errors.Diagnostic("E0511", "m.onnx", 0, 0, "", "m.onnx: error: there is no operator `Zip`")])
+        with mock.patch("tangram._model.load", load):
+            done, original = self.written(RUNTIMES={"tangram": lambda path, threads: None})
+        self.assertTrue(original)
+        self.assertIn("the original: m.onnx: error: there is no operator `Zip`", done.message)
 
     def test_other_files_are_refused(self):
         with self.assertRaisesRegex(ValueError, "onnx"):
