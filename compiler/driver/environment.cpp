@@ -125,9 +125,9 @@ Expected<StepResult> Environment::step(size_t action) {
         tg::error(tg::Code::usage, "there is no action {0}: the state has {1}", action, actions()));
   impl_->over = true; // also where it fails
   tg::Result<tg::RewriteEnvironment::Step> done = impl_->game->step(action);
+  impl_->list(); // where it fails the graph may be the next one all the same
   if (!done) return to_error(done.error());
   impl_->over = done->done;
-  impl_->list();
   return StepResult{done->reward, done->done && !done->cut, done->cut,
                     to_public(impl_->game->taken())};
 }

@@ -53,6 +53,7 @@ public:
     }
     rethrow();
     check(error);
+    begun_ = true;
   }
   StepResult step(size_t action) {
     std::optional<Expected<StepResult>> done;
@@ -71,11 +72,17 @@ public:
                           array_of(std::move(numbers.edges), {edges, 2}));
   }
   Model after(size_t action) const { return game_->after(checked(action)); }
+  Model model() const { return begun().model(); }
   const Environment& game() const { return *game_; }
 
 private:
+  /// With a state.
+  const Environment& begun() const {
+    if (!begun_) throw nb::value_error("there is no state yet: reset() begins an episode");
+    return *game_;
+  }
   size_t checked(size_t action) const {
-    if (action >= game_->actions())
+    if (action >= begun().actions())
       throw nb::index_error(("there is no action " + std::to_string(action)).c_str());
     return action;
   }
@@ -97,6 +104,7 @@ private:
   nb::object seconds_;
   std::exception_ptr thrown_;
   std::optional<Environment> game_;
+  bool begun_ = false;
 };
 
 } // namespace
@@ -133,7 +141,7 @@ void bind_environments(nb::module_& m) {
       .def("step", &Game::step, "action"_a)
       .def("numbers", &Game::numbers, "action"_a)
       .def("after", &Game::after, "action"_a)
-      .def_prop_ro("model", [](const Game& g) { return g.game().model(); })
+      .def_prop_ro("model", &Game::model)
       .def_prop_ro("candidates", [](const Game& g) { return g.game().candidates(); })
       .def_prop_ro("path", [](const Game& g) { return g.game().path(); })
       .def_prop_ro("best", [](const Game& g) { return g.game().best(); })

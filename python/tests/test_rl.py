@@ -99,6 +99,12 @@ class Games(unittest.TestCase):
         with self.assertRaises(IndexError):
             env.step(-1)
 
+    def test_before_the_first_episode_there_is_no_state(self):
+        env = tangram.rl.Environment(tangram.parse(ROOM), **PRICES)
+        for ask in (lambda: env._core.model, lambda: env._core.after(0), lambda: env._core.numbers(0)):
+            with self.assertRaisesRegex(ValueError, "reset"):
+                ask()
+
     def test_what_is_wrong_is_said(self):
         model = tangram.parse(ROOM)
         for options, kind, text in (({"rewards": "guessed"}, ValueError, "measured or prices"),
