@@ -49,7 +49,8 @@ Result<double> GraphClock::by_runs(const Graph& graph) {
     ++refused_;
     return source_us_ * kRefusedTimes;
   }
-  if (source_us_ == 0) source_us_ = runs.times.first_us;
+  // The source first, beside itself: what that ratio is off by chance would be in every reward.
+  if (source_us_ == 0) return source_us_ = runs.times.first_us;
   return source_us_ / runs.times.ratio;
 }
 

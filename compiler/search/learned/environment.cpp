@@ -106,6 +106,8 @@ Result<void> RewriteEnvironment::follow(llvm::ArrayRef<size_t> rewrites) {
     state_ = state_of(after(static_cast<size_t>(found - state_->candidates.begin())));
   }
   TG_TRY(last_, time_of(state_->graph));
+  // What was the best before stays so where it is timed anew and chance is against it.
+  if (!path_.empty() && best_.path.empty()) best_ = {state_->graph, last_, path_};
   if (last_ < best_.time) best_ = {state_->graph, last_, path_};
   return {};
 }

@@ -86,11 +86,12 @@ std::vector<Sample> samples_of(llvm::ArrayRef<Episode> episodes, const PpoOption
 
 namespace {
 
-/// Some epochs over the samples, each in an order of its own.
+/// Some epochs over the samples, each in an order of its own. Not stopped: what is saved after it has to be the whole
+/// update, so that a training that goes on comes to the same.
 Result<LearnReport> learn(PolicyRunner& policy, std::vector<Sample> samples,
                           const PpoOptions& options, size_t update) {
   LearnReport last;
-  for (size_t epoch = 0; epoch < options.epochs && !options.stop.asked(); ++epoch) {
+  for (size_t epoch = 0; epoch < options.epochs; ++epoch) {
     RandomStream draws(options.seed, "epoch " + std::to_string(update * options.epochs + epoch));
     for (size_t i = samples.size(); i > 1; --i)
       std::swap(samples[i - 1], samples[draws.bits(i) % i]);
