@@ -84,6 +84,8 @@ def main(tg):
         for args, says in [
             (["train", model, "-o", parts, "--seed", 2, *TRAIN], "was trained with seed 1, not 2"),
             (["train", model, "-o", parts, "--set", "N=2", *TRAIN], "was trained with digest"),
+            (["train", model, "-o", parts, "--rules", "taso", *TRAIN], "was trained with rules"),
+            (["train", model, "-o", parts, *TRAIN[1:]], "not whole runs on cpu, 1 threads"),
             (["train", model, *TRAIN], "-o FILE"),
             (["opt", model, "--search", "rl"], "follows a trained policy"),
             (["train", model, "-o", parts, "--policy", "guide", "--best", third], "`--best` is not of `--policy guide`"),

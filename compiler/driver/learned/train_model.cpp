@@ -8,6 +8,7 @@
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/FormatVariadic.h>
+#include <llvm/Support/SHA1.h>
 
 namespace tg {
 
@@ -16,16 +17,31 @@ namespace {
 /// Decimal text that reads back as the same number.
 std::string exact_text(double number) { return llvm::formatv("{0:e17}", number); }
 
+/// Of the names in their order, which rewrites are counted by.
+std::string text_of_rules(llvm::ArrayRef<Rule> rules) {
+  llvm::SHA1 hash;
+  for (const Rule& rule : rules) hash.update(rule.name), hash.update(" ");
+  return llvm::formatv("{0} of {1}", rules.size(), llvm::toHex(hash.final(), true).substr(0, 12));
+}
+
+std::string text_of_rewards(const TrainOptions& training, const tangram::OptimizeOptions& options) {
+  if (training.by_prices) return options.cost.text();
+  std::string_view backend = tangram::Words<tangram::Backend>::kRows[static_cast<size_t>(
+      backend_of_costs(options.cost))];
+  return llvm::formatv("whole runs on {0}, {1} threads", llvm::StringRef(backend), options.threads);
+}
+
 /// What of a training has to be the same for it to go on.
 PolicyNotes settings_of(const Graph& source, const TrainOptions& training,
-                        const tangram::OptimizeOptions& options) {
+                        const tangram::OptimizeOptions& options, llvm::ArrayRef<Rule> rules) {
   auto number = [](auto n) { return std::to_string(n); };
   return {{"model", source.name()},
           {"digest", digest(source)},
           {"seed", number(options.seed)},
           {"horizon", number(training.horizon)},
           {"measure_every", number(training.measure_every)},
-          {"rewards", training.by_prices ? options.cost.text() : "whole runs"},
+          {"rules", text_of_rules(rules)},
+          {"rewards", text_of_rewards(training, options)},
           {"learning_rate", exact_text(training.learning_rate)},
           {"published_slips", training.published_slips ? "yes" : "no"}};
 }
@@ -36,7 +52,7 @@ public:
            const tangram::OptimizeOptions& options, const OptimizeHost& host,
            llvm::ArrayRef<Rule> rules, const StopToken& stop)
       : source_(source), training_(training), o_(options), host_(host), rules_(rules), stop_(stop),
-        settings_(settings_of(source, training, options)) {}
+        settings_(settings_of(source, training, options, rules)) {}
 
   Result<TrainedPolicy> run(llvm::function_ref<void(const TrainingProgress&)> done);
 
