@@ -26,8 +26,8 @@ std::string text_of_rules(llvm::ArrayRef<Rule> rules) {
 
 std::string text_of_rewards(const TrainOptions& training, const tangram::OptimizeOptions& options) {
   if (training.by_prices) return options.cost.text();
-  std::string_view backend = tangram::Words<tangram::Backend>::kRows[static_cast<size_t>(
-      backend_of_costs(options.cost))];
+  std::string_view backend =
+      tangram::Words<tangram::Backend>::kRows[static_cast<size_t>(backend_of_costs(options.cost))];
   return llvm::formatv("whole runs on {0}, {1} threads", llvm::StringRef(backend), options.threads);
 }
 

@@ -77,8 +77,8 @@ public:
   /// `limit_no_answer` where it was stopped.
   Result<Step> step(size_t action);
   /// From the source by these rewrites (RewriteTaken::rewrite), as far as there are such; then asks
-  /// for the time of the graph, which is the best if there is none but the source, whatever it takes.
-  /// Errors: those of `time`.
+  /// for the time of the graph, which is the best if there is none but the source, whatever it
+  /// takes. Errors: those of `time`.
   Result<void> follow(llvm::ArrayRef<size_t> rewrites);
   /// What an action leads to. Requires an action of the state.
   Graph after(size_t action) const;

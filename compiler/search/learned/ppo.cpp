@@ -86,8 +86,8 @@ std::vector<Sample> samples_of(llvm::ArrayRef<Episode> episodes, const PpoOption
 
 namespace {
 
-/// Some epochs over the samples, each in an order of its own. Not stopped: what is saved after it has to be the whole
-/// update, so that a training that goes on comes to the same.
+/// Some epochs over the samples, each in an order of its own. Not stopped: what is saved after it
+/// has to be the whole update, so that a training that goes on comes to the same.
 Result<LearnReport> learn(PolicyRunner& policy, std::vector<Sample> samples,
                           const PpoOptions& options, size_t update) {
   LearnReport last;

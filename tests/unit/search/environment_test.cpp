@@ -152,13 +152,12 @@ TEST_F(Environment, GoesAWayAgain) {
   EXPECT_DOUBLE_EQ(other.best().time, RewriteGame::kBestUs);
   EXPECT_EQ(other.best().path.size(), 3u);
   // Timed anew it may be slower than the source by chance: it was the best, and stays so.
-  RewriteEnvironment unlucky(
-      game.source, game.rules,
-      [&](const Graph& graph) -> Result<double> {
-        double us = RewriteGame::price_of(graph);
-        return us == RewriteGame::kBestUs ? 1e6 : us;
-      },
-      {.measure_every = 0});
+  RewriteEnvironment unlucky(game.source, game.rules,
+                             [&](const Graph& graph) -> Result<double> {
+                               double us = RewriteGame::price_of(graph);
+                               return us == RewriteGame::kBestUs ? 1e6 : us;
+                             },
+                             {.measure_every = 0});
   ASSERT_TRUE(unlucky.follow(rewrites));
   EXPECT_EQ(unlucky.best().path.size(), 3u);
   rewrites[1] = 99; // there is no such rewrite: it stays where it is
@@ -196,7 +195,8 @@ private:
 /// Else a training that goes on would come to another policy than one that was not interrupted.
 TEST_F(Environment, AnUpdateThatHasBegunIsFinished) {
   Cancellation wish;
-  RewriteEnvironment env = environment({.horizon = 3, .measure_every = 1, .stop = StopToken(&wish)});
+  RewriteEnvironment env =
+      environment({.horizon = 3, .measure_every = 1, .stop = StopToken(&wish)});
   Stopping policy(wish);
   PpoOptions options;
   options.episodes = 100, options.episodes_per_update = 2, options.epochs = 4;
