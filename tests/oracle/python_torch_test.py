@@ -393,6 +393,13 @@ class Programs(unittest.TestCase):
         tangram.compile(module, torch.randn(3, 8), **SEARCH)
         self.assertEqual([part.training for part in module.modules()], [True, True, False, True])
 
+    def test_examples_that_are_one_tensor_are_two_inputs(self):
+        class Apart(torch.nn.Module):
+            def forward(self, a, b):
+                return a - b
+        x = torch.ones(2, 8)
+        torch.testing.assert_close(tangram.compile(Apart(), [x, x], **SEARCH)(x, 3 * x), -2 * x)
+
     def test_inputs_that_are_not_read_are_taken(self):
         class First(torch.nn.Module):
             def forward(self, x, y):

@@ -56,13 +56,23 @@ class TorchProgram(Program):
     run = __call__
 
 
+def _distinct(inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """Without two that are one tensor: torch.export takes those for one input whatever is passed later."""
+    seen: set[int] = set()
+    out = []
+    for x in inputs:
+        out.append(x.clone() if isinstance(x, torch.Tensor) and id(x) in seen else x)
+        seen.add(id(x))
+    return tuple(out)
+
+
 def compiled(module: Any, example_inputs: Sequence[Any], threads: int, options: dict[str, Any]) -> Program:
     if isinstance(example_inputs, torch.Tensor):
         example_inputs = (example_inputs,)
     training = [part for part in module.modules() if part.training]
     try:
         with torch.no_grad():
-            exported = torch.export.export(module.eval(), tuple(example_inputs))
+            exported = torch.export.export(module.eval(), _distinct(example_inputs))
     finally:
         for part in training:  # as the caller had them
             part.training = True
