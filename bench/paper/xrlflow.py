@@ -161,7 +161,11 @@ class Bench:
         depends = {"rewards": self.o.rewards, "cost": self.o.cost, "policy": self.o.policy, "depth": self.o.depth,
                    "measure_every": self.o.measure_every, "seed": seed}
         cell = self.cells.get("train", name)
-        if cell is None or cell["depends"] != depends:
+        if cell is not None and cell["depends"] != depends:
+            others = ", ".join(f"{key} {cell['depends'].get(key)}, not {value}" for key, value in depends.items()
+                               if cell["depends"].get(key) != value)
+            sys.exit(f"{self.cells.path}: {name} was trained with {others}; another --state keeps both")
+        if cell is None:
             cell = {"depends": depends, "episodes": 0, "seconds": 0, "processor_s": 0, "measurements": 0, "rules": {},
                     "updates": []}
         if cell["episodes"] >= self.o.episodes:
