@@ -15,8 +15,10 @@ constexpr size_t kDimensions = 4; // of a shape
 constexpr size_t kShownWeights = 3, kShownAttributes = 5;
 static_assert(kAttributes + kShownAttributes * kShown == kNodeTraits);
 
+/// Within [-16, 16], infinite bounds of a clip among them; NaN is 0.
 float scaled(double number) {
-  double size = std::log2(1 + std::abs(number)) / 8;
+  if (std::isnan(number)) return 0;
+  double size = std::min(std::log2(1 + std::abs(number)) / 8, 16.0);
   return static_cast<float>(number < 0 ? -size : size);
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace tangram {
@@ -154,6 +155,16 @@ model m(x: f32[4, 8]) {
   EXPECT_FLOAT_EQ(numbers.traits[10], scaled(8)) << "the first of the weight";
   EXPECT_FLOAT_EQ(numbers.traits[12], 0) << "not from weights alone";
   EXPECT_FLOAT_EQ(numbers.traits[14], 1) << "its second operand is";
+}
+
+/// A clip with one bound has an infinite one; a network that saw it would give NaN from then on.
+TEST(Environment, NumbersAreFinite) {
+  Environment game = environment(by_prices(), "model m(x: f32[4, 8]) { clip(x, 0.5, inf) }");
+  ASSERT_FALSE(game.reset());
+  GraphNumbers numbers = game.numbers(game.actions() - 1);
+  ASSERT_EQ(numbers.operators.size(), 1u);
+  EXPECT_EQ(*std::max_element(numbers.traits.begin(), numbers.traits.end()), 16.0F);
+  for (float trait : numbers.traits) EXPECT_LE(std::abs(trait), 16.0F);
 }
 
 TEST(Environment, WhatIsWrongIsAnError) {
