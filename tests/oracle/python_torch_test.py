@@ -11,6 +11,7 @@ test is skipped.
 import argparse
 import copy
 import doctest
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -393,6 +394,13 @@ class Programs(unittest.TestCase):
         tangram.compile(module, torch.randn(3, 8), **SEARCH)
         self.assertEqual([part.training for part in module.modules()], [True, True, False, True])
 
+    def test_the_type_of_the_search_is_that_of_the_runs(self):
+        module, x = torch.nn.Linear(64, 64).requires_grad_(False), torch.randn(8, 64)
+        for made in (tangram.compile(module, [x], dtype="bf16", **SEARCH),
+                     torch.compile(module, backend="tangram", options={"dtype": "bf16", **SEARCH})):
+            apart = difference(made(x), module(x))
+            self.assertTrue(1e-4 < apart < 2e-2, apart)
+
     def test_examples_that_are_one_tensor_are_two_inputs(self):
         class Apart(torch.nn.Module):
             def forward(self, a, b):
@@ -434,8 +442,12 @@ class Programs(unittest.TestCase):
             def forward(self, x):
                 return torch.lgamma(x)
 
-        with self.assertRaisesRegex(Exception, "lgamma"):
+        with self.assertRaisesRegex(tangram.Error, "lgamma") as caught:
             tangram.from_exported(torch.export.export(Gamma(), (torch.randn(3),)))
+        error = caught.exception
+        self.assertEqual((error.code, Path(error.file).name), ("E0511", "python_torch_test.py"))
+        self.assertIn("torch.lgamma(x)", Path(error.file).read_text(encoding="utf-8").splitlines()[error.line - 1])
+        self.assertEqual(pickle.loads(pickle.dumps(error)).line, error.line)
 
     def test_there_is_one_pool_of_threads(self):
         for order in ("torch, tangram", "tangram, torch"):

@@ -24,7 +24,7 @@ from .._errors import Error
 from .._model import Model
 from . import buckets
 from .core import STAYS
-from .exported import model_of_graph
+from .exported import model_of_graph, run_options
 from .operators import HANDLERS, decompositions
 from .writer import NotSupported, computed, fake, is_random, is_table, without_elements, write, write_alone
 
@@ -316,7 +316,8 @@ class Lowering:
         found = part.graph.output_node().args[0]
         single = not isinstance(found, (list, tuple))
         forms = [_form(fake(one)) for one in ([found] if single else found)]
-        run = Part(fast, weights, self._threads, [inner.index(one) for one in weights.inputs], changing, forms, single)
+        options = {"threads": self._threads, **run_options(self._options)}
+        run = Part(fast, weights, options, [inner.index(one) for one in weights.inputs], changing, forms, single)
         with fused.graph.inserting_before(node):
             called = fused.graph.call_function(run, node.args)
         called.meta = dict(node.meta)
@@ -350,9 +351,9 @@ class Part:
 
     __name__ = "part"  # by which graphs write it
 
-    def __init__(self, model: Model, weights: Weights, threads: int, inputs: Sequence[int], changing: Sequence[int],
-                 forms: Sequence[Form | None], single: bool) -> None:
-        self._model, self._weights, self._threads = model, weights, threads
+    def __init__(self, model: Model, weights: Weights, options: dict[str, Any], inputs: Sequence[int],
+                 changing: Sequence[int], forms: Sequence[Form | None], single: bool) -> None:
+        self._model, self._weights, self._options = model, weights, options
         self._inputs, self._changing, self._single = _taker(inputs), _taker(changing), single
         self._forms = forms if any(forms) else None
         self._watch = Watch()
@@ -362,7 +363,7 @@ class Part:
         weights = self._changing(args)
         state = self._watch.state(weights)
         if state != self._state:
-            self._run = self._weights.of(self._model, weights).compile(threads=self._threads)._run
+            self._run = self._weights.of(self._model, weights).compile(**self._options)._run
             self._state = state
         tensors = [*map(torch.from_numpy, self._run(self._inputs(args)))]
         if self._forms:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -56,6 +56,11 @@ class TorchProgram(Program):
     run = __call__
 
 
+def run_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of a search that are of its result's runs, too."""
+    return {name: options[name] for name in ("dtype", "memory_limit", "seed", "allow_tf32") if name in options}
+
+
 def _distinct(inputs: Sequence[Any]) -> tuple[Any, ...]:
     """Without two that are one tensor: torch.export takes those for one input whatever is passed later."""
     seen: set[int] = set()
@@ -78,5 +83,5 @@ def compiled(module: Any, example_inputs: Sequence[Any], threads: int, options: 
             part.training = True
     threads = threads or torch.get_num_threads()
     fast = model_of(exported).optimize(threads=threads, **options).model
-    return TorchProgram(fast, exported.call_spec.out_spec, backend="cpu", dtype="f32", threads=threads,
-                        memory_limit=0, seed=1, allow_tf32=False, tune_near_ms=0)
+    run = {"dtype": "f32", "memory_limit": 0, "seed": 1, "allow_tf32": False, **run_options(options)}
+    return TorchProgram(fast, exported.call_spec.out_spec, backend="cpu", threads=threads, tune_near_ms=0, **run)

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch.fx import Graph, Node
 
+from .._errors import Diagnostic, Error
+
 DTYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.float64: "f64",
           torch.int64: "i64", torch.int32: "i32", torch.bool: "bool"}
 
 
-class NotSupported(Exception):
+class NotSupported(Error):
     """What has no form here, and why."""
+
+    def __init__(self, why: str, file: str = "", line: int = 0) -> None:
+        place = f"{file}:{line}: " if file else ""
+        super().__init__([Diagnostic("E0511", file, line, 0, why, f"{place}error[E0511]: {why}")])
+
+    def __reduce__(self) -> tuple[type[Error], tuple[list[Diagnostic]]]:
+        return Error, (self.diagnostics,)
+
+    def at(self, node: Node) -> NotSupported:
+        """The same, with the line of Python that the node came from, where that is known."""
+        found = re.findall(r'File "(.+)", line (\d+)', node.stack_trace or "")
+        return NotSupported(self.diagnostics[0].message, found[-1][0], int(found[-1][1])) if found else self
 
 
 def fake(node: Node) -> torch.Tensor:
@@ -226,7 +241,10 @@ def write(
                 writer.input(node)
                 inputs.append(node)
         elif node.op == "call_function":
-            writer.node(node)
+            try:
+                writer.node(node)
+            except NotSupported as why:
+                raise why.at(node) from None
         elif node.op == "output":
             outputs = node.args[0]
             outputs = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
