@@ -451,14 +451,15 @@ def summary(rows, ours):
 
 def seconds(rows, compiled):
     """Ours beside Inductor's; what has none took longer than it was waited for."""
-    both = [(row["network"], row["tangram_s"], found["inductor_s"]) for row in rows
-            if "tangram_s" in row and "inductor_s" in (found := compiled.get((row["network"], row["threads"]), {}))]
+    kind = ours_of(rows)[0]
+    both = [(row["network"], row[f"{kind}_s"], found["inductor_s"]) for row in rows
+            if f"{kind}_s" in row and "inductor_s" in (found := compiled.get((row["network"], row["threads"]), {}))]
     known = [(name, ours, other) for name, ours, other in both if isinstance(other, float)]
     if not known:
         return "Seconds to compile: Inductor's were not measured."
     longer = [name for name, ours, other in known if ours > other]
     failed = [name for name, _, other in both if not isinstance(other, float)]
-    return (f"Seconds to compile, geometric means of {len(known)}: tangram {mean(ours for _, ours, _ in known):.2f}, inductor "
+    return (f"Seconds to compile, geometric means of {len(known)}: {kind} {mean(ours for _, ours, _ in known):.2f}, inductor "
             f"{mean(other for _, _, other in known):.2f}, {mean(other / ours for _, ours, other in known):.2f} times as long; "
             f"longer than Inductor's: {', '.join(longer) or 'none'}"
             + (f"; without an answer of Inductor's: {', '.join(failed)}" if failed else "") + ".")
@@ -471,7 +472,7 @@ def ours_of(rows):
 
 def best_of(rows):
     """How often which of the others is the best, and the mean against each."""
-    rows = [row for row in rows if "best" in row and "tangram_us" in row]
+    rows = [row for row in rows if "best" in row]
     parts = []
     for other in OTHERS:
         some = [row for row in rows if f"{other}_us" in row]
