@@ -15,10 +15,10 @@ COMMON = ["--networks", "dalle", "--seeds", "1", "--policy", "xrlflow-scored", "
           "--train-seconds", "600", "--search-seconds", "600", "--run-threads", "1"]
 
 
-def bench(tg, folder, *args):
+def bench(tg, folder, *args, fails=False):
     command = [sys.executable, ROOT / "bench/paper/xrlflow.py", "--tg", tg, "--state", folder, *COMMON, *args]
     done = subprocess.run(list(map(str, command)), cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert (done.returncode != 0) == fails, done.stdout + done.stderr
     return done
 
 
@@ -48,9 +48,14 @@ def main(tg):
         assert more["measurements"] > trained["measurements"] and more["us"] <= trained["us"], more
         assert "train dalle" not in bench(tg, folder, "--episodes", "20", "train").stderr
 
-        # Another setting is another cell, and what was measured shows in the tables.
-        other = bench(tg, folder, "--episodes", "10", "--measure-every", "1", "train", "measure", "tables")
-        assert "after 0 episodes" in other.stderr, other.stderr
+        # Another setting would train over what is there.
+        before = cells_of(folder)
+        refused = bench(tg, folder, "--measure-every", "1", "train", fails=True)
+        assert "dalle.xrlflow-scored.1 was trained with measure_every 5, not 1" in refused.stderr, refused.stderr
+        assert cells_of(folder) == before
+
+        # What was measured shows in the tables.
+        other = bench(tg, folder, "--episodes", "20", "measure", "tables")
         measured = cells_of(folder)["measure"]["dalle"]
         assert len(measured["rounds"]) == 1 and "dalle ours" in measured["names"], measured
         text = other.stdout

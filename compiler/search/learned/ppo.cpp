@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 namespace tg {
 
@@ -86,10 +87,10 @@ std::vector<Sample> samples_of(llvm::ArrayRef<Episode> episodes, const PpoOption
 
 namespace {
 
-/// Some epochs over the samples, each in an order of its own. Not stopped: what is saved after it
-/// has to be the whole update, so that a training that goes on comes to the same.
-Result<LearnReport> learn(PolicyRunner& policy, std::vector<Sample> samples,
-                          const PpoOptions& options, size_t update) {
+/// Some epochs over the samples, each in an order of its own; nothing where it was stopped on the
+/// way.
+Result<std::optional<LearnReport>> learn(PolicyRunner& policy, std::vector<Sample> samples,
+                                         const PpoOptions& options, size_t update) {
   LearnReport last;
   for (size_t epoch = 0; epoch < options.epochs; ++epoch) {
     RandomStream draws(options.seed, "epoch " + std::to_string(update * options.epochs + epoch));
@@ -98,6 +99,7 @@ Result<LearnReport> learn(PolicyRunner& policy, std::vector<Sample> samples,
     LearnReport sum;
     size_t minibatches = 0;
     for (llvm::ArrayRef<Sample> left = samples; !left.empty(); ++minibatches) {
+      if (options.stop.asked()) return std::optional<LearnReport>();
       size_t size = std::min(options.minibatch, left.size());
       TG_TRY(LearnReport report, policy.learn(left.take_front(size)));
       left = left.drop_front(size);
@@ -107,7 +109,7 @@ Result<LearnReport> learn(PolicyRunner& policy, std::vector<Sample> samples,
     last = {sum.loss / count, sum.kl / count, sum.entropy / count};
     if (update >= options.updates_before_kl && last.kl > options.target_kl) break;
   }
-  return last;
+  return std::optional(last);
 }
 
 } // namespace
@@ -132,9 +134,11 @@ Result<void> train(RewriteEnvironment& environment, PolicyRunner& policy, const 
       state.best_reward = reward;
       policy.keep();
     }
-    TG_TRY(LearnReport learned, learn(policy, samples_of(episodes, options), options, update));
+    TG_TRY(std::optional<LearnReport> learned,
+           learn(policy, samples_of(episodes, options), options, update));
+    if (!learned) return {}; // half an update is none: a training that goes on repeats it
     TG_CHECK(done({state, reward, environment.best().time, environment.source_time(),
-                   environment.best().path, environment.measurements(), watch.seconds(), learned,
+                   environment.best().path, environment.measurements(), watch.seconds(), *learned,
                    episodes}));
   }
   return {};
