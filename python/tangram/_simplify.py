@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ._model import Model
 
 Runtime = Literal["onnxruntime", "openvino", "tangram"]
-OF_THE_FILE = ("E0511", "E0701", "E0705")  # what Tangram does not have, or has no memory for; others are the caller's
+OF_THE_FILE = ("E0511", "E0701")  # what Tangram does not have, or has no memory for; others are the caller's
 BOUND = 1e-4  # how far outputs may differ: max |a - b| over max |b|
 
 
@@ -107,18 +107,6 @@ def _measured(old: Session, new: Session, seconds: float) -> tuple[Comparison, f
     return compare(lambda: old.run(values), lambda: new.run(values), seconds, 4 * seconds), apart
 
 
-def _taken(ask: Callable[[], Any], prefix: str = "") -> Any:
-    """What is asked for; where a file cannot be read, written or run, why the original is kept."""
-    try:
-        return ask()
-    except Error as error:
-        if error.code not in OF_THE_FILE:
-            raise
-        raise NotUsable(prefix + str(error).splitlines()[0]) from error
-    except Exception as error:  # of a runtime, of any kind
-        raise NotUsable(f"{prefix}{type(error).__name__}: {error}".splitlines()[0]) from error
-
-
 def simplify(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
@@ -149,7 +137,12 @@ def simplify(
         try:
             old = RUNTIMES[runtime](str(source), threads)
             keep = 0 if runtime == "tangram" else 22  # operators that the runtime has in one kernel
-            model = _taken(lambda: load(source, shapes=shapes, dims=dims, keep_for_opset=keep))
+            try:
+                model = load(source, shapes=shapes, dims=dims, keep_for_opset=keep)
+            except Error as error:
+                if error.code not in OF_THE_FILE:
+                    raise
+                raise NotUsable(str(error).splitlines()[0]) from error
             fast, report = model.optimize(judge=judge_in(runtime, folder, threads), portable=True,
                                           verify=True, threads=threads, **options)
             facts.update(rewrites=dict(report.rules_applied), nodes_before=report.nodes_before,
@@ -158,8 +151,12 @@ def simplify(
                 raise NotUsable("a limit left no proof that the graphs are equal")
             candidate = os.path.join(folder, "result", target.name)  # its weights beside it have that name, too
             os.mkdir(os.path.dirname(candidate))
-            _taken(lambda: fast.save(candidate))
-            new = _taken(lambda: RUNTIMES[runtime](candidate, threads), f"{runtime} does not take the result: ")
+            fast.save(candidate)
+            try:
+                new = RUNTIMES[runtime](candidate, threads)
+            except Exception as error:  # of the runtime, of any kind
+                said = f"{type(error).__name__}: {error}".splitlines()[0]
+                raise NotUsable(f"{runtime} does not take the result: {said}") from error
             facts["comparison"], facts["difference"] = _measured(old, new, seconds)
             if not facts["comparison"].second_faster:
                 raise NotUsable(f"not faster beyond the noise in {runtime} ({facts['comparison']})")
