@@ -3,6 +3,7 @@
 #include "compiler/driver/learned/graph_clock.h"
 #include "compiler/driver/learned/policy_models.h"
 #include "compiler/driver/public_types.h"
+#include "compiler/equiv/verify_rule.h"
 #include "lang/core/support/data_file.h"
 
 #include <llvm/ADT/StringExtras.h>
@@ -17,18 +18,17 @@ namespace {
 /// Decimal text that reads back as the same number.
 std::string exact_text(double number) { return llvm::formatv("{0:e17}", number); }
 
-/// Of the names in their order, which rewrites are counted by.
+/// Of what they say, in the order that rewrites are counted by.
 std::string text_of_rules(llvm::ArrayRef<Rule> rules) {
   llvm::SHA1 hash;
-  for (const Rule& rule : rules) hash.update(rule.name), hash.update(" ");
+  for (const Rule& rule : rules) hash.update(rule_fingerprint(rule));
   return llvm::formatv("{0} of {1}", rules.size(), llvm::toHex(hash.final(), true).substr(0, 12));
 }
 
 std::string text_of_rewards(const TrainOptions& training, const tangram::OptimizeOptions& options) {
   if (training.by_prices) return options.cost.text();
-  std::string_view backend =
-      tangram::Words<tangram::Backend>::kRows[static_cast<size_t>(backend_of_costs(options.cost))];
-  return llvm::formatv("whole runs on {0}, {1} threads", llvm::StringRef(backend), options.threads);
+  llvm::StringRef backend = tangram::word(backend_of_costs(options.cost));
+  return llvm::formatv("whole runs on {0}, {1} threads", backend, options.threads);
 }
 
 /// What of a training has to be the same for it to go on.
