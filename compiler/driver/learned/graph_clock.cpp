@@ -30,8 +30,7 @@ Result<std::unique_ptr<GraphClock>> GraphClock::make(const Graph& source, bool b
                                           .weights_file = options.weights},
                                          source, host.weights));
   run.stop = stop;
-  // A training asks for thousands of graphs: of a network of 35 ms five pairs take as long as
-  // loading it.
+  // A training asks for thousands of graphs: where a run takes long, few pairs have to do.
   clock->runs_ = std::make_unique<BackendFinalists>(
       std::move(run), TimingOptions{.min_runs = 5, .seconds = 0.15}, /*patient*/ 0);
   return clock;

@@ -107,8 +107,8 @@ Result<void> RewriteEnvironment::follow(llvm::ArrayRef<size_t> rewrites) {
   }
   TG_TRY(last_, time_of(state_->graph));
   // What was the best before stays so where it is timed anew and chance is against it.
-  if (!path_.empty() && best_.path.empty()) best_ = {state_->graph, last_, path_};
-  if (last_ < best_.time) best_ = {state_->graph, last_, path_};
+  bool only_the_source = best_.path.empty() && !path_.empty();
+  if (only_the_source || last_ < best_.time) best_ = {state_->graph, last_, path_};
   return {};
 }
 
