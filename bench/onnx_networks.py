@@ -49,7 +49,7 @@ except ImportError as missing:
     sys.exit(0)
 
 ROUND_S, LEAST_RUNS = 0.3, 5
-PAUSE_S = 0.06  # after a round of ONNX Runtime, whose threads spin for 45 ms after a run and would take another's core
+PAUSE_S = 0.06  # after a round of ONNX Runtime, whose threads spin on after a run and would take another's core
 KINDS = ("original", "openvino", "exported", "source", "optimised")
 SLOWER, FASTER = 0.98, 1.02
 

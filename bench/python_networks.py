@@ -48,7 +48,7 @@ import time
 import warnings
 from pathlib import Path
 
-from onnx_networks import OnnxRuntime, OpenVino, median_interval
+from onnx_networks import PAUSE_S, OnnxRuntime, OpenVino, median_interval
 from run import ROOT, keep_results, setting
 
 try:
@@ -65,7 +65,6 @@ except ImportError as missing:
 KINDS = ("eager", "tangram", "unguarded", "program", "inductor", "autotune", "onnxruntime", "openvino")
 OTHERS = ("eager", "inductor", "autotune", "onnxruntime", "openvino")
 ROUND_S, LEAST_RUNS, BOUND = 0.2, 3, 1e-4
-PAUSE_S = 0.06  # between rounds: ONNX Runtime's threads spin for 45 ms after a run, and would take another's core
 FORK = multiprocessing.get_context("fork")
 
 
