@@ -65,13 +65,13 @@ public:
     return value_of(std::move(*done));
   }
   nb::tuple numbers(size_t action) const {
-    GraphNumbers numbers = game_->numbers(checked(action));
+    GraphNumbers numbers = value_of(game_->numbers(checked(action)));
     size_t nodes = numbers.operators.size(), edges = numbers.edges.size() / 2;
     return nb::make_tuple(array_of(std::move(numbers.operators), {nodes}),
                           array_of(std::move(numbers.traits), {nodes, Environment::kTraits}),
                           array_of(std::move(numbers.edges), {edges, 2}));
   }
-  Model after(size_t action) const { return game_->after(checked(action)); }
+  Model after(size_t action) const { return value_of(game_->after(checked(action))); }
   Model model() const { return begun().model(); }
   const Environment& game() const { return *game_; }
 
