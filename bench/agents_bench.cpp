@@ -38,6 +38,7 @@
 #include <llvm/Support/raw_ostream.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 namespace {
@@ -326,28 +327,44 @@ private:
   std::vector<Row> rows_;
 };
 
+bool names_agent(llvm::StringRef word) {
+  return word == "none" || word == "halving" ||
+         llvm::any_of(kAgents, [&](const AgentFile& row) { return word == row.agent; });
+}
+
+/// False for a value that is none of this option's, and for an option that there is not.
+bool set(Settings& s, llvm::StringRef name, llvm::StringRef value) {
+  const std::pair<llvm::StringRef, std::string*> texts[] = {{"--agents", &s.agents},
+                                                            {"--json", &s.json}};
+  for (auto [option, to] : texts)
+    if (name == option) return *to = value.str(), !value.empty();
+  const std::pair<llvm::StringRef, size_t*> counts[] = {
+      {"--seeds", &s.seeds}, {"--simulations", &s.simulations}, {"--nodes", &s.nodes},
+      {"--arms", &s.arms},   {"--rounds", &s.rounds},           {"--train-seed", &s.train_seed}};
+  for (auto [option, to] : counts)
+    if (name == option) return !value.getAsInteger(10, *to) && *to > 0;
+  const std::pair<llvm::StringRef, double*> numbers[] = {{"--train-seconds", &s.train_seconds},
+                                                         {"--guidance", &s.guidance},
+                                                         {"--seconds", &s.seconds}};
+  for (auto [option, to] : numbers)
+    if (name == option) return !value.getAsDouble(*to) && std::isfinite(*to) && *to >= 0;
+  if (name != "--networks" && name != "--only") return false;
+  std::vector<std::string>& words = name == "--only" ? s.only : s.networks;
+  words.clear();
+  llvm::SmallVector<llvm::StringRef> parts;
+  value.split(parts, ',');
+  for (llvm::StringRef part : parts) words.push_back(part.str());
+  return name == "--only" ? llvm::all_of(words, names_agent) : !llvm::is_contained(words, "");
+}
+
 Settings settings_of(int argc, char** argv) {
   Settings s;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    llvm::StringRef name = argv[i], value = argv[i + 1];
-    auto number = [&](size_t& to) { value.getAsInteger(10, to); };
-    if (name == "--agents") s.agents = value.str();
-    if (name == "--json") s.json = value.str();
-    if (name == "--seeds") number(s.seeds);
-    if (name == "--simulations") number(s.simulations);
-    if (name == "--nodes") number(s.nodes);
-    if (name == "--arms") number(s.arms);
-    if (name == "--rounds") number(s.rounds);
-    if (name == "--train-seed") number(s.train_seed);
-    if (name == "--train-seconds") value.getAsDouble(s.train_seconds);
-    if (name == "--guidance") value.getAsDouble(s.guidance);
-    if (name == "--seconds") value.getAsDouble(s.seconds);
-    if (name != "--networks" && name != "--only") continue;
-    std::vector<std::string>& words = name == "--only" ? s.only : s.networks;
-    words.clear();
-    llvm::SmallVector<llvm::StringRef> parts;
-    value.split(parts, ',');
-    for (llvm::StringRef part : parts) words.push_back(part.str());
+  for (int i = 1; i < argc; i += 2) {
+    if (i + 1 < argc && set(s, argv[i], argv[i + 1])) continue;
+    llvm::errs() << "agents_bench: what is `" << argv[i]
+                 << (i + 1 < argc ? std::string(" ") + argv[i + 1] : std::string())
+                 << "`? The head of bench/agents_bench.cpp has its options\n";
+    std::exit(2);
   }
   return s;
 }

@@ -41,12 +41,32 @@ def agents(tg, folder, model):
         lines = run(tg, "train", model, other, "-o", file, "--policy", agent, "--rounds", 1, *common).stdout.splitlines()
         assert lines[0].split()[:4] == ["round", "1", "of", "1"] and "over 2 parts" in lines[-1], lines
         again = file.read_bytes()
-        run(tg, "train", model, other, "-o", file, "--policy", agent, "--rounds", 1, "--again", *common)
+        anew = ["--again"] if agent == "guide" else []
+        run(tg, "train", model, other, "-o", file, "--policy", agent, "--rounds", 1, *anew, *common)
         assert file.read_bytes() == again, f"the same training came to another {agent}"
         found = [run(tg, "opt", third, "--policy", file, "--without", "saturation", "--json", *common[:-2]).stdout
                  for _ in range(2)]
         reports = [json.loads(text) for text in found]
         assert reports[0]["cost_after_us"] == reports[1]["cost_after_us"] < reports[0]["cost_before_us"], reports
+
+    # A guide goes on at the round that is next, and only as it began; tables are made anew.
+    guide = ["train", model, other, "-o", folder / "guide.safetensors", "--policy", "guide"]
+    lines = run(tg, *guide, "--rounds", 2, *common).stdout.splitlines()
+    assert [line.split()[1] for line in lines[:-1]] == ["2"] and "1 rounds after 1" in lines[-1], lines
+    done = json.loads(run(tg, *guide, "--rounds", 2, "--json", *common).stdout)
+    assert done["rounds"] == done["earlier_rounds"] == 2 and not done["stopped"], done
+    run(tg, *guide, "--rounds", 2, "--learning-rate", "0.001", *common)  # what it is for a guide
+    for args, says in [
+        ([*guide, *common, "--seed", 2], "was trained with seed 1, not 2"),
+        ([*guide, *common, "--learning-rate", "0.0005"], "was trained with learning_rate 1.0"),
+        ([*guide, *common, "--numerics", "all"], ", all"),
+        ([*guide, "--cost", "analytic:t4", *common[2:]], "was trained with cost analytic:cpu, not analytic:t4"),
+        ([*guide[:2], *guide[3:], *common], "was trained with parts"),
+        (["train", model, "-o", folder / "gains.json", "--policy", "gains", "--again"], "`--again` is not of"),
+        (["train", model, "-o", folder / "gains.json", "--policy", "motifs", "--learning-rate", "0.1"], "is not of"),
+    ]:
+        refused = subprocess.run([tg, *map(str, args)], capture_output=True, text=True)
+        assert refused.returncode in (1, 2) and says in refused.stderr, f"{args}\n{refused.stderr}"
 
 
 def main(tg):
@@ -85,6 +105,7 @@ def main(tg):
             (["train", model, "-o", parts, "--seed", 2, *TRAIN], "was trained with seed 1, not 2"),
             (["train", model, "-o", parts, "--set", "N=2", *TRAIN], "was trained with digest"),
             (["train", model, "-o", parts, "--rules", "taso", *TRAIN], "was trained with rules"),
+            (["train", model, "-o", parts, "--numerics", "all", *TRAIN], ", all"),
             (["train", model, "-o", parts, *TRAIN[1:]], "not whole runs on cpu, 1 threads"),
             (["train", model, *TRAIN], "-o FILE"),
             (["opt", model, "--search", "rl"], "follows a trained policy"),

@@ -51,7 +51,7 @@ def main(tg):
         # Another setting would train over what is there.
         before = cells_of(folder)
         refused = bench(tg, folder, "--measure-every", "1", "train", fails=True)
-        assert "dalle.xrlflow-scored.1 was trained with measure_every 5, not 1" in refused.stderr, refused.stderr
+        assert "train dalle.xrlflow-scored.1 was computed with measure_every 5, not 1" in refused.stderr, refused.stderr
         assert cells_of(folder) == before
 
         # What was measured shows in the tables.
@@ -59,6 +59,8 @@ def main(tg):
         measured = cells_of(folder)["measure"]["dalle"]
         assert len(measured["rounds"]) == 1 and "dalle ours" in measured["names"], measured
         text = other.stdout
+        mixed = bench(tg, folder, "--runs", "2", "measure", fails=True)
+        assert "measure dalle was computed with runs 1, not 2" in mixed.stderr, mixed.stderr
         assert "TASO, alpha 1.0, 100 graphs" in text and "scoring heads" in text and "| dalle |" in text, text
         assert f"| {measured['rounds'][0]['source'] / 1e3:.2f} |" in text, text
     print("ok")

@@ -153,18 +153,25 @@ class Bench:
 
     # --- policies -------------------------------------------------------------------------------------
 
+    def refuse_others(self, kind, name, depends):
+        """Ends where the cell that is there came about otherwise; one that does not say how is taken."""
+        known = (self.cells.get(kind, name) or {}).get("depends", depends)
+        others = ", ".join(f"{key} {known.get(key)}, not {value}" for key, value in depends.items() if known.get(key) != value)
+        if others:
+            sys.exit(f"{self.cells.path}: {kind} {name} was computed with {others}; another --state keeps both")
+
+    def training(self, seed):
+        return {"rewards": self.o.rewards, "cost": self.o.cost, "policy": self.o.policy, "depth": self.o.depth,
+                "measure_every": self.o.measure_every, "seed": seed}
+
     def rewards(self):
         return ["--by-prices", "--cost", self.o.cost] if self.o.rewards == "prices" else []
 
     def train_one(self, model, name, seed):
         """A policy goes on for so many seconds; its cell adds up what all calls took."""
-        depends = {"rewards": self.o.rewards, "cost": self.o.cost, "policy": self.o.policy, "depth": self.o.depth,
-                   "measure_every": self.o.measure_every, "seed": seed}
+        depends = self.training(seed)
+        self.refuse_others("train", name, depends)
         cell = self.cells.get("train", name)
-        if cell is not None and cell["depends"] != depends:
-            others = ", ".join(f"{key} {cell['depends'].get(key)}, not {value}" for key, value in depends.items()
-                               if cell["depends"].get(key) != value)
-            sys.exit(f"{self.cells.path}: {name} was trained with {others}; another --state keeps both")
         if cell is None:
             cell = {"depends": depends, "episodes": 0, "seconds": 0, "processor_s": 0, "measurements": 0, "rules": {},
                     "updates": []}
@@ -231,12 +238,15 @@ class Bench:
                 continue
             episodes = self.cells.get("train", f"{network}.{self.o.policy}.1")["episodes"]
             for shape in list(shapes)[1:]:
+                # The policy of the first shape is trained where that is asked for, with settings that have to be these.
+                self.refuse_others("train", f"{network}.{self.o.policy}.1", self.training(1))
+                self.refuse_others("transfer", f"{network}, {shape}", self.training(1))
                 model = self.shaped(network, shape)
                 own = self.train_one(model, f"{network}.{self.o.policy}.1.at{shape}", 1)
                 followed = self.follow(model, base)
                 if followed and "followed" in own:
                     self.cells.put("transfer", f"{network}, {shape}", {
-                        "policy": self.o.policy,
+                        "depends": self.training(1), "policy": self.o.policy,
                         "source_us": followed["source_us"], "followed_us": followed["us"],
                         "seconds": followed["seconds"], "own_followed_us": own["followed"]["us"],
                         "own_best_us": own["price_us"], "own_episodes": own["episodes"], "episodes": episodes})
@@ -264,12 +274,15 @@ class Bench:
     def measure(self):
         """In each round of a network every graph once, in a process of its own; the order differs from round to round."""
         begun = time.monotonic()
+        depends = {"runs": self.o.runs, "run_threads": self.o.run_threads}
+        for network in self.o.networks:
+            self.refuse_others("measure", network, depends)
         for number in range(self.o.rounds):
             for network in self.o.networks:
                 graphs, names = self.graphs_of(network)
                 rounds = (self.cells.get("measure", network) or {"rounds": []})["rounds"]
                 if sum(set(graphs) <= set(times) for times in rounds) > number:
-                    self.cells.put("measure", network, {"names": names, "rounds": rounds})
+                    self.cells.put("measure", network, {"depends": depends, "names": names, "rounds": rounds})
                     continue
                 if self.o.measure_seconds and time.monotonic() - begun > self.o.measure_seconds:
                     return
@@ -281,7 +294,7 @@ class Bench:
                     if ran:
                         times[name] = ran["median_us"]
                 if set(times) == set(graphs):
-                    self.cells.put("measure", network, {"names": names, "rounds": [*rounds, times]})
+                    self.cells.put("measure", network, {"depends": depends, "names": names, "rounds": [*rounds, times]})
 
     # --- tables ---------------------------------------------------------------------------------------
 

@@ -73,6 +73,14 @@ struct Environment::Impl {
     for (const tg::RewriteState::Candidate& c : game->state()->candidates)
       candidates.push_back({rules[c.rule].name, c.place});
   }
+  tg::Result<void> check(size_t action) const {
+    if (!game->state())
+      return tg::error(tg::Code::usage, "there is no state yet: reset() begins an episode");
+    if (action > candidates.size())
+      return tg::error(tg::Code::usage, "there is no action {0}: the state has {1}", action,
+                       candidates.size() + 1);
+    return {};
+  }
   /// Rewrites by their rules, and with the places that were noted on the way.
   std::vector<Rewrite> named(llvm::ArrayRef<tg::RewriteTaken> path) const {
     std::vector<Rewrite> out;
@@ -120,9 +128,7 @@ std::optional<Error> Environment::reset() {
 Expected<StepResult> Environment::step(size_t action) {
   if (impl_->over)
     return to_error(tg::error(tg::Code::usage, "no episode goes on: reset() begins one"));
-  if (action >= actions())
-    return to_error(
-        tg::error(tg::Code::usage, "there is no action {0}: the state has {1}", action, actions()));
+  if (auto checked = impl_->check(action); !checked) return to_error(checked.error());
   impl_->over = true; // also where it fails
   tg::Result<tg::RewriteEnvironment::Step> done = impl_->game->step(action);
   impl_->list(); // where it fails the graph may be the next one all the same
@@ -134,13 +140,18 @@ Expected<StepResult> Environment::step(size_t action) {
 
 const std::vector<Rewrite>& Environment::candidates() const { return impl_->candidates; }
 
-Model Environment::model() const { return rewritten(impl_->model, impl_->game->state()->graph); }
+Model Environment::model() const {
+  if (!impl_->game->state()) return impl_->model;
+  return rewritten(impl_->model, impl_->game->state()->graph);
+}
 
-Model Environment::after(size_t action) const {
+Expected<Model> Environment::after(size_t action) const {
+  if (auto checked = impl_->check(action); !checked) return to_error(checked.error());
   return rewritten(impl_->model, impl_->game->after(action));
 }
 
-GraphNumbers Environment::numbers(size_t action) const {
+Expected<GraphNumbers> Environment::numbers(size_t action) const {
+  if (auto checked = impl_->check(action); !checked) return to_error(checked.error());
   const tg::GraphFeatures& features = impl_->game->state()->features[action];
   GraphNumbers out;
   for (tg::OpKind op : features.operators) out.operators.push_back(static_cast<int32_t>(op));

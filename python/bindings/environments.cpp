@@ -53,7 +53,6 @@ public:
     }
     rethrow();
     check(error);
-    begun_ = true;
   }
   StepResult step(size_t action) {
     std::optional<Expected<StepResult>> done;
@@ -65,24 +64,19 @@ public:
     return value_of(std::move(*done));
   }
   nb::tuple numbers(size_t action) const {
-    GraphNumbers numbers = game_->numbers(checked(action));
+    GraphNumbers numbers = value_of(game_->numbers(checked(action)));
     size_t nodes = numbers.operators.size(), edges = numbers.edges.size() / 2;
     return nb::make_tuple(array_of(std::move(numbers.operators), {nodes}),
                           array_of(std::move(numbers.traits), {nodes, Environment::kTraits}),
                           array_of(std::move(numbers.edges), {edges, 2}));
   }
-  Model after(size_t action) const { return game_->after(checked(action)); }
-  Model model() const { return begun().model(); }
+  Model after(size_t action) const { return value_of(game_->after(checked(action))); }
+  Model model() const { return game_->model(); }
   const Environment& game() const { return *game_; }
 
 private:
-  /// With a state.
-  const Environment& begun() const {
-    if (!begun_) throw nb::value_error("there is no state yet: reset() begins an episode");
-    return *game_;
-  }
   size_t checked(size_t action) const {
-    if (action >= begun().actions())
+    if (action >= game_->actions())
       throw nb::index_error(("there is no action " + std::to_string(action)).c_str());
     return action;
   }
@@ -104,7 +98,6 @@ private:
   nb::object seconds_;
   std::exception_ptr thrown_;
   std::optional<Environment> game_;
-  bool begun_ = false;
 };
 
 } // namespace

@@ -101,9 +101,10 @@ class Games(unittest.TestCase):
 
     def test_before_the_first_episode_there_is_no_state(self):
         env = tangram.rl.Environment(tangram.parse(ROOM), **PRICES)
-        for ask in (lambda: env._core.model, lambda: env._core.after(0), lambda: env._core.numbers(0)):
-            with self.assertRaisesRegex(ValueError, "reset"):
-                ask()
+        self.assertEqual(env._core.model.text, env.source.text)
+        for ask in (env._core.after, env._core.numbers):
+            with self.assertRaisesRegex(tangram.Error, "reset"):
+                ask(0)
 
     def test_what_is_wrong_is_said(self):
         model = tangram.parse(ROOM)

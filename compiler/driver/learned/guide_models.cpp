@@ -8,7 +8,6 @@ namespace {
 
 constexpr llvm::StringLiteral kGuide = "guide", kGuideModels = "compiler/driver/learned/guide.tg",
                               kGuideVersion = "1";
-constexpr size_t kGuideMinibatch = 16;
 constexpr size_t kFeatures = kOpCount + kNodeTraits;
 
 std::vector<int64_t> shape_of(std::initializer_list<size_t> sizes) {
@@ -61,13 +60,15 @@ Result<Prepared> GuideModels::load(llvm::StringRef model, NetworkSettings settin
   return load_network(kGuideModels, model, std::move(settings), options_.run, options_.seed);
 }
 
-Result<Prepared*> GuideModels::program(llvm::StringRef model, size_t nodes, size_t rules) {
-  auto key = std::make_tuple(model.str(), nodes, rules);
+Result<Prepared*> GuideModels::program(llvm::StringRef model, size_t rules, size_t graphs,
+                                       size_t nodes) {
+  auto key = std::make_tuple(model.str(), rules, graphs, nodes);
   auto known = programs_.find(key);
   if (known != programs_.end()) return &known->second;
   NetworkSettings settings = {{"R", std::to_string(rules)},
                               {"F", std::to_string(kFeatures)},
                               {"G", std::to_string(kRuleTraits)}};
+  if (graphs > 0) settings.emplace_back("B", std::to_string(graphs));
   if (nodes > 0) settings.emplace_back("N", std::to_string(nodes));
   if (model == "study") settings.emplace_back("rate", llvm::formatv("{0:f8}", options_.rate));
   TG_TRY(Prepared loaded, load(model, std::move(settings)));
@@ -78,7 +79,7 @@ Result<void> GuideModels::read(llvm::ArrayRef<Rule> rules) {
   std::vector<float> traits = traits_of(rules);
   if (read_ && traits == traits_) return {};
   traits_ = std::move(traits);
-  TG_TRY(Prepared * program, this->program("read_rules", 0, rules.size()));
+  TG_TRY(Prepared * program, this->program("read_rules", rules.size(), 0, 0));
   TG_TRY(std::vector<Tensor> outputs,
          program->executable->run(
              {theta_, Tensor::of_floats(shape_of({rules.size(), kRuleTraits}), traits_)}));
@@ -89,8 +90,8 @@ Result<void> GuideModels::read(llvm::ArrayRef<Rule> rules) {
 Result<GuideRunner::Answer> GuideModels::look(const GraphFeatures& graph,
                                               llvm::ArrayRef<Rule> rules) {
   TG_CHECK(read(rules));
-  size_t most = bucket_of(graph.operators.size());
-  TG_TRY(Prepared * program, this->program("look", most, rules.size()));
+  size_t most = bucket_of(std::max(graph.operators.size(), options_.least_nodes));
+  TG_TRY(Prepared * program, this->program("look", rules.size(), 1, most));
   std::vector<Tensor> inputs = {theta_, *read_};
   llvm::append_range(inputs, GraphBatch(&graph, 1, most).tensors());
   TG_TRY(std::vector<Tensor> outputs, program->executable->run(inputs));
@@ -100,15 +101,15 @@ Result<GuideRunner::Answer> GuideModels::look(const GraphFeatures& graph,
 
 Result<double> GuideModels::study(llvm::ArrayRef<const GuideSample*> minibatch,
                                   llvm::ArrayRef<Rule> rules) {
-  size_t most = 1, actions = rules.size() * kGrains;
+  size_t most = options_.least_nodes, actions = rules.size() * kGrains;
   std::vector<const GraphFeatures*> graphs;
   for (const GuideSample* sample : minibatch) {
     graphs.push_back(sample->graph.get());
     most = std::max(most, sample->graph->operators.size());
   }
   most = bucket_of(most);
-  size_t batch = std::max(kGuideMinibatch, minibatch.size());
-  TG_TRY(Prepared * program, this->program("study", most, rules.size()));
+  size_t batch = std::max(options_.least_samples, minibatch.size());
+  TG_TRY(Prepared * program, this->program("study", rules.size(), batch, most));
   std::vector<float> tried(batch * actions), shares(batch * actions), gained(batch), counts(batch);
   for (size_t i = 0; i < minibatch.size(); ++i) {
     const GuideSample& sample = *minibatch[i];

@@ -9,10 +9,15 @@
 
 namespace tg {
 
+/// Of its steps of gradient descent, unless another is asked for.
+inline constexpr double kGuideRate = 0.001;
+
 struct GuideModelOptions {
-  PrepareOptions run = {}; // backend, threads, memory
-  uint64_t seed = 1;       // of the weights before any training
-  double rate = 0.001;     // of learning
+  PrepareOptions run = {};  // backend, threads, memory
+  uint64_t seed = 1;        // of the weights before any training
+  double rate = kGuideRate; // of learning
+  /// Graphs are padded to no fewer nodes than these, minibatches to no fewer samples, for tests.
+  size_t least_nodes = 1, least_samples = 16;
 };
 
 class GuideModels final : public GuideRunner {
@@ -35,7 +40,8 @@ private:
   explicit GuideModels(GuideModelOptions options) : options_(std::move(options)) {}
 
   Result<Prepared> load(llvm::StringRef model, NetworkSettings settings) const;
-  Result<Prepared*> program(llvm::StringRef model, size_t nodes, size_t rules);
+  /// 0 graphs, or nodes: of a model that takes none.
+  Result<Prepared*> program(llvm::StringRef model, size_t rules, size_t graphs, size_t nodes);
   /// What the network reads of these rules, made anew where they or its weights are others.
   Result<void> read(llvm::ArrayRef<Rule> rules);
 
@@ -43,7 +49,7 @@ private:
   PolicyNotes notes_;
   Tensor theta_, mean_, variance_;
   int64_t steps_ = 0; // Adam's
-  std::map<std::tuple<std::string, size_t, size_t>, Prepared> programs_;
+  std::map<std::tuple<std::string, size_t, size_t, size_t>, Prepared> programs_;
   std::vector<float> traits_; // of the rules that were read last
   std::optional<Tensor> read_;
 };

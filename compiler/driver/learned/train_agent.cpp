@@ -2,13 +2,17 @@
 
 #include "compiler/driver/learned/guide_models.h"
 #include "compiler/driver/learned/seated_policy.h"
+#include "compiler/driver/learned/training_notes.h"
 #include "compiler/driver/prices/cost_model.h"
 #include "compiler/driver/public_types.h"
 #include "compiler/search/portfolio/searcher.h"
 #include "lang/core/support/data_file.h"
 
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringSwitch.h>
 #include <llvm/Support/FileSystem.h>
+#include <llvm/Support/FormatVariadic.h>
+#include <llvm/Support/SHA1.h>
 
 #include <set>
 
@@ -47,6 +51,9 @@ public:
 private:
   Result<void> add(const Graph& network);
   MctsOptions search_options() const;
+  PolicyNotes guide_settings() const;
+  /// A new one, or that of the file where training goes on.
+  Result<std::shared_ptr<GuideModels>> open_guide();
   Result<void> guide();
   Result<void> gains();
   Result<void> motifs();
@@ -89,27 +96,50 @@ void AgentTraining::report(size_t round, double gain, const Stopwatch& watch) {
   done_({round, out_.samples, gain, 0, watch.seconds()});
 }
 
-/// The file is written after each round.
-Result<void> AgentTraining::guide() {
+/// What of a guide's training has to be the same for it to go on.
+PolicyNotes AgentTraining::guide_settings() const {
+  llvm::SHA1 parts;
+  for (const std::string& part : seen_) parts.update(part), parts.update(" ");
+  return {{"seed", std::to_string(o_.seed)},
+          {"cost", o_.cost.text()},
+          {"rules", text_of_rules(rules_, o_.numerics)},
+          {"parts", llvm::formatv("{0} of {1}", parts_.size(),
+                                  llvm::toHex(parts.final(), true).substr(0, 12))},
+          {"learning_rate", exact_text(training_.learning_rate)}};
+}
+
+Result<std::shared_ptr<GuideModels>> AgentTraining::open_guide() {
   GuideModelOptions options;
   options.run.threads = static_cast<int>(o_.threads);
   options.seed = o_.seed;
   options.rate = training_.learning_rate;
   std::shared_ptr<GuideModels> network;
-  if (!training_.again && llvm::sys::fs::exists(training_.path)) {
-    TG_TRY(network, GuideModels::open(training_.path, std::move(options)));
-  } else {
+  if (training_.again || !llvm::sys::fs::exists(training_.path)) {
     TG_TRY(network, GuideModels::fresh(std::move(options)));
+    return network;
   }
+  TG_TRY(network, GuideModels::open(training_.path, std::move(options)));
+  TG_CHECK(check_notes(network->notes(), guide_settings(), "guide", training_.path));
+  TG_TRY(out_.earlier_rounds, count_of(network->notes(), "rounds", "guide", training_.path));
+  out_.rounds = out_.earlier_rounds;
+  return network;
+}
+
+/// The file is written after each round.
+Result<void> AgentTraining::guide() {
+  TG_TRY(std::shared_ptr<GuideModels> network, open_guide());
+  PolicyNotes notes = guide_settings();
   std::vector<const Graph*> graphs;
   std::vector<PriceCache*> prices;
   for (const Part& part : parts_)
     graphs.push_back(&part.graph), prices.push_back(part.prices.get());
   GuideOptions guide{.rounds = training_.rounds, .search = search_options()};
+  guide.earlier_rounds = out_.earlier_rounds;
   guide.seed = o_.seed, guide.stop = stop_;
   return train_guide(graphs, prices, rules_, network, guide,
                      [&](const GuideProgress& now) -> Result<void> {
-                       TG_CHECK(network->save(training_.path, {}));
+                       notes["rounds"] = std::to_string(now.round);
+                       TG_CHECK(network->save(training_.path, notes));
                        out_.rounds = now.round, out_.samples = now.samples, out_.gain = now.gain;
                        done_(now);
                        return {};

@@ -3,6 +3,7 @@
 // train --policy guide`, `gains` and `motifs` do.
 #pragma once
 
+#include "compiler/driver/learned/guide_models.h"
 #include "compiler/driver/optimize_model.h"
 #include "compiler/search/learned/guide.h"
 
@@ -12,14 +13,15 @@ struct TrainAgentOptions {
   std::string agent;  // "guide", "gains" or "motifs"
   std::string path;   // of the file that is written
   bool again = false; // a guide in it is not gone on from
-  size_t rounds = 4;  // of searches; a guide is studied after each
-  double learning_rate = 0.001;
+  size_t rounds = 4;  // of searches, with those of earlier runs; a guide is studied after each
+  double learning_rate = kGuideRate;
 };
 
 struct TrainedAgent {
-  size_t networks = 0; // parts that were searched
-  size_t rounds = 0, samples = 0;
-  double gain = 0; // the mean of what the searches of the last round gained
+  size_t networks = 0;                   // parts that were searched
+  size_t rounds = 0, earlier_rounds = 0; // in all; of them those of earlier runs
+  size_t samples = 0;                    // of this run
+  double gain = 0;                       // the mean of what the searches of the last round gained
   double seconds = 0;
   bool stopped = false; // before all rounds
 };
@@ -27,8 +29,10 @@ struct TrainedAgent {
 /// Whether a policy of `tg train` is one of these.
 bool is_agent(llvm::StringRef policy);
 
-/// Networks are cut into parts as searches do, equal ones taken once. Errors: those of rules,
-/// prices and files, in the sink. nullopt then.
+/// Networks are cut into parts as searches do, equal ones taken once. A guide of a file is trained
+/// on from the round that is next; what earlier rounds searched is not studied again. Errors:
+/// `usage` for a guide that was trained otherwise; those of rules, prices and files, in the sink.
+/// nullopt then.
 std::optional<TrainedAgent> train_agent(llvm::ArrayRef<const Graph*> networks,
                                         const TrainAgentOptions& training,
                                         const tangram::OptimizeOptions& options,

@@ -2,28 +2,17 @@
 
 #include "compiler/driver/learned/graph_clock.h"
 #include "compiler/driver/learned/policy_models.h"
+#include "compiler/driver/learned/training_notes.h"
 #include "compiler/driver/public_types.h"
-#include "compiler/equiv/verify_rule.h"
 #include "lang/core/support/data_file.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/FormatVariadic.h>
-#include <llvm/Support/SHA1.h>
 
 namespace tg {
 
 namespace {
-
-/// Decimal text that reads back as the same number.
-std::string exact_text(double number) { return llvm::formatv("{0:e17}", number); }
-
-/// Of what they say, in the order that rewrites are counted by.
-std::string text_of_rules(llvm::ArrayRef<Rule> rules) {
-  llvm::SHA1 hash;
-  for (const Rule& rule : rules) hash.update(rule_fingerprint(rule));
-  return llvm::formatv("{0} of {1}", rules.size(), llvm::toHex(hash.final(), true).substr(0, 12));
-}
 
 std::string text_of_rewards(const TrainOptions& training, const tangram::OptimizeOptions& options) {
   if (training.by_prices) return options.cost.text();
@@ -40,7 +29,7 @@ PolicyNotes settings_of(const Graph& source, const TrainOptions& training,
           {"seed", number(options.seed)},
           {"horizon", number(training.horizon)},
           {"measure_every", number(training.measure_every)},
-          {"rules", text_of_rules(rules)},
+          {"rules", text_of_rules(rules, options.numerics)},
           {"rewards", text_of_rewards(training, options)},
           {"learning_rate", exact_text(training.learning_rate)},
           {"published_slips", training.published_slips ? "yes" : "no"}};
@@ -91,19 +80,11 @@ Result<void> Training::open_policy() {
   }
   TG_TRY(policy_, PolicyModels::open(training_.path, std::move(options)));
   const PolicyNotes& notes = policy_->notes();
-  auto of_file = [&](const std::string& key) {
-    auto found = notes.find(key);
-    return found == notes.end() ? std::string() : found->second;
-  };
   PolicyNotes wanted = settings_;
   wanted["policy"] = training_.policy;
-  for (const auto& [key, text] : wanted)
-    if (of_file(key) != text)
-      return error(Code::usage, "the policy in `{0}` was trained with {1} {2}, not {3}",
-                   training_.path, key, of_file(key), text)
-          .suggest("`--again` begins anew, another FILE keeps both");
-  if (llvm::StringRef(of_file("episodes")).getAsInteger(10, state_.episodes) ||
-      llvm::StringRef(of_file("best_reward")).getAsDouble(state_.best_reward))
+  TG_CHECK(check_notes(notes, wanted, "policy", training_.path));
+  TG_TRY(state_.episodes, count_of(notes, "episodes", "policy", training_.path));
+  if (llvm::StringRef(note_of(notes, "best_reward")).getAsDouble(state_.best_reward))
     return error(Code::bad_data_file, "`{0}` does not say how far its policy was trained",
                  training_.path);
   return {};

@@ -3,6 +3,7 @@
 #include "lang/core/support/random.h"
 #include "lang/core/support/stop.h"
 
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/DJB.h>
 
 #include <algorithm>
@@ -91,7 +92,10 @@ std::shared_ptr<const Opinion> GuidedPolicy::look(const Graph& best,
   Result<GuideRunner::Answer> answer = shared_->network->look(features, rules);
   ++shared_->use.looks;
   shared_->use.seconds += watch.seconds();
-  if (!answer) return nullptr;
+  // What is no number orders nothing.
+  if (!answer || !std::isfinite(answer->gain) ||
+      !llvm::all_of(answer->logits, [](float logit) { return std::isfinite(logit); }))
+    return nullptr;
   auto opinion = std::make_shared<Opinion>();
   opinion->gain = answer->gain;
   float most = *std::max_element(answer->logits.begin(), answer->logits.end());
@@ -149,26 +153,28 @@ public:
     return 1 - report.best_cost / report.start_cost;
   }
 
-  /// Some epochs over all samples; the mean loss of the last.
-  Result<double> study(size_t round) {
+  /// Some epochs over all samples; the mean loss of the last, nothing where it was stopped on the
+  /// way.
+  Result<std::optional<double>> study(size_t round) {
     if (samples_.size() > kMostSamples)
       samples_.erase(samples_.begin(), samples_.end() - static_cast<long>(kMostSamples));
     std::vector<const GuideSample*> order;
     for (const GuideSample& sample : samples_) order.push_back(&sample);
     double loss = 0;
-    for (size_t epoch = 0; epoch < options_.epochs && !options_.stop.asked(); ++epoch) {
+    for (size_t epoch = 0; epoch < options_.epochs; ++epoch) {
       RandomStream draws(options_.seed, "guide " + std::to_string(round * options_.epochs + epoch));
       for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[draws.bits(i) % i]);
       loss = 0;
       llvm::ArrayRef<const GuideSample*> left = order;
-      while (!left.empty() && !options_.stop.asked()) {
+      while (!left.empty()) {
+        if (options_.stop.asked()) return std::optional<double>();
         size_t size = std::min(options_.minibatch, left.size());
         TG_TRY(double of_batch, network_->study(left.take_front(size), rules_));
         loss += of_batch * static_cast<double>(size) / static_cast<double>(order.size());
         left = left.drop_front(size);
       }
     }
-    return loss;
+    return std::optional<double>(loss);
   }
 
   size_t samples() const { return samples_.size(); }
@@ -187,7 +193,8 @@ Result<void> train_guide(llvm::ArrayRef<const Graph*> networks, llvm::ArrayRef<P
                          const GuideOptions& options,
                          llvm::function_ref<Result<void>(const GuideProgress&)> done) {
   GuideTraining training(rules, std::move(network), options);
-  for (size_t round = 0; round < options.rounds && !options.stop.asked(); ++round) {
+  for (size_t round = options.earlier_rounds; round < options.rounds && !options.stop.asked();
+       ++round) {
     Stopwatch watch;
     double gain = 0;
     size_t count = networks.size() * options.searches;
@@ -197,8 +204,9 @@ Result<void> train_guide(llvm::ArrayRef<const Graph*> networks, llvm::ArrayRef<P
               static_cast<double>(count);
     }
     if (options.stop.asked()) break; // what is not complete is not learned from
-    TG_TRY(double loss, training.study(round));
-    TG_CHECK(done({round + 1, training.samples(), gain, loss, watch.seconds()}));
+    TG_TRY(std::optional<double> loss, training.study(round));
+    if (!loss) break; // half of what a round teaches is none
+    TG_CHECK(done({round + 1, training.samples(), gain, *loss, watch.seconds()}));
   }
   return {};
 }

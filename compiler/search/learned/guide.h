@@ -45,7 +45,7 @@ public:
 };
 
 /// Weighs an action by what the network says of its rule and what the search saw of it. Where the
-/// network fails, by the latter alone.
+/// network fails, or says what is no number, by the latter alone.
 class GuidedPolicy final : public Policy {
 public:
   /// The network is asked by one thread at a time.
@@ -80,8 +80,9 @@ private:
 };
 
 struct GuideOptions {
-  size_t rounds = 4;   // over all networks: search, then study
-  size_t searches = 3; // of each, with seeds of their own
+  size_t rounds = 4;         // over all networks: search, then study
+  size_t earlier_rounds = 0; // of them; what their searches came to is not studied again
+  size_t searches = 3;       // of each, with seeds of their own
   MctsOptions search = {};
   size_t epochs = 4, minibatch = 16;
   uint64_t seed = 1;
@@ -97,8 +98,8 @@ struct GuideProgress {
 };
 
 /// Searches the networks, in the first round without the agent, and studies what these searches
-/// came to. `prices` are of the networks, in their order. Errors: those of the runner and of
-/// `done`.
+/// came to. A round that is stopped on the way is not reported: what it taught is none. `prices`
+/// are of the networks, in their order. Errors: those of the runner and of `done`.
 Result<void> train_guide(llvm::ArrayRef<const Graph*> networks, llvm::ArrayRef<PriceCache*> prices,
                          llvm::ArrayRef<Rule> rules, std::shared_ptr<GuideRunner> network,
                          const GuideOptions& options,

@@ -56,19 +56,19 @@ TEST(Environment, CandidatesComeInOneOrderAndLeadWhereTheySay) {
   for (size_t i = 0; i < game.candidates().size(); ++i) {
     EXPECT_EQ(game.candidates()[i].rule, again.candidates()[i].rule);
     EXPECT_EQ(game.candidates()[i].place, again.candidates()[i].place);
-    EXPECT_EQ(game.after(i).text(), again.after(i).text());
-    auto equal = verify(game.model(), game.after(i));
+    EXPECT_EQ(game.after(i)->text(), again.after(i)->text());
+    auto equal = verify(game.model(), *game.after(i));
     ASSERT_TRUE(equal);
     EXPECT_EQ(equal->verdict, Verification::Verdict::Equal) << game.candidates()[i].rule;
   }
-  EXPECT_EQ(game.after(game.actions() - 1).text(), game.model().text()) << "the action to stop";
+  EXPECT_EQ(game.after(game.actions() - 1)->text(), game.model().text()) << "the action to stop";
 }
 
 TEST(Environment, AStepIsRewardedByWhatItGainsAndTheBestGraphIsKept) {
   Environment game = environment(by_prices());
   ASSERT_FALSE(game.reset());
   size_t action = action_of(game, "relu_relu");
-  Model after = game.after(action);
+  Model after = *game.after(action);
   auto step = game.step(action);
   ASSERT_TRUE(step) << step.error().text();
   EXPECT_GT(step->reward, 0);
@@ -143,7 +143,7 @@ model m(x: f32[4, 8]) {
 }
 )");
   ASSERT_FALSE(game.reset());
-  GraphNumbers numbers = game.numbers(game.actions() - 1);
+  GraphNumbers numbers = *game.numbers(game.actions() - 1);
   std::vector<std::string> names = Environment::operator_names();
   ASSERT_EQ(numbers.operators.size(), 2u);
   EXPECT_EQ(names[static_cast<size_t>(numbers.operators[0])], "matmul");
@@ -161,7 +161,7 @@ model m(x: f32[4, 8]) {
 TEST(Environment, NumbersAreFinite) {
   Environment game = environment(by_prices(), "model m(x: f32[4, 8]) { clip(x, 0.5, inf) }");
   ASSERT_FALSE(game.reset());
-  GraphNumbers numbers = game.numbers(game.actions() - 1);
+  GraphNumbers numbers = *game.numbers(game.actions() - 1);
   ASSERT_EQ(numbers.operators.size(), 1u);
   EXPECT_EQ(*std::max_element(numbers.traits.begin(), numbers.traits.end()), 16.0F);
   for (float trait : numbers.traits) EXPECT_LE(std::abs(trait), 16.0F);
@@ -176,10 +176,43 @@ TEST(Environment, WhatIsWrongIsAnError) {
   EXPECT_FALSE(Environment::make(model_of(), options));
   Environment game = environment(by_prices());
   EXPECT_FALSE(game.step(0)) << "before reset()";
+  for (const std::string& text : {game.after(0).error().text(), game.numbers(0).error().text()})
+    EXPECT_NE(text.find("reset() begins an episode"), std::string::npos) << text;
+  EXPECT_EQ(game.model().text(), model_of().text());
   ASSERT_FALSE(game.reset());
   auto none = game.step(game.actions());
   ASSERT_FALSE(none);
   EXPECT_NE(none.error().text().find("there is no action"), std::string::npos);
+  EXPECT_FALSE(game.after(game.actions()));
+  EXPECT_FALSE(game.numbers(game.actions()));
+}
+
+/// The graph is the next one though its clock failed: what can be done is said of that one.
+TEST(Environment, AStepThatFailsLeavesAStateThatCanBeLookedAt) {
+  size_t asked = 0;
+  EnvironmentOptions options = by_prices();
+  options.time_us = [&](const Model&) { return asked++ == 0 ? 10.0 : -1.0; };
+  Environment game = environment(options);
+  ASSERT_FALSE(game.reset());
+  Model after = *game.after(action_of(game, "relu_relu"));
+  EXPECT_FALSE(game.step(action_of(game, "relu_relu")));
+  EXPECT_EQ(game.model().text(), after.text());
+  for (size_t i = 0; i < game.actions(); ++i) {
+    EXPECT_TRUE(game.after(i)) << i;
+    EXPECT_TRUE(game.numbers(i)) << i;
+  }
+  EXPECT_FALSE(game.after(game.actions()));
+  EXPECT_FALSE(game.step(0)) << "the episode is over";
+}
+
+TEST(Environment, WhereTheFirstResetFailsThereIsNoState) {
+  EnvironmentOptions options = by_prices();
+  options.time_us = [](const Model&) { return -1.0; };
+  Environment game = environment(options);
+  ASSERT_TRUE(game.reset());
+  EXPECT_FALSE(game.after(0));
+  EXPECT_FALSE(game.numbers(0));
+  EXPECT_FALSE(game.step(0));
 }
 
 TEST(Environment, TheInterruptEndsIt) {

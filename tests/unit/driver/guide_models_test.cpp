@@ -9,16 +9,17 @@
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FileSystem.h>
 
+#include <cmath>
+
 namespace tg {
 namespace {
 
 using test::kSumRules;
 using test::rules_of;
 
-std::unique_ptr<GuideModels> fresh(double rate = 0.01) {
-  GuideModelOptions options;
+std::unique_ptr<GuideModels> fresh(GuideModelOptions options = {}) {
   options.run.threads = 1;
-  options.rate = rate;
+  options.rate = 0.01;
   auto guide = GuideModels::fresh(std::move(options));
   EXPECT_TRUE(guide) << guide.error().message;
   return std::move(*guide);
@@ -63,6 +64,36 @@ TEST(GuideModels, NumberingOfNodesAndRulesChangesNothing) {
   for (size_t r = 0; r < rules.size(); ++r)
     for (size_t g = 0; g < kGrains; ++g)
       EXPECT_NEAR(a.logits[r * kGrains + g], b.logits[(rules.size() - 1 - r) * kGrains + g], 1e-4);
+}
+
+/// Neither that of nodes nor that of samples, in looks and in what is learned.
+TEST(GuideModels, PaddingChangesNothing) {
+  std::vector<Rule> rules = rules_of(kSumRules);
+  auto small = fresh({.least_samples = 2}), large = fresh({.least_nodes = 60});
+  GuideSample layers = sample(test::layers(2), rules.size(), 3, 0.5);
+  GuideSample products = sample(test::shared_products(3), rules.size(), 1, 0);
+  const GuideSample* batch[] = {&layers, &products};
+  GraphFeatures graph = features_of(test::layers(3));
+  GuideRunner::Answer before = answer(*small, graph, rules);
+  for (int step = 0; step < 3; ++step) {
+    GuideRunner::Answer near = answer(*small, graph, rules), far = answer(*large, graph, rules);
+    EXPECT_NEAR(near.gain, far.gain, 1e-4);
+    ASSERT_EQ(near.logits.size(), far.logits.size());
+    for (size_t i = 0; i < near.logits.size(); ++i)
+      EXPECT_NEAR(near.logits[i], far.logits[i], 1e-3) << step << " " << i;
+    auto one = small->study(batch, rules), other = large->study(batch, rules);
+    ASSERT_TRUE(one && other);
+    EXPECT_NEAR(*one, *other, 1e-4);
+  }
+  EXPECT_GT(std::abs(answer(*small, graph, rules).gain - before.gain), 1e-4) << "nothing learned";
+}
+
+TEST(GuideModels, StudiesMoreSamplesAtOnceThanItsBucketHas) {
+  std::vector<Rule> rules = rules_of(kSumRules);
+  auto guide = fresh({.least_samples = 1});
+  GuideSample layers = sample(test::layers(2), rules.size(), 3, 0.5);
+  const GuideSample* batch[] = {&layers, &layers, &layers};
+  EXPECT_TRUE(guide->study(batch, rules));
 }
 
 TEST(GuideModels, LearnsWhichRulePaysWhereAndWhatCanBeGained) {

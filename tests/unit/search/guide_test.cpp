@@ -27,6 +27,8 @@ public:
   uint32_t promising = 0;
   size_t looks = 0, studied = 0;
   bool broken = false;
+  float beyond = 0;             // what it says of the first rule
+  Cancellation* wish = nullptr; // what it asks for once it studies
   std::vector<GuideSample> seen;
 
   Result<Answer> look(const GraphFeatures& graph, llvm::ArrayRef<Rule> rules) override {
@@ -35,11 +37,13 @@ public:
     EXPECT_FALSE(graph.operators.empty());
     Answer answer{std::vector<float>(rules.size() * kGrains, -5), 0.25};
     for (size_t g = 0; g < kGrains; ++g) answer.logits[promising * kGrains + g] = 5;
+    if (beyond != 0) answer.logits[0] = beyond;
     return answer;
   }
   Result<double> study(llvm::ArrayRef<const GuideSample*> minibatch,
                        llvm::ArrayRef<Rule>) override {
     ++studied;
+    if (wish) wish->request();
     for (const GuideSample* sample : minibatch) seen.push_back(*sample);
     return 1.0;
   }
@@ -104,25 +108,60 @@ TEST(Guide, WithoutAnAnswerTheSearchGoesOnByItsStatistics) {
   EXPECT_LT(report.best_cost, report.start_cost);
 }
 
-TEST(Guide, StudiesWhatSearchesCameTo) {
-  Graph graph = test::layers(3);
+TEST(Guide, WhatIsNoNumberIsNoAnswer) {
   std::vector<Rule> rules = rules_of(kSumRules);
+  for (float beyond : {NAN, INFINITY, -INFINITY}) {
+    auto network = std::make_shared<MadeUp>();
+    GuidedPolicy policy(network);
+    EXPECT_TRUE(policy.look(test::layers(3), rules));
+    network->beyond = beyond;
+    EXPECT_FALSE(policy.look(test::layers(3), rules)) << beyond;
+  }
+}
+
+/// The rounds that are reported.
+std::vector<size_t> rounds_of(const std::shared_ptr<MadeUp>& network,
+                              const std::vector<Rule>& rules, GuideOptions options) {
+  Graph graph = test::layers(3);
   UnitCost model;
   PriceCache prices(graph.symbols(), model);
   const Graph* graphs[] = {&graph};
   PriceCache* all[] = {&prices};
-  auto network = std::make_shared<MadeUp>();
-  GuideOptions options{.rounds = 2};
   options.search.explore.node_limit = 120;
   options.epochs = 1;
-  size_t rounds = 0;
-  ASSERT_TRUE(train_guide(graphs, all, rules, network, options,
+  std::vector<size_t> rounds;
+  EXPECT_TRUE(train_guide(graphs, all, rules, network, options,
                           [&](const GuideProgress& now) -> Result<void> {
-                            EXPECT_EQ(now.round, ++rounds);
+                            rounds.push_back(now.round);
                             EXPECT_GT(now.gain, 0);
                             return {};
                           }));
-  EXPECT_EQ(rounds, 2u);
+  return rounds;
+}
+
+TEST(Guide, GoesOnAtTheRoundThatIsNext) {
+  std::vector<Rule> rules = rules_of(kSumRules);
+  auto network = std::make_shared<MadeUp>();
+  EXPECT_EQ(rounds_of(network, rules, {.rounds = 3, .earlier_rounds = 2}), std::vector<size_t>{3});
+  EXPECT_GT(network->looks, 0u) << "only the first round of all is without it";
+  EXPECT_TRUE(rounds_of(network, rules, {.rounds = 3, .earlier_rounds = 3}).empty());
+}
+
+/// Else half of what a round teaches would be kept as the whole.
+TEST(Guide, ARoundThatIsStoppedWhileItIsStudiedIsNone) {
+  std::vector<Rule> rules = rules_of(kSumRules);
+  auto network = std::make_shared<MadeUp>();
+  Cancellation wish;
+  network->wish = &wish;
+  EXPECT_TRUE(
+      rounds_of(network, rules, {.rounds = 2, .minibatch = 1, .stop = StopToken(&wish)}).empty());
+  EXPECT_EQ(network->studied, 1u);
+}
+
+TEST(Guide, StudiesWhatSearchesCameTo) {
+  std::vector<Rule> rules = rules_of(kSumRules);
+  auto network = std::make_shared<MadeUp>();
+  EXPECT_EQ(rounds_of(network, rules, {.rounds = 2}), (std::vector<size_t>{1, 2}));
   ASSERT_FALSE(network->seen.empty());
   const GuideSample& sample = network->seen.front();
   ASSERT_EQ(sample.shares.size(), rules.size() * kGrains);

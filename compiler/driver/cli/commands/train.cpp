@@ -89,6 +89,7 @@ void print_round(llvm::raw_ostream& out, const GuideProgress& now, const Options
 void write_agent(llvm::json::OStream& json, const TrainedAgent& trained) {
   json.attribute("networks", static_cast<int64_t>(trained.networks));
   json.attribute("rounds", static_cast<int64_t>(trained.rounds));
+  json.attribute("earlier_rounds", static_cast<int64_t>(trained.earlier_rounds));
   json.attribute("samples", static_cast<int64_t>(trained.samples));
   write_number(json, "gain", trained.gain);
   write_number(json, "seconds", trained.seconds);
@@ -124,8 +125,11 @@ int train_agent(Session& session) {
     json.object([&] { write_agent(json, *trained); });
     session.out << "\n";
   } else if (!o.quiet) {
-    session.out << llvm::formatv("{0} rounds over {1} parts in {2:f1} s\n", trained->rounds,
-                                 trained->networks, trained->seconds);
+    session.out << llvm::formatv(
+        "{0} rounds{1} over {2} parts in {3:f1} s\n", trained->rounds - trained->earlier_rounds,
+        trained->earlier_rounds > 0 ? llvm::formatv(" after {0}", trained->earlier_rounds).str()
+                                    : std::string(),
+        trained->networks, trained->seconds);
   }
   return 0;
 }

@@ -5,7 +5,10 @@
 #include "compiler/driver/cli/session.h"
 
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/Support/Format.h>
 #include <llvm/Support/FormatVariadic.h>
+
+#include <cmath>
 
 namespace tg::cli {
 namespace {
@@ -155,16 +158,20 @@ std::vector<llvm::StringRef> OptionRow::words() const {
 
 std::vector<llvm::StringRef> OptionRow::used_by() const { return parts_of(strategies, ' '); }
 
+std::string number_text(double number) {
+  if (number == std::floor(number)) return llvm::formatv("{0:f0}", number);
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%g", number);
+  return text;
+}
+
 std::string OptionRow::default_text() const {
   switch (kind) {
   case OptionKind::Whole:
   case OptionKind::Number:
     if (value.number < limits.low || value.number > limits.high) return "";
     [[fallthrough]];
-  case OptionKind::Seed: {
-    std::string text = llvm::formatv("{0:f2}", value.number);
-    return llvm::StringRef(text).rtrim('0').rtrim('.').str();
-  }
+  case OptionKind::Seed: return number_text(value.number);
   default: return value.text.str();
   }
 }

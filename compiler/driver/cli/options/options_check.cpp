@@ -93,8 +93,9 @@ std::optional<Misuse> check_onnx(const Options& o, llvm::ArrayRef<const OptionRo
 }
 
 /// Policies that are followed learn from episodes, those that guide a search from searches.
-std::optional<Misuse> check_training(const Options& o, llvm::ArrayRef<const OptionRow*> given) {
+std::optional<Misuse> check_training(Options& o, llvm::ArrayRef<const OptionRow*> given) {
   if (o.command != CommandId::Train) return std::nullopt;
+  constexpr StringRef kOfNetworks[] = {"--again", "--learning-rate"};
   constexpr StringRef kOfEpisodes[] = {"--best",          "--episodes",  "--depth",
                                        "--measure-every", "--by-prices", "--published-slips"};
   bool guides = is_agent(o.policy);
@@ -104,7 +105,13 @@ std::optional<Misuse> check_training(const Options& o, llvm::ArrayRef<const Opti
       return Misuse{formatv("`{0}` is not of `--policy {1}`", row->flag, o.policy),
                     guides ? "it is trained by `--rounds` of searches"
                            : "it is trained by `--episodes`"};
+    if (guides && o.policy != "guide" && llvm::is_contained(kOfNetworks, StringRef(row->flag)))
+      return Misuse{formatv("`{0}` is not of `--policy {1}`", row->flag, o.policy),
+                    "it is a table, which each training makes anew"};
   }
+  bool rate_given =
+      llvm::any_of(given, [](const OptionRow* row) { return row->flag == "--learning-rate"; });
+  if (guides && !rate_given) o.learning_rate = kGuideRate;
   return std::nullopt;
 }
 

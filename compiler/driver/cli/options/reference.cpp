@@ -23,8 +23,7 @@ std::vector<StringRef> commands_of(CommandSet set) {
 std::string range_text(const OptionRow& row) {
   if (std::vector<StringRef> words = row.words(); !words.empty()) return llvm::join(words, ", ");
   if (row.kind != OptionKind::Whole && row.kind != OptionKind::Number) return "";
-  return llvm::formatv("{0} to {1}", static_cast<uint64_t>(row.limits.low),
-                       static_cast<uint64_t>(row.limits.high));
+  return number_text(row.limits.low) + " to " + number_text(row.limits.high);
 }
 
 /// Help and detail as sentences.

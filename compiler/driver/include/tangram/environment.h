@@ -93,10 +93,11 @@ public:
   const std::vector<Rewrite>& candidates() const;
   /// candidates().size() + 1 of them, the last of which is to stop.
   size_t actions() const { return candidates().size() + 1; }
-  /// The graph as it stands, and what an action leads to. Require reset(), and an action.
+  /// The graph as it stands: the source before reset().
   Model model() const;
-  Model after(size_t action) const;
-  GraphNumbers numbers(size_t action) const;
+  /// What an action leads to. Errors: no such action, or no state yet (usage).
+  Expected<Model> after(size_t action) const;
+  Expected<GraphNumbers> numbers(size_t action) const;
 
   /// The graph that took least of those measured, in all episodes, and how it came about. It is
   /// the source at first.

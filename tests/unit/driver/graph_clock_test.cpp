@@ -1,0 +1,86 @@
+// What graphs of a training take, by whole runs beside the source and by prices.
+#include "compiler/driver/learned/graph_clock.h"
+
+#include "compiler/driver/files/model.h"
+
+#include <gtest/gtest.h>
+
+namespace tg {
+namespace {
+
+class Clock : public testing::Test {
+protected:
+  Graph load(const std::string& body) {
+    FileId file =
+        sources.add("test.tg", "model m(x: f32[4, 8]) -> (y: f32[4, 8]) { " + body + " }");
+    std::optional<Graph> graph = load_model(sources, file, {}, sink);
+    EXPECT_TRUE(graph);
+    return *graph;
+  }
+  std::unique_ptr<GraphClock> clock_of(const Graph& source, bool by_prices) {
+    tangram::OptimizeOptions options;
+    options.cost = by_prices ? *tangram::CostSpec::from_text("analytic:cpu")
+                             : tangram::CostSpec::measured(tangram::Backend::Ref);
+    options.threads = 1;
+    auto clock = GraphClock::make(source, by_prices, options, {}, StopToken());
+    EXPECT_TRUE(clock) << clock.error().message;
+    return std::move(*clock);
+  }
+
+  SourceManager sources;
+  DiagnosticSink sink;
+  Graph source = load("relu(relu(x))"), faster = load("relu(x)"), other = load("exp(x)");
+};
+
+/// A ratio to itself, which is 1 but for chance, would be in every reward.
+TEST_F(Clock, TheSourceTakesWhatOthersAreComparedWith) {
+  std::unique_ptr<GraphClock> clock = clock_of(source, false);
+  Result<double> own = clock->time_us(source);
+  ASSERT_TRUE(own) << own.error().message;
+  EXPECT_GT(*own, 0);
+  EXPECT_EQ(clock->refused(), 0u);
+  Result<double> refused = clock->time_us(other);
+  ASSERT_TRUE(refused) << refused.error().message;
+  EXPECT_EQ(*refused, 2 * *own) << "it gives other outputs";
+  EXPECT_EQ(clock->refused(), 1u);
+  Result<double> equal = clock->time_us(faster);
+  ASSERT_TRUE(equal) << equal.error().message;
+  EXPECT_GT(*equal, 0);
+  EXPECT_EQ(clock->refused(), 1u);
+}
+
+TEST_F(Clock, AnEnvironmentAsksOnceForEachGraph) {
+  std::unique_ptr<GraphClock> clock = clock_of(source, false);
+  size_t asked = 0;
+  RewriteEnvironment game(source, {},
+                          [&](const Graph& graph) {
+                            ++asked;
+                            return clock->time_us(graph);
+                          },
+                          {});
+  for (int episode = 0; episode < 2; ++episode) {
+    ASSERT_TRUE(game.reset());
+    Result<RewriteEnvironment::Step> step = game.step(game.state()->stop());
+    ASSERT_TRUE(step);
+    EXPECT_EQ(step->reward, 0) << "nothing was changed";
+  }
+  EXPECT_EQ(asked, 1u);
+  EXPECT_EQ(game.best().time, game.source_time());
+}
+
+TEST_F(Clock, WithoutATimeOfTheSourceThereIsNone) {
+  Result<double> first = clock_of(source, false)->time_us(other);
+  ASSERT_FALSE(first);
+  EXPECT_EQ(first.error().code, Code::device);
+}
+
+TEST_F(Clock, PricesAreTheSameEachTime) {
+  std::unique_ptr<GraphClock> clock = clock_of(source, true);
+  double once = *clock->time_us(source);
+  EXPECT_EQ(*clock->time_us(source), once);
+  EXPECT_LT(*clock->time_us(faster), once);
+  EXPECT_EQ(clock->refused(), 0u);
+}
+
+} // namespace
+} // namespace tg
