@@ -38,10 +38,17 @@ const FusedBody& FusePointwise::body(ENodeId id) {
   return entry->second;
 }
 
-/// Whether a class can be computed both by pointwise operators and by something else.
-bool FusePointwise::choice(ClassId id) const {
-  bool by_pointwise = false, otherwise = false;
-  for (ENodeId member : egraph_.nodes(egraph_.find(id))) {
+bool FusePointwise::output(ClassId id) const {
+  return llvm::any_of(egraph_.roots(),
+                      [&](const EGraphRoot& root) { return egraph_.find(root.id) == id; });
+}
+
+/// Whether a class that pointwise operators compute may be there anyway: as an output, or computed
+/// by something else.
+bool FusePointwise::kept(ClassId id) const {
+  id = egraph_.find(id);
+  bool by_pointwise = false, otherwise = output(id);
+  for (ENodeId member : egraph_.nodes(id)) {
     const ENode& n = egraph_.node(member);
     if (n.state != 0) continue;
     (pointwise(n) || fused(n) ? by_pointwise : otherwise) = true;
@@ -50,24 +57,24 @@ bool FusePointwise::choice(ClassId id) const {
 }
 
 /// How many operands of a body are such classes: a body that inlined them has lost them.
-size_t FusePointwise::choices(ENodeId body) const {
+size_t FusePointwise::kept_by(ENodeId body) const {
   return static_cast<size_t>(
-      llvm::count_if(egraph_.children(body), [&](ClassId leaf) { return choice(leaf); }));
+      llvm::count_if(egraph_.children(body), [&](ClassId leaf) { return kept(leaf); }));
 }
 
-/// The member with the largest body, the oldest of equals; when computed operands are to be kept,
-/// the one that kept most of them, and the largest of those. Invalid where the operand stays a
-/// leaf: known at load, or of another type (it would be computed again for each element that it is
+/// The member with the largest body, the oldest of equals; when such operands are to be kept, the
+/// one that kept most of them, and the largest of those. Invalid where the operand stays a leaf:
+/// known at load, or of another type (it would be computed again for each element that it is
 /// broadcast to).
-ENodeId FusePointwise::largest(ClassId operand, TypeId type, bool keep_computed) {
+ENodeId FusePointwise::largest(ClassId operand, TypeId type, bool keep) {
   ENodeId best;
   std::pair<size_t, size_t> best_rank{0, 0};
   if (egraph_.weight_only(operand) || !(egraph_.type(operand) == type)) return best;
-  if (keep_computed && choice(operand)) return best;
+  if (keep && kept(operand)) return best;
   for (ENodeId member : egraph_.nodes(egraph_.find(operand))) {
     const ENode& n = egraph_.node(member);
     if (n.state != 0 || (!pointwise(n) && !fused(n))) continue;
-    std::pair<size_t, size_t> rank{keep_computed ? choices(member) : 0, body(member).op_count()};
+    std::pair<size_t, size_t> rank{keep ? kept_by(member) : 0, body(member).op_count()};
     if (!best.valid() || rank > best_rank || (rank == best_rank && member.index < best.index))
       best = member, best_rank = rank;
   }
@@ -126,7 +133,7 @@ void FusePointwise::describe(ENodeId root, llvm::ArrayRef<ENodeId> inlined) {
       leaf(egraph_.children(root)[i]);
 }
 
-bool FusePointwise::add(ENodeId id, RuleId rule, bool keep_computed) {
+bool FusePointwise::add(ENodeId id, RuleId rule, bool keep) {
   ENode n = egraph_.node(id);
   ClassId home = egraph_.class_of(id);
   TypeId type = egraph_.type(home);
@@ -135,7 +142,7 @@ bool FusePointwise::add(ENodeId id, RuleId rule, bool keep_computed) {
   FusedBody out;
   llvm::SmallVector<ENodeId, 3> inlined;
   for (ClassId operand : egraph_.children(id)) {
-    ENodeId inner = largest(operand, type, keep_computed);
+    ENodeId inner = largest(operand, type, keep);
     inlined.push_back(inline_operand(operand, inner, out) ? inner : ENodeId{});
   }
   out.code.push_back({false, 0, n.op});

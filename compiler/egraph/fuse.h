@@ -16,15 +16,17 @@ public:
 
   explicit FusePointwise(EGraph& egraph) : egraph_(egraph) {}
   /// Adds up to two forms of the pointwise node: with the largest body of every operand inlined;
-  /// and with operands left alone that something else than a pointwise operator can compute (a
-  /// product with an activation, say, that may do this work for free). True if that was news.
+  /// and with operands left alone that are there anyway: an output of the graph, or what something
+  /// else than a pointwise operator can compute (a product with an activation, say, that may do
+  /// this work for free). True if that was news.
   bool apply(ENodeId node, RuleId rule);
 
 private:
-  bool add(ENodeId node, RuleId rule, bool keep_computed);
-  ENodeId largest(ClassId operand, TypeId type, bool keep_computed);
-  bool choice(ClassId id) const;
-  size_t choices(ENodeId body) const;
+  bool add(ENodeId node, RuleId rule, bool keep);
+  ENodeId largest(ClassId operand, TypeId type, bool keep);
+  bool output(ClassId id) const;
+  bool kept(ClassId id) const;
+  size_t kept_by(ENodeId body) const;
   const FusedBody& body(ENodeId node);
   bool inline_operand(ClassId operand, ENodeId inner, FusedBody& out);
   void describe(ENodeId root, llvm::ArrayRef<ENodeId> inlined);

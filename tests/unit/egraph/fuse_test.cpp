@@ -18,6 +18,15 @@ std::string largest_body(const EGraph& egraph, ClassId id) {
   return best;
 }
 
+std::vector<std::string> bodies(const EGraph& egraph, ClassId id) {
+  std::vector<std::string> all;
+  for (ENodeId member : egraph.nodes(egraph.find(id)))
+    if (egraph.node(member).op == OpKind::FusedMap)
+      all.push_back(egraph.symbols().attr(egraph.node(member).attrs, 0).text);
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
 void fuse_all(EGraph& egraph) {
   FusePointwise fuse(egraph);
   for (uint32_t i = 0, end = egraph.node_bound(); i < end; ++i)
@@ -59,12 +68,21 @@ TEST(FusePointwise, OffersAFormThatLeavesProductsTheirActivation) {
   Typing typing = egraph.type_of(OpKind::Matmul, relu, children);
   egraph.add_equal(act_class, OpKind::Matmul, typing, children, {});
   fuse_all(egraph);
-  std::vector<std::string> bodies;
-  for (ENodeId member : egraph.nodes(egraph.roots()[0].id))
-    if (egraph.node(member).op == OpKind::FusedMap)
-      bodies.push_back(egraph.symbols().attr(egraph.node(member).attrs, 0).text);
-  std::sort(bodies.begin(), bodies.end());
-  EXPECT_EQ(bodies, (std::vector<std::string>{"tanh(add($0, $1))", "tanh(add(relu($0), $1))"}));
+  EXPECT_EQ(bodies(egraph, egraph.roots()[0].id),
+            (std::vector<std::string>{"tanh(add($0, $1))", "tanh(add(relu($0), $1))"}));
+}
+
+// The state of an optimiser, say, which the new weights are computed from.
+TEST(FusePointwise, OffersAFormThatReadsAnotherOutput) {
+  Builder b;
+  NodeId x = b.x("x", {8}), y = b.x("y", {8});
+  NodeId state = b.op(OpKind::Add, {b.op(OpKind::Mul, {x, y}), y});
+  b.output(b.op(OpKind::Sub, {x, b.op(OpKind::Sqrt, {state})}));
+  b.output(state);
+  EGraph egraph = EGraph::from_graph(b.graph);
+  fuse_all(egraph);
+  EXPECT_EQ(bodies(egraph, egraph.roots()[0].id),
+            (std::vector<std::string>{"sub($0, sqrt($1))", "sub($0, sqrt(add(mul($0, $1), $1)))"}));
 }
 
 TEST(FusePointwise, KeepsTheLimits) {
