@@ -163,7 +163,14 @@ public:
   }
 
   /// bind_inputs, run_once, outputs.
-  Result<std::vector<Tensor>> run(llvm::ArrayRef<Tensor> inputs);
+  Result<std::vector<Tensor>> run(llvm::ArrayRef<Tensor> inputs) { return run(inputs, {}); }
+  /// The same, without copies where a backend can do without: of inputs that are lent, and of
+  /// outputs, which may lie in the memory of `spare`, tensors that nobody needs any more.
+  virtual Result<std::vector<Tensor>> run(llvm::ArrayRef<Tensor> inputs, std::vector<Tensor>) {
+    TG_CHECK(bind_inputs(inputs));
+    TG_CHECK(run_once());
+    return outputs();
+  }
 };
 
 class StepTimer; // measure.h

@@ -9,12 +9,6 @@
 
 namespace tg {
 
-Result<std::vector<Tensor>> Executable::run(llvm::ArrayRef<Tensor> inputs) {
-  TG_CHECK(bind_inputs(inputs));
-  TG_CHECK(run_once());
-  return outputs();
-}
-
 Result<void> check_next(const Plan& plan, llvm::ArrayRef<TensorView> inputs,
                         llvm::ArrayRef<std::optional<size_t>> outputs) {
   assert(inputs.size() == outputs.size() && "an output, or none, for each input");

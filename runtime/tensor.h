@@ -55,6 +55,8 @@ public:
   /// Elements that are held elsewhere and that nobody changes, such as those of a mapped file, at
   /// any address. Copies share them.
   static Tensor lent(TensorType type, std::shared_ptr<const std::byte> elements);
+  /// Whether its elements are.
+  bool is_lent() const { return lent_ != nullptr; }
   /// The tensor with elements aligned to kAlignment: as it is, or copied. Errors: memory_limit.
   static Result<Tensor> aligned(Tensor tensor);
 

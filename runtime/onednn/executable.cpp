@@ -65,6 +65,15 @@ std::vector<BufferLife> lives(llvm::ArrayRef<Buffer> buffers, llvm::ArrayRef<Op>
   return lives;
 }
 
+constexpr int64_t kLarge = 1 << 20; // bytes of what is shared, or used where it lies
+
+/// Memory for a large tensor: the first of `spare` that is large enough, which is taken.
+Tensor take_spare(std::vector<Tensor>& spare, int64_t bytes) {
+  for (Tensor& tensor : spare)
+    if (bytes >= kLarge && tensor.capacity() >= bytes) return std::exchange(tensor, Tensor());
+  return {};
+}
+
 } // namespace
 
 Result<std::unique_ptr<Executable>> CpuExecutable::make(const Plan& plan,
@@ -100,6 +109,7 @@ Result<void> CpuExecutable::load(const CompileOptions& options, Products product
   TG_TRY(packed_, allocate(packed_bytes_));
   TG_CHECK(run_load_program(l));
   TG_CHECK(place_run_buffers(l));
+  find_output_buffers(l);
   for (Op& op : l.run_program.ops)
     if (op.kernel) TG_CHECK(op.kernel->bind(addresses()));
   places_ = std::move(l.places);
@@ -154,13 +164,12 @@ Result<void> CpuExecutable::reserve(const Lowering& l) {
 }
 
 void CpuExecutable::name_shared(const Lowering& l) {
-  constexpr int64_t kLeastBytes = 1 << 20;
   shared_keys_.assign(l.buffers.size(), "");
   shared_.assign(l.buffers.size(), nullptr);
   if (!l.options.shared) return;
   for (BufferId b = 0; b < l.buffers.size(); ++b) {
     const Buffer& buffer = l.buffers[b];
-    if (buffer.kind != Buffer::Kind::Weight || buffer.bytes < kLeastBytes) continue;
+    if (buffer.kind != Buffer::Kind::Weight || buffer.bytes < kLarge) continue;
     const PlanValue& value = plan_->values[buffer.source];
     if (value.kind == PlanValue::Kind::Weight)
       shared_keys_[b] = value.name + '\n' + value.type.text() + '\n' + value.init;
@@ -173,7 +182,7 @@ void CpuExecutable::name_shared(const Lowering& l) {
     BufferId from = op.buffers[0], to = op.buffers[1];
     bool alone = l.buffers[to].kind == Buffer::Kind::Load && uses[to] == 1;
     bool weight = l.buffers[from].kind == Buffer::Kind::Weight && !shared_keys_[from].empty();
-    if (alone && weight && lasting_[to] && l.buffers[to].bytes >= kLeastBytes)
+    if (alone && weight && lasting_[to] && l.buffers[to].bytes >= kLarge)
       shared_keys_[to] = shared_keys_[from] + '\n' + op.recipe;
   }
 }
@@ -366,16 +375,75 @@ Result<std::vector<Tensor>> CpuExecutable::outputs() const {
 }
 
 Result<void> CpuExecutable::copy_outputs(llvm::ArrayRef<std::byte*> to) const {
-  for (size_t i = 0; i < to.size(); ++i) {
-    PlanValueId value = plan_->outputs[i].value;
-    const Place& place = places_[value];
-    const std::byte* from = addresses().bytes(place);
-    if (is_plain(place))
-      std::memcpy(to[i], from, static_cast<size_t>(plan_->values[value].type.bytes()));
-    else
-      copy_elements(to[i], plain_like(place), from, place);
-  }
+  for (size_t i = 0; i < to.size(); ++i) copy_output(i, to[i]);
   return {};
+}
+
+void CpuExecutable::copy_output(size_t output, std::byte* to) const {
+  PlanValueId value = plan_->outputs[output].value;
+  const Place& place = places_[value];
+  const std::byte* from = addresses().bytes(place);
+  if (is_plain(place))
+    std::memcpy(to, from, static_cast<size_t>(plan_->values[value].type.bytes()));
+  else
+    copy_elements(to, plain_like(place), from, place);
+}
+
+// --- in memory of others -------------------------------------------------------------------------
+
+void CpuExecutable::find_output_buffers(const Lowering& l) {
+  for (const PlanOutput& output : plan_->outputs) {
+    const Place& place = l.places[output.value];
+    const Buffer& buffer = l.buffers[place.buffer];
+    bool whole = is_plain(place) && place.offset == 0 &&
+                 buffer.bytes == plan_->values[output.value].type.bytes();
+    bool large = in_arena(buffer) && buffer.bytes >= kLarge;
+    bool known = llvm::is_contained(output_buffers_, place.buffer);
+    output_buffers_.push_back(large && whole && !known ? std::optional(place.buffer)
+                                                       : std::nullopt);
+  }
+}
+
+Result<void> CpuExecutable::use(llvm::ArrayRef<std::pair<BufferId, std::byte*>> memory) {
+  for (auto [buffer, address] : memory) addresses_[buffer] = address;
+  auto meant = [&](BufferId b) {
+    return llvm::any_of(memory, [b](const auto& m) { return m.first == b; });
+  };
+  for (Op& op : program_.ops)
+    if (op.kernel && llvm::any_of(op.buffers, meant)) TG_CHECK(op.kernel->bind(addresses()));
+  return {};
+}
+
+Result<std::vector<Tensor>> CpuExecutable::run(llvm::ArrayRef<Tensor> inputs,
+                                               std::vector<Tensor> spare) {
+  TG_CHECK(check_inputs(*plan_, inputs));
+  std::vector<std::pair<BufferId, std::byte*>> elsewhere, own;
+  auto move = [&](BufferId buffer, std::byte* address) {
+    elsewhere.emplace_back(buffer, address), own.emplace_back(buffer, addresses_[buffer]);
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Place& place = places_[plan_->inputs[i]];
+    std::byte* elements = read_only(inputs[i]);
+    bool aligned = reinterpret_cast<uintptr_t>(elements) % kAlignment == 0;
+    if (inputs[i].is_lent() && aligned && inputs[i].bytes() >= kLarge && is_plain(place))
+      move(place.buffer, elements);
+    else
+      bind(place, plain_like(place), elements, inputs[i].bytes());
+  }
+  std::vector<Tensor> outputs;
+  for (size_t i = 0; i < plan_->outputs.size(); ++i) {
+    const TensorType& type = plan_->values[plan_->outputs[i].value].type;
+    TG_TRY(Tensor tensor, Tensor::in_place_of(take_spare(spare, type.bytes()), type));
+    outputs.push_back(std::move(tensor));
+    if (output_buffers_[i]) move(*output_buffers_[i], outputs[i].data());
+  }
+  Result<void> ran = use(elsewhere);
+  if (ran) ran = run_once();
+  for (size_t i = 0; ran && i < outputs.size(); ++i)
+    if (!output_buffers_[i]) copy_output(i, outputs[i].data());
+  TG_CHECK(use(own));
+  TG_CHECK(std::move(ran));
+  return outputs;
 }
 
 std::vector<StepInfo> CpuExecutable::steps() const {

@@ -26,6 +26,10 @@ public:
   Result<void> copy_outputs(llvm::ArrayRef<std::byte*> to) const override;
   Result<void> bind_next(llvm::ArrayRef<TensorView> inputs,
                          llvm::ArrayRef<std::optional<size_t>> outputs) override;
+  /// Large inputs that are lent are read where they lie, large outputs written where they stay.
+  using Executable::run;
+  Result<std::vector<Tensor>> run(llvm::ArrayRef<Tensor> inputs,
+                                  std::vector<Tensor> spare) override;
   std::vector<StepInfo> steps() const override;
   MemoryUse memory() const override { return memory_; }
   void profile(bool on) override { clock_.enable(on); }
@@ -55,6 +59,11 @@ private:
   Tensor spare_for(BufferId buffer) {
     return lasting_[buffer] ? Tensor() : std::exchange(spare_, Tensor());
   }
+  /// Buffers that are an output and nothing else of its size, which may lie elsewhere.
+  void find_output_buffers(const Lowering& l);
+  /// Has runs use this memory for these buffers: tells the kernels that do.
+  Result<void> use(llvm::ArrayRef<std::pair<BufferId, std::byte*>> memory);
+  void copy_output(size_t output, std::byte* to) const;
   /// Elements into the place of an input.
   void bind(const Place& to, const Place& from, const std::byte* elements, int64_t bytes);
   Result<void> place_run_buffers(const Lowering& l);
@@ -78,6 +87,7 @@ private:
   std::vector<int64_t> offsets_;
   std::vector<std::byte*> addresses_;
   std::vector<bool> lasting_;
+  std::vector<std::optional<BufferId>> output_buffers_; // by output
 
   // Results of the load program that runs read lie side by side in `packed_`: one large block gets
   // huge pages (allocate_aligned), small ones would not.
