@@ -175,9 +175,12 @@ Result<std::unique_ptr<GuideModels>> GuideModels::open(llvm::StringRef path,
   TG_TRY(std::unique_ptr<GuideModels> guide, fresh(std::move(options)));
   if (llvm::StringRef(notes["steps"]).getAsInteger(10, guide->steps_) || guide->steps_ < 0)
     return error(Code::bad_data_file, "`{0}` does not say how far it was trained", path);
-  TG_CHECK(read_tensors(
-      file, path,
-      {{"mean", &guide->mean_}, {"theta", &guide->theta_}, {"variance", &guide->variance_}}));
+  TensorType type = guide->theta_.type();
+  for (auto [name, tensor] : {std::pair("mean", &guide->mean_),
+                              {"theta", &guide->theta_},
+                              {"variance", &guide->variance_}}) {
+    TG_TRY(*tensor, read_tensor(file, path, name, type));
+  }
   guide->notes_ = std::move(notes);
   return guide;
 }

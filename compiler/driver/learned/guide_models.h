@@ -13,7 +13,7 @@ namespace tg {
 inline constexpr double kGuideRate = 0.001;
 
 struct GuideModelOptions {
-  PrepareOptions run = {};  // backend, threads, memory
+  NetworkRun run = {};
   uint64_t seed = 1;        // of the weights before any training
   double rate = kGuideRate; // of learning
   /// Graphs are padded to no fewer nodes than these, minibatches to no fewer samples, for tests.

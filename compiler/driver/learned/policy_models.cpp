@@ -1,6 +1,7 @@
 #include "compiler/driver/learned/policy_models.h"
 
 #include "compiler/driver/files/model.h"
+#include "compiler/driver/optimize_model.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
@@ -17,11 +18,13 @@ constexpr size_t kMinibatch = 16;
 
 Tensor scalar(double value) { return Tensor::of_floats({}, {static_cast<float>(value)}); }
 
-/// Its elements, which nobody changes from now on: copies share them. Weights as published are 33
-/// MB, and go into every run.
-Tensor shared(Tensor tensor) {
-  auto owner = std::make_shared<const Tensor>(std::move(tensor));
-  return Tensor::lent(owner->type(), {owner, owner->data()});
+/// Its elements, for a run to read where they lie. Weights as published are 33 MB.
+Tensor lent(const std::shared_ptr<Tensor>& tensor) {
+  return Tensor::lent(tensor->type(), {tensor, std::as_const(*tensor).data()});
+}
+
+std::shared_ptr<Tensor> shared(Tensor tensor) {
+  return std::make_shared<Tensor>(std::move(tensor));
 }
 
 Tensor tensor_of(std::vector<int64_t> shape, const std::vector<float>& values) {
@@ -45,16 +48,36 @@ std::string operator_names() {
   return llvm::join(names, " ");
 }
 
+namespace {
+
+/// Counts end it long before a clock would, so that it finds the same whenever it is asked.
+std::optional<Graph> optimise(const Graph& network, SourceManager& sources, DiagnosticSink& sink) {
+  tangram::OptimizeOptions options;
+  options.search = tangram::Search::Saturate;
+  options.cost = tangram::CostSpec::analytic("cpu");
+  options.finalists = 0;
+  options.threads = 1;
+  options.trust_rules = true; // they are those of the library
+  std::optional<OptimizedModel> found =
+      optimize_model(network, options, nullptr, {}, sources, sink);
+  if (!found) return std::nullopt;
+  return std::move(found->result.graph);
+}
+
+} // namespace
+
 Result<Prepared> load_network(llvm::StringRef file, llvm::StringRef model, NetworkSettings settings,
-                              PrepareOptions run, uint64_t seed) {
+                              const NetworkRun& run, uint64_t seed) {
   SourceManager sources;
   DiagnosticSink sink;
   FileId text = sources.add(file.str(), *library().read(file));
   std::optional<Graph> graph =
       load_model(sources, text, {model.str(), std::move(settings), {}, false}, sink);
+  if (graph && run.optimised) graph = optimise(*graph, sources, sink);
   if (!graph) return sink.all().front();
-  run.seed = seed;
-  return prepare(*graph, run);
+  PrepareOptions options = run;
+  options.seed = seed;
+  return prepare(*graph, options);
 }
 
 // --- programs -----------------------------------------------------------------------------------
@@ -118,7 +141,7 @@ std::vector<Tensor> tensors_of(const StateBatch& batch) {
 Result<Decision> PolicyModels::decide(const EncodedState& state) {
   StateBatch batch = batch_of(&state, 1);
   TG_TRY(Prepared * act, program("act", batch.sizes));
-  std::vector<Tensor> inputs = {theta_};
+  std::vector<Tensor> inputs = {lent(theta_)};
   llvm::append_range(inputs, tensors_of(batch));
   TG_TRY(std::vector<Tensor> outputs, act->executable->run(inputs));
   llvm::ArrayRef<float> log_probs = outputs[0].floats().take_front(state.candidates);
@@ -140,15 +163,20 @@ Result<LearnReport> PolicyModels::learn(llvm::ArrayRef<Sample> minibatch) {
     target[i] = static_cast<float>(minibatch[i].target);
     counts[i] = 1;
   }
-  std::vector<Tensor> inputs = {theta_, mean_, variance_, scalar(static_cast<double>(++steps_))};
+  std::vector<Tensor> inputs = {lent(theta_), lent(mean_), lent(variance_),
+                                scalar(static_cast<double>(++steps_))};
   llvm::append_range(inputs, tensors_of(batch));
   auto b = static_cast<int64_t>(sizes.states), c = static_cast<int64_t>(sizes.candidates);
   inputs.push_back(tensor_of({b, c}, chosen));
   for (const auto& values : {log_prob, advantage, target, counts})
     inputs.push_back(tensor_of({b}, values));
-  TG_TRY(std::vector<Tensor> outputs, program->executable->run(inputs));
-  theta_ = shared(std::move(outputs[0]));
-  mean_ = shared(std::move(outputs[1])), variance_ = shared(std::move(outputs[2]));
+  TG_TRY(std::vector<Tensor> outputs, program->executable->run(inputs, std::move(spare_)));
+  inputs.clear();
+  spare_.clear();
+  for (auto [state, output] : {std::pair(&theta_, 0), {&mean_, 1}, {&variance_, 2}}) {
+    std::shared_ptr<Tensor> last = std::exchange(*state, shared(std::move(outputs[output])));
+    if (last.use_count() == 1) spare_.push_back(std::move(*last));
+  }
   auto number = [&](size_t i) { return static_cast<double>(outputs[i].floats()[0]); };
   return LearnReport{number(3), number(4), number(5)};
 }
@@ -162,15 +190,17 @@ Result<std::unique_ptr<PolicyModels>> PolicyModels::fresh(const PolicyForm& form
   TG_TRY(std::vector<Tensor> outputs, fresh.executable->run({}));
   policy->theta_ = shared(std::move(outputs[0]));
   policy->keep();
-  TG_TRY(Tensor nothing, Tensor::zeros(policy->theta_.type()));
+  TG_TRY(Tensor nothing, Tensor::zeros(policy->theta_->type()));
   policy->mean_ = shared(std::move(nothing));
   policy->variance_ = policy->mean_;
   return policy;
 }
 
 Result<void> PolicyModels::save(llvm::StringRef path, const PolicyNotes& notes) const {
-  const std::pair<llvm::StringRef, const Tensor*> tensors[] = {
-      {"best", &best_}, {"mean", &mean_}, {"theta", &theta_}, {"variance", &variance_}};
+  const std::pair<llvm::StringRef, const Tensor*> tensors[] = {{"best", best_.get()},
+                                                               {"mean", mean_.get()},
+                                                               {"theta", theta_.get()},
+                                                               {"variance", variance_.get()}};
   std::vector<SafetensorsItem> items;
   for (auto [name, tensor] : tensors) items.push_back({name.str(), tensor->type()});
   std::vector<std::pair<std::string, std::string>> metadata = {
@@ -184,16 +214,13 @@ Result<void> PolicyModels::save(llvm::StringRef path, const PolicyNotes& notes) 
       path, items, [&](size_t item) -> Result<Tensor> { return *tensors[item].second; }, metadata);
 }
 
-Result<void> read_tensors(const Safetensors& file, llvm::StringRef path,
-                          llvm::ArrayRef<std::pair<llvm::StringRef, Tensor*>> tensors) {
-  for (auto [name, tensor] : tensors) {
-    const Safetensors::Entry* entry = file.find(name);
-    if (!entry || !(entry->type == tensor->type()))
-      return error(Code::bad_data_file, "`{0}` has no tensor `{1}` of type {2}", path, name,
-                   tensor->type().text());
-    TG_TRY(*tensor, file.read(*entry));
-  }
-  return {};
+Result<Tensor> read_tensor(const Safetensors& file, llvm::StringRef path, llvm::StringRef name,
+                           const TensorType& type) {
+  const Safetensors::Entry* entry = file.find(name);
+  if (!entry || !(entry->type == type))
+    return error(Code::bad_data_file, "`{0}` has no tensor `{1}` of type {2}", path, name,
+                 type.text());
+  return file.read(*entry);
 }
 
 Result<std::unique_ptr<PolicyModels>> PolicyModels::open(llvm::StringRef path,
@@ -213,13 +240,14 @@ Result<std::unique_ptr<PolicyModels>> PolicyModels::open(llvm::StringRef path,
   TG_TRY(std::unique_ptr<PolicyModels> policy, fresh(*form, std::move(options)));
   if (llvm::StringRef(notes["steps"]).getAsInteger(10, policy->steps_) || policy->steps_ < 0)
     return error(Code::bad_data_file, "`{0}` does not say how far its policy was trained", path);
-  TG_CHECK(read_tensors(file, path,
-                        {{"best", &policy->best_},
-                         {"mean", &policy->mean_},
-                         {"theta", &policy->theta_},
-                         {"variance", &policy->variance_}}));
-  for (Tensor* tensor : {&policy->best_, &policy->mean_, &policy->theta_, &policy->variance_})
-    *tensor = shared(std::move(*tensor));
+  TensorType type = policy->theta_->type();
+  for (auto [name, state] : {std::pair("best", &policy->best_),
+                             {"mean", &policy->mean_},
+                             {"theta", &policy->theta_},
+                             {"variance", &policy->variance_}}) {
+    TG_TRY(Tensor tensor, read_tensor(file, path, name, type));
+    *state = shared(std::move(tensor));
+  }
   policy->notes_ = std::move(notes);
   return policy;
 }

@@ -24,19 +24,26 @@ std::string operator_names();
 
 /// Compile-time parameters of a network, by name.
 using NetworkSettings = std::vector<std::pair<std::string, std::string>>;
-/// A model of a `.tg` file of the library, ready to run. Errors: those of the text, and of loading.
+/// How a network runs.
+struct NetworkRun : PrepareOptions {
+  /// Optimised first, by prices that are the same everywhere: a network has to compute the same
+  /// bits whenever and wherever its training goes on. Not for tests of what that is worth.
+  bool optimised = true;
+};
+/// A model of a `.tg` file of the library, ready to run. Errors: those of the text, of optimising,
+/// and of loading.
 Result<Prepared> load_network(llvm::StringRef file, llvm::StringRef model, NetworkSettings settings,
-                              PrepareOptions run, uint64_t seed);
+                              const NetworkRun& run, uint64_t seed);
 
-/// Fills tensors from those of their names and types. Errors: `bad_data_file`.
-Result<void> read_tensors(const Safetensors& file, llvm::StringRef path,
-                          llvm::ArrayRef<std::pair<llvm::StringRef, Tensor*>> tensors);
+/// Of this name and type. Errors: `bad_data_file`.
+Result<Tensor> read_tensor(const Safetensors& file, llvm::StringRef path, llvm::StringRef name,
+                           const TensorType& type);
 
 /// What a file of a policy says beside its tensors.
 using PolicyNotes = std::map<std::string, std::string>;
 
 struct PolicyOptions {
-  PrepareOptions run = {};  // backend, threads, memory
+  NetworkRun run = {};
   uint64_t seed = 1;        // of the weights before any training
   int layers = kMostLayers; // of graph attention
   double rate = 0.0005;     // of learning
@@ -64,7 +71,7 @@ public:
   /// Those of the file that it was opened from.
   const PolicyNotes& notes() const { return notes_; }
   const PolicyForm& form() const { return form_; }
-  llvm::ArrayRef<float> weights() const { return theta_.floats(); }
+  llvm::ArrayRef<float> weights() const { return std::as_const(*theta_).floats(); }
   /// The most candidates that it takes, with the graph as it stands.
   size_t most_candidates() const;
 
@@ -80,8 +87,10 @@ private:
   const PolicyForm& form_;
   PolicyOptions options_;
   PolicyNotes notes_;
-  Tensor theta_, mean_, variance_, best_;
-  int64_t steps_ = 0; // Adam's
+  // Shared with what is kept as the best and with runs, and not changed.
+  std::shared_ptr<Tensor> theta_, mean_, variance_, best_;
+  std::vector<Tensor> spare_; // memory of weights that have been replaced
+  int64_t steps_ = 0;         // Adam's
   std::map<std::pair<std::string, StateBatch::Sizes>, Prepared> programs_;
 };
 

@@ -79,6 +79,38 @@ TEST_P(Policies, PaddingChangesNothing) {
   EXPECT_NEAR(small->decide(a)->value, large->decide(a)->value, 1e-3);
 }
 
+TEST_P(Policies, OptimisingThemChangesNothing) {
+  EncodedState a = layered_state(), b = without(0);
+  PolicyOptions as_written;
+  as_written.run.optimised = false;
+  auto fast = fresh(GetParam()), written = fresh(GetParam(), as_written);
+  for (int step = 0; step < 3; ++step) {
+    Decision one = *fast->decide(a), other = *written->decide(a);
+    for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(one.log_probs[i], other.log_probs[i], 1e-4);
+    EXPECT_NEAR(one.value, other.value, 1e-4);
+    EXPECT_NEAR(fast->learn(samples_over(a, b))->loss, written->learn(samples_over(a, b))->loss,
+                1e-4);
+  }
+}
+
+// New weights, and what Adam remembers: three passes over them, and one for their norm.
+TEST_F(Policies, AnUpdatePassesOverTheWeightsThreeTimes) {
+  NetworkRun run;
+  run.threads = 1;
+  auto passes = [&](bool optimised) {
+    run.optimised = optimised;
+    auto learn =
+        load_network("compiler/driver/learned/xrlflow.tg", "learn",
+                     {{"C", "8"}, {"U", "16"}, {"E", "16"}, {"K", "8"}, {"F", "60"}}, run, 1);
+    EXPECT_TRUE(learn) << learn.error().message;
+    return llvm::count_if(learn->executable->steps(), [](const StepInfo& step) {
+      return step.result == "f32[8285077]" && step.name != "concat" && step.name != "reshape";
+    });
+  };
+  EXPECT_EQ(passes(true), 3);
+  EXPECT_GT(passes(false), 8);
+}
+
 /// Nodes that graphs have in common are computed once; each by itself comes to the same, in
 /// gradients, too.
 TEST_P(Policies, SharingNodesChangesNothing) {
