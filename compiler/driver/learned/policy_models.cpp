@@ -2,6 +2,7 @@
 
 #include "compiler/driver/files/model.h"
 #include "compiler/driver/optimize_model.h"
+#include "compiler/rules/from_ast.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
@@ -11,7 +12,7 @@ namespace tg {
 
 namespace {
 
-constexpr PolicyForm kForms[] = {{"xrlflow", 500}, {"xrlflow-scored", 0}};
+constexpr PolicyForm kForms[] = {{"xrlflow", 500, true}, {"xrlflow-scored", 0, false}};
 constexpr llvm::StringLiteral kModels = "compiler/driver/learned/xrlflow.tg";
 constexpr llvm::StringLiteral kVersion = "1";
 constexpr size_t kMinibatch = 16;
@@ -50,18 +51,25 @@ std::string operator_names() {
 
 namespace {
 
+/// Of the library, read once.
+llvm::ArrayRef<Rule> library_rules() {
+  static const std::vector<Rule> rules = [] {
+    SourceManager sources;
+    DiagnosticSink sink;
+    return *load_rules(sources, library(), {}, sink);
+  }();
+  return rules;
+}
+
 /// Counts end it long before a clock would, so that it finds the same whenever it is asked.
-std::optional<Graph> optimise(const Graph& network, SourceManager& sources, DiagnosticSink& sink) {
+Result<Graph> optimise(const Graph& network) {
   tangram::OptimizeOptions options;
   options.search = tangram::Search::Saturate;
   options.cost = tangram::CostSpec::analytic("cpu");
-  options.finalists = 0;
-  options.threads = 1;
-  options.trust_rules = true; // they are those of the library
-  std::optional<OptimizedModel> found =
-      optimize_model(network, options, nullptr, {}, sources, sink);
-  if (!found) return std::nullopt;
-  return std::move(found->result.graph);
+  TG_TRY(std::unique_ptr<CostModel> costs, cost_model(network, options, {}, {}));
+  TG_TRY(Optimized found,
+         optimize(network, library_rules(), *costs, optimize_options(options), nullptr));
+  return std::move(found.graph);
 }
 
 } // namespace
@@ -73,8 +81,10 @@ Result<Prepared> load_network(llvm::StringRef file, llvm::StringRef model, Netwo
   FileId text = sources.add(file.str(), *library().read(file));
   std::optional<Graph> graph =
       load_model(sources, text, {model.str(), std::move(settings), {}, false}, sink);
-  if (graph && run.optimised) graph = optimise(*graph, sources, sink);
   if (!graph) return sink.all().front();
+  if (run.optimised) {
+    TG_TRY(*graph, optimise(*graph));
+  }
   PrepareOptions options = run;
   options.seed = seed;
   return prepare(*graph, options);
@@ -85,7 +95,8 @@ Result<Prepared> load_network(llvm::StringRef file, llvm::StringRef model, Netwo
 Result<Prepared> PolicyModels::load(llvm::StringRef model, NetworkSettings settings) const {
   settings.emplace_back("layers", std::to_string(options_.layers));
   settings.emplace_back("slots", std::to_string(form_.slots));
-  return load_network(kModels, model, std::move(settings), options_.run, options_.seed);
+  NetworkRun run{options_.run, options_.optimised.value_or(form_.optimised)};
+  return load_network(kModels, model, std::move(settings), run, options_.seed);
 }
 
 Result<Prepared*> PolicyModels::program(llvm::StringRef model, const StateBatch::Sizes& sizes) {

@@ -16,6 +16,9 @@ namespace tg {
 struct PolicyForm {
   llvm::StringRef name;
   int slots = 0; // 0: any number of candidates
+  /// Whether that makes it faster (bench/policy_bench.cpp): maps over 8.3 M weights gain by fewer
+  /// passes, others, which stay in the caches, lose by what fused ones compute twice.
+  bool optimised = false;
 };
 const PolicyForm* find_policy_form(llvm::StringRef name);
 
@@ -26,8 +29,8 @@ std::string operator_names();
 using NetworkSettings = std::vector<std::pair<std::string, std::string>>;
 /// How a network runs.
 struct NetworkRun : PrepareOptions {
-  /// Optimised first, by prices that are the same everywhere: a network has to compute the same
-  /// bits whenever and wherever its training goes on. Not for tests of what that is worth.
+  /// First, by prices that are the same everywhere: a network has to compute the same bits whenever
+  /// and wherever its training goes on.
   bool optimised = true;
 };
 /// A model of a `.tg` file of the library, ready to run. Errors: those of the text, of optimising,
@@ -43,11 +46,12 @@ Result<Tensor> read_tensor(const Safetensors& file, llvm::StringRef path, llvm::
 using PolicyNotes = std::map<std::string, std::string>;
 
 struct PolicyOptions {
-  NetworkRun run = {};
-  uint64_t seed = 1;        // of the weights before any training
-  int layers = kMostLayers; // of graph attention
-  double rate = 0.0005;     // of learning
-  double spreading = 0.01;  // the value of a unit of entropy
+  PrepareOptions run = {};            // backend, threads, memory
+  std::optional<bool> optimised = {}; // before it runs; none: as suits the form
+  uint64_t seed = 1;                  // of the weights before any training
+  int layers = kMostLayers;           // of graph attention
+  double rate = 0.0005;               // of learning
+  double spreading = 0.01;            // the value of a unit of entropy
   /// Sizes are padded to no less than these, for tests.
   StateBatch::Sizes least = {};
 };

@@ -81,9 +81,8 @@ TEST_P(Policies, PaddingChangesNothing) {
 
 TEST_P(Policies, OptimisingThemChangesNothing) {
   EncodedState a = layered_state(), b = without(0);
-  PolicyOptions as_written;
-  as_written.run.optimised = false;
-  auto fast = fresh(GetParam()), written = fresh(GetParam(), as_written);
+  auto fast = fresh(GetParam(), {.optimised = true}),
+       written = fresh(GetParam(), {.optimised = false});
   for (int step = 0; step < 3; ++step) {
     Decision one = *fast->decide(a), other = *written->decide(a);
     for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(one.log_probs[i], other.log_probs[i], 1e-4);
