@@ -3,6 +3,7 @@
 // rows are written, or joined, in their order; threads share what the order does not touch.
 #include "runtime/onednn/lowering/lowering.h"
 #include "runtime/onednn/parallel.h"
+#include "runtime/onednn/simd/simd.h"
 
 #include "runtime/convert.h"
 
@@ -30,8 +31,10 @@ public:
         count_(indices.elements()), threads_(threads) {
     for (size_t i = 0; i < axis; ++i) outer_ *= table.shape[i];
     row_bytes_ = table.elements() / (outer_ * size_) * dtype_size(table.dtype);
-    double nothing = is_float(table.dtype) ? std::nan("") : 0;
-    narrow(table.dtype, &nothing, missing_, 1);
+    std::vector<double> nothing(static_cast<size_t>(row_bytes_ / dtype_size(table.dtype)),
+                                is_float(table.dtype) ? std::nan("") : 0);
+    missing_.resize(static_cast<size_t>(row_bytes_));
+    narrow(table.dtype, nothing.data(), missing_.data(), static_cast<int64_t>(nothing.size()));
   }
 
   Result<void> bind(const Addresses& addresses) override {
@@ -58,23 +61,18 @@ private:
   void copy_row(int64_t row, int64_t outer, int64_t index) const {
     int64_t at = index_at(indices_.dtype, index_, index);
     std::byte* to = to_ + row * row_bytes_;
-    if (at >= 0 && at < size_) {
-      const std::byte* from = from_ + (outer * size_ + at) * row_bytes_;
-      if (row_bytes_ == 4) // a single number: no call
-        std::memcpy(to, from, 4);
-      else
-        std::memcpy(to, from, static_cast<size_t>(row_bytes_));
-      return;
-    }
-    int64_t step = dtype_size(table_.dtype);
-    for (int64_t i = 0; i < row_bytes_; i += step)
-      std::memcpy(to + i, missing_, static_cast<size_t>(step));
+    bool there = at >= 0 && at < size_;
+    const std::byte* from = there ? from_ + (outer * size_ + at) * row_bytes_ : missing_.data();
+    if (row_bytes_ == 4) // a single number: no call
+      std::memcpy(to, from, 4);
+    else
+      std::memcpy(to, from, static_cast<size_t>(row_bytes_));
   }
 
   Place table_, indices_, result_;
   int64_t size_, count_, outer_ = 1, row_bytes_ = 0;
   int threads_;
-  alignas(8) std::byte missing_[8] = {};
+  std::vector<std::byte> missing_; // a row for an index outside of the table
   const std::byte *from_ = nullptr, *index_ = nullptr;
   std::byte* to_ = nullptr;
 };
@@ -146,6 +144,8 @@ private:
       const std::byte* from = update_ + ((outer * count_ + t) * inner_ + first) * each();
       if (reduce_ == ScatterReduce::None)
         std::memcpy(to, from, static_cast<size_t>(elements * each()));
+      else if (x_.dtype == DType::F32 && reduce_ == ScatterReduce::Add)
+        add(to, from, elements);
       else if (x_.dtype == DType::F32)
         join<float>(to, from, elements);
       else if (x_.dtype == DType::I32)
@@ -153,6 +153,15 @@ private:
       else
         join<int64_t>(to, from, elements);
     }
+  }
+
+  static void add(std::byte* to, const std::byte* from, int64_t elements) {
+    float* there = reinterpret_cast<float*>(to);
+    const float* updates = reinterpret_cast<const float*>(from);
+    if (elements == 1) // no call
+      *there += *updates;
+    else
+      simd().apply(Instr::Add, there, there, updates, nullptr, elements);
   }
 
   template <class T> void join(std::byte* to, const std::byte* from, int64_t elements) const {

@@ -401,6 +401,10 @@ private:
     staged = {from, rows, count};
     DType dtype = places_[place].dtype;
     int64_t row_step = rows_.strides[place] * dtype_size(dtype), step = inner_.strides[place];
+    if (step == 0 && dtype == DType::F32) {
+      simd().spread(to, reinterpret_cast<const float*>(from), rows_.strides[place], rows, count);
+      return to;
+    }
     for (int64_t r = 0; r < rows; ++r, from += row_step) {
       float* line = to + r * count;
       if (step == 0) {

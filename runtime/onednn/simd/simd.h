@@ -76,6 +76,8 @@ struct SimdTable {
   void (*apply)(Instr instr, float* out, const float* a, const float* b, const float* c, int64_t n);
   /// out[i] = value.
   void (*fill)(float* out, float value, int64_t n);
+  /// out[row * n + i] = a[row * step] for row < rows, i < n.
+  void (*spread)(float* out, const float* a, int64_t step, int64_t rows, int64_t n);
   /// out[i] = out[i] * factor.
   void (*scale)(float* out, float factor, int64_t n);
   /// bf16 as floats, and floats rounded to bf16 (to nearest even; a NaN stays one).

@@ -15,6 +15,7 @@ namespace tg::cpu {
 const SimdTable kSimdAvx512 = {"avx512",
                                apply,
                                fill,
+                               spread,
                                scale,
                                from_bf16,
                                to_bf16,

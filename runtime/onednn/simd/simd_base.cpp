@@ -18,6 +18,7 @@ namespace tg::cpu {
 const SimdTable kSimdBase = {"base",
                              apply,
                              fill,
+                             spread,
                              scale,
                              from_bf16,
                              to_bf16,

@@ -146,6 +146,11 @@ TEST_P(Simd, EveryTailLengthAndNothingBehindIt) {
     table().scale(out.data(), 2, n);
     ASSERT_EQ(out[static_cast<size_t>(n) - 1], 6);
     ASSERT_EQ(out[static_cast<size_t>(n)], -7);
+    std::vector<float> rows(static_cast<size_t>(3 * n) + 1, -7);
+    table().spread(rows.data(), b.data(), 2, 3, n);
+    for (size_t i = 0; i < rows.size() - 1; ++i)
+      ASSERT_EQ(rows[i], b[i / static_cast<size_t>(n) * 2]) << n;
+    ASSERT_EQ(rows.back(), -7);
   }
 }
 
