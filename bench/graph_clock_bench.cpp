@@ -7,8 +7,8 @@
 // Graphs are those of an episode by TASO's rules that takes what is cheapest by price
 // (analytic:cpu), after 1, 2, 4, ... steps, --graphs of them; and the source, beside itself. They
 // take turns, and the clock keeps fewer loaded, so that each is loaded anew for each time, as in a
-// training; the source stays loaded. --pairs are pairs of runs at least, and each is done within
-// 0.15 s at least; several numbers take turns, too, each with a clock of its own. --busy threads
+// training; the source stays loaded. --pairs are pairs of runs at least, which take at least
+// 0.15 s; several numbers take turns, too, each with a clock of its own. --busy processes
 // meanwhile read 64 MiB again and again. It ends after --times of each, or when no further round
 // begins within --seconds.
 //
@@ -31,10 +31,13 @@
 #include <llvm/Support/JSON.h>
 #include <llvm/Support/raw_ostream.h>
 
-#include <atomic>
 #include <cmath>
 #include <numeric>
-#include <thread>
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace {
 
@@ -58,28 +61,33 @@ template <class T> T must(Result<T> result) {
   return std::move(*result);
 }
 
-/// What others on the machine do, here.
-class BusyThreads {
+/// What others on the machine do, here: processes, so that a clock of processor time leaves them
+/// out.
+class BusyProcesses {
 public:
-  explicit BusyThreads(size_t count) {
-    for (size_t i = 0; i < count; ++i) threads_.emplace_back([this] { read(); });
+  /// Before there are threads.
+  explicit BusyProcesses(size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      pid_t child = fork();
+      if (child == 0) read_on();
+      if (child < 0) fail(error(Code::device, "cannot start a process"));
+      children_.push_back(child);
+    }
   }
-  ~BusyThreads() {
-    stop_ = true;
-    for (std::thread& thread : threads_) thread.join();
+  ~BusyProcesses() {
+    for (pid_t child : children_) kill(child, SIGKILL), waitpid(child, nullptr, 0);
   }
-  BusyThreads(const BusyThreads&) = delete;
-  BusyThreads& operator=(const BusyThreads&) = delete;
+  BusyProcesses(const BusyProcesses&) = delete;
+  BusyProcesses& operator=(const BusyProcesses&) = delete;
 
 private:
-  void read() {
+  [[noreturn]] static void read_on() {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     std::vector<float> numbers((64 << 20) / sizeof(float), 1);
-    while (!stop_) sum_ = sum_ + std::accumulate(numbers.begin(), numbers.end(), 0.0F);
+    for (volatile float sum = 0;;) sum = std::accumulate(numbers.begin(), numbers.end(), sum);
   }
 
-  std::atomic<bool> stop_ = false;
-  std::atomic<float> sum_ = 0;
-  std::vector<std::thread> threads_;
+  std::vector<pid_t> children_;
 };
 
 /// A graph of the episode, and what it is by price.
@@ -230,10 +238,10 @@ std::vector<Network> networks_of(const Settings& s, SourceManager& sources) {
 }
 
 void run(const Settings& s) {
+  BusyProcesses busy(s.busy);
   SourceManager sources;
   std::vector<Network> networks = networks_of(s, sources);
   std::vector<Sampled> sampled;
-  BusyThreads busy(s.busy);
   Stopwatch watch;
   for (const Network& network : networks)
     for (size_t pairs : s.pairs)
