@@ -4,27 +4,32 @@
 // guide|gains|motifs` does; files that are there already are taken as they are.
 //
 //   agents_bench [--agents FOLDER] [--train-seconds 240] [--train-seed 1] [--rounds 4]
-//                [--networks gpt2,paper/bert] [--seeds 3] [--simulations 128] [--seconds 2]
-//                [--nodes 2000] [--guidance 1.5] [--arms 8] [--only none,guide,halving]
-//                [--json FILE]
+//                [--train-cost analytic:cpu] [--cost analytic:cpu] [--cost-db FILE]
+//                [--networks gpt2,paper/bert] [--seeds 3] [--simulations 128] [--few 32]
+//                [--seconds 2] [--nodes 2000] [--guidance 1.5] [--arms 8]
+//                [--only none,guide,halving] [--json FILE]
 //
 // "halving" is the guide again: sequential halving over the best --arms actions of the root
-// (halving.h) in the place of bounds.
+// (halving.h) in the place of bounds, in decisions of --few simulations (a quarter of --simulations
+// unless it is given), the first of which is all that it has where simulations count.
 //
-// --only leaves the others out; "none" is always there. FOLDER gets guide.safetensors, gains.json
-// and motifs.json; without one they are not kept. Costs are analytic:cpu's, all built-in rules, one
-// e-graph of the whole network, one thread.
+// --only leaves the others out, in training, too; "none" is always there. FOLDER gets
+// guide.safetensors, gains.json and motifs.json; without one they are not kept. Agents learn by the
+// prices of --train-cost and are compared by those of --cost, which take what `tg opt --cost` does;
+// all built-in rules, one e-graph of the whole network, one thread. Only --seconds wants an idle
+// machine: at 0 nothing is searched by time.
 //
 //   needed     simulations until the cost is that of the unguided search after --simulations, but
 //              for 0.1%: the median of the seeds; "-": not by then
-//   final us   the cost after --simulations, one decision: the median of the seeds
-//   by time    the cost after --seconds, several decisions: the median of the seeds
+//   few us     the cost after --few: the median of the seeds
+//   final us   the cost after --simulations, one decision (of halving after --few): the same
+//   by time    the cost after --seconds, several decisions: the same
 //   asking     share of that time in which the network was asked
 #include "compiler/driver/files/model.h"
 #include "compiler/driver/learned/guide_models.h"
 #include "compiler/driver/learned/seated_policy.h"
 #include "compiler/driver/learned/train_agent.h"
-#include "compiler/extract/cost/analytic.h"
+#include "compiler/driver/prices/cost_model.h"
 #include "compiler/ir/from_ast.h"
 #include "compiler/rules/from_ast.h"
 #include "compiler/search/learned/guide.h"
@@ -49,7 +54,8 @@ using namespace tg;
 constexpr double kAsGood = 0.001;
 
 struct Settings {
-  std::string agents, json;
+  std::string agents, json, cost_db;
+  std::string cost = "analytic:cpu", train_cost = "analytic:cpu";
   std::vector<std::string> only; // nothing: all
   std::vector<std::string> networks = {
       "paper/bert",        "paper/nasrnn",   "paper/resnext50", "paper/inceptionv3",
@@ -57,8 +63,11 @@ struct Settings {
       "paper/mobilenetv2", "paper/resnet50", "bert_base",       "vit_base",
       "inceptionv3",       "resnet50",       "mobilenetv2",     "gpt2"};
   size_t seeds = 3, simulations = 128, nodes = 2'000, rounds = 4, train_seed = 1;
-  size_t arms = 8;
+  size_t arms = 8, few = 0; // 0: a quarter
   double seconds = 2, train_seconds = 240, guidance = MctsOptions().guidance;
+
+  bool has(llvm::StringRef agent) const { return only.empty() || llvm::is_contained(only, agent); }
+  size_t few_simulations() const { return few > 0 ? few : std::max<size_t>(simulations / 4, 1); }
 };
 
 /// What the agents learn from: other networks than those above, if of the same kinds.
@@ -82,17 +91,17 @@ struct Agent {
   bool halves = false; // at the root
 };
 
-std::vector<Agent> agents_of(const std::string& folder) {
+std::vector<Agent> agents_of(const Settings& s) {
   std::vector<Agent> agents;
-  agents.push_back({"none", nullptr});
-  for (const AgentFile& row : kAgents) {
-    Result<std::unique_ptr<Policy>> policy = open_seated_policy(folder + "/" + row.file);
+  auto add = [&](const char* name, llvm::StringRef file, bool halves) {
+    if (!s.has(name)) return;
+    Result<std::unique_ptr<Policy>> policy = open_seated_policy((s.agents + "/" + file).str());
     if (!policy) fail(policy.error());
-    agents.push_back({row.agent, std::move(*policy)});
-  }
-  Result<std::unique_ptr<Policy>> guide = open_seated_policy(folder + "/guide.safetensors");
-  if (!guide) fail(guide.error());
-  agents.push_back({"halving", std::move(*guide), true});
+    agents.push_back({name, std::move(*policy), halves});
+  };
+  agents.push_back({"none", nullptr});
+  for (const AgentFile& row : kAgents) add(row.agent, row.file, false);
+  add("halving", "guide.safetensors", true);
   return agents;
 }
 
@@ -104,11 +113,18 @@ struct Course {
       if (cost <= cost_us) return simulations;
     return std::nullopt;
   }
+  double after(size_t simulations) const {
+    double cost_us = start_us;
+    for (auto [count, cost] : best)
+      if (count <= simulations) cost_us = cost;
+    return cost_us;
+  }
 };
 
 MctsOptions base_options(const Settings& s, const Agent& agent, uint64_t seed) {
   MctsOptions options;
-  if (agent.halves) options.halving = s.arms;
+  if (agent.halves)
+    options.halving = s.arms, options.budget = static_cast<int>(s.few_simulations());
   options.seed = seed;
   options.explore.node_limit = s.nodes;
   options.explore.numerics = Numerics::Reassociates;
@@ -117,10 +133,9 @@ MctsOptions base_options(const Settings& s, const Agent& agent, uint64_t seed) {
   return options;
 }
 
-Course search(const Graph& graph, llvm::ArrayRef<Rule> rules, const Agent& agent,
+Course search(const Graph& graph, llvm::ArrayRef<Rule> rules, CostModel& costs, const Agent& agent,
               MctsOptions options) {
-  std::unique_ptr<CostModel> costs = std::move(*make_analytic_cost("cpu"));
-  PriceCache prices(graph.symbols(), *costs);
+  PriceCache prices(graph.symbols(), costs);
   std::unique_ptr<Policy> policy =
       agent.policy ? agent.policy->fresh() : std::make_unique<StatisticsPolicy>();
   Course course;
@@ -144,7 +159,7 @@ double median(std::vector<double> values) {
 struct Row {
   std::string network, agent;
   std::optional<double> needed; // nothing: in most seeds not by the end
-  double final_us = 0, timed_us = 0, simulation_ms = 0, asking = 0;
+  double few_us = 0, final_us = 0, timed_us = 0, simulation_ms = 0, asking = 0;
   size_t looks = 0;
 };
 
@@ -156,13 +171,10 @@ public:
 
   void run() {
     train_missing();
-    agents_ = agents_of(s_.agents);
-    llvm::erase_if(agents_, [&](const Agent& agent) {
-      return agent.policy && !s_.only.empty() && !llvm::is_contained(s_.only, agent.name);
-    });
-    llvm::outs() << llvm::formatv("{0,-28} {1,-7} {2,7} {3,12} {4,12} {5,9} {6,7}\n", "network",
-                                  "agent", "needed", "final us", "by time us", "ms / sim",
-                                  "asking");
+    agents_ = agents_of(s_);
+    llvm::outs() << llvm::formatv("{0,-28} {1,-7} {2,7} {3,12} {4,12} {5,12} {6,9} {7,7}\n",
+                                  "network", "agent", "needed", "few us", "final us", "by time us",
+                                  "ms / sim", "asking");
     for (const std::string& network : s_.networks) run_network(network);
     print_summary();
     if (!s_.json.empty()) write();
@@ -176,6 +188,16 @@ private:
     return std::move(model->graph);
   }
 
+  /// Prices of what was asked for, for one network.
+  std::unique_ptr<CostModel> costs_of(const Graph& graph) {
+    tangram::OptimizeOptions options;
+    options.cost = *tangram::CostSpec::from_text(s_.cost);
+    options.cost_db = s_.cost_db, options.threads = 1;
+    Result<std::unique_ptr<CostModel>> costs = cost_model(graph, options, StopToken());
+    if (!costs) fail(costs.error());
+    return std::move(*costs);
+  }
+
   void train_missing() {
     std::vector<Graph> school;
     for (const char* network : kSchool) school.push_back(load(network));
@@ -183,9 +205,12 @@ private:
     for (const Graph& graph : school) graphs.push_back(&graph);
     for (const AgentFile& row : kAgents) {
       std::string path = s_.agents + "/" + row.file;
-      if (llvm::sys::fs::exists(path)) continue;
+      bool asked =
+          s_.has(row.agent) || (row.agent == llvm::StringRef("guide") && s_.has("halving"));
+      if (!asked || llvm::sys::fs::exists(path)) continue;
       tangram::OptimizeOptions options;
-      options.cost = *tangram::CostSpec::from_text("analytic:cpu");
+      options.cost = *tangram::CostSpec::from_text(s_.train_cost);
+      options.cost_db = s_.cost_db;
       options.trust_rules = true;
       options.time_limit_s = s_.train_seconds;
       options.seed = s_.train_seed;
@@ -205,37 +230,41 @@ private:
 
   void run_network(const std::string& network) {
     Graph graph = load(network);
+    std::unique_ptr<CostModel> costs = costs_of(graph);
     std::vector<double> goals; // by seed
     for (const Agent& agent : agents_) {
-      Row row{network, agent.name, {}, 0, 0, 0, 0, 0};
-      count_simulations(graph, agent, goals, row);
-      spend_time(graph, agent, row);
+      Row row;
+      row.network = network, row.agent = agent.name;
+      count_simulations(graph, *costs, agent, goals, row);
+      if (s_.seconds > 0) spend_time(graph, *costs, agent, row);
       print(row);
       rows_.push_back(std::move(row));
     }
   }
 
-  void count_simulations(const Graph& graph, const Agent& agent, std::vector<double>& goals,
-                         Row& row) {
-    std::vector<double> needed, finals, per_simulation;
+  void count_simulations(const Graph& graph, CostModel& costs, const Agent& agent,
+                         std::vector<double>& goals, Row& row) {
+    std::vector<double> needed, early, finals, per_simulation;
     auto never = static_cast<double>(10 * s_.simulations);
     for (uint64_t seed = 1; seed <= s_.seeds; ++seed) {
       MctsOptions options = base_options(s_, agent, seed);
-      options.budget = options.simulation_patience = static_cast<int>(s_.simulations);
-      options.promising_patience = options.budget;
+      if (!agent.halves) options.budget = static_cast<int>(s_.simulations);
+      options.simulation_patience = options.promising_patience = options.budget;
       options.decisions = 1, options.batch = 1;
-      Course course = search(graph, rules_, agent, options);
+      Course course = search(graph, rules_, costs, agent, options);
       if (!agent.policy) goals.push_back(course.best_us);
       std::optional<size_t> count = course.needed(goals[seed - 1] * (1 + kAsGood));
       needed.push_back(count ? static_cast<double>(*count) : never);
+      early.push_back(course.after(s_.few_simulations()));
       finals.push_back(course.best_us);
       per_simulation.push_back(1e3 * course.seconds / static_cast<double>(course.best.size()));
     }
-    row.final_us = median(finals), row.simulation_ms = median(per_simulation);
+    row.few_us = median(early), row.final_us = median(finals);
+    row.simulation_ms = median(per_simulation);
     if (double count = median(needed); count < never) row.needed = count;
   }
 
-  void spend_time(const Graph& graph, const Agent& agent, Row& row) {
+  void spend_time(const Graph& graph, CostModel& costs, const Agent& agent, Row& row) {
     const auto* guide = agent.name == "guide" || agent.halves
                             ? static_cast<const GuidedPolicy*>(agent.policy.get())
                             : nullptr;
@@ -246,7 +275,7 @@ private:
       MctsOptions options = base_options(s_, agent, seed);
       options.time_limit_s = s_.seconds;
       options.patience = 1'000;
-      Course course = search(graph, rules_, agent, options);
+      Course course = search(graph, rules_, costs, agent, options);
       finals.push_back(course.best_us);
       seconds += course.seconds;
     }
@@ -260,9 +289,10 @@ private:
     std::string needed = row.needed ? llvm::formatv("{0:f0}", *row.needed).str() : "-";
     std::string asking =
         row.looks ? llvm::formatv("{0:f1}%", 100 * row.asking).str() : std::string();
-    llvm::outs() << llvm::formatv("{0,-28} {1,-7} {2,7} {3,12:f2} {4,12:f2} {5,9:f2} {6,7}\n",
-                                  row.network, row.agent, needed, row.final_us, row.timed_us,
-                                  row.simulation_ms, asking);
+    std::string timed = s_.seconds > 0 ? llvm::formatv("{0:f2}", row.timed_us).str() : "";
+    llvm::outs() << llvm::formatv(
+        "{0,-28} {1,-7} {2,7} {3,12:f2} {4,12:f2} {5,12} {6,9:f2} {7,7}\n", row.network, row.agent,
+        needed, row.few_us, row.final_us, timed, row.simulation_ms, asking);
     llvm::outs().flush();
   }
 
@@ -271,32 +301,57 @@ private:
   }
 
   void print_summary() const {
-    size_t networks = s_.networks.size();
-    for (size_t a = 1; a < agents_.size(); ++a) {
-      size_t quarter = 0, half = 0, all = 0, better = 0, worse = 0, beats = 0, loses = 0;
-      double asking = 0;
-      for (size_t n = 0; n < networks; ++n) {
-        // The second is the table of gains, unless that is left out.
-        const Row &row = row_of(n, a), &none = row_of(n, 0), &table = row_of(n, 1);
-        auto by = [&](size_t count) {
-          return row.needed && *row.needed <= static_cast<double>(count);
-        };
-        quarter += by(s_.simulations / 4), half += by(s_.simulations / 2),
-            all += by(s_.simulations);
-        asking = std::max(asking, row.asking);
-        better += row.timed_us<none.timed_us * 0.999, worse += row.timed_us> none.timed_us * 1.001;
-        if (agents_[1].name != "gains") continue;
-        beats += row.timed_us < table.timed_us * 0.999;
-        loses += row.timed_us > table.timed_us * 1.001;
-      }
-      llvm::outs() << llvm::formatv(
-          "{0}: of {1} networks as good within {2} simulations {3}, within {4} {5}, within {6} "
-          "{7}; "
-          "by time better than none {8}, worse {9}; than the table {10}, {11}; asking at most "
-          "{12:f1}%\n",
-          agents_[a].name, networks, s_.simulations / 4, quarter, s_.simulations / 2, half,
-          s_.simulations, all, better, worse, beats, loses, 100 * asking);
+    for (size_t a = 0; a < agents_.size(); ++a) {
+      print_early(a);
+      if (a > 0) print_counts(a);
+      if (a > 0 && s_.seconds > 0) print_timed(a);
     }
+  }
+
+  /// What few simulations lack beside the many of the unguided search.
+  void print_early(size_t a) const {
+    double logarithms = 0, most = 0;
+    for (size_t n = 0; n < s_.networks.size(); ++n) {
+      double ratio = row_of(n, a).few_us / row_of(n, 0).final_us;
+      logarithms += std::log(ratio), most = std::max(most, ratio);
+    }
+    double mean = std::exp(logarithms / static_cast<double>(s_.networks.size()));
+    llvm::outs() << llvm::formatv(
+        "{0}: the cost after {1} simulations is {2:f3}% above that of none after {3} in the "
+        "geometric mean, {4:f3}% at most\n",
+        agents_[a].name, s_.few_simulations(), 100 * (mean - 1), s_.simulations, 100 * (most - 1));
+  }
+
+  void print_counts(size_t a) const {
+    size_t few = 0, half = 0, all = 0;
+    for (size_t n = 0; n < s_.networks.size(); ++n) {
+      auto by = [&](size_t count) {
+        return row_of(n, a).needed && *row_of(n, a).needed <= static_cast<double>(count);
+      };
+      few += by(s_.few_simulations()), half += by(s_.simulations / 2), all += by(s_.simulations);
+    }
+    llvm::outs() << llvm::formatv("{0}: of {1} networks as good within {2} simulations {3}, within "
+                                  "{4} {5}, within {6} {7}\n",
+                                  agents_[a].name, s_.networks.size(), s_.few_simulations(), few,
+                                  s_.simulations / 2, half, s_.simulations, all);
+  }
+
+  void print_timed(size_t a) const {
+    size_t better = 0, worse = 0, beats = 0, loses = 0;
+    double asking = 0;
+    for (size_t n = 0; n < s_.networks.size(); ++n) {
+      // The second is the table of gains, unless that is left out.
+      const Row &row = row_of(n, a), &none = row_of(n, 0), &table = row_of(n, 1);
+      asking = std::max(asking, row.asking);
+      better += row.timed_us < none.timed_us * (1 - kAsGood);
+      worse += row.timed_us > none.timed_us * (1 + kAsGood);
+      if (agents_[1].name != "gains") continue;
+      beats += row.timed_us < table.timed_us * (1 - kAsGood);
+      loses += row.timed_us > table.timed_us * (1 + kAsGood);
+    }
+    llvm::outs() << llvm::formatv("{0}: by time better than none {1}, worse {2}; than the table "
+                                  "{3}, {4}; asking at most {5:f1}%\n",
+                                  agents_[a].name, better, worse, beats, loses, 100 * asking);
   }
 
   void write() const {
@@ -310,8 +365,9 @@ private:
           json.attribute("network", row.network);
           json.attribute("agent", row.agent);
           if (row.needed) json.attribute("needed", *row.needed);
+          json.attribute("few_us", row.few_us);
           json.attribute("final_us", row.final_us);
-          json.attribute("timed_us", row.timed_us);
+          if (s_.seconds > 0) json.attribute("timed_us", row.timed_us);
           json.attribute("simulation_ms", row.simulation_ms);
           json.attribute("looks", static_cast<int64_t>(row.looks));
           json.attribute("asking", row.asking);
@@ -334,13 +390,18 @@ bool names_agent(llvm::StringRef word) {
 
 /// False for a value that is none of this option's, and for an option that there is not.
 bool set(Settings& s, llvm::StringRef name, llvm::StringRef value) {
-  const std::pair<llvm::StringRef, std::string*> texts[] = {{"--agents", &s.agents},
-                                                            {"--json", &s.json}};
+  const std::pair<llvm::StringRef, std::string*> texts[] = {
+      {"--agents", &s.agents}, {"--json", &s.json}, {"--cost-db", &s.cost_db}};
   for (auto [option, to] : texts)
     if (name == option) return *to = value.str(), !value.empty();
+  const std::pair<llvm::StringRef, std::string*> prices[] = {{"--cost", &s.cost},
+                                                             {"--train-cost", &s.train_cost}};
+  for (auto [option, to] : prices)
+    if (name == option) return *to = value.str(), tangram::CostSpec::from_text(*to).has_value();
   const std::pair<llvm::StringRef, size_t*> counts[] = {
       {"--seeds", &s.seeds}, {"--simulations", &s.simulations}, {"--nodes", &s.nodes},
-      {"--arms", &s.arms},   {"--rounds", &s.rounds},           {"--train-seed", &s.train_seed}};
+      {"--arms", &s.arms},   {"--rounds", &s.rounds},           {"--train-seed", &s.train_seed},
+      {"--few", &s.few}};
   for (auto [option, to] : counts)
     if (name == option) return !value.getAsInteger(10, *to) && *to > 0;
   const std::pair<llvm::StringRef, double*> numbers[] = {{"--train-seconds", &s.train_seconds},
@@ -364,6 +425,11 @@ Settings settings_of(int argc, char** argv) {
     llvm::errs() << "agents_bench: what is `" << argv[i]
                  << (i + 1 < argc ? std::string(" ") + argv[i + 1] : std::string())
                  << "`? The head of bench/agents_bench.cpp has its options\n";
+    std::exit(2);
+  }
+  if (s.few > s.simulations) {
+    llvm::errs() << "agents_bench: --few " << s.few << " is more than --simulations "
+                 << s.simulations << "\n";
     std::exit(2);
   }
   return s;

@@ -5,6 +5,7 @@
     bench/run.py --build build paper [ARGUMENT...]    the program of bench/paper, which keeps its own file
     bench/run.py --build build paper agents [ARGUMENT...]    agents_bench: what guides the tree search
     bench/run.py --build build paper eto [ARGUMENT...]    bench/paper/eto.py: the operator tuner, type by type
+    bench/run.py --build build paper guided [ARGUMENT...]    bench/paper/guided.py: the shipped search with a guide in its seat
     bench/run.py --build build paper xrlflow [ARGUMENT...]    bench/paper/xrlflow.py: X-RLflow's experiment
 
 Each program leaves NAME.json and NAME.md in bench/results/: machine, commit, date, and what it
@@ -24,7 +25,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 #: What `paper` compares beside tree searches: programs of a build, and scripts over its `tg`.
-PAPER = {"agents": Path("agents_bench"), "eto": Path("paper/eto.py"), "xrlflow": Path("paper/xrlflow.py")}
+PAPER = {"agents": Path("agents_bench"), "eto": Path("paper/eto.py"), "guided": Path("paper/guided.py"),
+         "xrlflow": Path("paper/xrlflow.py")}
 
 
 def processor():

@@ -15,7 +15,7 @@ constexpr double kRefusedTimes = 2;
 Result<std::unique_ptr<GraphClock>> GraphClock::make(const Graph& source, bool by_prices,
                                                      const tangram::OptimizeOptions& options,
                                                      const OptimizeHost& host,
-                                                     const StopToken& stop) {
+                                                     const StopToken& stop, GraphRuns runs) {
   std::unique_ptr<GraphClock> clock(new GraphClock(source));
   if (by_prices) {
     TG_TRY(clock->costs_, cost_model(source, options, stop, host.timing));
@@ -30,9 +30,10 @@ Result<std::unique_ptr<GraphClock>> GraphClock::make(const Graph& source, bool b
                                           .weights_file = options.weights},
                                          source, host.weights));
   run.stop = stop;
-  // A training asks for thousands of graphs: where a run takes long, few pairs have to do.
-  clock->runs_ = std::make_unique<BackendFinalists>(
-      std::move(run), TimingOptions{.min_runs = 5, .seconds = 0.15}, /*patient*/ 0);
+  TimingOptions timing;
+  timing.min_runs = runs.pairs, timing.seconds = runs.seconds;
+  timing.max_runs = std::max(timing.max_runs, runs.pairs);
+  clock->runs_ = std::make_unique<BackendFinalists>(std::move(run), timing, /*patient*/ 0);
   return clock;
 }
 
@@ -50,6 +51,7 @@ Result<double> GraphClock::by_runs(const Graph& graph) {
     ++refused_;
     return source_us_ * kRefusedTimes;
   }
+  pairs_ += runs.times.first.runs;
   // The source first, beside itself: what that ratio is off by chance would be in every reward.
   if (source_us_ == 0) return source_us_ = runs.times.first_us;
   return source_us_ / runs.times.ratio;

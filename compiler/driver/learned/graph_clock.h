@@ -8,18 +8,28 @@
 
 namespace tg {
 
+/// How long a graph and the source run interleaved: pairs of runs at least, and seconds. A training
+/// asks for thousands of graphs, so that few have to do (graph_clock_bench: how far they are off).
+struct GraphRuns {
+  size_t pairs = 5;
+  double seconds = 0.15;
+};
+
 class GraphClock {
 public:
   /// Everything outlives it but the options. Errors: those of prices and of runs.
   static Result<std::unique_ptr<GraphClock>> make(const Graph& source, bool by_prices,
                                                   const tangram::OptimizeOptions& options,
-                                                  const OptimizeHost& host, const StopToken& stop);
+                                                  const OptimizeHost& host, const StopToken& stop,
+                                                  GraphRuns runs = {});
 
   /// Microseconds. Errors: the device's; of a graph that cannot take the source's place there are
   /// none: it counts as twice as slow, so that an agent learns that and training goes on.
   Result<double> time_us(const Graph& graph);
   /// Graphs that could not be run, or gave other outputs.
   size_t refused() const { return refused_; }
+  /// Pairs of runs that were timed.
+  size_t pairs() const { return pairs_; }
 
 private:
   explicit GraphClock(const Graph& source) : source_(source) {}
@@ -30,7 +40,7 @@ private:
   std::unique_ptr<PriceCache> prices_;
   std::unique_ptr<BackendFinalists> runs_; // else
   double source_us_ = 0;
-  size_t refused_ = 0;
+  size_t refused_ = 0, pairs_ = 0;
 };
 
 } // namespace tg

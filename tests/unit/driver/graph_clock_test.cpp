@@ -17,12 +17,12 @@ protected:
     EXPECT_TRUE(graph);
     return *graph;
   }
-  std::unique_ptr<GraphClock> clock_of(const Graph& source, bool by_prices) {
+  std::unique_ptr<GraphClock> clock_of(const Graph& source, bool by_prices, GraphRuns runs = {}) {
     tangram::OptimizeOptions options;
     options.cost = by_prices ? *tangram::CostSpec::from_text("analytic:cpu")
                              : tangram::CostSpec::measured(tangram::Backend::Ref);
     options.threads = 1;
-    auto clock = GraphClock::make(source, by_prices, options, {}, StopToken());
+    auto clock = GraphClock::make(source, by_prices, options, {}, StopToken(), runs);
     EXPECT_TRUE(clock) << clock.error().message;
     return std::move(*clock);
   }
@@ -47,6 +47,20 @@ TEST_F(Clock, TheSourceTakesWhatOthersAreComparedWith) {
   ASSERT_TRUE(equal) << equal.error().message;
   EXPECT_GT(*equal, 0);
   EXPECT_EQ(clock->refused(), 1u);
+}
+
+TEST_F(Clock, RunsAsManyPairsAsAreAskedFor) {
+  std::unique_ptr<GraphClock> few = clock_of(source, false, {.pairs = 2, .seconds = 0});
+  ASSERT_TRUE(few->time_us(source));
+  EXPECT_EQ(few->pairs(), 2u);
+  ASSERT_TRUE(few->time_us(faster));
+  EXPECT_EQ(few->pairs(), 4u);
+  std::unique_ptr<GraphClock> many = clock_of(source, false, {.pairs = 400, .seconds = 0});
+  ASSERT_TRUE(many->time_us(source));
+  EXPECT_EQ(many->pairs(), 400u);
+  std::unique_ptr<GraphClock> usual = clock_of(source, false);
+  ASSERT_TRUE(usual->time_us(source));
+  EXPECT_GE(usual->pairs(), GraphRuns().pairs);
 }
 
 TEST_F(Clock, AnEnvironmentAsksOnceForEachGraph) {

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""`bench/paper/guided.py` goes on where it stopped, seats the guide in one of each pair only, refuses what it does not know, and
+its table says what the cells say.
+
+    guided_test.py TG
+"""
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def bench(tg, folder, *args, fails=False):
+    command = [sys.executable, ROOT / "bench/paper/guided.py", "--tg", tg, "--state", folder, "--networks", "paper/dalle",
+               "--limits", "30", "--seeds", "2", *args]
+    done = subprocess.run(list(map(str, command)), cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode != 0) == fails, done.stdout + done.stderr
+    return done
+
+
+def main(tg):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        guide, other = folder / "gains.json", folder / "other.json"
+        train = [tg, "train", ROOT / "examples/mlp.tg", "--policy", "gains", "--rounds", "1", "--cost", "analytic:cpu", "-o", guide]
+        trained = subprocess.run(train, capture_output=True, text=True, check=False)
+        assert trained.returncode == 0, trained.stderr
+        first = bench(tg, folder, "--guide", guide)
+        assert first.stderr.splitlines() == [f"paper/dalle 30 s, seed {seed}, {side}" for seed, sides in
+                                             [(1, ["none", "guide"]), (2, ["guide", "none"])] for side in sides], first.stderr
+        path = folder / "cells.json"
+        cells = json.loads(path.read_text(encoding="utf-8"))
+        for name, cell in cells["guided"].items():
+            assert ("guide" in cell["depends"]) == name.endswith("guide") and cell["us"] < cell["source_us"], cells
+            assert cell["stopped_by"] != "time limit", cell
+        assert "0 of 2 pairs cheaper, 0 dearer" in first.stdout and "| 2, 2 |" in first.stdout, first.stdout
+
+        # Nothing is computed twice, and the table is of what is kept.
+        cells["guided"]["paper/dalle 30 s, seed 1, guide"]["us"] *= 0.5
+        path.write_text(json.dumps(cells), encoding="utf-8")
+        second = bench(tg, folder, "--guide", guide)
+        assert second.stderr == "" and "1 of 2 pairs cheaper, 0 dearer" in second.stdout, second.stderr + second.stdout
+        assert bench(tg, folder, "--tables").stdout == second.stdout
+
+        other.write_text(guide.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+        assert "seed 1, guide was computed with guide " in bench(tg, folder, "--guide", other, fails=True).stderr
+        dear = bench(tg, folder, "--guide", guide, "--cost", "analytic:a100", fails=True)
+        assert "with cost analytic:cpu, not analytic:a100" in dear.stderr, dear.stderr
+        for wrong, why in [(["--seeds", "0"], "at least 1"), (["--limits", "0"], "above 0"),
+                           (["--networks", "nothing"], "examples/ has no nothing"), (["--guide", folder / "none"], "is needed, not")]:
+            assert why in bench(tg, folder, *wrong, fails=True).stderr, wrong
+    print("ok")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
