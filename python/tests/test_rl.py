@@ -101,7 +101,7 @@ class Games(unittest.TestCase):
 
     def test_before_the_first_episode_there_is_no_state(self):
         env = tangram.rl.Environment(tangram.parse(ROOM), **PRICES)
-        self.assertEqual(env._core.model.text, env.source.text)
+        self.assertEqual(env._core.model.text(), env.source.text)
         for ask in (env._core.after, env._core.numbers):
             with self.assertRaisesRegex(tangram.Error, "reset"):
                 ask(0)
