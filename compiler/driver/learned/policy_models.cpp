@@ -2,7 +2,6 @@
 
 #include "compiler/driver/files/model.h"
 #include "compiler/driver/optimize_model.h"
-#include "compiler/rules/from_ast.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
@@ -51,14 +50,17 @@ std::string operator_names() {
 
 namespace {
 
-/// Of the library, read once.
-llvm::ArrayRef<Rule> library_rules() {
-  static const std::vector<Rule> rules = [] {
+/// Those that `tg opt` uses, read once. Errors: those of select_rules().
+Result<llvm::ArrayRef<Rule>> usual_rules() {
+  static const Result<std::vector<Rule>> rules = []() -> Result<std::vector<Rule>> {
     SourceManager sources;
     DiagnosticSink sink;
-    return *load_rules(sources, library(), {}, sink);
+    std::optional<std::vector<Rule>> all = select_rules({}, {}, StopToken(), sources, sink);
+    if (!all) return sink.all().front();
+    return std::move(*all);
   }();
-  return rules;
+  if (!rules) return Diagnostic(rules.error());
+  return llvm::ArrayRef<Rule>(*rules);
 }
 
 /// Counts end it long before a clock would, so that it finds the same whenever it is asked.
@@ -66,9 +68,9 @@ Result<Graph> optimise(const Graph& network) {
   tangram::OptimizeOptions options;
   options.search = tangram::Search::Saturate;
   options.cost = tangram::CostSpec::analytic("cpu");
+  TG_TRY(llvm::ArrayRef<Rule> rules, usual_rules());
   TG_TRY(std::unique_ptr<CostModel> costs, cost_model(network, options, {}, {}));
-  TG_TRY(Optimized found,
-         optimize(network, library_rules(), *costs, optimize_options(options), nullptr));
+  TG_TRY(Optimized found, optimize(network, rules, *costs, optimize_options(options), nullptr));
   return std::move(found.graph);
 }
 
