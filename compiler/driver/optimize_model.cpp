@@ -35,12 +35,6 @@ using Public = tangram::OptimizeOptions;
 
 namespace {
 
-std::string number_text(double number) {
-  std::string text = llvm::formatv("{0:f3}", number);
-  return llvm::StringRef(text).contains('.') ? llvm::StringRef(text).rtrim('0').rtrim('.').str()
-                                             : text;
-}
-
 template <class T, class Limits>
 Result<void> check_field(const char*, const T&, const T&, const Limits&) {
   return {};

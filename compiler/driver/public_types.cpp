@@ -2,7 +2,19 @@
 
 #include "compiler/driver/files/weights.h"
 
+#include <llvm/Support/Format.h>
+#include <llvm/Support/FormatVariadic.h>
+
+#include <cmath>
+
 namespace tg {
+
+std::string number_text(double number) {
+  if (number == std::floor(number)) return llvm::formatv("{0:f0}", number);
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%g", number);
+  return text;
+}
 
 StopToken stop_within(double time_limit_s, int64_t memory_limit_mb,
                       const std::optional<tangram::Interrupt>& interrupt) {

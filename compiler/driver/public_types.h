@@ -41,6 +41,9 @@ static_assert(same(CacheState::AsNetwork, tangram::CacheState::AsNetwork) &&
 
 } // namespace public_types
 
+/// A number of an option as people write it: "15", "1.05", "1e-09".
+std::string number_text(double number);
+
 constexpr Search part_of(tangram::Search s) { return static_cast<Search>(s); }
 constexpr Extractor part_of(tangram::Extractor e) { return static_cast<Extractor>(e); }
 constexpr Numerics part_of(tangram::Numerics n) { return static_cast<Numerics>(n); }

@@ -3,12 +3,10 @@
 #include "compiler/driver/cli/commands/help.h"
 #include "compiler/driver/cli/options/options.h"
 #include "compiler/driver/cli/session.h"
+#include "compiler/driver/public_types.h"
 
 #include <llvm/ADT/STLExtras.h>
-#include <llvm/Support/Format.h>
 #include <llvm/Support/FormatVariadic.h>
-
-#include <cmath>
 
 namespace tg::cli {
 namespace {
@@ -157,13 +155,6 @@ std::vector<llvm::StringRef> OptionRow::words() const {
 }
 
 std::vector<llvm::StringRef> OptionRow::used_by() const { return parts_of(strategies, ' '); }
-
-std::string number_text(double number) {
-  if (number == std::floor(number)) return llvm::formatv("{0:f0}", number);
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%g", number);
-  return text;
-}
 
 std::string OptionRow::default_text() const {
   switch (kind) {

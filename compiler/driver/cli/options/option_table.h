@@ -123,9 +123,6 @@ struct OptionRow {
   std::string default_text() const;
 };
 
-/// "15", "1.05", "1e-09".
-std::string number_text(double number);
-
 llvm::ArrayRef<OptionRow> option_rows();
 /// Those of a command, in the table's order.
 std::vector<const OptionRow*> rows_of(CommandId command);

@@ -2,6 +2,7 @@
 // which a test keeps fresh) or as JSON; and the man page.
 #include "compiler/driver/cli/options/help_text.h"
 #include "compiler/driver/cli/session.h"
+#include "compiler/driver/public_types.h"
 #include "lang/core/version.h"
 
 #include <llvm/ADT/STLExtras.h>
