@@ -47,13 +47,13 @@ bool FusePointwise::output(ClassId id) const {
 /// by something else.
 bool FusePointwise::kept(ClassId id) const {
   id = egraph_.find(id);
-  bool by_pointwise = false, otherwise = output(id);
+  bool by_pointwise = false, otherwise = false;
   for (ENodeId member : egraph_.nodes(id)) {
     const ENode& n = egraph_.node(member);
     if (n.state != 0) continue;
     (pointwise(n) || fused(n) ? by_pointwise : otherwise) = true;
   }
-  return by_pointwise && otherwise;
+  return by_pointwise && (otherwise || output(id));
 }
 
 /// How many operands of a body are such classes: a body that inlined them has lost them.
