@@ -5,6 +5,7 @@ that a policy is followed, and what is refused.
     train_test.py TG
 """
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -69,6 +70,16 @@ def agents(tg, folder, model):
         assert refused.returncode in (1, 2) and says in refused.stderr, f"{args}\n{refused.stderr}"
 
 
+def broken_library(tg, folder, model):
+    """The network of the published policy is optimised by the library's rules."""
+    (folder / "rules").mkdir()
+    (folder / "rules/fuse.tg").write_text("rule broken(x) { relu(x) => }\n")
+    args = ["train", model, "-o", folder / "p.safetensors", "--policy", "xrlflow", "--rules", "taso", "--trust-rules", "--by-prices",
+            "--cost", "analytic:cpu"]
+    refused = subprocess.run([tg, *map(str, args)], capture_output=True, text=True, env={**os.environ, "TANGRAM_LIBRARY": str(folder)})
+    assert refused.returncode == 1 and "rules/fuse.tg:1:28: expected an expression" in refused.stderr, refused
+
+
 def main(tg):
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
@@ -119,6 +130,7 @@ def main(tg):
             refused = subprocess.run([tg, *map(str, args)], capture_output=True, text=True)
             assert refused.returncode in (1, 2) and says in refused.stderr, f"{args}\n{refused.stderr}"
         run(tg, "train", model, "-o", parts, "--seed", 2, "--episodes", 10, "--again", *TRAIN)
+        broken_library(tg, folder, model)
         agents(tg, folder, model)
     print("policies are trained, go on, and are followed")
 

@@ -50,13 +50,25 @@ std::string operator_names() {
 
 namespace {
 
+/// With its place in words: the sources that it points into are gone when it is shown.
+Diagnostic placed(Diagnostic d, const SourceManager& sources) {
+  if (d.span.valid()) {
+    const SourceFile& file = sources.file(d.span.file);
+    LineColumn at = file.position(d.span.begin);
+    d.message = llvm::formatv("{0}:{1}:{2}: {3}", file.name(), at.line, at.column, d.message);
+  }
+  d.span = {};
+  d.labels.clear();
+  return d;
+}
+
 /// Those that `tg opt` uses, read once. Errors: those of select_rules().
 Result<llvm::ArrayRef<Rule>> usual_rules() {
   static const Result<std::vector<Rule>> rules = []() -> Result<std::vector<Rule>> {
     SourceManager sources;
     DiagnosticSink sink;
     std::optional<std::vector<Rule>> all = select_rules({}, {}, StopToken(), sources, sink);
-    if (!all) return sink.all().front();
+    if (!all) return placed(sink.all().front(), sources);
     return std::move(*all);
   }();
   if (!rules) return Diagnostic(rules.error());
@@ -83,7 +95,7 @@ Result<Prepared> load_network(llvm::StringRef file, llvm::StringRef model, Netwo
   FileId text = sources.add(file.str(), *library().read(file));
   std::optional<Graph> graph =
       load_model(sources, text, {model.str(), std::move(settings), {}, false}, sink);
-  if (!graph) return sink.all().front();
+  if (!graph) return placed(sink.all().front(), sources);
   if (run.optimised) {
     TG_TRY(*graph, optimise(*graph));
   }
