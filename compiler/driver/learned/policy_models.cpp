@@ -45,23 +45,41 @@ std::string operator_names() {
   return llvm::join(names, " ");
 }
 
-Result<Prepared> load_network(llvm::StringRef file, llvm::StringRef model, NetworkSettings settings,
-                              PrepareOptions run, uint64_t seed) {
+namespace {
+
+/// A model of a `.tg` file of the library. Errors: those of the text.
+Result<Graph> network(llvm::StringRef file, llvm::StringRef model, NetworkSettings settings) {
   SourceManager sources;
   DiagnosticSink sink;
   FileId text = sources.add(file.str(), *library().read(file));
   std::optional<Graph> graph =
       load_model(sources, text, {model.str(), std::move(settings), {}, false}, sink);
   if (!graph) return sink.all().front();
+  return std::move(*graph);
+}
+
+} // namespace
+
+Result<Prepared> load_network(llvm::StringRef file, llvm::StringRef model, NetworkSettings settings,
+                              PrepareOptions run, uint64_t seed) {
+  TG_TRY(Graph graph, network(file, model, std::move(settings)));
   run.seed = seed;
-  return prepare(*graph, run);
+  return prepare(graph, run);
 }
 
 // --- programs -----------------------------------------------------------------------------------
 
-Result<Prepared> PolicyModels::load(llvm::StringRef model, NetworkSettings settings) const {
+NetworkSettings PolicyModels::with_form(NetworkSettings settings) const {
   settings.emplace_back("layers", std::to_string(options_.layers));
   settings.emplace_back("slots", std::to_string(form_.slots));
+  return settings;
+}
+
+NetworkSettings PolicyModels::of_fresh() const {
+  return with_form({{"features", std::to_string(kNodeFeatures)}});
+}
+
+Result<Prepared> PolicyModels::load(llvm::StringRef model, NetworkSettings settings) const {
   return load_network(kModels, model, std::move(settings), options_.run, options_.seed);
 }
 
@@ -77,7 +95,7 @@ Result<Prepared*> PolicyModels::program(llvm::StringRef model, const StateBatch:
     settings.emplace_back("rate", llvm::formatv("{0:f8}", options_.rate));
     settings.emplace_back("spreading", llvm::formatv("{0:f8}", options_.spreading));
   }
-  TG_TRY(Prepared loaded, load(model, std::move(settings)));
+  TG_TRY(Prepared loaded, load(model, with_form(std::move(settings))));
   return &programs_.emplace(std::move(key), std::move(loaded)).first->second;
 }
 
@@ -158,7 +176,7 @@ Result<LearnReport> PolicyModels::learn(llvm::ArrayRef<Sample> minibatch) {
 Result<std::unique_ptr<PolicyModels>> PolicyModels::fresh(const PolicyForm& form,
                                                           PolicyOptions options) {
   std::unique_ptr<PolicyModels> policy(new PolicyModels(form, std::move(options)));
-  TG_TRY(Prepared fresh, policy->load("fresh", {{"features", std::to_string(kNodeFeatures)}}));
+  TG_TRY(Prepared fresh, policy->load("fresh", policy->of_fresh()));
   TG_TRY(std::vector<Tensor> outputs, fresh.executable->run({}));
   policy->theta_ = shared(std::move(outputs[0]));
   policy->keep();
@@ -210,16 +228,20 @@ Result<std::unique_ptr<PolicyModels>> PolicyModels::open(llvm::StringRef path,
   if (llvm::StringRef(notes["layers"]).getAsInteger(10, options.layers) || options.layers < 1 ||
       options.layers > kMostLayers)
     return error(Code::bad_data_file, "`{0}` does not say how many layers its policy has", path);
-  TG_TRY(std::unique_ptr<PolicyModels> policy, fresh(*form, std::move(options)));
+  std::unique_ptr<PolicyModels> policy(new PolicyModels(*form, std::move(options)));
   if (llvm::StringRef(notes["steps"]).getAsInteger(10, policy->steps_) || policy->steps_ < 0)
     return error(Code::bad_data_file, "`{0}` does not say how far its policy was trained", path);
-  TG_CHECK(read_tensors(file, path,
-                        {{"best", &policy->best_},
-                         {"mean", &policy->mean_},
-                         {"theta", &policy->theta_},
-                         {"variance", &policy->variance_}}));
-  for (Tensor* tensor : {&policy->best_, &policy->mean_, &policy->theta_, &policy->variance_})
-    *tensor = shared(std::move(*tensor));
+  // The types of the tensors, without the weights of an untrained policy, which take half a second.
+  TG_TRY(const Graph fresh, network(kModels, "fresh", policy->of_fresh()));
+  TG_TRY(Tensor zeros, Tensor::zeros(fresh.type(fresh.outputs()[0].node)));
+  const Tensor empty = shared(std::move(zeros));
+  const std::pair<llvm::StringRef, Tensor*> tensors[] = {{"best", &policy->best_},
+                                                         {"mean", &policy->mean_},
+                                                         {"theta", &policy->theta_},
+                                                         {"variance", &policy->variance_}};
+  for (auto [name, tensor] : tensors) *tensor = empty;
+  TG_CHECK(read_tensors(file, path, tensors));
+  for (auto [name, tensor] : tensors) *tensor = shared(std::move(*tensor));
   policy->notes_ = std::move(notes);
   return policy;
 }
