@@ -48,8 +48,12 @@ Result<WeightInit> parse_init(llvm::StringRef text) {
   if (auto numbers = arguments(text, "uniform"); numbers && numbers->size() == 2)
     if ((*numbers)[0] <= (*numbers)[1])
       return WeightInit{Kind::Uniform, (*numbers)[0], (*numbers)[1]};
-  return error(Code::bad_attribute,
-               "`init` must be normal(s), uniform(a, b), zeros or ones, got \"{0}\"", text);
+  if (auto numbers = arguments(text, "orthogonal"); numbers && numbers->size() == 1)
+    return WeightInit{Kind::Orthogonal, (*numbers)[0]};
+  return error(
+      Code::bad_attribute,
+      "`init` must be normal(s), uniform(a, b), orthogonal(gain), zeros or ones, got \"{0}\"",
+      text);
 }
 
 int64_t fan_in(llvm::ArrayRef<int64_t> shape) {
@@ -61,11 +65,26 @@ int64_t fan_in(llvm::ArrayRef<int64_t> shape) {
   }
 }
 
+namespace {
+
+/// Rows and columns of a weight that begins orthogonal: what a result takes against the results, as
+/// fan-in has it. O x (I * kh * kw) of a kernel [O, I, kh, kw], all other axes x the last
+/// otherwise.
+std::pair<int64_t, int64_t> as_matrix(const TensorType& type) {
+  int64_t columns = type.shape.size() == 4 ? type.elements() / type.shape[0] : type.shape.back();
+  return {type.elements() / columns, columns};
+}
+
+} // namespace
+
 Result<Tensor> random_weight(llvm::StringRef path, const TensorType& type, llvm::StringRef init,
                              uint64_t seed, int threads, Tensor spare) {
   TG_TRY(WeightInit how, parse_init(init));
   if (!is_float(type.dtype) && how.kind != WeightInit::Kind::Ones)
     return Tensor::zeros(type); // indices and masks: any other number might be out of range
+  if (how.kind == WeightInit::Kind::Orthogonal && type.shape.size() < 2)
+    return error(Code::bad_attribute,
+                 "`orthogonal` needs a weight of two axes or more, got {0} {1}", path, type.text());
   TG_TRY(Tensor tensor, Tensor::in_place_of(std::move(spare), f32(type.shape)));
   RandomStream stream(seed, ("weight " + path).str());
   llvm::MutableArrayRef<float> out = tensor.floats();
@@ -80,6 +99,12 @@ Result<Tensor> random_weight(llvm::StringRef path, const TensorType& type, llvm:
     break;
   case WeightInit::Kind::FanIn:
   case WeightInit::Kind::Normal: fill_normal(stream, how.a, out, threads); break;
+  case WeightInit::Kind::Orthogonal: {
+    auto [rows, columns] = as_matrix(type);
+    fill_orthogonal(stream, how.a, static_cast<size_t>(rows), static_cast<size_t>(columns), out,
+                    threads);
+    break;
+  }
   }
   return as_dtype(std::move(tensor), type.dtype);
 }

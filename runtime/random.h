@@ -12,11 +12,11 @@ namespace tg {
 
 /// How a weight is filled when no file gives it: the text of its `init` attribute.
 struct WeightInit {
-  enum class Kind : uint8_t { FanIn, Normal, Uniform, Zeros, Ones };
+  enum class Kind : uint8_t { FanIn, Normal, Uniform, Orthogonal, Zeros, Ones };
   Kind kind = Kind::FanIn;
-  double a = 0, b = 0; // Normal: standard deviation; Uniform: bounds
+  double a = 0, b = 0; // Normal: standard deviation; Uniform: bounds; Orthogonal: gain
 };
-/// "" or "fan_in", "normal(0.02)", "uniform(-1, 1)", "zeros", "ones".
+/// "" or "fan_in", "normal(0.02)", "uniform(-1, 1)", "orthogonal(0.01)", "zeros", "ones".
 /// Errors: `bad_attribute`.
 Result<WeightInit> parse_init(llvm::StringRef text);
 
@@ -26,7 +26,9 @@ int64_t fan_in(llvm::ArrayRef<int64_t> shape);
 
 /// FanIn draws from normal(1 / sqrt(fan_in)) (LeCun et al. 1998): a layer keeps the variance of
 /// what it is given. f16 and bf16 are the f32 weight, rounded, f64 is that weight. Integers and
-/// bools are zeros or ones as `init` says, else zeros. Errors: `bad_attribute`, `memory_limit`.
+/// bools are zeros or ones as `init` says, else zeros. Orthogonal: as the matrix O x (I * kh * kw)
+/// of a kernel [O, I, kh, kw], the product of all axes but the last x the last of others. Errors:
+/// `bad_attribute`, `memory_limit`.
 Result<Tensor> random_weight(llvm::StringRef path, const TensorType& type, llvm::StringRef init,
                              uint64_t seed, int threads = 1, Tensor spare = {});
 
@@ -43,5 +45,11 @@ Result<std::vector<Tensor>> random_inputs(const Plan& plan, uint64_t seed);
 /// whatever the processor and however many threads.
 void fill_normal(const RandomStream& stream, double scale, llvm::MutableArrayRef<float> out,
                  int threads = 1);
+
+/// A matrix, row by row, whose columns (or rows, whichever are fewer) are orthonormal, times gain;
+/// all such are equally likely. The bits are the same whatever the processor and however many
+/// threads. Needs about 8 bytes for each element beside them.
+void fill_orthogonal(const RandomStream& stream, double gain, size_t rows, size_t columns,
+                     llvm::MutableArrayRef<float> out, int threads = 1);
 
 } // namespace tg

@@ -277,7 +277,8 @@ private:
            (e.kind == ExprKind::Binary && e.op == ast::Op::Add);
   }
 
-  /// `init = normal(0.02)`, `uniform(a, b)`, `zeros` or `ones`; `trained = false`.
+  /// `init = normal(0.02)`, `uniform(a, b)`, `orthogonal(gain)`, `zeros` or `ones`; `trained =
+  /// false`.
   void weight_options(ast::List<ast::Arg> list, size_t skip = 0) {
     for (const ast::Arg& arg : ast_[list].drop_front(skip)) {
       if (arg.kind == ast::ArgKind::Named && arg.name.text == "trained") {
@@ -293,11 +294,15 @@ private:
       }
       const ast::Expr& init = ast_[arg.value];
       bool plain = init.kind == ExprKind::Name && (init.text == "zeros" || init.text == "ones");
-      size_t wanted = init.callee.text == "normal" ? 1 : init.callee.text == "uniform" ? 2 : 0;
+      size_t wanted = llvm::StringSwitch<size_t>(init.callee.text)
+                          .Cases("normal", "orthogonal", 1)
+                          .Case("uniform", 2)
+                          .Default(0);
       bool drawn = init.kind == ExprKind::Call && wanted == ast_[init.args].size() && wanted;
       if (init.kind != ExprKind::Error && !plain && !drawn)
-        sink_.report(error(Code::wrong_kind, init.span, "not a way to initialise a weight")
-                         .suggest("`normal(s)`, `uniform(a, b)`, `zeros` or `ones`"));
+        sink_.report(
+            error(Code::wrong_kind, init.span, "not a way to initialise a weight")
+                .suggest("`normal(s)`, `uniform(a, b)`, `orthogonal(gain)`, `zeros` or `ones`"));
       for (const ast::Arg& inner : ast_[init.args])
         if (inner.value) expression(inner.value);
     }

@@ -86,29 +86,43 @@ Result<Graph> optimise(const Graph& network) {
   return std::move(found.graph);
 }
 
-} // namespace
-
-Result<Prepared> load_network(llvm::StringRef file, llvm::StringRef model, NetworkSettings settings,
-                              const NetworkRun& run, uint64_t seed) {
+/// A model of a `.tg` file of the library. Errors: those of the text.
+Result<Graph> network(llvm::StringRef file, llvm::StringRef model, NetworkSettings settings) {
   SourceManager sources;
   DiagnosticSink sink;
   FileId text = sources.add(file.str(), *library().read(file));
   std::optional<Graph> graph =
       load_model(sources, text, {model.str(), std::move(settings), {}, false}, sink);
   if (!graph) return placed(sink.all().front(), sources);
+  return std::move(*graph);
+}
+
+} // namespace
+
+Result<Prepared> load_network(llvm::StringRef file, llvm::StringRef model, NetworkSettings settings,
+                              const NetworkRun& run, uint64_t seed) {
+  TG_TRY(Graph graph, network(file, model, std::move(settings)));
   if (run.optimised) {
-    TG_TRY(*graph, optimise(*graph));
+    TG_TRY(graph, optimise(graph));
   }
   PrepareOptions options = run;
   options.seed = seed;
-  return prepare(*graph, options);
+  return prepare(graph, options);
 }
 
 // --- programs -----------------------------------------------------------------------------------
 
-Result<Prepared> PolicyModels::load(llvm::StringRef model, NetworkSettings settings) const {
+NetworkSettings PolicyModels::with_form(NetworkSettings settings) const {
   settings.emplace_back("layers", std::to_string(options_.layers));
   settings.emplace_back("slots", std::to_string(form_.slots));
+  return settings;
+}
+
+NetworkSettings PolicyModels::of_fresh() const {
+  return with_form({{"features", std::to_string(kNodeFeatures)}});
+}
+
+Result<Prepared> PolicyModels::load(llvm::StringRef model, NetworkSettings settings) const {
   NetworkRun run{options_.run, options_.optimised.value_or(form_.optimised)};
   return load_network(kModels, model, std::move(settings), run, options_.seed);
 }
@@ -125,7 +139,7 @@ Result<Prepared*> PolicyModels::program(llvm::StringRef model, const StateBatch:
     settings.emplace_back("rate", llvm::formatv("{0:f8}", options_.rate));
     settings.emplace_back("spreading", llvm::formatv("{0:f8}", options_.spreading));
   }
-  TG_TRY(Prepared loaded, load(model, std::move(settings)));
+  TG_TRY(Prepared loaded, load(model, with_form(std::move(settings))));
   return &programs_.emplace(std::move(key), std::move(loaded)).first->second;
 }
 
@@ -211,7 +225,7 @@ Result<LearnReport> PolicyModels::learn(llvm::ArrayRef<Sample> minibatch) {
 Result<std::unique_ptr<PolicyModels>> PolicyModels::fresh(const PolicyForm& form,
                                                           PolicyOptions options) {
   std::unique_ptr<PolicyModels> policy(new PolicyModels(form, std::move(options)));
-  TG_TRY(Prepared fresh, policy->load("fresh", {{"features", std::to_string(kNodeFeatures)}}));
+  TG_TRY(Prepared fresh, policy->load("fresh", policy->of_fresh()));
   TG_TRY(std::vector<Tensor> outputs, fresh.executable->run({}));
   policy->theta_ = shared(std::move(outputs[0]));
   policy->keep();
@@ -262,10 +276,12 @@ Result<std::unique_ptr<PolicyModels>> PolicyModels::open(llvm::StringRef path,
   if (llvm::StringRef(notes["layers"]).getAsInteger(10, options.layers) || options.layers < 1 ||
       options.layers > kMostLayers)
     return error(Code::bad_data_file, "`{0}` does not say how many layers its policy has", path);
-  TG_TRY(std::unique_ptr<PolicyModels> policy, fresh(*form, std::move(options)));
+  std::unique_ptr<PolicyModels> policy(new PolicyModels(*form, std::move(options)));
   if (llvm::StringRef(notes["steps"]).getAsInteger(10, policy->steps_) || policy->steps_ < 0)
     return error(Code::bad_data_file, "`{0}` does not say how far its policy was trained", path);
-  TensorType type = policy->theta_->type();
+  // Only the type of the weights: drawing those of an untrained policy takes half a second.
+  TG_TRY(const Graph fresh, network(kModels, "fresh", policy->of_fresh()));
+  const TensorType type = fresh.type(fresh.outputs()[0].node);
   for (auto [name, state] : {std::pair("best", &policy->best_),
                              {"mean", &policy->mean_},
                              {"theta", &policy->theta_},

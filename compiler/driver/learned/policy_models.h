@@ -85,6 +85,8 @@ private:
 
   /// Of no fewer states than `least`.
   StateBatch batch_of(llvm::ArrayRef<const EncodedState*> states, size_t least) const;
+  NetworkSettings with_form(NetworkSettings settings) const;
+  NetworkSettings of_fresh() const;
   Result<Prepared> load(llvm::StringRef model, NetworkSettings settings) const;
   Result<Prepared*> program(llvm::StringRef model, const StateBatch::Sizes& sizes);
 

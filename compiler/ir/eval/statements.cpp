@@ -116,9 +116,14 @@ void Statements::loop_round(Frame& frame, const ast::Stmt& s, Val item, int64_t 
   frame.unwind(mark);
 }
 
-std::string Statements::weight_init(Frame& frame, const ast::Stmt& s) {
+/// `init = …` in the parentheses behind the type or in those of `weight(…)`; null without it.
+const ast::Arg* Statements::init_of(Frame& frame, const ast::Stmt& s) {
   const ast::Arg* arg = frame.ast.find_arg(s.args, "init");
-  if (!arg && s.value) arg = frame.ast.find_arg(frame.ast[s.value].args, "init");
+  return arg || !s.value ? arg : frame.ast.find_arg(frame.ast[s.value].args, "init");
+}
+
+std::string Statements::weight_init(Frame& frame, const ast::Stmt& s) {
+  const ast::Arg* arg = init_of(frame, s);
   if (!arg) return {};
   const ast::Expr& init = frame.ast[arg->value];
   if (init.kind == ExprKind::Name) return init.text.str();
@@ -135,6 +140,16 @@ std::string Statements::weight_init(Frame& frame, const ast::Stmt& s) {
     text += v.value.text_form();
   }
   return text + ")";
+}
+
+/// Whether a weight of the type can begin so: vectors are not orthogonal.
+bool Statements::fits_init(Frame& frame, const ast::Stmt& s, const TensorType& type,
+                           llvm::StringRef init) {
+  if (!init.startswith("orthogonal(") || type.shape.size() >= 2) return true;
+  report_.fail(frame, error(Code::bad_attribute, frame.ast[init_of(frame, s)->value].span,
+                            "`orthogonal` needs a weight of two axes or more, got {0}", type.text())
+                          .suggest("`normal(s)`, `uniform(a, b)`, `zeros` or `ones`"));
+  return false;
 }
 
 /// Whether `params` names it.
@@ -185,7 +200,7 @@ void Statements::weight(Frame& frame, const ast::Stmt& s) {
     if (llvm::is_contained(type.shape, 0))
       report_.fail(frame, error(Code::dimension_mismatch, frame.ast[s.type].span,
                                 "a weight has elements, got {0}", type.text()));
-    else
+    else if (fits_init(frame, s, type, init))
       val = Val::of(nodes_.graph().weight(path, type, init));
     if (val.is(Val::Kind::Tensor) && !weight_trained(frame, s))
       nodes_.untrained().insert(val.node.index);

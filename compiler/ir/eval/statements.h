@@ -52,7 +52,9 @@ private:
   void loop_round(Frame& frame, const ast::Stmt& s, Val item, int64_t round);
   void weight(Frame& frame, const ast::Stmt& s);
   std::optional<std::string> weight_path(Frame& frame, const ast::Stmt& s);
+  static const ast::Arg* init_of(Frame& frame, const ast::Stmt& s);
   std::string weight_init(Frame& frame, const ast::Stmt& s);
+  bool fits_init(Frame& frame, const ast::Stmt& s, const TensorType& type, llvm::StringRef init);
   bool weight_trained(Frame& frame, const ast::Stmt& s);
 
   Expressions& expressions_;

@@ -143,7 +143,8 @@ private:
     const Var x = pick();
     Dim width = rarely() ? x.shape.back() : number(static_cast<int64_t>(4 + below(5)));
     std::string w = "w" + std::to_string(names_++);
-    std::string more = of({"", "", " (init = normal(0.3))", " (init = uniform(-0.5, 0.5))"});
+    std::string more = of({"", "", " (init = normal(0.3))", " (init = uniform(-0.5, 0.5))",
+                           " (init = orthogonal(0.7))"});
     line("param " + w + ":" + gap() + written({x.shape.back(), width}) + more);
     Shape shape = x.shape;
     shape.back() = width;

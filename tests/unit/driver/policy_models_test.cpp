@@ -217,6 +217,59 @@ TEST_F(Policies, TheNetworkIsThatOfThePublication) {
   }
 }
 
+/// The products of the first few columns (rows of a wide matrix) of a layer at the head of `theta`,
+/// less those of orthonormal ones times 0.01: the largest, by 0.01 squared.
+double off_orthogonal(llvm::ArrayRef<float> theta, size_t inputs, size_t outputs) {
+  bool tall = inputs >= outputs;
+  auto at = [&](size_t i, size_t j) -> double { // element i of vector j
+    return tall ? theta[i * outputs + j] : theta[j * outputs + i];
+  };
+  double worst = 0;
+  for (size_t a = 0; a < 8; ++a)
+    for (size_t b = 0; b <= a; ++b) {
+      double product = 0;
+      for (size_t i = 0; i < (tall ? inputs : outputs); ++i) product += at(i, a) * at(i, b);
+      worst = std::max(worst, std::abs(product / 1e-4 - (a == b)));
+    }
+  return worst;
+}
+
+/// The root of the mean square.
+double size_of(llvm::ArrayRef<float> theta) {
+  return std::sqrt(std::inner_product(theta.begin(), theta.end(), theta.begin(), 0.0) /
+                   static_cast<double>(theta.size()));
+}
+
+/// Those of the heads orthogonal with a gain of 0.01, but for that which gives the value; the
+/// others by fan-in; offsets zero.
+TEST_F(Policies, WeightsBeginAsInTheAuthorsProgram) {
+  auto policy = fresh("xrlflow");
+  llvm::ArrayRef<float> left = policy->weights();
+  auto take = [&](size_t count) {
+    llvm::ArrayRef<float> out = left.take_front(count);
+    left = left.drop_front(count);
+    return out;
+  };
+  auto zeros = [](llvm::ArrayRef<float> offsets) { return size_of(offsets) == 0; };
+  EXPECT_NEAR(size_of(take(kNodeFeatures * 64)) * std::sqrt(kNodeFeatures), 1, 0.05);
+  EXPECT_TRUE(zeros(take(64)));
+  left = left.drop_front(2 * 66 * 64); // the layers of attention
+  EXPECT_NEAR(size_of(take(64 * 32)) * 8, 1, 0.05);
+  EXPECT_TRUE(zeros(take(32)));
+  for (size_t results : {500, 1}) { // actor and critic
+    EXPECT_LT(off_orthogonal(take(16'000 * 256), 16'000, 256), 1e-6);
+    EXPECT_TRUE(zeros(take(256)));
+    EXPECT_LT(off_orthogonal(take(256 * 64), 256, 64), 1e-6);
+    EXPECT_TRUE(zeros(take(64)));
+    if (results > 1)
+      EXPECT_LT(off_orthogonal(take(64 * results), 64, results), 1e-6);
+    else
+      EXPECT_NEAR(size_of(take(64)) * 8, 1, 0.3);
+    EXPECT_TRUE(zeros(take(results)));
+  }
+  EXPECT_TRUE(left.empty());
+}
+
 /// The loss by its formula, from what the policy says before the step.
 TEST_P(Policies, TheLossIsThatOfThePublication) {
   EncodedState a = layered_state(), b = without(3);

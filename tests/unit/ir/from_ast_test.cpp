@@ -128,11 +128,13 @@ TEST(FromAst, InitialisationIsKept) {
   Built b("model m(x: f32[2, 4]) {\n"
           "  param a: f32[4, 4] (init = normal(1 / sqrt(4)))\n"
           "  param b: f32[4, 4] = weight(\"b\", init = uniform(-1, 1))\n"
-          "  param c: f32[4] (init = zeros)\n  x @ a @ b + c\n}");
+          "  param c: f32[4] (init = zeros)\n"
+          "  param d: f32[4, 4] (init = orthogonal(0.1 / 4))\n  (x @ a @ b + c) @ d\n}");
   ASSERT_BUILT(b);
   EXPECT_EQ(b.graph->attr({1}, 2).text, "normal(0.5)");
   EXPECT_EQ(b.graph->attr({2}, 2).text, "uniform(-1, 1)");
   EXPECT_EQ(b.graph->attr({3}, 2).text, "zeros");
+  EXPECT_EQ(b.graph->attr({4}, 2).text, "orthogonal(0.025)");
 }
 
 TEST(FromAst, TuplesSlicesAndSplits) {

@@ -98,8 +98,10 @@ TEST(Random, InitTexts) {
   Tensor uniform = weight("uniform(0.5, 1.5)");
   for (float x : uniform.floats()) EXPECT_TRUE(x >= 0.5f && x <= 1.5f) << x;
   EXPECT_NEAR(summarise(uniform).mean, 1, 0.02);
-  for (const char* bad : {"normal", "normal()", "normal(a)", "normal(-1)", "normal(1, 2)",
-                          "uniform(1)", "uniform(2, 1)", "uniform(0, inf)", "one", "zeros()"}) {
+  for (const char* bad :
+       {"normal", "normal()", "normal(a)", "normal(-1)", "normal(1, 2)", "uniform(1)",
+        "uniform(2, 1)", "uniform(0, inf)", "one", "zeros()", "orthogonal", "orthogonal()",
+        "orthogonal(1, 2)", "orthogonal(inf)", "orthogonal(1)"}) { // of a vector
     Result<Tensor> tensor = random_weight("w", f32({2}), bad, 1);
     ASSERT_FALSE(tensor) << bad;
     EXPECT_EQ(tensor.error().code, Code::bad_attribute);
