@@ -56,6 +56,10 @@ def agents(tg, folder, model):
     assert [line.split()[1] for line in lines[:-1]] == ["2"] and "1 rounds after 1" in lines[-1], lines
     done = json.loads(run(tg, *guide, "--rounds", 2, "--json", *common).stdout)
     assert done["rounds"] == done["earlier_rounds"] == 2 and not done["stopped"], done
+    kept = (folder / "guide.safetensors").read_bytes()
+    brief = run(tg, *guide, "--rounds", 4, "--time-limit", "0.001", *common).stdout
+    assert "before a round was done" in brief and "stays as it was" in brief, brief
+    assert (folder / "guide.safetensors").read_bytes() == kept
     run(tg, *guide, "--rounds", 2, "--learning-rate", "0.001", *common)  # what it is for a guide
     for args, says in [
         ([*guide, *common, "--seed", 2], "was trained with seed 1, not 2"),
@@ -104,6 +108,14 @@ def main(tg):
         assert again["best_us"] == report["best_us"] < report["source_us"] and third.read_text() == first.read_text(), again
         priced = json.loads(run(tg, "opt", first, "--search", "none", "--cost", "analytic:cpu", "--json").stdout)
         assert abs(priced["cost_before_us"] - report["best_us"]) < 1e-6 * report["best_us"], priced
+
+        # Stopped before its first update it says that nothing is kept; before a later one, that the file stays.
+        none = folder / "none.safetensors"
+        brief = run(tg, "train", model, "-o", none, "--episodes", 40, "--time-limit", "0.001", *TRAIN).stdout
+        assert "before an update of 10 episodes was done" in brief and "is not written" in brief and not none.exists(), brief
+        kept = parts.read_bytes()
+        brief = run(tg, "train", model, "-o", parts, "--episodes", 40, "--time-limit", "0.001", *TRAIN).stdout
+        assert "stays as it was" in brief and parts.read_bytes() == kept, brief
 
         # It is followed, and what it finds is explained and equal to its source.
         optimized = json.loads(run(tg, "opt", model, "--search", "rl", "--policy", whole, "--cost", "analytic:cpu",

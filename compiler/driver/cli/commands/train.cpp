@@ -22,8 +22,22 @@ void print_line(llvm::raw_ostream& out, const TrainingProgress& now, const Optio
   out.flush();
 }
 
+/// Half of it is none: what is stopped on the way begins anew in the next run.
+void print_nothing_learned(llvm::raw_ostream& out, double seconds, llvm::StringRef unfinished,
+                           bool goes_on, const Options& o) {
+  out << llvm::formatv("stopped after {0:f1} s, before {1} was done: `{2}` {3}; "
+                       "--time-limit sets how long it may take\n",
+                       seconds, unfinished, o.out_file,
+                       goes_on ? "stays as it was" : "is not written");
+}
+
 void print_trained(llvm::raw_ostream& out, const TrainedPolicy& trained, const Options& o,
                    bool color) {
+  if (trained.stopped && trained.episodes == trained.earlier_episodes)
+    return print_nothing_learned(
+        out, trained.seconds,
+        llvm::formatv("an update of {0} episodes", PpoOptions().episodes_per_update).str(),
+        trained.earlier_episodes > 0, o);
   out << llvm::formatv("{0} episodes{1} in {2:f1} s; best mean reward {3:f2}; {4} graphs measured",
                        trained.episodes - trained.earlier_episodes,
                        trained.earlier_episodes > 0
@@ -86,6 +100,16 @@ void print_round(llvm::raw_ostream& out, const GuideProgress& now, const Options
   out.flush();
 }
 
+void print_agent(llvm::raw_ostream& out, const TrainedAgent& trained, const Options& o) {
+  if (trained.stopped && trained.rounds == trained.earlier_rounds)
+    return print_nothing_learned(out, trained.seconds, "a round", trained.earlier_rounds > 0, o);
+  out << llvm::formatv(
+      "{0} rounds{1} over {2} parts in {3:f1} s\n", trained.rounds - trained.earlier_rounds,
+      trained.earlier_rounds > 0 ? llvm::formatv(" after {0}", trained.earlier_rounds).str()
+                                 : std::string(),
+      trained.networks, trained.seconds);
+}
+
 void write_agent(llvm::json::OStream& json, const TrainedAgent& trained) {
   json.attribute("networks", static_cast<int64_t>(trained.networks));
   json.attribute("rounds", static_cast<int64_t>(trained.rounds));
@@ -125,11 +149,7 @@ int train_agent(Session& session) {
     json.object([&] { write_agent(json, *trained); });
     session.out << "\n";
   } else if (!o.quiet) {
-    session.out << llvm::formatv(
-        "{0} rounds{1} over {2} parts in {3:f1} s\n", trained->rounds - trained->earlier_rounds,
-        trained->earlier_rounds > 0 ? llvm::formatv(" after {0}", trained->earlier_rounds).str()
-                                    : std::string(),
-        trained->networks, trained->seconds);
+    print_agent(session.out, *trained, o);
   }
   return 0;
 }
