@@ -3,12 +3,17 @@
 #include "compiler/driver/prices/cost_model.h"
 #include "compiler/driver/public_types.h"
 
+#include <llvm/ADT/STLExtras.h>
+
 namespace tg {
 
 namespace {
 
 /// What a graph counts as that cannot take the source's place.
 constexpr double kRefusedTimes = 2;
+
+/// Comparisons of a graph where others disturb each.
+constexpr size_t kMostComparisons = 5;
 
 } // namespace
 
@@ -45,16 +50,31 @@ Result<double> GraphClock::time_us(const Graph& graph) {
 /// Beside the source, so that a change of the machine's speed meets both: the source's own time
 /// over how much faster the graph is.
 Result<double> GraphClock::by_runs(const Graph& graph) {
-  TG_TRY(WholeRuns runs, runs_->compare(source_, graph));
+  TG_TRY(WholeRuns runs, compared(graph));
   if (!runs.fault.empty()) {
     if (source_us_ == 0) return error(Code::device, "the source cannot be timed: {0}", runs.fault);
     ++refused_;
     return source_us_ * kRefusedTimes;
   }
-  pairs_ += runs.times.first.runs;
   // The source first, beside itself: what that ratio is off by chance would be in every reward.
   if (source_us_ == 0) return source_us_ = runs.times.first_us;
   return source_us_ / runs.times.ratio;
+}
+
+/// The first that others leave alone; there is none: the median of several.
+Result<WholeRuns> GraphClock::compared(const Graph& graph) {
+  std::vector<WholeRuns> disturbed;
+  while (disturbed.size() < kMostComparisons) {
+    TG_TRY(WholeRuns runs, runs_->compare(source_, graph));
+    pairs_ += runs.times.first.runs;
+    if (!runs.fault.empty() || runs.disturbance != Disturbance::Heavy) return runs;
+    disturbed.push_back(std::move(runs));
+  }
+  auto slower = [](const WholeRuns& a, const WholeRuns& b) {
+    return a.times.ratio < b.times.ratio;
+  };
+  llvm::sort(disturbed, slower);
+  return std::move(disturbed[kMostComparisons / 2]);
 }
 
 } // namespace tg

@@ -9,7 +9,8 @@
 namespace tg {
 
 /// How long a graph and the source run interleaved: pairs of runs at least, and seconds. A training
-/// asks for thousands of graphs, so that few have to do (graph_clock_bench: how far they are off).
+/// asks for thousands of graphs, so that few have to do (graph_clock_bench: how far they are off);
+/// where others took so much of the machine that it misleads, up to five times as long.
 struct GraphRuns {
   size_t pairs = 5;
   double seconds = 0.15;
@@ -22,6 +23,9 @@ public:
                                                   const tangram::OptimizeOptions& options,
                                                   const OptimizeHost& host, const StopToken& stop,
                                                   GraphRuns runs = {});
+  /// By whole runs of this runner.
+  GraphClock(const Graph& source, std::unique_ptr<FinalistRunner> runs)
+      : source_(source), runs_(std::move(runs)) {}
 
   /// Microseconds. Errors: the device's; of a graph that cannot take the source's place there are
   /// none: it counts as twice as slow, so that an agent learns that and training goes on.
@@ -34,11 +38,12 @@ public:
 private:
   explicit GraphClock(const Graph& source) : source_(source) {}
   Result<double> by_runs(const Graph& graph);
+  Result<WholeRuns> compared(const Graph& graph);
 
   const Graph& source_;
   std::unique_ptr<CostModel> costs_;
   std::unique_ptr<PriceCache> prices_;
-  std::unique_ptr<BackendFinalists> runs_; // else
+  std::unique_ptr<FinalistRunner> runs_; // else
   double source_us_ = 0;
   size_t refused_ = 0, pairs_ = 0;
 };

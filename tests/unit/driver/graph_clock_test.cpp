@@ -88,6 +88,53 @@ TEST_F(Clock, WithoutATimeOfTheSourceThereIsNone) {
   EXPECT_EQ(first.error().code, Code::device);
 }
 
+/// Ratios in this order, some of them disturbed.
+class ToldRuns : public FinalistRunner {
+public:
+  struct Told {
+    double ratio;
+    Disturbance disturbance;
+  };
+  explicit ToldRuns(std::vector<Told> told, size_t& asked)
+      : told_(std::move(told)), asked_(asked) {}
+  Result<WholeRuns> compare(const Graph&, const Graph&) override {
+    WholeRuns runs;
+    runs.times.first_us = 100;
+    runs.times.ratio = told_[asked_].ratio;
+    runs.disturbance = told_[asked_].disturbance;
+    ++asked_;
+    return runs;
+  }
+
+private:
+  std::vector<Told> told_;
+  size_t& asked_;
+};
+
+/// The source is asked for first, undisturbed.
+TEST_F(Clock, WhatOthersDisturbedIsTimedAgain) {
+  constexpr Disturbance kNone = Disturbance::None, kSlight = Disturbance::Slight,
+                        kHeavy = Disturbance::Heavy;
+  auto time = [&](std::vector<ToldRuns::Told> told, size_t& asked) {
+    told.insert(told.begin(), {1, kNone});
+    asked = 0;
+    GraphClock clock(source, std::make_unique<ToldRuns>(std::move(told), asked));
+    EXPECT_EQ(*clock.time_us(source), 100);
+    double us = *clock.time_us(faster);
+    --asked;
+    return us;
+  };
+  size_t asked = 0;
+  EXPECT_EQ(time({{2, kNone}}, asked), 50);
+  EXPECT_EQ(time({{2, kSlight}}, asked), 50);
+  EXPECT_EQ(asked, 1u);
+  EXPECT_EQ(time({{8, kHeavy}, {2, kNone}}, asked), 50) << "what was not disturbed";
+  EXPECT_EQ(asked, 2u);
+  EXPECT_EQ(time({{8, kHeavy}, {1, kHeavy}, {2, kHeavy}, {1, kHeavy}, {9, kHeavy}}, asked), 50)
+      << "the median";
+  EXPECT_EQ(asked, 5u);
+}
+
 TEST_F(Clock, PricesAreTheSameEachTime) {
   std::unique_ptr<GraphClock> clock = clock_of(source, true);
   double once = *clock->time_us(source);
