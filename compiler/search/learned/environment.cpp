@@ -21,6 +21,8 @@ RewriteEnvironment::RewriteEnvironment(const Graph& source, llvm::ArrayRef<Rule>
 
 Result<void> RewriteEnvironment::reset() {
   TG_TRY(first_, time_of(source_));
+  if (first_ == 0 && !options_.reward)
+    return error(Code::usage, "`{0}` takes no time: there is nothing to gain", source_.name());
   last_ = first_;
   if (best_.time == 0) best_.time = first_;
   path_.clear();

@@ -71,7 +71,8 @@ public:
     bool done = false;
     bool cut = false; // done because of the horizon alone: the state was worth something yet
   };
-  /// Back to the source. Errors: those of `time`.
+  /// Back to the source. Errors: those of `time`; `usage` where the source takes none, since
+  /// rewards are shares of it.
   Result<void> reset();
   /// Requires that the episode goes on, and an action of the state. Errors: those of `time`;
   /// `limit_no_answer` where it was stopped.

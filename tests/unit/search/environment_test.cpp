@@ -128,6 +128,17 @@ TEST_F(Environment, AnErrorOfTheClockEndsTheEpisode) {
   EXPECT_FALSE(env.reset());
 }
 
+/// Rewards are shares of what it takes.
+TEST_F(Environment, ASourceThatTakesNoTimeIsRefused) {
+  GraphTime none = [](const Graph&) -> Result<double> { return 0.0; };
+  EnvironmentOptions options{.explore = {.numerics = Numerics::Lossy}};
+  Result<void> begun = RewriteEnvironment(game.source, game.rules, none, options).reset();
+  ASSERT_FALSE(begun);
+  EXPECT_NE(begun.error().message.find("takes no time"), std::string::npos);
+  options.reward = [](const StepTaken&) { return 1.0; }; // it may be of something else
+  EXPECT_TRUE(RewriteEnvironment(game.source, game.rules, none, options).reset());
+}
+
 TEST_F(Environment, StepsAreErrorsOnceItIsStopped) {
   Cancellation wish;
   RewriteEnvironment env = environment({.stop = StopToken(&wish)});
