@@ -1,6 +1,7 @@
 #include "compiler/driver/cli/options/arguments.h"
 
 #include "compiler/driver/prices/cost_model.h"
+#include "compiler/driver/public_types.h"
 #include "lang/core/diagnostics/diagnostic.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -18,10 +19,15 @@ template <class T> T& field(const OptionRow& row, void* options) {
   return *static_cast<T*>(row.field(options));
 }
 
-Misuse not_a_number(const OptionRow& row, StringRef what, uint64_t low, uint64_t high,
-                    StringRef value) {
+Misuse not_a_number(const OptionRow& row, StringRef what, const std::string& low,
+                    const std::string& high, StringRef value) {
   return {
       formatv("`{0}` takes a {1} from {2} to {3}, not `{4}`", row.flag, what, low, high, value)};
+}
+
+/// Of the row's limits.
+Misuse not_a_number(const OptionRow& row, StringRef what, StringRef value) {
+  return not_a_number(row, what, number_text(row.limits.low), number_text(row.limits.high), value);
 }
 
 /// A word that a row does not have: all that it has, and the one that was probably meant.
@@ -37,8 +43,7 @@ std::optional<Misuse> set_whole(const OptionRow& row, StringRef value, int64_t& 
   auto low = static_cast<int64_t>(row.limits.low), high = static_cast<int64_t>(row.limits.high);
   int64_t number = 0;
   if (value.getAsInteger(10, number) || number < low || number > high)
-    return not_a_number(row, "whole number", static_cast<uint64_t>(low),
-                        static_cast<uint64_t>(high), value);
+    return not_a_number(row, "whole number", value);
   field = number;
   return std::nullopt;
 }
@@ -47,8 +52,7 @@ std::optional<Misuse> set_number(const OptionRow& row, StringRef value, double& 
   double number = 0; // what is no number at all fails the comparison, too
   bool bad = value.getAsDouble(number);
   if (bad || !(number >= row.limits.low && number <= row.limits.high))
-    return not_a_number(row, "number", static_cast<uint64_t>(row.limits.low),
-                        static_cast<uint64_t>(row.limits.high), value);
+    return not_a_number(row, "number", value);
   field = number;
   return std::nullopt;
 }
@@ -190,7 +194,7 @@ std::optional<Misuse> set_option(const OptionRow& row, StringRef value, void* op
   case OptionKind::Seed:
     // Nothing is wrapped: what is negative or too large is refused.
     if (value.getAsInteger(10, field<uint64_t>(row, options)))
-      return not_a_number(row, "whole number", 0, UINT64_MAX, value);
+      return not_a_number(row, "whole number", "0", std::to_string(UINT64_MAX), value);
     break;
   case OptionKind::Words: return add_words(row, value, options);
   case OptionKind::Pairs: return add_pair(row, value, field<Pairs>(row, options));
