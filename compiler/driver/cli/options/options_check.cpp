@@ -7,6 +7,7 @@
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
+#include <llvm/Support/FileSystem.h>
 #include <llvm/Support/FormatVariadic.h>
 
 #include <functional>
@@ -92,6 +93,8 @@ std::optional<Misuse> check_onnx(const Options& o, llvm::ArrayRef<const OptionRo
   return std::nullopt;
 }
 
+bool same_file(StringRef a, StringRef b) { return a == b || llvm::sys::fs::equivalent(a, b); }
+
 /// Policies that are followed learn from episodes, those that guide a search from searches.
 std::optional<Misuse> check_training(Options& o, llvm::ArrayRef<const OptionRow*> given) {
   if (o.command != CommandId::Train) return std::nullopt;
@@ -99,6 +102,10 @@ std::optional<Misuse> check_training(Options& o, llvm::ArrayRef<const OptionRow*
   constexpr StringRef kOfEpisodes[] = {"--best",          "--episodes",  "--depth",
                                        "--measure-every", "--by-prices", "--published-slips"};
   bool guides = is_agent(o.policy);
+  if (!o.best_file.empty() && same_file(o.best_file, o.out_file))
+    return Misuse{"`--best` and `-o` name the same file"};
+  if (o.json && o.best_file == "-")
+    return Misuse{"`--json` and `--best -` both want standard output"};
   for (const OptionRow* row : given) {
     bool of_episodes = llvm::is_contained(kOfEpisodes, StringRef(row->flag));
     if (guides ? of_episodes : row->flag == "--rounds")
