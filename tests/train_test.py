@@ -6,6 +6,7 @@ that a policy is followed, and what is refused.
 """
 import json
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -58,8 +59,12 @@ def agents(tg, folder, model):
     assert done["rounds"] == done["earlier_rounds"] == 2 and not done["stopped"], done
     kept = (folder / "guide.safetensors").read_bytes()
     brief = run(tg, *guide, "--rounds", 4, "--time-limit", "0.001", *common).stdout
-    assert "before a round was done" in brief and "stays as it was" in brief, brief
+    assert "(time limit), before a round was done" in brief and "stays as it was" in brief, brief
     assert (folder / "guide.safetensors").read_bytes() == kept
+    # A table that was stopped before a whole round does not take the place of another.
+    table = (folder / "gains.json").read_bytes()
+    brief = run(tg, *guide[:3], "-o", folder / "gains.json", "--policy", "gains", "--time-limit", "0.001", *common, expect=3).stderr
+    assert "before a round was done" in brief and (folder / "gains.json").read_bytes() == table, brief
     run(tg, *guide, "--rounds", 2, "--learning-rate", "0.001", *common)  # what it is for a guide
     for args, says in [
         ([*guide, *common, "--seed", 2], "was trained with seed 1, not 2"),
@@ -72,6 +77,73 @@ def agents(tg, folder, model):
     ]:
         refused = subprocess.run([tg, *map(str, args)], capture_output=True, text=True)
         assert refused.returncode in (1, 2) and says in refused.stderr, f"{args}\n{refused.stderr}"
+
+
+def theta(file):
+    """Of a policy's file: the bytes of its weights."""
+    data = file.read_bytes()
+    length = struct.unpack("<Q", data[:8])[0]
+    begin, end = json.loads(data[8:8 + length])["theta"]["data_offsets"]
+    return 8 + length + begin, data[8 + length + begin:8 + length + end]
+
+
+def settings(tg, folder, model):
+    """Each of them is used, by whole runs, too, which are what is rewarded by default."""
+    def trained(name, *options, train=TRAIN):
+        file = folder / f"{name}.safetensors"
+        return json.loads(run(tg, "train", model, "-o", file, "--episodes", 20, "--json", *options, *train).stdout), file
+
+    _, usual = trained("usual")
+    for name, options in [("slips", ["--published-slips"]), ("slow", ["--learning-rate", "1.5e-8"]),
+                          ("slower", ["--learning-rate", "2e-8"])]:
+        _, file = trained(name, *options)
+        assert theta(file)[1] != theta(usual)[1], f"{options} changed nothing"
+    assert theta(folder / "slow.safetensors")[1] != theta(folder / "slower.safetensors")[1], "a rate was rounded"
+    report, file = trained("runs", train=TRAIN[3:])
+    assert report["measurements"] > 1 and report["best_us"] <= report["source_us"] and report["stopped_by"] == "", report
+
+    # Numbers that are not finite are no policy.
+    at, _ = theta(file)
+    damaged = bytearray(file.read_bytes())
+    damaged[at:at + 4] = struct.pack("<f", float("nan"))
+    file.write_bytes(damaged)
+    for command in [["opt", model, "--search", "rl", "--policy", file, *TRAIN[1:3]], ["train", model, "-o", file, *TRAIN[3:]]]:
+        assert "in `theta` that are not finite" in run(tg, *command, expect=1).stderr
+
+
+def files(tg, folder, model, policy):
+    """What is read is told by what a file holds, and what a training writes over is of its kind."""
+    common = ["--cost", "analytic:cpu", "--threads", "1", "--rules", "algebra", "--rounds", 1]
+    gains, guide = folder / "gains.policy", folder / "guide.json"
+    run(tg, "train", model, "-o", gains, "--policy", "gains", *common)
+    run(tg, "train", model, "-o", guide, "--policy", "guide", *common)
+    for file in (gains, guide):
+        run(tg, "opt", model, "--policy", file, *common[:-2])
+    nothing = folder / "nothing.tg"
+    nothing.write_text("model nothing(x: f32[4, 8]) { reshape(reshape(x, [32]), [8, 4]) }\n")
+    empty = folder / "empty"
+    empty.write_bytes(b"")
+    run(tg, "train", model, nothing, "-o", empty, "--policy", "gains", *common)  # the other has no part that costs anything
+    for args, says in [
+        (["train", model, "-o", guide, "--policy", "gains", *common], "holds something else"),
+        (["train", model, "-o", model, "--policy", "motifs", *common], "holds something else"),
+        (["train", model, "-o", gains, "--policy", "guide", "--again", *common], "holds something else"),
+        (["train", model, "-o", model, "--again", *TRAIN], "holds something else"),
+        (["train", model, "-o", folder / "new", "--best", folder / "new", *TRAIN], "name the same file"),
+        (["train", model, "-o", folder / "new", "--best", "-", "--json", *TRAIN], "both want standard output"),
+        (["train", model, "-o", folder / "new", "--learning-rate", "0", *TRAIN], "takes a number from 1e-09 to 1, not `0`"),
+        (["train", nothing, "-o", folder / "new", *TRAIN], "`nothing` takes no time"),
+        (["train", nothing, "-o", folder / "new", "--policy", "guide", *common], "no part of these models has a cost"),
+        (["opt", model, "--search", "rl", "--policy", gains], "is text, not a policy that is followed"),
+        (["opt", model, "--search", "rl", "--policy", guide], "has a guide, not a policy that is followed"),
+    ]:
+        before = {path: path.read_bytes() for path in (model, gains, guide)}
+        refused = subprocess.run([tg, *map(str, args)], capture_output=True, text=True)
+        assert refused.returncode in (1, 2) and says in refused.stderr, f"{args}\n{refused.stderr}"
+        assert all(path.read_bytes() == data for path, data in before.items()), f"{args} destroyed a file"
+    followed = json.loads(run(tg, "opt", model, "--set", "N=2", "--search", "rl", "--policy", policy, "--rules", "taso", "--json",
+                              *TRAIN[1:3]).stdout)
+    assert "the policy was trained on another model, `chain`, with other rules" in followed["notes"], followed["notes"]
 
 
 def broken_library(tg, folder, model):
@@ -109,19 +181,21 @@ def main(tg):
         priced = json.loads(run(tg, "opt", first, "--search", "none", "--cost", "analytic:cpu", "--json").stdout)
         assert abs(priced["cost_before_us"] - report["best_us"]) < 1e-6 * report["best_us"], priced
 
-        # Stopped before its first update it says that nothing is kept; before a later one, that the file stays.
+        # Stopped before its first update it writes nothing; before a later one, the file stays.
         none = folder / "none.safetensors"
-        brief = run(tg, "train", model, "-o", none, "--episodes", 40, "--time-limit", "0.001", *TRAIN).stdout
-        assert "before an update of 10 episodes was done" in brief and "is not written" in brief and not none.exists(), brief
+        brief = run(tg, "train", model, "-o", none, "--episodes", 40, "--time-limit", "0.001", *TRAIN, expect=3).stderr
+        assert "stopped by the time limit before an update of 10 episodes was done" in brief and not none.exists(), brief
         kept = parts.read_bytes()
         brief = run(tg, "train", model, "-o", parts, "--episodes", 40, "--time-limit", "0.001", *TRAIN).stdout
-        assert "stays as it was" in brief and parts.read_bytes() == kept, brief
+        assert "(time limit), before an update of 10" in brief and "stays as it was" in brief and parts.read_bytes() == kept, brief
+        settings(tg, folder, model)
 
         # It is followed, and what it finds is explained and equal to its source.
         optimized = json.loads(run(tg, "opt", model, "--search", "rl", "--policy", whole, "--cost", "analytic:cpu",
                                    "--verify", "--json").stdout)
         assert optimized["search"] == "rl" and optimized["cost_after_us"] < optimized["cost_before_us"], optimized
         assert any(note.startswith("verified") for note in optimized["notes"]), optimized
+        assert not any("was trained" in note for note in optimized["notes"]), optimized
 
         # What would not go on, or could not be followed.
         for args, says in [
@@ -144,6 +218,7 @@ def main(tg):
         run(tg, "train", model, "-o", parts, "--seed", 2, "--episodes", 10, "--again", *TRAIN)
         broken_library(tg, folder, model)
         agents(tg, folder, model)
+        files(tg, folder, model, whole)
     print("policies are trained, go on, and are followed")
 
 

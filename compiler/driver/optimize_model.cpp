@@ -7,6 +7,7 @@
 #include "compiler/driver/files/model.h"
 #include "compiler/driver/learned/policy_models.h"
 #include "compiler/driver/learned/seated_policy.h"
+#include "compiler/driver/learned/training_notes.h"
 #include "compiler/driver/prices/cost_model.h"
 #include "compiler/driver/prices/export_cost.h"
 #include "compiler/driver/public_types.h"
@@ -442,6 +443,10 @@ Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
   if (host_.searched) host_.searched();
   if (!found) return std::move(found.error());
   std::vector<std::string>& notes = found->report.notes;
+  if (policy)
+    if (std::string note = trained_otherwise(policy->notes(), source_, rules, o_.numerics);
+        !note.empty())
+      notes.push_back(std::move(note));
   if (runs.turned_off() && found->report.changed)
     notes.push_back("no whole runs (--finalists 0): the prices alone decide");
   if (o_.groups == tangram::Groups::On && !recorder.groups())

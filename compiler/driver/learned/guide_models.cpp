@@ -1,6 +1,6 @@
 #include "compiler/driver/learned/guide_models.h"
 
-#include <llvm/Support/FormatVariadic.h>
+#include "compiler/driver/learned/training_notes.h"
 
 namespace tg {
 
@@ -70,7 +70,7 @@ Result<Prepared*> GuideModels::program(llvm::StringRef model, size_t rules, size
                               {"G", std::to_string(kRuleTraits)}};
   if (graphs > 0) settings.emplace_back("B", std::to_string(graphs));
   if (nodes > 0) settings.emplace_back("N", std::to_string(nodes));
-  if (model == "study") settings.emplace_back("rate", llvm::formatv("{0:f8}", options_.rate));
+  if (model == "study") settings.emplace_back("rate", exact_text(options_.rate));
   TG_TRY(Prepared loaded, load(model, std::move(settings)));
   return &programs_.emplace(std::move(key), std::move(loaded)).first->second;
 }
@@ -145,6 +145,7 @@ Result<std::unique_ptr<GuideModels>> GuideModels::fresh(GuideModelOptions option
 }
 
 Result<void> GuideModels::save(llvm::StringRef path, const PolicyNotes& notes) const {
+  if (!all_finite(theta_)) return learned_nothing_finite();
   const std::pair<llvm::StringRef, const Tensor*> tensors[] = {
       {"mean", &mean_}, {"theta", &theta_}, {"variance", &variance_}};
   std::vector<SafetensorsItem> items;

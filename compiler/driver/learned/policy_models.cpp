@@ -1,11 +1,14 @@
 #include "compiler/driver/learned/policy_models.h"
 
 #include "compiler/driver/files/model.h"
+#include "compiler/driver/learned/training_notes.h"
 #include "compiler/driver/optimize_model.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FormatVariadic.h>
+
+#include <cmath>
 
 namespace tg {
 
@@ -136,8 +139,8 @@ Result<Prepared*> PolicyModels::program(llvm::StringRef model, const StateBatch:
       {"U", std::to_string(sizes.nodes)},  {"E", std::to_string(sizes.edges)},
       {"K", std::to_string(sizes.parts)},  {"F", std::to_string(kNodeFeatures)}};
   if (model == "learn") {
-    settings.emplace_back("rate", llvm::formatv("{0:f8}", options_.rate));
-    settings.emplace_back("spreading", llvm::formatv("{0:f8}", options_.spreading));
+    settings.emplace_back("rate", exact_text(options_.rate));
+    settings.emplace_back("spreading", exact_text(options_.spreading));
   }
   TG_TRY(Prepared loaded, load(model, with_form(std::move(settings))));
   return &programs_.emplace(std::move(key), std::move(loaded)).first->second;
@@ -184,6 +187,8 @@ Result<Decision> PolicyModels::decide(const EncodedState& state) {
   llvm::append_range(inputs, tensors_of(batch));
   TG_TRY(std::vector<Tensor> outputs, act->executable->run(inputs));
   llvm::ArrayRef<float> log_probs = outputs[0].floats().take_front(state.candidates);
+  if (llvm::any_of(log_probs, [](float x) { return std::isnan(x); }))
+    return error(Code::not_finite, "the policy's answer is not finite");
   return Decision{{log_probs.begin(), log_probs.end()}, outputs[1].floats()[0]};
 }
 
@@ -236,6 +241,7 @@ Result<std::unique_ptr<PolicyModels>> PolicyModels::fresh(const PolicyForm& form
 }
 
 Result<void> PolicyModels::save(llvm::StringRef path, const PolicyNotes& notes) const {
+  if (!all_finite(*theta_)) return learned_nothing_finite();
   const std::pair<llvm::StringRef, const Tensor*> tensors[] = {{"best", best_.get()},
                                                                {"mean", mean_.get()},
                                                                {"theta", theta_.get()},
@@ -259,13 +265,31 @@ Result<Tensor> read_tensor(const Safetensors& file, llvm::StringRef path, llvm::
   if (!entry || !(entry->type == type))
     return error(Code::bad_data_file, "`{0}` has no tensor `{1}` of type {2}", path, name,
                  type.text());
-  return file.read(*entry);
+  TG_TRY(Tensor tensor, file.read(*entry));
+  if (!all_finite(tensor))
+    return error(Code::bad_data_file, "`{0}` has numbers in `{1}` that are not finite", path, name);
+  return tensor;
+}
+
+bool all_finite(const Tensor& tensor) {
+  return llvm::all_of(tensor.floats(), [](float x) { return std::isfinite(x); });
+}
+
+Diagnostic learned_nothing_finite() {
+  return error(Code::not_finite, "weights that were learned are not finite")
+      .suggest("smaller steps: a lower `--learning-rate`");
 }
 
 Result<std::unique_ptr<PolicyModels>> PolicyModels::open(llvm::StringRef path,
                                                          PolicyOptions options) {
+  auto no_policy = [&](llvm::StringRef what, llvm::StringRef seat) {
+    return error(Code::bad_data_file, "`{0}` {1}, not a policy that is followed", path, what)
+        .suggest(llvm::formatv("{0} takes its seat in `--search mcts`", seat).str());
+  };
+  if (holds_text(path)) return no_policy("is text", "a table of gains or motifs");
   TG_TRY(Safetensors file, Safetensors::open(path));
   PolicyNotes notes(file.metadata().begin(), file.metadata().end());
+  if (notes["policy"] == "guide") return no_policy("has a guide", "it");
   const PolicyForm* form = find_policy_form(notes["policy"]);
   const char* how = "`tg train` writes policies";
   if (!form || notes["version"] != kVersion)

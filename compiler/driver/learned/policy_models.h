@@ -38,9 +38,14 @@ struct NetworkRun : PrepareOptions {
 Result<Prepared> load_network(llvm::StringRef file, llvm::StringRef model, NetworkSettings settings,
                               const NetworkRun& run, uint64_t seed);
 
-/// Of this name and type. Errors: `bad_data_file`.
+/// Of this name and type, of finite numbers. Errors: `bad_data_file`.
 Result<Tensor> read_tensor(const Safetensors& file, llvm::StringRef path, llvm::StringRef name,
                            const TensorType& type);
+
+/// Of f32.
+bool all_finite(const Tensor& tensor);
+/// Why weights are not saved: `not_finite`.
+Diagnostic learned_nothing_finite();
 
 /// What a file of a policy says beside its tensors.
 using PolicyNotes = std::map<std::string, std::string>;

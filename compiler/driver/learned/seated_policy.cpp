@@ -2,6 +2,7 @@
 
 #include "compiler/driver/files/json_files.h"
 #include "compiler/driver/learned/guide_models.h"
+#include "compiler/driver/learned/training_notes.h"
 #include "lang/core/support/data_file.h"
 
 #include <cmath>
@@ -69,7 +70,7 @@ Result<std::unique_ptr<Policy>> parse_rival(llvm::StringRef text, llvm::StringRe
 }
 
 Result<std::unique_ptr<Policy>> open_seated_policy(const std::string& path) {
-  if (llvm::StringRef(path).endswith(".json")) {
+  if (holds_text(path)) {
     TG_TRY(std::string text, read_text_file(path));
     return parse_rival(text, path);
   }

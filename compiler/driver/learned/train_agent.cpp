@@ -38,13 +38,16 @@ public:
     Stopwatch watch;
     TG_CHECK(check_writable(training_.path));
     for (const Graph* network : networks) TG_CHECK(add(*network));
+    if (parts_.empty())
+      return error(Code::usage, "no part of these models has a cost: there is nothing to train on");
     out_.networks = parts_.size();
     Result<void> trained = training_.agent == "guide"   ? guide()
                            : training_.agent == "gains" ? gains()
                                                         : motifs();
     TG_CHECK(std::move(trained));
     out_.seconds = watch.seconds();
-    out_.stopped = out_.rounds < training_.rounds;
+    if (out_.rounds < training_.rounds) out_.stopped_by = stopped_by(stop_);
+    if (out_.rounds == 0) return nothing_learned(stop_, "a round", training_.path);
     return out_;
   }
 
@@ -57,7 +60,12 @@ private:
   Result<void> guide();
   Result<void> gains();
   Result<void> motifs();
-  void report(size_t round, double gain, const Stopwatch& watch);
+  /// What a search of a part tells a table, and what it gained.
+  template <class Table>
+  using Searched = llvm::function_ref<double(const Part&, size_t round, size_t number, Table&)>;
+  /// Rounds of them; the file has what whole rounds told.
+  template <class Table>
+  Result<void> fill(Searched<Table> search, void (*write)(llvm::raw_ostream&, const Table&));
 
   const TrainAgentOptions& training_;
   const tangram::OptimizeOptions& o_;
@@ -77,7 +85,7 @@ Result<void> AgentTraining::add(const Graph& network) {
     if (!seen_.insert(digest(part.graph)).second) continue;
     TG_TRY(part.costs, cost_model(part.graph, o_, stop_, host_.timing));
     part.prices = std::make_unique<PriceCache>(part.graph.symbols(), *part.costs);
-    parts_.push_back(std::move(part));
+    if (price_graph(part.graph, *part.prices) > 0) parts_.push_back(std::move(part));
   }
   return {};
 }
@@ -91,21 +99,17 @@ MctsOptions AgentTraining::search_options() const {
   return out;
 }
 
-void AgentTraining::report(size_t round, double gain, const Stopwatch& watch) {
-  out_.rounds = round, out_.gain = gain;
-  done_({round, out_.samples, gain, 0, watch.seconds()});
-}
-
 /// What of a guide's training has to be the same for it to go on.
 PolicyNotes AgentTraining::guide_settings() const {
   llvm::SHA1 parts;
   for (const std::string& part : seen_) parts.update(part), parts.update(" ");
-  return {{"seed", std::to_string(o_.seed)},
-          {"cost", o_.cost.text()},
-          {"rules", text_of_rules(rules_, o_.numerics)},
-          {"parts", llvm::formatv("{0} of {1}", parts_.size(),
-                                  llvm::toHex(parts.final(), true).substr(0, 12))},
-          {"learning_rate", exact_text(training_.learning_rate)}};
+  PolicyNotes notes = {{"seed", std::to_string(o_.seed)},
+                       {"cost", o_.cost.text()},
+                       {"rules", text_of_rules(rules_, o_.numerics)},
+                       {"parts", llvm::formatv("{0} of {1}", parts_.size(),
+                                               llvm::toHex(parts.final(), true).substr(0, 12))},
+                       {"learning_rate", exact_text(training_.learning_rate)}};
+  return notes;
 }
 
 Result<std::shared_ptr<GuideModels>> AgentTraining::open_guide() {
@@ -115,6 +119,7 @@ Result<std::shared_ptr<GuideModels>> AgentTraining::open_guide() {
   options.rate = training_.learning_rate;
   std::shared_ptr<GuideModels> network;
   if (training_.again || !llvm::sys::fs::exists(training_.path)) {
+    TG_CHECK(check_replaced(training_.path, holds_network(training_.path)));
     TG_TRY(network, GuideModels::fresh(std::move(options)));
     return network;
   }
@@ -146,55 +151,62 @@ Result<void> AgentTraining::guide() {
                      });
 }
 
-Result<void> AgentTraining::gains() {
-  PriorTable table;
-  for (size_t round = 0; round < training_.rounds && !stop_.asked(); ++round) {
+template <class Table>
+Result<void> AgentTraining::fill(Searched<Table> search,
+                                 void (*write)(llvm::raw_ostream&, const Table&)) {
+  Result<std::string> before = read_text_file(training_.path);
+  TG_CHECK(check_replaced(training_.path, before && parse_rival(*before, training_.path)));
+  Table table;
+  for (size_t round = 0; round < training_.rounds; ++round) {
     Stopwatch watch;
+    Table with_round = table;
     double gain = 0;
-    for (size_t i = 0; i < parts_.size() && !stop_.asked(); ++i) {
-      StatisticsPolicy policy;
-      MctsOptions search = search_options();
-      search.seed = o_.seed + 1'000 * round + i;
-      search.widen = (round + i) % 2 == 1;
-      EGraph egraph = EGraph::from_graph(parts_[i].graph);
-      MctsReport found =
-          search_mcts(egraph, parts_[i].graph, rules_, *parts_[i].prices, search, policy);
-      add_records(rules_, found.records, table);
-      gain += (1 - found.best_cost / found.start_cost) / static_cast<double>(parts_.size());
-    }
-    report(round + 1, gain, watch);
+    for (size_t i = 0; i < parts_.size() && !stop_.asked(); ++i)
+      gain += search(parts_[i], round, i, with_round) / static_cast<double>(parts_.size());
+    if (stop_.asked()) break; // what is not complete tells nothing
+    table = std::move(with_round);
+    out_.rounds = round + 1, out_.gain = gain;
+    done_({out_.rounds, out_.samples, gain, 0, watch.seconds()});
   }
+  if (out_.rounds == 0) return {};
   return write_data_file(training_.path, [&](llvm::raw_ostream& out) -> Result<void> {
-    write_gains(out, table);
+    write(out, table);
     return {};
   });
 }
 
+Result<void> AgentTraining::gains() {
+  return fill<PriorTable>(
+      [&](const Part& part, size_t round, size_t number, PriorTable& table) {
+        StatisticsPolicy policy;
+        MctsOptions search = search_options();
+        search.seed = o_.seed + 1'000 * round + number;
+        search.widen = (round + number) % 2 == 1;
+        EGraph egraph = EGraph::from_graph(part.graph);
+        MctsReport found = search_mcts(egraph, part.graph, rules_, *part.prices, search, policy);
+        add_records(rules_, found.records, table);
+        return 1 - found.best_cost / found.start_cost;
+      },
+      write_gains);
+}
+
 /// By the shipped search, with explanations.
 Result<void> AgentTraining::motifs() {
-  MotifTable table;
-  for (size_t round = 0; round < training_.rounds && !stop_.asked(); ++round) {
-    Stopwatch watch;
-    double gain = 0;
-    for (size_t i = 0; i < parts_.size() && !stop_.asked(); ++i) {
-      PortfolioOptions options = optimize_options(o_).portfolio;
-      options.saturate = optimize_options(o_).explore;
-      options.mcts = search_options();
-      options.mcts.seed = o_.seed + 1'000 * round + i;
-      options.mcts.time_limit_s = 3;
-      options.explain = true;
-      options.explaining = options.saturate.stop = stop_;
-      PortfolioReport found = search_portfolio(parts_[i].graph, rules_, *parts_[i].costs, options);
-      double part = 1 - found.cost_us / found.source_us;
-      if (found.chain) mine_motifs(*found.chain, rules_, part, table);
-      gain += part / static_cast<double>(parts_.size());
-    }
-    report(round + 1, gain, watch);
-  }
-  return write_data_file(training_.path, [&](llvm::raw_ostream& out) -> Result<void> {
-    write_motifs(out, table);
-    return {};
-  });
+  return fill<MotifTable>(
+      [&](const Part& part, size_t round, size_t number, MotifTable& table) {
+        PortfolioOptions options = optimize_options(o_).portfolio;
+        options.saturate = optimize_options(o_).explore;
+        options.mcts = search_options();
+        options.mcts.seed = o_.seed + 1'000 * round + number;
+        options.mcts.time_limit_s = 3;
+        options.explain = true;
+        options.explaining = options.saturate.stop = stop_;
+        PortfolioReport found = search_portfolio(part.graph, rules_, *part.costs, options);
+        double gain = 1 - found.cost_us / found.source_us;
+        if (found.chain) mine_motifs(*found.chain, rules_, gain, table);
+        return gain;
+      },
+      write_motifs);
 }
 
 } // namespace

@@ -23,7 +23,7 @@ struct TrainedAgent {
   size_t samples = 0;                    // of this run
   double gain = 0;                       // the mean of what the searches of the last round gained
   double seconds = 0;
-  bool stopped = false; // before all rounds
+  std::string stopped_by = {}; // before all rounds: "time limit", "interrupted"
 };
 
 /// Whether a policy of `tg train` is one of these.
@@ -31,8 +31,9 @@ bool is_agent(llvm::StringRef policy);
 
 /// Networks are cut into parts as searches do, equal ones taken once. A guide of a file is trained
 /// on from the round that is next; what earlier rounds searched is not studied again. Errors:
-/// `usage` for a guide that was trained otherwise; those of rules, prices and files, in the sink.
-/// nullopt then.
+/// `usage` for a guide that was trained otherwise, and for models without a part that costs
+/// anything; `limit_no_answer` where it was stopped before the first round was done; those of
+/// rules, prices and files, in the sink. nullopt then.
 std::optional<TrainedAgent> train_agent(llvm::ArrayRef<const Graph*> networks,
                                         const TrainAgentOptions& training,
                                         const tangram::OptimizeOptions& options,

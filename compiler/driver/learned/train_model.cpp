@@ -6,6 +6,8 @@
 #include "compiler/driver/public_types.h"
 #include "lang/core/support/data_file.h"
 
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/SmallVector.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/FormatVariadic.h>
@@ -47,8 +49,9 @@ public:
 
 private:
   Result<void> open_policy();
-  /// To the best graph of earlier runs.
+  /// To the best graph of earlier runs. Errors: `bad_data_file` where the file notes another.
   Result<void> follow_best(RewriteEnvironment& environment) const;
+  Diagnostic lost_path() const;
   EnvironmentOptions environment_options() const;
   PpoOptions ppo_options() const;
   Result<void> note(const TrainingProgress& progress);
@@ -75,6 +78,7 @@ Result<void> Training::open_policy() {
   if (!form) return error(Code::usage, "there is no policy `{0}`", training_.policy);
   TG_CHECK(check_writable(training_.path));
   if (training_.again || !llvm::sys::fs::exists(training_.path)) {
+    TG_CHECK(check_replaced(training_.path, holds_network(training_.path)));
     TG_TRY(policy_, PolicyModels::fresh(*form, std::move(options)));
     return {};
   }
@@ -90,16 +94,23 @@ Result<void> Training::open_policy() {
   return {};
 }
 
+Diagnostic Training::lost_path() const {
+  return error(Code::bad_data_file, "the best graph that `{0}` notes is none of `{1}`",
+               training_.path, source_.name())
+      .suggest("`--again` begins anew");
+}
+
 Result<void> Training::follow_best(RewriteEnvironment& environment) const {
   auto known = policy_->notes().find("best_path");
   if (state_.episodes == 0 || known == policy_->notes().end()) return {};
-  std::vector<size_t> rewrites;
-  for (llvm::StringRef word : llvm::split(known->second, ' ')) {
-    size_t rewrite = 0;
-    if (word.getAsInteger(10, rewrite)) break;
-    rewrites.push_back(rewrite);
-  }
-  return environment.follow(rewrites);
+  llvm::SmallVector<llvm::StringRef> words;
+  llvm::StringRef(known->second).split(words, ' ', -1, /*KeepEmpty=*/false);
+  std::vector<size_t> rewrites(words.size());
+  for (auto [word, rewrite] : llvm::zip(words, rewrites))
+    if (word.getAsInteger(10, rewrite)) return lost_path();
+  TG_CHECK(environment.follow(rewrites));
+  if (environment.path().size() < rewrites.size()) return lost_path();
+  return {};
 }
 
 EnvironmentOptions Training::environment_options() const {
@@ -156,6 +167,10 @@ Result<TrainedPolicy> Training::run(llvm::function_ref<void(const TrainingProgre
                                  return {};
                                });
   if (!trained && !stop_.asked()) return std::move(trained.error());
+  if (state_.episodes == 0)
+    return nothing_learned(
+        stop_, llvm::formatv("an update of {0} episodes", ppo_options().episodes_per_update).str(),
+        training_.path);
   out.episodes = state_.episodes;
   out.best_reward = state_.best_reward;
   out.source_us = environment.source_time();
@@ -164,7 +179,7 @@ Result<TrainedPolicy> Training::run(llvm::function_ref<void(const TrainingProgre
   out.measurements = environment.measurements();
   out.refused = clock->refused();
   out.seconds = watch.seconds();
-  out.stopped = out.episodes < training_.episodes;
+  if (out.episodes < training_.episodes) out.stopped_by = stopped_by(stop_);
   std::vector<RuleUse> used;
   for (auto [rule, count] : counts_) used.push_back({rule, count});
   out.rules = named_counts(used, rules_);

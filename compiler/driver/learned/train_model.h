@@ -26,12 +26,13 @@ struct TrainedPolicy {
   std::optional<Graph> best;            // the graph
   size_t measurements = 0, refused = 0; // graphs timed; those that could not be
   double seconds = 0;
-  bool stopped = false;         // before all episodes were played
+  std::string stopped_by = {};  // before all episodes were played: "time limit", "interrupted"
   std::vector<RuleCount> rules; // applied, most often first
 };
 
 /// Errors: `usage` for a network that there is not, and for a file that was trained otherwise;
-/// those of rules, prices, files and runs, in the sink. nullopt then.
+/// `limit_no_answer` where it was stopped before the first update; those of rules, prices, files
+/// and runs, in the sink. nullopt then.
 std::optional<TrainedPolicy> train_model(const Graph& source, const TrainOptions& training,
                                          const tangram::OptimizeOptions& options,
                                          const OptimizeHost& host, SourceManager& sources,

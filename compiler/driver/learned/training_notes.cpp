@@ -1,9 +1,12 @@
 #include "compiler/driver/learned/training_notes.h"
 
 #include "compiler/equiv/verify_rule.h"
+#include "compiler/search/limits.h"
 
 #include <llvm/ADT/StringExtras.h>
+#include <llvm/Support/FileSystem.h>
 #include <llvm/Support/FormatVariadic.h>
+#include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/SHA1.h>
 
 namespace tg {
@@ -35,12 +38,56 @@ Result<void> check_notes(const PolicyNotes& notes, const PolicyNotes& wanted, ll
   return {};
 }
 
+std::string trained_otherwise(const PolicyNotes& notes, const Graph& source,
+                              llvm::ArrayRef<Rule> rules, tangram::Numerics numerics) {
+  std::string otherwise;
+  if (note_of(notes, "digest") != digest(source))
+    otherwise = llvm::formatv("on another model, `{0}`", note_of(notes, "model"));
+  if (note_of(notes, "rules") != text_of_rules(rules, numerics))
+    otherwise += llvm::StringRef(otherwise.empty() ? "" : ", ").str() + "with other rules";
+  return otherwise.empty() ? "" : "the policy was trained " + otherwise;
+}
+
 Result<size_t> count_of(const PolicyNotes& notes, llvm::StringRef key, llvm::StringRef what,
                         llvm::StringRef path) {
   size_t count = 0;
   if (llvm::StringRef(note_of(notes, key)).getAsInteger(10, count))
     return error(Code::bad_data_file, "`{0}` does not say how far its {1} was trained", path, what);
   return count;
+}
+
+bool holds_text(llvm::StringRef path) {
+  uint64_t bytes = 8; // tensors begin with a length of so many, of which some are 0
+  uint64_t there = 0;
+  if (llvm::sys::fs::file_size(path, there)) return false;
+  auto head = llvm::MemoryBuffer::getFileSlice(path, std::min(bytes, there), 0);
+  return head && !(*head)->getBuffer().contains('\0');
+}
+
+bool holds_network(llvm::StringRef path) {
+  Result<Safetensors> file = Safetensors::open(path);
+  return file && PolicyNotes(file->metadata().begin(), file->metadata().end()).count("policy") > 0;
+}
+
+Result<void> check_replaced(llvm::StringRef path, bool of_its_kind) {
+  uint64_t bytes = 0;
+  if (of_its_kind || llvm::sys::fs::file_size(path, bytes) || bytes == 0) return {};
+  return error(Code::usage, "`{0}` holds something else: it is not replaced", path)
+      .suggest("give another FILE");
+}
+
+std::string stopped_by(const StopToken& stop) {
+  SearchLimits limits;
+  limits.stop = stop;
+  std::optional<StopReason> reason = limits.reached(0, 0);
+  return reason ? stop_reason_text(*reason).str() : std::string();
+}
+
+Diagnostic nothing_learned(const StopToken& stop, llvm::StringRef unfinished,
+                           llvm::StringRef path) {
+  return error(Code::limit_no_answer, "{0} before {1} was done: `{2}` is not written",
+               stop.cancelled() ? "interrupted" : "stopped by the " + stopped_by(stop), unfinished,
+               path);
 }
 
 } // namespace tg

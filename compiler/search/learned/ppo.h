@@ -104,7 +104,9 @@ struct TrainingProgress {
 };
 
 /// Plays and learns, from this state on. What it draws depends on the seed and on numbers alone, so
-/// that training that goes on gives the same as one that was never interrupted. Errors: those of
+/// that training that goes on after a whole update gives the same as one that was never
+/// interrupted; after fewer episodes than an update's, which `episodes` may end with, later updates
+/// are of others. Errors: those of
 /// environment, policy and `done`.
 Result<void> train(RewriteEnvironment& environment, PolicyRunner& policy, const PpoOptions& options,
                    TrainingState state,

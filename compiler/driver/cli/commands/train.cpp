@@ -22,22 +22,20 @@ void print_line(llvm::raw_ostream& out, const TrainingProgress& now, const Optio
   out.flush();
 }
 
-/// Half of it is none: what is stopped on the way begins anew in the next run.
-void print_nothing_learned(llvm::raw_ostream& out, double seconds, llvm::StringRef unfinished,
-                           bool goes_on, const Options& o) {
-  out << llvm::formatv("stopped after {0:f1} s, before {1} was done: `{2}` {3}; "
-                       "--time-limit sets how long it may take\n",
-                       seconds, unfinished, o.out_file,
-                       goes_on ? "stays as it was" : "is not written");
+/// Of what went on from earlier runs; a first one is refused instead.
+void print_nothing_learned(llvm::raw_ostream& out, llvm::StringRef stopped_by, double seconds,
+                           llvm::StringRef unfinished, const Options& o) {
+  out << llvm::formatv("stopped after {0:f1} s ({1}), before {2} was done: `{3}` stays as it was\n",
+                       seconds, stopped_by, unfinished, o.out_file);
 }
 
 void print_trained(llvm::raw_ostream& out, const TrainedPolicy& trained, const Options& o,
                    bool color) {
-  if (trained.stopped && trained.episodes == trained.earlier_episodes)
+  bool stopped = !trained.stopped_by.empty();
+  if (stopped && trained.episodes == trained.earlier_episodes)
     return print_nothing_learned(
-        out, trained.seconds,
-        llvm::formatv("an update of {0} episodes", PpoOptions().episodes_per_update).str(),
-        trained.earlier_episodes > 0, o);
+        out, trained.stopped_by, trained.seconds,
+        llvm::formatv("an update of {0} episodes", PpoOptions().episodes_per_update).str(), o);
   out << llvm::formatv("{0} episodes{1} in {2:f1} s; best mean reward {3:f2}; {4} graphs measured",
                        trained.episodes - trained.earlier_episodes,
                        trained.earlier_episodes > 0
@@ -46,8 +44,9 @@ void print_trained(llvm::raw_ostream& out, const TrainedPolicy& trained, const O
                        trained.seconds, trained.best_reward, trained.measurements);
   if (trained.refused > 0) out << llvm::formatv(", {0} of them refused", trained.refused);
   out << "\n";
-  if (trained.stopped)
-    out << llvm::formatv("stopped before episode {0}: another run goes on from here\n", o.episodes);
+  if (stopped)
+    out << llvm::formatv("stopped before episode {0} ({1}): another run goes on from here\n",
+                         o.episodes, trained.stopped_by);
   if (trained.rules.empty()) return;
   Table table({{"rule"}, {"applied", Align::Right}});
   for (const RuleCount& rule : trained.rules)
@@ -68,6 +67,11 @@ void write_update(llvm::json::OStream& json, const TrainingProgress& now) {
   });
 }
 
+void write_stopped(llvm::json::OStream& json, const std::string& stopped_by) {
+  json.attribute("stopped", !stopped_by.empty());
+  json.attribute("stopped_by", stopped_by);
+}
+
 void write_trained(llvm::json::OStream& json, const TrainedPolicy& trained) {
   json.attribute("episodes", static_cast<int64_t>(trained.episodes));
   json.attribute("earlier_episodes", static_cast<int64_t>(trained.earlier_episodes));
@@ -77,7 +81,7 @@ void write_trained(llvm::json::OStream& json, const TrainedPolicy& trained) {
   json.attribute("measurements", static_cast<int64_t>(trained.measurements));
   json.attribute("refused", static_cast<int64_t>(trained.refused));
   write_number(json, "seconds", trained.seconds);
-  json.attribute("stopped", trained.stopped);
+  write_stopped(json, trained.stopped_by);
   json.attributeObject("rules", [&] {
     for (const RuleCount& rule : trained.rules)
       json.attribute(rule.rule, static_cast<int64_t>(rule.count));
@@ -101,13 +105,15 @@ void print_round(llvm::raw_ostream& out, const GuideProgress& now, const Options
 }
 
 void print_agent(llvm::raw_ostream& out, const TrainedAgent& trained, const Options& o) {
-  if (trained.stopped && trained.rounds == trained.earlier_rounds)
-    return print_nothing_learned(out, trained.seconds, "a round", trained.earlier_rounds > 0, o);
+  bool stopped = !trained.stopped_by.empty();
+  if (stopped && trained.rounds == trained.earlier_rounds)
+    return print_nothing_learned(out, trained.stopped_by, trained.seconds, "a round", o);
   out << llvm::formatv(
-      "{0} rounds{1} over {2} parts in {3:f1} s\n", trained.rounds - trained.earlier_rounds,
+      "{0} rounds{1} over {2} parts in {3:f1} s{4}\n", trained.rounds - trained.earlier_rounds,
       trained.earlier_rounds > 0 ? llvm::formatv(" after {0}", trained.earlier_rounds).str()
                                  : std::string(),
-      trained.networks, trained.seconds);
+      trained.networks, trained.seconds,
+      stopped ? "; stopped before the others: " + trained.stopped_by : std::string());
 }
 
 void write_agent(llvm::json::OStream& json, const TrainedAgent& trained) {
@@ -117,7 +123,7 @@ void write_agent(llvm::json::OStream& json, const TrainedAgent& trained) {
   json.attribute("samples", static_cast<int64_t>(trained.samples));
   write_number(json, "gain", trained.gain);
   write_number(json, "seconds", trained.seconds);
-  json.attribute("stopped", trained.stopped);
+  write_stopped(json, trained.stopped_by);
 }
 
 int train_agent(Session& session) {
