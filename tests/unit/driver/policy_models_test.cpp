@@ -399,6 +399,12 @@ TEST_F(LearningTheGame, NineOfTenSeedsFindWhatLiesBehindTwoLosingSteps) {
   EXPECT_GE(seeds_that_find_it("xrlflow-scored", 10), 9u);
 }
 
+/// Its updates pass over 8.3 M weights, so that ten seeds take minutes: with TANGRAM_FULL_TESTS.
+TEST_F(LearningTheGame, SoDoesThePublishedNetwork) {
+  size_t seeds = std::getenv("TANGRAM_FULL_TESTS") ? 10 : 1;
+  EXPECT_GE(seeds_that_find_it("xrlflow", seeds), std::max<size_t>(seeds - 1, 1));
+}
+
 TEST_F(LearningTheGame, TrainingThatGoesOnComesToTheSame) {
   PpoOptions options{.episodes = 40, .seed = 3};
   auto whole = fresh("xrlflow-scored"), part = fresh("xrlflow-scored");
