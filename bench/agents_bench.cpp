@@ -7,13 +7,14 @@
 //                [--train-cost analytic:cpu] [--cost analytic:cpu] [--cost-db FILE]
 //                [--networks gpt2,paper/bert] [--seeds 3] [--simulations 128] [--few 32]
 //                [--seconds 2] [--nodes 2000] [--guidance 1.5] [--arms 8]
-//                [--only none,guide,halving] [--json FILE]
+//                [--visits 0] [--only none,guide,halving] [--json FILE]
 //
 // "halving" is the guide again: sequential halving over the best --arms actions of the root
 // (halving.h) in the place of bounds, in decisions of --few simulations (a quarter of --simulations
 // unless it is given), the first of which is all that it has where simulations count.
 //
-// --only leaves the others out, in training, too; "none" is always there. FOLDER gets
+// --visits of what a guide learns of actions is their share of the visits, the rest that of the
+// gains. --only leaves the others out, in training, too; "none" is always there. FOLDER gets
 // guide.safetensors, gains.json and motifs.json; without one they are not kept. Agents learn by the
 // prices of --train-cost and are compared by those of --cost, which take what `tg opt --cost` does;
 // all built-in rules, one e-graph of the whole network, one thread. Only --seconds wants an idle
@@ -64,7 +65,7 @@ struct Settings {
       "inceptionv3",       "resnet50",       "mobilenetv2",     "gpt2"};
   size_t seeds = 3, simulations = 128, nodes = 2'000, rounds = 4, train_seed = 1;
   size_t arms = 8, few = 0; // 0: a quarter
-  double seconds = 2, train_seconds = 240, guidance = MctsOptions().guidance;
+  double seconds = 2, train_seconds = 240, visits = 0, guidance = MctsOptions().guidance;
 
   bool has(llvm::StringRef agent) const { return only.empty() || llvm::is_contained(only, agent); }
   size_t few_simulations() const { return few > 0 ? few : std::max<size_t>(simulations / 4, 1); }
@@ -214,7 +215,8 @@ private:
       options.trust_rules = true;
       options.time_limit_s = s_.train_seconds;
       options.seed = s_.train_seed;
-      TrainAgentOptions training{.agent = row.agent, .path = path, .rounds = s_.rounds};
+      TrainAgentOptions training{
+          .agent = row.agent, .path = path, .rounds = s_.rounds, .visits = s_.visits};
       std::optional<TrainedAgent> trained = train_agent(
           graphs, training, options, {}, sources_, sink_, [&](const GuideProgress& now) {
             llvm::outs() << llvm::formatv(
@@ -223,8 +225,9 @@ private:
             llvm::outs().flush();
           });
       if (!trained) fail(sink_.all().front());
-      llvm::outs() << llvm::formatv("{0}: {1} parts, {2:f1} s\n", row.agent, trained->networks,
-                                    trained->seconds);
+      llvm::outs() << llvm::formatv("{0}: {1} parts, {2} rounds, {3:f1} s{4}\n", row.agent,
+                                    trained->networks, trained->rounds, trained->seconds,
+                                    trained->stopped_by.empty() ? "" : ", ended by its time");
     }
   }
 
@@ -406,6 +409,7 @@ bool set(Settings& s, llvm::StringRef name, llvm::StringRef value) {
     if (name == option) return !value.getAsInteger(10, *to) && *to > 0;
   const std::pair<llvm::StringRef, double*> numbers[] = {{"--train-seconds", &s.train_seconds},
                                                          {"--guidance", &s.guidance},
+                                                         {"--visits", &s.visits},
                                                          {"--seconds", &s.seconds}};
   for (auto [option, to] : numbers)
     if (name == option) return !value.getAsDouble(*to) && std::isfinite(*to) && *to >= 0;

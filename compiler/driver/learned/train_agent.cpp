@@ -109,6 +109,7 @@ PolicyNotes AgentTraining::guide_settings() const {
                        {"parts", llvm::formatv("{0} of {1}", parts_.size(),
                                                llvm::toHex(parts.final(), true).substr(0, 12))},
                        {"learning_rate", exact_text(training_.learning_rate)}};
+  if (training_.visits > 0) notes["visits"] = exact_text(training_.visits);
   return notes;
 }
 
@@ -140,7 +141,7 @@ Result<void> AgentTraining::guide() {
     graphs.push_back(&part.graph), prices.push_back(part.prices.get());
   GuideOptions guide{.rounds = training_.rounds, .search = search_options()};
   guide.earlier_rounds = out_.earlier_rounds;
-  guide.seed = o_.seed, guide.stop = stop_;
+  guide.seed = o_.seed, guide.stop = stop_, guide.visits = training_.visits;
   return train_guide(graphs, prices, rules_, network, guide,
                      [&](const GuideProgress& now) -> Result<void> {
                        notes["rounds"] = std::to_string(now.round);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace tg {
 
@@ -56,14 +57,16 @@ std::vector<float> rule_traits(const Rule& rule) {
   return out;
 }
 
-GuideSample sample_of(const DecisionRecord& record, double best_cost) {
+GuideSample sample_of(const DecisionRecord& record, double best_cost, double visits) {
   GuideSample out{std::make_shared<GraphFeatures>(features_of(record.graph)), {}, {}, 0};
   out.gain = static_cast<float>(std::max(1 - best_cost / record.cost_us, 0.0));
-  double sum = 0;
-  for (double gain : record.gains) sum += gain;
+  double gained = std::accumulate(record.gains.begin(), record.gains.end(), 0.0);
+  double visited = std::accumulate(record.visits.begin(), record.visits.end(), 0.0);
   for (size_t i = 0; i < record.visits.size(); ++i) {
     out.tried.push_back(record.visits[i] > 0);
-    out.shares.push_back(sum > 1e-9 ? static_cast<float>(record.gains[i] / sum) : 0);
+    double share = gained > 1e-9 ? (1 - visits) * record.gains[i] / gained : 0;
+    if (visited > 0) share += visits * record.visits[i] / visited;
+    out.shares.push_back(static_cast<float>(share));
   }
   return out;
 }
@@ -142,7 +145,7 @@ public:
     search.widen = number % 3 > 0; // as searches are: rules alone first, then also places
     search.stop = options_.stop;
     search.decided = [&](const DecisionRecord& record) {
-      kept.push_back({sample_of(record, record.cost_us), record.cost_us});
+      kept.push_back({sample_of(record, record.cost_us, options_.visits), record.cost_us});
     };
     EGraph egraph = EGraph::from_graph(graph);
     MctsReport report = search_mcts(egraph, graph, rules_, prices, search, policy);

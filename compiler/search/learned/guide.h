@@ -22,13 +22,14 @@ std::vector<float> rule_traits(const Rule& rule);
 /// What a search came to from one of its decisions on.
 struct GuideSample {
   std::shared_ptr<const GraphFeatures> graph;
-  /// [rules, kGrains]: which actions were tried, and the share of the gains that is theirs; all 0
-  /// where nothing was gained.
+  /// [rules, kGrains]: which actions were tried, and what they are to be weighed by: the share of
+  /// the gains that is theirs, none where nothing was gained, and of the visits.
   std::vector<float> tried, shares;
   float gain = 0; // of the search from here: relative
 };
-/// Of a record; `best_cost`: what the search found in the end.
-GuideSample sample_of(const DecisionRecord& record, double best_cost);
+/// Of a record; `best_cost`: what the search found in the end; `visits`: how much of what actions
+/// are to be weighed by is their share of the visits, the rest that of the gains.
+GuideSample sample_of(const DecisionRecord& record, double best_cost, double visits);
 
 class GuideRunner {
 public:
@@ -85,6 +86,7 @@ struct GuideOptions {
   size_t searches = 3;       // of each, with seeds of their own
   MctsOptions search = {};
   size_t epochs = 4, minibatch = 16;
+  double visits = 0; // of what is learned of actions (sample_of)
   uint64_t seed = 1;
   StopToken stop = {};
 };

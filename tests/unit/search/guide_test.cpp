@@ -176,6 +176,20 @@ TEST(Guide, StudiesWhatSearchesCameTo) {
   EXPECT_GT(most, 0);
 }
 
+TEST(Guide, WeighsActionsByGainsAndByVisits) {
+  Graph graph = test::layers(1);
+  DecisionRecord gained{graph, 100, {6, 0, 2}, {0.03, 0, 0.01}},
+      not_gained{graph, 100, {6, 0, 2}, {0, 0, 0}};
+  using Floats = std::vector<float>;
+  EXPECT_EQ(sample_of(gained, 80, 0).tried, Floats({1, 0, 1}));
+  EXPECT_FLOAT_EQ(sample_of(gained, 80, 0).gain, 0.2F);
+  EXPECT_EQ(sample_of(gained, 80, 0).shares, Floats({0.75, 0, 0.25}));
+  EXPECT_EQ(sample_of(not_gained, 100, 0).shares, Floats({0, 0, 0}));
+  EXPECT_EQ(sample_of(not_gained, 100, 1).shares, Floats({0.75, 0, 0.25}));
+  DecisionRecord otherwise{graph, 100, {2, 0, 6}, {0.03, 0, 0.01}};
+  EXPECT_EQ(sample_of(otherwise, 80, 0.5).shares, Floats({0.5, 0, 0.5}));
+}
+
 TEST(Guide, RulesDifferByOperatorsAndByName) {
   std::vector<Rule> rules = rules_of(kSumRules);
   std::vector<float> residual = rule_traits(rules[number_of(rules, "residual")]);
