@@ -99,8 +99,10 @@ OptimizeHost host_of(Session& session) {
 // --- agents of the tree search -------------------------------------------------------------------
 
 void print_round(llvm::raw_ostream& out, const GuideProgress& now, const Options& o) {
-  out << llvm::formatv("round {0,3} of {1}  gain {2,6:f2}%  samples {3,5}  loss {4:f3}  {5:f1} s\n",
-                       now.round, o.rounds, 100 * now.gain, now.samples, now.loss, now.seconds);
+  out << llvm::formatv("round {0,3} of {1}  gain {2,6:f2}%  ", now.round, o.rounds, 100 * now.gain);
+  if (now.samples > 0) // a table studies none
+    out << llvm::formatv("samples {0,5}  loss {1:f3}  ", now.samples, now.loss);
+  out << llvm::formatv("{0:f1} s\n", now.seconds);
   out.flush();
 }
 
