@@ -19,7 +19,7 @@ import statistics
 import sys
 from pathlib import Path
 
-from kept import ROOT, Experiment
+from kept import ROOT, Experiment, run_main
 
 # Those of agents_bench.cpp: what a guide is trained on there is not among them.
 NETWORKS = ["gpt2", "paper/nasrnn", "paper/bert", "paper/resnext50", "paper/vgg19", "paper/inceptionv3", "paper/vit_base",
@@ -147,4 +147,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_main(main))
