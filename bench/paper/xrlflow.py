@@ -79,10 +79,14 @@ class Bench(Experiment):
     def seeds_of(self, network):
         return self.o.seeds if network in SEVERAL_SEEDS else 1
 
+    def trainings(self, network):
+        """Of each policy and seed that has one, its cell."""
+        both = [(policy, seed) for policy in POLICIES for seed in range(1, self.seeds_of(network) + 1)]
+        return {(p, s): cell for p, s in both if (cell := self.cells.get("train", f"{network}.{p}.{s}"))}
+
     def trained(self, network):
         """Policies and seeds whose training has come to something."""
-        both = [(policy, seed) for policy in POLICIES for seed in range(1, self.seeds_of(network) + 1)]
-        return [(p, s) for p, s in both if "price_us" in (self.cells.get("train", f"{network}.{p}.{s}") or {})]
+        return [both for both, cell in self.trainings(network).items() if "price_us" in cell]
 
     # --- searches -------------------------------------------------------------------------------------
 
@@ -369,8 +373,16 @@ class Bench(Experiment):
         self.table(["network, shape", "price, us", "policy of the first shape", "policy of its own", "best of its training",
                     "kept", "episodes", "its own"], rows)
 
+    def print_not_followed(self):
+        """Where Ctrl-C came before that: a training is in the tables with what it is followed to."""
+        names = [f"{network}.{policy}.{seed}" for network in self.o.networks
+                 for (policy, seed), cell in self.trainings(network).items() if cell["episodes"] > 0 and "price_us" not in cell]
+        if names:
+            print(f"Trained, but not followed yet, which the stage `train` does next: {', '.join(names)}\n")
+
     def tables(self):
         print(f"prices: {self.o.cost}; rewards by {self.o.rewards}; policy `{self.o.policy}`; commit {self.commit()}\n")
+        self.print_not_followed()
         self.results_table()
         self.rules_table()
         self.model_table()
