@@ -56,6 +56,9 @@ def main(tg):
             assert cell["stopped_by"] != "time limit", cell
         assert "0 of 2 pairs cheaper, 0 dearer" in first.stdout and "| 2, 2 |" in first.stdout, first.stdout
 
+        commits = {commit for cell in cells["guided"].values() for commit in cell["commits"]}
+        assert len(commits) == 1 and f"; commits: {min(commits)}\n" in first.stdout, first.stdout
+
         # Nothing is computed twice, and the table is of what is kept.
         cells["guided"]["paper/dalle 30 s, seed 1, guide"]["us"] *= 0.5
         path.write_text(json.dumps(cells), encoding="utf-8")

@@ -92,7 +92,7 @@ def check_uncounted(tg, folder, counted):
     assert cells_of(folder)["train"]["dalle.xrlflow-scored.1"]["episodes"] == counted < episodes
     more, cell = goes_on(tg, folder, episodes)
     assert f"has {episodes} episodes, its cell {counted}" in more.stderr, more.stderr
-    assert cell["uncounted_episodes"] == episodes - counted, cell
+    assert cell["uncounted_episodes"] == episodes - counted and "not kept" in cell["commits"], cell
     assert [update[0] for update in cell["updates"]] == [*range(10, counted + 10, 10), episodes + 10], cell
     text = bench(tg, folder, "tables").stdout
     assert f"| {episodes + 10}, {episodes - counted} of them not counted |" in text, text
@@ -136,6 +136,20 @@ def interruptions(tg):
         check_failed(tg, folder / "failed")
 
 
+def check_commits(tg, folder, cells):
+    """Each cell has that which computed it, which is told; cells as they were before that and of another commit are made for what
+    follows."""
+    commit, *others = cells["search"]["dalle taso"]["commits"]
+    version = subprocess.run([tg, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    assert commit.endswith(f"({version})") and not others, cells
+    trained = cells["train"]["dalle.xrlflow-scored.1"]
+    assert all(cell["commits"] == [commit] for cell in [*cells["search"].values(), trained]), cells
+    assert f"commits: search {commit}; train {commit}\n" in bench(tg, folder, "tables").stdout
+    trained["commits"] = ["of before"]
+    del cells["search"]["dalle ours"]["commits"]
+    return commit
+
+
 def main(tg):
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
@@ -145,6 +159,8 @@ def main(tg):
         trained = cells["train"]["dalle.xrlflow-scored.1"]
         assert trained["episodes"] == 10 and len(trained["updates"]) == 1 and trained["measurements"] > 0, trained
         assert trained["price_us"] <= trained["source_us"] and sum(trained["rules"].values()) > 0, trained
+
+        commit = check_commits(tg, folder, cells)
 
         # Nothing is computed twice; more episodes are a training that goes on.
         cells["search"]["dalle taso"]["seconds"] = 1234.5
@@ -156,6 +172,7 @@ def main(tg):
         more = again["train"]["dalle.xrlflow-scored.1"]
         assert more["episodes"] == 20 and [update[0] for update in more["updates"]] == [10, 20], more
         assert more["measurements"] > trained["measurements"] and more["us"] <= trained["us"], more
+        assert more["commits"] == ["of before", commit], more
         assert "train dalle" not in bench(tg, folder, "--episodes", "20", "train").stderr
 
         # Another setting would train over what is there.
@@ -167,6 +184,8 @@ def main(tg):
         # What was measured shows in the tables.
         other = bench(tg, folder, "--episodes", "20", "measure", "tables")
         measured = cells_of(folder)["measure"]["dalle"]
+        assert measured["commits"] == [commit], measured
+        assert f"commits: search {commit}, not kept; train of before, {commit}; measure {commit}\n" in other.stdout, other.stdout
         assert len(measured["rounds"]) == 1 and "dalle ours" in measured["names"], measured
         text = other.stdout
         mixed = bench(tg, folder, "--runs", "2", "measure", fails=True)

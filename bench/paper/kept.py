@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+NOT_KEPT = "not kept"  # the commit of what was computed before cells had theirs
 
 
 class Ended(BaseException):
@@ -41,6 +42,19 @@ def begin_command(mask):
     """In a new process, before its program: the signals of before, and one where the experiment is killed."""
     LIBC.prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGTERM))
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def git(*arguments):
+    try:
+        done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def commits_of(cells):
+    """Those that cells come from, in a line."""
+    return ", ".join(dict.fromkeys(commit for cell in cells for commit in cell.get("commits", [NOT_KEPT]))) or "none"
 
 
 class Commands:
@@ -112,6 +126,7 @@ class Experiment:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.cells = Cells(self.folder)
         self.commands = Commands()
+        self.commit = None
 
     def say(self, text):
         print(text, file=sys.stderr, flush=True)
@@ -131,9 +146,22 @@ class Experiment:
             new.replace(library)
         return {**os.environ, "LD_PRELOAD": str(library)}
 
+    def commits(self, cell=None):
+        """Of a cell that is put: those that it has, and that of the tree when this run began to compute, with the version of `tg`."""
+        before = cell.get("commits", [NOT_KEPT]) if cell else []
+        return before if self.commit in before else [*before, self.commit]
+
+    def find_commit(self):
+        commit = git("rev-parse", "--short=8", "HEAD") or "unknown"
+        changes = "+changes" if git("status", "--porcelain", "-uno") else ""
+        version = self.commands.run([self.o.tg, "--version"]).stdout.strip()
+        self.commit = f"{commit}{changes}" + (f" ({version})" if version else "")
+
     def tg(self, *args, clock=None, unfinished=False):
         """The report of a command, and the processor time that it took; None where it failed. With `unfinished` also that of one
         that a signal ended: who asks ends then."""
+        if self.commit is None:
+            self.find_commit()
         environment = self.environment(clock or self.o.clock)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = self.commands.run([self.o.tg, *args, "--json"], environment)
@@ -163,7 +191,3 @@ class Experiment:
         for row in rows:
             print("| " + " | ".join(row) + " |")
         print()
-
-    def commit(self):
-        done = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
-        return done.stdout.strip()

@@ -33,7 +33,7 @@ import sys
 import time
 from pathlib import Path
 
-from kept import ROOT, Experiment, run_main
+from kept import NOT_KEPT, ROOT, Experiment, commits_of, run_main
 
 NETWORKS = ["squeezenet", "bert", "resnext50", "inceptionv3", "dalle", "transformer_transducer", "vit_base"]
 # The networks themselves, where examples/ has them, by the skeleton's name.
@@ -107,7 +107,7 @@ class Bench(Experiment):
                 self.cells.put("search", cell, {
                     "cost": self.o.cost, "limit_s": self.o.search_seconds, "source_us": found["cost_before_us"], "us": found["cost_after_us"],
                     "seconds": found["total_s"], "processor_s": found["processor_s"], "stopped_by": found["stopped_by"],
-                    "rules": found["rules_applied"], "graph": graph.name})
+                    "rules": found["rules_applied"], "graph": graph.name, "commits": self.commits()})
 
     # --- policies -------------------------------------------------------------------------------------
 
@@ -127,7 +127,7 @@ class Bench(Experiment):
         cell = self.cells.get("train", name)
         if cell is None:
             cell = {"depends": depends, "episodes": 0, "seconds": 0, "processor_s": 0, "measurements": 0, "rules": {},
-                    "updates": []}
+                    "updates": [], "commits": []}
             self.cells.put("train", name, cell)  # so that what is in the file later is known to be of these settings
         policy = self.folder / f"{name}.safetensors"
         if cell["episodes"] < self.o.episodes or episodes_of(policy) > cell["episodes"]:
@@ -159,6 +159,8 @@ class Bench(Experiment):
         """To a cell what a training came to. What its policy leads to is to be found anew then."""
         if uncounted := trained["earlier_episodes"] - cell["episodes"]:
             cell["uncounted_episodes"] = cell.get("uncounted_episodes", 0) + uncounted
+            cell["commits"] = list(dict.fromkeys([*cell.get("commits", []), NOT_KEPT]))
+        cell["commits"] = self.commits(cell)
         for key in ("seconds", "processor_s", "measurements"):
             cell[key] += trained[key]
         for rule, count in trained["rules"].items():
@@ -176,7 +178,7 @@ class Bench(Experiment):
         priced = self.tg("opt", graph, "--search", "none", *self.priced())
         if not followed or not priced:
             return
-        cell.update(followed=followed, price_us=priced["cost_before_us"])
+        cell.update(followed=followed, price_us=priced["cost_before_us"], commits=self.commits(cell))
         if self.o.rewards == "prices" and followed["us"] < cell["price_us"]:
             cell.update(price_us=followed["us"], graph=end.name)
         self.cells.put("train", name, cell)
@@ -227,7 +229,8 @@ class Bench(Experiment):
                         "depends": self.training(1), "policy": self.o.policy,
                         "source_us": followed["source_us"], "followed_us": followed["us"],
                         "seconds": followed["seconds"], "own_followed_us": own["followed"]["us"],
-                        "own_best_us": own["price_us"], "own_episodes": own["episodes"], "episodes": episodes})
+                        "own_best_us": own["price_us"], "own_episodes": own["episodes"], "episodes": episodes,
+                        "commits": self.commits()})
 
     # --- whole runs -----------------------------------------------------------------------------------
 
@@ -258,9 +261,10 @@ class Bench(Experiment):
         for number in range(self.o.rounds):
             for network in self.o.networks:
                 graphs, names = self.graphs_of(network)
-                rounds = (self.cells.get("measure", network) or {"rounds": []})["rounds"]
+                cell = self.cells.get("measure", network)
+                rounds = cell["rounds"] if cell else []
                 if sum(set(graphs) <= set(times) for times in rounds) > number:
-                    self.cells.put("measure", network, {"depends": depends, "names": names, "rounds": rounds})
+                    self.cells.put("measure", network, {**cell, "depends": depends, "names": names})
                     continue
                 if self.o.measure_seconds and time.monotonic() - begun > self.o.measure_seconds:
                     return
@@ -272,7 +276,8 @@ class Bench(Experiment):
                     if ran:
                         times[name] = ran["median_us"]
                 if set(times) == set(graphs):
-                    self.cells.put("measure", network, {"depends": depends, "names": names, "rounds": [*rounds, times]})
+                    self.cells.put("measure", network, {"depends": depends, "names": names, "rounds": [*rounds, times],
+                                                        "commits": self.commits(cell)})
 
     # --- tables ---------------------------------------------------------------------------------------
 
@@ -380,8 +385,18 @@ class Bench(Experiment):
         if names:
             print(f"Trained, but not followed yet, which the stage `train` does next: {', '.join(names)}\n")
 
+    def print_commits(self):
+        """Those that what is shown was computed at."""
+        shown = {"search": [cell for network in self.o.networks for name in SEARCHES
+                            if (cell := self.cells.get("search", f"{network} {name}"))],
+                 "train": [self.trainings(network)[both] for network in self.o.networks for both in self.trained(network)],
+                 "transfer": self.cells.all.get("transfer", {}).values(),
+                 "measure": [cell for network in self.o.networks if (cell := self.cells.get("measure", network))]}
+        print("commits: " + "; ".join(f"{kind} {commits_of(cells)}" for kind, cells in shown.items() if cells) + "\n")
+
     def tables(self):
-        print(f"prices: {self.o.cost}; rewards by {self.o.rewards}; policy `{self.o.policy}`; commit {self.commit()}\n")
+        print(f"prices: {self.o.cost}; rewards by {self.o.rewards}; policy `{self.o.policy}`")
+        self.print_commits()
         self.print_not_followed()
         self.results_table()
         self.rules_table()
