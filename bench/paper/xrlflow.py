@@ -230,7 +230,7 @@ class Bench(Experiment):
                         "source_us": followed["source_us"], "followed_us": followed["us"],
                         "seconds": followed["seconds"], "own_followed_us": own["followed"]["us"],
                         "own_best_us": own["price_us"], "own_episodes": own["episodes"], "episodes": episodes,
-                        "commits": self.commits()})
+                        "commits": self.commits(own)})
 
     # --- whole runs -----------------------------------------------------------------------------------
 
