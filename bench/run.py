@@ -143,8 +143,10 @@ def main():
     if "paper" in own:
         own, paper = own[:own.index("paper")], own[own.index("paper") + 1:]
     options = parser.parse_args(own)
-    if paper is not None:
-        return subprocess.run(paper_command(ROOT / options.build, paper), cwd=ROOT, check=False).returncode
+    if paper is not None:  # in the place of this program, which would not leave it the time to end by itself at Ctrl-C
+        command = list(map(str, paper_command(ROOT / options.build, paper)))
+        os.chdir(ROOT)
+        os.execv(command[0], command)
     programs = sorted(p for p in (ROOT / options.build / "bench").glob("*_bench")
                       if os.access(p, os.X_OK) and p.name != PAPER["agents"].name)  # it trains first
     if options.names:

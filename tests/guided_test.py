@@ -1,24 +1,41 @@
 #!/usr/bin/env python3
 """`bench/paper/guided.py` goes on where it stopped, seats the guide in one of each pair only, refuses what it does not know, and
-its table says what the cells say.
+its table says what the cells say. Ctrl-C ends it, without a cell of what was not done to the end.
 
     guided_test.py TG
 """
 import json
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def command(tg, folder, *args):
+    return list(map(str, [sys.executable, ROOT / "bench/paper/guided.py", "--tg", tg, "--state", folder, "--networks", "paper/dalle",
+                          "--limits", "30", "--seeds", "2", *args]))
+
+
 def bench(tg, folder, *args, fails=False):
-    command = [sys.executable, ROOT / "bench/paper/guided.py", "--tg", tg, "--state", folder, "--networks", "paper/dalle",
-               "--limits", "30", "--seeds", "2", *args]
-    done = subprocess.run(list(map(str, command)), cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(command(tg, folder, *args), cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode != 0) == fails, done.stdout + done.stderr
     return done
+
+
+def check_interrupted(tg, folder, guide):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have told us to ignore it
+    running = subprocess.Popen(command(tg, folder, "--guide", guide), cwd=ROOT, text=True, stderr=subprocess.PIPE)
+    assert "seed 1, none" in running.stderr.readline()
+    while running.poll() is None and not Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text(encoding="utf-8"):
+        time.sleep(0.01)
+    running.send_signal(signal.SIGINT)
+    errors = running.communicate(timeout=300)[1]
+    assert running.returncode == -signal.SIGINT and errors == "ended; what is done is kept, and the same command goes on\n", errors
+    assert not (folder / "cells.json").exists()
 
 
 def main(tg):
@@ -28,6 +45,7 @@ def main(tg):
         train = [tg, "train", ROOT / "examples/mlp.tg", "--policy", "gains", "--rounds", "1", "--cost", "analytic:cpu", "-o", guide]
         trained = subprocess.run(train, capture_output=True, text=True, check=False)
         assert trained.returncode == 0, trained.stderr
+        check_interrupted(tg, folder, guide)
         first = bench(tg, folder, "--guide", guide)
         assert first.stderr.splitlines() == [f"paper/dalle 30 s, seed {seed}, {side}" for seed, sides in
                                              [(1, ["none", "guide"]), (2, ["guide", "none"])] for side in sides], first.stderr
@@ -37,6 +55,9 @@ def main(tg):
             assert ("guide" in cell["depends"]) == name.endswith("guide") and cell["us"] < cell["source_us"], cells
             assert cell["stopped_by"] != "time limit", cell
         assert "0 of 2 pairs cheaper, 0 dearer" in first.stdout and "| 2, 2 |" in first.stdout, first.stdout
+
+        commits = {commit for cell in cells["guided"].values() for commit in cell["commits"]}
+        assert len(commits) == 1 and f"; commits: {min(commits)}\n" in first.stdout, first.stdout
 
         # Nothing is computed twice, and the table is of what is kept.
         cells["guided"]["paper/dalle 30 s, seed 1, guide"]["us"] *= 0.5

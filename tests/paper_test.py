@@ -6,10 +6,13 @@ the dear cells last and tells its plan.
     paper_test.py PAPER TG
 """
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -254,6 +257,22 @@ class OperatorTuner(unittest.TestCase):
                 self.assertIn(type_name, rows)
             self.assertIn("110.2, 6.9, 51.9", rows["GRP"])
             self.assertTrue("no program here" in rows["GRP"] or re.search(r"\| \d+ / \d+ \|", rows["GRP"]), rows["GRP"])
+
+    def test_ctrl_c_ends_it(self):
+        """What runs is in no cell; its file of prices goes."""
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have told us to ignore it
+        with tempfile.TemporaryDirectory(prefix="tg-eto-") as folder:
+            command = [sys.executable, str(ROOT / "bench/paper/eto.py"), "--output", f"{folder}/cells.json", "--tg", TG,
+                       "--only", "GRP", "--kinds", "full"]
+            running = subprocess.Popen(command, cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                       env={**os.environ, "TMPDIR": folder})
+            while running.poll() is None and not list(Path(folder).glob("*/costs.db")):
+                time.sleep(0.01)
+            running.send_signal(signal.SIGINT)
+            _, errors = running.communicate(timeout=300)
+            self.assertEqual(running.returncode, -signal.SIGINT, errors)
+            self.assertEqual(errors, "ended; what is done is kept, and the same command goes on\n")
+            self.assertEqual(list(Path(folder).iterdir()), [])
 
 
 if __name__ == "__main__":

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """`bench/paper/xrlflow.py` goes on where it stopped: cells that are there are not computed again, a policy is trained on, what
-another run wrote meanwhile stays, and the tables say what the cells say.
+another run wrote meanwhile stays, and the tables say what the cells say. A training that is interrupted is not lost, nor are its
+numbers; one that is killed goes on, and what is lost of it is said.
 
     xrlflow_test.py TG
 """
 import json
+import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,6 +30,125 @@ def cells_of(folder):
     return json.loads((folder / "cells.json").read_text(encoding="utf-8"))
 
 
+def episodes_of(policy):
+    """As the head of the file says."""
+    head = policy.read_bytes()
+    return int(json.loads(head[8:8 + int.from_bytes(head[:8], "little")])["__metadata__"]["episodes"])
+
+
+def command_of(running):
+    """The process that an experiment has begun, or None."""
+    children = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text(encoding="utf-8").split()
+    return int(children[0]) if children else None
+
+
+def runs(process):
+    """And is no zombie, which some containers leave."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def training(command, folder):
+    """A training that has updated its policy once, at least, and is far from done; with the process of its `tg`."""
+    policy = folder / "dalle.xrlflow-scored.1.safetensors"
+    running = subprocess.Popen([*map(str, command), "--state", folder, *COMMON, "--episodes", "100000", "train"], cwd=ROOT, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    while not policy.exists():
+        assert running.poll() is None, running.communicate()
+        time.sleep(0.02)
+    return running, command_of(running), policy
+
+
+def goes_on(tg, folder, episodes):
+    """Another run has ten episodes more; its cell."""
+    more = bench(tg, folder, "--episodes", str(episodes + 10), "train")
+    assert f"train dalle.xrlflow-scored.1, after {episodes} episodes" in more.stderr, more.stderr
+    cell = cells_of(folder)["train"]["dalle.xrlflow-scored.1"]
+    assert cell["episodes"] == episodes + 10 == episodes_of(folder / "dalle.xrlflow-scored.1.safetensors"), cell
+    assert cell["price_us"] <= cell["source_us"], cell
+    assert "not followed yet" not in bench(tg, folder, "tables").stdout
+    return more, cell
+
+
+def check_interrupted(tg, folder, command, send):
+    """By `send`, of the process; what was trained is in the cell, and another run goes on from there."""
+    running, _, policy = training(command, folder)
+    send(running.pid, signal.SIGINT)
+    errors = running.communicate(timeout=300)[1]
+    assert running.returncode == -signal.SIGINT and "Traceback" not in errors and "the same command goes on" in errors, errors
+    cell, episodes = cells_of(folder)["train"]["dalle.xrlflow-scored.1"], episodes_of(policy)
+    assert cell["episodes"] == episodes >= 10 and cell["measurements"] > 0 and cell["seconds"] > 0 and cell["rules"], cell
+    assert "not followed yet, which the stage `train` does next: dalle.xrlflow-scored.1\n" in bench(tg, folder, "tables").stdout
+    _, more = goes_on(tg, folder, episodes)
+    assert [update[0] for update in more["updates"]] == list(range(10, episodes + 20, 10)), more
+    assert more["measurements"] > cell["measurements"] and "uncounted_episodes" not in more, more
+
+
+def check_uncounted(tg, folder, counted):
+    """The file is ahead of its cell: it goes on, and what is lost is said, then and in the tables."""
+    episodes = episodes_of(folder / "dalle.xrlflow-scored.1.safetensors")
+    assert cells_of(folder)["train"]["dalle.xrlflow-scored.1"]["episodes"] == counted < episodes
+    more, cell = goes_on(tg, folder, episodes)
+    assert f"has {episodes} episodes, its cell {counted}" in more.stderr, more.stderr
+    assert cell["uncounted_episodes"] == episodes - counted and "not kept" in cell["commits"], cell
+    assert [update[0] for update in cell["updates"]] == [*range(10, counted + 10, 10), episodes + 10], cell
+    text = bench(tg, folder, "tables").stdout
+    assert f"| {episodes + 10}, {episodes - counted} of them not counted |" in text, text
+
+
+def check_killed(tg, folder, command):
+    """Its `tg` does not stay behind."""
+    running, tg_running, _ = training(command, folder)
+    running.kill()
+    running.communicate(timeout=300)
+    while runs(tg_running):
+        time.sleep(0.02)
+    check_uncounted(tg, folder, 0)
+
+
+def check_failed(tg, folder):
+    """A `tg` that trains and fails then."""
+    bench(tg, folder, "--episodes", "10", "train")
+    broken = folder / "broken"
+    broken.write_text(f'#!/bin/sh\n"{tg}" "$@"\nexit 1\n', encoding="utf-8")
+    broken.chmod(0o755)
+    assert "exit code 1" in bench(broken, folder, "--episodes", "20", "train").stderr
+    check_uncounted(tg, folder, 10)
+    (folder / "dalle.xrlflow-scored.1.safetensors").unlink()
+    assert "has 0 episodes, its cell in" in bench(tg, folder, "--episodes", "40", "train", fails=True).stderr
+
+
+def interruptions(tg):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have told us to ignore it
+    script = [sys.executable, ROOT / "bench/paper/xrlflow.py", "--tg", tg]
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        for name in ("group", "alone", "killed", "failed"):
+            (folder / name).mkdir()
+        (folder / "tg").symlink_to(tg)
+        # Ctrl-C in a terminal is for all of the group.
+        run = [sys.executable, ROOT / "bench/run.py", "--build", folder, "paper", "xrlflow"]
+        check_interrupted(tg, folder / "group", run, os.killpg)
+        check_interrupted(tg, folder / "alone", script, os.kill)
+        check_killed(tg, folder / "killed", script)
+        check_failed(tg, folder / "failed")
+
+
+def check_commits(tg, folder, cells):
+    """Each cell has that which computed it, which is told; cells as they were before that and of another commit are made for what
+    follows."""
+    commit, *others = cells["search"]["dalle taso"]["commits"]
+    version = subprocess.run([tg, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    assert commit.endswith(f"({version})") and not others, cells
+    trained = cells["train"]["dalle.xrlflow-scored.1"]
+    assert all(cell["commits"] == [commit] for cell in [*cells["search"].values(), trained]), cells
+    assert f"commits: search {commit}; train {commit}\n" in bench(tg, folder, "tables").stdout
+    trained["commits"] = ["of before"]
+    del cells["search"]["dalle ours"]["commits"]
+
+
 def main(tg):
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
@@ -35,6 +158,8 @@ def main(tg):
         trained = cells["train"]["dalle.xrlflow-scored.1"]
         assert trained["episodes"] == 10 and len(trained["updates"]) == 1 and trained["measurements"] > 0, trained
         assert trained["price_us"] <= trained["source_us"] and sum(trained["rules"].values()) > 0, trained
+
+        check_commits(tg, folder, cells)
 
         # Nothing is computed twice; more episodes are a training that goes on.
         cells["search"]["dalle taso"]["seconds"] = 1234.5
@@ -46,7 +171,11 @@ def main(tg):
         more = again["train"]["dalle.xrlflow-scored.1"]
         assert more["episodes"] == 20 and [update[0] for update in more["updates"]] == [10, 20], more
         assert more["measurements"] > trained["measurements"] and more["us"] <= trained["us"], more
+        assert more["commits"][0] == "of before" and len(more["commits"]) == 2, more
+        del again["train"]["dalle.xrlflow-scored.1"]["price_us"]  # as if Ctrl-C had come before it was followed
+        (folder / "cells.json").write_text(json.dumps(again), encoding="utf-8")
         assert "train dalle" not in bench(tg, folder, "--episodes", "20", "train").stderr
+        assert cells_of(folder)["train"]["dalle.xrlflow-scored.1"]["price_us"] <= trained["source_us"]
 
         # Another setting would train over what is there.
         before = cells_of(folder)
@@ -57,14 +186,17 @@ def main(tg):
         # What was measured shows in the tables.
         other = bench(tg, folder, "--episodes", "20", "measure", "tables")
         measured = cells_of(folder)["measure"]["dalle"]
+        first, last, taken = (cell["commits"][-1] for cell in (cells["search"]["dalle taso"], more, measured))
+        assert f"commits: search {first}, not kept; train of before, {last}; measure {taken}\n" in other.stdout, other.stdout
         assert len(measured["rounds"]) == 1 and "dalle ours" in measured["names"], measured
         text = other.stdout
         mixed = bench(tg, folder, "--runs", "2", "measure", fails=True)
         assert "measure dalle was computed with runs 1, not 2" in mixed.stderr, mixed.stderr
         assert "TASO, alpha 1.0, 100 graphs" in text and "scoring heads" in text and "| dalle |" in text, text
         assert f"| {measured['rounds'][0]['source'] / 1e3:.2f} |" in text, text
-    print("ok")
 
 
 if __name__ == "__main__":
     main(sys.argv[1])
+    interruptions(str(Path(sys.argv[1]).resolve()))
+    print("ok")

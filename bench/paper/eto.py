@@ -23,12 +23,12 @@ import math
 import pathlib
 import re
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+from kept import ROOT, Commands, run_main
+
 REUSE = ["full", "eto", "no-bridges", "top", "selective", "random"]  # others are eto with switches of the same name
 KINDS = [*REUSE, "all-bridges", "random-shapes", "to-the-end"]
 OF_TYPES = ["full", "eto", "top", "random-shapes"]
@@ -85,7 +85,7 @@ def trials_of(options, cells, name, kind, seed):
     return max(1, round(eto["trials"] / len(tuned(eto))))
 
 
-def compute(options, name, kind, seed, trials):
+def compute(options, commands, name, kind, seed, trials):
     """One cell; Ctrl-C and errors end the run."""
     reuse, switches = (kind, []) if kind in REUSE else ("eto", [kind])
     if kind == "full":
@@ -94,7 +94,8 @@ def compute(options, name, kind, seed, trials):
         command = [options.tg, "tune", file_of(name), "--reuse", reuse, "--json", "--seed", seed, "--trials", trials,
                    "--threads", options.threads, "--cost-db", f"{folder}/costs.db",
                    "--tuner", ",".join(["by-rule", *switches])]
-        done = subprocess.run(list(map(str, command)), cwd=ROOT, capture_output=True, text=True, check=False)
+        done = commands.run(command)
+    commands.end_if_asked()
     if done.returncode:
         sys.exit(f"{' '.join(map(str, command))}: {done.stderr}")
     report = json.loads(done.stdout)
@@ -140,7 +141,7 @@ def wanted(options, rows):
 
 
 def run(options, cells, rows):
-    start = time.monotonic()
+    start, commands = time.monotonic(), Commands()
     for seed in range(1, options.seeds + 1):  # seed after seed, so that a part is of all
         for name, kind in wanted(options, rows):
             if cells.find(name, kind, seed):
@@ -148,7 +149,8 @@ def run(options, cells, rows):
             if time.monotonic() - start > options.total_limit:
                 print(f"paper eto: {options.total_limit:.0f} s are over; another run goes on from here", file=sys.stderr)
                 return
-            cells.add(name, kind, seed, compute(options, name, kind, seed, trials_of(options, cells, name, kind, seed)))
+            trials = trials_of(options, cells, name, kind, seed)
+            cells.add(name, kind, seed, compute(options, commands, name, kind, seed, trials))
             print(f"{name} {kind}, seed {seed}", file=sys.stderr, flush=True)
 
 
@@ -259,4 +261,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run_main(main))

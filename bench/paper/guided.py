@@ -19,7 +19,7 @@ import statistics
 import sys
 from pathlib import Path
 
-from kept import ROOT, Experiment
+from kept import ROOT, Experiment, commits_of, run_main
 
 # Those of agents_bench.cpp: what a guide is trained on there is not among them.
 NETWORKS = ["gpt2", "paper/nasrnn", "paper/bert", "paper/resnext50", "paper/vgg19", "paper/inceptionv3", "paper/vit_base",
@@ -61,7 +61,8 @@ class Guided(Experiment):
             sys.exit(1)
         self.cells.put("guided", name, {
             "depends": depends, "source_us": found["cost_before_us"], "us": found["cost_after_us"], "seconds": found["total_s"],
-            "simulations": found["simulations"], "stopped_by": found["stopped_by"], "optimal": found["optimal"]})
+            "simulations": found["simulations"], "stopped_by": found["stopped_by"], "optimal": found["optimal"],
+            "commits": self.commits()})
 
     def pairs(self, network, limit):
         """(without, with the guide) of each seed that has both."""
@@ -98,7 +99,8 @@ class Guided(Experiment):
               f"on the geometric mean of {len(totals['ratios'])} networks {mean}%\n")
 
     def tables(self):
-        print(f"prices: {self.o.cost}; clock: {self.o.clock}; commit {self.commit()}\n")
+        shown = [cell for limit in self.o.limits for network in self.o.networks for pair in self.pairs(network, limit) for cell in pair]
+        print(f"prices: {self.o.cost}; clock: {self.o.clock}; commits: {commits_of(shown)}\n")
         for limit in self.o.limits:
             self.print_limit(limit)
 
@@ -147,4 +149,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_main(main))

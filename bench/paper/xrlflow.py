@@ -16,20 +16,24 @@ Stages, all of them in this order by default; each goes on where it was stopped:
 
 Networks are the paper's seven as skeletons, and complete ones (NAME-complete) where examples/ has them.
 Every cell is written to FOLDER/cells.json as soon as it is done, under what it depends on; policies and graphs lie
-beside it. The result of a policy is the best graph that its training met, as rewarded, or, by prices, one that it leads to
+beside it. Ctrl-C loses nothing that was trained. Where a training is killed its policy is ahead of its cell: it goes on, and
+the tables say of how many episodes the seconds, graphs timed and rules are lost.
+
+The result of a policy is the best graph that its training met, as rewarded, or, by prices, one that it leads to
 when it is followed: what is most likely, then seven episodes that are drawn. On a machine that others use
 `--clock processor` has all but the stage `measure` take processor time for the time of day (processor_clock.c): limits,
 seconds, and rewards by whole runs, which have one thread.
 """
 import argparse
 import hashlib
+import json
 import os
 import random
 import sys
 import time
 from pathlib import Path
 
-from kept import ROOT, Experiment
+from kept import NOT_KEPT, ROOT, Experiment, commits_of, run_main
 
 NETWORKS = ["squeezenet", "bert", "resnext50", "inceptionv3", "dalle", "transformer_transducer", "vit_base"]
 # The networks themselves, where examples/ has them, by the skeleton's name.
@@ -54,6 +58,18 @@ SHAPES = {
 }
 
 
+def episodes_of(policy):
+    """What a file of `tg train` notes in its head (safetensors); 0 where there is none."""
+    try:
+        with open(policy, "rb") as file:
+            size = min(int.from_bytes(file.read(8), "little"), policy.stat().st_size)
+            return int(json.loads(file.read(size))["__metadata__"]["episodes"])
+    except FileNotFoundError:
+        return 0
+    except (KeyError, TypeError, ValueError):
+        return 0  # `tg` says what is wrong with it
+
+
 class Bench(Experiment):
     def source(self, network):
         if network in COMPLETE:
@@ -63,10 +79,14 @@ class Bench(Experiment):
     def seeds_of(self, network):
         return self.o.seeds if network in SEVERAL_SEEDS else 1
 
+    def trainings(self, network):
+        """Of each policy and seed that has one, its cell."""
+        both = [(policy, seed) for policy in POLICIES for seed in range(1, self.seeds_of(network) + 1)]
+        return {(p, s): cell for p, s in both if (cell := self.cells.get("train", f"{network}.{p}.{s}"))}
+
     def trained(self, network):
         """Policies and seeds whose training has come to something."""
-        both = [(policy, seed) for policy in POLICIES for seed in range(1, self.seeds_of(network) + 1)]
-        return [(p, s) for p, s in both if "price_us" in (self.cells.get("train", f"{network}.{p}.{s}") or {})]
+        return [both for both, cell in self.trainings(network).items() if "price_us" in cell]
 
     # --- searches -------------------------------------------------------------------------------------
 
@@ -87,7 +107,7 @@ class Bench(Experiment):
                 self.cells.put("search", cell, {
                     "cost": self.o.cost, "limit_s": self.o.search_seconds, "source_us": found["cost_before_us"], "us": found["cost_after_us"],
                     "seconds": found["total_s"], "processor_s": found["processor_s"], "stopped_by": found["stopped_by"],
-                    "rules": found["rules_applied"], "graph": graph.name})
+                    "rules": found["rules_applied"], "graph": graph.name, "commits": self.commits()})
 
     # --- policies -------------------------------------------------------------------------------------
 
@@ -99,40 +119,69 @@ class Bench(Experiment):
         return ["--by-prices", "--cost", self.o.cost] if self.o.rewards == "prices" else []
 
     def train_one(self, model, name, seed):
-        """A policy goes on for so many seconds; its cell adds up what all calls took."""
+        """A policy goes on for so many seconds; its cell adds up what all calls took. Its file is written after each update, and
+        the cell when `tg` has ended. Where that failed or was killed the file is ahead, and it is the file that goes on."""
+        self.cells.read()  # another run may have trained it
         depends = self.training(seed)
         self.refuse_others("train", name, depends)
         cell = self.cells.get("train", name)
         if cell is None:
             cell = {"depends": depends, "episodes": 0, "seconds": 0, "processor_s": 0, "measurements": 0, "rules": {},
-                    "updates": []}
-        if cell["episodes"] >= self.o.episodes:
-            return cell
-        self.say(f"train {name}, after {cell['episodes']} episodes")
+                    "updates": [], "commits": []}
+            self.cells.put("train", name, cell)  # so that what is in the file later is known to be of these settings
+        policy = self.folder / f"{name}.safetensors"
+        if cell["episodes"] < self.o.episodes or episodes_of(policy) > cell["episodes"]:
+            self.train_on(model, name, seed, cell)
+        if cell["episodes"] == episodes_of(policy) > 0 and "price_us" not in cell:
+            self.follow_trained(model, name, cell)
+        return cell
+
+    def train_on(self, model, name, seed, cell):
+        """From what the file has: no training is thrown away."""
         policy, graph = self.folder / f"{name}.safetensors", self.folder / f"{name}.tg"
-        again = ["--again"] if cell["episodes"] == 0 else []
+        known = episodes_of(policy)
+        if known < cell["episodes"]:
+            sys.exit(f"{policy} has {known} episodes, its cell in {self.cells.path} {cell['episodes']}: training goes on from "
+                     "the file of that cell, or anew without the cell")
+        if known > cell["episodes"]:
+            self.say(f"{policy} has {known} episodes, its cell {cell['episodes']}: a training was killed or failed. It goes on; "
+                     "seconds, graphs timed, rules and updates of the others are lost")
+        self.say(f"train {name}, after {known} episodes")
         trained = self.tg("train", model, "-o", policy, "--best", graph, "--policy", self.o.policy, "--rules", "taso",
                           "--episodes", self.o.episodes, "--depth", self.o.depth, "--measure-every", self.o.measure_every,
-                          "--seed", seed, "--threads", "1", "--time-limit", self.o.train_seconds, *self.rewards(), *again)
-        if trained is None:
-            return cell
+                          "--seed", seed, "--threads", "1", "--time-limit", self.o.train_seconds, *self.rewards(), unfinished=True)
+        if trained is not None:
+            self.add(cell, trained, graph)
+            self.cells.put("train", name, cell)
+        self.commands.end_if_asked()
+
+    def add(self, cell, trained, graph):
+        """To a cell what a training came to. What its policy leads to is to be found anew then."""
+        if uncounted := trained["earlier_episodes"] - cell["episodes"]:
+            cell["uncounted_episodes"] = cell.get("uncounted_episodes", 0) + uncounted
+            cell["commits"] = list(dict.fromkeys([*cell.get("commits", []), NOT_KEPT]))
+        cell["commits"] = self.commits(cell)
         for key in ("seconds", "processor_s", "measurements"):
             cell[key] += trained[key]
         for rule, count in trained["rules"].items():
             cell["rules"][rule] = cell["rules"].get(rule, 0) + count
         cell["updates"] += [[update["episodes"], update["mean_reward"], update["entropy"]] for update in trained["updates"]]
-        cell.update(episodes=trained["episodes"], source_us=trained["source_us"], us=trained["best_us"],
-                    best_reward=trained["best_reward"], graph=graph.name)
-        if cell["episodes"] > 0:
-            end = self.folder / f"{name}.followed.tg"
-            followed = self.follow(model, policy, end)
-            priced = self.tg("opt", graph, "--search", "none", *self.priced())
-            if followed and priced:
-                cell.update(followed=followed, price_us=priced["cost_before_us"])
-                if self.o.rewards == "prices" and followed["us"] < cell["price_us"]:
-                    cell.update(price_us=followed["us"], graph=end.name)
+        if (trained["episodes"], trained["best_us"]) != (cell["episodes"], cell.get("us")):
+            cell.pop("followed", None)
+            cell.pop("price_us", None)
+            cell.update(episodes=trained["episodes"], source_us=trained["source_us"], us=trained["best_us"],
+                        best_reward=trained["best_reward"], graph=graph.name)
+
+    def follow_trained(self, model, name, cell):
+        graph, end = self.folder / f"{name}.tg", self.folder / f"{name}.followed.tg"
+        followed = self.follow(model, self.folder / f"{name}.safetensors", end)
+        priced = self.tg("opt", graph, "--search", "none", *self.priced())
+        if not followed or not priced:
+            return
+        cell.update(followed=followed, price_us=priced["cost_before_us"], commits=self.commits(cell))
+        if self.o.rewards == "prices" and followed["us"] < cell["price_us"]:
+            cell.update(price_us=followed["us"], graph=end.name)
         self.cells.put("train", name, cell)
-        return cell
 
     def follow(self, model, policy, end=None):
         """What the policy takes for most likely, once, and seven episodes that are drawn."""
@@ -165,9 +214,9 @@ class Bench(Experiment):
             if network not in self.o.networks:
                 continue
             base = self.folder / f"{network}.{self.o.policy}.1.safetensors"
-            if not base.exists():
+            episodes = episodes_of(base)
+            if episodes == 0:
                 continue
-            episodes = self.cells.get("train", f"{network}.{self.o.policy}.1")["episodes"]
             for shape in list(shapes)[1:]:
                 # The policy of the first shape is trained where that is asked for, with settings that have to be these.
                 self.refuse_others("train", f"{network}.{self.o.policy}.1", self.training(1))
@@ -180,7 +229,8 @@ class Bench(Experiment):
                         "depends": self.training(1), "policy": self.o.policy,
                         "source_us": followed["source_us"], "followed_us": followed["us"],
                         "seconds": followed["seconds"], "own_followed_us": own["followed"]["us"],
-                        "own_best_us": own["price_us"], "own_episodes": own["episodes"], "episodes": episodes})
+                        "own_best_us": own["price_us"], "own_episodes": own["episodes"], "episodes": episodes,
+                        "commits": self.commits(own)})
 
     # --- whole runs -----------------------------------------------------------------------------------
 
@@ -211,9 +261,10 @@ class Bench(Experiment):
         for number in range(self.o.rounds):
             for network in self.o.networks:
                 graphs, names = self.graphs_of(network)
-                rounds = (self.cells.get("measure", network) or {"rounds": []})["rounds"]
+                cell = self.cells.get("measure", network)
+                rounds = cell["rounds"] if cell else []
                 if sum(set(graphs) <= set(times) for times in rounds) > number:
-                    self.cells.put("measure", network, {"depends": depends, "names": names, "rounds": rounds})
+                    self.cells.put("measure", network, {**cell, "depends": depends, "names": names})
                     continue
                 if self.o.measure_seconds and time.monotonic() - begun > self.o.measure_seconds:
                     return
@@ -225,7 +276,8 @@ class Bench(Experiment):
                     if ran:
                         times[name] = ran["median_us"]
                 if set(times) == set(graphs):
-                    self.cells.put("measure", network, {"depends": depends, "names": names, "rounds": [*rounds, times]})
+                    self.cells.put("measure", network, {"depends": depends, "names": names, "rounds": [*rounds, times],
+                                                        "commits": self.commits(cell)})
 
     # --- tables ---------------------------------------------------------------------------------------
 
@@ -247,6 +299,11 @@ class Bench(Experiment):
         source = min(self.ratios(network, "source")[0])
         return ms, f"{source / min(times):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})"
 
+    def episodes_text(self, cell):
+        """Those of a run that was killed have no seconds, graphs timed and rules."""
+        uncounted = cell.get("uncounted_episodes", 0)
+        return f"{cell['episodes']}, {uncounted} of them not counted" if uncounted else str(cell["episodes"])
+
     def results_table(self):
         rows = []
         for network in self.o.networks:
@@ -266,7 +323,7 @@ class Bench(Experiment):
                 text = POLICIES[policy] + (f", seed {seed}" if network in SEVERAL_SEEDS else "")
                 base = cell["followed"]["source_us"]
                 rows.append(["", text, f"{cell['price_us']:.0f}", f"{base / cell['price_us']:.3f}", ms, ratio,
-                             str(cell["episodes"]), f"{cell['processor_s']:.0f}", str(cell["measurements"]),
+                             self.episodes_text(cell), f"{cell['processor_s']:.0f}", str(cell["measurements"]),
                              f"{cell['followed']['processor_s']:.1f}"])
                 rows.append(["", "its policy, followed", f"{cell['followed']['us']:.0f}",
                              f"{base / cell['followed']['us']:.3f}", "", "", "", "", "", ""])
@@ -321,8 +378,26 @@ class Bench(Experiment):
         self.table(["network, shape", "price, us", "policy of the first shape", "policy of its own", "best of its training",
                     "kept", "episodes", "its own"], rows)
 
+    def print_not_followed(self):
+        """Where Ctrl-C came before that: a training is in the tables with what it is followed to."""
+        names = [f"{network}.{policy}.{seed}" for network in self.o.networks
+                 for (policy, seed), cell in self.trainings(network).items() if cell["episodes"] > 0 and "price_us" not in cell]
+        if names:
+            print(f"Trained, but not followed yet, which the stage `train` does next: {', '.join(names)}\n")
+
+    def print_commits(self):
+        """Those that what is shown was computed at."""
+        shown = {"search": [cell for network in self.o.networks for name in SEARCHES
+                            if (cell := self.cells.get("search", f"{network} {name}"))],
+                 "train": [self.trainings(network)[both] for network in self.o.networks for both in self.trained(network)],
+                 "transfer": self.cells.all.get("transfer", {}).values(),
+                 "measure": [cell for network in self.o.networks if (cell := self.cells.get("measure", network))]}
+        print("commits: " + "; ".join(f"{kind} {commits_of(cells)}" for kind, cells in shown.items() if cells) + "\n")
+
     def tables(self):
-        print(f"prices: {self.o.cost}; rewards by {self.o.rewards}; policy `{self.o.policy}`; commit {self.commit()}\n")
+        print(f"prices: {self.o.cost}; rewards by {self.o.rewards}; policy `{self.o.policy}`")
+        self.print_commits()
+        self.print_not_followed()
         self.results_table()
         self.rules_table()
         self.model_table()
@@ -357,8 +432,9 @@ def main():
     bench = Bench(options)
     for stage in options.stages or STAGES:
         getattr(bench, stage)()
+        bench.commands.end_if_asked()
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_main(main))
