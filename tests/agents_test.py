@@ -12,7 +12,7 @@ from pathlib import Path
 
 # NASRNN, on which each simulation tells something new; there is still more to find after 24.
 COMMON = ["--networks", "paper/nasrnn", "--seeds", "1", "--simulations", "24", "--seconds", "0", "--rounds", "1",
-          "--train-seconds", "60"]
+          "--train-seconds", "1000"]
 
 
 def bench(program, folder, *args, fails=False):

@@ -49,15 +49,18 @@ TEST_F(Clock, TheSourceTakesWhatOthersAreComparedWith) {
   EXPECT_EQ(clock->refused(), 1u);
 }
 
+/// Or several times as many, where others disturb them.
 TEST_F(Clock, RunsAsManyPairsAsAreAskedFor) {
+  auto is_multiple = [](size_t pairs, size_t of) { return pairs % of == 0 && pairs >= of; };
   std::unique_ptr<GraphClock> few = clock_of(source, false, {.pairs = 2, .seconds = 0});
   ASSERT_TRUE(few->time_us(source));
-  EXPECT_EQ(few->pairs(), 2u);
+  EXPECT_TRUE(is_multiple(few->pairs(), 2)) << few->pairs();
   ASSERT_TRUE(few->time_us(faster));
-  EXPECT_EQ(few->pairs(), 4u);
+  EXPECT_TRUE(is_multiple(few->pairs(), 2) && few->pairs() >= 4 && few->pairs() <= 20)
+      << few->pairs();
   std::unique_ptr<GraphClock> many = clock_of(source, false, {.pairs = 400, .seconds = 0});
   ASSERT_TRUE(many->time_us(source));
-  EXPECT_EQ(many->pairs(), 400u);
+  EXPECT_TRUE(is_multiple(many->pairs(), 400)) << many->pairs();
   std::unique_ptr<GraphClock> usual = clock_of(source, false);
   ASSERT_TRUE(usual->time_us(source));
   EXPECT_GE(usual->pairs(), GraphRuns().pairs);
