@@ -232,6 +232,11 @@ public:
   /// turns (runtime/measure/time_runs.h). Errors: those of the first; `limit_no_answer` where there
   /// was no time to run both.
   virtual Result<WholeRuns> compare(const Graph& first, const Graph& second) = 0;
+  /// The same by several times as many runs at least, where a runner has such.
+  virtual Result<WholeRuns> compare_longer(const Graph& first, const Graph& second,
+                                           size_t /*times*/) {
+    return compare(first, second);
+  }
   /// Builds each, compares its outputs with those of the source, and times some whole runs. Empty:
   /// not done here. Errors: those of the source.
   virtual Result<std::vector<ScreeningResult>> screen(const Graph& source,

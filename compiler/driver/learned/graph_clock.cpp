@@ -3,8 +3,6 @@
 #include "compiler/driver/prices/cost_model.h"
 #include "compiler/driver/public_types.h"
 
-#include <llvm/ADT/STLExtras.h>
-
 namespace tg {
 
 namespace {
@@ -12,8 +10,8 @@ namespace {
 /// What a graph counts as that cannot take the source's place.
 constexpr double kRefusedTimes = 2;
 
-/// Comparisons of a graph where others disturb each.
-constexpr size_t kMostComparisons = 5;
+/// So many times the pairs where others took much of the machine.
+constexpr size_t kTimesIfDisturbed = 4;
 
 } // namespace
 
@@ -61,20 +59,14 @@ Result<double> GraphClock::by_runs(const Graph& graph) {
   return source_us_ / runs.times.ratio;
 }
 
-/// The first that others leave alone; there is none: the median of several.
+/// Of few pairs a median is misled where others compute, of more it is not (graph_clock_bench).
 Result<WholeRuns> GraphClock::compared(const Graph& graph) {
-  std::vector<WholeRuns> disturbed;
-  while (disturbed.size() < kMostComparisons) {
-    TG_TRY(WholeRuns runs, runs_->compare(source_, graph));
-    pairs_ += runs.times.first.runs;
-    if (!runs.fault.empty() || runs.disturbance != Disturbance::Heavy) return runs;
-    disturbed.push_back(std::move(runs));
-  }
-  auto slower = [](const WholeRuns& a, const WholeRuns& b) {
-    return a.times.ratio < b.times.ratio;
-  };
-  llvm::sort(disturbed, slower);
-  return std::move(disturbed[kMostComparisons / 2]);
+  TG_TRY(WholeRuns runs, runs_->compare(source_, graph));
+  pairs_ += runs.times.first.runs;
+  if (!runs.fault.empty() || runs.disturbance != Disturbance::Heavy) return runs;
+  TG_TRY(WholeRuns more, runs_->compare_longer(source_, graph, kTimesIfDisturbed));
+  pairs_ += more.times.first.runs;
+  return more;
 }
 
 } // namespace tg

@@ -10,7 +10,7 @@ namespace tg {
 
 /// How long a graph and the source run interleaved: pairs of runs at least, and seconds. A training
 /// asks for thousands of graphs, so that few have to do (graph_clock_bench: how far they are off);
-/// where others took so much of the machine that it misleads, up to five times as long.
+/// where others took so much of the machine that it misleads, four times as many more.
 struct GraphRuns {
   size_t pairs = 5;
   double seconds = 0.15;

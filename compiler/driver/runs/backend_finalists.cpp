@@ -117,7 +117,16 @@ MachineWatch* BackendFinalists::watch_for(const Prepared& prepared) {
   return watch_.get();
 }
 
-Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& second) {
+Result<WholeRuns> BackendFinalists::compare_longer(const Graph& first, const Graph& second,
+                                                   size_t times) {
+  TimingOptions timing = timing_;
+  timing.min_runs *= times;
+  timing.max_runs = std::max(timing.max_runs, timing.min_runs);
+  return compare(first, second, std::move(timing));
+}
+
+Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& second,
+                                            TimingOptions timing) {
   const StopToken& stop = options().stop;
   if (stop.asked()) return over(stop);
   Result<LoadedGraph*> source = loaded_.get(first);
@@ -127,7 +136,6 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
   if (!other && stop.asked()) return over(stop);
   if (!other) return WholeRuns{{}, does_not_run(other.error())};
   LoadedGraph* two = *other;
-  TimingOptions timing = timing_;
   timing.warmup = one->run_s + two->run_s > 2 * kSlowRun ? 0 : 1; // each has run
   // The grace is for the least number of runs.
   double left = stopped() ? 0 : stop.seconds_left();

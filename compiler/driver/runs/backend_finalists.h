@@ -28,7 +28,10 @@ public:
         patient_until_s_(patient_until_s) {
     timing_.stop = this->options().stop;
   }
-  Result<WholeRuns> compare(const Graph& first, const Graph& second) override;
+  Result<WholeRuns> compare(const Graph& first, const Graph& second) override {
+    return compare(first, second, timing_);
+  }
+  Result<WholeRuns> compare_longer(const Graph& first, const Graph& second, size_t times) override;
   Result<std::vector<ScreeningResult>> screen(const Graph& source,
                                               llvm::ArrayRef<const Graph*> graphs) override;
 
@@ -42,6 +45,7 @@ public:
   double bound() const;
 
 private:
+  Result<WholeRuns> compare(const Graph& first, const Graph& second, TimingOptions timing);
   /// Also while they load, since a large network takes seconds. What was found by then may still
   /// meet the source, if it is small: else it is not returned.
   static PrepareOptions that_stop(PrepareOptions options) {
