@@ -14,6 +14,11 @@ std::vector<int64_t> shape_of(std::initializer_list<size_t> sizes) {
   return {sizes.begin(), sizes.end()};
 }
 
+/// For a run that ends before the tensor does.
+Tensor lent(const Tensor& tensor) {
+  return Tensor::lent(tensor.type(), {std::shared_ptr<const std::byte>(), tensor.data()});
+}
+
 /// Graphs as the network takes them: padded to so many nodes, and graphs.
 struct GraphBatch {
   std::vector<float> nodes, edges, present;
@@ -25,10 +30,10 @@ struct GraphBatch {
     for (size_t g = 0; g < batch.size(); ++g) put(*batch[g], g);
   }
   /// In the order of the models' parameters.
-  std::vector<Tensor> tensors() const {
-    return {Tensor::of_floats(shape_of({graphs, most, kFeatures}), nodes),
-            Tensor::of_floats(shape_of({graphs, most, most}), edges),
-            Tensor::of_floats(shape_of({graphs, most}), present)};
+  void add_to(std::vector<Tensor>& inputs) const {
+    inputs.push_back(Tensor::of_floats(shape_of({graphs, most, kFeatures}), nodes));
+    inputs.push_back(Tensor::of_floats(shape_of({graphs, most, most}), edges));
+    inputs.push_back(Tensor::of_floats(shape_of({graphs, most}), present));
   }
 
 private:
@@ -75,10 +80,20 @@ Result<Prepared*> GuideModels::program(llvm::StringRef model, size_t rules, size
   return &programs_.emplace(std::move(key), std::move(loaded)).first->second;
 }
 
+bool GuideModels::note_traits(llvm::ArrayRef<Rule> rules) {
+  auto same_name = [](const Rule& rule, const std::string& name) { return rule.name == name; };
+  if (rules.data() == rules_ &&
+      std::equal(rules.begin(), rules.end(), names_.begin(), names_.end(), same_name))
+    return false;
+  rules_ = rules.data();
+  names_.clear();
+  for (const Rule& rule : rules) names_.push_back(rule.name);
+  traits_ = traits_of(rules);
+  return true;
+}
+
 Result<void> GuideModels::read(llvm::ArrayRef<Rule> rules) {
-  std::vector<float> traits = traits_of(rules);
-  if (read_ && traits == traits_) return {};
-  traits_ = std::move(traits);
+  if (!note_traits(rules) && read_) return {};
   TG_TRY(Prepared * program, this->program("read_rules", rules.size(), 0, 0));
   TG_TRY(std::vector<Tensor> outputs,
          program->executable->run(
@@ -92,8 +107,8 @@ Result<GuideRunner::Answer> GuideModels::look(const GraphFeatures& graph,
   TG_CHECK(read(rules));
   size_t most = bucket_of(std::max(graph.operators.size(), options_.least_nodes));
   TG_TRY(Prepared * program, this->program("look", rules.size(), 1, most));
-  std::vector<Tensor> inputs = {theta_, *read_};
-  llvm::append_range(inputs, GraphBatch(&graph, 1, most).tensors());
+  std::vector<Tensor> inputs = {lent(theta_), lent(*read_)};
+  GraphBatch(&graph, 1, most).add_to(inputs);
   TG_TRY(std::vector<Tensor> outputs, program->executable->run(inputs));
   llvm::ArrayRef<float> logits = outputs[0].floats();
   return Answer{{logits.begin(), logits.end()}, outputs[1].floats()[0]};
@@ -117,10 +132,11 @@ Result<double> GuideModels::study(llvm::ArrayRef<const GuideSample*> minibatch,
     std::copy(sample.shares.begin(), sample.shares.end(), &shares[i * actions]);
     gained[i] = sample.gain, counts[i] = 1;
   }
-  std::vector<Tensor> inputs = {
-      theta_, mean_, variance_, Tensor::of_floats({}, {static_cast<float>(++steps_)}),
-      Tensor::of_floats(shape_of({rules.size(), kRuleTraits}), traits_of(rules))};
-  llvm::append_range(inputs, GraphBatch(graphs, batch, most).tensors());
+  note_traits(rules);
+  std::vector<Tensor> inputs = {theta_, mean_, variance_,
+                                Tensor::of_floats({}, {static_cast<float>(++steps_)}),
+                                Tensor::of_floats(shape_of({rules.size(), kRuleTraits}), traits_)};
+  GraphBatch(graphs, batch, most).add_to(inputs);
   for (const auto* values : {&tried, &shares})
     inputs.push_back(Tensor::of_floats(shape_of({batch, rules.size(), kGrains}), *values));
   for (const auto* values : {&gained, &counts})

@@ -42,6 +42,9 @@ private:
   Result<Prepared> load(llvm::StringRef model, NetworkSettings settings) const;
   /// 0 graphs, or nodes: of a model that takes none.
   Result<Prepared*> program(llvm::StringRef model, size_t rules, size_t graphs, size_t nodes);
+  /// Traits of these rules, which take longer than the network: kept while it is asked of the same
+  /// list, by its place and names. True: they are made anew.
+  bool note_traits(llvm::ArrayRef<Rule> rules);
   /// What the network reads of these rules, made anew where they or its weights are others.
   Result<void> read(llvm::ArrayRef<Rule> rules);
 
@@ -50,7 +53,10 @@ private:
   Tensor theta_, mean_, variance_;
   int64_t steps_ = 0; // Adam's
   std::map<std::tuple<std::string, size_t, size_t, size_t>, Prepared> programs_;
-  std::vector<float> traits_; // of the rules that were read last
+  // Of the rules that were asked of last.
+  const Rule* rules_ = nullptr;
+  std::vector<std::string> names_;
+  std::vector<float> traits_;
   std::optional<Tensor> read_;
 };
 

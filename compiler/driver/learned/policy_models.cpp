@@ -163,10 +163,9 @@ Tensor indices_of(llvm::ArrayRef<int32_t> values) {
 }
 
 /// The tensors of a batch, in the order of the models' parameters.
-std::vector<Tensor> tensors_of(const StateBatch& batch) {
+void add_tensors(const StateBatch& batch, std::vector<Tensor>& out) {
   auto size = [](size_t n) { return static_cast<int64_t>(n); };
   const StateBatch::Sizes& s = batch.sizes;
-  std::vector<Tensor> out;
   out.push_back(tensor_of({size(s.nodes), size(kNodeFeatures)}, batch.features));
   out.push_back(indices_of(batch.from));
   out.push_back(indices_of(batch.to));
@@ -175,7 +174,6 @@ std::vector<Tensor> tensors_of(const StateBatch& batch) {
   out.push_back(indices_of(batch.part_of));
   out.push_back(tensor_of({size(s.parts), 1}, batch.part_times));
   out.push_back(tensor_of({size(s.states), size(s.candidates)}, batch.mask));
-  return out;
 }
 
 } // namespace
@@ -184,7 +182,7 @@ Result<Decision> PolicyModels::decide(const EncodedState& state) {
   StateBatch batch = batch_of(&state, 1);
   TG_TRY(Prepared * act, program("act", batch.sizes));
   std::vector<Tensor> inputs = {lent(theta_)};
-  llvm::append_range(inputs, tensors_of(batch));
+  add_tensors(batch, inputs);
   TG_TRY(std::vector<Tensor> outputs, act->executable->run(inputs));
   llvm::ArrayRef<float> log_probs = outputs[0].floats().take_front(state.candidates);
   if (llvm::any_of(log_probs, [](float x) { return std::isnan(x); }))
@@ -209,7 +207,7 @@ Result<LearnReport> PolicyModels::learn(llvm::ArrayRef<Sample> minibatch) {
   }
   std::vector<Tensor> inputs = {lent(theta_), lent(mean_), lent(variance_),
                                 scalar(static_cast<double>(++steps_))};
-  llvm::append_range(inputs, tensors_of(batch));
+  add_tensors(batch, inputs);
   auto b = static_cast<int64_t>(sizes.states), c = static_cast<int64_t>(sizes.candidates);
   inputs.push_back(tensor_of({b, c}, chosen));
   for (const auto& values : {log_prob, advantage, target, counts})
