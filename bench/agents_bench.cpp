@@ -7,7 +7,7 @@
 //                [--train-cost analytic:cpu] [--cost analytic:cpu] [--cost-db FILE]
 //                [--networks gpt2,paper/bert] [--seeds 3] [--simulations 128] [--few 32]
 //                [--seconds 2] [--nodes 2000] [--guidance 1.5] [--arms 8]
-//                [--visits 0] [--only none,guide,halving] [--json FILE]
+//                [--visits 0.5] [--only none,guide,halving] [--json FILE]
 //
 // "halving" is the guide again: sequential halving over the best --arms actions of the root
 // (halving.h) in the place of bounds, in decisions of --few simulations (a quarter of --simulations
@@ -65,7 +65,8 @@ struct Settings {
       "inceptionv3",       "resnet50",       "mobilenetv2",     "gpt2"};
   size_t seeds = 3, simulations = 128, nodes = 2'000, rounds = 4, train_seed = 1;
   size_t arms = 8, few = 0; // 0: a quarter
-  double seconds = 2, train_seconds = 240, visits = 0, guidance = MctsOptions().guidance;
+  double seconds = 2, train_seconds = 240, visits = GuideOptions().visits,
+         guidance = MctsOptions().guidance;
 
   bool has(llvm::StringRef agent) const { return only.empty() || llvm::is_contained(only, agent); }
   size_t few_simulations() const { return few > 0 ? few : std::max<size_t>(simulations / 4, 1); }

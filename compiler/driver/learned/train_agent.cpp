@@ -103,14 +103,13 @@ MctsOptions AgentTraining::search_options() const {
 PolicyNotes AgentTraining::guide_settings() const {
   llvm::SHA1 parts;
   for (const std::string& part : seen_) parts.update(part), parts.update(" ");
-  PolicyNotes notes = {{"seed", std::to_string(o_.seed)},
-                       {"cost", o_.cost.text()},
-                       {"rules", text_of_rules(rules_, o_.numerics)},
-                       {"parts", llvm::formatv("{0} of {1}", parts_.size(),
-                                               llvm::toHex(parts.final(), true).substr(0, 12))},
-                       {"learning_rate", exact_text(training_.learning_rate)}};
-  if (training_.visits > 0) notes["visits"] = exact_text(training_.visits);
-  return notes;
+  return {{"seed", std::to_string(o_.seed)},
+          {"cost", o_.cost.text()},
+          {"rules", text_of_rules(rules_, o_.numerics)},
+          {"parts", llvm::formatv("{0} of {1}", parts_.size(),
+                                  llvm::toHex(parts.final(), true).substr(0, 12))},
+          {"learning_rate", exact_text(training_.learning_rate)},
+          {"visits", exact_text(training_.visits)}};
 }
 
 Result<std::shared_ptr<GuideModels>> AgentTraining::open_guide() {

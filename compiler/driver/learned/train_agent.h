@@ -15,7 +15,7 @@ struct TrainAgentOptions {
   bool again = false; // a guide in it is not gone on from
   size_t rounds = 4;  // of searches, with those of earlier runs; a guide is studied after each
   double learning_rate = kGuideRate;
-  double visits = 0; // GuideOptions::visits
+  double visits = GuideOptions().visits;
 };
 
 struct TrainedAgent {

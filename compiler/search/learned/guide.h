@@ -86,7 +86,7 @@ struct GuideOptions {
   size_t searches = 3;       // of each, with seeds of their own
   MctsOptions search = {};
   size_t epochs = 4, minibatch = 16;
-  double visits = 0; // of what is learned of actions (sample_of)
+  double visits = 0.5; // of what is learned of actions, the rest by gains (sample_of)
   uint64_t seed = 1;
   StopToken stop = {};
 };
