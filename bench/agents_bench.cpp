@@ -13,8 +13,9 @@
 // (halving.h) in the place of bounds, in decisions of --few simulations (a quarter of --simulations
 // unless it is given), the first of which is all that it has where simulations count.
 //
-// --visits of what a guide learns of actions is their share of the visits, the rest that of the
-// gains. --only leaves the others out, in training, too; "none" is always there. FOLDER gets
+// A guide learns of actions their shares of visits and of gains; --visits is how much of the first.
+//
+// --only leaves the others out, in training, too; "none" is always there. FOLDER gets
 // guide.safetensors, gains.json and motifs.json; without one they are not kept. Agents learn by the
 // prices of --train-cost and are compared by those of --cost, which take what `tg opt --cost` does;
 // all built-in rules, one e-graph of the whole network, one thread. Only --seconds wants an idle
