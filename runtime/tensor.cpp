@@ -102,6 +102,13 @@ Tensor Tensor::of_floats(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<float> va
   return std::move(*tensor);
 }
 
+Tensor Tensor::of_indices(llvm::ArrayRef<int32_t> values) {
+  Result<Tensor> tensor = zeros({DType::I32, {static_cast<int64_t>(values.size())}});
+  if (!tensor) std::abort();
+  std::memcpy(tensor->data(), values.data(), values.size() * sizeof(int32_t));
+  return std::move(*tensor);
+}
+
 std::vector<double> Tensor::doubles() const {
   std::vector<double> values(static_cast<size_t>(type_.elements()));
   widen(type_.dtype, data(), values.data(), type_.elements());

@@ -52,6 +52,8 @@ public:
   int64_t capacity() const { return buffer_ ? capacity_ : 0; }
   /// f32 of this shape with these values; the sizes must agree.
   static Tensor of_floats(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<float> values);
+  /// i32 of one axis with these values.
+  static Tensor of_indices(llvm::ArrayRef<int32_t> values);
   /// Elements that are held elsewhere and that nobody changes, such as those of a mapped file, at
   /// any address. Copies share them.
   static Tensor lent(TensorType type, std::shared_ptr<const std::byte> elements);

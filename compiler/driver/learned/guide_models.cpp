@@ -2,6 +2,9 @@
 
 #include "compiler/driver/learned/training_notes.h"
 
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/Support/MathExtras.h>
+
 namespace tg {
 
 namespace {
@@ -19,21 +22,31 @@ Tensor lent(const Tensor& tensor) {
   return Tensor::lent(tensor.type(), {std::shared_ptr<const std::byte>(), tensor.data()});
 }
 
-/// Graphs as the network takes them: padded to so many nodes, and graphs.
+/// Graphs as the network takes them (guide.tg): padded to so many nodes and graphs, all edges to a
+/// multiple of these.
 struct GraphBatch {
-  std::vector<float> nodes, edges, present;
+  std::vector<float> nodes, present, of_givers, of_takers;
+  std::vector<int32_t> givers, takers;
   size_t graphs, most;
 
   GraphBatch(llvm::ArrayRef<const GraphFeatures*> batch, size_t graphs, size_t most)
-      : nodes(graphs * most * kFeatures), edges(graphs * most * most), present(graphs * most),
-        graphs(graphs), most(most) {
+      : nodes(graphs * most * kFeatures), present(graphs * most), graphs(graphs), most(most) {
     for (size_t g = 0; g < batch.size(); ++g) put(*batch[g], g);
+    weigh_edges();
+    // Few sizes, since each is a program: nodes have one or two operands that are no leaves.
+    size_t edges =
+        std::max<size_t>(1, llvm::divideCeil(givers.size(), graphs * most)) * graphs * most;
+    givers.resize(edges), takers.resize(edges), of_givers.resize(edges), of_takers.resize(edges);
   }
+  size_t edges() const { return givers.size(); }
   /// In the order of the models' parameters.
   void add_to(std::vector<Tensor>& inputs) const {
     inputs.push_back(Tensor::of_floats(shape_of({graphs, most, kFeatures}), nodes));
-    inputs.push_back(Tensor::of_floats(shape_of({graphs, most, most}), edges));
     inputs.push_back(Tensor::of_floats(shape_of({graphs, most}), present));
+    inputs.push_back(Tensor::of_indices(givers));
+    inputs.push_back(Tensor::of_indices(takers));
+    inputs.push_back(Tensor::of_floats(shape_of({edges(), 1}), of_givers));
+    inputs.push_back(Tensor::of_floats(shape_of({edges(), 1}), of_takers));
   }
 
 private:
@@ -44,7 +57,21 @@ private:
       std::copy(graph.traits[n].begin(), graph.traits[n].end(), row + kOpCount);
       present[at * most + n] = 1;
     }
-    for (auto [from, to] : graph.edges) edges[(at * most + to) * most + from] = 1;
+    // Who takes a result twice has one edge.
+    std::vector<std::pair<uint32_t, uint32_t>> edges(graph.edges);
+    llvm::sort(edges);
+    edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+    for (auto [from, to] : edges) {
+      givers.push_back(static_cast<int32_t>(at * most + from));
+      takers.push_back(static_cast<int32_t>(at * most + to));
+    }
+  }
+  void weigh_edges() {
+    std::vector<float> gifts(graphs * most), uses(graphs * most);
+    for (int32_t taker : takers) gifts[static_cast<size_t>(taker)] += 1;
+    for (int32_t giver : givers) uses[static_cast<size_t>(giver)] += 1;
+    for (int32_t taker : takers) of_givers.push_back(1 / gifts[static_cast<size_t>(taker)]);
+    for (int32_t giver : givers) of_takers.push_back(1 / uses[static_cast<size_t>(giver)]);
   }
 };
 
@@ -65,16 +92,17 @@ Result<Prepared> GuideModels::load(llvm::StringRef model, NetworkSettings settin
   return load_network(kGuideModels, model, std::move(settings), options_.run, options_.seed);
 }
 
-Result<Prepared*> GuideModels::program(llvm::StringRef model, size_t rules, size_t graphs,
-                                       size_t nodes) {
-  auto key = std::make_tuple(model.str(), rules, graphs, nodes);
+Result<Prepared*> GuideModels::program(llvm::StringRef model, size_t rules, const Sizes& sizes) {
+  auto key = std::make_tuple(model.str(), rules, sizes);
   auto known = programs_.find(key);
   if (known != programs_.end()) return &known->second;
   NetworkSettings settings = {{"R", std::to_string(rules)},
                               {"F", std::to_string(kFeatures)},
                               {"G", std::to_string(kRuleTraits)}};
-  if (graphs > 0) settings.emplace_back("B", std::to_string(graphs));
-  if (nodes > 0) settings.emplace_back("N", std::to_string(nodes));
+  if (sizes.graphs > 0)
+    settings.insert(settings.end(), {{"B", std::to_string(sizes.graphs)},
+                                     {"N", std::to_string(sizes.nodes)},
+                                     {"E", std::to_string(sizes.edges)}});
   if (model == "study") settings.emplace_back("rate", exact_text(options_.rate));
   TG_TRY(Prepared loaded, load(model, std::move(settings)));
   return &programs_.emplace(std::move(key), std::move(loaded)).first->second;
@@ -94,7 +122,7 @@ bool GuideModels::note_traits(llvm::ArrayRef<Rule> rules) {
 
 Result<void> GuideModels::read(llvm::ArrayRef<Rule> rules) {
   if (!note_traits(rules) && read_) return {};
-  TG_TRY(Prepared * program, this->program("read_rules", rules.size(), 0, 0));
+  TG_TRY(Prepared * program, this->program("read_rules", rules.size(), {}));
   TG_TRY(std::vector<Tensor> outputs,
          program->executable->run(
              {theta_, Tensor::of_floats(shape_of({rules.size(), kRuleTraits}), traits_)}));
@@ -106,9 +134,10 @@ Result<GuideRunner::Answer> GuideModels::look(const GraphFeatures& graph,
                                               llvm::ArrayRef<Rule> rules) {
   TG_CHECK(read(rules));
   size_t most = bucket_of(std::max(graph.operators.size(), options_.least_nodes));
-  TG_TRY(Prepared * program, this->program("look", rules.size(), 1, most));
+  GraphBatch batch(&graph, 1, most);
+  TG_TRY(Prepared * program, this->program("look", rules.size(), {1, most, batch.edges()}));
   std::vector<Tensor> inputs = {lent(theta_), lent(*read_)};
-  GraphBatch(&graph, 1, most).add_to(inputs);
+  batch.add_to(inputs);
   TG_TRY(std::vector<Tensor> outputs, program->executable->run(inputs));
   llvm::ArrayRef<float> logits = outputs[0].floats();
   return Answer{{logits.begin(), logits.end()}, outputs[1].floats()[0]};
@@ -117,14 +146,15 @@ Result<GuideRunner::Answer> GuideModels::look(const GraphFeatures& graph,
 Result<double> GuideModels::study(llvm::ArrayRef<const GuideSample*> minibatch,
                                   llvm::ArrayRef<Rule> rules) {
   size_t most = options_.least_nodes, actions = rules.size() * kGrains;
-  std::vector<const GraphFeatures*> graphs;
+  std::vector<const GraphFeatures*> seen;
   for (const GuideSample* sample : minibatch) {
-    graphs.push_back(sample->graph.get());
+    seen.push_back(sample->graph.get());
     most = std::max(most, sample->graph->operators.size());
   }
-  most = bucket_of(most);
   size_t batch = std::max(options_.least_samples, minibatch.size());
-  TG_TRY(Prepared * program, this->program("study", rules.size(), batch, most));
+  GraphBatch graphs(seen, batch, bucket_of(most));
+  TG_TRY(Prepared * program,
+         this->program("study", rules.size(), {batch, graphs.most, graphs.edges()}));
   std::vector<float> tried(batch * actions), shares(batch * actions), gained(batch), counts(batch);
   for (size_t i = 0; i < minibatch.size(); ++i) {
     const GuideSample& sample = *minibatch[i];
@@ -136,7 +166,7 @@ Result<double> GuideModels::study(llvm::ArrayRef<const GuideSample*> minibatch,
   std::vector<Tensor> inputs = {theta_, mean_, variance_,
                                 Tensor::of_floats({}, {static_cast<float>(++steps_)}),
                                 Tensor::of_floats(shape_of({rules.size(), kRuleTraits}), traits_)};
-  GraphBatch(graphs, batch, most).add_to(inputs);
+  graphs.add_to(inputs);
   for (const auto* values : {&tried, &shares})
     inputs.push_back(Tensor::of_floats(shape_of({batch, rules.size(), kGrains}), *values));
   for (const auto* values : {&gained, &counts})

@@ -40,8 +40,12 @@ private:
   explicit GuideModels(GuideModelOptions options) : options_(std::move(options)) {}
 
   Result<Prepared> load(llvm::StringRef model, NetworkSettings settings) const;
-  /// 0 graphs, or nodes: of a model that takes none.
-  Result<Prepared*> program(llvm::StringRef model, size_t rules, size_t graphs, size_t nodes);
+  /// Of a batch; 0 graphs: of a model that takes none.
+  struct Sizes {
+    size_t graphs = 0, nodes = 0, edges = 0; // nodes of each graph, edges of all
+    auto operator<=>(const Sizes&) const = default;
+  };
+  Result<Prepared*> program(llvm::StringRef model, size_t rules, const Sizes& sizes);
   /// Traits of these rules, which take longer than the network: kept while it is asked of the same
   /// list, by its place and names. True: they are made anew.
   bool note_traits(llvm::ArrayRef<Rule> rules);
@@ -52,7 +56,7 @@ private:
   PolicyNotes notes_;
   Tensor theta_, mean_, variance_;
   int64_t steps_ = 0; // Adam's
-  std::map<std::tuple<std::string, size_t, size_t, size_t>, Prepared> programs_;
+  std::map<std::tuple<std::string, size_t, Sizes>, Prepared> programs_;
   // Of the rules that were asked of last.
   const Rule* rules_ = nullptr;
   std::vector<std::string> names_;

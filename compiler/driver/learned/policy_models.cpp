@@ -154,24 +154,16 @@ StateBatch PolicyModels::batch_of(llvm::ArrayRef<const EncodedState*> states, si
 
 namespace {
 
-/// Indices as a tensor of one axis.
-Tensor indices_of(llvm::ArrayRef<int32_t> values) {
-  auto count = static_cast<int64_t>(values.size());
-  Tensor out = *Tensor::zeros({DType::I32, {count}});
-  std::memcpy(out.data(), values.data(), values.size() * sizeof(int32_t));
-  return out;
-}
-
 /// The tensors of a batch, in the order of the models' parameters.
 void add_tensors(const StateBatch& batch, std::vector<Tensor>& out) {
   auto size = [](size_t n) { return static_cast<int64_t>(n); };
   const StateBatch::Sizes& s = batch.sizes;
   out.push_back(tensor_of({size(s.nodes), size(kNodeFeatures)}, batch.features));
-  out.push_back(indices_of(batch.from));
-  out.push_back(indices_of(batch.to));
+  out.push_back(Tensor::of_indices(batch.from));
+  out.push_back(Tensor::of_indices(batch.to));
   out.push_back(tensor_of({size(s.edges), 1}, batch.edge_times));
-  out.push_back(indices_of(batch.part_graph));
-  out.push_back(indices_of(batch.part_of));
+  out.push_back(Tensor::of_indices(batch.part_graph));
+  out.push_back(Tensor::of_indices(batch.part_of));
   out.push_back(tensor_of({size(s.parts), 1}, batch.part_times));
   out.push_back(tensor_of({size(s.states), size(s.candidates)}, batch.mask));
 }
