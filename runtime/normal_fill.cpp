@@ -3,12 +3,11 @@
 // error below kError; where both ends of what it may be then round to one float, that is also what
 // the C library's logarithm, sine and cosine round to, which err by less. Where they do not (about
 // one number in 100,000), the library is asked (Ziv, ACM TOMS 17 (3), 1991).
+#include "lang/core/support/threads.h"
 #include "runtime/random.h"
 
 #include <algorithm>
 #include <cstdint>
-#include <thread>
-#include <vector>
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define TG_FILL_VECTORS 1
@@ -174,11 +173,7 @@ void fill_normal(const RandomStream& stream, double scale, llvm::MutableArrayRef
   auto edge = [&](size_t part) { // even, since pairs stay together
     return part == parts ? out.size() : out.size() / 2 * part / parts * 2;
   };
-  std::vector<std::thread> helpers;
-  for (size_t part = 1; part < parts; ++part)
-    helpers.emplace_back([&, part] { fill_range(stream, scale, out, edge(part), edge(part + 1)); });
-  fill_range(stream, scale, out, 0, edge(1));
-  for (std::thread& helper : helpers) helper.join();
+  in_parts(parts, [&](size_t part) { fill_range(stream, scale, out, edge(part), edge(part + 1)); });
 }
 
 } // namespace tg

@@ -9,12 +9,12 @@
 // time as I - V T V' (Schreiber and Van Loan 1989): 2 m n^2 - 2/3 n^3 floating-point operations in
 // double, nearly all in two products of matrices. Numbers are summed in one order on any number of
 // threads, and no product is fused with a sum (CMakeLists.txt): the bits are the same everywhere.
+#include "lang/core/support/threads.h"
 #include "runtime/random.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <thread>
 #include <vector>
 
 namespace tg {
@@ -147,11 +147,7 @@ void reflect(Block& block, Columns q, int threads) {
     size_t begin = tiles * part / parts, end = tiles * (part + 1) / parts;
     return Columns{q.at(0, begin * kTileColumns), q.stride, q.rows, (end - begin) * kTileColumns};
   };
-  std::vector<std::thread> helpers;
-  for (size_t part = 1; part < parts; ++part)
-    helpers.emplace_back([&, part] { reflect(block, part_of(part)); });
-  reflect(block, part_of(0));
-  for (std::thread& helper : helpers) helper.join();
+  in_parts(parts, [&](size_t part) { reflect(block, part_of(part)); });
 }
 
 /// A matrix of floats with at least as many rows as columns, or the transpose of one.

@@ -5,6 +5,7 @@
 #include "compiler/equiv/proof/proof.h"
 #include "compiler/rules/text.h"
 #include "lang/core/support/data_file.h"
+#include "lang/core/support/threads.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringMap.h>
@@ -18,7 +19,6 @@
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <thread>
 
 namespace tg {
 
@@ -178,7 +178,7 @@ void verify_on_threads(llvm::ArrayRef<Rule> rules, llvm::ArrayRef<size_t> which,
   std::atomic<size_t> next = 0;
   size_t done = 0;
   std::mutex reporting;
-  auto work = [&] {
+  auto work = [&](size_t) {
     for (size_t at; (at = next++) < which.size();) {
       if (options.stop.asked()) return;
       judge(rules[which[at]], options, verdicts[which[at]]);
@@ -186,12 +186,8 @@ void verify_on_threads(llvm::ArrayRef<Rule> rules, llvm::ArrayRef<size_t> which,
       if (++done; options.progress) options.progress(done, which.size());
     }
   };
-  int threads = thread_count(options.threads);
-  std::vector<std::thread> helpers;
-  for (int i = 1; i < threads && static_cast<size_t>(i) < which.size(); ++i)
-    helpers.emplace_back(work);
-  work();
-  for (std::thread& helper : helpers) helper.join();
+  auto threads = static_cast<size_t>(thread_count(options.threads));
+  in_parts(std::min(threads, which.size()), work);
 }
 
 } // namespace

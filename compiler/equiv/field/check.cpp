@@ -1,9 +1,9 @@
 #include "compiler/equiv/field/check.h"
 
+#include "lang/core/support/threads.h"
+
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FormatVariadic.h>
-
-#include <thread>
 
 namespace tg {
 
@@ -56,14 +56,10 @@ Evaluation<Field>::Leaves FieldCheck::leaves() {
     size_t count = values.size() < kElementsWorthThreads
                        ? 1
                        : static_cast<size_t>(std::max(field_point.threads, 1));
-    std::vector<std::thread> threads;
-    for (size_t t = 1; t < count; ++t)
-      threads.emplace_back([&, t, point = field_point] {
-        FieldScope scope(point);
-        fill(values.size() * t / count, values.size() * (t + 1) / count);
-      });
-    fill(0, values.size() / count);
-    for (std::thread& thread : threads) thread.join();
+    in_parts(count, [&, point = field_point](size_t part) {
+      FieldScope scope(point); // of the thread
+      fill(values.size() * part / count, values.size() * (part + 1) / count);
+    });
     return values;
   };
 }

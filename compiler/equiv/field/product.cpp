@@ -1,10 +1,10 @@
 #include "compiler/equiv/field/product.h"
 
 #include "compiler/equiv/field/tile.h"
+#include "lang/core/support/threads.h"
 
 #include <algorithm>
 #include <atomic>
-#include <thread>
 #include <vector>
 
 namespace tg {
@@ -101,14 +101,10 @@ void multiply(const FieldProduct& product, FieldPath path) {
   };
   size_t helpers = std::min(static_cast<size_t>(std::max(field_point.threads, 1)), ranges.size());
   if (product.m * product.n * product.k < kTermsWorthThreads) helpers = 1;
-  std::vector<std::thread> threads;
-  for (size_t i = 1; i < helpers; ++i)
-    threads.emplace_back([&, point = field_point] {
-      FieldScope scope(point);
-      work();
-    });
-  work();
-  for (std::thread& thread : threads) thread.join();
+  in_parts(helpers, [&, point = field_point](size_t) {
+    FieldScope scope(point); // of the thread
+    work();
+  });
 }
 
 // A tile is filled up to whole rows and columns.

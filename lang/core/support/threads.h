@@ -1,0 +1,14 @@
+// Work in parts that do not depend on each other, each on a thread that lives as long as its part.
+#pragma once
+
+#include <llvm/ADT/STLFunctionalExtras.h>
+
+#include <cstddef>
+
+namespace tg {
+
+/// Does parts 0 to `count` - 1, the first on this thread, each other on one of its own, and returns
+/// when all are done.
+void in_parts(size_t count, llvm::function_ref<void(size_t part)> part);
+
+} // namespace tg
