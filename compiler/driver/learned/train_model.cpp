@@ -160,13 +160,17 @@ Result<TrainedPolicy> Training::run(llvm::function_ref<void(const TrainingProgre
       source_, rules_, [&](const Graph& graph) { return clock->time_us(graph); },
       environment_options());
   TG_CHECK(follow_best(environment));
+  bool noted = true;
   Result<void> trained = train(environment, *policy_, ppo_options(), state_,
                                [&](const TrainingProgress& progress) -> Result<void> {
-                                 TG_CHECK(note(progress));
+                                 Result<void> kept = note(progress);
+                                 noted = static_cast<bool>(kept);
+                                 TG_CHECK(std::move(kept));
                                  done(progress);
                                  return {};
                                });
-  if (!trained && !stop_.asked()) return std::move(trained.error());
+  // What is stopped fails on the way; that nothing was written has nothing to do with it.
+  if (!trained && !(stop_.asked() && noted)) return std::move(trained.error());
   if (state_.episodes == 0)
     return nothing_learned(
         stop_, llvm::formatv("an update of {0} episodes", ppo_options().episodes_per_update).str(),
