@@ -61,7 +61,8 @@ private:
   const Rule* rules_ = nullptr;
   std::vector<std::string> names_;
   std::vector<float> traits_;
-  std::optional<Tensor> read_;
+  std::vector<Tensor> read_; // what the network reads of them, as look() takes it; none yet: empty
+  std::map<uint64_t, Answer> answers_; // by graphs: a search comes to many again
 };
 
 } // namespace tg
