@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench/processor_clock.c: waiting takes no time by it, work does, also that of a process waited for.
+"""bench/processor_clock.c: waiting takes no time by it, nor is any told; work does, also that of a process waited for.
 
     processor_clock_test.py
 """
@@ -30,6 +30,11 @@ class ProcessorClock(unittest.TestCase):
 
     def test_waiting_takes_no_time(self):
         self.assertLess(self.told("time.sleep(2)\n"), 1)
+
+    def test_no_time_in_line_is_told(self):
+        self.told("try: os.open(f'/proc/self/task/{os.getpid()}/schedstat', os.O_RDONLY)\n"
+                  "except FileNotFoundError: pass\nelse: raise SystemExit('told')\n"
+                  "os.close(os.open('/proc/self/stat', os.O_RDONLY))\n")
 
     def test_work_takes_time(self):
         self.assertGreaterEqual(self.told(WORK.format(0.2)), 0.2)
