@@ -26,7 +26,9 @@
 //   few us     the cost after --few: the median of the seeds
 //   final us   the cost after --simulations, one decision (of halving after --few): the same
 //   by time    the cost after --seconds, several decisions: the same
-//   asking     share of that time in which the network was asked
+//   asking     share of that time in which the network was asked, by a process that had not asked
+//   it
+//              before: its programs are made in it
 #include "compiler/driver/files/model.h"
 #include "compiler/driver/learned/guide_models.h"
 #include "compiler/driver/learned/seated_policy.h"
@@ -87,22 +89,28 @@ constexpr AgentFile kAgents[] = {
   std::exit(1);
 }
 
-/// An agent by name; null: the search's own statistics.
+/// An agent by name.
 struct Agent {
   std::string name;
-  std::unique_ptr<Policy> policy;
+  std::string path;    // "": the search's own statistics
   bool halves = false; // at the root
+
+  /// As a process has it that has just begun: what a network remembers is none of another's search.
+  std::unique_ptr<Policy> open() const {
+    if (path.empty()) return std::make_unique<StatisticsPolicy>();
+    Result<std::unique_ptr<Policy>> policy = open_seated_policy(path);
+    if (!policy) fail(policy.error());
+    return std::move(*policy);
+  }
+  bool guides() const { return name == "guide" || halves; }
 };
 
 std::vector<Agent> agents_of(const Settings& s) {
   std::vector<Agent> agents;
   auto add = [&](const char* name, llvm::StringRef file, bool halves) {
-    if (!s.has(name)) return;
-    Result<std::unique_ptr<Policy>> policy = open_seated_policy((s.agents + "/" + file).str());
-    if (!policy) fail(policy.error());
-    agents.push_back({name, std::move(*policy), halves});
+    if (s.has(name)) agents.push_back({name, (s.agents + "/" + file).str(), halves});
   };
-  agents.push_back({"none", nullptr});
+  agents.push_back({"none", ""});
   for (const AgentFile& row : kAgents) add(row.agent, row.file, false);
   add("halving", "guide.safetensors", true);
   return agents;
@@ -136,11 +144,10 @@ MctsOptions base_options(const Settings& s, const Agent& agent, uint64_t seed) {
   return options;
 }
 
-Course search(const Graph& graph, llvm::ArrayRef<Rule> rules, CostModel& costs, const Agent& agent,
+Course search(const Graph& graph, llvm::ArrayRef<Rule> rules, CostModel& costs, const Policy& agent,
               MctsOptions options) {
   PriceCache prices(graph.symbols(), costs);
-  std::unique_ptr<Policy> policy =
-      agent.policy ? agent.policy->fresh() : std::make_unique<StatisticsPolicy>();
+  std::unique_ptr<Policy> policy = agent.fresh();
   Course course;
   options.simulated = [&](size_t simulations, double best) {
     course.best.emplace_back(simulations, best);
@@ -250,14 +257,15 @@ private:
   void count_simulations(const Graph& graph, CostModel& costs, const Agent& agent,
                          std::vector<double>& goals, Row& row) {
     std::vector<double> needed, early, finals, per_simulation;
+    std::unique_ptr<Policy> policy = agent.open();
     auto never = static_cast<double>(10 * s_.simulations);
     for (uint64_t seed = 1; seed <= s_.seeds; ++seed) {
       MctsOptions options = base_options(s_, agent, seed);
       if (!agent.halves) options.budget = static_cast<int>(s_.simulations);
       options.simulation_patience = options.promising_patience = options.budget;
       options.decisions = 1, options.batch = 1;
-      Course course = search(graph, rules_, costs, agent, options);
-      if (!agent.policy) goals.push_back(course.best_us);
+      Course course = search(graph, rules_, costs, *policy, options);
+      if (agent.path.empty()) goals.push_back(course.best_us);
       std::optional<size_t> count = course.needed(goals[seed - 1] * (1 + kAsGood));
       needed.push_back(count ? static_cast<double>(*count) : never);
       early.push_back(course.after(s_.few_simulations()));
@@ -270,24 +278,22 @@ private:
   }
 
   void spend_time(const Graph& graph, CostModel& costs, const Agent& agent, Row& row) {
-    const auto* guide = agent.name == "guide" || agent.halves
-                            ? static_cast<const GuidedPolicy*>(agent.policy.get())
-                            : nullptr;
-    GuidedPolicy::Use before = guide ? guide->use() : GuidedPolicy::Use();
     std::vector<double> finals;
-    double seconds = 0;
+    double seconds = 0, asked = 0;
     for (uint64_t seed = 1; seed <= s_.seeds; ++seed) {
       MctsOptions options = base_options(s_, agent, seed);
       options.time_limit_s = s_.seconds;
       options.patience = 1'000;
-      Course course = search(graph, rules_, costs, agent, options);
+      std::unique_ptr<Policy> policy = agent.open();
+      Course course = search(graph, rules_, costs, *policy, options);
       finals.push_back(course.best_us);
       seconds += course.seconds;
+      if (!agent.guides()) continue;
+      GuidedPolicy::Use use = static_cast<const GuidedPolicy&>(*policy).use();
+      row.looks += use.looks, asked += use.seconds;
     }
     row.timed_us = median(finals);
-    if (!guide) return;
-    row.looks = guide->use().looks - before.looks;
-    row.asking = (guide->use().seconds - before.seconds) / seconds;
+    row.asking = asked / seconds;
   }
 
   void print(const Row& row) const {

@@ -14,7 +14,10 @@ namespace {
 constexpr llvm::StringLiteral kGuide = "guide", kGuideModels = "compiler/driver/learned/guide.tg",
                               kGuideVersion = "1";
 constexpr size_t kFeatures = kOpCount + kNodeTraits;
-constexpr size_t kMostAnswers = 4'000; // of some kilobytes each
+/// What is looked at first has a program to itself, and so has each size: making one takes as long
+/// as some twenty looks at a small graph. Most have no more nodes than these, or twice as many, ...
+constexpr size_t kLookedAt = 96;
+constexpr size_t kMostAnswers = 8 << 20; // in bytes
 
 std::vector<int64_t> shape_of(std::initializer_list<size_t> sizes) {
   return {sizes.begin(), sizes.end()};
@@ -36,9 +39,9 @@ struct GraphBatch {
       : nodes(graphs * most * kFeatures), present(graphs * most), graphs(graphs), most(most) {
     for (size_t g = 0; g < batch.size(); ++g) put(*batch[g], g);
     weigh_edges();
-    // Few sizes, since each is a program: nodes have one or two operands that are no leaves.
-    size_t edges =
-        std::max<size_t>(1, llvm::divideCeil(givers.size(), graphs * most)) * graphs * most;
+    // Nodes have one or two operands that are no leaves.
+    size_t twice = 2 * graphs * most;
+    size_t edges = std::max<size_t>(1, llvm::divideCeil(givers.size(), twice)) * twice;
     givers.resize(edges), takers.resize(edges), of_givers.resize(edges), of_takers.resize(edges);
   }
   size_t edges() const { return givers.size(); }
@@ -78,8 +81,15 @@ private:
   }
 };
 
+/// How many nodes a graph is padded to that is looked at.
+size_t looked_at(size_t nodes) {
+  size_t most = kLookedAt;
+  while (most < nodes) most *= 2;
+  return most;
+}
+
 uint64_t digest_of(const GraphFeatures& graph) {
-  std::vector<uint32_t> words;
+  std::vector<uint32_t> words = {static_cast<uint32_t>(graph.operators.size())};
   for (OpKind op : graph.operators) words.push_back(static_cast<uint32_t>(op));
   for (const auto& row : graph.traits)
     for (float trait : row) words.push_back(llvm::bit_cast<uint32_t>(trait));
@@ -138,7 +148,7 @@ bool GuideModels::note_traits(llvm::ArrayRef<Rule> rules) {
 
 Result<void> GuideModels::read(llvm::ArrayRef<Rule> rules) {
   if (!note_traits(rules) && !read_.empty()) return {};
-  answers_.clear();
+  answers_.clear(), read_.clear();
   TG_TRY(Prepared * program, this->program("read_rules", rules.size(), {}));
   TG_TRY(std::vector<Tensor> outputs,
          program->executable->run(
@@ -152,14 +162,14 @@ Result<GuideRunner::Answer> GuideModels::look(const GraphFeatures& graph,
   TG_CHECK(read(rules));
   uint64_t digest = digest_of(graph);
   if (auto known = answers_.find(digest); known != answers_.end()) return known->second;
-  size_t most = bucket_of(std::max(graph.operators.size(), options_.least_nodes));
+  size_t most = looked_at(std::max(graph.operators.size(), options_.least_nodes));
   GraphBatch batch(&graph, 1, most);
   TG_TRY(Prepared * program, this->program("look", rules.size(), {1, most, batch.edges()}));
   std::vector<Tensor> inputs = {lent(theta_), lent(read_[0]), lent(read_[1])};
   batch.add_to(inputs);
   TG_TRY(std::vector<Tensor> outputs, program->executable->run(inputs));
   llvm::ArrayRef<float> logits = outputs[0].floats();
-  if (answers_.size() == kMostAnswers) answers_.clear();
+  if (answers_.size() * logits.size() * sizeof(float) >= kMostAnswers) answers_.clear();
   return answers_[digest] = {{logits.begin(), logits.end()}, outputs[1].floats()[0]};
 }
 
