@@ -222,7 +222,8 @@ TEST_F(Environment, HalfAnUpdateIsNone) {
   EXPECT_LE(policy.learned, options.minibatch) << "it ends before the next minibatch";
 }
 
-/// What makes the game one: nobody gets to its end who takes what pays at once, or anything.
+/// What makes the game one: who takes what pays at once does not end there, and who takes anything
+/// does in few episodes. (Many episodes meet the best state; it is their ends that count.)
 TEST_F(Environment, NeitherGreedyNorRandomPlayEndsInTheBestStateOfTheGame) {
   RewriteEnvironment greedy = environment({.measure_every = 1});
   ASSERT_TRUE(greedy.reset());
