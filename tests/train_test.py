@@ -116,7 +116,9 @@ def files(tg, folder, model, policy):
     common = ["--cost", "analytic:cpu", "--threads", "1", "--rules", "algebra", "--rounds", 1]
     gains, guide = folder / "gains.policy", folder / "guide.json"
     run(tg, "train", model, "-o", gains, "--policy", "gains", *common)
-    run(tg, "train", model, "-o", guide, "--policy", "guide", *common)
+    imported = Path(__file__).resolve().parent / "golden/import/attention_nodes.onnx"
+    report = json.loads(run(tg, "train", model, imported, "-o", guide, "--policy", "guide", "--json", *common).stdout)
+    assert report["networks"] == 2 and report["samples"] > 0, report
     for file in (gains, guide):
         run(tg, "opt", model, "--policy", file, *common[:-2])
     nothing = folder / "nothing.tg"

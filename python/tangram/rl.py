@@ -27,6 +27,8 @@ actions lead to equal states.
 
 from __future__ import annotations
 
+import math
+import operator
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -62,6 +64,18 @@ class Rewrite(NamedTuple):
 
     rule: str
     place: str
+
+
+def _whole(name: str, value: int) -> int:
+    if operator.index(value) < 0:
+        raise ValueError(f"`{name}` is no number below 0, as {value} is")
+    return operator.index(value)
+
+
+def _finite(name: str, value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError(f"{name} is {value}, which is not finite")
+    return value
 
 
 def _rewrites(found: Sequence[_core.Rewrite]) -> list[Rewrite]:
@@ -139,7 +153,9 @@ class Environment:
     `rewards` is "measured": whole runs, interleaved with the source; or "prices" (`cost`). They are taken every
     `measure_every` steps (0: at the end alone) and are hundredths of the source's time that were gained since
     the last; a step that is not measured has `waiting_reward`. `time` is a clock of your own, a function of a
-    Model that gives seconds; `reward` a function of a Step in the place of the usual reward.
+    Model that gives seconds; `reward` a function of a Step in the place of the usual reward. Where the clock
+    gives no time, which is finite and not below 0, the step fails with a tangram.Error; where the reward is
+    not finite, with a ValueError.
 
     An episode ends by the action to stop, which comes behind the candidates, where nothing can be done any more,
     or after `horizon` steps. There are at most `max_candidates` actions, and candidates with more than
@@ -181,13 +197,15 @@ class Environment:
         if names:
             values["rules"] = names
         self.source = model
-        self.max_candidates = max_candidates
-        self.max_operators = max_operators or max(2 * model.op_count, 16)
-        self.horizon = horizon
+        self.max_candidates = _whole("max_candidates", max_candidates)
+        self.max_operators = _whole("max_operators", max_operators) or max(2 * model.op_count, 16)
+        self.horizon = _whole("horizon", horizon)
         self._reward = reward
         clock = None if time is None else lambda core: time(Model(core))
-        self._core = _core.Environment(model._core, values, text, rewards == "prices", horizon, measure_every,
-                                       waiting_reward, max_candidates, self.max_operators, clock)
+        self._core = _core.Environment(model._core, values, text, rewards == "prices", self.horizon,
+                                       _whole("measure_every", measure_every),
+                                       _finite("`waiting_reward`", float(waiting_reward)), self.max_candidates,
+                                       self.max_operators, clock)
 
     # --- the game -------------------------------------------------------------------------------
 
@@ -209,7 +227,7 @@ class Environment:
             raise IndexError(f"there is no action {number}")
         rewrite = self.candidates[number] if number < self.stop else None
         done = self._core.step(number)
-        reward = done.reward if self._reward is None else float(self._reward(done.step))
+        reward = done.reward if self._reward is None else _finite("the reward", float(self._reward(done.step)))
         info = self._info() | {"measured": done.step.measured, "time_us": done.step.time_us, "rewrite": rewrite}
         return self.observation(), reward, done.terminated, done.truncated, info
 
@@ -235,7 +253,7 @@ class Environment:
 
     def after(self, action: int) -> Model:
         """The graph that an action leads to."""
-        return Model(self._core.after(action))
+        return Model(self._core.after(_whole("action", action)))
 
     @property
     def best(self) -> Best:

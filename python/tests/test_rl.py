@@ -111,9 +111,21 @@ class Games(unittest.TestCase):
         for options, kind, text in (({"rewards": "guessed"}, ValueError, "measured or prices"),
                                     ({"budget": 3}, TypeError, "no option `budget`"),
                                     ({"rules": ["no_such_rule"]}, tangram.Error, "no_such_rule"),
-                                    ({"horizon": 0}, tangram.Error, "horizon")):
+                                    ({"horizon": 0}, tangram.Error, "horizon"),
+                                    ({"horizon": -1}, ValueError, "`horizon` is no number below 0"),
+                                    ({"measure_every": -5}, ValueError, "measure_every"),
+                                    ({"max_candidates": 1.5}, TypeError, "float"),
+                                    ({"waiting_reward": float("nan")}, ValueError, "not finite")):
             with self.subTest(options), self.assertRaisesRegex(kind, text):
                 tangram.rl.Environment(model, **{**PRICES, **options})
+
+    def test_rewards_and_times_that_are_none_are_refused(self):
+        with self.assertRaisesRegex(ValueError, "the reward is nan"):
+            game(reward=lambda step: float("nan")).step(0)
+        with self.assertRaisesRegex(tangram.Error, "clock"):
+            game(time=lambda model: float("inf")).step(0)
+        with self.assertRaisesRegex(ValueError, "action"):
+            game().after(-1)
 
 
 class WithoutGymnasium(unittest.TestCase):
