@@ -407,11 +407,18 @@ class Bench(Experiment):
 STAGES = ["search", "train", "transfer", "measure", "tables"]
 
 
+def networks(text):
+    unknown = [word for word in text.split(",") if word not in NETWORKS and word not in COMPLETE]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no network of the paper: {', '.join(unknown)}; there are {', '.join([*NETWORKS, *COMPLETE])}")
+    return text.split(",")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--tg", default=ROOT / "build/tg", type=Path)
     parser.add_argument("--state", required=True, type=Path)
-    parser.add_argument("--networks", default=[*NETWORKS, *COMPLETE], type=lambda text: text.split(","))
+    parser.add_argument("--networks", default=[*NETWORKS, *COMPLETE], type=networks)
     parser.add_argument("--seeds", default=5, type=int)
     parser.add_argument("--episodes", default=1000, type=int)
     parser.add_argument("--train-seconds", default=600, type=float)
