@@ -20,7 +20,7 @@ namespace tg {
 namespace {
 
 /// A policy that looks at graphs is asked again about one that costs so much less.
-constexpr double kOtherGraph = 0.02;
+constexpr double kOtherGraph = 0.05;
 
 BoardOptions board_options(const MctsOptions& o) {
   return {o.explore, {o.widen, o.firing}, o.depth};

@@ -88,6 +88,36 @@ TEST(GuideModels, PaddingChangesNothing) {
   EXPECT_GT(std::abs(answer(*small, graph, rules).gain - before.gain), 1e-4) << "nothing learned";
 }
 
+/// More edges than places, and one of them twice: of a mean each has its part, the second none.
+TEST(GuideModels, EdgesAreAsManyAsThereAre) {
+  std::vector<Rule> rules = rules_of(kSumRules);
+  auto small = fresh({.least_nodes = 1, .least_samples = 1}), large = fresh({.least_nodes = 200});
+  GuideSample dense = sample(test::layers(1), rules.size(), 3, 0.5);
+  auto graph = std::make_shared<GraphFeatures>(*dense.graph);
+  auto nodes = static_cast<uint32_t>(graph->operators.size());
+  for (uint32_t copy = 0; copy < 5; ++copy)
+    for (uint32_t n = 0; n < nodes; ++n) {
+      graph->operators.push_back(graph->operators[n]);
+      graph->traits.push_back(graph->traits[n]);
+    }
+  graph->edges.clear();
+  for (uint32_t to = 0; to < graph->operators.size(); ++to)
+    for (uint32_t from = 0; from < to; ++from) graph->edges.emplace_back(from, to);
+  ASSERT_GT(graph->edges.size(), 2 * graph->operators.size());
+  dense.graph = graph;
+  const GuideSample* batch[] = {&dense};
+  auto one = small->study(batch, rules), other = large->study(batch, rules);
+  ASSERT_TRUE(one && other);
+  EXPECT_NEAR(*one, *other, 1e-4);
+  GuideRunner::Answer once = answer(*small, *graph, rules), far = answer(*large, *graph, rules);
+  graph->edges.push_back(graph->edges.front());
+  GuideRunner::Answer twice = answer(*small, *graph, rules);
+  for (size_t i = 0; i < once.logits.size(); ++i) {
+    EXPECT_NEAR(once.logits[i], far.logits[i], 1e-3) << i;
+    EXPECT_EQ(once.logits[i], twice.logits[i]) << i;
+  }
+}
+
 TEST(GuideModels, StudiesMoreSamplesAtOnceThanItsBucketHas) {
   std::vector<Rule> rules = rules_of(kSumRules);
   auto guide = fresh({.least_samples = 1});
