@@ -444,9 +444,9 @@ protected:
 };
 
 /// What the policy does after training counts, not what it met on the way: greedy play never ends
-/// there, and random play in two of a hundred episodes (environment_test.cpp). PPO's settings are the
-/// published ones; the game has its own: two layers of attention, 30 episodes between two updates,
-/// 900 in all, a reward after each step and at most 20 of them.
+/// there, and random play in two of a hundred episodes (environment_test.cpp). PPO's settings are
+/// the published ones; the game has its own: two layers of attention, 30 episodes between two
+/// updates, 900 in all, a reward after each step and at most 20 of them.
 TEST_F(LearningTheGame, NineOfTenSeedsFindWhatLiesBehindTwoLosingSteps) {
   EXPECT_GE(seeds_that_find_it("xrlflow-scored", 10), 9u);
 }
