@@ -26,9 +26,8 @@
 //   few us     the cost after --few: the median of the seeds
 //   final us   the cost after --simulations, one decision (of halving after --few): the same
 //   by time    the cost after --seconds, several decisions: the same
-//   asking     share of that time in which the network was asked, by a process that had not asked
-//   it
-//              before: its programs are made in it
+//   asking     share of that time in which the network was asked; its programs are made in it, as
+//              in a process that begins
 #include "compiler/driver/files/model.h"
 #include "compiler/driver/learned/guide_models.h"
 #include "compiler/driver/learned/seated_policy.h"

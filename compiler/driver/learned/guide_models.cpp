@@ -14,8 +14,8 @@ namespace {
 constexpr llvm::StringLiteral kGuide = "guide", kGuideModels = "compiler/driver/learned/guide.tg",
                               kGuideVersion = "1";
 constexpr size_t kFeatures = kOpCount + kNodeTraits;
-/// What is looked at first has a program to itself, and so has each size: making one takes as long
-/// as some twenty looks at a small graph. Most have no more nodes than these, or twice as many, ...
+/// Graphs that are looked at are padded to so many nodes, or twice as many, four times, ...: each
+/// size is a program, and making one takes as long as some ten looks at a small graph.
 constexpr size_t kLookedAt = 96;
 constexpr size_t kMostAnswers = 8 << 20; // in bytes
 
@@ -28,8 +28,8 @@ Tensor lent(const Tensor& tensor) {
   return Tensor::lent(tensor.type(), {std::shared_ptr<const std::byte>(), tensor.data()});
 }
 
-/// Graphs as the network takes them (guide.tg): padded to so many nodes and graphs, all edges to a
-/// multiple of these.
+/// Graphs as the network takes them (guide.tg): padded to so many nodes and graphs, and all edges
+/// to a multiple of twice the nodes.
 struct GraphBatch {
   std::vector<float> nodes, present, of_givers, of_takers;
   std::vector<int32_t> givers, takers;
