@@ -81,13 +81,6 @@ private:
   }
 };
 
-/// How many nodes a graph is padded to that is looked at.
-size_t looked_at(size_t nodes) {
-  size_t most = kLookedAt;
-  while (most < nodes) most *= 2;
-  return most;
-}
-
 uint64_t digest_of(const GraphFeatures& graph) {
   std::vector<uint32_t> words = {static_cast<uint32_t>(graph.operators.size())};
   for (OpKind op : graph.operators) words.push_back(static_cast<uint32_t>(op));
@@ -162,7 +155,8 @@ Result<GuideRunner::Answer> GuideModels::look(const GraphFeatures& graph,
   TG_CHECK(read(rules));
   uint64_t digest = digest_of(graph);
   if (auto known = answers_.find(digest); known != answers_.end()) return known->second;
-  size_t most = looked_at(std::max(graph.operators.size(), options_.least_nodes));
+  size_t nodes = std::max(graph.operators.size(), options_.least_nodes);
+  size_t most = kLookedAt * llvm::PowerOf2Ceil(llvm::divideCeil(nodes, kLookedAt));
   GraphBatch batch(&graph, 1, most);
   TG_TRY(Prepared * program, this->program("look", rules.size(), {1, most, batch.edges()}));
   std::vector<Tensor> inputs = {lent(theta_), lent(read_[0]), lent(read_[1])};
