@@ -89,6 +89,10 @@ pools: F.avg_pool1d(x, 2) | F.max_pool1d(x, 2) | F.adaptive_avg_pool2d(image, (4
 moved: F.pixel_shuffle(image, 2) | F.pixel_unshuffle(image, 2) | F.channel_shuffle(image, 2) | x.flip(1) | x.flip((0, -1)) | x.roll(1, 2) | x.roll((1, 2), (0, 1)) | x.repeat(2, 1, 3) | x.repeat(2, 1, 1, 2) | x.repeat_interleave(2, 1) | x.tril() | x.triu(1) | x.unbind(1) | torch.stack((x, y), 1) | x.diagonal(0, 1, 2) | x.diagonal(-1, 0, 2) | x.movedim(0, 2) | x.swapaxes(0, 1) | x.tile(2) | torch.meshgrid(v, v[:2], indexing='ij')
 pads: F.pad(x, (2, 1), mode='reflect') | F.pad(image, (2, 1, 0, 3), mode='reflect') | F.pad(image, (2, 1, 3, 0), mode='replicate') | F.pad(x, (1, 2), mode='replicate') | F.pad(image, (1, 2, 0, 1), mode='circular') | F.pad(volume, (1, 1, 2, 0, 0, 1), mode='reflect')
 products: torch.einsum('bij,bkj->bik', x, y) | torch.einsum('bij,bkj->bk', x, y) | x @ v | torch.outer(v, v) | torch.dot(v, v) | torch.kron(x[0], y[0]) | torch.cumsum(x, 1) | torch.tensordot(x, y, ([1, 2], [1, 2]))
+complex: torch.view_as_real(torch.polar(x, y) * torch.complex(y, x)) | torch.complex(x, y).abs() + torch.complex(x, y).angle() | (torch.complex(x, y) * torch.complex(y, x).conj()).real | ((torch.complex(x, y) * 2j + 1 - 3j) / 2 - x).imag | torch.view_as_real(torch.exp(1j * x)) | torch.view_as_real(torch.complex(x, y) @ torch.complex(x, y).mT) | (torch.complex(x, y) / torch.complex(y, x)).real | torch.complex(x, y).pow(3).real + torch.complex(x, y).reciprocal().imag
+complex_places: torch.view_as_real(torch.cat([torch.complex(x, y), torch.complex(y, x)], -1).transpose(0, 1).sum(1)) | torch.view_as_real(torch.complex(x, y).split(2, -1)[1].unsqueeze(0).expand(3, -1, -1, -1)) | torch.view_as_real(torch.where(b, torch.complex(x, y), torch.complex(y, x))) | torch.view_as_real(torch.view_as_complex(x.reshape(2, 3, 2, 2))[:, row].roll(1, 1).mean(1))
+fourier: torch.fft.rfft(x).abs() | torch.fft.irfft(torch.fft.rfft(x) * (1 + 0.5j)) | torch.fft.irfft(torch.fft.rfft(s[:5]), 5, norm='ortho') | torch.fft.fft2(x).real | torch.fft.ifft2(torch.fft.fft2(image, norm='ortho')).real | torch.fft.irfft2(torch.fft.rfft2(image, norm='forward'), s=(6, 8), norm='forward')
+strided: (x * 2).as_strided((2, 2, 2, 4), (12, 4, 4, 1)) | (x + 1).as_strided((3, 2), (1, 5), 7) | (x.transpose(0, 1) * 2).as_strided((2, 3), (3, 2), 1)
 sampled: F.grid_sample(image, grid, align_corners=False) | F.grid_sample(image, grid, padding_mode='border', align_corners=True) | image[:, :, row] | F.one_hot(m - m.min(), 12)
 """
 
@@ -98,7 +102,10 @@ lgamma: torch.lgamma(p)
 bitwise_xor: n ^ 3
 bitwise_not: ~n
 bitwise_and: n & m
-_fft_r2c: torch.fft.rfft(x).abs()
+_fft_r2c: torch.fft.rfft(torch.cat([s] * 60)).abs()
+complex: torch.complex(x, y) * 2
+cumsum: torch.view_as_real(torch.complex(x, y).cumsum(1))
+as_strided: x[..., :3].as_strided((2, 2), (4, 1))
 max_pool3d: F.max_pool3d(volume, 2, ceil_mode=True)
 avg_pool2d: F.avg_pool2d(image, 3, 2, 1, ceil_mode=True)
 max_pool2d: F.max_pool2d(image, 2, dilation=2)

@@ -129,6 +129,21 @@ def unfold(x: Any, dim: int, size: int, step: int) -> Any:
     return windows.reshape(*x.shape[:dim], count, size, *x.shape[dim + 1:]).movedim(dim + 1, -1)
 
 
+def as_strided(x: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+    """`gather` of places in memory, of what lies there without gaps"""
+    same = [pair for pair in zip(size, stride) if pair[0] != 1] == [
+        pair for pair in zip(x.shape, x.stride()) if pair[0] != 1]
+    start = 0 if storage_offset is None else storage_offset - x.storage_offset()
+    last = start + sum((count - 1) * step for count, step in zip(size, stride))
+    inwards = x.permute(sorted(range(x.dim()), key=lambda axis: -x.stride(axis)))
+    if not inwards.is_contiguous() or start < 0 or last >= x.numel() or same and start == 0:
+        return NotImplemented
+    places = torch.full([1] * len(size), start)
+    for axis, (count, step) in enumerate(zip(size, stride)):
+        places = places + (torch.arange(count) * step).reshape([-1] + [1] * (len(size) - axis - 1))
+    return inwards.reshape(-1)[places]
+
+
 def _adaptive_windows(x: Any, dim: int, to: int) -> tuple[Any, Any]:
     """Windows of an axis, filled up to the longest by what they have, and which of their places are their own."""
     size = x.shape[dim]
@@ -252,6 +267,7 @@ RULES: dict[Any, Callable[..., Any]] = {
     aten.masked_scatter.default: masked_scatter,
     aten.scatter_reduce.two: scatter_reduce,
     aten.unfold.default: unfold,
+    aten.as_strided.default: as_strided,
     **dict.fromkeys([aten._adaptive_avg_pool2d.default, aten.adaptive_avg_pool2d.default,
                      aten._adaptive_avg_pool3d.default, aten.adaptive_avg_pool3d.default], adaptive_avg_pool),
     aten.adaptive_max_pool2d.default: adaptive_max_pool,

@@ -22,7 +22,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from .._core import parse
 from .._errors import Error
 from .._model import Model
-from . import buckets
+from . import buckets, pairs
 from .core import STAYS
 from .exported import model_of_graph, run_options
 from .operators import HANDLERS, decompositions
@@ -188,6 +188,7 @@ def _compiled(gm: GraphModule, inputs: Sequence[Any], options: dict[str, Any]) -
         changed = _changed_by_itself()
         weights = [None if place in changed else tensor for place, tensor in enumerate(tensors)]
         with _disable_current_modes():  # weights are real tensors
+            pairs.take_apart(graph.graph, apart)
             run = Lowering(graph, weights, options, made).module().forward  # without what modules do for hooks
         made.seconds = time.perf_counter() - start
 
@@ -197,10 +198,10 @@ def _compiled(gm: GraphModule, inputs: Sequence[Any], options: dict[str, Any]) -
         call._boxed_call = True  # type: ignore[attr-defined]
         return call
 
+    apart = decompositions(core_aten_decompositions())
     with torch.no_grad():
         return aot_module_simplified(gm, list(inputs), fw_compiler=compile_graph,
-                                     inference_compiler=compile_graph,
-                                     decompositions=decompositions(core_aten_decompositions()))
+                                     inference_compiler=compile_graph, decompositions=apart)
 
 
 class Supported(OperatorSupportBase):

@@ -11,6 +11,7 @@ from torch.fx import Node
 from .._core import parse as parse_core
 from .._model import Model
 from .._program import Program
+from . import pairs
 from .operators import HANDLERS, decompositions
 from .writer import NotSupported, write
 
@@ -26,7 +27,9 @@ def model_of_graph(
 
 
 def model_of(program: torch.export.ExportedProgram) -> Model:
-    program = program.run_decompositions(decompositions(torch.export.default_decompositions()))
+    apart = decompositions(torch.export.default_decompositions())
+    program = program.run_decompositions(apart)
+    pairs.take_apart(program.graph, apart)
     signature = program.graph_signature
     if signature.buffers_to_mutate or signature.user_inputs_to_mutate:
         raise NotSupported("a program that changes its buffers or inputs")

@@ -385,6 +385,12 @@ def reshape(w: Writer, node: Node) -> str:
     return reshaped(w, node)
 
 
+@row(aten.view_as_real.default)
+def view_as_real(w: Writer, node: Node) -> str:
+    """of constants: computed when the graph is compiled"""
+    return w.known_elsewhere(node)
+
+
 @row(aten.as_strided.default)
 def as_strided(w: Writer, node: Node) -> str:
     """`reshape`, where it adds or drops axes of size 1"""

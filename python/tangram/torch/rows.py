@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from . import apart, core
+from . import apart, core, pairs
 from .writer import Handler, Writer, fake, literal
 
 aten = torch.ops.aten
@@ -52,6 +52,10 @@ def table() -> str:
              "where it can; others stay with PyTorch."]
     lines += _section(None, "Tangram", {target: _words(handler) for target, handler in HANDLERS.items()})
     lines += _section("Taken apart", "into", {target: _words(rule) for target, rule in apart.RULES.items()})
+    lines += ["", "## Of complex numbers", "",
+              "Pairs of real tensors take the place of complex ones, through the operators below. Others stay with "
+              f"PyTorch, as Fourier transforms along more than {pairs.LONGEST} elements do.", "",
+              ", ".join(f"`{target}`" for target in sorted(map(str, pairs.RULES)) if target.startswith("aten")) + "."]
     lines += _section("Of the core set, without a form", "why", core.STAYS)
     return "\n".join(lines) + "\n"
 

@@ -110,6 +110,12 @@ class Writer:
         text = self.operand(arg)
         return text if fake(arg).dtype == dtype else f"cast({text}, {dtype_word(dtype)})"
 
+    def known_elsewhere(self, node: Node) -> str:
+        """What PyTorch computes of a constant that others write."""
+        if not all(self._others.get(one) for one in node.all_input_nodes):
+            raise NotSupported(f"elements of {fake(node.all_input_nodes[0]).dtype}")
+        return self._input(fake(node))
+
     def let(self, expression: str) -> str:
         """A name for it."""
         name = f"v{len(self._lines)}"
