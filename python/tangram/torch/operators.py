@@ -221,9 +221,9 @@ def convolution(w: Writer, node: Node) -> str:
     """`conv2d`; of one axis with an axis of size 1; `conv_transpose2d`; `conv3d`"""
     x, kernel = node.args[:2]
     bias = argument(node, "bias")
-    flat = fake(x).dim() == 3
+    flat, axes = fake(x).dim() == 3, fake(x).dim() - 2
     stride, pad, dilation, outer = (([0] if name in ("padding", "output_padding") else [1]) * flat
-                                    + list(argument(node, name))
+                                    + of_each(list(argument(node, name)), axes)
                                     for name in ("stride", "padding", "dilation", "output_padding"))
     if len(stride) != 2 and (len(stride) != 3 or argument(node, "transposed")):
         raise NotSupported(f"a convolution of {len(stride)} axes, transposed or not")
@@ -235,6 +235,11 @@ def convolution(w: Writer, node: Node) -> str:
         options += f", output_padding = {outer}, groups = {argument(node, 'groups')}"
     result = f"{name}({', '.join(operands)}, {options})"
     return f"reshape({result}, {literal(list(fake(node).shape))})" if flat else result
+
+
+def of_each(numbers: list[int], axes: int) -> list[int]:
+    """One number is that of all axes, as of `padding="valid"`."""
+    return numbers * axes if len(numbers) == 1 else numbers
 
 
 def _image(w: Writer, arg: Node) -> str:
