@@ -128,13 +128,31 @@ TEST(WireScan, PlacesThatAFileNamesItselfAreNotBelieved) {
   EXPECT_FALSE(file->elements(read));
 }
 
-/// Graphs within graphs, so many.
+/// A field that holds so many bytes, as protobuf writes it.
+std::string field(int number, const std::string& bytes) {
+  std::string out;
+  auto varint = [&](uint64_t value) {
+    for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
+    out += static_cast<char>(value);
+  };
+  varint(static_cast<uint64_t>(number) << 3 | 2);
+  varint(bytes.size());
+  return out + bytes;
+}
+
+/// Graphs within graphs, so many: from the innermost on, since protobuf writes by calls within
+/// calls.
 std::string nested(int depth) {
+  schema::Graph innermost;
+  *innermost.add_initializer() = floats("w", 100);
+  std::string graph = innermost.SerializeAsString();
+  for (int i = 0; i < depth; ++i)
+    graph = field(
+        schema::Graph::kNodeFieldNumber,
+        field(schema::Node::kAttributeFieldNumber, field(schema::Attribute::kGFieldNumber, graph)));
   schema::Model model = model_of({});
-  schema::Graph* graph = model.mutable_graph();
-  for (int i = 0; i < depth; ++i) graph = graph->add_node()->add_attribute()->mutable_g();
-  *graph->add_initializer() = floats("w", 100);
-  return model.SerializeAsString();
+  model.clear_graph();
+  return model.SerializeAsString() + field(schema::Model::kGraphFieldNumber, graph);
 }
 
 TEST(WireScan, NestingIsBounded) {
