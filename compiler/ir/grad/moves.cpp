@@ -87,28 +87,77 @@ void gather(Reverse& r) {
 
 void broadcast(Reverse& r) { r.give(0, r.dy); }
 
-/// Written over: nothing is left of x there, and of updates with one index the last counts. Added:
-/// all of it. Which updates count, none of them outside of x, the same operator tells of their
-/// numbers.
-void scatter(Reverse& r) {
+namespace {
+
+/// 1 where a condition holds, else 0, in the dtype of x.
+NodeId mark(NodeBuilder& b, NodeId condition, NodeId x) {
+  return b.select(condition, b.like(x, 1), b.like(x, 0));
+}
+
+/// dy of the updates whose number is left where the numbers are written at the indices: each of its
+/// own, the last of one index; all alike, those inside of x.
+NodeId of_those_left(Reverse& r, int64_t axis, NodeId numbers) {
   NodeBuilder& b = r.b;
-  llvm::StringRef reduce = r.attr("reduce").text;
-  bool adds = reduce == "add";
-  if (!adds && reduce != "none")
-    return r.refuse("there is no rule for reduce = \"" + reduce.str() + "\"");
-  int64_t axis = r.number("axis"), size = b.size(r.x(), axis), count = b.size(r.operands[2], axis);
-  NodeId indices = r.operands[1];
-  NodeId nothing = b.filled(0, b.type(r.operands[2]));
-  if (r.wanted(0)) r.give(0, adds ? r.dy : scattered(b, r.dy, indices, nothing, axis, "none"));
-  if (!r.wanted(2)) return;
-  TensorType numbers{DType::I64, {count}};
-  NodeId own = b.filled(1, numbers);
-  if (!adds) own = b.add(b.iota(numbers, 0), own);
-  NodeId left = scattered(b, b.filled(0, {DType::I64, {size}}), indices, own, 0, "none");
+  NodeId none = b.filled(0, {DType::I64, {b.size(r.x(), axis)}});
+  NodeId left = scattered(b, none, r.operands[1], numbers, 0, "none");
   Shape column(static_cast<size_t>(b.rank(r.x()) - axis), 1);
-  column[0] = count;
-  NodeId counts = b.reshape(b.equal(b.gather(left, indices, 0), own), column);
-  r.give(2, b.select(counts, b.gather(r.dy, indices, axis), nothing));
+  column[0] = b.size(numbers, 0);
+  NodeId counts = b.reshape(b.equal(b.gather(left, r.operands[1], 0), numbers), column);
+  return b.select(counts, b.gather(r.dy, r.operands[1], axis), b.like(r.dy, 0));
+}
+
+/// Nothing is left of x where it is written over, and of updates with one index the last counts.
+void scatter_none(Reverse& r, int64_t axis) {
+  NodeBuilder& b = r.b;
+  NodeId nothing = b.filled(0, b.type(r.operands[2]));
+  if (r.wanted(0)) r.give(0, scattered(b, r.dy, r.operands[1], nothing, axis, "none"));
+  TensorType numbers{DType::I64, {b.size(r.operands[2], axis)}};
+  if (r.wanted(2))
+    r.give(2, of_those_left(r, axis, b.add(b.iota(numbers, 0), b.filled(1, numbers))));
+}
+
+void scatter_add(Reverse& r, int64_t axis) {
+  r.give(0, r.dy);
+  TensorType numbers{DType::I64, {r.b.size(r.operands[2], axis)}};
+  if (r.wanted(2)) r.give(2, of_those_left(r, axis, r.b.filled(1, numbers)));
+}
+
+/// The product of x and all other updates: `rest` has those that are not 0. An update that is 0
+/// gets it where it is the only one, others where there is none.
+void scatter_mul(Reverse& r, int64_t axis) {
+  NodeBuilder& b = r.b;
+  NodeId indices = r.operands[1], u = r.operands[2];
+  if (r.wanted(0)) r.give(0, scattered(b, r.dy, indices, u, axis, "mul"));
+  if (!r.wanted(2)) return;
+  NodeId is_zero = b.equal(u, b.like(u, 0));
+  NodeId zero = mark(b, is_zero, u), factor = b.select(is_zero, b.like(u, 1), u);
+  NodeId zeros = scattered(b, b.filled(0, b.type(r.x())), indices, zero, axis, "add");
+  NodeId rest = scattered(b, b.mul(r.x(), r.dy), indices, factor, axis, "mul");
+  NodeId counts = b.equal(b.gather(zeros, indices, axis), zero);
+  // Chosen before it is divided: of the NaN outside of x a gradient of this would be NaN.
+  r.give(2, b.div(b.select(counts, b.gather(rest, indices, axis), b.like(u, 0)), factor));
+}
+
+/// To the largest or smallest, of x and the updates; equals share alike.
+void scatter_extreme(Reverse& r, int64_t axis) {
+  NodeBuilder& b = r.b;
+  NodeId indices = r.operands[1], u = r.operands[2], zero = b.like(r.dy, 0);
+  NodeId of_x = b.equal(r.x(), r.node), of_u = b.equal(u, b.gather(r.node, indices, axis));
+  NodeId count = scattered(b, mark(b, of_x, r.dy), indices, mark(b, of_u, r.dy), axis, "add");
+  NodeId share = b.div(r.dy, count);
+  r.give(0, b.select(of_x, share, zero));
+  r.give(2, b.select(of_u, b.gather(share, indices, axis), zero));
+}
+
+} // namespace
+
+void scatter(Reverse& r) {
+  int64_t axis = r.number("axis");
+  llvm::StringRef reduce = r.attr("reduce").text;
+  if (reduce == "none") return scatter_none(r, axis);
+  if (reduce == "add") return scatter_add(r, axis);
+  if (reduce == "mul") return scatter_mul(r, axis);
+  scatter_extreme(r, axis);
 }
 
 } // namespace tg::grad

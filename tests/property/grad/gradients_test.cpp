@@ -132,6 +132,15 @@ constexpr Case kCases[] = {
     {"x: f64[2, 4], u: f64[2, 4]", "scatter(x * x, tensor([2, 0, 2, 9], i64), u * u, axis = 1)"},
     {"x: f64[4, 2], u: f64[3, 2]",
      R"tg(scatter(x * x, tensor([2, 2, -1], i64), u * u, axis = 0, reduce = "add"))tg"},
+    {"x: f64[4, 2], u: f64[4, 2]",
+     R"tg(scatter(x * x, tensor([2, 2, -1, 0], i64), u + 2, axis = 0, reduce = "mul"))tg"},
+    {"x: f64[2, 4], u: f64[2, 5]",
+     R"tg(scatter(2 * x, tensor([2, 0, 2, 9, 2], i64), u * u, axis = 1, reduce = "max"))tg"},
+    {"x: f64[2, 4], u: f64[2, 5]",
+     R"tg(scatter(2 * x, tensor([2, 0, 2, 9, 2], i64), u * u, axis = 1, reduce = "min"))tg"},
+    // one update of two is 0, then both of another are
+    {"x: f64[3], u: f64[4]", R"tg(scatter(x + 3, tensor([0, 0, 2, 2], i64),
+                                          u * tensor([0, 1, 0, 0], f64), reduce = "mul"))tg"},
 
     // several shares of one operand (sums.cpp): pieces beside each other, over each other and with
     // gaps; products of few rows
