@@ -131,11 +131,15 @@ class Case:
         offs = [difference(got[name], want) if want.size else 0 for name, want in self.want.items()]
         if max(offs) <= 1:
             return f"{max(offs):.2g}"
-        exact = double_precision.outputs(self.name)
+        exact = self.exact()
         for (name, want), off, double in zip(self.want.items(), offs, exact or [None] * len(offs)):
             self.judge_by_double(name, got[name], want, off, double)
         ours, theirs = (max(distance(a, d) for a, d in zip(side.values(), exact)) for side in (got, self.want))
         return f"{max(offs):.2g} (f64: {ours:.2g}, ORT {theirs:.2g})"
+
+    def exact(self):
+        """The outputs in double precision, in order; None where they are not known."""
+        return double_precision.outputs(self.name)
 
     @staticmethod
     def judge_by_double(name, got, want, off, double):
