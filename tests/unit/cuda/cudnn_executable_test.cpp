@@ -238,7 +238,7 @@ TEST_F(CudnnExecutable, GeneratedKernelsKeepWhatTheyDoFaster) {
   };
   auto executable = make(plan);
   ASSERT_TRUE(executable);
-  const std::string& how = executable->steps()[1].implementation;
+  std::string how = executable->steps()[1].implementation;
   EXPECT_NE(how.find("(500.0 us, cuDNN 1000.0 us)"), std::string::npos) << how;
   EXPECT_EQ(make(plan, kRounded)->steps()[1].implementation, "cudnn:engine 0:nchw") << "no rival";
 }
