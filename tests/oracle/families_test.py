@@ -63,7 +63,7 @@ class Family(Case):
         self.path, self.nodes = folder / "net.onnx", 0
         if name in NOT_EXPORTED:
             return
-        networks.export(self.net, self.path, "dynamo")
+        networks.export(self.net, self.path, "script" if name in ASK_FOR_VALUES else "dynamo")
         graph = networks.onnx.load(self.path, load_external_data=False).graph
         self.nodes = sum(node.op_type != "Constant" for node in graph.node)
         self.inputs = {i.name: self.net.inputs[i.name].numpy() for i in graph.input}

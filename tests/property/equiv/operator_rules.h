@@ -224,7 +224,7 @@ inline std::vector<Value> other_values(const Form& form, size_t slot, const Valu
   if (value.is(Value::Kind::Bool)) others = {Value::of_bool(value.number == 0)};
   for (llvm::StringRef member : enum_members(info.kind)) others.push_back(Value::of_enum(member));
   if (info.kind == AttrKind::pad)
-    for (llvm::ArrayRef<int64_t> pads : {llvm::ArrayRef<int64_t>{1, 1, 1, 1}, {1, 0, 0, 1}})
+    for (const Shape& pads : {Shape{1, 1, 1, 1}, Shape{1, 0, 0, 1}})
       others.push_back(Value::of_ints(pads));
   if (value.is(Value::Kind::Int))
     for (int64_t by : {1, -1}) others.push_back(Value::of_int(value.number + by));
