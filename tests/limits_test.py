@@ -21,7 +21,7 @@ from pathlib import Path
 
 LAYERS, TERMS = 40, 12
 NOT_DECIDED, NO_ANSWER = 4, 3  # exit codes: compiler/driver/README.md
-GRACE = 1  # seconds
+GRACE = 2 if "ASAN_OPTIONS" in os.environ else 1  # seconds
 SEARCHES = {
     "none": ["--search", "none"],
     "saturate": ["--search", "saturate", "--iterations", "1000", "--node-limit", "2000000000"],
