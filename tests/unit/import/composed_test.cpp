@@ -173,5 +173,25 @@ TEST(Attention, GuardsQueriesWithoutKeysWhereDataCanHideAll) {
   EXPECT_EQ(results["y"].reals, std::vector<double>(96, 0));
 }
 
+// --- scatters ------------------------------------------------------------------------------------
+
+/// Windows that are shifted by nothing write such slices.
+TEST(Scatter, OfNothingChangesNothing) {
+  schema::Graph graph = body({}, {"y"});
+  add_input(graph, "x", {3, 2});
+  add_integers(graph, "places", {}, {0, 1});
+  add_integers(graph, "elements", {}, {0, 2});
+  add_floats(graph, "updates", {}, {0, 2});
+  set(add_node(graph, "ScatterND", {"x", "places", "updates"}, {"by_rows"}), "reduction", "add");
+  set(add_node(graph, "ScatterElements", {"by_rows", "elements", "updates"}, {"kept"}), "axis", 0);
+  add_node(graph, "ScatterND", {"updates", "places", "updates"}, {"none"});
+  set(add_node(graph, "Concat", {"kept", "none"}, {"y"}), "axis", 0);
+  auto made = imported(graph);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(count(made->graph, OpKind::Scatter), 0);
+  Literal x = numbers({3, 2}, {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(compute(*made, {{"x", x}}).at("y").reals, x.reals);
+}
+
 } // namespace
 } // namespace tg::onnx

@@ -95,7 +95,19 @@ NodeId scatter(Call& call, NodeId x, NodeId places, NodeId updates) {
                  {{"axis", Value::of_int(0)}, {"reduce", Value::of_string(reduction)}});
 }
 
+/// Whether there is nothing to write, as where there is nothing to write to; gives x then.
+bool scatters_nothing(Call& call) {
+  bool nothing = false;
+  for (size_t i : {1, 2}) nothing |= call.value(i).is(FileValue::Kind::Empty);
+  if (!nothing) return false;
+  call.ignore("reduction");
+  call.result(0, call.value(0));
+  return true;
+}
+
 void scatter_elements(Call& call) {
+  call.ignore("axis");
+  if (scatters_nothing(call)) return;
   Emitter& e = call.emit();
   NodeId x = call.input(0), indices = indices_of(call, 1), updates = call.input(2);
   if (call.failed()) return;
@@ -112,6 +124,7 @@ void scatter_elements(Call& call) {
 }
 
 void scatter_nd(Call& call) {
+  if (scatters_nothing(call)) return;
   Emitter& e = call.emit();
   NodeId x = call.input(0), indices = indices_of(call, 1), updates = call.input(2);
   if (call.failed()) return;
