@@ -89,11 +89,6 @@ void broadcast(Reverse& r) { r.give(0, r.dy); }
 
 namespace {
 
-/// 1 where a condition holds, else 0, in the dtype of x.
-NodeId mark(NodeBuilder& b, NodeId condition, NodeId x) {
-  return b.select(condition, b.like(x, 1), b.like(x, 0));
-}
-
 /// dy of the updates whose number is left where the numbers are written at the indices: each of its
 /// own, the last of one index; all alike, those inside of x.
 NodeId of_those_left(Reverse& r, int64_t axis, NodeId numbers) {
@@ -130,7 +125,7 @@ void scatter_mul(Reverse& r, int64_t axis) {
   if (r.wanted(0)) r.give(0, scattered(b, r.dy, indices, u, axis, "mul"));
   if (!r.wanted(2)) return;
   NodeId is_zero = b.equal(u, b.like(u, 0));
-  NodeId zero = mark(b, is_zero, u), factor = b.select(is_zero, b.like(u, 1), u);
+  NodeId zero = b.cast(is_zero, b.dtype(u)), factor = b.select(is_zero, b.like(u, 1), u);
   NodeId zeros = scattered(b, b.filled(0, b.type(r.x())), indices, zero, axis, "add");
   NodeId rest = scattered(b, b.mul(r.x(), r.dy), indices, factor, axis, "mul");
   NodeId counts = b.equal(b.gather(zeros, indices, axis), zero);
@@ -143,7 +138,8 @@ void scatter_extreme(Reverse& r, int64_t axis) {
   NodeBuilder& b = r.b;
   NodeId indices = r.operands[1], u = r.operands[2], zero = b.like(r.dy, 0);
   NodeId of_x = b.equal(r.x(), r.node), of_u = b.equal(u, b.gather(r.node, indices, axis));
-  NodeId count = scattered(b, mark(b, of_x, r.dy), indices, mark(b, of_u, r.dy), axis, "add");
+  DType dtype = b.dtype(r.dy);
+  NodeId count = scattered(b, b.cast(of_x, dtype), indices, b.cast(of_u, dtype), axis, "add");
   NodeId share = b.div(r.dy, count);
   r.give(0, b.select(of_x, share, zero));
   r.give(2, b.select(of_u, b.gather(share, indices, axis), zero));
