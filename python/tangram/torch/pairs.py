@@ -112,8 +112,9 @@ class _Work:
         copies: dict[Node, Node] = dict(zip(traced.graph.find_nodes(op="placeholder"), inputs))
         with self._graph.inserting_before(place):
             found = self._graph.graph_copy(traced.graph, copies)
-        for copy in copies.values():
-            copy.stack_trace = copy.stack_trace or place.stack_trace
+        for one in traced.graph.nodes:
+            if one.op not in ("placeholder", "output"):
+                copies[one].stack_trace = place.stack_trace  # a refusal names the user's line
         return tree_unflatten(list(found), structure)
 
 
@@ -302,7 +303,7 @@ _rule(aten.sub.Tensor, aten.sub.Scalar)(_sum(torch.sub))
 
 # --- Fourier transforms: by products, where they are short ----------------------------------------
 
-#: The length from which PyTorch's are faster.
+#: A product takes the square of the length where PyTorch takes its logarithm. This bound is an estimate, not measured.
 LONGEST = 256
 
 
