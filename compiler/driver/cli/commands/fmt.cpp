@@ -1,4 +1,5 @@
-// `tg fmt`: canonical layout, in place; --check only looks. A file with errors is left alone.
+// `tg fmt`: canonical layout, in place; --check only compares. A file with errors is left alone.
+// Standard input goes to standard output, always whole, since an editor replaces its buffer by it.
 #include "compiler/driver/cli/session.h"
 
 #include "lang/core/diagnostics/escape.h"
@@ -8,7 +9,9 @@
 namespace tg::cli {
 namespace {
 
-/// Formats one file; true if its text was not laid out canonically.
+constexpr llvm::StringLiteral kStandardStream = "-";
+
+/// Formats one file. Returns true if its text was not in canonical layout.
 bool format_one(Session& session, const std::string& path) {
   const Options& o = session.options;
   Result<FileId> file = load_file(session.sources, path);
@@ -20,7 +23,8 @@ bool format_one(Session& session, const std::string& path) {
   if (!text) return false;
   bool differs = session.sources.file(*file).text() != *text;
   std::string target = o.out_file.empty() ? path : o.out_file;
-  if (o.check || (!differs && target == path)) return differs;
+  bool replaces = target == path && target != kStandardStream;
+  if (o.check || (!differs && replaces)) return differs;
   if (auto written = write_text_file(session, target, *text); !written)
     session.sink.report(written.error());
   return differs;
@@ -34,7 +38,8 @@ int run_fmt(Session& session) {
   for (const std::string& path : o.files) {
     if (!format_one(session, path)) continue;
     ++differing;
-    if (!o.quiet && o.out_file.empty())
+    bool prints_text = !o.check && path == kStandardStream;
+    if (!o.quiet && o.out_file.empty() && !prints_text)
       session.out << (o.check ? "not laid out: " : "laid out: ") << printable(path) << "\n";
   }
   if (session.sink.failed()) return session.fail();
