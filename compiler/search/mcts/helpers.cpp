@@ -1,8 +1,9 @@
 #include "compiler/search/mcts/board.h"
+#include "lang/core/support/threads.h"
 
 #include <atomic>
 #include <cassert>
-#include <thread>
+#include <optional>
 
 namespace tg {
 
@@ -91,15 +92,15 @@ void Helpers::play(const SearchTree& tree, llvm::MutableArrayRef<Simulation> sim
     for (size_t i; (i = next++) < simulations.size();)
       helper.play(tree, simulations[i], policy, stop);
   };
-  std::vector<std::thread> threads;
-  for (size_t i = 1; i < helpers_.size(); ++i)
-    threads.emplace_back([this, &loop, &helper = *helpers_[i]] {
-      SharedCost::BusyThread busy(costs_);
-      loop(helper);
-    });
-  loop(*helpers_.front());
-  SharedCost::IdleThread idle(costs_);
-  for (std::thread& thread : threads) thread.join();
+  auto part = [&](size_t i) {
+    std::optional<SharedCost::BusyThread> busy;
+    if (i > 0) busy.emplace(costs_);
+    loop(*helpers_[i]);
+  };
+  in_parts(helpers_.size(), part, [&](llvm::function_ref<void()> wait) {
+    SharedCost::IdleThread idle(costs_);
+    wait();
+  });
 }
 
 void Helpers::follow(const Delta& change) {

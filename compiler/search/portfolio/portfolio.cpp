@@ -3,11 +3,12 @@
 #include "compiler/rules/equal.h"
 #include "compiler/search/portfolio/searcher.h"
 #include "compiler/search/shared_cost.h"
+#include "lang/core/support/threads.h"
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <set>
-#include <thread>
 #include <utility>
 
 namespace tg {
@@ -364,15 +365,15 @@ std::vector<Finding> Portfolio::work(llvm::ArrayRef<SearchTask> tasks,
       follow(i, {f.most_nodes, f.simulations, f.cost_us, f.applied}, 1);
     }
   };
-  std::vector<std::thread> threads;
-  for (size_t i = 1; i < count; ++i)
-    threads.emplace_back([&] {
-      SharedCost::BusyThread busy(costs_);
-      loop();
-    });
-  loop();
-  SharedCost::IdleThread idle(costs_);
-  for (std::thread& thread : threads) thread.join();
+  auto part = [&](size_t i) {
+    std::optional<SharedCost::BusyThread> busy;
+    if (i > 0) busy.emplace(costs_);
+    loop();
+  };
+  in_parts(count, part, [&](llvm::function_ref<void()> wait) {
+    SharedCost::IdleThread idle(costs_);
+    wait();
+  });
   return findings;
 }
 

@@ -1,16 +1,46 @@
 #include "lang/core/support/threads.h"
 
-#include <thread>
 #include <vector>
 
-namespace tg {
+#include <pthread.h>
 
-void in_parts(size_t count, llvm::function_ref<void(size_t)> part) {
+namespace tg {
+namespace {
+
+// std::thread reports a failed start by an exception, which our libraries do not have.
+struct Helper {
+  llvm::function_ref<void(size_t)> part;
+  size_t number;
+  pthread_t thread = {};
+  bool started = false;
+
+  void start() { started = pthread_create(&thread, nullptr, run, this) == 0; }
+  static void* run(void* self) {
+    auto& helper = *static_cast<Helper*>(self);
+    helper.part(helper.number);
+    return nullptr;
+  }
+};
+
+} // namespace
+
+void in_parts(size_t count, llvm::function_ref<void(size_t)> part,
+              llvm::function_ref<void(llvm::function_ref<void()>)> finish) {
   if (count == 0) return;
-  std::vector<std::thread> helpers;
-  for (size_t i = 1; i < count; ++i) helpers.emplace_back(part, i);
+  std::vector<Helper> helpers;
+  for (size_t i = 1; i < count; ++i) helpers.push_back({part, i});
+  for (Helper& helper : helpers) helper.start();
   part(0);
-  for (std::thread& helper : helpers) helper.join();
+  auto wait = [&] {
+    for (Helper& helper : helpers)
+      if (!helper.started) part(helper.number);
+    for (Helper& helper : helpers)
+      if (helper.started) pthread_join(helper.thread, nullptr);
+  };
+  if (finish)
+    finish(wait);
+  else
+    wait();
 }
 
 } // namespace tg

@@ -8,7 +8,10 @@
 namespace tg {
 
 /// Does parts 0 to `count` - 1, the first on this thread, each other on one of its own, and returns
-/// when all are done.
-void in_parts(size_t count, llvm::function_ref<void(size_t part)> part);
+/// when all are done. A part for which the system has no thread is done on this one, after the
+/// first. `finish`, if given, is called after the first part with a function that waits for the
+/// others, so that the caller can say meanwhile that this thread waits.
+void in_parts(size_t count, llvm::function_ref<void(size_t part)> part,
+              llvm::function_ref<void(llvm::function_ref<void()> wait)> finish = nullptr);
 
 } // namespace tg

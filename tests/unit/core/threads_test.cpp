@@ -2,10 +2,15 @@
 #include "lang/core/support/threads.h"
 
 #include <gtest/gtest.h>
+#include <llvm/ADT/STLExtras.h>
 
+#include <array>
 #include <atomic>
 #include <thread>
 #include <vector>
+
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace tg {
 namespace {
@@ -22,6 +27,29 @@ TEST(InParts, DoesTheFirstPartOnTheThreadThatAsks) {
   std::vector<std::thread::id> who(3);
   in_parts(who.size(), [&](size_t part) { who[part] = std::this_thread::get_id(); });
   EXPECT_EQ(who[0], std::this_thread::get_id());
+}
+
+TEST(InParts, DoesThePartsForWhichThereIsNoThread) {
+  auto limited = [] {
+    rlimit none = {1, 1}; // no address space beyond what the process has, so no stack for a thread
+    setrlimit(RLIMIT_AS, &none);
+    std::array<std::atomic<int>, 16> done = {};
+    in_parts(done.size(), [&](size_t part) { ++done[part]; });
+    _exit(llvm::all_of(done, [](int times) { return times == 1; }) ? 0 : 1);
+  };
+  EXPECT_EXIT(limited(), ::testing::ExitedWithCode(0), "");
+}
+
+TEST(InParts, CallsWhatTheCallerDoesWhileItWaits) {
+  std::atomic<int> done = 0;
+  bool waited = false;
+  in_parts(
+      3, [&](size_t) { ++done; },
+      [&](llvm::function_ref<void()> wait) {
+        wait();
+        waited = done == 3;
+      });
+  EXPECT_TRUE(waited);
 }
 
 } // namespace
