@@ -197,6 +197,12 @@ bool CostDb::make_folder() {
 }
 
 void CostDb::open_file() {
+  if (!is_usable_cache(path_)) {
+    notes_.push_back(llvm::formatv("the cost database `{0}` is not a regular file; measured costs "
+                                   "are kept in memory only",
+                                   path_));
+    return;
+  }
   OpenLock lock(path_);
   if (lock.foreign()) {
     notes_.push_back(llvm::formatv("another process holds the lock `{0}.lock`; measured costs are "

@@ -242,4 +242,23 @@ std::string cache_path(llvm::StringRef name) {
   return path.str().str();
 }
 
+bool is_usable_cache(llvm::StringRef path) {
+  fs::file_status status;
+  std::error_code why = fs::status(path, status);
+  return why ? why == std::errc::no_such_file_or_directory : fs::is_regular_file(status);
+}
+
+Result<Buffer> read_cache_file(llvm::StringRef path) {
+  if (!is_usable_cache(path))
+    return error(Code::cannot_read, "cannot read `{0}`: not a regular file", path);
+  return read_data_file(path);
+}
+
+Result<void> write_cache_file(llvm::StringRef path,
+                              llvm::function_ref<Result<void>(llvm::raw_ostream&)> write) {
+  if (!is_usable_cache(path))
+    return error(Code::cannot_write, "cannot write `{0}`: not a regular file", path);
+  return write_data_file(path, write);
+}
+
 } // namespace tg

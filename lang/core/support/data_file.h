@@ -80,4 +80,13 @@ llvm::ArrayRef<EmbeddedFile> embedded_files();
 /// $XDG_CACHE_HOME/tangram/NAME or ~/.cache/tangram/NAME; "" if there is no home. Makes nothing.
 std::string cache_path(llvm::StringRef name);
 
+/// Returns true if `path` is a regular file or does not exist yet. The program opens its caches
+/// unasked, and opening a pipe or a device that took the place of one could block for ever.
+bool is_usable_cache(llvm::StringRef path);
+/// As read_data_file(), for a cache. Errors: also `cannot_read` if the file is not a regular one.
+Result<std::unique_ptr<llvm::MemoryBuffer>> read_cache_file(llvm::StringRef path);
+/// As write_data_file(), for a cache. Errors: also `cannot_write` if the file is not a regular one.
+Result<void> write_cache_file(llvm::StringRef path,
+                              llvm::function_ref<Result<void>(llvm::raw_ostream&)> write);
+
 } // namespace tg

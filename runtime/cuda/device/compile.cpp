@@ -184,7 +184,7 @@ Result<Cubin> CubinCache::get(const std::string& source, const std::string& arch
 /// magic, bytes of the key, of the code, hash of both, key, code.
 bool CubinCache::read(const std::string& path, const std::string& key, Cubin& cubin) {
   if (!llvm::sys::fs::exists(path)) return false;
-  auto file = read_data_file(path);
+  auto file = read_cache_file(path);
   llvm::StringRef bytes = file ? (*file)->getBuffer() : llvm::StringRef();
   constexpr size_t kHeader = 32;
   bool fits = bytes.size() >= kHeader && bytes.startswith(kMagic) &&
@@ -202,7 +202,7 @@ void CubinCache::write(const std::string& path, const std::string& key, const Cu
   append_little_endian(header, key.size(), 8);
   append_little_endian(header, cubin.size(), 8);
   append_little_endian(header, hash(content, header.size() + 8), 8);
-  auto written = write_data_file(path, [&](llvm::raw_ostream& out) -> Result<void> {
+  auto written = write_cache_file(path, [&](llvm::raw_ostream& out) -> Result<void> {
     out << header << content;
     return {};
   });

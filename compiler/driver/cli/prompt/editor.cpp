@@ -4,6 +4,8 @@
 // killed loses nothing.
 #include "compiler/driver/cli/prompt/editor.h"
 
+#include "lang/core/support/data_file.h"
+
 #include <llvm/ADT/SmallString.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>
@@ -81,6 +83,7 @@ public:
     HistEvent event;
     ::history(history_, &event, H_SETSIZE, kHistoryLines);
     ::history(history_, &event, H_SETUNIQUE, 1);
+    if (!is_usable_cache(path_)) path_.clear();
     if (!path_.empty()) {
       llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path_));
       ::history(history_, &event, H_LOAD, path_.c_str());
