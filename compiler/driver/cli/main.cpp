@@ -1,5 +1,6 @@
 // The program `tg`: reads the command line, hands over to the subcommand, returns its exit code.
 #include "compiler/driver/cli/session.h"
+#include "compiler/driver/cli/terminal/process.h"
 
 #include <cstdlib>
 
@@ -23,9 +24,7 @@ void bound_spinning(char** argv) {
   execv("/proc/self/exe", argv); // returns only where that cannot be: then all is as it was
 }
 
-} // namespace
-
-int main(int argc, char** argv) {
+int run_tg(int argc, char** argv) {
   tg::cli::Parsed parsed = tg::cli::parse_command_line(argc, argv);
   llvm::outs() << parsed.out;
   llvm::errs() << parsed.err;
@@ -36,4 +35,12 @@ int main(int argc, char** argv) {
     auto writable = tg::cli::check_outputs(parsed.options);
     return writable ? command.run(session) : session.fail(std::move(writable.error()));
   });
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  tg::cli::open_missing_streams();
+  tg::cli::end_where_memory_ends();
+  return tg::cli::with_usual_stack([&] { return tg::cli::finish_output(run_tg(argc, argv)); });
 }

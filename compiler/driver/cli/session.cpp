@@ -35,11 +35,7 @@ int run_program(const Options& options, llvm::function_ref<int(Session&)> run) {
   Session session(options, llvm::outs(), llvm::errs());
   session.color = llvm::sys::Process::StandardErrIsDisplayed() &&
                   llvm::sys::Process::StandardOutIsDisplayed() && !std::getenv("NO_COLOR");
-  int code = run(session);
-  llvm::outs().flush();
-  if (!llvm::outs().has_error()) return code;
-  llvm::outs().clear_error(); // a full disk or a closed pipe must not pass as success
-  return code == 0 ? 1 : code;
+  return run(session);
 }
 
 void write_errors(llvm::json::OStream& json, const DiagnosticSink& sink,

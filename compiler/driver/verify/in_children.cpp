@@ -94,6 +94,7 @@ public:
     }
     answer.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     answer.lost = answer.signal == 0;
+    answer.no_memory = WIFEXITED(status) && WEXITSTATUS(status) == kNoMemoryExitCode;
     return answer;
   }
 
@@ -153,7 +154,7 @@ void run_in_children(size_t jobs, int children, const std::function<std::string(
       std::optional<Child> child = Child::start(job, busy);
       if (!child && !busy.empty()) return; // those at work take the rest
       if (!child) {
-        done(next, {{}, 0, /*lost=*/true});
+        done(next, {{}, 0, /*lost=*/true, /*no_memory=*/true});
         continue;
       }
       child->give(next);

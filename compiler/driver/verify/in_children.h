@@ -8,10 +8,15 @@
 
 namespace tg {
 
+/// The exit code of a program whose memory ran out, if it has a handler for that (as `tg` has).
+inline constexpr int kNoMemoryExitCode = 3;
+
 struct ChildAnswer {
   std::string text;
   int signal = 0;    // that the child died of: then there is no text
-  bool lost = false; // no text, and no signal: the child ended, or there is no memory for one
+  bool lost = false; // no text, and no signal: the child ended, or could not be started
+  bool no_memory =
+      false; // or no descriptor: for a child, or in it (which then ended with kNoMemoryExitCode)
   bool failed() const { return signal != 0 || lost; }
 };
 

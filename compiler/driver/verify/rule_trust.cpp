@@ -93,10 +93,10 @@ RuleVerdict verdict_of(llvm::StringRef message) {
 Memory read_memory(llvm::StringRef path) {
   Memory memory;
   if (path.empty()) return memory;
-  Result<std::string> file = read_text_file(path);
+  auto file = read_cache_file(path);
   if (!file) return memory;
   llvm::SmallVector<llvm::StringRef, 0> lines;
-  llvm::StringRef(*file).split(lines, '\n', -1, /*KeepEmpty=*/false);
+  (*file)->getBuffer().split(lines, '\n', -1, /*KeepEmpty=*/false);
   if (lines.empty() || lines[0] != kHeader) return memory;
   for (llvm::StringRef line : llvm::makeArrayRef(lines).drop_front()) {
     auto [print, rest] = line.split(' ');
@@ -109,7 +109,7 @@ Memory read_memory(llvm::StringRef path) {
 void write_memory(llvm::StringRef path, const Memory& memory) {
   if (path.empty()) return;
   llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path));
-  (void)write_data_file(path, [&](llvm::raw_ostream& file) -> Result<void> {
+  (void)write_cache_file(path, [&](llvm::raw_ostream& file) -> Result<void> {
     file << kHeader << "\n";
     for (const auto& [print, v] : memory) file << print << ' ' << verdict_text(v) << '\n';
     return {};
@@ -159,7 +159,10 @@ void verify_in_children(llvm::ArrayRef<Rule> rules, llvm::ArrayRef<size_t> which
         RuleVerdict& verdict = verdicts[which[i]];
         bool ended = answer.signal == SIGINT || answer.signal == SIGTERM;
         if (ended) return; // by the user
-        if (answer.failed()) {
+        if (answer.no_memory) {
+          verdict = stopped();
+          verdict.why = "the system has no memory, process or file descriptor for the check";
+        } else if (answer.failed()) {
           verdict = {};
           verdict.status = RuleVerdict::Status::Fault;
           verdict.why = llvm::formatv("internal fault while checking rule `{0}` ({1})",

@@ -1,9 +1,8 @@
 #include "compiler/equiv/counterexample/climb.h"
 
 #ifdef TG_HAVE_Z3
+#include "compiler/equiv/z3_context.h"
 #include "lang/core/semantics/pointwise.h"
-
-#include <z3.h>
 
 #include <cmath>
 #include <map>
@@ -28,11 +27,7 @@ constexpr const char* kApart = "1/1024";  // a difference that float64 shows, to
 class Terms {
 public:
   Terms() : outer_(current()) {
-    Z3_config config = Z3_mk_config();
-    Z3_set_param_value(config, "rlimit", kResources);
-    context = Z3_mk_context(config);
-    Z3_del_config(config);
-    Z3_set_error_handler(context, [](Z3_context, Z3_error_code) {});
+    context = new_z3_context(kResources);
     reals = Z3_mk_real_sort(context);
     current() = this;
   }

@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #ifdef TG_HAVE_Z3
-#include <z3.h>
+#include "compiler/equiv/z3_context.h"
 #endif
 
 namespace tg::proof {
@@ -23,11 +23,7 @@ public:
   static constexpr const char* kResources = "200000"; // Z3's own unit of work, for one question
 
   Z3() {
-    Z3_config config = Z3_mk_config();
-    Z3_set_param_value(config, "rlimit", kResources);
-    context = Z3_mk_context(config);
-    Z3_del_config(config);
-    Z3_set_error_handler(context, [](Z3_context, Z3_error_code) {}); // unknown answers no question
+    context = new_z3_context(kResources);
     integers = Z3_mk_int_sort(context);
     solver = Z3_mk_simple_solver(context);
     Z3_solver_inc_ref(context, solver);
