@@ -70,7 +70,47 @@ MIXES = {
     "another view": lambda x: x.reshape(8, -1) * 2,
     "a sum of all": lambda x: x.sum(),
     "running sums": lambda x: x.cumsum(0),
+    "their number, as a sum of ones": lambda x: x / torch.ones(x.shape[0], 1).sum(),
+    "their number, of others": lambda x: x * torch.arange(x.shape[0] * 2).sum(),
+    "each with each": lambda x: x[:, :1] + torch.zeros(1, x.shape[0]),
+    "places from the end": lambda x: x * (x.shape[0] - torch.arange(x.shape[0]))[:, None],
+    "rows of others": lambda x: x[torch.arange(x.shape[0]).flip(0)],
+    "rows of numbers in them": lambda x: x[(x[:, 0] > 0).long()],
 }
+
+#: What keeps rows apart, though it counts them, names them, or would fail at zeros.
+KEEPS = {
+    "rows by their own places": lambda x: x[torch.arange(x.shape[0])] * 2,
+    "rows and columns by place": lambda x: x[torch.arange(x.shape[0])[:, None], torch.tensor([[0, 3]])],
+    "columns by place": lambda x: x[:, [1, 1, 5]],
+    "zeros of as many": lambda x: (x * 2, torch.zeros(x.shape[0], 3)),
+    "numbers of rows": lambda x: x + torch.arange(x.shape[0])[:, None],
+    "a row for all": lambda x: x + torch.ones(1, 8).expand(x.shape[0], -1),
+    "the largest": lambda x: (x.argmax(1), x.max(1).values, x.topk(2).indices),
+    "of a table": lambda x: torch.arange(80.0).reshape(10, 8)[x.abs().long().clamp(0, 9)[:, 0]],
+    "whole quotients": lambda x: 12 // (x.abs().long() + 1),
+    "elements along rows": lambda x: x.gather(1, x.argsort(1)),
+}
+
+
+def bert():
+    from transformers import BertConfig, BertModel
+
+    return BertModel(BertConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, vocab_size=100))
+
+
+def llama():
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    return LlamaForCausalLM(LlamaConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+                                        intermediate_size=64, vocab_size=100, use_cache=False))
+
+
+def qwen():
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    return Qwen2ForCausalLM(Qwen2Config(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+                                        intermediate_size=64, vocab_size=100, use_cache=False))
 
 
 class Buckets(unittest.TestCase):
@@ -116,12 +156,31 @@ class Buckets(unittest.TestCase):
         made = self.rows(function, [torch.randn(rows, 4) for rows in (5, 6)])
         self.assertEqual(len(made), 1)
 
+    def test_what_keeps_rows_apart_is_rounded_up(self):
+        for name, function in KEEPS.items():
+            with self.subTest(name):
+                self.setUp()
+                self.assertEqual(len(self.rows(Function(function), [torch.randn(rows, 8) for rows in (5, 6)])), 1)
+
+    def test_language_models_with_masks(self):
+        """Two inputs, whose batches are symbols of their own: a program for each bucket, of many batches."""
+        for network in (bert, llama, qwen):
+            with self.subTest(network.__name__), torch.no_grad():
+                self.setUp()
+                module = network().eval()
+                compiled = torch.compile(module, backend="tangram", options=SEARCH, dynamic=True)
+                for rows in (5, 6, 7, 8, 9, 10, 12, 5):
+                    tokens = torch.randint(0, 100, (rows, 9))
+                    mask = (torch.arange(9) < torch.randint(3, 10, (rows, 1))).long()
+                    torch.testing.assert_close(compiled(tokens, attention_mask=mask)[0], module(tokens, attention_mask=mask)[0],
+                                               atol=1e-4, rtol=1e-4)
+                self.assertLessEqual(sum(made.parts for made in tangram.torch.report()), 3)
+
     def test_what_mixes_rows_is_specialised(self):
         for name, function in MIXES.items():
             with self.subTest(name):
                 self.setUp()
                 self.assertEqual(len(self.rows(Function(function), [torch.randn(rows, 8) for rows in (5, 6)])), 2)
-
 
     def test_a_literal_that_equals_a_bucket_is_no_axis_of_it(self):
         """Rows are 5, their bucket would have 6, and so has another view."""

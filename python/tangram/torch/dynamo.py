@@ -3,6 +3,8 @@ stays with PyTorch, and training does altogether."""
 
 from __future__ import annotations
 
+import copy
+import functools
 import operator
 import time
 import warnings
@@ -12,6 +14,13 @@ from typing import Any
 
 import torch
 from torch._decomp import core_aten_decompositions
+from torch._functorch._aot_autograd.descriptors import (
+    AOTInput,
+    BufferAOTInput,
+    ParamAOTInput,
+    PlainAOTInput,
+    SubclassGetAttrAOTInput,
+)
 from torch._functorch.aot_autograd import aot_module_simplified
 from torch._guards import TracingContext
 from torch.fx import Graph, GraphModule, Node
@@ -70,10 +79,11 @@ def reset() -> None:
     _warned = False
 
 
-def backend(gm: GraphModule, example_inputs: Sequence[Any], *, options: dict[str, Any] | None = None) -> Any:
-    """For `torch.compile(module, backend="tangram", options={...})`; options are those of
-    `Model.optimize`, and `sizes`: so many combinations of dynamic sizes are compiled (16), and PyTorch runs
-    others. Gradients are PyTorch's: call under `torch.no_grad()` or `inference_mode()`.
+def backend(gm: GraphModule, example_inputs: Sequence[Any], *, options: dict[str, Any] | None = None,
+            mode: str | None = None) -> Any:
+    """For `torch.compile(module, backend="tangram", options={...})`; options are those of `Model.optimize`, and
+    `sizes`: the number of combinations of dynamic sizes that are compiled (16), PyTorch runs others. A graph that
+    PyTorch is to differentiate stays with PyTorch: call under `torch.no_grad()` or `inference_mode()`.
 
     >>> module, x = torch.nn.Linear(4, 2), torch.ones(1, 4)
     >>> fast = torch.compile(module, backend="tangram", options={"time_limit": 1})
@@ -82,28 +92,38 @@ def backend(gm: GraphModule, example_inputs: Sequence[Any], *, options: dict[str
     True
     """
     options = dict(options or {})
-    if torch.is_grad_enabled() and _wants_gradients(gm, example_inputs):
-        _warn_of_training()
-        _reports.append(GraphReport(note="left to PyTorch: gradients"))
-        return gm.forward
-    most = options.pop("sizes", MOST_SIZES)
-    if any(not isinstance(value, torch.Tensor) for value in example_inputs):
+    if mode is not None:
+        warnings.warn(f"mode={mode!r} selects settings of Inductor and has no effect on the backend tangram; "
+                      "options={...} takes those of tangram.Model.optimize", stacklevel=2)
+    if _is_differentiated(gm):
+        return _left_for_gradients(gm)
+    most = _whole_number(options.pop("sizes", MOST_SIZES))
+    if Specialised.wanted(gm):
         return Specialised(gm, options, most)
     return _compiled(gm, example_inputs, options)
 
 
-def _wants_gradients(gm: GraphModule, inputs: Sequence[Any]) -> bool:
-    return any(isinstance(value, torch.Tensor) and value.requires_grad
-               for value in [*inputs, *gm.parameters()])
+def _whole_number(sizes: Any) -> int:
+    if isinstance(sizes, bool) or not isinstance(sizes, int) or sizes < 0:
+        raise ValueError(f"the option `sizes` is a whole number from 0 on, not {sizes!r}")
+    return sizes
 
 
-def _warn_of_training() -> None:
+def _is_differentiated(gm: GraphModule) -> bool:
+    """Whether an output of Dynamo's graph requires gradients. AOTAutograd has the last word, as it also knows which
+    inputs are changed; this spares it the graph of a backward pass."""
+    return any(isinstance(value := node.meta.get("example_value"), torch.Tensor) and value.requires_grad
+               for node in gm.graph.output_node().all_input_nodes)
+
+
+def _left_for_gradients(gm: GraphModule) -> Callable[..., Any]:
     global _warned
+    _reports.append(GraphReport(note="left to PyTorch: gradients"))
     if not _warned:
         _warned = True
-        warnings.warn("tangram compiles for inference: where gradients are asked for, PyTorch runs the "
-                      "graph (torch.no_grad() or torch.inference_mode() says that they are not)",
-                      stacklevel=2)
+        warnings.warn("tangram compiles for inference: PyTorch runs a graph whose outputs require gradients "
+                      "(call under torch.no_grad() or torch.inference_mode() if they need none)", stacklevel=2)
+    return gm.forward
 
 
 #: Combinations of sizes that a graph with dynamic ones is compiled for.
@@ -111,59 +131,98 @@ MOST_SIZES = 16
 
 
 class Specialised:
-    """A graph with sizes that are known when it is called. Sizes along which it is proved to treat all independently
-    are rounded up to buckets: inputs get zeros, outputs lose what came of them. Each combination of sizes is then
-    compiled once, up to `most`; PyTorch runs the graph for others."""
+    """A graph with numbers that are known when it is called: sizes and floats. Sizes along which it is proved to treat
+    all independently are rounded up to buckets: inputs are filled up, outputs lose what came of that. Each combination
+    of numbers is then compiled once, up to `most`; PyTorch runs the graph for others."""
 
     def __init__(self, gm: GraphModule, options: dict[str, Any], most: int) -> None:
         self._gm, self._options, self._most = gm, options, most
         self._known: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self._warned = False
+        self._floats = _floats(gm)
         self._places, self._numbers = buckets.symbols(gm)
-        #: Of each symbol where its axis is in outputs; None: it is no bucket's.
-        self._outputs: dict[str, list[buckets.Axis | None] | None] = {}
+        #: For symbols that are rounded up together their axis in each output; None: they must not be.
+        self._outputs: dict[frozenset[str], list[buckets.Axis | None] | None] = {}
+        self._reasons: dict[str, str] = {}  # of symbols that are specialised, until they are reported
+
+    @staticmethod
+    def wanted(gm: GraphModule) -> bool:
+        values = (node.meta.get("example_value") for node in gm.graph.find_nodes(op="placeholder"))
+        return any(not isinstance(value, torch.Tensor) for value in values) or bool(_floats(gm))
 
     def __call__(self, *inputs: Any) -> Any:
-        sizes = self._wide_ones(inputs)
+        wide = self._wide_ones(inputs)
+        sizes = {name: size for group, size in wide.items() for name in group}
         given = [self._widened(at, value, sizes) for at, value in enumerate(inputs)] if sizes else inputs
-        key = tuple(tuple(value.shape) if isinstance(value, torch.Tensor) else value for value in given)
+        key = tuple(self._key(at, value) for at, value in enumerate(given))
         run = self._known.get(key)
         if run is None:
             if len(self._known) >= self._most:
                 self._warn()
                 return self._gm(*inputs)
-            run = self._known[key] = _compiled(self._gm, given, self._options)
+            run = self._known[key] = _compiled(self._with_floats(inputs), given, self._options)
         found = run(*given)
-        for symbol, (size, _) in sizes.items():
+        for group, (size, _) in wide.items():
             found = [one if axis is None else one.narrow(axis[0], 0, size * axis[2])
-                     for one, axis in zip(found, self._outputs[symbol] or ())]
+                     for one, axis in zip(found, self._outputs[group] or ())]
         return found
 
-    def _wide_ones(self, inputs: Sequence[Any]) -> dict[str, tuple[int, int]]:
-        """Symbols that get a larger size: their own and that one."""
-        sizes = {name: inputs[at].shape[axis] for at, one in enumerate(self._places) for axis, name in one.items()}
-        wide = {name: (size, buckets.rounded(size)) for name, size in sizes.items()}
-        return {name: (size, to) for name, (size, to) in wide.items() if size != to and self._axes(name, inputs)}
+    def _key(self, at: int, value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        return repr(value.item()) if at in self._floats else tuple(value.shape)
 
-    def _axes(self, symbol: str, inputs: Sequence[Any]) -> list[buckets.Axis | None] | None:
-        if symbol not in self._outputs:
-            apart = decompositions(core_aten_decompositions())
+    def _with_floats(self, inputs: Sequence[Any]) -> GraphModule:
+        """The graph with the floats that these inputs have."""
+        if not self._floats:
+            return self._gm
+        graph = copy.deepcopy(self._gm.graph)
+        placeholders = graph.find_nodes(op="placeholder")
+        for at in self._floats:
+            for item in list(placeholders[at].users):
+                with graph.inserting_before(item):
+                    item.replace_all_uses_with(graph.call_function(float, (inputs[at].item(),)))
+                graph.erase_node(item)
+        return GraphModule(self._gm, graph)
+
+    def _wide_ones(self, inputs: Sequence[Any]) -> dict[frozenset[str], tuple[int, int]]:
+        """Symbols that get a larger size together: their own and that one."""
+        sizes = {name: inputs[at].shape[axis] for at, one in enumerate(self._places) for axis, name in one.items()}
+        wide: dict[frozenset[str], tuple[int, int]] = {}
+        for name, size in sizes.items():
+            if (to := buckets.rounded(size)) == size or any(name in group for group in wide):
+                continue
+            for group in buckets.candidates(name, sizes, self._places):
+                if self._axes(group, inputs):
+                    wide[group] = size, to
+                    break
+            else:
+                if name in self._reasons:
+                    _reports.append(GraphReport(note=f"{name} is specialised: {self._reasons.pop(name)}"))
+        return wide
+
+    def _axes(self, group: frozenset[str], inputs: Sequence[Any]) -> list[buckets.Axis | None] | None:
+        if group not in self._outputs:
             try:
                 with _disable_current_modes():
-                    self._outputs[symbol] = buckets.independent(self._gm, inputs, self._places, self._numbers, symbol, apart)
+                    self._outputs[group] = buckets.independent(
+                        self._with_floats(inputs), inputs, self._places, self._numbers, group, _apart())
             except buckets.Dependent as why:
-                self._outputs[symbol] = None
-                _reports.append(GraphReport(note=f"{symbol} is specialised: {why}"))
-        return self._outputs[symbol]
+                self._outputs[group] = None
+                self._reasons.update(dict.fromkeys(group, str(why)))
+        return self._outputs[group]
 
     def _widened(self, at: int, value: Any, sizes: dict[str, tuple[int, int]]) -> Any:
+        """The input with as many elements as its buckets have. The last ones are repeated: they suit the graph, as
+        zeros might not where it divides or indexes."""
         if not isinstance(value, torch.Tensor):
             return sizes.get(self._numbers.get(at, ""), (0, value))[1]
         for axis, name in self._places[at].items():
             if name in sizes:
                 size, to = sizes[name]
-                missing = [to - size if one == axis else whole for one, whole in enumerate(value.shape)]
-                value = torch.cat((value, value.new_zeros(missing)), axis)
+                last = value.narrow(axis, size - 1, 1)
+                missing = [to - size if one == axis else -1 for one in range(value.dim())]
+                value = torch.cat((value, last.expand(missing)), axis)
         return value
 
     def _warn(self) -> None:
@@ -171,24 +230,38 @@ class Specialised:
             return
         self._warned = True
         _reports.append(GraphReport(note=f"left to PyTorch: sizes beyond {self._most} combinations"))
-        warnings.warn(f"tangram has compiled this graph for {self._most} combinations of sizes; PyTorch runs it "
-                      "for others (options={'sizes': ...} says how many)", stacklevel=3)
+        warnings.warn(f"tangram has compiled this graph for {self._most} combinations of sizes and numbers; PyTorch "
+                      "runs it for others (options={'sizes': ...} sets their number)", stacklevel=3)
+
+
+def _floats(gm: GraphModule) -> list[int]:
+    """Inputs that are numbers of Python, which Dynamo hands over as tensors and reads by `item()`."""
+    return [at for at, node in enumerate(gm.graph.find_nodes(op="placeholder"))
+            if getattr(node.meta.get("grapharg"), "pass_arg_as_tensor", False)
+            and all(user.target == "item" for user in node.users)]
+
+
+@functools.cache
+def _core_set() -> dict[Any, Callable[..., Any]]:
+    return dict(core_aten_decompositions().items())  # which PyTorch makes anew, in a fifth of a second
+
+
+def _apart() -> dict[Any, Callable[..., Any]]:
+    return decompositions(_core_set())
+
+
+class _Differentiated(Exception):
+    """Ends a compilation by AOTAutograd of a graph that has a backward pass."""
 
 
 def _compiled(gm: GraphModule, inputs: Sequence[Any], options: dict[str, Any]) -> Callable[..., Any]:
-    # As aot_module_simplified hands them on: what the module itself holds comes first.
-    held = [*gm.named_parameters(remove_duplicate=False), *gm.named_buffers(remove_duplicate=False)]
-    tensors = [tensor for _, tensor in held]
-    tensors += [value if static else None for value, static in zip(inputs, _static(gm))]
     made = GraphReport()
-    _reports.append(made)
 
     def compile_graph(graph: GraphModule, _: Sequence[Any]) -> Callable[..., Any]:
         start = time.perf_counter()
-        changed = _changed_by_itself()
-        weights = [None if place in changed else tensor for place, tensor in enumerate(tensors)]
-        with _disable_current_modes():  # weights are real tensors
+        with _disable_current_modes(), torch.no_grad():  # weights are real tensors
             pairs.take_apart(graph.graph, apart)
+            weights = _tensors_of(graph, gm, inputs)
             run = Lowering(graph, weights, options, made).module().forward  # without what modules do for hooks
         made.seconds = time.perf_counter() - start
 
@@ -198,10 +271,37 @@ def _compiled(gm: GraphModule, inputs: Sequence[Any], options: dict[str, Any]) -
         call._boxed_call = True  # type: ignore[attr-defined]
         return call
 
-    apart = decompositions(core_aten_decompositions())
-    with torch.no_grad():
-        return aot_module_simplified(gm, list(inputs), fw_compiler=compile_graph,
-                                     inference_compiler=compile_graph, decompositions=apart)
+    def refuse(graph: GraphModule, _: Sequence[Any]) -> Callable[..., Any]:
+        raise _Differentiated
+
+    apart = _apart()
+    try:  # in the caller's grad mode: Dynamo's graph has changes of it, and relies on what it is at the start
+        run = aot_module_simplified(gm, list(inputs), fw_compiler=refuse, bw_compiler=refuse,
+                                    inference_compiler=compile_graph, decompositions=apart)
+    except _Differentiated:
+        return _left_for_gradients(gm)
+    _reports.append(made)
+    return run
+
+
+def _tensors_of(graph: GraphModule, gm: GraphModule, inputs: Sequence[Any]) -> list[torch.Tensor | None]:
+    """The tensor of the module behind each input of AOTAutograd's graph, by the description that it has; None for
+    what callers pass, and for what the graph changes, such as a cache: that would be loaded anew before each call."""
+    static = _static(gm)
+
+    def tensor(described: AOTInput | None) -> Any:
+        if isinstance(described, (ParamAOTInput, BufferAOTInput)):
+            return operator.attrgetter(described.target)(gm)
+        if isinstance(described, PlainAOTInput):
+            return inputs[described.idx] if static[described.idx] else None
+        if isinstance(described, SubclassGetAttrAOTInput):
+            whole = tensor(described.base)
+            return None if whole is None else getattr(whole, described.attr)
+        return None
+
+    changed = _changed_by_itself()
+    return [None if place in changed else tensor(node.meta.get("desc"))
+            for place, node in enumerate(graph.graph.find_nodes(op="placeholder"))]
 
 
 class Supported(OperatorSupportBase):
@@ -220,6 +320,9 @@ class Supported(OperatorSupportBase):
                     parse(write_alone(one, self._constants, HANDLERS), "<alone>", "", {})
         except (NotSupported, Error) as why:
             self._made.kept[str(source.target)] = STAYS.get(source.target, _reason(why))
+            return False
+        except Exception as why:  # noqa: BLE001  a mistake of a row must not break the caller's program
+            self._made.kept[str(source.target)] = f"its row failed: {why!r}"
             return False
         return True
 
@@ -318,7 +421,8 @@ class Lowering:
         single = not isinstance(found, (list, tuple))
         forms = [_form(fake(one)) for one in ([found] if single else found)]
         options = {"threads": self._threads, **run_options(self._options)}
-        run = Part(fast, weights, options, [inner.index(one) for one in weights.inputs], changing, forms, single)
+        run = Part(fast, weights, options, [inner.index(one) for one in weights.inputs], changing, forms, single,
+                   [fake(one).dtype for one in weights.inputs])
         with fused.graph.inserting_before(node):
             called = fused.graph.call_function(run, node.args)
         called.meta = dict(node.meta)
@@ -353,20 +457,25 @@ class Part:
     __name__ = "part"  # by which graphs write it
 
     def __init__(self, model: Model, weights: Weights, options: dict[str, Any], inputs: Sequence[int],
-                 changing: Sequence[int], forms: Sequence[Form | None], single: bool) -> None:
-        self._model, self._weights, self._options = model, weights, options
+                 changing: Sequence[int], forms: Sequence[Form | None], single: bool,
+                 dtypes: Sequence[torch.dtype]) -> None:
+        self._model, self._weights, self._options, self._dtypes = model, weights, options, dtypes
         self._inputs, self._changing, self._single = _taker(inputs), _taker(changing), single
         self._forms = forms if any(forms) else None
         self._watch = Watch()
         self._state: list[int] | None = None
 
     def __call__(self, *args: torch.Tensor) -> Any:
-        weights = self._changing(args)
+        weights, inputs = self._changing(args), self._inputs(args)
         state = self._watch.state(weights)
         if state != self._state:
             self._run = self._weights.of(self._model, weights).compile(**self._options)._run
+            if self._state is None:
+                self._others = [at for at, one in enumerate(inputs) if one.dtype != self._dtypes[at]]
             self._state = state
-        tensors = [*map(torch.from_numpy, self._run(self._inputs(args)))]
+        for at in self._others:  # an operator of PyTorch gives another type than its description says
+            inputs[at] = inputs[at].to(self._dtypes[at])
+        tensors = [*map(torch.from_numpy, self._run(inputs))]
         if self._forms:
             tensors = [tensor if form is None else form(tensor) for tensor, form in zip(tensors, self._forms)]
         return tensors[0] if self._single else tuple(tensors)
