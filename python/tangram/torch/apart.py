@@ -251,6 +251,25 @@ def grouped_mm(x: Any, weight: Any, offs: Any = None, bias: Any = None, out_dtyp
     return torch.where((group < len(weight)).unsqueeze(1), found.squeeze(1), 0.0)
 
 
+def has_axes(target: Any) -> bool:
+    """Whether an operator takes an axis that a tensor of rank 0 has, too: PyTorch treats that as a vector of one."""
+    if not isinstance(target, torch._ops.OpOverload) or target in (aten.unsqueeze.default, aten.permute.default):
+        return False
+    return any(one.name in ("dim", "dims", "dim0", "dim1") for one in target._schema.arguments)
+
+
+def of_numbers(target: Any, rule: Callable[..., Any] | None) -> Callable[..., Any]:
+    """The operator of a tensor of rank 0, by that of a vector; of others the rule, if there is one."""
+    def apply(*args: Any, **kwargs: Any) -> Any:
+        if not isinstance(args[0], torch.Tensor) or args[0].dim() != 0:
+            return NotImplemented if rule is None else rule(*args, **kwargs)
+        shape = args[2].shape if target is aten.gather.default else ()
+        args, kwargs = torch.utils._pytree.tree_map_only(
+            torch.Tensor, lambda x: x.reshape(1) if x.dim() == 0 else x, (args, kwargs))
+        return torch.utils._pytree.tree_map_only(torch.Tensor, lambda x: x.reshape(shape), target(*args, **kwargs))
+    return apply
+
+
 #: By operator; some are of the core set, which would leave them whole, and some have a row for most forms:
 #: of those a rule that does not apply says NotImplemented.
 RULES: dict[Any, Callable[..., Any]] = {

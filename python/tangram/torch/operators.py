@@ -418,6 +418,8 @@ def permute(w: Writer, node: Node) -> str:
 def transpose(w: Writer, node: Node) -> str:
     """`transpose`"""
     rank = fake(node).dim()
+    if rank < 2:
+        return w.operand(node.args[0])
     perm = list(range(rank))
     a, b = node.args[1:] if len(node.args) == 3 else (0, rank - 1)
     perm[a], perm[b] = perm[b], perm[a]

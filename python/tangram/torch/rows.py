@@ -42,7 +42,8 @@ def pieces(*targets: Any) -> Callable[[Piece], Piece]:
 def decompositions(known: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
     """Those of operators that have no row: of others the whole says more than its pieces. Rules of ours for
     those are about forms that the row lacks."""
-    return {target: rule for target, rule in known.items() if target not in HANDLERS} | apart.RULES | apart.rules_of_others()
+    rules = {target: rule for target, rule in known.items() if target not in HANDLERS} | apart.RULES | apart.rules_of_others()
+    return rules | {target: apart.of_numbers(target, rules.get(target)) for target in HANDLERS if apart.has_axes(target)}
 
 
 def table() -> str:
