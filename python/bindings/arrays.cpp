@@ -68,8 +68,9 @@ nb::object contiguous(nb::handle value, DType wanted) {
   if (nb::hasattr(value, "detach")) plain = plain.attr("detach")();
   if (nb::hasattr(plain, "contiguous")) return plain.attr("contiguous")();
   // Also a number of NumPy's, and an array of elements in the other order of bytes.
-  return numpy.attr("ascontiguousarray")(numpy.attr("asarray")(plain))
-      .attr("reshape")(numpy.attr("shape")(plain));
+  plain = numpy.attr("asarray")(plain);
+  return numpy.attr("ascontiguousarray")(plain, plain.attr("dtype").attr("newbyteorder")("="))
+      .attr("reshape")(plain.attr("shape"));
 }
 
 [[noreturn]] void refuse(nb::handle value, std::string_view what) {

@@ -4,6 +4,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <sstream>
+
 namespace tangram::python {
 
 namespace nb = nanobind;
@@ -63,6 +65,20 @@ template <class T> T read(const std::string& name, nb::handle value) {
   }
 }
 
+template <class T, class Limits>
+void refuse_negative(const std::string&, const T&, const Limits&) {}
+
+/// Refuses a number below 0, with which fields say that an option is not given. The library checks
+/// other numbers.
+template <class T>
+requires std::is_arithmetic_v<T>
+void refuse_negative(const std::string& name, const T& value, const fields::Range& range) {
+  if (range.low < 0 || value >= T{}) return;
+  std::ostringstream text;
+  text << name << " is a number from " << range.low << " to " << range.high << ", not " << value;
+  throw nb::value_error(text.str().c_str());
+}
+
 template <class T> std::string python_type() {
   if constexpr (std::is_same_v<T, bool>)
     return "bool";
@@ -86,6 +102,7 @@ template <class T, class E> std::string words_in(const fields::Of<E>& of) {
 } // namespace
 
 void set_options(OptimizeOptions& options, const nb::dict& values) {
+  using namespace fields;
   for (auto [key, value] : values) {
     auto name = nb::cast<std::string>(key);
     bool known = false;
@@ -94,6 +111,7 @@ void set_options(OptimizeOptions& options, const nb::dict& values) {
 #define TG_SEARCH_OPTION(field, flag, value_name, kind, value_, limits, ...)                       \
   if (name == name_of(flag)) {                                                                     \
     options.field = read<decltype(options.field)>(name, value);                                    \
+    refuse_negative(name, options.field, limits);                                                  \
     known = true;                                                                                  \
   }
 #include "tangram/tables/options.def"

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from . import _core
+from . import _arguments, _core
 
 Extraction = _core.Extraction
 
@@ -33,8 +33,8 @@ def extract(
     if isinstance(egraph, Mapping):
         text, name = json.dumps(egraph), "<e-graph>"
     else:
-        name = os.fspath(egraph)
+        name = _arguments.path("egraph", egraph)
         with open(name, encoding="utf-8") as file:
             text = file.read()
-    limit = -1.0 if time_limit is None else time_limit
-    return _core.extract(text, name, extractor, check, seed, limit)
+    return _core.extract(text, name, _arguments.text("extractor", extractor), _arguments.flag("check", check),
+                         _arguments.whole("seed", seed, high=2**64 - 1), _arguments.seconds("time_limit", time_limit))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from . import _core
+from . import _arguments, _core
 from ._program import Program, Tensor
 from ._report import Optimized, Report
 
@@ -27,7 +27,8 @@ def parse(text: str, *, name: str = "<text>", model: str = "", set: Mapping[str,
     >>> tangram.parse("model m(x: f32[N, 2], N: int = 3) { x + 1.0 }", set={"N": 8}).inputs[0].shape
     (8, 2)
     """
-    return Model(_core.parse(text, name, model, _settings(set)))
+    return Model(_core.parse(_arguments.text("text", text), _arguments.text("name", name), _arguments.text("model", model),
+                             _settings(set)))
 
 
 def load(
@@ -46,19 +47,31 @@ def load(
     leaves open. A .safetensors file of the same name beside a .tg file has its weights, unless
     `weights` names another; without one they are random.
     """
-    path = Path(path)
-    sizes = {name: list(shape) for name, shape in (shapes or {}).items()}
-    core = _core.load(str(path), model, _settings(set), sizes, dict(dims or {}), keep_for_opset)
+    path = Path(_arguments.path("path", path))
+    sizes, counts = _sizes(shapes, dims)
+    core = _core.load(str(path), _arguments.text("model", model), _settings(set), sizes, counts,
+                      _arguments.whole("keep_for_opset", keep_for_opset))
     beside = path.with_suffix(".safetensors")
     if weights is None and path.suffix == ".tg" and beside.exists():
         weights = beside
     return Model(core if weights is None else core.with_weights_file(str(weights)))
 
 
+def _sizes(shapes: Any, dims: Any) -> tuple[dict[str, list[int]], dict[str, int]]:
+    """Shapes of inputs and sizes of symbolic dimensions, as lists and numbers."""
+    lists = {}
+    for name, shape in _arguments.mapping("shapes", shapes).items():
+        if not isinstance(shape, (list, tuple)):
+            raise TypeError(f"the shape of `{name}` is a list of sizes, not {shape!r}")
+        lists[name] = [_arguments.whole(f"a size of `{name}`", size, high=2**62) for size in shape]
+    counts = _arguments.mapping("dims", dims).items()
+    return lists, {name: _arguments.whole(f"the size of `{name}`", size, high=2**62) for name, size in counts}
+
+
 def _settings(values: Mapping[str, Any] | None) -> dict[str, str]:
     # True is `true` in the language; numbers and lists are written alike.
     return {name: str(value).lower() if isinstance(value, bool) else str(value)
-            for name, value in (values or {}).items()}
+            for name, value in _arguments.mapping("set", values).items()}
 
 
 class Model:
@@ -113,7 +126,9 @@ class Model:
         array([2., 3.], dtype=float32)
         """
         if isinstance(weights, Mapping):
-            return Model(self._core.with_weights(dict(weights)))
+            return Model(self._core.with_weights(_arguments.mapping("weights", weights)))
+        if not isinstance(weights, (str, os.PathLike)):
+            raise TypeError(f"weights are a dict of tensors or a file, not {weights!r}")
         return Model(self._core.with_weights_file(os.fspath(weights)))
 
     # --- searching ------------------------------------------------------------------------------
@@ -151,13 +166,16 @@ class Model:
         from ._progress import listener
         from .rules import selection
 
+        if judge is not None and not callable(judge):
+            raise TypeError(f"judge is a function that takes a model, not {judge!r}")
         rules, text = selection(options.pop("rules", ()))
         if rules:
             options["rules"] = rules
         run_judge = None if judge is None else lambda core: judge(Model(core))
         with listener(progress) as notify:
             found = _core.optimize(
-                self._core, options, text, explain, trace, portable, notify, run_judge
+                self._core, options, text, _arguments.flag("explain", explain), _arguments.flag("trace", trace),
+                _arguments.flag("portable", portable), notify, run_judge
             )
         fast = Model(found.model)
         return Optimized(fast, Report(found, self, fast))
@@ -184,8 +202,9 @@ class Model:
         >>> print(a.verify(b))
         different: ...
         """
-        limit = -1.0 if time_limit is None else time_limit
-        return Verification(self._core.verify(other._core, seed, limit, threads))
+        return Verification(self._core.verify(
+            _arguments.model("other", other)._core, _arguments.whole("seed", seed, high=2**64 - 1),
+            _arguments.seconds("time_limit", time_limit), _arguments.whole("threads", threads, high=1024)))
 
     # --- running --------------------------------------------------------------------------------
 
@@ -231,7 +250,8 @@ class Model:
         >>> tangram.load(path).op_count
         1
         """
-        path = Path(path)
+        path = Path(_arguments.path("path", path))
+        opset = _arguments.whole("opset", opset)
         if path.suffix == ".onnx":
             return self._core.save_onnx(str(path), opset)
         if path.suffix != ".tg":
@@ -246,7 +266,7 @@ class Model:
 
     def svg(self, other: Model | None = None) -> str:
         """The graph as an SVG element; operators that `other` does not have are of class `changed`."""
-        return self._core.svg(None if other is None else other._core)
+        return self._core.svg(None if other is None else _arguments.model("other", other)._core)
 
     def _repr_html_(self) -> str:
         return f"<style>{_core.svg_style()}</style>{self.svg()}"

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from . import _core
+from . import _arguments, _core
 
 if TYPE_CHECKING:
     from ._model import Model
@@ -29,6 +29,16 @@ def bind(names: Sequence[str], args: Sequence[Tensor], named: Mapping[str, Tenso
     return [*args, *(named[name] for name in names[len(args):])]
 
 
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of a program, in the types that the bindings take."""
+    checks = {"threads": lambda name, value: _arguments.whole(name, value, high=1024),
+              "memory_limit": lambda name, value: _arguments.whole(name, value, high=2**40),
+              "seed": lambda name, value: _arguments.whole(name, value, high=2**64 - 1),
+              "tune_near_ms": _arguments.number, "backend": _arguments.text, "dtype": _arguments.text,
+              "allow_tf32": _arguments.flag}
+    return {name: checks[name](name, value) if name in checks else value for name, value in options.items()}
+
+
 class Program:
     """A model made ready on a backend: memory placed, weights loaded. Call it with inputs.
 
@@ -44,7 +54,7 @@ class Program:
     def __init__(self, model: Model, **options: Any) -> None:
         self._inputs = [spec.name for spec in model.inputs]
         self._bf16 = [at for at, spec in enumerate(model.outputs) if spec.dtype == "bf16"]
-        self._core = _core.compile(model._core, **options)
+        self._core = _core.compile(_arguments.model("model", model)._core, **_checked(options))
         self._run = self._core.run
         self.model = model
 
@@ -71,7 +81,8 @@ class Program:
         >>> timing.runs, timing.median_us > 0
         (5, True)
         """
-        return self._core.time(bind(self._inputs, inputs, named), runs, seconds, steps)
+        return self._core.time(bind(self._inputs, inputs, named), _arguments.whole("runs", runs),
+                               _arguments.number("seconds", seconds), _arguments.flag("steps", steps))
 
     @property
     def info(self) -> _core.ProgramInfo:

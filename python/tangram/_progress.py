@@ -52,6 +52,8 @@ def _on_a_line(out: TextIO) -> Iterator[Notify]:
 @contextmanager
 def listener(progress: bool | Notify) -> Iterator[Notify | None]:
     """Whom a search notifies. What is no terminal and no notebook gets nothing."""
+    if not callable(progress) and not isinstance(progress, bool):
+        raise TypeError(f"progress is True, False or a function, not {progress!r}")
     if callable(progress):
         yield progress
     elif progress and _in_notebook():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy
 
+from . import _arguments
 from ._errors import Error
 from ._runtimes import RUNTIMES, Port, Session
 from ._timing import Comparison, compare
@@ -129,7 +130,8 @@ def simplify(
 
     if runtime not in RUNTIMES:
         raise ValueError(f"runtime is one of {', '.join(RUNTIMES)}, not {runtime}")
-    source, target = Path(source), Path(target)
+    source, target = Path(_arguments.path("source", source)), Path(_arguments.path("target", target))
+    seconds, threads = _arguments.number("seconds", seconds), _arguments.whole("threads", threads, high=1024)
     if source.suffix != ".onnx" or target.suffix != ".onnx":
         raise ValueError("simplify reads an .onnx file and writes one")
     facts: dict[str, Any] = {}

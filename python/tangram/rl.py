@@ -28,7 +28,6 @@ actions lead to equal states.
 from __future__ import annotations
 
 import math
-import operator
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -36,7 +35,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 import numpy
 
-from . import _core
+from . import _arguments, _core
 from ._model import Model
 from .rules import selection
 
@@ -64,12 +63,6 @@ class Rewrite(NamedTuple):
 
     rule: str
     place: str
-
-
-def _whole(name: str, value: int) -> int:
-    if operator.index(value) < 0:
-        raise ValueError(f"`{name}` is no number below 0, as {value} is")
-    return operator.index(value)
 
 
 def _finite(name: str, value: float) -> float:
@@ -196,14 +189,14 @@ class Environment:
         names, text = selection(values.pop("rules", ()))
         if names:
             values["rules"] = names
-        self.source = model
-        self.max_candidates = _whole("max_candidates", max_candidates)
-        self.max_operators = _whole("max_operators", max_operators) or max(2 * model.op_count, 16)
-        self.horizon = _whole("horizon", horizon)
+        self.source = _arguments.model("model", model)
+        self.max_candidates = _arguments.whole("max_candidates", max_candidates)
+        self.max_operators = _arguments.whole("max_operators", max_operators) or max(2 * model.op_count, 16)
+        self.horizon = _arguments.whole("horizon", horizon)
         self._reward = reward
         clock = None if time is None else lambda core: time(Model(core))
         self._core = _core.Environment(model._core, values, text, rewards == "prices", self.horizon,
-                                       _whole("measure_every", measure_every),
+                                       _arguments.whole("measure_every", measure_every),
                                        _finite("`waiting_reward`", float(waiting_reward)), self.max_candidates,
                                        self.max_operators, clock)
 
@@ -253,7 +246,7 @@ class Environment:
 
     def after(self, action: int) -> Model:
         """The graph that an action leads to."""
-        return Model(self._core.after(_whole("action", action)))
+        return Model(self._core.after(_arguments.whole("action", action)))
 
     @property
     def best(self) -> Best:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from . import _core
+from . import _arguments, _core
 
 RuleInfo = _core.RuleInfo
 RuleVerdict = _core.RuleVerdict
@@ -21,8 +21,6 @@ RuleVerdict = _core.RuleVerdict
 __all__ = ["RuleInfo", "RuleVerdict", "list", "selection", "verify"]
 
 _list = list  # the function below has the name
-
-_list = list
 
 
 def selection(rules: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tuple[_list[str], str]:
@@ -32,9 +30,11 @@ def selection(rules: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) 
     >>> tangram.rules.selection(["algebra", "rule r(x) { relu(relu(x)) => relu(x) }"])
     (['algebra'], 'rule r(x) { relu(relu(x)) => relu(x) }')
     """
-    parts = [rules] if isinstance(rules, (str, os.PathLike)) else _list(rules)
-    texts = [part for part in parts if isinstance(part, str) and "=>" in part]
-    return [os.fspath(part) for part in parts if part not in texts], "\n".join(texts)
+    if not isinstance(rules, (str, os.PathLike, Iterable)):
+        raise TypeError(f"rules are names, files or texts of rules, not {rules!r}")
+    parts = [_arguments.path("a rule", part) for part in ([rules] if isinstance(rules, (str, os.PathLike)) else rules)]
+    texts = [part for part in parts if "=>" in part]
+    return [part for part in parts if part not in texts], "\n".join(texts)
 
 
 def list(*rules: str | os.PathLike[str]) -> _list[RuleInfo]:
@@ -44,7 +44,7 @@ def list(*rules: str | os.PathLike[str]) -> _list[RuleInfo]:
     >>> [rule.rule for rule in tangram.rules.list("relu_relu")]
     ['relu_relu']
     """
-    return _core.list_rules([os.fspath(rule) for rule in rules])
+    return _core.list_rules([_arguments.path("a rule", rule) for rule in rules])
 
 
 def verify(
@@ -66,5 +66,7 @@ def verify(
     ('tested', 20)
     """
     names, text = selection(rules)
-    limit = -1.0 if time_limit is None else time_limit
-    return _core.verify_rules(names, text, instances, proof, seed, limit, threads)
+    return _core.verify_rules(
+        names, text, _arguments.whole("instances", instances, 1, 1_000_000), _arguments.flag("proof", proof),
+        _arguments.whole("seed", seed, high=2**64 - 1), _arguments.seconds("time_limit", time_limit),
+        _arguments.whole("threads", threads, high=1024))

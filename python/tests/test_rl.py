@@ -112,9 +112,9 @@ class Games(unittest.TestCase):
                                     ({"budget": 3}, TypeError, "no option `budget`"),
                                     ({"rules": ["no_such_rule"]}, tangram.Error, "no_such_rule"),
                                     ({"horizon": 0}, tangram.Error, "horizon"),
-                                    ({"horizon": -1}, ValueError, "`horizon` is no number below 0"),
+                                    ({"horizon": -1}, ValueError, "horizon is a whole number from 0"),
                                     ({"measure_every": -5}, ValueError, "measure_every"),
-                                    ({"max_candidates": 1.5}, TypeError, "float"),
+                                    ({"max_candidates": 1.5}, TypeError, "max_candidates is a whole number, not 1.5"),
                                     ({"waiting_reward": float("nan")}, ValueError, "not finite")):
             with self.subTest(options), self.assertRaisesRegex(kind, text):
                 tangram.rl.Environment(model, **{**PRICES, **options})

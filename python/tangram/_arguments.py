@@ -1,0 +1,82 @@
+"""Checks of arguments: messages name the argument, say what it takes and show what was given."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from collections.abc import Mapping
+from typing import Any
+
+_LARGEST = 2**31 - 1
+
+
+def whole(name: str, value: Any, low: int = 0, high: int = _LARGEST) -> int:
+    """A whole number in a range.
+
+    >>> whole("threads", -1)
+    Traceback (most recent call last):
+    ValueError: threads is a whole number from 0 to 2147483647, not -1
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is a whole number, not {value!r}") from None
+    if not low <= number <= high:
+        raise ValueError(f"{name} is a whole number from {low} to {high}, not {value!r}")
+    return number
+
+
+def number(name: str, value: Any, low: float = 0.0) -> float:
+    """A finite number that is not below `low`."""
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__float__") and not hasattr(value, "__index__"):
+        raise TypeError(f"{name} is a number, not {value!r}")
+    found = float(value)
+    if not (math.isfinite(found) and found >= low):
+        raise ValueError(f"{name} is a finite number from {low:g} on, not {value!r}")
+    return found
+
+
+def seconds(name: str, value: Any) -> float:
+    """A limit of time in seconds; None, the default, is -1."""
+    return -1.0 if value is None else number(name, value)
+
+
+def flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} is True or False, not {value!r}")
+    return value
+
+
+def text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is a str, not {value!r}")
+    return value
+
+
+def path(name: str, value: Any) -> str:
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"{name} is a str or a path, not {value!r}")
+    if not os.fspath(value):
+        raise ValueError(f"{name} is empty")
+    return os.fspath(value)
+
+
+def mapping(name: str, value: Any) -> dict[str, Any]:
+    """A dict whose keys are names; None is an empty one."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} is a dict, not {value!r}")
+    for key in value:
+        if not isinstance(key, str):
+            raise TypeError(f"the keys of {name} are names, not {key!r}")
+    return dict(value)
+
+
+def model(name: str, value: Any) -> Any:
+    from ._model import Model
+
+    if not isinstance(value, Model):
+        raise TypeError(f"{name} is a tangram.Model, not {value!r}")
+    return value
