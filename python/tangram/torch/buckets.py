@@ -129,10 +129,6 @@ class _Traced(Exception):
     """Ends a compilation whose graph alone is wanted."""
 
 
-class _Traced(Exception):
-    """Ends a compilation whose graph alone is wanted."""
-
-
 def independent(gm: GraphModule, inputs: Sequence[Any], places: Places, numbers: Mapping[int, str],
                 symbols: frozenset[str], apart: Mapping[Any, Any]) -> list[Axis | None]:
     """The axis of these symbols in each output, if all is independent along it; else Dependent."""
