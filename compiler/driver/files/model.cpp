@@ -3,6 +3,7 @@
 
 #include "compiler/driver/files/import_names.h"
 #include "compiler/driver/files/import_tidy.h"
+#include "compiler/driver/files/unfold.h"
 #include "lang/check/check.h"
 
 #include <llvm/ADT/StringSet.h>
@@ -113,6 +114,8 @@ std::optional<LoadedModel> load_onnx(SourceManager& sources, llvm::StringRef pat
   onnx::ImportOptions options = request.onnx_options;
   std::vector<std::string> left_out;
   if (request.shared) left_out = leave_out(file->get(), options);
+  for (const onnx::schema::KeyValue& note : (*file)->model().metadata_props())
+    add_folded_paths(note.key(), note.value(), options.folded);
   std::optional<onnx::Imported> imported = onnx::import_model(*file, options, sink, refused);
   if (!imported || sink.failed()) return std::nullopt;
   if (Result<void> there = check_elements(**file, imported->weights); !there) {

@@ -75,7 +75,8 @@ Result<OnnxExport> export_onnx(const Graph& graph, const KeptOperators* kept,
   TG_CHECK(check_transforms(plain.transforms, options));
   Folded folded = fold_weights(plain.graph);
   TG_TRY(onnx::Exported exported,
-         onnx::export_graph(folded.graph, {opset, kProgramVersion, kept ? &kept->nodes : nullptr}));
+         onnx::export_graph(folded.graph, {opset, kProgramVersion, kept ? &kept->nodes : nullptr,
+                                           &folded.values}));
   add_folding_record(folded, options.weight_file.get(), exported);
   TG_TRY(WeightSource weights, folded_weights(folded, options));
   auto elements = [&](NodeId weight, onnx::TakeElements take) -> Result<void> {

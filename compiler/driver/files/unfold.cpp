@@ -6,6 +6,7 @@
 #include "compiler/equiv/counterexample/typed.h"
 #include "compiler/ir/evaluate.h"
 #include "compiler/ir/to_text.h"
+#include "lang/core/support/round_number.h"
 #include "runtime/convert.h"
 #include "runtime/execute.h"
 
@@ -25,7 +26,10 @@ constexpr llvm::StringLiteral kModel = "tangram.folded", kPaths = "tangram.folde
 std::string key_of(llvm::StringRef key, size_t back) {
   return back == 0 ? key.str() : (key + "." + llvm::Twine(back + 1)).str();
 }
-constexpr double kFoldedInFloat32 = 1e-4; // relative: sums as long as those of layers, in f32
+
+/// How far, relatively, a folded weight may be from what computes it: sums as long as those of layers
+/// in f32, or results stored as halves.
+double folding_bound(DType dtype) { return is_half(dtype) ? 2e-2 : 1e-4; }
 
 /// `from` copied into `to`, but for the nodes that `at` has already.
 void copy_nodes(const Graph& from, Graph& to, std::vector<NodeId>& at) {
@@ -210,24 +214,88 @@ Result<std::vector<Graph>> read_foldings(const WeightFile& file) {
   return foldings;
 }
 
-Graph unfold(const Graph& graph, const Graph& values) {
+void add_folded_paths(llvm::StringRef key, llvm::StringRef text, llvm::StringSet<>& paths) {
+  if (!key.startswith(kPaths)) return;
+  Result<llvm::json::Value> parsed = parse_json(text, key, Code::bad_data_file);
+  const llvm::json::Array* names = parsed ? parsed->getAsArray() : nullptr;
+  if (!names) return; // read_foldings() reports it
+  for (const llvm::json::Value& name : *names)
+    if (auto path = name.getAsString()) paths.insert(*path);
+}
+
+namespace {
+
+/// The graph with leaves of one kind replaced by what `other` adds to the new graph; an invalid id
+/// leaves one as it is.
+Graph with_other_leaves(const Graph& graph, OpKind kind,
+                        llvm::function_ref<NodeId(Graph&, NodeId leaf)> other) {
   Graph result(std::make_shared<Symbols>(), graph.name());
-  std::vector<NodeId> at(graph.size()), made(values.size());
+  std::vector<NodeId> at(graph.size());
   for (NodeId id : graph.inputs()) // first, in their order
     at[id.index] = result.input(graph.attr(id, 0).text, graph.type(id));
-  copy_nodes(values, result, made);
-  llvm::StringMap<NodeId> folded;
-  for (const GraphOutput& output : values.outputs()) folded[output.name] = output.node;
-  for (uint32_t i = 0; i < graph.size(); ++i) {
-    if (graph.node({i}).op != OpKind::Weight) continue;
-    auto found = folded.find(graph.attr({i}, 0).text);
-    if (found != folded.end() && values.type(found->second) == graph.type({i}))
-      at[i] = made[found->second.index];
-  }
+  for (uint32_t i = 0; i < graph.size(); ++i)
+    if (graph.node({i}).op == kind) at[i] = other(result, {i});
   copy_nodes(graph, result, at);
   for (const GraphOutput& output : graph.outputs())
     result.add_output(output.name, at[output.node.index]);
   return result;
+}
+
+NodeId add_constant(Graph& graph, const Tensor& tensor) {
+  TypedValues values = typed_numbers(tensor);
+  if (is_float(tensor.type().dtype)) return graph.constant(std::move(values.reals), tensor.type());
+  std::vector<int64_t> wholes;
+  for (Integer x : values.wholes) wholes.push_back(x.value);
+  return graph.whole_constant(wholes, tensor.type());
+}
+
+} // namespace
+
+Graph unfold(const Graph& graph, const Graph& values) {
+  llvm::StringMap<NodeId> folded;
+  for (const GraphOutput& output : values.outputs()) folded[output.name] = output.node;
+  std::vector<NodeId> made(values.size());
+  bool copied = false;
+  return with_other_leaves(graph, OpKind::Weight, [&](Graph& result, NodeId weight) {
+    if (!std::exchange(copied, true)) copy_nodes(values, result, made);
+    auto found = folded.find(graph.attr(weight, 0).text);
+    bool same = found != folded.end() && values.type(found->second) == graph.type(weight);
+    return same ? made[found->second.index] : NodeId();
+  });
+}
+
+Result<Graph> with_known_weights(const Graph& graph, llvm::ArrayRef<std::string> paths,
+                                 const WeightFile& file) {
+  constexpr int64_t kMostElements = int64_t{1} << 18;
+  llvm::StringMap<Tensor> known;
+  for (const std::string& path : paths) {
+    const WeightFile::Entry* entry = file.find(path);
+    if (!entry || entry->type.elements() > kMostElements) continue;
+    TG_TRY(Tensor tensor, file.read(*entry));
+    known.try_emplace(path, std::move(tensor));
+  }
+  return with_other_leaves(graph, OpKind::Weight, [&](Graph& result, NodeId weight) {
+    auto found = known.find(graph.attr(weight, 0).text);
+    bool same = found != known.end() && found->second.type() == graph.type(weight);
+    return same ? add_constant(result, found->second) : NodeId();
+  });
+}
+
+Graph with_renamed_weights(const Graph& graph, const llvm::StringMap<std::string>& names) {
+  return with_other_leaves(graph, OpKind::Weight, [&](Graph& result, NodeId weight) {
+    auto found = names.find(graph.attr(weight, 0).text);
+    return found == names.end() ? NodeId() : result.weight(found->second, graph.type(weight));
+  });
+}
+
+Graph with_short_constants(const Graph& graph) {
+  return with_other_leaves(graph, OpKind::Constant, [&](Graph& result, NodeId constant) {
+    const TensorType& type = graph.type(constant);
+    std::vector<double> reals = graph.attr(constant, 0).reals;
+    if (!is_float(type.dtype) || reals.empty()) return NodeId();
+    for (double& x : reals) x = shortest_number(x, type.dtype);
+    return result.constant(std::move(reals), type);
+  });
 }
 
 Result<FoldingCheck> check_folding(const Graph& values, const PrepareOptions& source,
@@ -258,7 +326,7 @@ Result<FoldingCheck> check_folding(const Graph& values, const PrepareOptions& so
     double difference = relative_difference(held, wanted_values);
     ++check.weights;
     check.max_rel_diff = std::max(check.max_rel_diff, difference);
-    if (difference > kFoldedInFloat32 && !check.wrong)
+    if (difference > folding_bound(stored.type().dtype) && !check.wrong)
       check.wrong = difference_at(output.name, stored.type(), worst_position(wanted_values, held),
                                   wanted_values, held);
   }

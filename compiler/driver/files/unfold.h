@@ -10,6 +10,8 @@
 
 #include "compiler/driver/files/weights.h"
 
+#include <llvm/ADT/StringSet.h>
+
 #include <optional>
 
 namespace tg {
@@ -27,6 +29,9 @@ Metadata folding_records(const Graph& values, const WeightFile* source,
 /// the weights of the file that it was made of, from those of the file before, and so on. None if
 /// the file has no record of one. Errors: `bad_data_file` if a record cannot be read.
 Result<std::vector<Graph>> read_foldings(const WeightFile& file);
+
+/// Adds the names of the weights that a record folded, if `key` is that of its list of names.
+void add_folded_paths(llvm::StringRef key, llvm::StringRef text, llvm::StringSet<>& paths);
 
 /// The graph with every weight that is an output of `values` replaced by what computes it. A weight
 /// of the same path and another type stays.
@@ -54,6 +59,18 @@ Result<FoldingCheck> check_folding(const Graph& values, const PrepareOptions& so
 /// Errors: those of reading the files.
 Result<std::optional<WeightDifference>> differing_weight(const Graph& graph, const WeightFile& a,
                                                          const WeightFile& b);
+
+/// The graph with the weights of these paths as the constants that the file says they are. Larger
+/// ones, and those that the file lacks, stay. Errors: those of reading the file.
+Result<Graph> with_known_weights(const Graph& graph, llvm::ArrayRef<std::string> paths,
+                                 const WeightFile& file);
+
+/// The graph with float constants as the numbers of the fewest digits that their types hold alike: a
+/// text has 0.1 where a file has 0.100000001490116.
+Graph with_short_constants(const Graph& graph);
+
+/// The graph with weights under other paths, by path.
+Graph with_renamed_weights(const Graph& graph, const llvm::StringMap<std::string>& names);
 
 /// Weights that the outputs of one graph need and of which the other has none.
 std::vector<std::string> weights_of_one_side(const Graph& graph, const Graph& other);

@@ -3,6 +3,8 @@
 
 #include "compiler/driver/devices.h"
 
+#include <llvm/Support/SHA256.h>
+
 namespace tg {
 namespace {
 
@@ -14,6 +16,9 @@ struct Sides {
   std::optional<WeightDifference> weight = {};
   /// A weight that a record reads and the other side has not: it is of another source.
   std::string untraced = {};
+  /// Weights of one side alone that its file knew: constants now, so that a difference may be one of
+  /// those weights alone.
+  std::vector<std::string> known_a = {}, known_b = {};
 };
 
 /// The first weight that `values` reads and the side lacks:
@@ -75,14 +80,62 @@ Result<void> trace_folded(Sides& sides, VerifySide& side, const VerifySide& sour
   return {};
 }
 
+/// Returns what two tensors share only if they have the same type and elements.
+Result<std::string> contents(const WeightFile& file, const WeightFile::Entry& entry) {
+  TG_TRY(Tensor tensor, file.view(entry));
+  auto bytes = llvm::makeArrayRef(reinterpret_cast<const uint8_t*>(tensor.data()),
+                                  static_cast<size_t>(tensor.bytes()));
+  auto digest = llvm::SHA256::hash(bytes);
+  return entry.type.text() + std::string(digest.begin(), digest.end());
+}
+
+/// Gives weights of `side` that the other side has under another name that name.
+Result<void> rename_as_in(VerifySide& side, const VerifySide& other) {
+  llvm::StringMap<std::string> path_of, names; // by contents; by path
+  for (const std::string& path : weights_of_one_side(other.graph, side.graph))
+    if (const WeightFile::Entry* entry = other.weights->find(path)) {
+      TG_TRY(std::string key, contents(*other.weights, *entry));
+      path_of.try_emplace(key, path);
+    }
+  if (path_of.empty()) return {};
+  for (const std::string& path : weights_of_one_side(side.graph, other.graph))
+    if (const WeightFile::Entry* entry = side.weights->find(path)) {
+      TG_TRY(std::string key, contents(*side.weights, *entry));
+      if (auto known = path_of.find(key); known != path_of.end()) names[path] = known->second;
+    }
+  if (!names.empty()) side.graph = with_renamed_weights(side.graph, names);
+  return {};
+}
+
+/// Weights that one side alone has become constants: the other side may have the same numbers as
+/// literals, or compute them.
+Result<std::vector<std::string>> take_numbers(VerifySide& side, const VerifySide& other) {
+  std::vector<std::string> alone;
+  if (side.weights) alone = weights_of_one_side(side.graph, other.graph);
+  if (alone.empty()) return alone;
+  TG_TRY(side.graph, with_known_weights(side.graph, alone, *side.weights));
+  llvm::erase_if(alone, [&](const std::string& path) { return !side.weights->find(path); });
+  return alone;
+}
+
+Result<void> match_by_content(Sides& sides) {
+  if (sides.a.weights && sides.b.weights) TG_CHECK(rename_as_in(sides.b, sides.a));
+  TG_TRY(sides.known_b, take_numbers(sides.b, sides.a));
+  TG_TRY(sides.known_a, take_numbers(sides.a, sides.b));
+  if (is_onnx_path(sides.a.file) || is_onnx_path(sides.b.file))
+    for (VerifySide* side : {&sides.a, &sides.b}) side->graph = with_short_constants(side->graph);
+  return {};
+}
+
 Result<void> read_weights(Sides& sides, const tangram::VerifyOptions& o) {
   TG_CHECK(open_file(sides.a, o.weights_file_a));
   TG_CHECK(open_file(sides.b, o.weights_file_b));
   TG_CHECK(trace_folded(sides, sides.b, sides.a, o.seed));
   if (!sides.folding) TG_CHECK(trace_folded(sides, sides.a, sides.b, o.seed));
-  if (!sides.a.weights || !sides.b.weights) return {};
-  TG_TRY(sides.weight, differing_weight(sides.b.graph, *sides.a.weights, *sides.b.weights));
-  return {};
+  if (sides.a.weights && sides.b.weights) {
+    TG_TRY(sides.weight, differing_weight(sides.b.graph, *sides.a.weights, *sides.b.weights));
+  }
+  return match_by_content(sides);
 }
 
 std::string alone_text(llvm::ArrayRef<std::string> paths, llvm::StringRef file) {
@@ -114,6 +167,7 @@ void judge_weights(const Sides& sides, Equivalence& result) {
   for (const VerifySide* side : {&sides.b, &sides.a}) {
     const VerifySide& other = side == &sides.a ? sides.b : sides.a;
     std::vector<std::string> alone = weights_of_one_side(side->graph, other.graph);
+    llvm::append_range(alone, side == &sides.a ? sides.known_a : sides.known_b);
     if (alone.empty()) continue;
     result.verdict = Equivalence::Verdict::Undecided;
     result.undecided = alone_text(alone, side->file);

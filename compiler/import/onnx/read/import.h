@@ -15,6 +15,7 @@
 #include "compiler/ir/graph.h"
 
 #include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/StringSet.h>
 
 #include <map>
 #include <optional>
@@ -31,6 +32,9 @@ struct ImportOptions {
   /// The graph is to become a file of ONNX again, of an opset up to this: nodes that runtimes run
   /// faster as one than written out are cut out of it (file/kept_nodes.h). 0: all are written out.
   int keep_for = 0;
+  /// Initialisers that stay weights, however few elements they have: a record in the file says what
+  /// they were computed from.
+  llvm::StringSet<> folded = {};
 };
 
 /// A weight of the graph, whose elements are in the file.

@@ -332,7 +332,9 @@ bool Importer::declare(const schema::Graph& graph, Scope& scope) {
 }
 
 FileValue Importer::read_initializer(const schema::Tensor& tensor, Scope& scope) {
-  auto value = value_of_tensor(emit_, *file_, tensor, tensor.name(), TensorRole::Initializer);
+  bool folded = options_.folded.contains(tensor.name());
+  auto value = value_of_tensor(emit_, *file_, tensor, tensor.name(),
+                               folded ? TensorRole::Weight : TensorRole::Initializer);
   if (value) return scope.values[tensor.name()] = std::move(*value);
   sink_.report(std::move(value.error()));
   broken_ = true;

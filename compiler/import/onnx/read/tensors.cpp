@@ -9,6 +9,7 @@ constexpr int64_t kMostIntegers = kMostFolded;
 constexpr int64_t kMostReals = 8;
 
 bool is_literal(const TensorType& type, TensorRole role) {
+  if (role == TensorRole::Weight) return false;
   if (!is_float(type.dtype)) return type.elements() <= kMostIntegers;
   return type.elements() == 1 || (role == TensorRole::Literal && type.elements() <= kMostReals);
 }

@@ -1,5 +1,6 @@
 #include "compiler/import/onnx/write/export.h"
 
+#include "compiler/import/onnx/file/indices.h"
 #include "compiler/import/onnx/write/export_forms.h"
 #include "compiler/import/onnx/write/export_operators.h"
 #include "compiler/import/onnx/write/flatten_rows.h"
@@ -37,12 +38,20 @@ private:
   bool is_leaf(NodeId id) const { return op_info(graph_.node(id).op).has(Trait::Leaf); }
   void mark_needed();
   Result<void> reserve_names();
+  void reserve_weights(const Graph& graph);
   void add_weight(NodeId id);
   void write_kept(const KeptNode& kept);
   Operand constant(NodeId id);
   Result<void> write(NodeId id);
   Result<Operand> written(NodeId id);
   Result<void> operation(NodeId id);
+  NodeId operand_to_write(NodeId user, size_t place) const;
+  Operand not_from_end(const Operand& indices, NodeId id, int64_t size);
+  /// Of the axis that a gather or scatter goes along.
+  int64_t axis_size(NodeId user) const {
+    auto axis = static_cast<size_t>(graph_.attr(user, 0).number);
+    return graph_.type(graph_.operands(user)[0])[axis];
+  }
   Result<void> check_indices(NodeId user);
   Result<void> check_constant(NodeId user, NodeId indices, int64_t size);
   void finish_outputs();
@@ -75,9 +84,29 @@ void Exporter::mark_needed() {
       needed_[forms_[i]->x.index] = true;
       if (forms_[i]->scale.valid()) needed_[forms_[i]->scale.index] = true;
     } else {
-      for (NodeId operand : graph_.operands({i})) needed_[operand.index] = true;
+      for (size_t place = 0; place < graph_.operands({i}).size(); ++place)
+        needed_[operand_to_write({i}, place).index] = true;
     }
   }
+}
+
+bool picks(OpKind op) { return op == OpKind::Gather || op == OpKind::Scatter; }
+
+/// Returns the operand, or of indices that are counted from the end here what ONNX counts so itself.
+NodeId Exporter::operand_to_write(NodeId user, size_t place) const {
+  NodeId operand = graph_.operands(user)[place];
+  if (!picks(graph_.node(user).op) || place != 1) return operand;
+  NodeId from_end = counted_from_end(graph_, operand, axis_size(user));
+  return from_end.valid() ? from_end : operand;
+}
+
+/// Writes indices that may be negative, and are then out of range, so that they are in ONNX, too.
+Operand Exporter::not_from_end(const Operand& indices, NodeId id, int64_t size) {
+  bool known = graph_.node(id).op == OpKind::Constant || weight_[id.index] >= 0;
+  if (known || never_negative(graph_, id)) return indices;
+  auto number = [&](int64_t n) { return nodes_.whole_scalar(n, indices.dtype); };
+  Operand below = nodes_.node("Less", {indices, number(0)}, DType::Bool);
+  return nodes_.node("Where", {below, number(size), indices}, indices.dtype);
 }
 
 /// Names that people know come first, so that no other takes them.
@@ -107,9 +136,21 @@ Result<void> Exporter::reserve_names() {
     named_.try_emplace(output.node.index, name);
     shown_as_.push_back({output.node, std::move(name)});
   }
+  reserve_weights(graph_);
+  if (options_.folded_from) reserve_weights(*options_.folded_from);
   if (!updated.empty())
     exported_.notes.push_back("what a run makes of a weight `W` is the output `W.next`");
   return {};
+}
+
+/// No constant takes the name of a weight, of this graph or of what its folded ones come from: files
+/// are compared by names.
+void Exporter::reserve_weights(const Graph& graph) {
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    if (graph.node({i}).op != OpKind::Weight) continue;
+    const std::string& path = graph.attr({i}, 0).text;
+    if (nodes_.reserve(path) && &graph == &graph_) value_[i].name = path;
+  }
 }
 
 void Exporter::add_weight(NodeId id) {
@@ -165,7 +206,10 @@ Result<Operand> Exporter::written(NodeId id) {
     return write_form(nodes_, *form, graph_.type(id), value_[form->x.index],
                       form->scale.valid() ? value_[form->scale.index] : Operand{});
   llvm::SmallVector<Operand, 5> operands;
-  for (NodeId operand : graph_.operands(id)) operands.push_back(value_[operand.index]);
+  for (size_t place = 0; place < graph_.operands(id).size(); ++place)
+    operands.push_back(value_[operand_to_write(id, place).index]);
+  if (picks(graph_.node(id).op) && operand_to_write(id, 1) == graph_.operands(id)[1])
+    operands[1] = not_from_end(operands[1], graph_.operands(id)[1], axis_size(id));
   return write_operator(nodes_, graph_, id, operands);
 }
 
@@ -179,9 +223,7 @@ Result<void> Exporter::operation(NodeId id) {
     nodes_.name_result(value, name, graph_.type(id), /*describe=*/!output);
   }
   value_[id.index] = std::move(value);
-  OpKind op = graph_.node(id).op;
-  bool picks = op == OpKind::Gather || op == OpKind::Scatter;
-  return picks ? check_indices(id) : Result<void>();
+  return picks(graph_.node(id).op) ? check_indices(id) : Result<void>();
 }
 
 Result<void> Exporter::check_constant(NodeId user, NodeId indices, int64_t size) {
@@ -201,8 +243,8 @@ Result<void> Exporter::check_constant(NodeId user, NodeId indices, int64_t size)
 /// written. Those of an argmax or top_k are of the axis that it went along. Of all others a note
 /// says what is expected of them.
 Result<void> Exporter::check_indices(NodeId user) {
-  NodeId x = graph_.operands(user)[0], indices = graph_.operands(user)[1];
-  int64_t size = graph_.type(x)[static_cast<size_t>(graph_.attr(user, 0).number)];
+  NodeId indices = operand_to_write(user, 1);
+  int64_t size = axis_size(user);
   const Node& node = graph_.node(indices);
   if (node.op == OpKind::Constant) return check_constant(user, indices, size);
   if (weight_[indices.index] >= 0) {
@@ -216,9 +258,10 @@ Result<void> Exporter::check_indices(NodeId user) {
     NodeId ranked = graph_.operands(indices)[0];
     if (graph_.type(ranked)[static_cast<size_t>(graph_.attr(indices, 0).number)] <= size) return {};
   }
-  exported_.notes.push_back(llvm::formatv("`{0}` has to name rows from 0 to {1}: ONNX takes others "
-                                          "for errors, or counts from the end",
-                                          value_[indices.index].name, size - 1));
+  bool from_end = indices != graph_.operands(user)[1];
+  exported_.notes.push_back(
+      llvm::formatv("`{0}` has to name rows from {1} to {2}: ONNX takes others for errors",
+                    value_[indices.index].name, from_end ? -size : 0, size - 1));
   return {};
 }
 

@@ -23,6 +23,9 @@ struct ExportOptions {
   std::string version; // of Tangram, for the file's producer
   /// To be put back; null: none were cut out. The graph is what join_kept() gives.
   const KeptNodes* kept = nullptr;
+  /// The model that computed the graph's folded weights, if there is one; the names of its weights
+  /// are not given to anything else.
+  const Graph* folded_from = nullptr;
 };
 
 /// A weight that the file wants the elements of.

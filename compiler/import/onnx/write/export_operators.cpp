@@ -290,16 +290,19 @@ Result<Operand> OperatorWriter::scatter() {
     return error(Code::unsupported, "`scatter` with `reduce` = \"{0}\" needs opset {1} or later",
                  attr(1).text, since);
   auto axis = static_cast<size_t>(attr(0).number);
-  llvm::SmallVector<int64_t, 8> column(type(2).shape.size(), 1);
+  bool of_rows = axis == 0; // each index names a row, as one of ScatterND does
+  llvm::SmallVector<int64_t, 8> column(of_rows ? 2 : type(2).shape.size(), 1);
   column[axis] = -1;
-  Operand indices =
-      nodes_.node("Expand", {reshape(x_[1], column), nodes_.list(type(2).shape)}, x_[1].dtype);
-  llvm::SmallVector<Attr, 2> attrs = {Attr::whole("axis", attr(0).number)};
+  Operand indices = reshape(x_[1], column);
+  if (!of_rows)
+    indices = nodes_.node("Expand", {indices, nodes_.list(type(2).shape)}, x_[1].dtype);
+  llvm::SmallVector<Attr, 2> attrs;
+  if (!of_rows) attrs.push_back(Attr::whole("axis", attr(0).number));
   if (joins) attrs.push_back(Attr::word("reduction", attr(1).text));
-  if (!joins || result_ != DType::F16)
-    return node("ScatterElements", {x_[0], indices, x_[2]}, attrs);
+  const char* name = of_rows ? "ScatterND" : "ScatterElements";
+  if (!joins || result_ != DType::F16) return node(name, {x_[0], indices, x_[2]}, attrs);
   Operand x = nodes_.cast(x_[0], DType::F32), updates = nodes_.cast(x_[2], DType::F32);
-  Operand wide = nodes_.node("ScatterElements", {x, indices, updates}, DType::F32, attrs);
+  Operand wide = nodes_.node(name, {x, indices, updates}, DType::F32, attrs);
   return nodes_.node("Cast", {wide}, result_, {Attr::whole("to", data_type(result_))});
 }
 
