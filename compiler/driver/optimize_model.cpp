@@ -447,7 +447,7 @@ Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
     if (std::string note = trained_otherwise(policy->notes(), source_, rules, o_.numerics);
         !note.empty())
       notes.push_back(std::move(note));
-  if (runs.turned_off() && found->report.changed)
+  if (runs.turned_off() && found->report.found_other)
     notes.push_back("no whole runs (--finalists 0): the prices alone decide");
   if (o_.groups == tangram::Groups::On && !recorder.groups())
     notes.push_back("these costs have no prices of groups: --groups does nothing");

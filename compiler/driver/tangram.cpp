@@ -83,12 +83,12 @@ Report to_public(const tg::OptimizeReport& r) {
   report.cost_before_us = r.cost_before_us;
   report.cost_after_us = r.cost_after_us;
   report.lower_bound_us = r.lower_bound_us;
-  report.optimal = r.optimal;
+  report.optimal = r.optimal && r.bounds_all();
   if (r.comparison) {
     report.run_before_us = r.comparison->first.median_us;
     report.run_after_us = r.comparison->second.median_us;
   }
-  report.changed = r.changed, report.source_returned = r.source_returned;
+  report.changed = r.changed(), report.source_returned = r.source_returned;
   report.seconds = r.total_s, report.peak_memory_mb = r.peak_memory_mb;
   report.egraph_nodes = r.egraph_nodes, report.search_memory_mb = r.search_memory_mb;
   report.extractions_cut = r.cut_extractions;

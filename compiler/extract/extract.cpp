@@ -165,7 +165,7 @@ private:
     return kRunOperatorTie + kLoadOperatorTie * std::min(load, kMostLoadOperators);
   }
 
-  /// What the source's weights take, times the factor. No bound where nothing could exceed it.
+  /// What the source holds, times the factor. No bound where nothing could exceed it.
   void bound_bytes(double factor) {
     double source = source_bytes(), all = 0;
     for (uint32_t c = 0; c < out_.cls.size(); ++c) all += out_.problem.stored_bytes({c});
@@ -173,20 +173,22 @@ private:
   }
 
   /// Of its weights, or of what its runs need of load if that is more: a source that has been
-  /// optimised before may join and pad weights itself, and is never refused.
+  /// optimised before may join and pad weights itself, and is never refused. At least its largest
+  /// tensor: a model without weights may hold a constant in the place of a result.
   double source_bytes() const {
-    double leaves = 0, stored = 0;
+    double leaves = 0, stored = 0, largest = 0;
     llvm::DenseSet<uint32_t> seen;
     for (uint32_t n = 0; n < egraph_.node_bound(); ++n) {
       if (egraph_.node({n}).rule != kSourceRule) continue;
       OpKind op = egraph_.node({n}).op;
+      largest = std::max(largest, bytes(egraph_.node({n}).home));
       if (op == OpKind::Weight || op == OpKind::Constant) leaves += bytes(egraph_.node({n}).home);
       if (egraph_.weight_only_node({n})) continue;
       for (ClassId child : egraph_.children({n}))
         if (egraph_.weight_only(child) && seen.insert(egraph_.find(child).index).second)
           stored += bytes(child);
     }
-    return std::max(leaves, stored);
+    return std::max({leaves, stored, largest});
   }
 
   static constexpr uint64_t kStepsForNode = 20; // of Poll
@@ -484,6 +486,7 @@ Result<ExtractedGraph> extract(const EGraph& egraph, const Graph& source, PriceC
   if (!found) return name_output(egraph, problem, std::move(found.error()));
   ExtractedGraph out = graph_of_choice(egraph, source, problem, found->choice);
   out.lower_bound_us = std::min(found->lower_bound, out.cost_us);
+  out.bound_bytes = problem.problem.byte_limit();
   out.optimal = found->optimal;
   out.out_of_time = found->out_of_time;
   out.algorithm = found->algorithm;

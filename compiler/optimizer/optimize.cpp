@@ -58,6 +58,7 @@ bool gains_by_groups(const OptimizeReport& report) {
 
 /// The source is the answer; why, for a person.
 Optimized keep_source(const Graph& source, OptimizeReport report, std::string why) {
+  report.source_returned = report.found_other;
   report.cost_after_us = report.cost_before_us;
   report.nodes_after = report.nodes_before;
   report.optimal &=
@@ -106,14 +107,12 @@ Optimized judge_without_runs(const Graph& source, Optimized optimized, const Dia
     if (gains_by_groups(report)) return optimized;
     std::string note = new_graph(report) + " costs no less by what the device launches at once: "
                                            "the source is returned";
-    report.source_returned = true;
     return keep_source(source, std::move(report), std::move(note));
   }
   if (report.recalled_times) {
     report.comparison = report.recalled_times;
     return optimized;
   }
-  report.source_returned = true;
   std::string note = why_unmet(report, why.message);
   return keep_source(source, std::move(report), std::move(note));
 }
@@ -148,7 +147,6 @@ Optimized judge_by_clock(const Graph& source, Optimized optimized, std::string f
     if (passes(optimized.report, *runs, must_gain)) return optimized;
   }
   OptimizeReport report = std::move(optimized.report);
-  report.source_returned = true;
   std::string why = why_source(report, *runs);
   return keep_source(source, std::move(report), std::move(why));
 }
@@ -156,7 +154,7 @@ Optimized judge_by_clock(const Graph& source, Optimized optimized, std::string f
 /// Whether the result says something of other days: it met its source while nobody took much of
 /// the machine, or nothing was found that could.
 bool lasting(const OptimizeReport& report) {
-  bool met = report.comparison || !report.changed;
+  bool met = report.comparison || !report.found_other;
   return met && !report.recalled && report.disturbance != Disturbance::Heavy;
 }
 
@@ -341,7 +339,8 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   note_result(options, report);
   if (auto sound = note_found(extracted.graph, report); !sound) return std::move(sound.error());
 
-  bool changed = report.changed = !difference(source, extracted.graph).empty();
+  bool changed = !difference(source, extracted.graph).empty();
+  report.found_other = changed || report.comparison; // or an earlier search did, whose result lost
   bool worse = changed && costs_more(extracted.cost_us, report.cost_before_us);
   // Where whole runs are possible, they decide.
   if (groups && worse_by_groups(extracted.graph, *groups, report)) worse |= changed && !finalists;
@@ -356,7 +355,7 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
       std::max(result.report.judging_s, result.report.placed_s + result.report.finalists_s);
   if (costs.guesses()) keep_lasting(source, rules, options, result, finalists);
   if (options.explain)
-    explain(source, !changed || worse || result.report.source_returned, extracted, rules, result);
+    explain(source, !result.report.changed(), extracted, rules, result);
   finish(costs, rules, watch, result.report);
   return result;
 }

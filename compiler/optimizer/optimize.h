@@ -120,6 +120,10 @@ struct OptimizeReport {
   size_t nodes_before = 0, nodes_after = 0, load_nodes_after = 0;
   double cost_before_us = 0, cost_after_us = 0;
   std::optional<double> lower_bound_us; // of the extraction, where it gives one
+  /// The bound is of graphs that hold at most so many bytes of weights and constants.
+  double bound_bytes = kInfiniteCost;
+  /// The e-graph of the bound was grown until no rule had anything to add.
+  bool holds_all = false;
   /// Of Mcts, where that is known: which e-graphs bound the result (GraphBound); the
   /// first is what lower_bound_us is of.
   std::vector<GraphBound> bounds;
@@ -157,22 +161,30 @@ struct OptimizeReport {
   bool optimal = false;
   /// Where whole graphs were run: the source and of what was found, interleaved.
   std::optional<Comparison> comparison;
-  bool source_returned = false; // because of that comparison, or of a fault (WholeRuns)
+  /// The search found another graph than the source; and the source is the result all the same: by
+  /// that comparison, a fault (WholeRuns), or prices. keep_source() alone sets the second.
+  bool found_other = false, source_returned = false;
   Disturbance disturbance = Disturbance::None; // of it: another day it may come out otherwise
   double tried_us = 0;                         // the price of what was run
   double finalists_s = 0;                      // that it took
   size_t finalists = 1;  // distinct graphs that were measured whole, beside the source
-  bool changed = false;  // what was found is another graph than the source
   bool recalled = false; // it is an earlier search's, which this one did not better
   std::optional<Comparison> recalled_times; // of then, where it is not the source
   /// What loading and running the graphs takes, as far as this search or one before it knows.
   double judging_s = 0;
 
+  /// The result is another graph than the source.
+  bool changed() const { return found_other && !source_returned; }
+
+  /// Whether the bound may be stated of everything that the rules lead to: no limit and no
+  /// interruption ended the search or the extraction.
+  bool bounds_all() const { return lower_bound_us && holds_all && cut_extractions == 0; }
+
   /// Another graph than that which they are of is the result.
   void forget_bounds() {
     lower_bound_us.reset();
     bounds.clear();
-    optimal = false;
+    optimal = holds_all = false;
   }
 };
 

@@ -114,12 +114,12 @@ private:
     report_.tried_us = known.tried_us;
     report_.rules_applied = known.rules_applied;
     if (known.times.high > 0) report_.comparison = known.times;
-    report_.source_returned = difference(source_, known.graph).empty();
+    bool is_source = difference(source_, known.graph).empty();
     report_.recalled = true;
     report_.searches = 0;
     report_.stopped_by = "an earlier result";
     report_.notes.push_back(std::string("an earlier search found ") +
-                            (report_.source_returned ? "nothing faster" : "it") +
+                            (is_source ? "nothing faster" : "it") +
                             "; --time-limit lets another one go on");
     return {std::move(known.graph), known.after_us};
   }

@@ -56,8 +56,10 @@ class Report:
     def speedup(self) -> float:
         """Of whole runs where both graphs were run, else by prices."""
         r = self._core
+        if not r.changed:
+            return 1.0
         if r.run_before_us and r.run_after_us:
-            return 1.0 if r.source_returned else r.run_before_us / r.run_after_us
+            return r.run_before_us / r.run_after_us
         return r.cost_before_us / r.cost_after_us if r.cost_after_us else 1.0
 
     @property

@@ -124,9 +124,9 @@ function head(){
   const facts=el("dl"),fact=(name,value)=>facts.append(el("div",{},el("dt",{},name),el("dd",{},String(value))));
   fact("search",R.search);fact("extraction",R.extract);fact("costs",R.cost_model);fact("rules",R.rules);
   fact("e-nodes",R.egraph_nodes);fact("simulations",R.simulations??0);fact("time",R.total_s==null?"?":R.total_s.toPrecision(3)+" s");
-  fact("at least",R.lower_bound_us==null?"not known":us(R.lower_bound_us));fact("seed",R.seed);fact("stopped by",R.stopped_by);
+  fact("at least",R.lower_bound_us==null?"not known":us(R.lower_bound_us)+(R.optimal?"":", in the e-graph"));fact("seed",R.seed);fact("stopped by",R.stopped_by);
   const gain=R.cost_before_us>R.cost_after_us;
-  const big=gain?el("p",{class:"big"},us(R.cost_before_us)+" → "+us(R.cost_after_us)+" ",el("small",{},R.cost_after_us>0?(R.cost_before_us/R.cost_after_us).toFixed(3)+" times cheaper":"")):el("p",{class:"big"},us(R.cost_before_us)+" ",el("small",{},"nothing cheaper was found"));
+  const big=gain?el("p",{class:"big"},us(R.cost_before_us)+" → "+us(R.cost_after_us)+" ",el("small",{},R.cost_after_us>0?(R.cost_before_us/R.cost_after_us).toFixed(3)+" times cheaper":"")):el("p",{class:"big"},us(R.cost_before_us)+" ",el("small",{},R.source_returned?"the source is returned":"nothing cheaper was found"));
   page.append(el("header",{},el("div",{class:"top"},el("h1",{},R.model||"model"),themeButton()),big,facts));
 }
 function cost(){
@@ -145,7 +145,7 @@ function cost(){
     if(B!=null)g.append(tip(sv("line",{class:"bound",x1:l,x2:w-12,y1:Y(B),y2:Y(B)}),"no graph of the e-graph that holds the result costs less than "+us(B)));
     for(const p of P)if(p.where)g.append(tip(sv("circle",{class:"dot",cx:X(p.s),cy:Y(p.cost_us),r:4}),p.where+": "+us(p.cost_us)));
     const keys=[[sv("path",{class:"best",d:"M1 7H21"}),"the best so far"],[sv("circle",{class:"dot",cx:11,cy:7,r:4}),"a graph that was priced, and what it came from"]];
-    if(B!=null)keys.push([sv("line",{class:"bound",x1:1,x2:21,y1:7,y2:7}),"no graph here costs less"]);
+    if(B!=null)keys.push([sv("line",{class:"bound",x1:1,x2:21,y1:7,y2:7}),"no graph of the e-graph costs less"]);
     return[g,legend(keys)];
   });
 }

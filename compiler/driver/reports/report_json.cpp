@@ -40,6 +40,7 @@ void write_bounds(llvm::json::OStream& json, const OptimizeReport& report) {
         json.attribute("of_source", bound.of_source);
         json.attribute("saturated", bound.saturated);
         json.attribute("multi_iterations", bound.multi_iterations);
+        write_number(json, "most_bytes", bound.most_bytes);
       });
   });
 }
@@ -59,7 +60,8 @@ void write_report(llvm::json::OStream& json, const OptimizeReport& report) {
   write_number(json, "cost_after_us", report.cost_after_us);
   write_number(json, "lower_bound_us", report.lower_bound_us.value_or(std::nan("")));
   if (report.lower_bound_us && !report.bounds.empty()) write_bounds(json, report);
-  json.attribute("optimal", report.optimal);
+  write_number(json, "bound_bytes", report.bound_bytes);
+  json.attribute("optimal", report.optimal && report.bounds_all());
   json.attribute("egraph_nodes", static_cast<int64_t>(report.egraph_nodes));
   json.attribute("egraph_classes", static_cast<int64_t>(report.egraph_classes));
   write_number(json, "explore_s", report.explore_s);
@@ -80,7 +82,8 @@ void write_report(llvm::json::OStream& json, const OptimizeReport& report) {
   json.attribute("segments", static_cast<int64_t>(report.segments));
   json.attribute("distinct_segments", static_cast<int64_t>(report.distinct_segments));
   write_number(json, "search_memory_mb", report.search_memory_mb);
-  json.attribute("changed", report.changed);
+  json.attribute("changed", report.changed());
+  json.attribute("source_returned", report.source_returned);
   json.attribute("recalled", report.recalled);
   write_counts(json, "rules_applied", report.rules_applied);
   if (!report.chain_steps.empty()) write_counts(json, "chain_steps", report.chain_steps);
@@ -89,10 +92,9 @@ void write_report(llvm::json::OStream& json, const OptimizeReport& report) {
     write_number(json, "median_before_us", report.comparison->first.median_us);
     write_number(json, "median_after_us", report.comparison->second.median_us);
     json.attribute("remembered", report.comparison->remembered);
-    write_number(json, "speedup", report.source_returned ? 1.0 : report.comparison->ratio);
+    write_number(json, "speedup", !report.changed() ? 1.0 : report.comparison->ratio);
   }
   if (report.comparison || report.source_returned) {
-    json.attribute("source_returned", report.source_returned);
     json.attribute("finalists", static_cast<int64_t>(report.finalists));
   }
   json.attributeArray("notes", [&] {

@@ -158,7 +158,7 @@ void RememberedFinalists::keep(const Graph& source, llvm::ArrayRef<Rule> rules,
   std::string key = result_key(source, rules, options, conditions_);
   const OptimizeReport& report = result.report;
   bool lost = report.source_returned && report.disturbance != Disturbance::None;
-  bool unsure = lost || !report.changed;
+  bool unsure = lost || !report.found_other;
   if (unsure && !database_->find_row(key + ", once")) key += ", once";
   database_->store({{key, report.cost_after_us, kept_text(result)}});
 }

@@ -41,6 +41,8 @@ void note_portfolio(PortfolioReport& found, OptimizeReport& report) {
     const GraphBound& bound = found.bounds.front();
     report.lower_bound_us = std::min(bound.lower_us, found.cost_us);
     report.optimal = bound.optimal();
+    report.bound_bytes = bound.most_bytes;
+    report.holds_all = bound.saturated;
   }
   report.learned = std::move(found.learned);
   report.stopped_by =

@@ -29,6 +29,7 @@ void note_extraction(const ExtractedGraph& extracted, llvm::ArrayRef<Rule> rules
   report.cost_after_us = extracted.cost_us;
   if (extracted.lower_bound_us > 0) report.lower_bound_us = extracted.lower_bound_us;
   report.optimal = extracted.optimal;
+  report.bound_bytes = extracted.bound_bytes;
   report.cut_extractions += extracted.out_of_time;
   report.rules_applied = named_counts(extracted.rules_used, rules);
   if (!extracted.note.empty()) report.notes.push_back(extracted.note);

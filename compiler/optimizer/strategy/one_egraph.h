@@ -30,6 +30,7 @@ template <class Report> void note_egraph(const Report& explored, OptimizeReport&
   report.egraph_classes = explored.classes;
   report.explore_s = explored.seconds;
   report.stopped_by = stop_reason_text(explored.stop).str();
+  report.holds_all = explored.stop == StopReason::Saturated;
 }
 
 /// Notifies the listener of the search of the result. `bound_us` 0: there is none.

@@ -48,13 +48,15 @@ namespace tg {
 
 /// What the extraction of one e-graph of the whole network says.
 struct GraphBound {
-  double lower_us = 0, best_us = 0; // no graph in it costs less; the cheapest known one
+  /// No graph in it of at most `most_bytes` of weights costs less; the cheapest known one.
+  double lower_us = 0, best_us = 0;
   size_t nodes = 0;                 // of the e-graph
   size_t filtered = 0;              // beside these: would close cycles, and are used by no graph
   bool of_source = false;           // grown from the source; else from a result
   /// It ended by itself, with rules of several patterns in so many iterations.
   bool saturated = false;
   int multi_iterations = 0;
+  double most_bytes = kInfiniteCost;
   bool optimal() const { return lower_us >= best_us * (1 - 1e-9); }
 };
 

@@ -218,7 +218,7 @@ private:
     if (found->lower_bound_us > 0)
       out_.bounds.push_back({found->lower_bound_us, storable ? found->cost_us : out_.cost_us,
                              egraph.node_count(), egraph.filtered_count(), of_source, saturated,
-                             multi_iterations});
+                             multi_iterations, found->bound_bytes});
     bool optimal = found->optimal;
     if (!storable) return optimal;
     std::shared_ptr<const History> history = told_by(egraph);

@@ -121,7 +121,7 @@ inline std::vector<Network> example_networks(size_t& changed) {
     AnalyticCost costs(*find_device_profile("h200"), cuda_patterns());
     Result<Optimized> optimised = optimize(*graph, *rules, costs, small_search(), nullptr);
     EXPECT_TRUE(optimised.ok()) << file;
-    if (!optimised || !optimised->report.changed) continue;
+    if (!optimised || !optimised->report.changed()) continue;
     ++changed;
     add_in_dtypes(networks, name.str() + ", optimised", optimised->graph);
   }

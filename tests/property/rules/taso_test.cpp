@@ -49,7 +49,7 @@ std::string optimised(const Graph& source, llvm::ArrayRef<Rule> rules) {
   text +=
       llvm::formatv("  {0} operators, {1:f2} us: {2} operators, {3:f2} us\n", report.nodes_before,
                     report.cost_before_us, report.nodes_after, report.cost_after_us);
-  if (report.changed) text += to_text(result->graph);
+  if (report.changed()) text += to_text(result->graph);
   return text + "\n";
 }
 

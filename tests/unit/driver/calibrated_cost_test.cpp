@@ -311,7 +311,7 @@ TEST_F(SettledSearch, BeginsAgainWhereWhatItFoundIsDearerThanGuessed) {
   timer.times["matmul(f32[256, 256], w f32[256, 256], none, none) {act = relu}"] = 1e6;
   Optimized result = optimised();
   EXPECT_GE(result.report.searches, 2u);
-  EXPECT_FALSE(result.report.changed) << "the fused product was a guess, and a wrong one";
+  EXPECT_FALSE(result.report.changed()) << "the fused product was a guess, and a wrong one";
   EXPECT_EQ(result.report.cost_after_us, result.report.cost_before_us);
 }
 
@@ -320,7 +320,7 @@ TEST_F(SettledSearch, TakesWhatIsCheaperOnceTimed) {
   timer.times["relu(f32[256, 256])"] = 100;
   timer.times["matmul(f32[256, 256], w f32[256, 256], none, none) {act = relu}"] = 501;
   Optimized result = optimised();
-  EXPECT_TRUE(result.report.changed);
+  EXPECT_TRUE(result.report.changed());
   EXPECT_EQ(result.report.cost_before_us, 600);
   EXPECT_EQ(result.report.cost_after_us, 501);
 }
@@ -346,7 +346,7 @@ TEST_F(SettledSearch, BeginsAgainWhereWhatItFoundIsDearerInPlace) {
   runner.times = {{kProduct, 500}, {kRelu, 100}, {kFused, 900}};
   Optimized result = optimised(&runner);
   EXPECT_GE(result.report.searches, 2u);
-  EXPECT_FALSE(result.report.changed);
+  EXPECT_FALSE(result.report.changed());
   EXPECT_EQ(result.report.cost_after_us, 600);
 }
 
@@ -421,7 +421,7 @@ TEST_F(SettledSearch, AnEarlierResultIsTheOneToBetter) {
   runner.known->rules_applied = {{"an-earlier-rule", 3}};
   Optimized again = optimised(&runner);
   EXPECT_TRUE(again.report.recalled);
-  EXPECT_TRUE(again.report.changed);
+  EXPECT_TRUE(again.report.changed());
   EXPECT_EQ(again.report.rules_applied.front().rule, "an-earlier-rule");
   EXPECT_EQ(again.report.searches, 1u);
   EXPECT_EQ(runner.kept.size(), 1u) << "it is kept already";
@@ -433,7 +433,7 @@ TEST_F(SettledSearch, AnEarlierResultIsTheOneToBetter) {
   runner.known->tried_us = 0.001; // and lost: what is found now promises no more
   Optimized not_tried = optimised(&runner);
   EXPECT_TRUE(not_tried.report.recalled);
-  EXPECT_FALSE(not_tried.report.changed);
+  EXPECT_FALSE(not_tried.report.changed());
 }
 
 TEST_F(SettledSearch, AnEarlierResultNeedNotMeetItsSourceAgainWhereTimeIsOver) {

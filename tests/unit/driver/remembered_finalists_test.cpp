@@ -153,7 +153,7 @@ struct RememberedResults : Remembered {
     found.report.cost_before_us = 100;
     found.report.cost_after_us = found.report.tried_us = 80;
     found.report.judging_s = 2.5;
-    found.report.changed = true;
+    found.report.found_other = true;
     found.report.comparison = faster().times;
     found.report.rules_applied = {{"relu-of-tanh", 2}, {"fuse", 1}};
     RememberedFinalists(told, database(), "f32").keep(source, known_rules, options, found);
@@ -195,7 +195,7 @@ TEST_F(RememberedResults, ThatLostBesideOtherWorkAreTriedOnceMore) {
     Optimized found{result, {}};
     found.report.cost_before_us = found.report.cost_after_us = found.report.tried_us = 100;
     found.report.comparison = faster().times;
-    found.report.changed = true;
+    found.report.found_other = true;
     found.report.disturbance = disturbance;
     found.report.source_returned = lost;
     RememberedFinalists(told, database(), "f32").keep(source, known_rules, options, found);

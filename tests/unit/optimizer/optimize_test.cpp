@@ -154,7 +154,8 @@ TEST_F(Optimize, WhatHadNoTimeToMeetItsSourceIsNotReturned) {
     finalists.late = true;
     Optimized result = run(source, &finalists, options);
     EXPECT_TRUE(result.report.source_returned);
-    EXPECT_TRUE(result.report.changed);
+    EXPECT_TRUE(result.report.found_other);
+    EXPECT_FALSE(result.report.changed());
     EXPECT_FALSE(result.report.comparison);
     EXPECT_EQ(difference(source, result.graph), "");
     EXPECT_EQ(result.report.cost_after_us, result.report.cost_before_us);
@@ -225,7 +226,8 @@ TEST_F(Optimize, ASmallPromiseHasToBeSeen) {
       finalists.spread_us = spread;
       auto result = optimize(source, *rules, costs, options, &finalists);
       ASSERT_TRUE(result.ok());
-      EXPECT_TRUE(result->report.changed);
+      EXPECT_TRUE(result->report.found_other);
+      EXPECT_EQ(result->report.changed(), !result->report.source_returned);
       EXPECT_EQ(result->report.source_returned, gain < 1.03 && spread > 1) << gain << " " << spread;
     }
 }
@@ -286,7 +288,7 @@ TEST_F(Optimize, WhatDoesNotChangeIsNotRun) {
   FakeFinalists finalists(100, 50);
   Optimized result = run(source, &finalists);
   EXPECT_EQ(finalists.asked, 0);
-  EXPECT_FALSE(result.report.changed);
+  EXPECT_FALSE(result.report.changed());
   EXPECT_EQ(difference(source, result.graph), "");
 }
 
@@ -311,6 +313,67 @@ TEST_F(Optimize, RolloutsRepeatUnderOneSeed) {
   EXPECT_EQ(difference(one.graph, two.graph), "");
   EXPECT_EQ(one.report.cost_after_us, two.report.cost_after_us);
   EXPECT_LE(one.report.cost_after_us, one.report.cost_before_us);
+}
+
+/// Each way in which an optimisation ends: the report says of the result what the graphs say.
+TEST_F(Optimize, AReportSaysOnceWhetherTheResultIsTheSource) {
+  struct Ending {
+    const char* what;
+    bool improves, found_other;
+    const char* model;
+    void (*arrange)(FakeFinalists&);
+    double second_us;
+  };
+  const char* plain = "model m(x: f32[8, 8]) -> (y: f32[8, 8]) { relu(x) }\n";
+  const Ending endings[] = {
+      {"nothing found", false, false, plain, [](FakeFinalists&) {}, 80},
+      {"faster", true, true, kFusable, [](FakeFinalists&) {}, 80},
+      {"slower", false, true, kFusable, [](FakeFinalists&) {}, 120},
+      {"late", false, true, kFusable, [](FakeFinalists& f) { f.late = true; }, 80},
+      {"cut", false, true, kFusable, [](FakeFinalists& f) { f.cut = true; }, 80},
+      {"wrong", false, true, kFusable, [](FakeFinalists& f) { f.fault = "differs"; }, 80},
+      {"no runs", true, true, kFusable, [](FakeFinalists& f) { f.fails = true; }, 80},
+  };
+  for (const Ending& ending : endings)
+    for (Search search : {Search::Mcts, Search::Saturate}) {
+      Graph source = load(ending.model);
+      FakeFinalists finalists(100, ending.second_us);
+      ending.arrange(finalists);
+      OptimizeOptions options;
+      options.search = search;
+      Optimized result = run(source, &finalists, options);
+      const OptimizeReport& report = result.report;
+      EXPECT_EQ(report.found_other, ending.found_other) << ending.what;
+      EXPECT_EQ(report.changed(), ending.improves) << ending.what;
+      EXPECT_EQ(report.source_returned, ending.found_other && !ending.improves) << ending.what;
+      EXPECT_EQ(report.changed(), !difference(source, result.graph).empty()) << ending.what;
+      EXPECT_EQ(report.cost_after_us < report.cost_before_us, ending.improves) << ending.what;
+    }
+}
+
+/// A bound is stated of all graphs only where nothing ended the search.
+TEST_F(Optimize, ALimitLeavesNoBoundOnAllGraphs) {
+  Graph source = load(kFusable);
+  OptimizeOptions options;
+  options.search = Search::Saturate;
+  EXPECT_FALSE(run(source, nullptr, options).report.bounds_all()) << "greedy extraction proves none";
+  auto rules = load_rules(sources, library(), {}, sink);
+  auto costs = make_analytic_cost("cpu");
+  options.extract.extractor = Extractor::Ilp;
+  auto bounds_all = [&] {
+    Result<Optimized> result = optimize(source, *rules, **costs, options, nullptr);
+    EXPECT_TRUE(result.ok());
+    return result && result->report.bounds_all();
+  };
+  EXPECT_TRUE(bounds_all());
+  options.explore.node_limit = 4;
+  EXPECT_FALSE(bounds_all());
+  options.explore.node_limit = 50'000;
+  options.explore.iterations = 1;
+  EXPECT_FALSE(bounds_all());
+  options.explore.iterations = 100;
+  options.explore.time_limit_s = 0;
+  EXPECT_FALSE(bounds_all());
 }
 
 } // namespace

@@ -9,6 +9,8 @@
 
 #include <llvm/Support/FormatVariadic.h>
 
+#include <cmath>
+
 namespace tg::cli {
 namespace {
 
@@ -51,8 +53,12 @@ void print_exploration(llvm::raw_ostream& out, const OptimizeReport& report) {
       << duration_text(report.explore_s * 1e6) << "; stopped by: " << report.stopped_by << "\n";
   if (!extracts) return;
   out << "  extracted  " << report.extract << ", in " << duration_text(report.extract_s * 1e6);
-  if (report.lower_bound_us)
-    out << "; no graph here costs less than " << duration_text(*report.lower_bound_us);
+  if (report.bounds_all()) {
+    out << "; no graph here";
+    if (std::isfinite(report.bound_bytes))
+      out << " with at most " << bytes_text(report.bound_bytes) << " of weights";
+    out << " costs less than " << duration_text(*report.lower_bound_us);
+  }
   out << "\n";
 }
 

@@ -249,12 +249,13 @@ struct Report {
   size_t nodes_before = 0, nodes_after = 0, load_nodes_after = 0;
   double cost_before_us = 0, cost_after_us = 0;
   std::optional<double>
-      lower_bound_us;   // no graph that was explored costs less; where that is known
-  bool optimal = false; // the result does not cost more than that
+      lower_bound_us; // no graph of the e-graph that was explored costs less; where that is known
+  /// The result does not cost more than that, and no limit ended the search.
+  bool optimal = false;
   /// Medians of whole runs of the source and of what was found, where both were run.
   std::optional<double> run_before_us, run_after_us;
-  bool changed = false;         // what was found is another graph than the source
-  bool source_returned = false; // because of those runs: it was slower, or wrong
+  bool changed = false;         // the result is another graph than the source
+  bool source_returned = false; // another graph was found, and was slower, dearer, or wrong
   double seconds = 0;
   double peak_memory_mb = 0;
   size_t egraph_nodes = 0;
