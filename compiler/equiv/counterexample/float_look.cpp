@@ -6,7 +6,10 @@
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <set>
 
 namespace tg {
 
@@ -195,19 +198,37 @@ bool integers_behind(const Joined& joined) {
   return false;
 }
 
-/// Casts to floats of fewer digits that one side alone has.
-std::vector<std::string> lossy_casts(const Joined& joined) {
+/// Nodes that the outputs of one side need, and those of the other do not.
+std::vector<bool> below(const Graph& graph, llvm::ArrayRef<NodeId> outputs) {
+  std::vector<bool> needed(graph.size());
+  for (NodeId output : outputs) needed[output.index] = true;
+  for (uint32_t i = static_cast<uint32_t>(graph.size()); i-- > 0;)
+    if (needed[i])
+      for (NodeId operand : graph.operands({i})) needed[operand.index] = true;
+  return needed;
+}
+
+/// Float types to which one side alone rounds what both compute, where there are several: by casts, or
+/// since it computes in one of them what the other computes in another.
+std::vector<std::string> one_sided_types(const Joined& joined) {
   const Graph& graph = joined.graph;
-  std::vector<bool> alone = one_sided(joined);
-  std::vector<std::string> names;
+  std::vector<bool> in_a = below(graph, joined.a), in_b = below(graph, joined.b);
+  std::set<DType> types[2], all;
   for (uint32_t i = 0; i < graph.size(); ++i) {
-    if (!alone[i] || graph.node({i}).op != OpKind::Cast) continue;
-    DType from = graph.type(graph.operands({i})[0]).dtype, to = graph.type({i}).dtype;
-    bool narrows = is_half(to) || (to == DType::F32 && from == DType::F64);
-    if (!narrows || from == to || !is_float(from)) continue;
-    std::string name = dtype_name(to).str();
-    if (!llvm::is_contained(names, name)) names.push_back(name);
+    DType to = graph.type({i}).dtype;
+    OpKind op = graph.node({i}).op;
+    if (!is_float(to) || in_a[i] == in_b[i]) continue;
+    all.insert(to);
+    DType from = op == OpKind::Cast ? graph.type(graph.operands({i})[0]).dtype : DType::None;
+    bool cuts = op == OpKind::Cast && is_float(from) && !holds_all(to, from);
+    if (cuts || rounds(op)) types[in_b[i]].insert(to);
   }
+  if (all.size() < 2) return {};
+  std::vector<DType> one_sided;
+  std::set_symmetric_difference(types[0].begin(), types[0].end(), types[1].begin(), types[1].end(),
+                                std::back_inserter(one_sided));
+  std::vector<std::string> names;
+  for (DType type : one_sided) names.push_back(dtype_name(type).str());
   return names;
 }
 
@@ -217,7 +238,7 @@ void add_caveats(const Joined& joined, const FloatFindings& found, Equivalence& 
                              " changes sides");
   for (const auto* example : {&found.not_finite, &found.special, &found.jumps})
     if (*example) result.caveats.push_back(parts_text(**example));
-  for (const std::string& name : lossy_casts(joined))
+  for (const std::string& name : one_sided_types(joined))
     result.caveats.push_back("one of them alone rounds to " + name + ", which the check does not");
 }
 

@@ -21,7 +21,8 @@ Integer to_whole(double x) {
   return Integer(static_cast<int64_t>(x));
 }
 
-/// Whether results are other numbers than the operands: what moves or chooses rounds nothing.
+} // namespace
+
 bool rounds(OpKind op) {
   if (op_info(op).has(Trait::Leaf | Trait::Layout)) return false;
   switch (op) {
@@ -47,6 +48,8 @@ bool rounds(OpKind op) {
   default: return true;
   }
 }
+
+namespace {
 
 /// Numbers up to 2^-40 off, each by a function of where it is.
 std::vector<double> perturbed(llvm::ArrayRef<double> values, uint64_t key, uint32_t draw) {

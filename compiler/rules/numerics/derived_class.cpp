@@ -9,6 +9,7 @@
 #include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 namespace tg {
@@ -67,6 +68,19 @@ public:
     std::vector<bool> needed = below(roots);
     for (uint32_t i = 0; i < graph_.size(); ++i)
       if (needed[i]) found.insert(dropped_[i].begin(), dropped_[i].end());
+    return found;
+  }
+  /// Floats that are compared with themselves below, by node.
+  std::set<uint32_t> nan_tests(llvm::ArrayRef<NodeId> roots) const {
+    std::set<uint32_t> found;
+    std::vector<bool> needed = below(roots);
+    for (uint32_t i = 0; i < graph_.size(); ++i) {
+      OpKind op = graph_.node({i}).op;
+      bool compares = op == OpKind::Equal || op == OpKind::NotEqual;
+      if (!needed[i] || !compares || graph_.operands({i})[0] != graph_.operands({i})[1]) continue;
+      if (is_float(graph_.type(graph_.operands({i})[0]).dtype))
+        found.insert(graph_.operands({i})[0].index);
+    }
     return found;
   }
   /// Values that a cast cut, where this dtype could have held more.
@@ -211,6 +225,28 @@ std::set<uint32_t> marked_in(uint32_t value, const std::set<uint32_t>& marked) {
   return found;
 }
 
+/// What the expression rounds to floats of fewer digits than the dtype of its result, as plain values:
+/// of a value that is computed of such values the last alone, since how it came about is the order of
+/// its sums.
+llvm::DenseSet<uint64_t> narrowed(uint32_t value, DType result) {
+  const Expressions& all = Expressions::current();
+  llvm::DenseSet<uint64_t> found;
+  std::set<uint32_t> seen;
+  std::vector<uint32_t> open = {value};
+  while (!open.empty()) {
+    uint32_t at = open.back();
+    open.pop_back();
+    if (!seen.insert(at).second) continue;
+    const Expressions::Node& node = all.node(at);
+    bool rounded = node.kind == Expressions::Kind::Round;
+    if (rounded && !holds_all(static_cast<DType>(node.op), result))
+      found.insert(node.plain);
+    else
+      open.insert(open.end(), node.args.begin(), node.args.end());
+  }
+  return found;
+}
+
 bool beyond(const llvm::DenseSet<uint64_t>& of, const llvm::DenseSet<uint64_t>& than) {
   return llvm::any_of(of, [&](uint64_t plain) { return !than.contains(plain); });
 }
@@ -224,6 +260,7 @@ struct ClassDerivation::Sides {
   const Tracer& tracer;
   llvm::ArrayRef<NodeId> left, right;
   bool floats; // somewhere
+  bool narrow; // floats of which the result's dtype holds more
   std::string where;
 };
 
@@ -250,11 +287,13 @@ void ClassDerivation::look(const std::shared_ptr<Symbols>& symbols, const RuleIn
       return;
   int64_t all_work = 0;
   bool floats = false;
+  std::set<DType> dtypes;
   for (uint32_t i = 0; i < graph.size(); ++i) {
     if (graph.type({i}).is_none()) continue;
     all_work += work(graph, {i});
-    floats |= is_float(graph.type({i}).dtype);
+    if (is_float(graph.type({i}).dtype)) dtypes.insert(graph.type({i}).dtype);
   }
+  floats = !dtypes.empty();
   if (all_work > kMaxWork) return;
   Expressions expressions;
   Tracer tracer(rule_, graph);
@@ -263,7 +302,9 @@ void ClassDerivation::look(const std::shared_ptr<Symbols>& symbols, const RuleIn
   tracer.run(roots);
   std::string where = llvm::join(describe(*symbols, rule_, given), ", ");
   compare_dropped(tracer.dropped(left), tracer.dropped(right), where);
-  for (size_t i = 0; i < left.size(); ++i) compare({graph, tracer, left, right, floats, where}, i);
+  Sides sides{graph, tracer, left, right, floats, dtypes.size() > 1, where};
+  compare_nan_tests(sides);
+  for (size_t i = 0; i < left.size(); ++i) compare(sides, i);
 }
 
 void ClassDerivation::compare_dropped(const llvm::DenseSet<uint64_t>& left,
@@ -277,10 +318,25 @@ void ClassDerivation::compare_dropped(const llvm::DenseSet<uint64_t>& left,
            "the left side multiplies by zero what may overflow or be NaN, at " + where);
 }
 
+/// x == x is taken for true, which holds of what is not NaN: where one side alone asks that, an exact
+/// rule is one of finite tensors.
+void ClassDerivation::compare_nan_tests(const Sides& sides) {
+  const Tracer& tracer = sides.tracer;
+  std::set<uint32_t> on_left = tracer.nan_tests(sides.left), one_sided;
+  std::set<uint32_t> on_right = tracer.nan_tests(sides.right);
+  std::set_symmetric_difference(on_left.begin(), on_left.end(), on_right.begin(), on_right.end(),
+                                std::inserter(one_sided, one_sided.end()));
+  for (uint32_t node : one_sided)
+    for (Traced x : tracer.of({node}))
+      for (uint64_t leaf : Expressions::current().leaves(x.reads))
+        finite_.insert(variable_of(leaf));
+}
+
 void ClassDerivation::compare(const Sides& at, size_t root) {
   const Expressions& all = Expressions::current();
   const Elements &left = at.tracer.of(at.left[root]), &right = at.tracer.of(at.right[root]);
-  std::set<uint32_t> cut = at.tracer.cut(at.graph.type(at.left[root]).dtype);
+  DType result = at.graph.type(at.left[root]).dtype;
+  std::set<uint32_t> cut = at.tracer.cut(result);
   for (size_t i = 0; i < left.size(); ++i) {
     Traced a = left[i], b = right[i];
     std::vector<uint64_t> read_left = all.leaves(a.reads);
@@ -302,6 +358,8 @@ void ClassDerivation::compare(const Sides& at, size_t root) {
                                   at.where);
     if (!cut.empty() && marked_in(a.value, cut) != marked_in(b.value, cut))
       weaken(Numerics::Lossy, "only one side cuts digits off by a cast, at " + at.where);
+    else if (at.narrow && beyond(narrowed(b.value, result), narrowed(a.value, result)))
+      weaken(Numerics::Lossy, "the right side alone computes in a narrower type, at " + at.where);
     else if (x.plain != y.plain)
       weaken(Numerics::Risky,
              "its sides are equal only by what functions or quotients are over the "

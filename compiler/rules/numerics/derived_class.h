@@ -8,7 +8,8 @@
 //                 are replaced by others that equal them over the reals; or the right side takes an
 //                 exponential, or a multiple by zero, of what the left side does not take it of:
 //                 these overflow where no result is large
-//   lossy         another cast cuts digits off that the result's dtype could hold
+//   lossy         another cast cuts digits off that the result's dtype could hold, or the right side
+//                 computes in floats of fewer digits what the left side computes in others
 //
 // Beside the class, which tensors must be finite for it: an exact rule may leave out, or add, a
 // product with zero, and a rule that reassociates may read an element that its left side does not
@@ -44,6 +45,7 @@ private:
   void compare(const Sides& sides, size_t root);
   void compare_dropped(const llvm::DenseSet<uint64_t>& left, const llvm::DenseSet<uint64_t>& right,
                        const std::string& where);
+  void compare_nan_tests(const Sides& sides);
   void weaken(Numerics to, std::string why);
 
   const Rule& rule_;

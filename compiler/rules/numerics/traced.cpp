@@ -452,6 +452,7 @@ std::optional<uint32_t> Expressions::negated(uint32_t value) const {
 /// Over the reals a mixture of which nothing is known but what decides it, so that sums and
 /// products of choices are choices among sums and products.
 Traced Expressions::select(Traced condition, Traced x, Traced y) {
+  if (std::optional<double> known = literal_of(condition.value)) return *known != 0 ? x : y;
   uint32_t reads = all_reads({condition, x, y});
   if (std::optional<uint32_t> inner = negated(condition.value)) {
     condition.value = *inner;
@@ -526,6 +527,7 @@ Traced Math<Traced>::unary(OpKind op, Traced x) {
 Traced Math<Traced>::binary(OpKind op, Traced x, Traced y) {
   Expressions& all = Expressions::current();
   if (op == OpKind::Minimum) return -maximum(-x, -y);
+  if (op == OpKind::Equal && x.value == y.value) return literal(1); // of what is not NaN
   if (op == OpKind::Equal && x.value > y.value) std::swap(x, y);
   bool compares = op == OpKind::Less || op == OpKind::LessEqual || op == OpKind::Equal;
   Traced result = all.call(function_of(op), {x, y}, compares ? 0xff : 0);
