@@ -25,7 +25,8 @@ namespace tg {
 struct ExtractOptions {
   Extractor extractor = Extractor::Ilp;
   IlpOptions ilp = {};
-  /// Most bytes of weights that run time needs, over those of the source graph or its largest tensor.
+  /// Most bytes of weights that run time needs, over those of the source graph or its largest
+  /// tensor.
   double max_weight_growth = 4;
   /// Weigh what the device does in one kernel (CostModel::patterns) as nodes of their own.
   bool kernels = false;
@@ -39,8 +40,8 @@ struct ExtractedGraph {
   /// the e-graph has them. `graph` follows from it by fusing alone.
   std::optional<Graph> plain = {};
   double cost_us = 0;
-  /// No graph of this e-graph that holds at most `bound_bytes` of weights and constants costs less, up
-  /// to the terms that break ties. 0: nothing is known.
+  /// No graph of this e-graph that holds at most `bound_bytes` of weights and constants costs less,
+  /// up to the terms that break ties. 0: nothing is known.
   double lower_bound_us = 0;
   double bound_bytes = kInfiniteCost;
   bool optimal = false;

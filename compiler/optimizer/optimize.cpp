@@ -338,7 +338,6 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   Candidate& extracted = chosen.candidate;
   note_result(options, report);
   if (auto sound = note_found(extracted.graph, report); !sound) return std::move(sound.error());
-
   bool changed = !difference(source, extracted.graph).empty();
   report.found_other = changed || report.comparison; // or an earlier search did, whose result lost
   bool worse = changed && costs_more(extracted.cost_us, report.cost_before_us);
@@ -354,8 +353,7 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   result.report.judging_s =
       std::max(result.report.judging_s, result.report.placed_s + result.report.finalists_s);
   if (costs.guesses()) keep_lasting(source, rules, options, result, finalists);
-  if (options.explain)
-    explain(source, !result.report.changed(), extracted, rules, result);
+  if (options.explain) explain(source, !result.report.changed(), extracted, rules, result);
   finish(costs, rules, watch, result.report);
   return result;
 }

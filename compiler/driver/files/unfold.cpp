@@ -27,8 +27,8 @@ std::string key_of(llvm::StringRef key, size_t back) {
   return back == 0 ? key.str() : (key + "." + llvm::Twine(back + 1)).str();
 }
 
-/// How far, relatively, a folded weight may be from what computes it: sums as long as those of layers
-/// in f32, or results stored as halves.
+/// How far, relatively, a folded weight may be from what computes it: sums as long as those of
+/// layers in f32, or results stored as halves.
 double folding_bound(DType dtype) { return is_half(dtype) ? 2e-2 : 1e-4; }
 
 /// `from` copied into `to`, but for the nodes that `at` has already.

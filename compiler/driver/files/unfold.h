@@ -65,8 +65,8 @@ Result<std::optional<WeightDifference>> differing_weight(const Graph& graph, con
 Result<Graph> with_known_weights(const Graph& graph, llvm::ArrayRef<std::string> paths,
                                  const WeightFile& file);
 
-/// The graph with float constants as the numbers of the fewest digits that their types hold alike: a
-/// text has 0.1 where a file has 0.100000001490116.
+/// The graph with float constants as the numbers of the fewest digits that their types hold alike:
+/// a text has 0.1 where a file has 0.100000001490116.
 Graph with_short_constants(const Graph& graph);
 
 /// The graph with weights under other paths, by path.

@@ -16,8 +16,8 @@ struct Sides {
   std::optional<WeightDifference> weight = {};
   /// A weight that a record reads and the other side has not: it is of another source.
   std::string untraced = {};
-  /// Weights of one side alone that its file knew: constants now, so that a difference may be one of
-  /// those weights alone.
+  /// Weights of one side alone that its file knew: constants now, so that a difference may be one
+  /// of those weights alone.
   std::vector<std::string> known_a = {}, known_b = {};
 };
 

@@ -208,8 +208,8 @@ std::vector<bool> below(const Graph& graph, llvm::ArrayRef<NodeId> outputs) {
   return needed;
 }
 
-/// Float types to which one side alone rounds what both compute, where there are several: by casts, or
-/// since it computes in one of them what the other computes in another.
+/// Float types to which one side alone rounds what both compute, where there are several: by casts,
+/// or since it computes in one of them what the other computes in another.
 std::vector<std::string> one_sided_types(const Joined& joined) {
   const Graph& graph = joined.graph;
   std::vector<bool> in_a = below(graph, joined.a), in_b = below(graph, joined.b);

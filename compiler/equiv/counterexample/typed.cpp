@@ -11,7 +11,7 @@ namespace tg {
 
 namespace {
 
-constexpr size_t kShownInText = 8;         // elements of a tensor in a text
+constexpr size_t kShownInText = 8;   // elements of a tensor in a text
 constexpr double kWholeEnd = 0x1p63; // the first that no i64 holds
 
 Integer to_whole(double x) {
@@ -281,7 +281,8 @@ std::string shown(const TypedValues& values, DType dtype) {
   };
   if (values.size() == 1) return text(0);
   std::string list = "[";
-  for (size_t i = 0; i < std::min(values.size(), kShownInText); ++i) list += (i ? ", " : "") + text(i);
+  for (size_t i = 0; i < std::min(values.size(), kShownInText); ++i)
+    list += (i ? ", " : "") + text(i);
   return list + (values.size() > kShownInText ? ", ..]" : "]");
 }
 

@@ -59,7 +59,8 @@ TypedRun evaluate_typed(const Graph& graph, const TypedLeaves& leaves,
 TypedRun evaluate_noisy(const Graph& graph, const TypedLeaves& leaves,
                         llvm::ArrayRef<NodeId> wanted, const Noise& noise);
 
-/// Returns true if results are other numbers than the operands: what moves or chooses rounds nothing.
+/// Returns true if results are other numbers than the operands: what moves or chooses rounds
+/// nothing.
 bool rounds(OpKind op);
 
 /// A number as an element of an integer dtype or of bool, wrapped around.

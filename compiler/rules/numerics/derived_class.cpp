@@ -225,9 +225,9 @@ std::set<uint32_t> marked_in(uint32_t value, const std::set<uint32_t>& marked) {
   return found;
 }
 
-/// What the expression rounds to floats of fewer digits than the dtype of its result, as plain values:
-/// of a value that is computed of such values the last alone, since how it came about is the order of
-/// its sums.
+/// What the expression rounds to floats of fewer digits than the dtype of its result, as plain
+/// values: of a value that is computed of such values the last alone, since how it came about is
+/// the order of its sums.
 llvm::DenseSet<uint64_t> narrowed(uint32_t value, DType result) {
   const Expressions& all = Expressions::current();
   llvm::DenseSet<uint64_t> found;
@@ -318,8 +318,8 @@ void ClassDerivation::compare_dropped(const llvm::DenseSet<uint64_t>& left,
            "the left side multiplies by zero what may overflow or be NaN, at " + where);
 }
 
-/// x == x is taken for true, which holds of what is not NaN: where one side alone asks that, an exact
-/// rule is one of finite tensors.
+/// x == x is taken for true, which holds of what is not NaN: where one side alone asks that, an
+/// exact rule is one of finite tensors.
 void ClassDerivation::compare_nan_tests(const Sides& sides) {
   const Tracer& tracer = sides.tracer;
   std::set<uint32_t> on_left = tracer.nan_tests(sides.left), one_sided;

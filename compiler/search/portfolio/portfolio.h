@@ -50,9 +50,9 @@ namespace tg {
 struct GraphBound {
   /// No graph in it of at most `most_bytes` of weights costs less; the cheapest known one.
   double lower_us = 0, best_us = 0;
-  size_t nodes = 0;                 // of the e-graph
-  size_t filtered = 0;              // beside these: would close cycles, and are used by no graph
-  bool of_source = false;           // grown from the source; else from a result
+  size_t nodes = 0;       // of the e-graph
+  size_t filtered = 0;    // beside these: would close cycles, and are used by no graph
+  bool of_source = false; // grown from the source; else from a result
   /// It ended by itself, with rules of several patterns in so many iterations.
   bool saturated = false;
   int multi_iterations = 0;

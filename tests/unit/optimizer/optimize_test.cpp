@@ -356,7 +356,8 @@ TEST_F(Optimize, ALimitLeavesNoBoundOnAllGraphs) {
   Graph source = load(kFusable);
   OptimizeOptions options;
   options.search = Search::Saturate;
-  EXPECT_FALSE(run(source, nullptr, options).report.bounds_all()) << "greedy extraction proves none";
+  EXPECT_FALSE(run(source, nullptr, options).report.bounds_all())
+      << "greedy extraction proves none";
   auto rules = load_rules(sources, library(), {}, sink);
   auto costs = make_analytic_cost("cpu");
   options.extract.extractor = Extractor::Ilp;

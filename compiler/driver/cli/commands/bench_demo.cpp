@@ -26,9 +26,7 @@ struct Row {
 
   double before_us() const { return runs.first.median_us; }
   /// What was returned is what counts: the source where the new graph is not faster.
-  double after_us() const {
-    return !report.changed() ? before_us() : runs.second.median_us;
-  }
+  double after_us() const { return !report.changed() ? before_us() : runs.second.median_us; }
   double speedup() const { return before_us() / after_us(); }
 };
 

@@ -18,7 +18,8 @@ bool never_negative(const Graph& graph, NodeId indices);
 /// Returns i if `indices` is select(i < 0, i + size, i), otherwise an invalid id.
 NodeId counted_from_end(const Graph& graph, NodeId indices, int64_t size);
 
-/// Returns j if `indices` is select(j < 0, beyond, j) with `beyond` >= size, otherwise an invalid id.
+/// Returns j if `indices` is select(j < 0, beyond, j) with `beyond` >= size, otherwise an invalid
+/// id.
 NodeId kept_from_end(const Graph& graph, NodeId indices, int64_t size);
 
 } // namespace tg::onnx

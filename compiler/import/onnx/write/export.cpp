@@ -92,7 +92,8 @@ void Exporter::mark_needed() {
 
 bool picks(OpKind op) { return op == OpKind::Gather || op == OpKind::Scatter; }
 
-/// Returns the operand, or of indices that are counted from the end here what ONNX counts so itself.
+/// Returns the operand, or of indices that are counted from the end here what ONNX counts so
+/// itself.
 NodeId Exporter::operand_to_write(NodeId user, size_t place) const {
   NodeId operand = graph_.operands(user)[place];
   if (!picks(graph_.node(user).op) || place != 1) return operand;
@@ -143,8 +144,8 @@ Result<void> Exporter::reserve_names() {
   return {};
 }
 
-/// No constant takes the name of a weight, of this graph or of what its folded ones come from: files
-/// are compared by names.
+/// No constant takes the name of a weight, of this graph or of what its folded ones come from:
+/// files are compared by names.
 void Exporter::reserve_weights(const Graph& graph) {
   for (uint32_t i = 0; i < graph.size(); ++i) {
     if (graph.node({i}).op != OpKind::Weight) continue;

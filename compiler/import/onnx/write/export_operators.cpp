@@ -294,8 +294,7 @@ Result<Operand> OperatorWriter::scatter() {
   llvm::SmallVector<int64_t, 8> column(of_rows ? 2 : type(2).shape.size(), 1);
   column[axis] = -1;
   Operand indices = reshape(x_[1], column);
-  if (!of_rows)
-    indices = nodes_.node("Expand", {indices, nodes_.list(type(2).shape)}, x_[1].dtype);
+  if (!of_rows) indices = nodes_.node("Expand", {indices, nodes_.list(type(2).shape)}, x_[1].dtype);
   llvm::SmallVector<Attr, 2> attrs;
   if (!of_rows) attrs.push_back(Attr::whole("axis", attr(0).number));
   if (joins) attrs.push_back(Attr::word("reduction", attr(1).text));
