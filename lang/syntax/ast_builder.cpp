@@ -171,15 +171,41 @@ ExprId AstBuilder::name_expr(Span at) {
   return nodes_.add(e);
 }
 
+static void too_large(SyntaxErrors& errors, llvm::StringRef integer, Span at) {
+  errors.add(Code::bad_number, at.begin, at.end, "the integer {0} does not fit 64 bits",
+             quoted(integer));
+}
+
 ExprId AstBuilder::integer(Span at) {
   ast::Expr e = node(ExprKind::Int, at);
   e.text = slice(at);
-  if (e.text.getAsInteger(10, e.int_value)) {
-    errors_.add(Code::bad_number, at.begin, at.end, "the integer {0} does not fit 64 bits",
-                quoted(e.text));
+  uint64_t magnitude = 0;
+  constexpr uint64_t kSmallest = uint64_t{1} << 63; // of INT64_MIN, which `-` makes of it
+  if (e.text.getAsInteger(10, magnitude) || magnitude > kSmallest) {
+    too_large(errors_, e.text, at);
     return bad(at);
   }
+  e.int_value = static_cast<int64_t>(magnitude);
+  if (magnitude == kSmallest) unsigned_.push_back(at);
   return nodes_.add(e);
+}
+
+/// `-9223372036854775808` is one integer: without its sign it would not fit.
+bool AstBuilder::takes_sign(Span at, ast::Op op, ExprId operand) {
+  ast::Expr& e = nodes_.at(operand);
+  bool takes = op == ast::Op::Neg && e.kind == ExprKind::Int && e.int_value == INT64_MIN &&
+               e.text.front() != '-' && e.span.end == at.end;
+  if (!takes) return false;
+  Span digits = e.span;
+  llvm::erase_if(unsigned_, [&](Span span) { return span.begin == digits.begin; });
+  e.text = nodes_.keep_text("-" + e.text.str());
+  e.span = at;
+  return true;
+}
+
+Ast AstBuilder::finish(std::vector<ast::Comment> comments) {
+  for (Span at : unsigned_) too_large(errors_, slice(at), at);
+  return nodes_.finish(std::move(comments), text_);
 }
 
 ExprId AstBuilder::real(Span at) {
@@ -275,6 +301,7 @@ ExprId AstBuilder::named_call(Span at, ExprId call, Span alias) {
 }
 
 ExprId AstBuilder::unary(Span at, ast::Op op, Span op_at, ExprId operand) {
+  if (operand && takes_sign(at, op, operand)) return operand;
   ast::Expr e = node(ExprKind::Unary, at);
   e.op = op;
   e.op_span = op_at;

@@ -94,9 +94,7 @@ public:
   }
 
   /// Attaches documentation; the builder is empty afterwards.
-  Ast finish(std::vector<ast::Comment> comments) {
-    return nodes_.finish(std::move(comments), text_);
-  }
+  Ast finish(std::vector<ast::Comment> comments);
 
 private:
   /// The tree that grows: nodes at the ends of its arrays, lists behind one another in its pools.
@@ -132,6 +130,7 @@ private:
   };
 
   llvm::StringRef slice(Span at) const { return text_.slice(at.begin, at.end); }
+  bool takes_sign(Span at, ast::Op op, ast::ExprId operand);
   std::optional<std::string> unescape(Span at);
   void check_args(const std::vector<ast::Arg>& args);
   bool read_path(Span at, ast::Decl& use);
@@ -139,6 +138,7 @@ private:
   llvm::StringRef text_;
   SyntaxErrors& errors_;
   Nodes nodes_;
+  std::vector<Span> unsigned_; // integers 2^63 that no `-` has been read before
 };
 
 } // namespace tg

@@ -26,9 +26,14 @@ using llvm::StringRef;
 /// How tightly an expression holds together, as in the grammar.
 enum Binding { kOr, kAnd, kNot, kComparison, kSum, kProduct, kSign, kPower, kAtom };
 
+/// A sign or `not` before an operand, or the sign of the smallest integer.
+bool is_prefixed(const ast::Expr& e) {
+  return e.kind == ExprKind::Unary || (e.kind == ExprKind::Int && e.text.startswith("-"));
+}
+
 Binding binding(const ast::Expr& e) {
   using ast::Op;
-  if (e.kind == ExprKind::Unary) return e.op == Op::Not ? kNot : kSign;
+  if (is_prefixed(e)) return e.op == Op::Not ? kNot : kSign;
   if (e.kind != ExprKind::Binary) return kAtom;
   switch (e.op) {
   case Op::Or: return kOr;
@@ -46,7 +51,7 @@ bool needs_parentheses(const ast::Expr& parent, const ast::Expr& operand, bool l
   Binding outer = binding(parent), inner = binding(operand);
   if (inner == kAtom || parent.kind == ExprKind::Call) return false;
   if (parent.kind == ExprKind::Unary) return inner < outer;
-  if (operand.kind == ExprKind::Unary && !left) return inner == kNot && outer > kNot;
+  if (is_prefixed(operand) && !left) return inner == kNot && outer > kNot;
   if (outer == kPower) return left || inner < kPower;
   if (outer == kComparison) return inner <= kComparison;
   return left ? inner < outer : inner <= outer;
@@ -263,10 +268,10 @@ Doc Formatter::expr(ExprId id) {
   switch (e.kind) {
   case ExprKind::Error:
   case ExprKind::Name:
-  case ExprKind::Int:
   case ExprKind::Float:
   case ExprKind::String:
   case ExprKind::Bool: return source(e.span);
+  case ExprKind::Int: return text(e.text);
   case ExprKind::Spread: return cat({text(e.text), text("...")});
   case ExprKind::List:
   case ExprKind::Tuple: return items(e);
@@ -283,7 +288,7 @@ Doc Formatter::expr(ExprId id) {
 /// `written`: the operand stands in parentheses in the source; they are kept around operations.
 Doc Formatter::operand(const ast::Expr& parent, ExprId id, bool left, bool written) {
   const ast::Expr& e = tree_[id];
-  bool operation = e.kind == ExprKind::Unary || e.kind == ExprKind::Binary;
+  bool operation = is_prefixed(e) || e.kind == ExprKind::Binary;
   if (!(operation && written) && !needs_parentheses(parent, e, left)) return expr(id);
   return docs_.group(
       cat({text("("), docs_.indent(cat({docs_.soft(), expr(id)})), docs_.soft(), text(")")}));
@@ -371,7 +376,7 @@ Doc Formatter::items(const ast::Expr& e) {
 Doc Formatter::index(const ast::Expr& e) {
   bool written = tree_[e.a].span.begin != e.span.begin;
   const ast::Expr& value = tree_[e.a];
-  bool operation = value.kind == ExprKind::Unary || value.kind == ExprKind::Binary;
+  bool operation = is_prefixed(value) || value.kind == ExprKind::Binary;
   Doc base = operation ? cat({text("("), expr(e.a), text(")")}) : operand(e, e.a, true, written);
   auto print = [&](const ast::Slice& s) { return slice(s); };
   return cat({base, sequence("[", tree_[e.slices], e.span.end - 1, "]", print)});
@@ -471,7 +476,7 @@ bool Formatter::starts_with_sign(ExprId id) const {
     if (left.span.begin != e->span.begin || needs_parentheses(*e, left, true)) return false;
     e = &left;
   }
-  return e->kind == ExprKind::Unary && e->op == ast::Op::Neg;
+  return is_prefixed(*e) && e->op != ast::Op::Not;
 }
 
 /// Runs of `let` and `var` whose `=` stood in one column,
