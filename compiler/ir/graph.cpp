@@ -71,10 +71,7 @@ NodeId Graph::constant(std::vector<double> values, const TensorType& type) {
 }
 
 NodeId Graph::whole_constant(llvm::ArrayRef<int64_t> values, const TensorType& type) {
-  constexpr int64_t kExact = int64_t{1} << 53;
-  bool small = llvm::all_of(values, [](int64_t n) { return n >= -kExact && n <= kExact; });
-  if (small || type.dtype != DType::I64 || type.elements() == 0)
-    return constant(std::vector<double>(values.begin(), values.end()), type);
+  if (type.elements() == 0) return constant({}, type);
   return add(OpKind::Constant,
              {symbols_->value(Value::of_ints(values)), symbols_->value(Value::of_type(type))}, {});
 }

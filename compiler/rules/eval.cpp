@@ -1,5 +1,7 @@
 #include "compiler/rules/eval.h"
 
+#include "lang/core/support/round_number.h"
+
 #include <llvm/ADT/STLExtras.h>
 
 #include <cassert>
@@ -267,14 +269,14 @@ private:
     for (ExprIndex operand : e.operands) {
       MaybeItem item = run(operand);
       if (!item || !item->is_number()) return std::nullopt;
-      bool integer = e.kind == Kind::List && item->is(Value::Kind::Int) && numbers.empty();
-      if (integer) {
+      bool real = e.kind == Kind::Floats && // of a constant: in normal form
+                  !(item->is(Value::Kind::Int) && !is_exact_in_double(item->number.number));
+      if (!real && item->is(Value::Kind::Int) && numbers.empty()) {
         ints.push_back(item->number.number);
         continue;
       }
       if (numbers.empty())
         for (int64_t n : ints) numbers.push_back(ConstNumber::of_int(n));
-      bool real = e.kind == Kind::Floats;
       numbers.push_back(real ? ConstNumber::of_float(item->number.as_real()) : item->number);
     }
     return numbers.empty() ? of_ints(ints) : of_numbers(std::move(numbers));

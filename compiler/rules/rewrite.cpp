@@ -84,11 +84,12 @@ private:
   }
 
   static bool same_numbers(const Value& a, const Value& b, DType dtype) {
-    if (!is_float(dtype) || a.reals.size() != b.reals.size() || !a.ints.empty() || !b.ints.empty())
-      return false;
-    for (size_t i = 0; i < a.reals.size(); ++i)
-      if (!(round_number(a.reals[i], dtype) == round_number(b.reals[i], dtype))) return false;
-    return true;
+    if (!is_float(dtype)) return false;
+    Value x = normal_numbers(a, dtype), y = normal_numbers(b, dtype);
+    auto same = [&](double m, double n) {
+      return round_number(m, dtype) == round_number(n, dtype);
+    };
+    return std::equal(x.reals.begin(), x.reals.end(), y.reals.begin(), y.reals.end(), same);
   }
 
   const Graph& graph_;

@@ -143,10 +143,12 @@ private:
 
   /// A scalar as its number, anything larger as `full(shape, number)`.
   std::string constant(const Term& t) const {
-    std::string number =
-        t.attrs[0].kind == TermAttr::Kind::Literal && t.attrs[0].literal.reals.size() == 1
-            ? Value::of_float(t.attrs[0].literal.reals[0]).text_form()
-            : attr(t.attrs[0]);
+    const Value& literal = t.attrs[0].literal;
+    bool one = t.attrs[0].kind == TermAttr::Kind::Literal &&
+               literal.reals.size() + literal.ints.size() == 1;
+    std::string number = !one                    ? attr(t.attrs[0])
+                         : literal.reals.empty() ? std::to_string(literal.ints[0])
+                                                 : Value::of_float(literal.reals[0]).text_form();
     if (t.attrs[1].kind != TermAttr::Kind::Computed) return number;
     std::string shape = attr(t.attrs[1]);
     return shape == "[]" ? number : "full(" + shape + ", " + number + ")";

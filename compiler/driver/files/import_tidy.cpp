@@ -66,7 +66,7 @@ private:
 
   /// Files have floats as attributes; doubles are computed with just these.
   ValueId attribute(Value value, DType computed) {
-    if (value.is(Value::Kind::Float) && computed != DType::F64)
+    if (value.is(Value::Kind::Float) && is_float(computed) && computed != DType::F64)
       value.real = shortest_number(value.real, DType::F32);
     return result_.symbols().value(value);
   }

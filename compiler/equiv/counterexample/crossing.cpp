@@ -1,6 +1,7 @@
 #include "compiler/equiv/counterexample/crossing.h"
 
 #include "compiler/equiv/counterexample/narrow.h"
+#include "lang/core/const_math.h"
 #include "lang/core/formula.h"
 #include "lang/core/support/random.h"
 
@@ -92,8 +93,8 @@ void Crossing::add_switches(NodeId id) {
   case OpKind::Sign: return add(op, x, std::nullopt);
   case OpKind::Relu6: return add(op, x, std::nullopt), add(op, x, 6);
   case OpKind::Clip: {
-    double low = graph_.attr(id, 0).real, high = graph_.attr(id, 1).real;
-    return add(op, x, low), add(op, x, high);
+    for (size_t limit : {0, 1}) add(op, x, number_of(graph_.attr(id, limit))->as_real());
+    return;
   }
   case OpKind::Cast:
     if (!is_float(graph_.type(x).dtype) || !is_integer(graph_.type(id).dtype)) return;
@@ -114,7 +115,7 @@ void Crossing::add_formula(NodeId id) {
     auto number = [&](double x) { return graph_.constant({x}, {dtype, {}}); };
     if (step.kind == FormulaStep::Kind::Argument) {
       values.push_back(i < operands ? graph_.operands(id)[i]
-                                    : number(graph_.attr(id, i - operands).real));
+                                    : number(number_of(graph_.attr(id, i - operands))->as_real()));
     } else if (step.kind == FormulaStep::Kind::Literal) {
       values.push_back(number(step.literal));
     } else {

@@ -1,6 +1,7 @@
 #include "compiler/equiv/field/bound.h"
 
 #include "compiler/equiv/field/point.h"
+#include "lang/core/const_math.h"
 #include "lang/core/semantics/winograd_transforms.h"
 
 #include <algorithm>
@@ -352,7 +353,8 @@ private:
     case Growth::Unknown: break;
     case Growth::Definition: return one_element(id);
     case Growth::Move: return all_operands(id);
-    case Growth::Pad: return larger(of(id, 0), Degree::number(graph_.attr(id, 2).real));
+    case Growth::Pad:
+      return larger(of(id, 0), Degree::number(number_of(graph_.attr(id, 2))->as_real()));
     case Growth::Constant: return literals(id);
     case Growth::Iota: return Degree::number(static_cast<double>(graph_.type(id).elements()));
     case Growth::Variable: return Degree::variable();

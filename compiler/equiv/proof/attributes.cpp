@@ -95,7 +95,12 @@ std::optional<Attr> Attributes::in_normal_form(AttrKind kind, Attr attr) {
       if (std::optional<int64_t> n = facts_.arith().normal(attr.n).constant())
         attr = Attr::of_number(Sums::number(Ratio{*n}));
     [[fallthrough]];
-  case AttrKind::floats: fits = attr.kind == Is::Number; break;
+  case AttrKind::floats:
+    if (attr.kind == Is::Ints && attr.ns.size() == 1) // an integer that no double is
+      if (std::optional<int64_t> n = facts_.arith().normal(attr.ns[0]).constant())
+        attr = Attr::of_number(Sums::number(Ratio{*n}));
+    fits = attr.kind == Is::Number;
+    break;
   case AttrKind::axes: repeated(1, 1); [[fallthrough]];
   case AttrKind::ints: fits = attr.kind == Is::Ints; break;
   case AttrKind::pair:

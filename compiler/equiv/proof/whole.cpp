@@ -260,9 +260,10 @@ private:
 
   Value constant(const Term& term) {
     const TermAttr& values = term.attrs[0];
-    if (values.kind == TermAttr::Kind::Literal && values.literal.reals.size() == 1) {
-      Ratio ratio = ratio_of(values.literal.reals[0]);
-      if (ratio.valid) return Sums::number(ratio);
+    const tg::Value& literal = values.literal;
+    if (values.kind == TermAttr::Kind::Literal && literal.reals.size() + literal.ints.size() == 1) {
+      Ratio ratio = literal.reals.empty() ? Ratio{literal.ints[0]} : ratio_of(literal.reals[0]);
+      if (ratio.valid && ratio.over != INT64_MIN) return Sums::number(ratio);
     }
     why_ = "a constant";
     return {};

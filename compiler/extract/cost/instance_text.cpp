@@ -112,9 +112,9 @@ private:
     if (kind == AttrKind::boolean) return Value::of_bool(word == "true");
     int64_t whole = 0;
     double real = 0;
+    if (!word.getAsInteger(10, whole)) return Value::of_int(whole);
     if (kind == AttrKind::real)
       return word.getAsDouble(real) ? std::nullopt : std::optional<Value>(Value::of_float(real));
-    if (!word.getAsInteger(10, whole)) return Value::of_int(whole);
     return word.empty() ? std::nullopt : std::optional<Value>(Value::of_enum(word));
   }
 

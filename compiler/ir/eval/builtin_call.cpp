@@ -240,7 +240,7 @@ Val BuiltinCall::filled(Builtin kind, llvm::ArrayRef<Val> args, std::optional<DT
       return report_.fail(frame_, error(Code::wrong_kind, e_.span, "`full` needs a number, got {0}",
                                         report_.describe(args[1])));
     value = number_of(args[1]);
-    if (is_int(args[1]) && std::fabs(value) >= 0x1p53)
+    if (is_int(args[1]) && std::fabs(value) >= 0x1p53 && !(dtype && is_float(*dtype)))
       return whole_full(args[1].value.number, *shape, dtype);
   }
   TensorType made{of_bools ? DType::Bool : dtype.value_or(DType::F32),

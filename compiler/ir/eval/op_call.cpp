@@ -15,7 +15,7 @@ bool is_operand(const Val& val) { return val.is(Val::Kind::Tensor) || val.absent
 std::optional<DType> own_dtype(llvm::StringRef operand) {
   return llvm::StringSwitch<std::optional<DType>>(operand)
       .Cases("ids", "indices", DType::I64)
-      .Cases("cond", "condition", "mask", DType::Bool)
+      .Cases("condition", "seen", DType::Bool)
       .Default(std::nullopt);
 }
 
@@ -147,8 +147,6 @@ bool OpCall::set_attribute(size_t slot, const ast::Arg& arg, const Val& given) {
   bool many = attr.kind == AttrKind::ints || attr.kind == AttrKind::axes;
   if (ints)
     attrs_[slot] = Value::of_ints(*ints);
-  else if (val.constant(Value::Kind::Int) && attr.kind == AttrKind::real)
-    attrs_[slot] = Value::of_float(as_real(val.value));
   else if (val.constant(Value::Kind::Int) && many)
     attrs_[slot] = Value::of_ints(val.value.number);
   else if (val.is(Val::Kind::Const))

@@ -3,6 +3,7 @@
 // elsewhere, become one concat where they lie side by side; and products that sum over few rows
 // each become one over all of their rows.
 #include "compiler/ir/grad/rules.h"
+#include "lang/core/const_math.h"
 
 #include <llvm/ADT/STLExtras.h>
 
@@ -24,7 +25,8 @@ std::optional<Piece> piece_of(NodeBuilder& b, NodeId share) {
   auto attr = [&](llvm::StringRef name) -> const Value& {
     return graph.attr(share, static_cast<size_t>(info.attr_slot(name)));
   };
-  if (graph.node(share).op != OpKind::Pad || attr("value").real != 0) return std::nullopt;
+  if (graph.node(share).op != OpKind::Pad || number_of(attr("value"))->as_real() != 0)
+    return std::nullopt;
   NodeId inside = graph.operands(share)[0];
   return Piece{inside, copied(attr("before").ints), copied(b.shape(inside))};
 }

@@ -1,5 +1,7 @@
 #include "compiler/rules/compile/draft.h"
 
+#include "lang/core/support/round_number.h"
+
 #include <llvm/ADT/STLExtras.h>
 
 namespace tg {
@@ -35,8 +37,8 @@ std::optional<Value> normal_form(AttrKind kind, Value v) {
     }
     return v.is(Value::Kind::Enum) ? std::optional(v) : std::nullopt;
   case AttrKind::real:
-    if (v.is(Value::Kind::Int)) v = Value::of_float(static_cast<double>(v.number));
-    return v.is(Value::Kind::Float) ? std::optional(v) : std::nullopt;
+    if (!v.is(Value::Kind::Int) && !v.is(Value::Kind::Float)) return std::nullopt;
+    return normal_number(v, DType::None);
   case AttrKind::axes:
     if (v.is(Value::Kind::Int)) v = Value::of_ints({v.number});
     return v.is(Value::Kind::Ints) ? std::optional(v) : std::nullopt;
@@ -49,7 +51,9 @@ std::optional<Value> normal_form(AttrKind kind, Value v) {
   case AttrKind::dtype:
     return v.is(Value::Kind::Enum) && parse_dtype(v.text) ? std::optional(v) : std::nullopt;
   case AttrKind::string: return v.is(Value::Kind::String) ? std::optional(v) : std::nullopt;
-  case AttrKind::floats: return v.is(Value::Kind::Floats) ? std::optional(v) : std::nullopt;
+  case AttrKind::floats:
+    if (!v.is(Value::Kind::Ints) && !v.is(Value::Kind::Floats)) return std::nullopt;
+    return normal_numbers(v, DType::None);
   case AttrKind::type: return v.is(Value::Kind::Type) ? std::optional(v) : std::nullopt;
   }
   return std::nullopt;

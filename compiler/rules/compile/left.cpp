@@ -1,6 +1,7 @@
 #include "compiler/rules/compile/left.h"
 
 #include "lang/check/consteval.h"
+#include "lang/core/support/round_number.h"
 
 #include <llvm/ADT/STLExtras.h>
 
@@ -80,7 +81,9 @@ std::optional<TermId> LeftSide::number(ast::ExprId id) {
   if (!at) return std::nullopt;
   std::optional<Value> number = exprs_.folded(*at);
   if (number && (number->is(Value::Kind::Int) || number->is(Value::Kind::Float)))
-    return draft_.constant(TermAttr::of(Value::of_floats({as_real(*number)})));
+    return draft_.constant(TermAttr::of(
+        number->is(Value::Kind::Int) ? normal_numbers(Value::of_ints(number->number), DType::None)
+                                     : Value::of_floats({number->real})));
   const AttrInfo& values = op_info(OpKind::Constant).attrs()[0];
   if (!number && exprs_.has_variables(*at)) // a number that follows from sizes or attributes
     return draft_.constant(draft_.equal_to(exprs_.op(Kind::Floats, {*at}), values));

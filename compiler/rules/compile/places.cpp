@@ -1,5 +1,7 @@
 #include "compiler/rules/compile/places.h"
 
+#include "lang/core/support/round_number.h"
+
 #include <llvm/ADT/STLExtras.h>
 
 namespace tg {
@@ -138,9 +140,8 @@ std::optional<TermId> RulePlaces::index_operand(ast::ExprId id) {
     return errors_.fail(error(Code::rule_pattern, tree_[id].span,
                               "an index in a rule is a tensor, or a list of numbers"));
   Term term = Term::of(OpKind::Constant, {});
-  std::vector<double> values(ints->ints.begin(), ints->ints.end());
-  TensorType type{DType::I64, {static_cast<int64_t>(values.size())}};
-  for (Value value : {Value::of_floats(std::move(values)), Value::of_type(type)})
+  TensorType type{DType::I64, {static_cast<int64_t>(ints->ints.size())}};
+  for (Value value : {normal_numbers(*ints, DType::I64), Value::of_type(type)})
     term.attrs.push_back(TermAttr::of(std::move(value)));
   return draft_.add(std::move(term));
 }

@@ -38,6 +38,7 @@ void add_extern(DTypeFacts& facts, llvm::StringRef type, size_t operands) {
 /// What a number of a pattern may be.
 uint8_t number_dtypes(const Term& constant) {
   const TermAttr& values = constant.attrs[0];
+  if (values.literal.is(Value::Kind::Ints)) return bit(DType::I64); // beyond 2^53
   bool whole = values.kind != TermAttr::Kind::Literal ||
                llvm::all_of(values.literal.reals, [](double x) { return x == std::floor(x); });
   return whole ? kFloats | kIntegers : kFloats;
@@ -76,6 +77,10 @@ DTypeFacts facts_of(const Term& term) {
   case ShapeRule::iota: break;
   default: facts.alike.push_back(0);
   }
+  for (size_t slot = 0; slot < info.attrs().size(); ++slot)
+    if (const Value* number = literal(slot);
+        number && info.attrs()[slot].kind == AttrKind::real && number->is(Value::Kind::Int))
+      facts.limits.push_back({0, bit(DType::I64)}); // beyond 2^53
   uint8_t taken = 0;
   for (DType dtype : kOrder)
     if (dtype_fits(info, dtype)) taken |= bit(dtype);

@@ -107,8 +107,7 @@ void evaluate_op(OpKind op, AttrValues attrs, llvm::ArrayRef<ConstView<T>> opera
   case OpKind::Reshape: std::copy_n(operands[0].data, result.elements(), result.data); return;
   case OpKind::Transpose: return transpose(attrs, operands[0], result);
   case OpKind::Pad:
-    return pad(attrs[0]->ints, static_cast<T>(Math<W>::literal(attrs[2]->real)), operands[0],
-               result);
+    return pad(attrs[0]->ints, static_cast<T>(number<W>(*attrs[2])), operands[0], result);
   case OpKind::Enlarge: return enlarge(operands[0], result);
   case OpKind::MergeGconv: return merge_gconv(attrs, operands[0], result);
   case OpKind::Extern: return external(attrs, operands, result);

@@ -55,6 +55,11 @@ template <class W> W pointwise(OpKind op, const W* args) {
 
 namespace semantics {
 
+/// A number among the attributes.
+template <class W> W number(const Value& attr) {
+  return attr.is(Value::Kind::Int) ? Math<W>::integer(attr.number) : Math<W>::literal(attr.real);
+}
+
 inline constexpr size_t kMaxArity = 3; // of operands
 
 /// Attributes are numbers, behind the operands.
@@ -65,7 +70,7 @@ void elementwise(OpKind op, AttrValues attrs, llvm::ArrayRef<ConstView<T>> opera
   Rows rows(result.shape, shapes_of(operands));
   size_t second = operands.size() > 1 ? 1 : 0, third = operands.size() - 1;
   llvm::SmallVector<W, 2> numbers;
-  for (const Value* attr : attrs) numbers.push_back(Math<W>::literal(attr->real));
+  for (const Value* attr : attrs) numbers.push_back(number<W>(*attr));
   rows.for_each([&](int64_t start) {
     const T* x = operands[0].data + rows.offset(0);
     const T* y = operands[second].data + rows.offset(second);

@@ -1,12 +1,15 @@
 // Attributes: what each kind of them takes, and its normal form.
 #include "lang/core/shapes/inference.h"
+#include "lang/core/support/round_number.h"
 
 #include <cmath>
 
 namespace tg::shapes {
 
-bool literal_fits(double x, DType dtype) {
+bool literal_fits(const Value& number, DType dtype) {
   if (is_float(dtype)) return true;
+  if (number.is(Value::Kind::Int)) return dtype == DType::I64; // the normal form
+  double x = number.real;
   if (dtype == DType::Bool) return x == 0 || x == 1;
   double limit = dtype == DType::I32 ? 0x1p31 : 0x1p63;
   return x == std::floor(x) && x >= -limit && x < limit;
@@ -72,6 +75,13 @@ bool normalise_axis(const Inference& in, const AttrInfo& attr, int64_t& axis) {
   return true;
 }
 
+/// The dtype whose numbers the attributes of an operator are: that of elements that it puts beside
+/// those of its operand, else a float.
+DType number_dtype(const Inference& in) {
+  bool elements = in.info.kind == OpKind::Pad || in.info.kind == OpKind::Clip;
+  return elements ? in.type(0).dtype : DType::F64;
+}
+
 } // namespace
 
 bool normalise_attr(Inference& in, size_t slot) {
@@ -82,8 +92,10 @@ bool normalise_attr(Inference& in, size_t slot) {
   case AttrKind::integer: return expect(in, attr, v, Value::Kind::Int, "an int");
   case AttrKind::boolean: return expect(in, attr, v, Value::Kind::Bool, "true or false");
   case AttrKind::real:
-    if (v.is(Value::Kind::Int)) in.set(slot, v = Value::of_float(static_cast<double>(v.number)));
-    return expect(in, attr, v, Value::Kind::Float, "a number");
+    if (!v.is(Value::Kind::Int) && !expect(in, attr, v, Value::Kind::Float, "a number"))
+      return false;
+    if (Value number = normal_number(v, number_dtype(in)); !number.is(v.kind)) in.set(slot, number);
+    return true;
   case AttrKind::ints: return expect(in, attr, v, Value::Kind::Ints, "a list of ints");
   case AttrKind::floats:
     return v.is(Value::Kind::Ints) || expect(in, attr, v, Value::Kind::Floats, "a list of numbers");

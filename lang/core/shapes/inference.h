@@ -52,7 +52,7 @@ bool normalise_attr(Inference& in, size_t slot);
 /// Fails where one is below `low`, or beyond all sizes.
 bool in_range(const Inference& in, const AttrInfo& attr, llvm::ArrayRef<int64_t> ints, int64_t low);
 /// Whether a literal can be an element of this dtype without being changed (floats are rounded).
-bool literal_fits(double x, DType dtype);
+bool literal_fits(const Value& number, DType dtype);
 
 // --- products.cpp
 bool matmul(Inference& in);

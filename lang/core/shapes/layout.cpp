@@ -82,7 +82,7 @@ bool pad(Inference& in) {
       return in.fail("padding must not be negative, got {0} and {1}", before, after);
     in.result.shape[i] += before.ints[i] + after.ints[i];
   }
-  if (literal_fits(in.attr(2).real, in.result.dtype)) return true;
+  if (literal_fits(in.attr(2), in.result.dtype)) return true;
   return in.fail("{0} is no {1}", in.attr(2), dtype_name(in.result.dtype));
 }
 

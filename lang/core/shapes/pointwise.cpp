@@ -1,8 +1,10 @@
 // Element by element, with broadcasting; the leaves; and what brings its rule with it, the body of
 // a fused_map and the type of an `extern op`.
+#include "lang/core/const_math.h"
 #include "lang/core/extern_signature.h"
 #include "lang/core/fused_body.h"
 #include "lang/core/shapes/inference.h"
+#include "lang/core/support/round_number.h"
 
 #include <llvm/ADT/SmallBitVector.h>
 
@@ -30,16 +32,15 @@ namespace tg::shapes {
 bool leaf(Inference& in) {
   in.result = in.attr(1).as_type();
   if (in.info.kind != OpKind::Constant) return true;
-  // Integers where a double does not hold them all (Graph::whole_constant).
-  size_t count = in.attr(0).ints.size() + in.attr(0).reals.size();
+  if (in.attr(0).is(Value::Kind::Ints) || in.result.dtype == DType::I64)
+    in.set(0, normal_numbers(in.attr(0), in.result.dtype));
+  const Value& values = in.attr(0);
+  size_t count = values.ints.size() + values.reals.size();
   if (count != 1 && static_cast<int64_t>(count) != in.result.elements())
     return in.fail("{0} values for {1}", count, in.result);
-  if (in.attr(0).is(Value::Kind::Ints) && in.result.dtype != DType::I64)
-    return in.fail("integers that only i64 holds, for {0}", in.result);
-  llvm::ArrayRef<double> values = in.attr(0).reals;
-  for (double x : values)
-    if (!literal_fits(x, in.result.dtype))
-      return in.fail("{0} is no {1}", Value::of_float(x), dtype_name(in.result.dtype));
+  for (double x : values.reals)
+    if (Value number = Value::of_float(x); !literal_fits(number, in.result.dtype))
+      return in.fail("{0} is no {1}", number, dtype_name(in.result.dtype));
   return true;
 }
 
@@ -82,9 +83,11 @@ bool select(Inference& in) {
 
 bool clip(Inference& in) {
   in.result = in.type(0);
-  double low = in.attr(0).real, high = in.attr(1).real;
-  if (!(low <= high)) // of NaN, too
-    return in.fail("`low` = {0} is above `high` = {1}", in.attr(0), in.attr(1));
+  const Value &low = in.attr(0), &high = in.attr(1);
+  ConstNumber ordered;
+  bool fits = fold(ConstOp::Le, *number_of(low), *number_of(high), ordered) == ConstFault::None;
+  if (!fits || !ordered.number) // of NaN, too
+    return in.fail("`low` = {0} is above `high` = {1}", low, high);
   if (literal_fits(low, in.result.dtype) && literal_fits(high, in.result.dtype)) return true;
   return in.fail("the limits {0} and {1} are no {2}", in.attr(0), in.attr(1),
                  dtype_name(in.result.dtype));

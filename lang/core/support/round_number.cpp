@@ -7,6 +7,36 @@
 
 namespace tg {
 
+namespace {
+
+/// Whether a double is an i64 that its neighbours are rounded to as well.
+bool is_large_integer(double x) { return std::abs(x) > 0x1p53 && x >= -0x1p63 && x < 0x1p63; }
+
+} // namespace
+
+Value normal_number(const Value& number, DType dtype) {
+  bool wide = dtype == DType::I64 || dtype == DType::None;
+  if (number.is(Value::Kind::Int) && !(wide && !is_exact_in_double(number.number)))
+    return Value::of_float(static_cast<double>(number.number));
+  if (number.is(Value::Kind::Float) && dtype == DType::I64 && is_large_integer(number.real))
+    return Value::of_int(static_cast<int64_t>(number.real));
+  return number;
+}
+
+Value normal_numbers(const Value& numbers, DType dtype) {
+  bool wide = dtype == DType::I64 || dtype == DType::None;
+  if (numbers.is(Value::Kind::Ints)) {
+    if (wide && !llvm::all_of(numbers.ints, is_exact_in_double)) return numbers;
+    return Value::of_floats(std::vector<double>(numbers.ints.begin(), numbers.ints.end()));
+  }
+  auto fits = [](double x) { return x >= -0x1p63 && x < 0x1p63 && x == std::trunc(x); };
+  bool large = dtype == DType::I64 && llvm::any_of(numbers.reals, is_large_integer);
+  if (!large || !llvm::all_of(numbers.reals, fits)) return numbers;
+  llvm::SmallVector<int64_t, 4> wholes;
+  for (double x : numbers.reals) wholes.push_back(static_cast<int64_t>(x));
+  return Value::of_ints(wholes);
+}
+
 double round_number(double x, DType dtype) {
   if (dtype == DType::F32) return static_cast<double>(static_cast<float>(x));
   bool half = dtype == DType::F16;

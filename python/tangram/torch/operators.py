@@ -203,9 +203,10 @@ def addmm(w: Writer, node: Node) -> str:
     """`a @ b + c`, each with its factor"""
     c, a, b = (w.operand(arg) for arg in node.args)
     product, (alpha, beta) = f"{a} @ {b}", (node.kwargs.get(name, 1) for name in ("alpha", "beta"))
+    kind = float if fake(node).is_floating_point() else int
     if alpha != 1:
-        product = f"{literal(float(alpha))} * ({product})"
-    return product if beta == 0 else f"{product} + {c}" + (f" * {literal(float(beta))}" if beta != 1 else "")
+        product = f"{literal(kind(alpha))} * ({product})"
+    return product if beta == 0 else f"{product} + {c}" + (f" * {literal(kind(beta))}" if beta != 1 else "")
 
 
 @row(aten.linear.default)
@@ -473,7 +474,8 @@ def pad(w: Writer, node: Node) -> str:
     if min(sizes) < 0:
         within = (f"{max(0, -low)}:{size - max(0, -high)}" for low, high, size in zip(before, after, shape))
         text = f"{text}[{', '.join(within)}]"
-    value = float(argument(node, "value", 0) or 0)
+    kind = float if fake(node).is_floating_point() else int
+    value = kind(argument(node, "value", 0) or 0)
     before, after = ([max(0, size) for size in side] for side in (before, after))
     return f"pad({text}, {before}, {after}, {literal(value)})" if any(before + after) else text
 

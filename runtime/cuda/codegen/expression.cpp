@@ -28,6 +28,15 @@ ExprId ExprPool::number(Scalar scalar, double value) {
   return intern({.kind = Expr::Kind::Number, .scalar = scalar, .number = value});
 }
 
+/// An integer that no double is, as its two halves.
+ExprId ExprPool::number(Scalar scalar, const Value& attr) {
+  if (!attr.is(Value::Kind::Int)) return number(scalar, attr.real);
+  int64_t high = attr.number >> 32, low = attr.number & 0xffffffff;
+  ExprId shifted =
+      apply(OpKind::Mul, {number(scalar, static_cast<double>(high)), number(scalar, 0x1p32)});
+  return apply(OpKind::Add, {shifted, number(scalar, static_cast<double>(low))});
+}
+
 ExprId ExprPool::index(IndexId index) {
   return intern({.kind = Expr::Kind::Index,
                  .scalar = Scalar::Integer,

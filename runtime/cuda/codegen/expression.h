@@ -60,6 +60,8 @@ public:
   }
 
   ExprId number(Scalar scalar, double value);
+  /// A number among the attributes of an operator.
+  ExprId number(Scalar scalar, const Value& attr);
   ExprId index(IndexId index);
   ExprId load(uint32_t parameter, DType dtype, IndexId index, ConditionId condition);
   ExprId apply(OpKind op, Scalar result, llvm::ArrayRef<ExprId> args);

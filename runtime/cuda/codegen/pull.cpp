@@ -107,8 +107,7 @@ ExprId Puller::pointwise(const PlanStep& step, Index index, ConditionId conditio
   llvm::SmallVector<ExprId, 3> args;
   for (PlanValueId operand : step.operands)
     args.push_back(pull(operand, broadcast(index, type(operand).shape), condition));
-  for (const Value& attr : step.attrs)
-    args.push_back(exprs_.number(exprs_[args[0]].scalar, attr.real));
+  for (const Value& attr : step.attrs) args.push_back(exprs_.number(exprs_[args[0]].scalar, attr));
   return exprs_.apply(step.op, result_scalar(exprs_, step.op, args), args);
 }
 

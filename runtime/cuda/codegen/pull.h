@@ -61,7 +61,7 @@ public:
 
 private:
   using Coordinates = llvm::SmallVector<IndexId, 5>;
-  ExprId padded(llvm::ArrayRef<int64_t> before, double value);
+  ExprId padded(llvm::ArrayRef<int64_t> before, const Value& value);
   const TensorType& operand_type(size_t i) const;
 
   Puller& puller_;

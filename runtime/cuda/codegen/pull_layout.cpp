@@ -48,7 +48,7 @@ ExprId Move::transpose() {
   return puller_.pull(step_.operands[0], at, condition_);
 }
 
-ExprId Move::padded(llvm::ArrayRef<int64_t> before, double value) {
+ExprId Move::padded(llvm::ArrayRef<int64_t> before, const Value& value) {
   Coordinates at;
   ConditionId inside = kAlways, both = condition_;
   for (size_t axis = 0; axis < index_.size(); ++axis) {
@@ -61,11 +61,11 @@ ExprId Move::padded(llvm::ArrayRef<int64_t> before, double value) {
   return exprs_.choose(inside, x, exprs_.number(exprs_[x].scalar, value));
 }
 
-ExprId Move::pad() { return padded(step_.attrs[0].ints, step_.attrs[2].real); }
+ExprId Move::pad() { return padded(step_.attrs[0].ints, step_.attrs[2]); }
 
 ExprId Move::enlarge() {
   llvm::ArrayRef<int64_t> w = operand_type(0).shape, large = puller_.type(step_.result).shape;
-  return padded({0, 0, (large[2] - w[2]) / 2, (large[3] - w[3]) / 2}, 0);
+  return padded({0, 0, (large[2] - w[2]) / 2, (large[3] - w[3]) / 2}, Value::of_float(0));
 }
 
 ExprId Move::merge_gconv() {

@@ -134,8 +134,13 @@ private:
 
 class Fill final : public Kernel {
 public:
-  Fill(const Place& dst, double value, int threads) : dst_(dst), threads_(threads) {
-    narrow(dst.dtype, &value, value_, 1);
+  Fill(const Place& dst, const Value& value, int threads) : dst_(dst), threads_(threads) {
+    if (value.is(Value::Kind::Int)) {
+      Integer whole(value.number);
+      narrow(dst.dtype, &whole, value_, 1);
+    } else {
+      narrow(dst.dtype, &value.real, value_, 1);
+    }
   }
   Result<void> bind(const Addresses& addresses) override {
     to_ = addresses.bytes(dst_);
@@ -374,7 +379,7 @@ Result<void> set_copy_kernel(Op& op, const Place& src, const Place& dst, int thr
   return {};
 }
 
-void set_fill_kernel(Op& op, const Place& dst, double value, int threads) {
+void set_fill_kernel(Op& op, const Place& dst, const Value& value, int threads) {
   assert(is_dense(dst) && "only whole buffers are filled");
   op.threads = threads;
   op.buffers = {dst.buffer};

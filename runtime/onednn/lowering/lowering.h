@@ -244,7 +244,7 @@ Result<void> set_reorder(Op& op, const Place& from, const dnnl_memory_desc_t& fr
 /// (copy.cpp).
 Result<void> set_copy_kernel(Op& op, const Place& src, const Place& dst, int threads,
                              dnnl_engine_t engine);
-void set_fill_kernel(Op& op, const Place& dst, double value, int threads);
+void set_fill_kernel(Op& op, const Place& dst, const Value& value, int threads);
 
 /// Sets the number of OpenMP threads of the calling thread, and puts the old one back.
 class ThreadScope {

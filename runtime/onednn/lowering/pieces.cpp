@@ -133,7 +133,7 @@ namespace {
 
 /// The whole result set to `value`, as the first op of the step.
 Place filled_result(Lowering& l, const PlanStep& step, llvm::ArrayRef<int64_t> strides,
-                    double value) {
+                    const Value& value) {
   Place whole = l.new_result(step, strides);
   Op op = l.describe(step);
   op.bytes = static_cast<double>(l.type(step.result).bytes());
@@ -149,7 +149,7 @@ Result<void> lower_pad(Lowering& l, const PlanStep& step) {
   const Place x = l.place(step.operands[0]);
   const Shape& shape = l.type(step.result).shape;
   Shape strides = is_nhwc(x) ? nhwc_strides(shape) : contiguous_strides(shape);
-  Place inside = filled_result(l, step, strides, attr(step, "value").real);
+  Place inside = filled_result(l, step, strides, attr(step, "value"));
   for (size_t i = 0; i < shape.size(); ++i) {
     int64_t before = attr(step, "before").ints[i];
     inside = slice(inside, static_cast<int64_t>(i), before, before + x.shape[i]);
@@ -160,7 +160,7 @@ Result<void> lower_pad(Lowering& l, const PlanStep& step) {
 Result<void> lower_enlarge(Lowering& l, const PlanStep& step) {
   const Place w = l.place(step.operands[0]);
   const Shape& shape = l.type(step.result).shape;
-  Place inside = filled_result(l, step, contiguous_strides(shape), 0);
+  Place inside = filled_result(l, step, contiguous_strides(shape), Value::of_float(0));
   for (size_t i = 2; i < 4; ++i) {
     int64_t before = (shape[i] - w.shape[i]) / 2;
     inside = slice(inside, static_cast<int64_t>(i), before, before + w.shape[i]);
@@ -172,7 +172,8 @@ Result<void> lower_merge_gconv(Lowering& l, const PlanStep& step) {
   const Place w = l.place(step.operands[0]);
   int64_t count = attr(step, "count").number, groups = attr(step, "groups").number;
   int64_t rows = w.shape[0] / groups, inputs = w.shape[1];
-  Place whole = filled_result(l, step, contiguous_strides(l.type(step.result).shape), 0);
+  Place whole =
+      filled_result(l, step, contiguous_strides(l.type(step.result).shape), Value::of_float(0));
   for (int64_t g = 0; g < groups; ++g) {
     int64_t first = (g % count) * inputs;
     Place from = slice(w, 0, g * rows, (g + 1) * rows);

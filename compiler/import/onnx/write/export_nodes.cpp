@@ -190,6 +190,11 @@ Operand NodeWriter::scalar(double value, DType dtype) {
   return shared_tensor(name, {dtype, {}}, element_bytes(llvm::makeArrayRef(value), dtype));
 }
 
+Operand NodeWriter::scalar(const Value& number, DType dtype) {
+  return number.is(Value::Kind::Int) ? whole_scalar(number.number, dtype)
+                                     : scalar(number.real, dtype);
+}
+
 Operand NodeWriter::whole_scalar(int64_t value, DType dtype) {
   std::string name = llvm::formatv("scalar_{0}", dtype_name(dtype));
   return shared_tensor(name, {dtype, {}}, element_bytes(llvm::makeArrayRef(value), dtype));

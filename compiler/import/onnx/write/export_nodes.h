@@ -5,7 +5,7 @@
 #pragma once
 
 #include "compiler/import/onnx/file/schema.h"
-#include "lang/core/type.h"
+#include "lang/core/symbols.h"
 
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringSet.h>
@@ -82,6 +82,8 @@ public:
   Operand cast(const Operand& value, DType dtype);
   Operand tensor(llvm::StringRef name, const TensorType& type, std::string bytes);
   Operand scalar(double value, DType dtype);
+  /// A number among the attributes of an operator.
+  Operand scalar(const Value& number, DType dtype);
   Operand whole_scalar(int64_t value, DType dtype);
   /// The bytes of one element in all places.
   Operand filled(const TensorType& type, std::string element);

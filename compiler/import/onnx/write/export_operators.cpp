@@ -54,7 +54,7 @@ private:
   Operand slice();
   Operand reshape(const Operand& x, llvm::ArrayRef<int64_t> shape);
   Operand transpose(const Operand& x, llvm::ArrayRef<int64_t> perm);
-  Operand pad(llvm::ArrayRef<int64_t> before, llvm::ArrayRef<int64_t> after, double value);
+  Operand pad(llvm::ArrayRef<int64_t> before, llvm::ArrayRef<int64_t> after, const Value& value);
   Operand enlarge();
   Operand merge_gconv();
   Operand winograd_weight();
@@ -321,7 +321,7 @@ Operand OperatorWriter::transpose(const Operand& x, llvm::ArrayRef<int64_t> perm
 }
 
 Operand OperatorWriter::pad(llvm::ArrayRef<int64_t> before, llvm::ArrayRef<int64_t> after,
-                            double value) {
+                            const Value& value) {
   llvm::SmallVector<int64_t, 16> pads(before.begin(), before.end());
   pads.append(after.begin(), after.end());
   return node("Pad", {x_[0], nodes_.list(pads), nodes_.scalar(value, result_)});
@@ -330,7 +330,7 @@ Operand OperatorWriter::pad(llvm::ArrayRef<int64_t> before, llvm::ArrayRef<int64
 Operand OperatorWriter::enlarge() {
   std::array<int64_t, 4> around = {};
   for (size_t i = 2; i < 4; ++i) around[i] = (result_shape()[i] - type(0)[i]) / 2;
-  return pad(around, around, 0);
+  return pad(around, around, Value::of_float(0));
 }
 
 /// The rows of a group stand in one of `count` blocks, which has zeros for the others.
@@ -380,8 +380,8 @@ Operand OperatorWriter::iota() {
 // --- element by element -------------------------------------------------------------------------
 
 Result<Operand> OperatorWriter::pointwise() {
-  llvm::SmallVector<double, 2> numbers;
-  for (size_t slot = 0; slot < graph_.attrs(id_).size(); ++slot) numbers.push_back(attr(slot).real);
+  llvm::SmallVector<Value, 2> numbers;
+  for (size_t slot = 0; slot < graph_.attrs(id_).size(); ++slot) numbers.push_back(attr(slot));
   return write_pointwise(nodes_, graph_.node(id_).op, x_, numbers);
 }
 
@@ -439,7 +439,7 @@ Result<Operand> OperatorWriter::write() {
   case OpKind::Slice: return slice();
   case OpKind::Reshape: return reshape(x_[0], result_shape());
   case OpKind::Transpose: return transpose(x_[0], attr(0).ints);
-  case OpKind::Pad: return pad(attr(0).ints, attr(1).ints, attr(2).real);
+  case OpKind::Pad: return pad(attr(0).ints, attr(1).ints, attr(2));
   case OpKind::Enlarge: return enlarge();
   case OpKind::MergeGconv: return merge_gconv();
   case OpKind::Gather: return node("Gather", x_, {Attr::whole("axis", attr(0).number)});

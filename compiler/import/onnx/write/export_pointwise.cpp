@@ -73,14 +73,14 @@ class Writer {
 public:
   Writer(NodeWriter& nodes, DType dtype) : nodes_(nodes), dtype_(dtype) {}
 
-  Result<Operand> write(OpKind op, Operands x, llvm::ArrayRef<double> attrs);
+  Result<Operand> write(OpKind op, Operands x, llvm::ArrayRef<Value> attrs);
   const Direct* direct(OpKind op) const;
   /// Whether it is one node.
   bool is_single(OpKind op) const;
 
 private:
-  Result<Operand> formula(const Formula& formula, Operands x, llvm::ArrayRef<double> attrs);
-  Operand clip(const Operand& x, double low, double high);
+  Result<Operand> formula(const Formula& formula, Operands x, llvm::ArrayRef<Value> attrs);
+  Operand clip(const Operand& x, const Value& low, const Value& high);
   Operand gelu(const Operand& x);
   Operand log1p(const Operand& x);
   Operand expm1(const Operand& x);
@@ -95,6 +95,7 @@ private:
   }
   Operand test(const char* type, Operands x) { return nodes_.node(type, x, DType::Bool); }
   Operand number(double value) { return nodes_.scalar(value, dtype_); }
+  Operand number(const Value& attr) { return nodes_.scalar(attr, dtype_); }
   /// Attributes are floats, which of doubles is not enough.
   bool holds_as_attribute(double x) const { return dtype_ != DType::F64 || as_float(x) == x; }
 
@@ -116,8 +117,10 @@ bool Writer::is_single(OpKind op) const {
 }
 
 /// A limit that is infinite limits nothing, and integers have none.
-Operand Writer::clip(const Operand& x, double low, double high) {
-  auto limit = [&](double value) { return std::isinf(value) ? Operand{} : number(value); };
+Operand Writer::clip(const Operand& x, const Value& low, const Value& high) {
+  auto limit = [&](const Value& value) {
+    return std::isinf(value.real) ? Operand{} : number(value);
+  };
   return node("Clip", {x, limit(low), limit(high)});
 }
 
@@ -184,7 +187,7 @@ Operand Writer::whole_quotient(const Operand& x, const Operand& y) {
 }
 
 /// Its steps, one after the other.
-Result<Operand> Writer::formula(const Formula& formula, Operands x, llvm::ArrayRef<double> attrs) {
+Result<Operand> Writer::formula(const Formula& formula, Operands x, llvm::ArrayRef<Value> attrs) {
   llvm::SmallVector<Operand, Formula::kMaxSteps> values;
   size_t argument = 0;
   for (const FormulaStep& step : formula.steps()) {
@@ -205,7 +208,7 @@ Result<Operand> Writer::formula(const Formula& formula, Operands x, llvm::ArrayR
   return values.back();
 }
 
-Result<Operand> Writer::write(OpKind op, Operands x, llvm::ArrayRef<double> attrs) {
+Result<Operand> Writer::write(OpKind op, Operands x, llvm::ArrayRef<Value> attrs) {
   if (const Direct* row = direct(op))
     return nodes_.node(row->name, x, is_compare(op) ? DType::Bool : dtype_);
   switch (op) {
@@ -216,12 +219,12 @@ Result<Operand> Writer::write(OpKind op, Operands x, llvm::ArrayRef<double> attr
   case OpKind::NotEqual: return test("Not", {test("Equal", x)});
   case OpKind::Select: return select_bool(x[0], x[1], x[2]);
   case OpKind::Relu: return node("Max", {x[0], number(0)});
-  case OpKind::Relu6: return clip(x[0], 0, 6);
+  case OpKind::Relu6: return clip(x[0], Value::of_float(0), Value::of_float(6));
   case OpKind::Clip: return clip(x[0], attrs[0], attrs[1]);
   case OpKind::Elu:
   case OpKind::LeakyRelu:
-    if (!holds_as_attribute(attrs[0])) break;
-    return node(op == OpKind::Elu ? "Elu" : "LeakyRelu", x, {Attr::real("alpha", attrs[0])});
+    if (!holds_as_attribute(attrs[0].real)) break;
+    return node(op == OpKind::Elu ? "Elu" : "LeakyRelu", x, {Attr::real("alpha", attrs[0].real)});
   case OpKind::Gelu: return gelu(x[0]);
   case OpKind::Log1p: return log1p(x[0]);
   case OpKind::Expm1: return expm1(x[0]);
@@ -251,7 +254,7 @@ Operand saturated_cast(NodeWriter& nodes, const Operand& x, DType to) {
 } // namespace
 
 Result<Operand> write_pointwise(NodeWriter& nodes, OpKind op, Operands operands,
-                                llvm::ArrayRef<double> attrs) {
+                                llvm::ArrayRef<Value> attrs) {
   DType dtype = operands.back().dtype; // the first of select is a condition
   bool half = is_half(dtype);
   if (!half || Writer(nodes, dtype).is_single(op))

@@ -13,7 +13,7 @@ namespace tg::onnx {
 /// f32 where the operands are halves, and rounded once.
 /// Errors: `unsupported` for an operator that nothing here can write.
 Result<Operand> write_pointwise(NodeWriter& nodes, OpKind op, llvm::ArrayRef<Operand> operands,
-                                llvm::ArrayRef<double> attrs = {});
+                                llvm::ArrayRef<Value> attrs = {});
 
 /// Tangram's cast: from floats to integers, what ONNX leaves open is written out.
 Operand write_cast(NodeWriter& nodes, const Operand& x, DType to);
