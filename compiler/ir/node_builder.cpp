@@ -124,13 +124,12 @@ NodeId NodeBuilder::reverse(NodeId x, int64_t axis) {
   return take(x, axis, places);
 }
 
-NodeId NodeBuilder::pad(NodeId x, Ints before, Ints after, double value) {
+NodeId NodeBuilder::pad(NodeId x, Ints before, Ints after, const Value& value) {
   auto zero = [](int64_t n) { return n == 0; };
   if (llvm::all_of(before, zero) && llvm::all_of(after, zero)) return x;
-  return op(OpKind::Pad, {x},
-            {{"before", Value::of_ints(before)},
-             {"after", Value::of_ints(after)},
-             {"value", Value::of_float(value)}});
+  return op(
+      OpKind::Pad, {x},
+      {{"before", Value::of_ints(before)}, {"after", Value::of_ints(after)}, {"value", value}});
 }
 
 NodeId NodeBuilder::expand(NodeId x, Ints to) {

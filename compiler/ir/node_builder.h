@@ -103,7 +103,7 @@ public:
   /// The elements of these places along the axis, each within it: as little work as that takes.
   NodeId take(NodeId x, int64_t axis, Ints places);
   NodeId reverse(NodeId x, int64_t axis);
-  NodeId pad(NodeId x, Ints before, Ints after, double value = 0);
+  NodeId pad(NodeId x, Ints before, Ints after, const Value& value = Value::of_int(0));
   /// NumPy's broadcast_to.
   NodeId expand(NodeId x, Ints shape);
   NodeId unsqueeze(NodeId x, int64_t axis);

@@ -269,7 +269,7 @@ void pad(Call& call) {
   if (!x.valid()) return;
   std::optional<Padding> padding = given_padding(call, e.rank(x));
   if (!padding || call.failed()) return;
-  double value = call.version() < 11 ? call.real("value", 0) : 0;
+  Value value = Value::of_float(call.version() < 11 ? call.real("value", 0) : 0);
   NodeId given = call.version() < 11 ? NodeId() : call.optional(2);
   x = cropped(e, x, *padding);
   if (mode != "constant") {
@@ -280,7 +280,7 @@ void pad(Call& call) {
   if (given.valid()) {
     std::optional<Literal> known = e.known(given);
     if (!known) return call.result(padded_with(e, x, *padding, given));
-    value = known->is_whole() ? static_cast<double>(known->ints[0]) : known->reals[0];
+    value = known->is_whole() ? Value::of_int(known->ints[0]) : Value::of_float(known->reals[0]);
   }
   call.result(e.pad(x, padding->before, padding->after, value));
 }

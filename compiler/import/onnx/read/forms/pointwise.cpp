@@ -61,8 +61,16 @@ void mean(Call& call) {
 
 // --- arithmetic ----------------------------------------------------------------------------------
 
-/// ONNX's quotient of integers is cut off towards zero, ours rounds down: the quotient of absolute
-/// values has its sign put back. Known ones, as of shapes, are not negative and fold.
+/// Returns where the remainder of integers, which has the sign of y, is not 0 and x has another
+/// sign: there x / y rounded down and x / y rounded towards zero differ by 1.
+NodeId rounds_apart(Emitter& e, NodeId x, NodeId y, NodeId remainder) {
+  NodeId some = e.op(OpKind::NotEqual, {remainder, e.like(x, 0)});
+  NodeId signs = e.op(OpKind::NotEqual, {e.less(x, e.like(x, 0)), e.less(y, e.like(y, 0))});
+  return e.op(OpKind::LogicalAnd, {some, signs});
+}
+
+/// ONNX's quotient of integers is rounded towards zero, ours down. Known ones, as of shapes, are
+/// not negative and fold.
 NodeId quotient(Emitter& e, NodeId x, NodeId y) {
   if (!x.valid() || !y.valid() || !is_integer(e.dtype(x))) return e.div(x, y);
   auto positive = [&](NodeId v) {
@@ -70,13 +78,13 @@ NodeId quotient(Emitter& e, NodeId x, NodeId y) {
     return known && llvm::all_of(known->ints, [](int64_t n) { return n >= 0; });
   };
   if (positive(x) && positive(y)) return e.div(x, y);
-  NodeId size = e.div(e.unary(OpKind::Abs, x), e.unary(OpKind::Abs, y));
-  return e.mul(size, e.mul(e.unary(OpKind::Sign, x), e.unary(OpKind::Sign, y)));
+  NodeId apart = rounds_apart(e, x, y, e.op(OpKind::Mod, {x, y}));
+  return e.add(e.div(x, y), e.cast(apart, e.dtype(x)));
 }
 
 void div(Call& call) { call.result(quotient(call.emit(), call.input(0), call.input(1))); }
 
-/// fmod = 1 has the sign of x: x - y * (x / y cut off towards zero).
+/// fmod = 1 has the sign of x. Of floats it is exact as the remainder of absolute values.
 void mod(Call& call) {
   Emitter& e = call.emit();
   NodeId x = call.input(0), y = call.input(1);
@@ -84,9 +92,47 @@ void mod(Call& call) {
     call.result(e.op(OpKind::Mod, {x, y}));
     return;
   }
+  if (x.valid() && y.valid() && is_integer(e.dtype(x))) {
+    NodeId remainder = e.op(OpKind::Mod, {x, y});
+    NodeId apart = rounds_apart(e, x, y, remainder);
+    return call.result(e.select(apart, e.sub(remainder, y), remainder));
+  }
   NodeId size = e.op(OpKind::Mod, {e.unary(OpKind::Abs, x), e.unary(OpKind::Abs, y)});
   NodeId negative = e.less(x, e.like(x, 0));
   call.result(e.select(negative, e.neg(size), size));
+}
+
+/// x to a power that is known and not negative, by squaring.
+NodeId known_power(Emitter& e, NodeId x, uint64_t exponent) {
+  NodeId result, square = x;
+  for (; exponent != 0; exponent >>= 1) {
+    if (exponent & 1) result = result.valid() ? e.mul(result, square) : square;
+    if (exponent > 1) square = e.mul(square, square);
+  }
+  return result.valid() ? result : e.expand(e.like(x, 1), e.shape(x));
+}
+
+/// Integers to the power of integers: exact but for wrapping around. By squaring, a bit of the
+/// exponent at a time; a negative power is 0, but that of 1 and -1.
+NodeId whole_power(Emitter& e, NodeId x, NodeId y) {
+  std::optional<Literal> known = e.known(y);
+  uint64_t largest = static_cast<uint64_t>(e.dtype(y) == DType::I32 ? INT32_MAX : INT64_MAX);
+  if (known) {
+    largest = 1;
+    for (int64_t n : known->ints)
+      largest = std::max(largest, static_cast<uint64_t>(std::max<int64_t>(n, 0)));
+  }
+  auto odd = [&](NodeId n) {
+    return e.op(OpKind::NotEqual, {e.op(OpKind::Mod, {n, e.like(n, 2)}), e.like(n, 0)});
+  };
+  NodeId result = e.select(odd(y), x, e.like(x, 1)), square = x, bits = y;
+  NodeId one = e.op(OpKind::LogicalOr, {e.equal(x, e.like(x, 1)), e.equal(x, e.like(x, -1))});
+  NodeId inverse = e.select(one, result, e.like(x, 0));
+  while (largest >>= 1) {
+    square = e.mul(square, square), bits = e.div(bits, 2);
+    result = e.mul(result, e.select(odd(bits), square, e.like(x, 1)));
+  }
+  return e.select(e.less(y, e.like(y, 0)), inverse, result);
 }
 
 /// The exponent may have a type of its own.
@@ -103,12 +149,16 @@ void pow(Call& call) {
     if (power == 2) return call.result(square);
     if (power == 3) return call.result(e.mul(square, x));
     if (power == 0.5 && is_float(e.dtype(x))) return call.result(e.unary(OpKind::Sqrt, x));
+    bool whole = power >= 0 && power < 0x1p63 && power == std::floor(power);
+    if (is_integer(e.dtype(x)) && whole)
+      return call.result(known_power(
+          e, x, static_cast<uint64_t>(known->is_whole() ? known->ints[0] : int64_t(power))));
   }
   DType of = e.dtype(x);
   if (is_float(of)) return call.result(e.op(OpKind::Pow, {x, e.cast(y, of)}));
-  DType wide = e.dtype(y) == DType::F64 ? DType::F64 : DType::F32;
-  NodeId real = e.op(OpKind::Pow, {e.cast(x, wide), e.cast(y, wide)});
-  call.result(e.cast(e.named("round", {real}), of));
+  if (is_integer(e.dtype(y))) return call.result(whole_power(e, x, y));
+  NodeId real = e.op(OpKind::Pow, {e.cast(x, DType::F64), e.cast(y, DType::F64)});
+  call.result(e.cast(real, of)); // rounds towards zero
 }
 
 void reciprocal(Call& call) {

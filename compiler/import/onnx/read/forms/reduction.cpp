@@ -56,7 +56,16 @@ NodeId reduced(Emitter& e, const Reduction& r, NodeId x, llvm::StringRef name) {
                  {{"axes", Value::of_ints(r.axes)}, {"keepdims", Value::of_bool(r.keepdims)}});
 }
 
-/// The reduction of no elements: its neutral element everywhere.
+/// A number that may be infinite as an integer of the dtype.
+int64_t whole_end(DType dtype, double x) {
+  if (!std::isinf(x)) return static_cast<int64_t>(x);
+  if (dtype == DType::Bool) return x > 0;
+  bool wide = dtype == DType::I64;
+  return x > 0 ? (wide ? INT64_MAX : INT32_MAX) : (wide ? INT64_MIN : INT32_MIN);
+}
+
+/// The reduction of no elements: its neutral element everywhere, of integers the end of the range
+/// where that is infinite.
 bool reduce_nothing(Call& call, double neutral) {
   if (!call.value(0).is(Kind::Empty)) return false;
   TensorType type = call.type(0);
@@ -73,8 +82,10 @@ bool reduce_nothing(Call& call, double neutral) {
   }
   if (llvm::is_contained(to, 0))
     call.result(0, FileValue::empty({type.dtype, to}));
-  else
+  else if (is_float(type.dtype))
     call.result(call.emit().filled(neutral, {type.dtype, to}));
+  else
+    call.result(call.emit().literal({{type.dtype, to}, {whole_end(type.dtype, neutral)}, {}}));
   return true;
 }
 
@@ -84,14 +95,27 @@ void reduce_sum(Call& call) {
   call.result(reduced(call.emit(), r, r.x, OpKind::ReduceSum));
 }
 
-/// The mean of integers is cut off to integers.
+/// The mean of integers, rounded towards zero. No sum overflows: x = (x / count) * count + x %
+/// count, and both parts are summed alone.
+NodeId whole_mean(Emitter& e, const Reduction& r) {
+  int64_t count = 1;
+  for (int64_t axis : r.axes) count *= e.shape(r.x)[static_cast<size_t>(axis)];
+  if (count == 1) return reduced(e, r, r.x, OpKind::ReduceSum);
+  NodeId x = e.cast(r.x, DType::I64), by = e.literal({{DType::I64, {}}, {count}, {}});
+  NodeId parts = reduced(e, r, e.op(OpKind::Mod, {x, by}), OpKind::ReduceSum);
+  NodeId wholes = reduced(e, r, e.div(x, by), OpKind::ReduceSum);
+  NodeId mean = e.add(wholes, e.div(parts, by)), zero = e.like(x, 0); // rounded down
+  NodeId some = e.op(OpKind::NotEqual, {e.op(OpKind::Mod, {parts, by}), zero});
+  NodeId up = e.op(OpKind::LogicalAnd, {e.less(mean, zero), some});
+  return e.cast(e.add(mean, e.cast(up, DType::I64)), e.dtype(r.x));
+}
+
 void reduce_mean(Call& call) {
   Reduction r = reduction(call);
   Emitter& e = call.emit();
   if (!r.x.valid()) return;
-  DType dtype = e.dtype(r.x);
-  NodeId x = is_float(dtype) ? r.x : e.cast(r.x, DType::F32);
-  call.result(e.cast(reduced(e, r, x, OpKind::ReduceMean), dtype));
+  bool whole = is_integer(e.dtype(r.x)) && !r.nothing;
+  call.result(whole ? whole_mean(e, r) : reduced(e, r, r.x, OpKind::ReduceMean));
 }
 
 /// Of bools: whether any, whether all.
@@ -140,14 +164,26 @@ void reduce_sum_square(Call& call) {
   if (!reduce_nothing(call, 0)) call.result(square_sum(call));
 }
 
+/// The square root of integers, rounded down. That of the nearest double is 1 off at most.
+NodeId whole_root(Emitter& e, NodeId x) {
+  DType dtype = e.dtype(x);
+  NodeId real = e.unary(OpKind::Sqrt, e.cast(x, DType::F64));
+  NodeId root = e.cast(real, DType::I64), wide = e.cast(x, DType::I64);
+  NodeId above = e.less(wide, e.mul(root, root));
+  root = e.sub(root, e.cast(above, DType::I64));
+  NodeId next = e.add(root, 1);
+  NodeId below = e.op(OpKind::LessEqual, {e.mul(next, next), wide});
+  return e.cast(e.add(root, e.cast(below, DType::I64)), dtype);
+}
+
 void reduce_l2(Call& call) {
   if (reduce_nothing(call, 0)) return;
   Emitter& e = call.emit();
   NodeId sum = square_sum(call);
   if (!sum.valid()) return;
   DType dtype = e.dtype(sum);
-  NodeId real = is_float(dtype) ? sum : e.cast(sum, DType::F32);
-  call.result(e.cast(e.unary(OpKind::Sqrt, real), dtype));
+  if (is_float(dtype)) return call.result(e.unary(OpKind::Sqrt, sum));
+  call.result(whole_root(e, sum));
 }
 
 void reduce_log_sum(Call& call) {
@@ -189,7 +225,7 @@ void arg_extreme(Call& call, bool largest) {
   bool keepdims = flag(call, "keepdims", true), last = flag(call, "select_last_index", false);
   int64_t size = e.shape(x)[static_cast<size_t>(axis)];
   if (last) x = e.reverse(x, axis);
-  if (!largest) x = e.neg(x);
+  if (!largest) x = is_float(e.dtype(x)) ? e.neg(x) : e.sub(e.like(x, -1), x); // -x might wrap
   NodeId place = e.op(OpKind::Argmax, {x},
                       {{"axis", Value::of_int(axis)}, {"keepdims", Value::of_bool(keepdims)}});
   if (last) place = e.sub(e.like(place, static_cast<double>(size - 1)), place);
@@ -202,7 +238,7 @@ void arg_min(Call& call) { arg_extreme(call, false); }
 
 /// The first element of each run, then the first two joined, and so on, along an axis; `nothing` is
 /// what is there before.
-template <class Join> void running(Call& call, double nothing, Join join) {
+template <class Join> void running(Call& call, int64_t nothing, Join join) {
   Emitter& e = call.emit();
   NodeId x = call.input(0);
   int64_t given = call.known_whole(1);
@@ -214,7 +250,7 @@ template <class Join> void running(Call& call, double nothing, Join join) {
   if (exclusive) { // one place on
     Shape before(static_cast<size_t>(e.rank(x)), 0), after = before;
     before[static_cast<size_t>(axis)] = 1;
-    x = e.slice(e.pad(x, before, after, nothing), axis, 0, size);
+    x = e.slice(e.pad(x, before, after, Value::of_int(nothing)), axis, 0, size);
   }
   NodeId made = join(x, axis);
   call.result(reverse ? e.reverse(made, axis) : made);

@@ -61,29 +61,46 @@ int64_t elements_between(double start, double limit, double delta) {
   double count = std::ceil((limit - start) / delta);
   return static_cast<int64_t>(std::clamp(count, 0.0, static_cast<double>(kMaxElements)));
 }
+/// The distance of two i64 fits 64 bits without a sign.
+int64_t elements_between(int64_t start, int64_t limit, int64_t delta) {
+  if (delta > 0 ? limit <= start : limit >= start) return 0;
+  auto distance = [](int64_t low, int64_t high) {
+    return static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  };
+  uint64_t whole = delta > 0 ? distance(start, limit) : distance(limit, start);
+  uint64_t step = delta > 0 ? distance(0, delta) : distance(delta, 0);
+  return static_cast<int64_t>(std::min<uint64_t>((whole - 1) / step + 1, kMaxElements));
+}
 
-void range(Call& call) {
+Literal scalar(DType dtype, int64_t x) { return {{dtype, {}}, {x}, {}}; }
+Literal scalar(DType dtype, double x) { return {{dtype, {}}, {}, {x}}; }
+
+/// start, start + delta, .. below the limit, in integers or in doubles.
+template <class Number> void range(Call& call, Number start, Number limit, Number delta) {
   Emitter& e = call.emit();
-  DType dtype = call.type(0).dtype;
-  double start = call.known_real(0), limit = call.known_real(1), delta = call.known_real(2);
   if (delta == 0) call.fail("its step is 0");
   if (call.failed()) return;
-  TensorType type{dtype, {elements_between(start, limit, delta)}};
+  TensorType type{call.type(0).dtype, {elements_between(start, limit, delta)}};
   if (type.shape[0] == 0) return call.result(0, FileValue::empty(type));
   if (type.shape[0] <= kMostFolded) {
     Literal all{type, {}, {}};
-    for (int64_t i = 0; i < type.shape[0]; ++i) {
-      double x = start + static_cast<double>(i) * delta;
-      if (all.is_whole())
-        all.ints.push_back(static_cast<int64_t>(x));
+    for (int64_t i = 0; i < type.shape[0]; ++i)
+      if constexpr (std::is_same_v<Number, int64_t>)
+        all.ints.push_back(start + i * delta);
       else
-        all.reals.push_back(x);
-    }
+        all.reals.push_back(start + static_cast<double>(i) * delta);
     return call.result(e.literal(all));
   }
   NodeId steps = e.iota(type, 0);
-  if (delta != 1) steps = e.mul(steps, delta);
-  call.result(start == 0 ? steps : e.add(steps, start));
+  if (delta != 1) steps = e.mul(steps, e.literal(scalar(type.dtype, delta)));
+  call.result(start == 0 ? steps : e.add(steps, e.literal(scalar(type.dtype, start))));
+}
+
+void range(Call& call) {
+  if (is_float(call.type(0).dtype))
+    range(call, call.known_real(0), call.known_real(1), call.known_real(2));
+  else
+    range(call, call.known_whole(0), call.known_whole(1), call.known_whole(2));
 }
 
 void eye_like(Call& call) {
@@ -97,7 +114,7 @@ void eye_like(Call& call) {
     return;
   }
   TensorType index{DType::I64, type.shape};
-  NodeId on = e.equal(e.add(e.iota(index, 0), static_cast<double>(k)), e.iota(index, 1));
+  NodeId on = e.equal(e.add(e.iota(index, 0), e.literal(scalar(DType::I64, k))), e.iota(index, 1));
   call.result(e.cast(on, type.dtype));
 }
 

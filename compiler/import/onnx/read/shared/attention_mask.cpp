@@ -19,7 +19,8 @@ NodeId padded(Call& call, const MaskRules& rules) {
   if (rank < 1 || rank > 4) return call.fail("its mask has " + llvm::Twine(rank) + " axes");
   Shape before(static_cast<size_t>(rank), 0), after = before;
   after.back() = std::max<int64_t>(0, rules.keys - e.shape(rules.mask).back());
-  return e.pad(rules.mask, before, after, e.dtype(rules.mask) == DType::Bool ? 0 : kHidden);
+  double hidden = e.dtype(rules.mask) == DType::Bool ? 0 : kHidden;
+  return e.pad(rules.mask, before, after, Value::of_float(hidden));
 }
 
 /// Keys that a query may see by their places; absent where it may see all.
