@@ -143,9 +143,23 @@ TensorSummary summarise(const Tensor& tensor) {
   return summary;
 }
 
+/// The same of i64, whose differences doubles may not hold.
+static double whole_rel_diff(const Tensor& a, const Tensor& b) {
+  const auto* x = reinterpret_cast<const int64_t*>(a.data());
+  const auto* y = reinterpret_cast<const int64_t*>(b.data());
+  double distance = 0, scale = 0;
+  for (int64_t i = 0; i < a.type().elements(); ++i) {
+    auto apart = static_cast<uint64_t>(x[i]) - static_cast<uint64_t>(y[i]);
+    distance = std::max(distance, static_cast<double>(x[i] < y[i] ? 0 - apart : apart));
+    scale = std::max(scale, std::abs(static_cast<double>(y[i])));
+  }
+  return distance == 0 ? 0 : distance / scale; // b all zero: infinity
+}
+
 double max_rel_diff(const Tensor& a, const Tensor& b) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (!(a.type() == b.type())) return kInfinity;
+  if (a.type().dtype == DType::I64) return whole_rel_diff(a, b);
   std::vector<double> left = a.doubles(), right = b.doubles();
   double distance = 0, scale = 0;
   for (size_t i = 0; i < left.size(); ++i) {

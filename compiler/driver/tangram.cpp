@@ -610,7 +610,7 @@ Expected<std::vector<OutputDifference>> check_outputs(const Model& model, const 
   std::vector<OutputDifference> differences;
   for (const tg::RunOutput& output : run->outputs)
     differences.push_back(
-        {output.name, *output.max_rel_diff, *output.max_rel_diff <= tg::output_bound(*prepare)});
+        {output.name, *output.max_rel_diff, *output.max_rel_diff <= output.bound});
   return differences;
 }
 
