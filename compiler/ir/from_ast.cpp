@@ -50,6 +50,17 @@ std::vector<std::string> open_names(const Program& program, FnRef fn) {
   return open;
 }
 
+std::vector<std::string> setting_names(const Program& program, FnRef fn) {
+  const Ast& ast = program.module(fn).ast;
+  const ast::Decl& model = program.decl(fn);
+  std::vector<std::string> names;
+  for (const ast::Param& param : ast[model.params])
+    if (!(param.type && param_kind(ast, ast[param.type]).run_time()))
+      names.push_back(param.name.text.str());
+  for (const BoundName& bound : bound_names(ast, model)) names.push_back(bound.name.text.str());
+  return names;
+}
+
 bool check(const Program& program, DiagnosticSink& sink) {
   size_t before = sink.errors();
   check_names(program, sink);

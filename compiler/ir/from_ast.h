@@ -31,6 +31,10 @@ bool check(const Program& program, DiagnosticSink& sink);
 /// without a value, in the order of the text.
 std::vector<std::string> open_names(const Program& program, FnRef model);
 
+/// The names that a setting of the model can have: its compile-time parameters, and the dimensions,
+/// shapes and dtypes in the types of its tensors.
+std::vector<std::string> setting_names(const Program& program, FnRef model);
+
 /// The value of the body of a model, in the words of messages: the type of a tensor, a
 /// compile-time value itself, lists and tuples of them.
 struct ModelValue {

@@ -74,7 +74,7 @@ Result<void> check_request(llvm::StringRef path, const ModelRequest& request) {
   return {};
 }
 
-/// Takes what a file has nothing for out of the sizes, and gives the names of that.
+/// Removes the sizes that the file has nothing for, and returns their names.
 std::vector<std::string> leave_out(const onnx::ModelFile* file, onnx::ImportOptions& sizes) {
   llvm::StringSet<> inputs, dims;
   if (file)
@@ -92,6 +92,20 @@ std::vector<std::string> leave_out(const onnx::ModelFile* file, onnx::ImportOpti
   };
   keep(sizes.shapes, inputs);
   keep(sizes.dims, dims);
+  return names;
+}
+
+/// Removes the settings that the model has no parameter for, and returns their names.
+std::vector<std::string> leave_out(const Program& program, ModelRequest& request) {
+  std::vector<std::string> names;
+  Result<FnRef> model = program.find_model(request.model);
+  if (!model) return names; // which is reported when it is built
+  std::vector<std::string> known = setting_names(program, *model);
+  llvm::erase_if(request.settings, [&](const auto& setting) {
+    bool unknown = !llvm::is_contained(known, setting.first);
+    if (unknown) names.push_back(setting.first);
+    return unknown;
+  });
   return names;
 }
 
@@ -113,7 +127,10 @@ std::optional<LoadedModel> load_onnx(SourceManager& sources, llvm::StringRef pat
   }
   onnx::ImportOptions options = request.onnx_options;
   std::vector<std::string> left_out;
-  if (request.shared) left_out = leave_out(file->get(), options);
+  if (request.shared) {
+    left_out = leave_out(file->get(), options);
+    for (const auto& [name, text] : request.settings) left_out.push_back(name);
+  }
   for (const onnx::schema::KeyValue& note : (*file)->model().metadata_props())
     add_folded_paths(note.key(), note.value(), options.folded);
   std::optional<onnx::Imported> imported = onnx::import_model(*file, options, sink, refused);
@@ -157,12 +174,15 @@ std::optional<LoadedModel> load_model(SourceManager& sources, llvm::StringRef pa
     return std::nullopt;
   }
   if (is_onnx_path(path)) return load_onnx(sources, path, request, sink, refused);
-  std::optional<Graph> graph =
-      build_graph(load_program(sources, library(), path, sink), request, sink);
+  Program program = load_program(sources, library(), path, sink);
+  ModelRequest own = request;
+  std::vector<std::string> left_out = leave_out(nullptr, own.onnx_options);
+  if (request.shared && !sink.failed())
+    for (std::string& name : leave_out(program, own)) left_out.push_back(std::move(name));
+  std::optional<Graph> graph = build_graph(program, own, sink);
   if (!graph) return std::nullopt;
   LoadedModel loaded{std::move(*graph)};
-  onnx::ImportOptions options = request.onnx_options;
-  loaded.left_out = leave_out(nullptr, options);
+  loaded.left_out = std::move(left_out);
   return loaded;
 }
 

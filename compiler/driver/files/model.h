@@ -34,7 +34,7 @@ struct LoadedModel {
   /// What the file calls the values, by node, where it is not a .tg file.
   llvm::DenseMap<uint32_t, std::string> names{};
   int64_t ops = 0;                        // nodes of such a file
-  std::vector<std::string> left_out = {}; // of a shared request: inputs, dimensions
+  std::vector<std::string> left_out = {}; // of a shared request: inputs, dimensions, parameters
   std::shared_ptr<const KeptOperators> kept = {};
   /// "LSTM `/rnn/LSTM`": nodes of such a file that were to be kept and could not be.
   std::vector<std::string> written_out = {};

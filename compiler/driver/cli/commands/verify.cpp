@@ -292,7 +292,8 @@ bool report_left_out(Session& session, const std::map<std::string, int>& left_ou
   for (const auto& [name, count] : left_out)
     if (count == 2)
       session.sink.report(
-          error(Code::usage, "neither model has an input or a symbolic dimension `{0}`", name));
+          error(Code::usage,
+                "neither model has an input, a symbolic dimension or a parameter `{0}`", name));
   return !session.sink.failed();
 }
 
