@@ -339,8 +339,9 @@ namespace {
 
 using Verdict = Verification::Verdict;
 
-Verification::Element element(const std::string& name, const tg::Shape& index, double value) {
-  return {name, {index.begin(), index.end()}, value};
+Verification::Element element(const std::string& name, const tg::Shape& index,
+                              const tg::ConstNumber& value) {
+  return {name, {index.begin(), index.end()}, value.as_real()};
 }
 
 Verification to_public(const tg::ModelsVerified& verified) {

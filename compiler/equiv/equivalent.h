@@ -14,6 +14,7 @@
 #include "compiler/equiv/counterexample/probe.h"
 #include "compiler/equiv/field/bound.h"
 #include "compiler/equiv/join.h"
+#include "lang/core/const_math.h"
 
 #include <functional>
 #include <optional>
@@ -43,17 +44,17 @@ struct EquivalenceOptions {
 struct WitnessElement {
   std::string leaf;
   Shape index;
-  double value = 0;
+  ConstNumber value;
 };
 
 struct Counterexample {
   std::string output;
   Shape index;
-  double a = 0, b = 0;
+  ConstNumber a, b;  // integers as such
   std::string probe; // what kind of inputs: "small integers", ...
   /// The whole output on both sides, if it has a few elements.
   Shape shape;
-  std::vector<double> whole_a, whole_b;
+  std::vector<ConstNumber> whole_a, whole_b;
   /// Everything that is not zero, if `complete`; else the first elements of it.
   std::vector<WitnessElement> elements;
   bool complete = false;

@@ -238,8 +238,8 @@ private:
   /// Numbers part. An infinity or NaN on one side may come of a division by zero or of an overflow,
   /// about which most classes say nothing: that is for the probes to judge.
   static bool differ(const Equivalence& result) {
-    return result.different() && std::isfinite(result.counterexample->a) &&
-           std::isfinite(result.counterexample->b);
+    return result.different() && std::isfinite(result.counterexample->a.as_real()) &&
+           std::isfinite(result.counterexample->b.as_real());
   }
 
   void compare(const RuleInstance& instance, const Sides& sides) {

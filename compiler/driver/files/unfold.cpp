@@ -15,6 +15,7 @@
 #include <llvm/Support/JSON.h>
 
 #include <cmath>
+#include <limits>
 
 namespace tg {
 
@@ -48,16 +49,20 @@ void copy_nodes(const Graph& from, Graph& to, std::vector<NodeId>& at) {
   }
 }
 
-NodeValues numbers(const Tensor& tensor) {
-  NodeValues values(static_cast<size_t>(tensor.type().elements()));
-  widen(tensor.type().dtype, tensor.data(), values.data(), tensor.type().elements());
-  return values;
-}
-
 NodeValues numbers(const TypedValues& values) {
   NodeValues result(values.size());
   for (size_t i = 0; i < result.size(); ++i) result[i] = values.at(i);
   return result;
+}
+
+/// By node, whether it is a float or depends on one.
+std::vector<bool> rounded_nodes(const Graph& graph) {
+  std::vector<bool> rounded(graph.size());
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    rounded[i] = is_float(graph.type({i}).dtype);
+    for (NodeId operand : graph.operands({i})) rounded[i] = rounded[i] || rounded[operand.index];
+  }
+  return rounded;
 }
 
 TypedValues zeros(const TensorType& type) {
@@ -80,8 +85,11 @@ TypedValues typed_numbers(const Tensor& tensor) {
   return values;
 }
 
-/// max_rel_diff, where what is not finite on both sides alike is no difference.
-double relative_difference(NodeValues a, NodeValues b) {
+/// max_rel_diff, where what is not finite on both sides alike is no difference. Infinite between
+/// integers that differ, if they are `exact`: computed from integers alone.
+double relative_difference(const TypedValues& x, const TypedValues& y, bool exact) {
+  if (exact) return x.wholes == y.wholes ? 0 : std::numeric_limits<double>::infinity();
+  NodeValues a = numbers(x), b = numbers(y);
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i)
     if ((std::isnan(a[i]) && std::isnan(b[i])) || (std::isinf(a[i]) && a[i] == b[i]))
       a[i] = b[i] = 0;
@@ -89,8 +97,9 @@ double relative_difference(NodeValues a, NodeValues b) {
 }
 
 WeightDifference difference_at(llvm::StringRef path, const TensorType& type, size_t position,
-                               llvm::ArrayRef<double> a, llvm::ArrayRef<double> b) {
-  WeightDifference result{path.str(), Shape(type.shape.size()), a[position], b[position]};
+                               const TypedValues& a, const TypedValues& b) {
+  WeightDifference result{path.str(), Shape(type.shape.size()), a.number(position),
+                          b.number(position)};
   for (size_t axis = result.index.size(); axis-- > 0;
        position /= static_cast<size_t>(type.shape[axis]))
     result.index[axis] = static_cast<int64_t>(position) % type.shape[axis];
@@ -98,11 +107,12 @@ WeightDifference difference_at(llvm::StringRef path, const TensorType& type, siz
 }
 
 /// Where the two are farthest apart.
-size_t worst_position(llvm::ArrayRef<double> a, llvm::ArrayRef<double> b) {
+size_t worst_position(const TypedValues& a, const TypedValues& b) {
   size_t worst = 0;
   double largest = -1;
   for (size_t i = 0; i < a.size(); ++i) {
-    double distance = std::abs(a[i] - b[i]);
+    double distance = std::abs(a.at(i) - b.at(i));
+    if (a.whole() && !a.same(b, i)) distance = std::max(distance, 1.0);
     if (std::isnan(distance)) return i;
     if (distance > largest) largest = distance, worst = i;
   }
@@ -314,6 +324,7 @@ Result<FoldingCheck> check_folding(const Graph& values, const PrepareOptions& so
   for (const GraphOutput& output : values.outputs()) wanted.push_back(output.node);
   TypedRun computed = evaluate_typed(values, leaves, wanted, Rounding::None);
   if (fault) return std::move(*fault);
+  std::vector<bool> rounded = rounded_nodes(values);
   FoldingCheck check;
   for (size_t i = 0; i < wanted.size(); ++i) {
     const GraphOutput& output = values.outputs()[i];
@@ -322,8 +333,9 @@ Result<FoldingCheck> check_folding(const Graph& values, const PrepareOptions& so
       return error(Code::mismatched_weights,
                    "`{0}` is {1} in `{2}`, where the record of it says {3}", output.name,
                    stored.type().text(), file.file_name(), values.type(output.node).text());
-    NodeValues held = numbers(stored), wanted_values = numbers(computed.wanted[i]);
-    double difference = relative_difference(held, wanted_values);
+    TypedValues held = typed_numbers(stored);
+    const TypedValues& wanted_values = computed.wanted[i];
+    double difference = relative_difference(held, wanted_values, !rounded[wanted[i].index]);
     ++check.weights;
     check.max_rel_diff = std::max(check.max_rel_diff, difference);
     if (difference > folding_bound(stored.type().dtype) && !check.wrong)
@@ -340,11 +352,10 @@ Result<std::optional<WeightDifference>> differing_weight(const Graph& graph, con
     if (!a.find(entry.name) || !needed.contains(entry.name)) continue;
     TG_TRY(Tensor left, read_weight(a, entry.name));
     TG_TRY(Tensor right, b.read(entry));
-    NodeValues x = numbers(left), y = numbers(right);
-    if (x.size() != y.size()) continue; // types are compared before
+    if (!(left.type() == right.type())) continue; // which is compared before
+    TypedValues x = typed_numbers(left), y = typed_numbers(right);
     for (size_t i = 0; i < x.size(); ++i)
-      if (x[i] != y[i] && !(std::isnan(x[i]) && std::isnan(y[i])))
-        return std::optional(difference_at(entry.name, left.type(), i, x, y));
+      if (!x.same(y, i)) return std::optional(difference_at(entry.name, left.type(), i, x, y));
   }
   return std::optional<WeightDifference>();
 }

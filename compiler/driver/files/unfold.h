@@ -9,6 +9,7 @@
 #pragma once
 
 #include "compiler/driver/files/weights.h"
+#include "lang/core/const_math.h"
 
 #include <llvm/ADT/StringSet.h>
 
@@ -41,7 +42,7 @@ Graph unfold(const Graph& graph, const Graph& values);
 struct WeightDifference {
   std::string path;
   Shape index;
-  double a = 0, b = 0;
+  ConstNumber a, b; // integers as such
 };
 
 /// How the folded weights of a file compare with what computes them from the weights of the source.

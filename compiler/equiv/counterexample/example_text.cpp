@@ -16,13 +16,13 @@ std::string index_text(const Shape& index) {
   return parts.empty() ? "" : "[" + llvm::join(parts, ", ") + "]";
 }
 
-std::string number_text(double x) {
-  std::string text = Value::of_float(x).text_form();
+std::string number_text(const ConstNumber& x) {
+  std::string text = value_of(x).text_form();
   return llvm::StringRef(text).endswith(".0") ? text.substr(0, text.size() - 2) : text;
 }
 
 /// Row-major elements as nested lists.
-std::string nested(llvm::ArrayRef<double> values, llvm::ArrayRef<int64_t> shape) {
+std::string nested(llvm::ArrayRef<ConstNumber> values, llvm::ArrayRef<int64_t> shape) {
   if (shape.empty()) return number_text(values[0]);
   std::vector<std::string> parts;
   size_t size = static_cast<size_t>(shape[0]), piece = size == 0 ? 0 : values.size() / size;
@@ -38,7 +38,7 @@ size_t offset(const Shape& index, llvm::ArrayRef<int64_t> shape) {
 }
 
 std::string leaf_text(llvm::StringRef name, const TensorType& type, const Counterexample& example) {
-  std::vector<double> values(static_cast<size_t>(std::min(type.elements(), kWhole)));
+  std::vector<ConstNumber> values(static_cast<size_t>(std::min(type.elements(), kWhole)));
   std::vector<std::string> parts;
   for (const WitnessElement& element : example.elements) {
     if (element.leaf != name) continue;

@@ -52,7 +52,7 @@ private:
   bool judge(const Attempt& attempt, bool any_result, bool extreme) {
     std::optional<Trial::Difference> found = trial_.run(attempt.values);
     if (!found) return false;
-    bool finite = std::isfinite(found->a) && std::isfinite(found->b);
+    bool finite = std::isfinite(found->a.as_real()) && std::isfinite(found->b.as_real());
     bool glance = effort_ == Adversary::Effort::Glance;
     auto counts = !any_result && (glance || extreme) ? Trial::Results::Finite : Trial::Results::Any;
     if (!finite && counts == Trial::Results::Finite) {
@@ -101,9 +101,9 @@ private:
   bool finite_on_one_side(const LeafValues& values, Trial::Difference& found) const {
     auto [a, b] = trial_.outputs(values, found.output);
     for (size_t i = 0; i < a.size(); ++i) {
-      bool alike = std::isfinite(a[i]) == std::isfinite(b[i]);
-      if (alike && (!std::isfinite(a[i]) || i != static_cast<size_t>(found.index))) continue;
-      found.index = static_cast<int64_t>(i), found.a = a[i], found.b = b[i];
+      bool alike = std::isfinite(a.at(i)) == std::isfinite(b.at(i));
+      if (alike && (!std::isfinite(a.at(i)) || i != static_cast<size_t>(found.index))) continue;
+      found.index = static_cast<int64_t>(i), found.a = a.number(i), found.b = b.number(i);
       return true;
     }
     return false;
@@ -148,8 +148,7 @@ std::string values_text(const Counterexample& example) {
   for (int64_t i : example.index) index += (index.empty() ? "[" : ", ") + std::to_string(i);
   if (!index.empty()) index = " at " + index + "]";
   return llvm::formatv("`{0}`{1} is {2} and {3}", example.output, index,
-                       Value::of_float(example.a).text_form(),
-                       Value::of_float(example.b).text_form());
+                       value_of(example.a).text_form(), value_of(example.b).text_form());
 }
 
 std::string parts_text(const Counterexample& example) {
@@ -159,7 +158,7 @@ std::string parts_text(const Counterexample& example) {
 /// Which of infinity and NaN a result is,
 /// where it is none on either side, follows from the order of sums.
 bool tells(const Counterexample& special) {
-  return std::isfinite(special.a) || std::isfinite(special.b);
+  return std::isfinite(special.a.as_real()) || std::isfinite(special.b.as_real());
 }
 
 void undecided(Equivalence& result, std::string why, std::string help) {

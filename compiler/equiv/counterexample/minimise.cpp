@@ -11,7 +11,7 @@ namespace tg {
 namespace {
 
 constexpr double kMinimiseFlops = 1e10; // of all evaluations while making it small
-constexpr double kEvaluations = 3;    // of an attempt, about: most end at the first
+constexpr double kEvaluations = 3;      // of an attempt, about: most end at the first
 constexpr double kMaxAttempts = 2000;
 constexpr double kLeastAttempts = 20; // fewer make nothing small
 constexpr size_t kShown = 24;         // elements of a counterexample
@@ -70,7 +70,7 @@ public:
         NodeId leaf = trial_.leaves()[i];
         result.elements.push_back({graph_.attr(leaf, 0).text,
                                    unravel(static_cast<int64_t>(at), graph_.type(leaf)),
-                                   values_[i][at]});
+                                   trial_.element(leaf, values_[i][at])});
       }
     return result;
   }
@@ -79,7 +79,11 @@ private:
   void add_whole_output(Counterexample& result, const TensorType& type) const {
     if (type.elements() < 2 || type.elements() > static_cast<int64_t>(kWholeOutput)) return;
     result.shape = type.shape;
-    std::tie(result.whole_a, result.whole_b) = trial_.outputs(values_, difference_.output);
+    auto [a, b] = trial_.outputs(values_, difference_.output);
+    for (size_t i = 0; i < a.size(); ++i) {
+      result.whole_a.push_back(a.number(i));
+      result.whole_b.push_back(b.number(i));
+    }
   }
 
   /// A difference as good as the one that is known: rounding explains it only if it did before.

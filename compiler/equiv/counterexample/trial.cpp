@@ -32,12 +32,6 @@ Integer whole_of(DType dtype, double x) {
   return Math<Integer>::literal(Math<double>::cast(dtype, x));
 }
 
-NodeValues doubles(const TypedValues& values) {
-  NodeValues result(values.size());
-  for (size_t i = 0; i < result.size(); ++i) result[i] = values.at(i);
-  return result;
-}
-
 std::optional<int64_t> differs_at(const TypedValues& a, const TypedValues& b, double tolerance) {
   if (!a.whole()) return first_difference(a.reals, b.reals, tolerance, /*least=*/0);
   for (size_t i = 0; i < a.wholes.size(); ++i)
@@ -153,7 +147,7 @@ std::optional<Trial::Difference> Trial::run(const LeafValues& values) const {
     if (!at) continue;
     auto index = static_cast<size_t>(*at);
     bool tiny = !a.whole() && !first_difference(a.reals, b.reals, tolerance_);
-    return Difference{outputs_[i], *at, a.at(index), b.at(index), tiny};
+    return Difference{outputs_[i], *at, a.number(index), b.number(index), tiny};
   }
   return std::nullopt;
 }
@@ -178,13 +172,19 @@ std::optional<Trial::Difference> Trial::run_beyond_rounding(const LeafValues& va
   size_t index = found->first();
   auto output = static_cast<size_t>(found - outputs.begin());
   return Difference{outputs_[output], static_cast<int64_t>(index),
-                    plain.wanted[2 * output].at(index), plain.wanted[2 * output + 1].at(index)};
+                    plain.wanted[2 * output].number(index),
+                    plain.wanted[2 * output + 1].number(index)};
 }
 
-std::pair<NodeValues, NodeValues> Trial::outputs(const LeafValues& values, size_t output) const {
+ConstNumber Trial::element(NodeId leaf, double x) const {
+  DType dtype = joined_.graph.type(leaf).dtype;
+  return is_float(dtype) ? ConstNumber::of_float(x) : ConstNumber::of_int(whole_of(dtype, x).value);
+}
+
+std::pair<TypedValues, TypedValues> Trial::outputs(const LeafValues& values, size_t output) const {
   TypedRun run = evaluate_typed(joined_.graph, typed_leaves(leaves_, values),
                                 {joined_.a[output], joined_.b[output]}, Rounding::None);
-  return {doubles(run.wanted[0]), doubles(run.wanted[1])};
+  return {std::move(run.wanted[0]), std::move(run.wanted[1])};
 }
 
 } // namespace tg

@@ -24,7 +24,7 @@ public:
   struct Difference {
     size_t output = 0;
     int64_t index = 0;
-    double a = 0, b = 0;
+    ConstNumber a, b;
     /// Below what sums that cancel leave behind: nothing, if rounding explains it.
     bool tiny = false;
   };
@@ -35,6 +35,8 @@ public:
   const Joined& joined() const { return joined_; }
   /// Inputs and weights that the outputs which are not one node need; ascending.
   llvm::ArrayRef<NodeId> leaves() const { return leaves_; }
+  /// The number that an element of the leaf is where its value is x.
+  ConstNumber element(NodeId leaf, double x) const;
 
   /// The first element that differs: of floats by more than a double rounds in graphs of this size,
   /// of integers and bools at all. NaN equals NaN.
@@ -51,7 +53,7 @@ public:
   std::optional<Difference> run_beyond_rounding(const LeafValues& values, Results results) const;
 
   /// The whole output at which they differ, on both sides.
-  std::pair<NodeValues, NodeValues> outputs(const LeafValues& values, size_t output) const;
+  std::pair<TypedValues, TypedValues> outputs(const LeafValues& values, size_t output) const;
 
 private:
   TypedRun evaluate(const LeafValues& values) const;

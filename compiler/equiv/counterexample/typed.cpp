@@ -3,6 +3,7 @@
 #include "lang/core/support/round_number.h"
 
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/Support/MathExtras.h>
 
 #include <cmath>
 #include <limits>
@@ -19,6 +20,18 @@ Integer to_whole(double x) {
   if (x >= kWholeEnd) return Integer(std::numeric_limits<int64_t>::max());
   if (x < -kWholeEnd) return Integer(std::numeric_limits<int64_t>::min());
   return Integer(static_cast<int64_t>(x));
+}
+
+/// The integer as the float dtype has it, rounded once: on the way to fewer digits than a double has
+/// the double is the neighbour whose last bit is odd, if none is equal.
+double real_of(int64_t n, DType dtype) {
+  double near = static_cast<double>(n);
+  int64_t back = to_whole(near).value;
+  bool equal = back == n && near < kWholeEnd;
+  if (equal || dtype == DType::F64) return round_number(near, dtype);
+  bool beyond = near > 0 ? near >= kWholeEnd || back > n : back < n;
+  if (beyond) near = std::nextafter(near, 0);
+  return round_number(llvm::BitsToDouble(llvm::DoubleToBits(near) | 1), dtype);
 }
 
 } // namespace
@@ -158,7 +171,7 @@ private:
     }
     for (Integer x : from.wholes) {
       if (is_float(to))
-        out.reals.push_back(round_number(static_cast<double>(x.value), to));
+        out.reals.push_back(real_of(x.value, to));
       else
         out.wholes.push_back(to == DType::Bool ? Integer(x.value != 0) : x);
     }

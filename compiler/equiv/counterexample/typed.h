@@ -8,6 +8,7 @@
 #pragma once
 
 #include "compiler/ir/graph.h"
+#include "lang/core/const_math.h"
 #include "lang/core/semantics/semantics.h"
 
 #include <functional>
@@ -23,6 +24,9 @@ struct TypedValues {
   size_t size() const { return std::max(reals.size(), wholes.size()); }
   bool whole() const { return !wholes.empty(); }
   double at(size_t i) const { return whole() ? static_cast<double>(wholes[i].value) : reals[i]; }
+  ConstNumber number(size_t i) const {
+    return whole() ? ConstNumber::of_int(wholes[i].value) : ConstNumber::of_float(reals[i]);
+  }
   /// The same number: NaN equals NaN, -0 equals 0.
   bool same(const TypedValues& other, size_t i) const;
 };

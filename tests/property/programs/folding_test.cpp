@@ -86,8 +86,8 @@ void trace(const Graph& graph, const std::string& path) {
   const Graph& values = foldings->front();
   Result<FoldingCheck> check = check_folding(values, {}, **file);
   ASSERT_TRUE(check.ok()) << check.error().message;
-  EXPECT_FALSE(check->wrong) << check->wrong->path << " " << check->wrong->a << " "
-                             << check->wrong->b << "\n"
+  EXPECT_FALSE(check->wrong) << check->wrong->path << " " << check->wrong->a.as_real() << " "
+                             << check->wrong->b.as_real() << "\n"
                              << to_text(graph);
   EXPECT_TRUE(weights_of_one_side(unfold(folded.graph, values), graph).empty());
 }

@@ -135,8 +135,8 @@ TEST(Equivalent, CounterexamplesAreSmall) {
   ASSERT_EQ(example.elements.size(), 1u);
   EXPECT_EQ(example.elements[0].leaf, "y");
   EXPECT_EQ(example.elements[0].index, example.index);
-  EXPECT_EQ(example.elements[0].value, std::round(example.elements[0].value));
-  EXPECT_EQ(example.a, -example.b);
+  EXPECT_EQ(example.elements[0].value.as_real(), std::round(example.elements[0].value.as_real()));
+  EXPECT_EQ(example.a.as_real(), -example.b.as_real());
 }
 
 TEST(Equivalent, SeesSmallDifferencesOfLiterals) {

@@ -22,7 +22,13 @@ std::string index_text(llvm::ArrayRef<int64_t> index) {
   return text.empty() ? "" : text + "]";
 }
 
-std::string number_text(double x) { return Value::of_float(x).text_form(); }
+std::string number_text(const ConstNumber& x) { return value_of(x).text_form(); }
+
+/// An integer with all its digits.
+void write_exact(llvm::json::OStream& json, llvm::StringRef name, const ConstNumber& x) {
+  if (x.is(Value::Kind::Float)) return write_number(json, name, x.real);
+  json.attribute(name, x.number);
+}
 
 void write_counterexample(llvm::json::OStream& json, const Counterexample& example) {
   auto index = [&](llvm::ArrayRef<int64_t> at) {
@@ -33,8 +39,8 @@ void write_counterexample(llvm::json::OStream& json, const Counterexample& examp
   json.attributeObject("counterexample", [&] {
     json.attribute("output", example.output);
     index(example.index);
-    write_number(json, "a", example.a);
-    write_number(json, "b", example.b);
+    write_exact(json, "a", example.a);
+    write_exact(json, "b", example.b);
     json.attribute("inputs", example.probe);
     json.attribute("complete", example.complete);
     json.attributeArray("elements", [&] {
@@ -42,7 +48,7 @@ void write_counterexample(llvm::json::OStream& json, const Counterexample& examp
         json.object([&] {
           json.attribute("leaf", element.leaf);
           index(element.index);
-          write_number(json, "value", element.value);
+          write_exact(json, "value", element.value);
         });
     });
   });
@@ -56,8 +62,8 @@ void write_weight(llvm::json::OStream& json, llvm::StringRef name,
     json.attributeArray("index", [&] {
       for (int64_t i : weight->index) json.value(i);
     });
-    write_number(json, "a", weight->a);
-    write_number(json, "b", weight->b);
+    write_exact(json, "a", weight->a);
+    write_exact(json, "b", weight->b);
   });
 }
 
@@ -130,7 +136,7 @@ void print_undecided(llvm::raw_ostream& out, const Equivalence& result) {
 }
 
 /// A tensor as a nested list: "[[1, 2], [3, 4]]".
-std::string tensor_text(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<double> values) {
+std::string tensor_text(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<ConstNumber> values) {
   if (shape.empty()) return number_text(values[0]);
   std::string text;
   size_t step = values.size() / static_cast<size_t>(shape[0]);
