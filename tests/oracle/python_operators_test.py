@@ -56,9 +56,9 @@ angles: x.tan() | p.asin() | p.acos() | x.sinh() | x.cosh() | x.asinh() | (p + 1
 rounds: (x * 3).trunc() | n.trunc() | (x * 3).frac()
 rests: torch.remainder(x, y) | torch.remainder(x, -0.3) | torch.remainder(n, m) | torch.fmod(x, y) | torch.fmod(n, m) | torch.fmod(x, 0.7) | torch.remainder(n, 2.5)
 quotients: torch.div(x, 0.3, rounding_mode='floor') | torch.div(x, y, rounding_mode='trunc') | torch.div(n, m, rounding_mode='floor') | torch.div(n, m, rounding_mode='trunc') | n // m | x // 0.5 | torch.div(x, y, rounding_mode=None) | x / (s[:4] * 0).nan_to_num(0.5)
-special: s.isnan() | (s * 0 + 1).isfinite() | s.isinf() | s.isfinite() | s.nan_to_num(2.0) | n.isinf() | n.isnan()
+special: s.sign() | s.sgn() | n.sign() | s.isnan() | (s * 0 + 1).isfinite() | s.isinf() | s.isfinite() | s.nan_to_num(2.0) | n.isinf() | n.isnan()
 logarithms: p.log2() | p.log10() | x.exp2() | 2.5 ** x | n.exp2() | torch.logsumexp(x, 1) | torch.logaddexp(x, y) | torch.xlogy(p, p)
-bools: ~b | b * c | b + c | torch.maximum(b, c) | torch.logical_xor(b, c) | b ^ c | torch.logical_xor(x, n) | torch.logical_and(n, b) | torch.logical_or(x, n) | torch.logical_not(n) | b & True
+bools: ~b | b * c | b + c | torch.add(b, c, alpha=False) | torch.add(b, c, alpha=True) | torch.maximum(b, c) | torch.logical_xor(b, c) | b ^ c | torch.logical_xor(x, n) | torch.logical_and(n, b) | torch.logical_or(x, n) | torch.logical_not(n) | b & True
 joined: torch.addcmul(x, y, p, value=0.5) | torch.addcdiv(x, y, p, value=2) | torch.lerp(x, y, 0.3) | torch.lerp(x, y, p) | torch.rsub(x, y, alpha=2) | torch.clamp(x, min=y) | torch.clamp(x, y, p) | torch.clamp(x, max=p[0]) | torch.clamp_min(x, 0.1) | x.masked_fill(b, v[0]) | torch.where(b, x, 2.0)
 norm: x.norm() | x.norm(dim=1) | torch.linalg.vector_norm(x, 1, dim=2) | F.normalize(x, dim=1) | torch.cosine_similarity(x, y, 1)
 order: r.sort().values | r.sort(1, descending=True).indices | x.sort(0) | torch.sort(n, stable=True) | x.topk(2) | r.topk(2, 1, largest=False) | x.argsort(1) | x.max(1) | x.min(2, keepdim=True) | x.max() | x.min() | n.min(0) | torch.aminmax(x) | x.amax()

@@ -122,6 +122,8 @@ def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, inclu
 
 def unfold(x: Any, dim: int, size: int, step: int) -> Any:
     """`gather` of windows along an axis"""
+    if x.dim() == 0:  # one window, without an axis that counts them
+        return x.reshape(1)[:size]
     dim %= x.dim()
     count = (x.shape[dim] - size) // step + 1
     places = torch.arange(count).unsqueeze(1) * step + torch.arange(size).unsqueeze(0)

@@ -24,7 +24,7 @@ __all__ = ["HANDLERS", "decompositions", "table"]
 _UNARY = {
     "relu": aten.relu.default, "tanh": aten.tanh.default, "sigmoid": aten.sigmoid.default,
     "exp": aten.exp.default, "sqrt": aten.sqrt.default, "erf": aten.erf.default,
-    "abs": aten.abs.default, "sign": aten.sign.default, "floor": aten.floor.default,
+    "abs": aten.abs.default, "floor": aten.floor.default,
     "log": aten.log.default, "sin": aten.sin.default, "cos": aten.cos.default,
     "rsqrt": aten.rsqrt.default, "neg": aten.neg.default, "round": aten.round.default,
     "ceil": aten.ceil.default, "atan": aten.atan.default, "log1p": aten.log1p.default,
@@ -56,11 +56,11 @@ def _unary(name: str) -> Handler:
 def _binary(name: str) -> Handler:
     def handler(w: Writer, node: Node) -> str:
         a, b = (w.cast(arg, fake(node).dtype) for arg in node.args[:2])
+        scale = node.kwargs.get("alpha", 1)
         if fake(node).dtype == torch.bool:
-            return f"{a} {_OF_BOOL[name]} {b}" if name in _OF_BOOL else _no_bool(node)
+            return f"{a} {_OF_BOOL[name]} {b}" if name in _OF_BOOL and scale else a if name == "add" else _no_bool(node)
         if name == "pow" and node.args[1] in (2, 3, 4):
             return f"{a} ** {int(node.args[1])}"
-        scale = node.kwargs.get("alpha", 1)
         if scale != 1:
             b = f"{literal(scale)} * {b}"
         return f"{name}({a}, {b})"
@@ -97,6 +97,13 @@ for _sign, _targets in _COMPARE.items():
 def reciprocal(w: Writer, node: Node) -> str:
     """`1 / x`"""
     return f"1.0 / {w.cast(node.args[0], fake(node).dtype)}"
+
+
+@row(aten.sign.default)
+def sign(w: Writer, node: Node) -> str:
+    """`sign`, and 0 of a NaN"""
+    x = w.cast(node.args[0], fake(node).dtype)
+    return f"select({x} == {x}, sign({x}), 0.0)" if fake(node).is_floating_point() else f"sign({x})"
 
 
 @row(aten.silu.default)
@@ -211,8 +218,15 @@ def addmm(w: Writer, node: Node) -> str:
 
 @row(aten.linear.default)
 def linear(w: Writer, node: Node) -> str:
-    """`x @ transpose(w) + b`"""
-    product = f"{w.operand(node.args[0])} @ transpose({w.operand(node.args[1])})"
+    """`x @ transpose(w) + b`; of vectors with an axis of size 1"""
+    x, weight = (w.operand(arg) for arg in node.args[:2])
+    if fake(node.args[0]).dim() == 1:
+        x = f"reshape({x}, [1, -1])"
+    if fake(node.args[1]).dim() == 1:
+        weight = f"reshape({weight}, [1, -1])"
+    product = f"{x} @ transpose({weight})"
+    if min(fake(arg).dim() for arg in node.args[:2]) < 2:
+        product = w.let(f"reshape({product}, {literal(list(fake(node).shape))})")
     bias = argument(node, "bias")
     return product if bias is None else f"{product} + {w.operand(bias)}"
 
