@@ -31,7 +31,8 @@ def compile(module: Any, example_inputs: Sequence[Any], *, threads: int = 0, **o
     `example_inputs` are a tensor or a sequence of inputs. The module is exported, optimised (`options`
     are those of `Model.optimize`) and made ready; the result takes and gives tensors of PyTorch. It is a
     `tangram.Program`: its `model` can be saved, and loaded where there is no PyTorch. It keeps the weights
-    that the module has now. `threads=0`: as many as PyTorch has (`torch.get_num_threads()`).
+    that the module has now; buffers that the module writes, as a cache, are read before and written after each run.
+    `threads=0`: as many as PyTorch has (`torch.get_num_threads()`).
 
     >>> import tangram, torch
     >>> module, x = torch.nn.Linear(4, 2).requires_grad_(False), torch.ones(1, 4)

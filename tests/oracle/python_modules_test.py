@@ -15,6 +15,7 @@ import warnings
 
 try:
     import torch
+    import tangram
     import tangram.torch
     from torch import nn
     from torch.testing._internal.common_modules import module_db
@@ -84,9 +85,25 @@ class Cache(nn.Module):
         self.register_buffer("count", torch.zeros((), dtype=torch.int64))
 
     def forward(self, x):
-        self.kept[self.count] = self.linear(x)
+        self.kept.index_copy_(0, self.count.reshape(1), self.linear(x)[None])
         self.count += 1
         return self.kept.sum(0) * self.count
+
+
+class Averages(nn.Module):
+    """A buffer of half precision that is changed and not read, one that is read alone, and a parameter."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(4))
+        self.register_buffer("last", torch.zeros(4, dtype=torch.bfloat16))
+        self.register_buffer("offset", torch.randn(4), persistent=False)
+        self.register_buffer("mean", torch.zeros(4), persistent=False)
+
+    def forward(self, x, scale):
+        self.mean.mul_(0.5).add_(x, alpha=0.5)
+        self.last.copy_(x)
+        return {"found": x * self.weight + self.offset * scale, "mean": self.mean.clone()}
 
 
 class Modules(unittest.TestCase):
@@ -156,6 +173,19 @@ class Modules(unittest.TestCase):
             for _ in range(4):
                 x = torch.randn(4)
                 self.agree(run(x), other(x))
+
+    def test_caches_of_whole_programs(self):
+        """What a module writes into its buffers is written there by a program of tangram.compile, too."""
+        for make, inputs in ((Cache, lambda: (torch.randn(4),)), (Averages, lambda: (torch.randn(4), torch.randn(4)))):
+            with self.subTest(make.__name__), torch.no_grad():
+                module = make()
+                other, run = copy.deepcopy(module), tangram.compile(module, inputs(), **SEARCH)
+                for _ in range(4):
+                    given = inputs()
+                    self.agree(run(*given), other(*given))
+                    self.agree(list(module.buffers()), list(other.buffers()))
+                with self.assertRaisesRegex(tangram.Error, "tangram.compile"):
+                    tangram.from_exported(torch.export.export(make(), inputs()))
 
     def test_parameters_that_are_subclasses(self):
         networks = {"one": lambda: nn.Sequential(nn.Linear(8, 8)), "three": lambda: nn.Sequential(nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 5), nn.LayerNorm(5), nn.Linear(5, 3)),

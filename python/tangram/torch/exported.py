@@ -8,9 +8,10 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from .. import _arguments
 from .._core import parse as parse_core
 from .._model import Model
-from .._program import Program
+from .._program import Program, bind
 from . import pairs
 from .operators import HANDLERS, decompositions
 from .writer import NotSupported, write
@@ -27,34 +28,63 @@ def model_of_graph(
 
 
 def model_of(program: torch.export.ExportedProgram) -> Model:
+    model, state = model_and_state(program)
+    if state:
+        raise NotSupported(f"a program that changes its buffer `{state[0]}`, which a model cannot hold; "
+                           "tangram.compile takes the module and writes its buffers")
+    return model
+
+
+def model_and_state(program: torch.export.ExportedProgram) -> tuple[Model, list[str]]:
+    """The model, and the paths of the buffers that the program changes: the first inputs have their values, and the
+    first outputs their new ones."""
+    if not isinstance(program, torch.export.ExportedProgram):
+        raise TypeError(f"program is what torch.export.export returns, not {program!r}")
     apart = decompositions(torch.export.default_decompositions())
     program = program.run_decompositions(apart)
     pairs.take_apart(program.graph, apart)
     signature = program.graph_signature
-    if signature.buffers_to_mutate or signature.user_inputs_to_mutate:
-        raise NotSupported("a program that changes its buffers or inputs")
+    if signature.user_inputs_to_mutate:
+        raise NotSupported("a program that changes its inputs")
+    state = [*signature.buffers_to_mutate.values()]
     paths = {**signature.inputs_to_parameters, **signature.inputs_to_buffers,
              **signature.inputs_to_lifted_tensor_constants}
     values = {**program.state_dict, **program.constants}
-    weights = {}
+    weights, places = {}, []
     for node in program.graph.nodes:
-        if node.op == "placeholder" and node.name in paths:
-            path = paths[node.name]
+        if node.op != "placeholder" or node.name not in paths:
+            continue
+        path = paths[node.name]
+        if path in state:
+            places.append(path)
+        else:
             weights[node] = (path, values[path])
-    return model_of_graph(program.graph, "exported", weights)[0]
+    if places != state:
+        raise NotSupported(f"buffers that are changed in another order ({', '.join(state)}) than they are held")
+    return model_of_graph(program.graph, "exported", weights)[0], state
 
 
 class TorchProgram(Program):
-    """A program that was made of a module: outputs in the module's own structure."""
+    """A program that was made of a module: outputs in the module's own structure. Buffers that the module changes are
+    read before each run and written after it; such a program is for one thread at a time."""
 
-    def __init__(self, model: Model, spec: Any, **options: Any) -> None:
+    def __init__(self, model: Model, spec: Any, state: Sequence[torch.Tensor] = (), **options: Any) -> None:
         super().__init__(model, **options)
-        self._spec = spec
+        self._spec, self._state = spec, tuple(state)
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
+        if self._state:
+            inputs = self._with_state(inputs, named)
+            named = {}
         found = super().__call__(*inputs, **named)
         leaves = list(found) if isinstance(found, tuple) else [found]
-        return torch.utils._pytree.tree_unflatten(leaves, self._spec)
+        with torch.no_grad():
+            for buffer, value in zip(self._state, leaves):
+                buffer.copy_(value)
+        return torch.utils._pytree.tree_unflatten(leaves[len(self._state):], self._spec)
+
+    def _with_state(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        return (*self._state, *bind(self._inputs[len(self._state):], inputs, named))
 
     run = __call__
 
@@ -75,8 +105,11 @@ def _distinct(inputs: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def compiled(module: Any, example_inputs: Sequence[Any], threads: int, options: dict[str, Any]) -> Program:
+    if not isinstance(module, torch.nn.Module):
+        raise TypeError(f"module is a torch.nn.Module, not {module!r}")
     if isinstance(example_inputs, torch.Tensor):
         example_inputs = (example_inputs,)
+    threads = _arguments.whole("threads", threads, high=1024)
     training = [part for part in module.modules() if part.training]
     try:
         with torch.no_grad():
@@ -85,6 +118,8 @@ def compiled(module: Any, example_inputs: Sequence[Any], threads: int, options: 
         for part in training:  # as the caller had them
             part.training = True
     threads = threads or torch.get_num_threads()
-    fast = model_of(exported).optimize(threads=threads, **options).model
+    model, paths = model_and_state(exported)
+    fast = model.optimize(threads=threads, **options).model
+    state = [module.get_buffer(path) for path in paths]
     run = {"dtype": "f32", "memory_limit": 0, "seed": 1, "allow_tf32": False, **run_options(options)}
-    return TorchProgram(fast, exported.call_spec.out_spec, backend="cpu", threads=threads, tune_near_ms=0, **run)
+    return TorchProgram(fast, exported.call_spec.out_spec, state, backend="cpu", threads=threads, tune_near_ms=0, **run)
