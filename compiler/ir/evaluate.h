@@ -121,9 +121,7 @@ private:
         operands.push_back({values_[operand.index].data(), type.shape});
       }
     }
-    llvm::SmallVector<const Value*, 4> attrs;
-    for (size_t slot = 0; slot < graph_.attrs(id).size(); ++slot)
-      attrs.push_back(&graph_.attr(id, slot));
+    llvm::SmallVector<const Value*, 4> attrs = graph_.attr_values(id);
     const TensorType& type = graph_.type(id);
     OpKind op = graph_.node(id).op;
     scratch_.resize(static_cast<size_t>(scratch_elements(op, attrs, shapes, type.shape)));

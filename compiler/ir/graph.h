@@ -55,6 +55,11 @@ public:
   const TensorType& type(NodeId id) const { return symbols_->type(node(id).type); }
   llvm::ArrayRef<ValueId> attrs(NodeId id) const { return symbols_->attrs(node(id).attrs); }
   const Value& attr(NodeId id, size_t slot) const { return symbols_->value(attrs(id)[slot]); }
+  llvm::SmallVector<const Value*, 4> attr_values(NodeId id) const {
+    llvm::SmallVector<const Value*, 4> values;
+    for (ValueId value : attrs(id)) values.push_back(&symbols_->value(value));
+    return values;
+  }
 
   llvm::ArrayRef<GraphOutput> outputs() const { return outputs_; }
   /// Inputs in the order of the model's parameters; an input that no output needs is kept.

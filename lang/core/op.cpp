@@ -277,7 +277,7 @@ Value default_value(const AttrInfo& attr) {
     }
     return Value::of_ints(numbers);
   }
-  case AttrKind::floats:
+  case AttrKind::floats: return Value::of_floats({}); // no other default is needed
   case AttrKind::type:
   case AttrKind::axes: break; // ops.def gives these no defaults
   }

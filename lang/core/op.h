@@ -58,6 +58,7 @@ enum class ShapeRule : uint8_t {
   conv_transpose2d,
   conv3d,
   pool2d,
+  resize,
   softmax,
   batch_norm,
   layer_norm,
@@ -93,6 +94,7 @@ enum class Work : uint8_t {
   conv_transpose,
   winograd,
   window,
+  resize, // the taps of each axis
   fused,
   formula, // those of its steps (formulas.h); the table has `elements` or `transcendental` for it
 };
@@ -130,7 +132,7 @@ struct OperandInfo {
   bool variadic = false;
 };
 
-inline constexpr size_t kMaxAttrs = 5;
+inline constexpr size_t kMaxAttrs = 9;
 inline constexpr size_t kMaxOperands = 5;
 
 struct OpInfo {

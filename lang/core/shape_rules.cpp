@@ -31,6 +31,7 @@ bool apply_rule(Inference& in) {
   case ShapeRule::conv_transpose2d: return conv_transpose2d(in);
   case ShapeRule::conv3d: return conv3d(in);
   case ShapeRule::pool2d: return pool2d(in);
+  case ShapeRule::resize: return resize(in);
   case ShapeRule::batch_norm: return batch_norm(in);
   case ShapeRule::layer_norm: return layer_norm(in);
   case ShapeRule::reduce: return reduce(in);

@@ -16,9 +16,9 @@ syntax keyword tangramFunction less_equal log log1p logical_and logical_not logi
 syntax keyword tangramFunction max_pool2d maximum merge_gconv min minimum mish mod mul neg
 syntax keyword tangramFunction non_max_suppression not_equal ones pad params path pow prod rank
 syntax keyword tangramFunction reduce_max reduce_mean reduce_min reduce_prod reduce_sum relu relu6
-syntax keyword tangramFunction reshape round rsqrt scatter select shape sigmoid sign sin sinh slice
-syntax keyword tangramFunction softmax softplus split sqrt sub sum tan tanh tensor top_k transpose
-syntax keyword tangramFunction update winograd_conv2d winograd_weight zeros zip
+syntax keyword tangramFunction reshape resize round rsqrt scatter select shape sigmoid sign sin
+syntax keyword tangramFunction sinh slice softmax softplus split sqrt sub sum tan tanh tensor top_k
+syntax keyword tangramFunction transpose update winograd_conv2d winograd_weight zeros zip
 syntax match tangramOperator /\.\.\.\|<=>\|!=\|\*\*\|->\|\.\.\|\/\/\|<=\|==\|=>\|>=\|%\|\*\|+\|-\|\/\|<\|=\|>\|@/
 
 syntax match tangramNumber /\<[0-9]\+\(\.[0-9]\+\)\?\([eE][+-]\?[0-9]\+\)\?\>/

@@ -23,7 +23,7 @@ void LibraryPlan::prepare(const CompileOptions& options, ScratchTimer& timer,
 
 void LibraryPlan::prepare_convolutions(const CompileOptions& options, ScratchTimer& timer,
                                        const TimeGenerated& generated) {
-  EditedPlan pieces = expand_attention(plan_), plain = lower_winograd(pieces.plan);
+  EditedPlan pieces = expand_operators(plan_), plain = lower_winograd(pieces.plan);
   plan_ = std::move(plain.plan);
   origin_ = compose(pieces.origin, plain.origin);
   if (!libraries_.dnn) return;

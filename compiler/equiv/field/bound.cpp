@@ -2,6 +2,7 @@
 
 #include "compiler/equiv/field/point.h"
 #include "lang/core/const_math.h"
+#include "lang/core/resample.h"
 #include "lang/core/semantics/winograd_transforms.h"
 
 #include <algorithm>
@@ -29,6 +30,7 @@ enum class Growth : uint8_t {
   Conv3d,
   MaxPool2d,
   AvgPool2d,
+  Resize,
   Softmax,
   BatchNorm,
   LayerNorm,
@@ -61,6 +63,7 @@ constexpr Growth structured_growth(OpKind op) {
   case OpKind::Conv3d: return Growth::Conv3d;
   case OpKind::MaxPool2d: return Growth::MaxPool2d;
   case OpKind::AvgPool2d: return Growth::AvgPool2d;
+  case OpKind::Resize: return Growth::Resize;
   case OpKind::Softmax: return Growth::Softmax;
   case OpKind::BatchNorm: return Growth::BatchNorm;
   case OpKind::LayerNorm: return Growth::LayerNorm;
@@ -221,9 +224,7 @@ private:
     for (size_t i = 0; i < graph_.operands(id).size(); ++i) values.push_back(of(id, i));
     llvm::SmallVector<ConstView<Degree>, 8> operands;
     for (Degree& value : values) operands.push_back({&value, {}});
-    llvm::SmallVector<const Value*, 4> attrs;
-    for (size_t slot = 0; slot < graph_.attrs(id).size(); ++slot)
-      attrs.push_back(&graph_.attr(id, slot));
+    llvm::SmallVector<const Value*, 4> attrs = graph_.attr_values(id);
     OpKind op = graph_.node(id).op;
     llvm::SmallVector<llvm::ArrayRef<int64_t>, 8> shapes(values.size());
     std::vector<Degree> scratch(static_cast<size_t>(scratch_elements(op, attrs, shapes, {})));
@@ -256,6 +257,22 @@ private:
     counts.origin = scramble(~static_cast<uint64_t>(window(id)));
     counts.elements = window(id);
     return sum_of(of(id, 0), window(id)) / counts;
+  }
+
+  /// A sum of as many elements as there are taps, each times a weight of every axis.
+  Degree resized(NodeId id) {
+    Resize resize(graph_.attr_values(id), graph_.type(graph_.operands(id)[0]).shape);
+    Degree term = of(id, 0);
+    double count = 1;
+    for (const ResampledAxis& axis : resize.axes) {
+      AxisTaps taps = axis_taps(resize.how, axis);
+      if (taps.is_selection()) continue;
+      Degree weight = Degree::constant();
+      for (double each : taps.weights) weight = larger(weight, Degree::number(each));
+      term = term * weight;
+      count *= static_cast<double>(taps.most());
+    }
+    return count > 1 ? sum_of(term, count) : term;
   }
 
   Degree winograd_weight(NodeId id) {
@@ -371,6 +388,7 @@ private:
     case Growth::MaxPool2d:
       return larger(query(of(id, 0), elements(id) * (window(id) + 1)), of(id, 0));
     case Growth::AvgPool2d: return average(id);
+    case Growth::Resize: return resized(id);
     case Growth::Softmax: return query(of(id, 0), 3 * elements(id));
     case Growth::BatchNorm:
       return normalised(of(id, 0), of(id, 3), of(id, 4), of(id, 1), of(id, 2),

@@ -147,6 +147,8 @@ bool OpCall::set_attribute(size_t slot, const ast::Arg& arg, const Val& given) {
   bool many = attr.kind == AttrKind::ints || attr.kind == AttrKind::axes;
   if (ints)
     attrs_[slot] = Value::of_ints(*ints);
+  else if (attr.kind == AttrKind::floats)
+    attrs_[slot] = as_value(val);
   else if (val.constant(Value::Kind::Int) && many)
     attrs_[slot] = Value::of_ints(val.value.number);
   else if (val.is(Val::Kind::Const))

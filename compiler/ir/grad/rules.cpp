@@ -34,6 +34,7 @@ constexpr Row kRows[] = {
     {OpKind::Conv3d, conv3d},
     {OpKind::MaxPool2d, max_pool2d},
     {OpKind::AvgPool2d, avg_pool2d},
+    {OpKind::Resize, resize},
     {OpKind::Cast, cast},
     {OpKind::Softmax, softmax},
     {OpKind::BatchNorm, batch_norm},

@@ -84,6 +84,7 @@ void conv3d(Reverse& r);
 void conv_transpose2d(Reverse& r);
 void max_pool2d(Reverse& r);
 void avg_pool2d(Reverse& r);
+void resize(Reverse& r);
 
 // rows.cpp
 void softmax(Reverse& r);

@@ -1,8 +1,9 @@
-// Convolutions and pooling. A convolution is linear in its image and in its kernel: back to the
-// image goes the transposed convolution, and the kernel's gradient is the convolution of the image
-// with the gradient as a kernel, the images of a batch as its channels, and stride and dilation in
-// each other's places.
+// Convolutions, pooling and resampling. A convolution is linear in its image and in its kernel:
+// back to the image goes the transposed convolution, and the kernel's gradient is the convolution
+// of the image with the gradient as a kernel, the images of a batch as its channels, and stride and
+// dilation in each other's places.
 #include "compiler/ir/grad/rules.h"
+#include "lang/core/resample.h"
 
 #include <llvm/ADT/STLExtras.h>
 
@@ -259,6 +260,29 @@ void avg_pool2d(Reverse& r) {
   dy = b.reshape(dy, {images, 1, b.size(dy, 2), b.size(dy, 3)});
   NodeId ones = b.filled(1, {b.dtype(x), {1, 1, s.kernel[0], s.kernel[1]}});
   r.give(0, b.reshape(image_gradient_2d(b, dy, ones, s, sizes_of(b, x), 1), b.shape(x)));
+}
+
+/// The transpose of each axis's taps: every tap adds its weight times the gradient of its result
+/// element to the element that it reads.
+void resize(Reverse& r) {
+  NodeBuilder& b = r.b;
+  Resize resize(b.graph().attr_values(r.node), b.shape(r.x()));
+  NodeId dy = r.dy;
+  for (size_t i = 0; i < resize.axes.size(); ++i) {
+    if (resize.axes[i].is_kept()) continue;
+    auto axis = static_cast<int64_t>(resize.first_axis + i);
+    AxisTaps taps = axis_taps(resize.how, resize.axes[i]);
+    if (taps.places.empty()) return r.give(0, b.filled(0, b.type(r.x())));
+    Shape results;
+    for (int64_t at = 0; at < taps.results(); ++at)
+      results.append(static_cast<size_t>(taps.count(at)), at);
+    TensorType type{b.dtype(dy), Shape(static_cast<size_t>(b.rank(dy) - axis), 1)};
+    type.shape[0] = static_cast<int64_t>(results.size());
+    dy = b.gather(dy, b.indices(results), axis);
+    if (!taps.is_selection()) dy = b.mul(dy, b.graph().constant(std::move(taps.weights), type));
+    dy = added_at(b, dy, axis, taps.places, resize.axes[i].in);
+  }
+  r.give(0, dy);
 }
 
 } // namespace tg::grad

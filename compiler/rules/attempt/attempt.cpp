@@ -53,6 +53,7 @@ bool RuleAttempt::make_op(TermId id, const Shape* want) {
   case ShapeRule::conv_transpose2d: return products_.make_conv_transpose2d(id, want);
   case ShapeRule::conv3d: return products_.make_conv3d(id, want);
   case ShapeRule::pool2d: return products_.make_pool(id, want);
+  case ShapeRule::resize: return shapes_.make_resize(id, want);
   case ShapeRule::softmax: return shapes_.make_softmax(id, want);
   case ShapeRule::batch_norm: return shapes_.make_norm(id, want, 2);
   case ShapeRule::layer_norm: return shapes_.make_norm(id, want, 1);

@@ -50,6 +50,7 @@ public:
   bool make_broadcast(TermId id, const Shape* want);
   bool make_broadcast_to(TermId id, const Shape* want);
   bool make_fused(TermId id, const Shape* want);
+  bool make_resize(TermId id, const Shape* want);
   bool make_softmax(TermId id, const Shape* want);
   /// batch_norm (channels along axis 1) and layer_norm (along the last).
   bool make_norm(TermId id, const Shape* want, int64_t least_rank);

@@ -1,4 +1,5 @@
 #include "compiler/rules/attempt/operators.h"
+#include "lang/core/resample.h"
 
 #include <algorithm>
 
@@ -49,6 +50,45 @@ bool ShapeGuess::make_broadcast_to(TermId id, const Shape* want) {
       target->insert(target->begin(), draws_.size());
   }
   return terms_.finish(id, {terms_.attr_or(term, 0, Value::of_ints(*target))});
+}
+
+bool ShapeGuess::make_resize(TermId id, const Shape* want) {
+  const Term& term = terms_[id];
+  TermId x = term.operands[0];
+  Value sizes = terms_.attr_or(term, ResizeSlot::Sizes, {});
+  auto least = static_cast<int64_t>(std::max<size_t>(sizes.ints.size(), 1));
+  if (!terms_.known(x) && want) {
+    Shape before = *want;
+    for (int64_t& dim : before)
+      if (draws_.chance(50)) dim = draws_.size();
+    if (!terms_.make(x, before)) return false;
+  } else if (!terms_.make_with_rank(x, nullptr, least)) {
+    return false;
+  }
+  Shape to = want ? *want : terms_.shape(x);
+  if (to.empty() || terms_.shape(x).size() != to.size()) return false;
+  size_t kept = 0;
+  while (want && kept + 1 < to.size() && to[kept] == terms_.shape(x)[kept]) ++kept;
+  for (size_t i = kept = want ? kept : static_cast<size_t>(draws_.between(0, last(to)));
+       !want && i < to.size(); ++i)
+    to[i] = draws_.size();
+  if (!sizes.is(Value::Kind::Ints))
+    sizes = Value::of_ints(llvm::ArrayRef<int64_t>(to).drop_front(kept));
+  bool floats = is_float(terms_.type(x).dtype);
+  auto word = [&](size_t slot, llvm::ArrayRef<llvm::StringRef> words, int64_t most) {
+    return terms_.attr_or(term, slot,
+                          Value::of_string(words[static_cast<size_t>(draws_.between(0, most))]));
+  };
+  Value mode = word(ResizeSlot::Mode, resize_modes(), floats ? last(resize_modes()) : 0);
+  bool weighs = mode.text != "nearest";
+  return terms_.finish(
+      id, {sizes, mode, word(ResizeSlot::Coordinates, resize_coordinates(), 4), // no region
+           terms_.attr_or(term, ResizeSlot::Scales, Value::of_floats({})),
+           word(ResizeSlot::Rounding, resize_roundings(), last(resize_roundings())),
+           terms_.attr_or(term, ResizeSlot::CubicA, Value::of_float(-0.5)),
+           terms_.attr_or(term, ResizeSlot::Antialias, Value::of_bool(weighs && draws_.chance(50))),
+           terms_.attr_or(term, ResizeSlot::ExcludeOutside, Value::of_bool(draws_.chance(50))),
+           terms_.attr_or(term, ResizeSlot::Region, Value::of_floats({}))});
 }
 
 bool ShapeGuess::make_softmax(TermId id, const Shape* want) {

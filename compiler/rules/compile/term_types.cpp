@@ -39,6 +39,7 @@ std::optional<ExprIndex> TermTypes::rank(TermId id) {
   case ShapeRule::concat:
   case ShapeRule::transpose:
   case ShapeRule::scatter:
+  case ShapeRule::resize:
   case ShapeRule::top_k: return rank(term.operands[0]);
   case ShapeRule::broadcast:
   case ShapeRule::compare:

@@ -120,9 +120,7 @@ private:
     case OpKind::Cast: return cast(id);
     default: break;
     }
-    llvm::SmallVector<const Value*, 4> attrs;
-    for (size_t slot = 0; slot < graph_.attrs(id).size(); ++slot)
-      attrs.push_back(&graph_.attr(id, slot));
+    llvm::SmallVector<const Value*, 4> attrs = graph_.attr_values(id);
     Elements result = apply(graph_.node(id).op, attrs, graph_.operands(id), type);
     if (graph_.node(id).op == OpKind::WinogradConv2d) as_convolution(id, result);
     for (Traced& x : result) x = stored(id, x);

@@ -6,6 +6,7 @@
 
 #include "lang/core/semantics/boxes.h"
 #include "lang/core/semantics/layout.h"
+#include "lang/core/semantics/resize.h"
 #include "lang/core/semantics/rows.h"
 #include "lang/core/semantics/winograd.h"
 
@@ -76,6 +77,7 @@ void evaluate_op(OpKind op, AttrValues attrs, llvm::ArrayRef<ConstView<T>> opera
   case OpKind::Conv3d: return conv3d(attrs, operands, result, scratch);
   case OpKind::MaxPool2d: return max_pool2d(attrs, operands[0], result, scratch);
   case OpKind::AvgPool2d: return avg_pool2d(attrs, operands[0], result, scratch);
+  case OpKind::Resize: return resize(attrs, operands[0], result);
   case OpKind::Softmax: return softmax(attrs, operands[0], result, scratch);
   case OpKind::BatchNorm: return batch_norm(attrs, operands, result);
   case OpKind::LayerNorm: return layer_norm(attrs, operands, result);

@@ -35,6 +35,8 @@
 //              window, so there is always one).
 //   avg pool   divides by the number of elements inside, or with count_padding by kh * kw, also
 //              where the window reaches beyond explicit padding.
+//   resize     the sum of products of each axis's weights (lang/core/resample.h); an element that
+//              has the weight 1 alone is moved as it is. Elements of the weight 0 are not read.
 //   gelu       the exact form x * (1 + erf(x / sqrt(2))) / 2.
 //   softmax    exp(x - max) / sum(exp(x - max)) along the axis.
 //   norms      eps is added to the variance, under the root; variance is the mean of squared

@@ -72,6 +72,9 @@ bool pool2d(Inference& in);
 bool enlarge(Inference& in);
 bool merge_gconv(Inference& in);
 
+// --- resize.cpp
+bool resize(Inference& in);
+
 // --- reductions.cpp
 bool batch_norm(Inference& in);
 bool layer_norm(Inference& in);

@@ -1,5 +1,6 @@
 // Operations and bytes of an operator: the column `work` of ops.def.
 #include "lang/core/fused_body.h"
+#include "lang/core/resample.h"
 #include "lang/core/shape_rules.h"
 
 #include <algorithm>
@@ -41,6 +42,15 @@ double flops_of(const Symbols& symbols, OpKind op, AttrsId attrs, llvm::ArrayRef
   case Work::window: {
     const Value& kernel = symbols.attr(attrs, 0);
     return out * static_cast<double>(kernel.ints[0] * kernel.ints[1]);
+  }
+  case Work::resize: { // one axis after the other, at the size of the result
+    llvm::SmallVector<const Value*, ResizeSlot::Count> values;
+    for (ValueId value : symbols.attrs(attrs)) values.push_back(&symbols.value(value));
+    Resize resize(values, symbols.type(operands[0]).shape);
+    double taps = 0;
+    for (const ResampledAxis& axis : resize.axes)
+      if (double each = mean_taps(resize.how, axis); each > 1) taps += each;
+    return 2 * out * taps;
   }
   case Work::fused: {
     std::optional<FusedBody> body = parse_fused_body(symbols.attr(attrs, 0).text);

@@ -276,9 +276,7 @@ def of_numbers(target: Any, rule: Callable[..., Any] | None) -> Callable[..., An
 #: of those a rule that does not apply says NotImplemented.
 RULES: dict[Any, Callable[..., Any]] = {
     **get_decompositions([
-        aten.upsample_bilinear2d.vec, aten.upsample_bilinear2d.default, aten.upsample_nearest2d.vec,
-        aten.upsample_trilinear3d.default, aten.upsample_bicubic2d.default, aten.grid_sampler_2d.default,
-        aten.addmv.default, aten.dist.default, aten.ldexp.Tensor]),
+        aten.grid_sampler_2d.default, aten.addmv.default, aten.dist.default, aten.ldexp.Tensor]),
     aten._transformer_encoder_layer_fwd.default: encoder_layer,
     aten.mkldnn_rnn_layer.default: lstm_layer,
     aten._cdist_forward.default: cdist,

@@ -444,6 +444,14 @@ def _of_group(node: Node, axes: Axes) -> Axis:
     return axis
 
 
+#: By the axes that they mix.
+_RESAMPLING = {
+    1: (aten.upsample_nearest1d, aten._upsample_nearest_exact1d, aten.upsample_linear1d),
+    2: (aten.upsample_nearest2d, aten._upsample_nearest_exact2d, aten.upsample_bilinear2d, aten.upsample_bicubic2d,
+        aten._upsample_bilinear2d_aa, aten._upsample_bicubic2d_aa),
+    3: (aten.upsample_nearest3d, aten._upsample_nearest_exact3d, aten.upsample_trilinear3d),
+}
+
 _RULES: dict[Any, Rule] = {
     **dict.fromkeys((aten.where, aten.clone, aten._to_copy, aten.alias, aten.detach, aten.lift_fresh_copy,
                      aten.floor_divide), _aligned),
@@ -454,6 +462,7 @@ _RULES: dict[Any, Rule] = {
     **dict.fromkeys((aten._softmax, aten._log_softmax, aten.cumsum, aten.slice, aten.split, aten.split_with_sizes,
                      aten.topk, aten.sort), _along),
     **dict.fromkeys((aten.max_pool2d, aten.max_pool2d_with_indices, aten.avg_pool2d, aten._adaptive_avg_pool2d), _of_images(2)),
+    **{packet: _of_images(axes) for axes, packets in _RESAMPLING.items() for packet in packets},
     **dict.fromkeys((aten.mm, aten.bmm, aten.addmm), _product),
     **dict.fromkeys((aten.index, aten._unsafe_index), _indexed),
     **dict.fromkeys((aten.select, aten.squeeze, aten.unbind), _apart(_dims, lambda node: True)),

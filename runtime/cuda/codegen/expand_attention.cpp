@@ -79,12 +79,14 @@ private:
 
 } // namespace
 
-EditedPlan expand_attention(const Plan& plan) {
+EditedPlan expand_operators(const Plan& plan) {
   PlanEdit edit(plan);
   for (PlanStepId s = 0; s < plan.steps.size(); ++s) {
     const PlanStep& step = plan.steps[s];
     if (step.op == OpKind::Attention)
       AttentionSteps(edit, step, s).emit();
+    else if (step.op == OpKind::Resize)
+      emit_resize(edit, step, s);
     else
       edit.emit(step, s);
   }

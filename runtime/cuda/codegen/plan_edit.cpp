@@ -18,9 +18,13 @@ PlanValueId PlanEdit::value(const TensorType& type) {
 }
 
 PlanValueId PlanEdit::constant(const TensorType& type, double number) {
+  return constant(type, std::vector<double>{number});
+}
+
+PlanValueId PlanEdit::constant(const TensorType& type, std::vector<double> elements) {
   PlanValueId id = value(type);
   edited_.plan.values[id].kind = PlanValue::Kind::Constant;
-  edited_.plan.values[id].constant = {number};
+  edited_.plan.values[id].constant = std::move(elements);
   return id;
 }
 

@@ -24,6 +24,7 @@ public:
   PlanValueId value(const TensorType& type);
   /// Every element of it.
   PlanValueId constant(const TensorType& type, double number);
+  PlanValueId constant(const TensorType& type, std::vector<double> elements);
   void emit(PlanStep step, PlanStepId origin);
   /// As far as it is written.
   const Plan& plan() const { return edited_.plan; }
@@ -52,7 +53,12 @@ EditedPlan expand_maps(const Plan& plan, const std::function<bool(const PlanStep
 EditedPlan expand_maps_before_softmax(const Plan& plan);
 
 /// attention as the products and the softmax that it is: what the library runs as one is found in
-/// those (cudnn/attention.h), and for the others there are kernels.
-EditedPlan expand_attention(const Plan& plan);
+/// those (cudnn/attention.h), and for the others there are kernels. resize as a gather along each
+/// axis, where elements are taken as they are, a sum of a few gathers times their weights, which is
+/// one kernel, or a product with the matrix of many weights.
+EditedPlan expand_operators(const Plan& plan);
+
+/// One resize, axis by axis.
+void emit_resize(PlanEdit& edit, const PlanStep& resize, PlanStepId origin);
 
 } // namespace tg::cuda

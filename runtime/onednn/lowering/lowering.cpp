@@ -26,6 +26,7 @@ constexpr KernelTable<LowerFn> kOwnRules{{
     {OpKind::Conv3d, lower_conv3d},
     {OpKind::MaxPool2d, lower_pool2d},
     {OpKind::AvgPool2d, lower_pool2d},
+    {OpKind::Resize, lower_resize},
     {OpKind::Identity, lower_view},
     {OpKind::Softmax, lower_softmax},
     {OpKind::BatchNorm, lower_batch_norm},
@@ -93,8 +94,8 @@ Result<void> lower_step(Lowering& l, const PlanStep& step) {
   }
   LowerFn rule = kRules[step.op];
   bool maps = rule == lower_pointwise;
-  bool typed =
-      rule == lower_cast || rule == lower_gather || rule == lower_scatter || moves(step.op);
+  bool typed = rule == lower_cast || rule == lower_gather || rule == lower_scatter ||
+               moves(step.op) || (rule == lower_resize && moves_elements(step));
   bool product =
       step.op == OpKind::Matmul || step.op == OpKind::Conv2d || step.op == OpKind::Conv3d;
   if (dtypes.f32 || typed || (maps && dtypes.held)) return rule(l, step);

@@ -30,6 +30,7 @@ uint32_t cut_operands(const Plan& plan, const PlanStep& step) {
   case OpKind::MaxPool2d:
   case OpKind::AvgPool2d:
   case OpKind::BatchNorm: return along(0);
+  case OpKind::Resize: return attr(step, "sizes").ints.size() < result.size() ? along(0) : 0;
   case OpKind::LayerNorm: return result.size() > 1 ? along(0) : 0;
   case OpKind::Softmax: return attr(step, "axis").number > 0 ? along(0) : 0;
   case OpKind::ReduceSum:

@@ -545,6 +545,39 @@ NodeId indices_below(Builder& b, Random& r, int64_t count, int64_t size) {
   return cast_to(b, at, r.of({"i32", "i64"})); // some are outside
 }
 
+/// The last axes to other sizes, in a random mode that the dtype has.
+NodeId resized(Builder& b, Random& r, NodeId x) {
+  TensorType type = b.graph.type(x);
+  Shape sizes;
+  for (int64_t count = r.in(1, type.rank()); count > 0; --count)
+    sizes.push_back(r.in(0, 4) == 0 ? type.shape[type.shape.size() - static_cast<size_t>(count)]
+                                    : r.in(1, 30));
+  bool weighs = type.dtype == DType::F32 && r.in(0, 3) > 0; // halves round otherwise
+  return b.op(
+      OpKind::Resize, {x},
+      {Value::of_ints(sizes), Value::of_string(weighs ? r.of({"linear", "cubic"}) : "nearest"),
+       Value::of_string(r.of({"half_pixel", "align_corners", "asymmetric"})), Value::of_floats({}),
+       Value::of_string(r.of({"floor", "round_prefer_ceil"})), Value::of_float(-0.75),
+       Value::of_bool(weighs && r.coin()), Value::of_bool(r.coin())});
+}
+
+TEST(CpuRef, ResizesOfEveryRankLayoutAndDtype) {
+  Random r(50);
+  for (int round = 0; round < 150; ++round) {
+    Builder b;
+    Shape shape;
+    for (int64_t rank = r.in(1, 5); rank > 0; --rank) shape.push_back(r.in(1, 9));
+    const char* dtype = r.of({"f32", "f32", "f32", "bf16", "f16", "i32", "i64"});
+    NodeId x = small(b, "x", shape, dtype);
+    if (r.coin()) x = maybe_view(b, r, x);
+    if (b.graph.type(x).rank() == 4 && b.graph.type(x).dtype == DType::F32 &&
+        r.coin()) // its layout
+      x = b.op(OpKind::MaxPool2d, {x}, {pair(1, 1), pair(1, 1), act("valid")});
+    b.output(cast_to(b, resized(b, r, x), "f32"));
+    expect_equal(b, r);
+  }
+}
+
 TEST(CpuRef, ScatterWritesAndJoinsInOrder) {
   Random r(23);
   for (int round = 0; round < 150; ++round) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "compiler/rules/instances/sample.h"
+#include "lang/core/resample.h"
 
 #include <functional>
 #include <set>
@@ -31,6 +32,19 @@ inline const std::vector<Text>& texts() {
        1,
        {Value::of_string("none"), Value::of_string("add"), Value::of_string("mul"),
         Value::of_string("max"), Value::of_string("min")}},
+      {OpKind::Resize,
+       ResizeSlot::Mode,
+       {Value::of_string("nearest"), Value::of_string("linear"), Value::of_string("cubic")}},
+      {OpKind::Resize,
+       ResizeSlot::Coordinates,
+       {Value::of_string("half_pixel"), Value::of_string("align_corners"),
+        Value::of_string("asymmetric")}},
+      {OpKind::Resize,
+       ResizeSlot::Rounding,
+       {Value::of_string("round_prefer_floor"), Value::of_string("floor"),
+        Value::of_string("ceil")}},
+      {OpKind::Resize, ResizeSlot::Scales, {Value::of_floats({})}},
+      {OpKind::Resize, ResizeSlot::Region, {Value::of_floats({})}},
       {OpKind::Extern, 0, {Value::of_string("f"), Value::of_string("g")}},
       {OpKind::Extern,
        1,

@@ -105,6 +105,13 @@ constexpr Case kCases[] = {
     {"x: f64[1, 2, 6, 5]", "avg_pool2d(x, kernel = [3, 2], pad = same)"},
     {"x: f64[1, 2, 6, 5]", "avg_pool2d(x, kernel = 3, stride = 2, pad = 1, count_padding = true)"},
 
+    // resampling
+    {"x: f64[2, 3, 4]", R"tg(resize(x, [5, 3], "linear"))tg"},
+    {"x: f64[1, 2, 5, 4]", R"tg(resize(x, [3, 7], "cubic", coordinates = "align_corners"))tg"},
+    {"x: f64[2, 7, 9]",
+     R"tg(resize(x, [3, 4], "cubic", antialias = true, exclude_outside = true))tg"},
+    {"x: f64[2, 3, 4]", R"tg(resize(x, [2, 6, 5], "nearest", rounding = "floor"))tg"},
+
     // normalisation and reductions
     {"x: f64[2, 3, 4]", "softmax(x, axis = 1)"},
     {"x: f64[2, 3, 2, 2], s: f64[3], b: f64[3], m: f64[3], p: f64[3]", "batch_norm(x, s, b, m, p)"},

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/ir/graph.h"
+#include "lang/core/resample.h"
 #include "lang/core/support/random.h"
 
 #include <functional>
@@ -96,7 +97,7 @@ private:
     case AttrKind::real: return Value::of_float(0.25 * static_cast<double>(integer()));
     case AttrKind::ints:
     case AttrKind::axes: return Value::of_ints(integers(types));
-    case AttrKind::floats: return Value::of_floats({0.5});
+    case AttrKind::floats: return Value::of_floats(std::vector<double>(1 + below(4), 0.5));
     case AttrKind::type: return Value::of_type(any_type());
     case AttrKind::act: return Value::of_enum(one_of(kActs));
     case AttrKind::pad:
@@ -104,6 +105,12 @@ private:
     case AttrKind::pair: return Value::of_int(1 + static_cast<int64_t>(below(4)));
     case AttrKind::dtype: return Value::of_enum(one_of(kDTypes));
     case AttrKind::string: break;
+    }
+    if (op.kind == OpKind::Resize) {
+      auto words = attr.name == "mode"          ? resize_modes()
+                   : attr.name == "coordinates" ? resize_coordinates()
+                                                : resize_roundings();
+      return Value::of_string(words[below(words.size())]);
     }
     if (op.kind == OpKind::Scatter) return Value::of_string(one_of(kReduces));
     // The other text that is no name: a body over as many operands as there are.

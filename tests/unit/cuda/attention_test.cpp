@@ -136,7 +136,7 @@ TEST(Attention, TheOperatorIsTakenApart) {
                           {w.input("q", {2, 3, 5, 8}), keys, w.input("v", {2, 3, 7, 8}),
                            seen ? kNoValue : mask, condition});
     w.output("y", y);
-    Plan pieces = cuda::expand_attention(w.finish()).plan;
+    Plan pieces = cuda::expand_operators(w.finish()).plan;
     EXPECT_EQ(verify(pieces), "");
     std::vector<OpKind> ops;
     for (const PlanStep& step : pieces.steps)

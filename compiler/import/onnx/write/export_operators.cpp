@@ -1,7 +1,9 @@
 #include "compiler/import/onnx/write/export_operators.h"
 
 #include "compiler/import/onnx/write/export_pointwise.h"
+#include "compiler/import/onnx/write/export_resize.h"
 #include "lang/core/fused_body.h"
+#include "lang/core/resample.h"
 #include "lang/core/semantics/winograd_transforms.h"
 
 #include <numeric>
@@ -418,6 +420,10 @@ Result<Operand> OperatorWriter::write() {
   case OpKind::WinogradWeight: return winograd_weight();
   case OpKind::MaxPool2d:
   case OpKind::AvgPool2d: return pool();
+  case OpKind::Resize:
+    if (attr(ResizeSlot::Mode).text == "nearest") return write_resize(nodes_, graph_, id_, x_[0]);
+    return in_f32(
+        [&](llvm::ArrayRef<Operand> x) { return write_resize(nodes_, graph_, id_, x[0]); });
   case OpKind::Cast: return write_cast(nodes_, x_[0], result_);
   case OpKind::Softmax: return node("Softmax", x_, {Attr::whole("axis", attr(0).number)});
   case OpKind::BatchNorm: return batch_norm();

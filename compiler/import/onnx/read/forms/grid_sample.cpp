@@ -1,6 +1,6 @@
 #include "compiler/import/onnx/read/forms/grid_sample.h"
 
-#include "compiler/import/onnx/read/shared/interpolation.h"
+#include "lang/core/resample.h"
 
 #include <numeric>
 
@@ -10,7 +10,7 @@ namespace {
 enum class Outside : uint8_t { Zeros, Border, Reflection };
 
 struct Sampling {
-  Filter filter = Filter::Linear;
+  ResizeMode filter = ResizeMode::Linear;
   Outside padding = Outside::Zeros;
   bool align_corners = false;
 };
@@ -63,10 +63,10 @@ NodeId AxisSampler::place(NodeId grid) const {
   NodeId x = how_.align_corners
                  ? emit_.mul(emit_.div(from_zero, 2), last())
                  : emit_.div(emit_.sub(emit_.mul(from_zero, static_cast<double>(size_)), 1), 2);
-  if (how_.filter == Filter::Nearest) x = emit_.unary(OpKind::Round, x);
+  if (how_.filter == ResizeMode::Nearest) x = emit_.unary(OpKind::Round, x);
   if (how_.padding == Outside::Reflection) return reflected(x);
   // Of a cubic each element that it reads is held within the borders, but not its place.
-  bool held = how_.padding == Outside::Border && how_.filter != Filter::Cubic;
+  bool held = how_.padding == Outside::Border && how_.filter != ResizeMode::Cubic;
   return held ? emit_.clip(x, 0, last()) : x;
 }
 
@@ -76,7 +76,7 @@ Neighbour AxisSampler::neighbour(NodeId place, NodeId weight) const {
     made.inside = emit_.op(OpKind::LogicalAnd,
                            {emit_.op(OpKind::GreaterEqual, {place, emit_.like(place, 0)}),
                             emit_.op(OpKind::LessEqual, {place, emit_.like(place, last())})});
-  bool far = how_.padding == Outside::Reflection && how_.filter == Filter::Cubic;
+  bool far = how_.padding == Outside::Reflection && how_.filter == ResizeMode::Cubic;
   made.index = emit_.cast(emit_.clip(far ? reflected(place) : place, 0, last()), DType::I64);
   return made;
 }
@@ -94,10 +94,10 @@ NodeId AxisSampler::outer_weight(NodeId t) const {
 
 Neighbours AxisSampler::neighbours(NodeId grid) const {
   NodeId x = place(grid);
-  if (how_.filter == Filter::Nearest) return {neighbour(x, {})};
+  if (how_.filter == ResizeMode::Nearest) return {neighbour(x, {})};
   NodeId below = emit_.unary(OpKind::Floor, x), t = emit_.sub(x, below);
   NodeId rest = emit_.sub(emit_.like(t, 1), t);
-  if (how_.filter == Filter::Linear)
+  if (how_.filter == ResizeMode::Linear)
     return {neighbour(below, rest), neighbour(emit_.add(below, 1), t)};
   return {neighbour(emit_.sub(below, 1), outer_weight(emit_.add(t, 1))),
           neighbour(below, inner_weight(t)), neighbour(emit_.add(below, 1), inner_weight(rest)),
@@ -171,9 +171,9 @@ Sampling read_sampling(Call& call) {
   std::string padding = call.text("padding_mode", "zeros");
   how.align_corners = flag(call, "align_corners", false);
   if (mode == "nearest")
-    how.filter = Filter::Nearest;
+    how.filter = ResizeMode::Nearest;
   else if (mode == (newer ? "cubic" : "bicubic"))
-    how.filter = Filter::Cubic;
+    how.filter = ResizeMode::Cubic;
   else if (mode != (newer ? "linear" : "bilinear"))
     call.fail("its attribute `mode` is `" + mode + "`");
   if (padding == "border")
@@ -200,9 +200,9 @@ void grid_sample(Call& call) {
               emit.type(x).text() + " and " + emit.type(grid).text());
     return;
   }
-  if (axes == 3 && how.filter == Filter::Cubic)
+  if (axes == 3 && how.filter == ResizeMode::Cubic)
     call.fail("`mode` cubic is not supported over three axes");
-  if (how.filter != Filter::Nearest && !is_float(emit.dtype(x)))
+  if (how.filter != ResizeMode::Nearest && !is_float(emit.dtype(x)))
     call.fail("integers are sampled by `mode` nearest alone, got " + emit.type(x).text());
   if (call.failed()) return;
   int64_t count = emit.type(grid).elements() / axes;

@@ -1,11 +1,7 @@
-// Resize and Upsample, one axis after the other, and what else moves images to another grid:
-// cropped or padded around the centre, depth to space and back.
-//
-// A resized axis that repeats its elements is a broadcast; one that selects some, a gather. An
-// interpolated one is a weighted sum of gathers, or the product with a matrix of the weights where
-// the axis is so short that this is less work.
+// Resize and Upsample as `resize`, and what else moves images to another grid: cropped or padded
+// around the centre, depth to space and back.
 #include "compiler/import/onnx/read/forms/grid_sample.h"
-#include "compiler/import/onnx/read/shared/interpolation.h"
+#include "lang/core/resample.h"
 
 #include <cmath>
 #include <numeric>
@@ -15,131 +11,76 @@ namespace {
 
 /// Along an axis that is resized.
 constexpr int64_t kMostPlaces = int64_t{1} << 22;
-/// A multiply-add of a product is so much cheaper than an element that is gathered.
-constexpr size_t kProductsPerGather = 16;
-
-// --- one axis -----------------------------------------------------------------------------------
-
-/// A vector along an axis, as it broadcasts.
-NodeId along(Emitter& emit, NodeId x, int64_t axis, std::vector<double> values) {
-  TensorType type{emit.dtype(x), Shape(static_cast<size_t>(emit.rank(x) - axis), 1)};
-  type.shape[0] = static_cast<int64_t>(values.size());
-  return emit.literal({type, {}, std::move(values)});
-}
-
-NodeId weighted_sum(Emitter& emit, NodeId x, int64_t axis, const AxisSamples& samples) {
-  NodeId sum;
-  for (size_t k = 0; k < samples.places.size(); ++k) {
-    NodeId taken = emit.take(x, axis, samples.places[k]);
-    NodeId term = emit.mul(taken, along(emit, x, axis, samples.weights[k]));
-    sum = sum.valid() ? emit.add(sum, term) : term;
-  }
-  return sum;
-}
-
-/// x @ matrix[in, out] along the last axis, else matrix[out, in] @ x.
-NodeId product(Emitter& emit, NodeId x, int64_t axis, const ResizedAxis& of,
-               const AxisSamples& samples) {
-  Shape shape(emit.shape(x).begin(), emit.shape(x).end());
-  bool last = axis == emit.rank(x) - 1;
-  std::vector<double> matrix(static_cast<size_t>(of.in * of.out), 0.0);
-  for (size_t k = 0; k < samples.places.size(); ++k)
-    for (int64_t i = 0; i < of.out; ++i) {
-      int64_t place = samples.places[k][static_cast<size_t>(i)];
-      matrix[static_cast<size_t>(last ? place * of.out + i : i * of.in + place)] +=
-          samples.weights[k][static_cast<size_t>(i)];
-    }
-  Shape sizes = last ? Shape{of.in, of.out} : Shape{of.out, of.in};
-  NodeId weights = emit.literal({{emit.dtype(x), sizes}, {}, std::move(matrix)});
-  if (last && axis > 0) return emit.matmul(x, weights);
-  if (axis == emit.rank(x) - 2) return emit.matmul(weights, x);
-  Shape result = shape, rows = {1};
-  for (int64_t i = 0; i < axis; ++i) rows[0] *= shape[static_cast<size_t>(i)];
-  rows.push_back(of.in);
-  if (!last) rows.push_back(emit.type(x).elements() / rows[0] / of.in);
-  result[static_cast<size_t>(axis)] = of.out;
-  x = emit.reshape(x, rows);
-  return emit.reshape(last ? emit.matmul(x, weights) : emit.matmul(weights, x), result);
-}
 
 /// The elements that lie outside of the axis have the value.
-NodeId extrapolated(Emitter& emit, NodeId x, int64_t axis, const std::vector<bool>& beyond,
-                    double value) {
-  if (beyond.empty() || !x.valid()) return x;
+NodeId extrapolated(Emitter& emit, NodeId x, int64_t axis, const AxisTaps& taps, double value) {
   Literal mask{{DType::Bool, Shape(static_cast<size_t>(emit.rank(x) - axis), 1)}, {}, {}};
-  mask.type.shape[0] = static_cast<int64_t>(beyond.size());
-  mask.ints.assign(beyond.begin(), beyond.end());
+  mask.type.shape[0] = taps.results();
+  for (int64_t i = 0; i < taps.results(); ++i) mask.ints.push_back(taps.count(i) == 0);
+  if (!llvm::is_contained(mask.ints, 1)) return x;
   return emit.select(emit.literal(mask), emit.like(x, value), x);
 }
 
-NodeId resize_axis(Call& call, NodeId x, int64_t axis, const ResizedAxis& of,
-                   const AxisSamples& samples) {
-  Emitter& emit = call.emit();
-  if (!x.valid() || samples.is_selection())
-    return x.valid() ? emit.take(x, axis, samples.places[0]) : x;
-  if (!is_float(emit.dtype(x)))
-    return call.fail("integers are resized by `mode` nearest alone, got " + emit.type(x).text());
-  auto taps = static_cast<int64_t>(samples.places.size());
-  bool is_short =
-      of.in <= static_cast<int64_t>(kProductsPerGather) * taps && of.in * of.out <= kMostFolded;
-  return is_short ? product(emit, x, axis, of, samples) : weighted_sum(emit, x, axis, samples);
-}
+/// An axis, and what the size of the result is before it is rounded.
+struct FileAxis : ResampledAxis {
+  double length = 1;
+};
+using Axes = llvm::SmallVector<FileAxis, 5>;
 
-// --- all axes -----------------------------------------------------------------------------------
-
-/// How often each element is repeated, if all are equally often; else 0.
-int64_t repetition(const ResizedAxis& axis, const AxisSamples& samples) {
-  if (!samples.is_selection() || !samples.beyond.empty() || axis.out % axis.in != 0) return 0;
-  int64_t times = axis.out / axis.in;
-  for (size_t i = 0; i < samples.places[0].size(); ++i)
-    if (samples.places[0][i] != static_cast<int64_t>(i) / times) return 0;
-  return times;
-}
-
-/// x with the elements along each axis so often, one behind the other.
-NodeId repeat(Emitter& emit, NodeId x, Ints times) {
-  Shape apart, wide, joined;
-  for (size_t axis = 0; axis < times.size(); ++axis) {
-    int64_t size = emit.shape(x)[axis];
-    apart.push_back(size);
-    wide.push_back(size);
-    joined.push_back(size * times[axis]);
-    if (times[axis] == 1) continue;
-    apart.push_back(1);
-    wide.push_back(times[axis]);
+/// From the first axis that changes on. `is_resized` says which do; the others are kept.
+NodeId resize_axes(Emitter& emit, NodeId x, const Resampling& how, const Axes& axes,
+                   llvm::function_ref<bool(const FileAxis&)> is_resized) {
+  const auto* first = llvm::find_if(axes, is_resized);
+  if (first == axes.end() || !x.valid()) return x;
+  std::vector<double> scales, starts, ends;
+  Shape sizes;
+  auto place = static_cast<size_t>(first - axes.begin());
+  for (; first != axes.end(); ++first, ++place) {
+    FileAxis axis;
+    if (is_resized(*first)) axis = *first;
+    int64_t kept = emit.shape(x)[place];
+    sizes.push_back(is_resized(*first) ? axis.out : kept);
+    scales.push_back(axis.scale);
+    starts.push_back(axis.start);
+    ends.push_back(axis.end);
   }
-  return emit.reshape(emit.expand(emit.reshape(x, apart), wide), joined);
+  starts.insert(starts.end(), ends.begin(), ends.end());
+  if (how.coordinates != ResizeCoordinates::TfCropAndResize) starts.clear();
+  auto word = [](llvm::ArrayRef<llvm::StringRef> words, auto which) {
+    return Value::of_string(words[static_cast<size_t>(which)]);
+  };
+  return emit.op(OpKind::Resize, {x},
+                 {{"sizes", Value::of_ints(sizes)},
+                  {"mode", word(resize_modes(), how.mode)},
+                  {"coordinates", word(resize_coordinates(), how.coordinates)},
+                  {"scales", Value::of_floats(scales)},
+                  {"rounding", word(resize_roundings(), how.rounding)},
+                  {"cubic_a", Value::of_float(how.cubic_a)},
+                  {"antialias", Value::of_bool(how.antialias)},
+                  {"exclude_outside", Value::of_bool(how.exclude_outside)},
+                  {"region", Value::of_floats(starts)}});
 }
 
-using Axes = llvm::SmallVector<ResizedAxis, 5>;
+/// Before operator set 11 the nearest element is the one before on the way up, and the one behind
+/// on the way down.
+NodeId resize_outward(Emitter& emit, NodeId x, Resampling how, const Axes& axes) {
+  auto shrinks = [](const FileAxis& axis) { return axis.scale < 1; };
+  auto grows = [&](const FileAxis& axis) { return !axis.is_kept() && !shrinks(axis); };
+  how.rounding = ResizeRounding::Ceil;
+  x = resize_axes(emit, x, how, axes, shrinks);
+  how.rounding = ResizeRounding::Floor;
+  return resize_axes(emit, x, how, axes, grows);
+}
 
-/// The axes that shrink first.
-NodeId resized(Call& call, NodeId x, const Interpolation& how, const Axes& axes,
+NodeId resized(Call& call, NodeId x, const Resampling& how, const Axes& axes,
                double extrapolation) {
   Emitter& emit = call.emit();
-  std::vector<AxisSamples> samples;
-  Shape times, order;
-  int64_t repeated = 0;
-  for (const ResizedAxis& axis : axes) {
-    bool kept = axis.in == axis.out && axis.scale == 1 && axis.start == 0 && axis.end == 1;
-    samples.push_back(kept ? AxisSamples{} : samples_of(how, axis));
-    times.push_back(kept ? 1 : std::max<int64_t>(repetition(axis, samples.back()), 1));
-    repeated += times.back() > 1;
-    if (!kept) order.push_back(static_cast<int64_t>(times.size()) - 1);
-  }
-  if (emit.rank(x) + repeated > kMaxRank) times.assign(times.size(), 1);
-  auto growth = [&](int64_t i) {
-    const ResizedAxis& axis = axes[static_cast<size_t>(i)];
-    return static_cast<double>(axis.out) / static_cast<double>(axis.in);
-  };
-  llvm::stable_sort(order, [&](int64_t a, int64_t b) { return growth(a) < growth(b); });
-  for (int64_t i : order) {
-    auto axis = static_cast<size_t>(i);
-    if (times[axis] == 1) x = resize_axis(call, x, i, axes[axis], samples[axis]);
-  }
-  if (x.valid() && repeated > 0) x = repeat(emit, x, times);
-  for (int64_t i : order)
-    x = extrapolated(emit, x, i, samples[static_cast<size_t>(i)].beyond, extrapolation);
+  if (call.version() < 11 && how.mode == ResizeMode::Nearest)
+    return resize_outward(emit, x, how, axes);
+  x = resize_axes(emit, x, how, axes, [](const FileAxis& axis) { return !axis.is_kept(); });
+  bool crops = how.coordinates == ResizeCoordinates::TfCropAndResize && extrapolation != 0;
+  for (size_t i = 0; crops && i < axes.size() && x.valid(); ++i)
+    x = extrapolated(emit, x, static_cast<int64_t>(i), axis_taps(how, axes[i]), extrapolation);
   return x;
 }
 
@@ -154,46 +95,35 @@ E read_word(Call& call, llvm::StringRef name, llvm::StringRef otherwise,
   return words[0].second;
 }
 
-Filter read_filter(Call& call) {
-  static constexpr std::pair<const char*, Filter> kWords[] = {
-      {"nearest", Filter::Nearest}, {"linear", Filter::Linear}, {"cubic", Filter::Cubic}};
-  return read_word<Filter>(call, "mode", "nearest", kWords);
+/// The same of words that the operator shares with ONNX.
+template <class E>
+E read_word(Call& call, llvm::StringRef name, llvm::StringRef otherwise,
+            llvm::ArrayRef<llvm::StringRef> words) {
+  std::string given = call.text(name, otherwise);
+  std::optional<E> value = parse_resize_word<E>(words, given);
+  if (!value) call.fail("its attribute `" + name + "` is `" + given + "`");
+  return value.value_or(E{});
 }
 
-Coordinates read_coordinates(Call& call) {
-  static constexpr std::pair<const char*, Coordinates> kWords[] = {
-      {"half_pixel", Coordinates::HalfPixel},
-      {"half_pixel_symmetric", Coordinates::HalfPixelSymmetric},
-      {"pytorch_half_pixel", Coordinates::PytorchHalfPixel},
-      {"align_corners", Coordinates::AlignCorners},
-      {"asymmetric", Coordinates::Asymmetric},
-      {"tf_crop_and_resize", Coordinates::TfCropAndResize}};
-  return read_word<Coordinates>(call, "coordinate_transformation_mode", "half_pixel", kWords);
+ResizeMode read_mode(Call& call) {
+  return read_word<ResizeMode>(call, "mode", "nearest", resize_modes());
 }
 
-NearestMode read_nearest_mode(Call& call) {
-  static constexpr std::pair<const char*, NearestMode> kWords[] = {
-      {"round_prefer_floor", NearestMode::RoundPreferFloor},
-      {"round_prefer_ceil", NearestMode::RoundPreferCeil},
-      {"floor", NearestMode::Floor},
-      {"ceil", NearestMode::Ceil}};
-  return read_word<NearestMode>(call, "nearest_mode", "round_prefer_floor", kWords);
-}
-
-Interpolation read_interpolation(Call& call) {
-  Interpolation how;
-  how.filter = read_filter(call);
+Resampling read_interpolation(Call& call) {
+  Resampling how;
+  how.mode = read_mode(call);
   if (call.version() < 11) {
-    how.nearest = NearestMode::Outward;
-    how.coordinates = Coordinates::Asymmetric;
+    how.coordinates = ResizeCoordinates::Asymmetric;
     return how;
   }
-  how.nearest = read_nearest_mode(call);
-  how.coordinates = read_coordinates(call);
+  how.rounding =
+      read_word<ResizeRounding>(call, "nearest_mode", "round_prefer_floor", resize_roundings());
+  how.coordinates = read_word<ResizeCoordinates>(call, "coordinate_transformation_mode",
+                                                 "half_pixel", resize_coordinates());
   how.cubic_a = call.real("cubic_coeff_a", -0.75);
   how.exclude_outside = flag(call, "exclude_outside", false);
   how.antialias = call.version() >= 18 && flag(call, "antialias", false);
-  if (how.antialias && how.filter == Filter::Nearest)
+  if (how.antialias && how.mode == ResizeMode::Nearest)
     call.fail("`mode` nearest has no `antialias`");
   return how;
 }
@@ -209,7 +139,9 @@ Sizes all_axes(Call& call, NodeId x) {
   Sizes made;
   for (int64_t size : emit.shape(x)) {
     if (size > kMostPlaces) call.fail("an axis of " + llvm::Twine(size) + " is too long");
-    made.axes.push_back({size, size, 1, static_cast<double>(size)});
+    made.axes.emplace_back();
+    made.axes.back().in = made.axes.back().out = size;
+    made.axes.back().length = static_cast<double>(size);
   }
   std::optional<Shape> named = call.version() >= 18 ? call.wholes("axes") : std::nullopt;
   if (named) {
@@ -235,7 +167,7 @@ bool has_one_each(Call& call, const Sizes& sizes, size_t count, llvm::StringRef 
 void set_scales(Call& call, Sizes& sizes, llvm::ArrayRef<double> scales) {
   if (!has_one_each(call, sizes, scales.size(), "scales")) return;
   for (size_t i = 0; i < scales.size(); ++i) {
-    ResizedAxis& axis = sizes.axes[static_cast<size_t>(sizes.named[i])];
+    FileAxis& axis = sizes.axes[static_cast<size_t>(sizes.named[i])];
     float length = static_cast<float>(axis.in) * static_cast<float>(scales[i]);
     bool fits = length >= 1 && length <= static_cast<float>(kMostPlaces); // no NaN, either
     if (!fits) {
@@ -257,7 +189,7 @@ void keep_aspect_ratio(Sizes& sizes, bool at_most) {
     scale = i == 0 ? own : at_most ? std::min(scale, own) : std::max(scale, own);
   }
   for (int64_t i : sizes.named) {
-    ResizedAxis& axis = sizes.axes[static_cast<size_t>(i)];
+    FileAxis& axis = sizes.axes[static_cast<size_t>(i)];
     axis.scale = scale;
     axis.length = scale * static_cast<double>(axis.in);
     axis.out = static_cast<int64_t>(std::floor(axis.length + 0.5));
@@ -271,13 +203,13 @@ void set_sizes(Call& call, Sizes& sizes, Ints given) {
     call.fail("its attribute `keep_aspect_ratio_policy` is `" + policy + "`");
   if (!has_one_each(call, sizes, given.size(), "sizes")) return;
   for (size_t i = 0; i < given.size(); ++i) {
-    ResizedAxis& axis = sizes.axes[static_cast<size_t>(sizes.named[i])];
+    FileAxis& axis = sizes.axes[static_cast<size_t>(sizes.named[i])];
     axis.out = given[i];
     axis.length = static_cast<double>(given[i]);
     axis.scale = axis.length / static_cast<double>(axis.in);
   }
   if (policy != "stretch") keep_aspect_ratio(sizes, policy == "not_larger");
-  for (const ResizedAxis& axis : sizes.axes)
+  for (const FileAxis& axis : sizes.axes)
     if (axis.out < 1 || axis.out > kMostPlaces)
       call.fail("a size of " + llvm::Twine(axis.out) + " for an axis of " + llvm::Twine(axis.in));
 }
@@ -291,7 +223,7 @@ void set_region(Call& call, Sizes& sizes, llvm::ArrayRef<double> region, bool by
     return;
   }
   for (size_t i = 0; i < count; ++i) {
-    ResizedAxis& axis = sizes.axes[static_cast<size_t>(sizes.named[i])];
+    FileAxis& axis = sizes.axes[static_cast<size_t>(sizes.named[i])];
     axis.start = region[i];
     axis.end = region[count + i];
     if (!std::isfinite(axis.start) || !std::isfinite(axis.end))
@@ -304,7 +236,7 @@ void set_region(Call& call, Sizes& sizes, llvm::ArrayRef<double> region, bool by
 /// With corners aligned a scale is that of the last places. Runtimes take the size for the last
 /// place, ONNX's tests the size before it was rounded.
 void refuse_fractions(Call& call, const Sizes& sizes) {
-  for (const ResizedAxis& axis : sizes.axes)
+  for (const FileAxis& axis : sizes.axes)
     if (std::abs(axis.length - static_cast<double>(axis.out)) > 1e-5 * axis.length)
       call.fail("a scale of " + Value::of_float(axis.scale).text_form() + " for an axis of " +
                 llvm::Twine(axis.in) +
@@ -313,7 +245,7 @@ void refuse_fractions(Call& call, const Sizes& sizes) {
 
 void resize(Call& call) {
   NodeId x = call.input(0);
-  Interpolation how = read_interpolation(call);
+  Resampling how = read_interpolation(call);
   double extrapolation = call.version() >= 11 ? call.real("extrapolation_value", 0) : 0;
   if (call.failed()) return;
   Sizes sizes = all_axes(call, x);
@@ -333,9 +265,9 @@ void resize(Call& call) {
   } else {
     set_sizes(call, sizes, given);
   }
-  if (how.coordinates == Coordinates::AlignCorners) refuse_fractions(call, sizes);
+  if (how.coordinates == ResizeCoordinates::AlignCorners) refuse_fractions(call, sizes);
   if (call.failed()) return;
-  if (how.coordinates == Coordinates::TfCropAndResize)
+  if (how.coordinates == ResizeCoordinates::TfCropAndResize)
     set_region(call, sizes, call.known_reals(1), given.empty());
   else if (call.version() >= 11)
     (void)call.value(1);
@@ -344,9 +276,9 @@ void resize(Call& call) {
 
 void upsample(Call& call) {
   NodeId x = call.input(0);
-  Interpolation how{read_filter(call), NearestMode::Outward, Coordinates::Asymmetric};
+  Resampling how{read_mode(call), ResizeCoordinates::Asymmetric};
   if (call.version() >= 10) call.fail("it ended with operator set 9, and is `Resize` since");
-  if (how.filter == Filter::Cubic) call.fail("its `mode` is `cubic`");
+  if (how.mode == ResizeMode::Cubic) call.fail("its `mode` is `cubic`");
   if (call.failed()) return;
   Sizes sizes = all_axes(call, x);
   set_scales(call, sizes,

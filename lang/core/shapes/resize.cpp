@@ -1,0 +1,103 @@
+// resize: sizes of the last axes, and which attributes a mode has. Attributes that change nothing
+// get their defaults, so that equal operators are one node.
+#include "lang/core/op.h"
+#include "lang/core/resample.h"
+#include "lang/core/shapes/inference.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tg::shapes {
+
+namespace {
+
+const AttrInfo& row(const Inference& in, size_t slot) { return in.info.attrs()[slot]; }
+
+bool is_word(const Inference& in, size_t slot, llvm::ArrayRef<llvm::StringRef> words) {
+  if (llvm::is_contained(words, in.attr(slot).text)) return true;
+  std::string list;
+  for (size_t i = 0; i < words.size(); ++i)
+    list += (i == 0 ? "\"" : i + 1 == words.size() ? " or \"" : ", \"") + words[i].str() + "\"";
+  return in.fail("`{0}` must be {1}, got {2}", row(in, slot).name, list, in.attr(slot));
+}
+
+/// The list as floats: none, or `count` finite ones.
+bool read_list(Inference& in, size_t slot, size_t count) {
+  std::vector<double> numbers = in.attr(slot).reals;
+  for (int64_t n : in.attr(slot).ints) numbers.push_back(static_cast<double>(n));
+  bool fits = numbers.empty() || numbers.size() == count;
+  if (!fits || !llvm::all_of(numbers, [](double x) { return std::isfinite(x); }))
+    return in.fail("`{0}` must be {1} finite numbers for `sizes` = {2}, got {3}",
+                   row(in, slot).name, count, in.attr(ResizeSlot::Sizes), in.attr(slot));
+  in.set(slot, Value::of_floats(std::move(numbers)));
+  return true;
+}
+
+void set_default(Inference& in, size_t slot) { in.set(slot, default_value(row(in, slot))); }
+
+/// A size is the old one times its scale, rounded in some way.
+bool scales_fit(Inference& in, bool& exact) {
+  constexpr double kRoundedBy = 1.001, kLeast = 0.499;
+  const std::vector<double>& scales = in.attr(ResizeSlot::Scales).reals;
+  llvm::ArrayRef<int64_t> sizes = in.attr(ResizeSlot::Sizes).ints;
+  size_t first = in.type(0).shape.size() - sizes.size();
+  exact = true;
+  for (size_t i = 0; i < scales.size(); ++i) {
+    auto old = static_cast<double>(in.type(0).shape[first + i]);
+    auto size = static_cast<double>(sizes[i]);
+    if (!(scales[i] * old > kLeast && std::abs(scales[i] * old - size) < kRoundedBy))
+      return in.fail("`scales` = {0} do not make {1} of {2}", in.attr(ResizeSlot::Scales),
+                     in.attr(ResizeSlot::Sizes), in.type(0));
+    exact &= scales[i] == size / old;
+  }
+  return true;
+}
+
+/// Which attributes the mode reads.
+bool mode_fits(Inference& in) {
+  const std::string& mode = in.attr(ResizeSlot::Mode).text;
+  bool nearest = mode == "nearest", antialias = in.attr(ResizeSlot::Antialias).number != 0;
+  if (!nearest && !is_float(in.type(0).dtype))
+    return in.fail("`mode` = \"{0}\" takes floats, got {1}: integers are resized by \"nearest\"",
+                   mode, in.type(0));
+  if (nearest && antialias) return in.fail("`mode` = \"nearest\" has no `antialias`");
+  if (!std::isfinite(in.attr(ResizeSlot::CubicA).real))
+    return in.fail("`cubic_a` must be finite, got {0}", in.attr(ResizeSlot::CubicA));
+  if (nearest) set_default(in, ResizeSlot::ExcludeOutside);
+  if (!nearest) set_default(in, ResizeSlot::Rounding);
+  if (mode != "cubic") set_default(in, ResizeSlot::CubicA);
+  return true;
+}
+
+} // namespace
+
+bool resize(Inference& in) {
+  const TensorType& x = in.type(0);
+  llvm::SmallVector<int64_t, 4> sizes = in.attr(ResizeSlot::Sizes).ints;
+  if (sizes.empty() || sizes.size() > x.shape.size())
+    return in.fail("`sizes` must have a size for each of the last axes that are resized, 1 to {0} "
+                   "of {1}, got {2}",
+                   x.rank(), x, in.attr(ResizeSlot::Sizes));
+  if (!in_range(in, row(in, ResizeSlot::Sizes), sizes, 1) ||
+      !is_word(in, ResizeSlot::Mode, resize_modes()) ||
+      !is_word(in, ResizeSlot::Coordinates, resize_coordinates()) ||
+      !is_word(in, ResizeSlot::Rounding, resize_roundings()) || !mode_fits(in) ||
+      !read_list(in, ResizeSlot::Scales, sizes.size()) ||
+      !read_list(in, ResizeSlot::Region, 2 * sizes.size()))
+    return false;
+  const std::string& coordinates = in.attr(ResizeSlot::Coordinates).text;
+  bool crops = coordinates == "tf_crop_and_resize";
+  if (crops == in.attr(ResizeSlot::Region).reals.empty())
+    return in.fail("`region` belongs to `coordinates` = \"tf_crop_and_resize\", got {0} and "
+                   "\"{1}\"",
+                   in.attr(ResizeSlot::Region), coordinates);
+  bool exact = true;
+  if (!scales_fit(in, exact)) return false;
+  bool ignored = coordinates == "align_corners" && in.attr(ResizeSlot::Antialias).number == 0;
+  if (exact || ignored) set_default(in, ResizeSlot::Scales);
+  in.result = x;
+  std::copy(sizes.begin(), sizes.end(), in.result.shape.end() - sizes.size());
+  return true;
+}
+
+} // namespace tg::shapes
