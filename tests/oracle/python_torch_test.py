@@ -138,6 +138,24 @@ class Backend(unittest.TestCase):
         self.assertIsNotNone(module.linear.weight.grad)
         self.assertEqual(len([w for w in seen if "tangram" in str(w.message)]), 1)
 
+    def test_modes_of_inductor_are_taken_with_a_warning(self):
+        module, x = Small(), torch.randn(2, 8)
+        for mode in ("reduce-overhead", "max-autotune"):
+            torch._dynamo.reset()
+            with torch.no_grad(), self.assertWarnsRegex(UserWarning, "has no effect on the backend tangram"):
+                torch.testing.assert_close(torch.compile(module, backend="tangram", mode=mode)(x), module(x))
+
+    def test_wrong_arguments_are_refused_by_their_name(self):
+        module, x = Small(), torch.randn(2, 8)
+        for call, name in ((lambda: tangram.compile(None, [x]), "module"), (lambda: tangram.compile(module, [x], threads=-1), "threads"),
+                           (lambda: tangram.compile(module, [x], time_limit=-1), "time_limit"), (lambda: tangram.from_exported(module), "program")):
+            with self.subTest(name), self.assertRaisesRegex((TypeError, ValueError), name):
+                call()
+        for options in ({"sizes": -1}, {"sizes": "many"}, {"threads": -1}, {"nonsense": 1}):
+            torch._dynamo.reset()
+            with self.subTest(options), torch.no_grad(), self.assertRaisesRegex(Exception, min(options)):
+                torch.compile(module, backend="tangram", options=options)(x)
+
     def test_what_is_not_supported_stays_with_pytorch(self):
         def fn(x):
             return torch.relu(torch.lgamma(torch.relu(x) + 1)) + 1
