@@ -19,6 +19,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 namespace tg {
@@ -29,17 +30,40 @@ namespace tg {
 /// many runs.
 ///
 /// Invariant: contents are never written once they are here, and last as long as an executable
-/// holds them. For executables made with the same CompileOptions but for this, one after the other.
+/// holds them. For any threads.
 class SharedWeights {
 public:
   using Contents = std::shared_ptr<std::byte>;
+  /// How weights are told apart.
+  enum class Naming : uint8_t {
+    /// By path: for executables made with the same CompileOptions.
+    Paths,
+    /// By their elements, which are read and hashed before each is loaded: for any executables.
+    Contents,
+  };
 
-  /// What was made in the way that `key` says; null: nothing that still is.
-  Contents find(llvm::StringRef key) const { return made_.lookup(key).lock(); }
-  void add(llvm::StringRef key, const Contents& contents) { made_[key] = contents; }
+  explicit SharedWeights(Naming naming = Naming::Paths) : naming_(naming) {}
+  /// Of all programs of this process, by contents; lasts as long as someone holds it.
+  static std::shared_ptr<SharedWeights> of_process();
+
+  Naming naming() const { return naming_; }
+  /// Returns what was made in the way that `key` says; null where no executable holds it.
+  Contents find(llvm::StringRef key) const;
+  void add(llvm::StringRef key, const Contents& contents, int64_t bytes);
+  /// Of all that executables hold, once each.
+  int64_t bytes() const;
 
 private:
-  llvm::StringMap<std::weak_ptr<std::byte>> made_;
+  struct Made {
+    std::weak_ptr<std::byte> contents;
+    int64_t bytes = 0;
+  };
+  void forget_released();
+
+  Naming naming_;
+  mutable std::mutex mutex_;
+  llvm::StringMap<Made> made_;
+  size_t forget_at_ = 64; // entries
 };
 
 /// Gives the contents of a weight (`value.name` is its path, `value.type` its type). Errors are

@@ -3,6 +3,9 @@
 #include "runtime/convert.h"
 #include "runtime/random.h"
 
+#include <llvm/Support/FormatVariadic.h>
+#include <llvm/Support/xxhash.h>
+
 #include <algorithm>
 #include <cassert>
 #include <cstring>
@@ -58,6 +61,61 @@ Result<Tensor> contents_of(const PlanValue& value, const CompileOptions& options
 Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options, Tensor spare) {
   TG_TRY(Tensor tensor, contents_of(value, options, std::move(spare)));
   return Tensor::aligned(std::move(tensor));
+}
+
+// Two hashes of 64 bits: of all elements, and of the second half.
+Result<std::string> name_of_weight(const PlanValue& value, const CompileOptions& options) {
+  std::string text = value.type.text();
+  if (!options.weights)
+    return llvm::formatv("{0}\n{1}\n{2}\nseed {3}", value.name, text, value.init, options.seed)
+        .str();
+  if (options.shared->naming() == SharedWeights::Naming::Paths)
+    return llvm::formatv("{0}\n{1}", value.name, text).str();
+  TG_TRY(Tensor tensor, options.weights(value));
+  llvm::StringRef elements(reinterpret_cast<const char*>(tensor.data()),
+                           static_cast<size_t>(tensor.bytes()));
+  return llvm::formatv("{0}\n{1:x} {2:x}", text, llvm::xxHash64(elements),
+                       llvm::xxHash64(elements.drop_front(elements.size() / 2)))
+      .str();
+}
+
+// --- shared weights -----------------------------------------------------------------------------
+
+std::shared_ptr<SharedWeights> SharedWeights::of_process() {
+  static std::mutex mutex;
+  static std::weak_ptr<SharedWeights> shared;
+  std::lock_guard lock(mutex);
+  std::shared_ptr<SharedWeights> now = shared.lock();
+  if (!now) shared = now = std::make_shared<SharedWeights>(Naming::Contents);
+  return now;
+}
+
+SharedWeights::Contents SharedWeights::find(llvm::StringRef key) const {
+  std::lock_guard lock(mutex_);
+  auto found = made_.find(key);
+  return found == made_.end() ? nullptr : found->second.contents.lock();
+}
+
+void SharedWeights::add(llvm::StringRef key, const Contents& contents, int64_t bytes) {
+  std::lock_guard lock(mutex_);
+  made_[key] = {contents, bytes};
+  if (made_.size() >= forget_at_) forget_released();
+}
+
+void SharedWeights::forget_released() {
+  llvm::SmallVector<std::string> released;
+  for (const auto& one : made_)
+    if (one.second.contents.expired()) released.push_back(one.first().str());
+  for (const std::string& key : released) made_.erase(key);
+  forget_at_ = std::max<size_t>(64, 2 * made_.size());
+}
+
+int64_t SharedWeights::bytes() const {
+  std::lock_guard lock(mutex_);
+  int64_t sum = 0;
+  for (const auto& one : made_)
+    if (!one.second.contents.expired()) sum += one.second.bytes;
+  return sum;
 }
 
 std::byte* read_only(const Tensor& tensor) { return const_cast<std::byte*>(tensor.data()); }

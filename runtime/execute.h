@@ -12,6 +12,9 @@ namespace tg {
 /// Errors: `limit_no_answer` once what loads or runs has to end.
 Result<void> go_on(const StopToken& stop);
 
+/// Names the contents of a weight, for `options.shared`. Errors: those of the weight source.
+Result<std::string> name_of_weight(const PlanValue& value, const CompileOptions& options);
+
 /// The contents of a weight or constant, from the options' source or at random, to be copied: at
 /// any address. `spare`: memory that may be used for them. Errors: those of the source;
 /// `bad_data_file` if it gives another type; those of go_on().

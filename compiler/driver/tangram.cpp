@@ -494,6 +494,7 @@ Expected<Program> compile(const Model& model, const CompileOptions& options) {
   const tg::Graph graph = own_graph(model);
   Expected<tg::PrepareOptions> prepare = prepare_options(model, graph, options);
   if (!prepare) return prepare.error();
+  prepare->shared = tg::SharedWeights::of_process();
   tg::Result<tg::LoadedProgram> loaded = tg::load_program(graph, *prepare);
   if (!loaded) return to_error(loaded.error());
   return Program(std::make_unique<Program::Impl>(Program::Impl{std::move(*loaded)}));

@@ -137,7 +137,7 @@ Result<void> CpuExecutable::reserve(const Lowering& l) {
   memory_ = {};
   int64_t only_at_load = 0;
   for (BufferId b = 0; b < l.buffers.size(); ++b) lasting_[b] = life[b].first != UINT32_MAX;
-  name_shared(l);
+  TG_CHECK(name_shared(l));
   for (BufferId b = 0; b < l.buffers.size(); ++b) {
     if (in_arena(l.buffers[b])) {
       if (!lasting_[b]) continue;
@@ -163,16 +163,16 @@ Result<void> CpuExecutable::reserve(const Lowering& l) {
   return check_memory(*plan_, most, l.options.memory_limit_bytes);
 }
 
-void CpuExecutable::name_shared(const Lowering& l) {
+Result<void> CpuExecutable::name_shared(const Lowering& l) {
   shared_keys_.assign(l.buffers.size(), "");
   shared_.assign(l.buffers.size(), nullptr);
-  if (!l.options.shared) return;
+  if (!l.options.shared) return {};
   for (BufferId b = 0; b < l.buffers.size(); ++b) {
     const Buffer& buffer = l.buffers[b];
     if (buffer.kind != Buffer::Kind::Weight || buffer.bytes < kLarge) continue;
     const PlanValue& value = plan_->values[buffer.source];
-    if (value.kind == PlanValue::Kind::Weight)
-      shared_keys_[b] = value.name + '\n' + value.type.text() + '\n' + value.init;
+    if (value.kind != PlanValue::Kind::Weight) continue;
+    TG_TRY(shared_keys_[b], name_of_weight(value, l.options));
   }
   std::vector<int> uses(l.buffers.size());
   for (const Op& op : l.load.ops)
@@ -185,6 +185,7 @@ void CpuExecutable::name_shared(const Lowering& l) {
     if (alone && weight && lasting_[to] && l.buffers[to].bytes >= kLarge)
       shared_keys_[to] = shared_keys_[from] + '\n' + op.recipe;
   }
+  return {};
 }
 
 bool CpuExecutable::is_made(const Lowering& l, const Op& op) {
@@ -223,7 +224,7 @@ Result<void> CpuExecutable::ensure_shared(const Lowering& l, BufferId b) {
     TG_TRY(Tensor weight, materialise(plan_->values[buffer.source], l.options, spare_for(b)));
     tensors_[b] = std::make_shared<Tensor>(std::move(weight));
     shared_[b] = SharedWeights::Contents(tensors_[b], read_only(*tensors_[b]));
-    l.options.shared->add(shared_keys_[b], shared_[b]);
+    l.options.shared->add(shared_keys_[b], shared_[b], buffer.bytes);
   } else if (!shared_[b]) {
     TG_TRY(AlignedBuffer memory, allocate(buffer.bytes));
     shared_[b] = SharedWeights::Contents(memory.release(), FreeAligned());
@@ -244,7 +245,8 @@ Result<void> CpuExecutable::run_load_program(Lowering& l) {
       omp_set_num_threads(op.threads);
       TG_CHECK(op.kernel->run_exact(stream_.get()));
       if (!op.recipe.empty() && !shared_keys_[op.buffers[1]].empty())
-        l.options.shared->add(shared_keys_[op.buffers[1]], shared_[op.buffers[1]]);
+        l.options.shared->add(shared_keys_[op.buffers[1]], shared_[op.buffers[1]],
+                              l.buffers[op.buffers[1]].bytes);
     }
     for (BufferId b : op.buffers)
       if (!lasting_[b] && life[b].last == i) release(b);

@@ -47,7 +47,7 @@ private:
   Result<void> run_load_program(Lowering& l);
   /// Names what is, or may be, shared with other executables: large contents that weights alone
   /// decide, as they came or copied once.
-  void name_shared(const Lowering& l);
+  Result<void> name_shared(const Lowering& l);
   /// Whether another executable has made what this op makes.
   bool is_made(const Lowering& l, const Op& op);
   /// Contents, or room, for a buffer outside the arena that has none yet.

@@ -86,5 +86,46 @@ TEST_F(SharedWeightsOfCpu, AreGoneWithTheLastWhoHasThem) {
   EXPECT_EQ(made["kernel"], 2);
 }
 
+/// A product of so many rows by two weights. Their paths and order differ from program to program.
+Graph product(int64_t rows, llvm::StringRef first, llvm::StringRef second) {
+  Builder b;
+  NodeId x = b.input("x", {rows, 512});
+  for (llvm::StringRef name : {first, second})
+    x = b.op(OpKind::Matmul, {x, b.weight(name, {512, 512}), b.none(), b.none()});
+  b.output(x);
+  return b.graph;
+}
+
+TEST(SharedWeightsByContents, ArePackedOnceForAllPrograms) {
+  auto shared = std::make_shared<SharedWeights>(SharedWeights::Naming::Contents);
+  std::map<std::string, int> number = {{"a", 1}, {"b", 2}, {"also a", 1}, {"also b", 2}, {"c", 3}};
+  std::vector<std::unique_ptr<Executable>> programs;
+  auto outputs_of_new = [&](const Graph& graph, std::shared_ptr<SharedWeights> with) {
+    Plan plan = plan_from_graph(graph);
+    CompileOptions options;
+    options.shared = std::move(with);
+    options.weights = [&](const PlanValue& value) {
+      return random_weight("w", value.type, "", static_cast<uint64_t>(number[value.name]));
+    };
+    auto executable = make_cpu_backend()->compile(plan, options);
+    EXPECT_TRUE(executable.ok());
+    auto inputs = random_inputs(plan, 7);
+    auto outputs = (*executable)->run(*inputs);
+    EXPECT_TRUE(outputs.ok());
+    programs.push_back(std::move(*executable));
+    return std::vector<float>((*outputs)[0].floats());
+  };
+  for (auto [first, second] : {std::pair("a", "b"), std::pair("also b", "also a")})
+    for (int64_t rows : {1, 16, 128}) { // one token, and prompts
+      Graph graph = product(rows, first, second);
+      EXPECT_EQ(outputs_of_new(graph, shared), outputs_of_new(graph, nullptr));
+      EXPECT_EQ(shared->bytes(), 2 * 512 * 512 * 4) << rows << " rows";
+    }
+  (void)outputs_of_new(product(1, "a", "c"), shared);
+  EXPECT_EQ(shared->bytes(), 3 * 512 * 512 * 4) << "other elements are others";
+  programs.clear();
+  EXPECT_EQ(shared->bytes(), 0);
+}
+
 } // namespace
 } // namespace tg::test
