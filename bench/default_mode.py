@@ -96,7 +96,6 @@ class Bench:
     def __init__(self, options, isa, folder):
         self.threads, self.noise, self.folder = str(options.threads), options.noise, folder
         self.environment = {**os.environ, "XDG_CACHE_HOME": str(folder)}
-        self.environment.setdefault("GOMP_SPINCOUNT", "3000")  # as tg runs itself
         if isa == "avx2":
             self.environment["DNNL_MAX_CPU_ISA"] = "AVX2"
         self.rows = []

@@ -10,8 +10,6 @@
 // of the peak that the network as a whole reaches. Flops are those of the definition: a Winograd
 // convolution does fewer, and so may pass 100%. Optimise first for the fused graph:
 //   tg opt examples/resnet50.tg --cost measured:cpu -o fast.tg && layers_bench fast.tg
-// With several threads on a machine that others use, set OMP_WAIT_POLICY=passive (see
-// runtime/onednn/DECISIONS.md).
 #include "bench/peak.h"
 #include "compiler/driver/files/model.h"
 #include "compiler/emit/plan_from_graph.h"

@@ -304,7 +304,6 @@ def main():
     record = {"program": "onnx_networks", **setting(), "onnxruntime": ort.__version__}
     if record["load_average"] > 0.5:
         print(f"the load average is {record['load_average']}; timings will be noisy", file=sys.stderr)
-    os.environ.setdefault("GOMP_SPINCOUNT", "3000")  # as tg runs itself
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.state or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)

@@ -91,6 +91,8 @@ struct CompileOptions {
   WeightSource weights = {};
   /// Null: the executable shares its weights with no other. (The cpu backend.)
   std::shared_ptr<SharedWeights> shared = {};
+  /// Uses all threads however short a run or step is; for tests. (The cpu backend.)
+  bool share_short_work = false;
   IoLayout io_layout = IoLayout::Plain;
   /// f32 products and convolutions may round their operands to tf32 (cuda).
   bool allow_tf32 = false;

@@ -19,7 +19,6 @@
 #include <cstdlib>
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 namespace tg::paper {
 namespace {
@@ -217,14 +216,6 @@ void Paper::print() {
   if (left_ > 0) llvm::outs() << left_ << " cells are left; the same command goes on with them\n";
 }
 
-/// Idle threads of libgomp, which measured prices run on, spin for some 3 ms before they sleep, as
-/// those of `tg`; the library reads that before main(), so the program starts itself once more.
-void bound_spinning(char** argv) {
-  if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return;
-  setenv("GOMP_SPINCOUNT", "3000", 1);
-  execv("/proc/self/exe", argv);
-}
-
 } // namespace
 
 llvm::ArrayRef<PaperNetwork> paper_networks() { return kNetworks; }
@@ -251,7 +242,6 @@ static int main(int argc, char** argv) {
     llvm::outs() << help_text();
     return 0;
   }
-  bound_spinning(argv);
   std::signal(SIGXFSZ, SIG_IGN); // a file over the limit of the shell is an error of writing
   return run(*options);
 }

@@ -52,7 +52,7 @@ std::string processor() {
 
 /// Raised whenever a kernel of ours or the choice among oneDNN's becomes faster or slower: prices
 /// in people's databases are keyed by it, and older ones would mislead the search.
-constexpr int kKernelRevision = 12;
+constexpr int kKernelRevision = 13;
 
 class CpuBackend final : public Backend {
 public:

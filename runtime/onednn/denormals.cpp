@@ -7,9 +7,7 @@
 
 namespace tg::cpu {
 
-namespace {
-
-bool take_own_flag() {
+bool take_denormal_flag() {
 #if defined(__SSE__)
   constexpr unsigned kDenormalOperand = 1 << 1;
   unsigned flags = _mm_getcsr();
@@ -19,9 +17,5 @@ bool take_own_flag() {
   return false;
 #endif
 }
-
-} // namespace
-
-bool take_denormal_flag(int threads) { return any_thread(threads, take_own_flag); }
 
 } // namespace tg::cpu

@@ -5,8 +5,6 @@
 #include "runtime/onednn/parallel.h"
 #include "runtime/onednn/tile_schedules.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -90,15 +88,16 @@ Result<void> CpuExecutable::load(const CompileOptions& options, Products product
   TG_CHECK(check_externs(*plan_, options));
   externs_ = options.externs;
   stop_ = options.stop;
-  threads_ = std::max(1, options.threads);
+  OneLibraryThread one;
   TG_TRY(engine_, make_engine());
   TG_TRY(stream_, make_stream(engine_.get()));
-  if (std::unique_ptr<PlanLook> look = schedules ? schedules->look(threads_) : nullptr) {
-    Lowering first(*plan_, options, engine_.get(), products, look.get());
+  if (std::unique_ptr<PlanLook> look =
+          schedules ? schedules->look(std::max(1, options.threads)) : nullptr) {
+    Lowering first(*plan_, options, engine_.get(), *pool_, products, look.get());
     TG_CHECK(first.run());
     look->seen();
   }
-  Lowering l(*plan_, options, engine_.get(), products, schedules);
+  Lowering l(*plan_, options, engine_.get(), *pool_, products, schedules);
   TG_CHECK(l.run());
   owned_.resize(l.buffers.size());
   tensors_.resize(l.buffers.size());
@@ -114,8 +113,7 @@ Result<void> CpuExecutable::load(const CompileOptions& options, Products product
     if (op.kernel) TG_CHECK(op.kernel->bind(addresses()));
   places_ = std::move(l.places);
   program_ = std::move(l.run_program);
-  for (const Op& op : program_.ops)
-    if (op.kernel && op.kernel->may_lose_nan()) guarded_ = std::max(guarded_, op.threads);
+  for (const Op& op : program_.ops) guarded_ |= op.kernel && op.kernel->may_lose_nan();
   clock_ = StepClock(program_.ops.size());
   return {};
 }
@@ -234,7 +232,6 @@ Result<void> CpuExecutable::ensure_shared(const Lowering& l, BufferId b) {
 }
 
 Result<void> CpuExecutable::run_load_program(Lowering& l) {
-  ThreadScope scope(threads_);
   std::vector<BufferLife> life = lives(l.buffers, l.load.ops);
   for (uint32_t i = 0; i < l.load.ops.size(); ++i) {
     Op& op = l.load.ops[i];
@@ -242,7 +239,6 @@ Result<void> CpuExecutable::run_load_program(Lowering& l) {
     if (op.kernel && !is_made(l, op)) {
       for (BufferId b : op.buffers) TG_CHECK(ensure(l, b));
       TG_CHECK(op.kernel->bind(addresses()));
-      omp_set_num_threads(op.threads);
       TG_CHECK(op.kernel->run_exact(stream_.get()));
       if (!op.recipe.empty() && !shared_keys_[op.buffers[1]].empty())
         l.options.shared->add(shared_keys_[op.buffers[1]], shared_[op.buffers[1]],
@@ -326,42 +322,34 @@ Result<std::vector<size_t>> CpuExecutable::run_watching_denormals() {
 // Inputs are never written over, so a run can be done again. What other runs of it met makes no
 // difference.
 Result<void> CpuExecutable::run_once(std::vector<size_t>* denormals) {
-  ThreadScope scope(threads_);
-  (void)take_invalid_flag(1);
-  TG_TRY(bool lost, run_program(false, denormals));
-  if (guarded_ > 0) lost |= take_invalid_flag(guarded_);
-  if (!lost) return {};
+  OneLibraryThread one;
+  (void)take_invalid_flag();
+  TG_CHECK(run_program(false, denormals));
+  if (!guarded_ || !take_invalid_flag()) return {};
   ++repeated_runs_;
   if (denormals) denormals->clear();
   TG_CHECK(run_program(true, denormals));
-  (void)take_invalid_flag(guarded_);
+  (void)take_invalid_flag();
   return {};
 }
 
-Result<bool> CpuExecutable::run_program(bool exact, std::vector<size_t>* denormals) {
-  // More threads than these may end before the run does, and their flags with them: where a team is
-  // smaller than the one before, OpenMP lets the others go, unless it is of one.
-  constexpr int kThreadsThatStay = 2;
-  int threads = threads_;
+Result<void> CpuExecutable::run_program(bool exact, std::vector<size_t>* denormals) {
   clock_.start();
   for (size_t i = 0; i < program_.ops.size(); ++i) {
     Op& op = program_.ops[i];
     TG_CHECK(go_on(stop_));
     if (op.kernel) {
-      if (op.threads != threads) omp_set_num_threads(threads = op.threads);
-      bool ask = !exact && op.kernel->may_lose_nan() && threads > kThreadsThatStay;
-      if (denormals) (void)take_denormal_flag(threads);
+      if (denormals) (void)take_denormal_flag();
       if (exact) {
         TG_CHECK(op.kernel->run_exact(stream_.get()));
       } else if (dnnl_status_t s = op.kernel->run(stream_.get()); s != dnnl_success) {
         return device_error(s, op.name);
       }
-      if (denormals && take_denormal_flag(threads)) denormals->push_back(i);
-      if (ask && take_invalid_flag(threads)) return true;
+      if (denormals && take_denormal_flag()) denormals->push_back(i);
     }
     clock_.stop(i);
   }
-  return false;
+  return {};
 }
 
 Result<std::vector<Tensor>> CpuExecutable::outputs() const {

@@ -38,9 +38,9 @@ private:
   explicit CpuExecutable(const Plan& plan) : plan_(std::make_unique<const Plan>(plan)) {}
 
   Result<void> load(const CompileOptions& options, Products products, TileSchedules* schedules);
-  /// Whether a NaN may have been lost: the run ends there. Never, where it is `exact`. `denormals`,
-  /// where it is given, gets the ops that compute on such numbers.
-  Result<bool> run_program(bool exact, std::vector<size_t>* denormals = nullptr);
+  /// NaN stays NaN where it is `exact`. `denormals`, where it is given, gets the ops that compute
+  /// on such numbers.
+  Result<void> run_program(bool exact, std::vector<size_t>* denormals = nullptr);
   Result<void> run_once(std::vector<size_t>* denormals);
   /// Which buffers outlive the load program, offsets in the arena, and the check against the limit.
   Result<void> reserve(const Lowering& l);
@@ -74,7 +74,7 @@ private:
   StopToken stop_;
   EngineHandle engine_;
   StreamHandle stream_;
-  int threads_ = 1;
+  std::shared_ptr<ThreadPool> pool_ = ThreadPool::shared();
   std::vector<Place> places_; // of each value of the plan
 
   // Of each buffer: its memory if it is its own (weights as they came are tensors) or shared with
@@ -96,7 +96,7 @@ private:
   Tensor spare_; // while loading: the largest weight that was released, for the next
   Program program_;
   size_t repeated_runs_ = 0;
-  int guarded_ = 0; // the most threads of an op that may lose a NaN (nan_guard.h); 0: there is none
+  bool guarded_ = false; // an op may lose a NaN (nan_guard.h)
   StepClock clock_;
   MemoryUse memory_;
 };

@@ -1,5 +1,7 @@
 #include "runtime/onednn/handles.h"
 
+#include <omp.h>
+
 #include <dnnl_debug.h>
 
 namespace tg::cpu {
@@ -18,6 +20,13 @@ bool may_use_own(llvm::StringRef isa) {
 
 Diagnostic device_error(dnnl_status_t status, llvm::StringRef what) {
   return error(Code::device, "oneDNN: {0}: {1}", what, dnnl_status2str(status));
+}
+
+OneLibraryThread::OneLibraryThread() : before_(omp_get_max_threads()) {
+  if (before_ != 1) omp_set_num_threads(1);
+}
+OneLibraryThread::~OneLibraryThread() {
+  if (before_ != 1) omp_set_num_threads(before_);
 }
 
 Result<EngineHandle> make_engine() {
@@ -74,7 +83,8 @@ Result<AttrHandle> make_attr(const Attr& wanted) {
 
 Result<PrimitiveDescHandle> make_primitive_desc(const void* operation, const AttrHandle& attr,
                                                 dnnl_engine_t engine, llvm::StringRef what,
-                                                llvm::ArrayRef<llvm::StringRef> avoid) {
+                                                llvm::ArrayRef<llvm::StringRef> avoid,
+                                                llvm::StringRef only) {
   dnnl_primitive_desc_iterator_t all = nullptr;
   dnnl_status_t s =
       dnnl_primitive_desc_iterator_create(&all, operation, attr.get(), engine, nullptr);
@@ -83,6 +93,7 @@ Result<PrimitiveDescHandle> make_primitive_desc(const void* operation, const Att
     std::string name = implementation(pd);
     if (llvm::any_of(avoid, [&](auto prefix) { return llvm::StringRef(name).startswith(prefix); }))
       continue;
+    if (!only.empty() && name != only) continue;
     dnnl_primitive_desc_iterator_destroy(all);
     return pd;
   }

@@ -39,6 +39,20 @@ template <class Tables> const auto& best_of(const Tables& found) {
 /// Errors: `device`, with oneDNN's status and what was being done.
 Diagnostic device_error(dnnl_status_t status, llvm::StringRef what);
 
+/// Has oneDNN run what the calling thread makes and runs on that thread alone, while this lives.
+/// Its OpenMP has a team for each calling thread, whose idle threads spin for milliseconds; several
+/// threads run slices of a step instead (lowering/slices.h).
+class OneLibraryThread {
+public:
+  OneLibraryThread();
+  ~OneLibraryThread();
+  OneLibraryThread(const OneLibraryThread&) = delete;
+  OneLibraryThread& operator=(const OneLibraryThread&) = delete;
+
+private:
+  int before_;
+};
+
 Result<EngineHandle> make_engine();
 Result<StreamHandle> make_stream(dnnl_engine_t engine);
 
@@ -54,11 +68,12 @@ Result<AttrHandle> make_attr(const Attr& attr);
 inline constexpr llvm::StringRef kBrgemm = "brg", kDepthwiseSse41 = "jit_dw:sse41";
 
 /// The first implementation that oneDNN offers for this operation, of those whose name starts with
-/// none of `avoid`. `operation` is one of its descriptor structs.
+/// none of `avoid` and is `only`, if that is given. `operation` is one of its descriptor structs.
 /// Errors: `device` where there is none.
 Result<PrimitiveDescHandle> make_primitive_desc(const void* operation, const AttrHandle& attr,
                                                 dnnl_engine_t engine, llvm::StringRef what,
-                                                llvm::ArrayRef<llvm::StringRef> avoid = {});
+                                                llvm::ArrayRef<llvm::StringRef> avoid = {},
+                                                llvm::StringRef only = {});
 
 /// The same product or convolution, on the layouts that `pd` works in, without its activation and
 /// with scratch memory of the library's own.

@@ -1,44 +1,35 @@
-// Loops of our own kernels over the threads of OpenMP, which oneDNN uses too.
+// Loops of our own kernels over the threads of the runtime's pool (runtime/thread_pool.h).
 #pragma once
 
-#include <cstdint>
+#include "runtime/thread_pool.h"
+
+#include <algorithm>
 
 namespace tg::cpu {
 
-/// Runs work(begin, end, part) over a partition of [0, count) on so many threads, the caller being
-/// one.
-template <class Work> void parallel_for(int threads, int64_t count, const Work& work) {
-  if (threads <= 1 || count <= 1) return work(int64_t{0}, count, 0);
-  int parts = count < threads ? static_cast<int>(count) : threads;
-#pragma omp parallel for num_threads(parts) schedule(static, 1)
-  for (int i = 0; i < parts; ++i) work(count * i / parts, count * (i + 1) / parts, i);
-}
-
-/// work(0) to work(count - 1), shared out like that.
-template <class Work> void parallel_parts(int threads, int count, const Work& work) {
-  parallel_for(threads, count, [&](int64_t begin, int64_t end, int) {
-    for (int64_t part = begin; part < end; ++part) work(static_cast<int>(part));
+/// Runs work(begin, end, slot) over a partition of [0, count); `slot` is below the number of
+/// threads, and no two calls with one slot run at once.
+template <class Work> void parallel_for(const Threads& threads, int64_t count, const Work& work) {
+  int64_t chunks = std::min<int64_t>(count, threads.chunks());
+  if (threads <= 1 || chunks <= 1) return work(int64_t{0}, count, 0);
+  threads.run(chunks, [&](int64_t chunk, int slot) {
+    work(count * chunk / chunks, count * (chunk + 1) / chunks, slot);
   });
 }
 
-/// Whether take() is true on one of so many threads; each asks once.
-template <class Take> bool any_thread(int threads, const Take& take) {
-  if (threads <= 1) return take();
-  bool any = false;
-#pragma omp parallel num_threads(threads) reduction(|| : any)
-  any = take() || any;
-  return any;
+/// Runs work(0) to work(count - 1), in any order and at once.
+template <class Work> void parallel_parts(const Threads& threads, int count, const Work& work) {
+  threads.run(count, [&](int64_t part, int) { work(static_cast<int>(part)); });
 }
 
-// Whether a run computes on denormal numbers (f32 below 1.2e-38). Many processors are slow on them,
-// by up to a hundred times, so that weights, constants or activations that decay into them make a
-// network slower than prices say, which are taken on plain numbers. The processor keeps a flag in
-// each thread of an operand that was denormal; nothing in oneDNN or here clears it. Its flag of
-// results that were is no sign: an exponential of -1e9, which masks attention, raises it on the way
-// to 0.
+// Denormal numbers (f32 below 1.2e-38) slow many processors down by up to a hundred times, so
+// weights, constants or activations that decay into them make a network slower than its prices,
+// which are taken on plain numbers. The processor keeps a flag in each thread of an operand that
+// was denormal; neither oneDNN nor the code here clears it. Its flag of results that were denormal
+// is not a sign: an exponential of -1e9, which masks attention, raises it on the way to 0.
 
-/// Whether one of so many threads had a denormal operand since this was last asked; false where the
-/// processor does not say. Other flags stay (nan_guard.h).
-bool take_denormal_flag(int threads);
+/// Returns whether the calling thread, or a loop that it ran, had a denormal operand since the last
+/// call; false where the processor does not say. Leaves other flags as they are (nan_guard.h).
+bool take_denormal_flag();
 
 } // namespace tg::cpu

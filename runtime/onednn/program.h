@@ -8,6 +8,7 @@
 #include "runtime/onednn/lowering/place.h"
 #include "runtime/plan.h"
 #include "runtime/tensor.h"
+#include "runtime/thread_pool.h"
 
 #include <memory>
 #include <string>
@@ -64,7 +65,7 @@ struct Op {
   std::string result; // type
   double flops = 0, bytes = 0;
   int64_t scratch_bytes = 0;
-  int threads = 1;
+  Threads threads = {};
   llvm::SmallVector<BufferId, 4> buffers;
   std::unique_ptr<Kernel> kernel; // null: a view
   /// Of a copy from buffers[0] to buffers[1]: all that says what it makes of the contents. Empty:

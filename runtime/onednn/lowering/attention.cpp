@@ -19,7 +19,8 @@ struct AttentionPlaces {
 
 class AttentionKernel final : public Kernel {
 public:
-  AttentionKernel(tile::Attention attention, AttentionPlaces places, float otherwise, int threads)
+  AttentionKernel(tile::Attention attention, AttentionPlaces places, float otherwise,
+                  const Threads& threads)
       : attention_(std::move(attention)), places_(std::move(places)), threads_(threads) {
     data_.otherwise = otherwise;
     data_.max = simd().max;
@@ -45,7 +46,7 @@ public:
 private:
   tile::Attention attention_;
   AttentionPlaces places_;
-  int threads_;
+  Threads threads_;
   tile::AttentionData data_;
 };
 

@@ -9,9 +9,6 @@ namespace tg::cpu {
 
 namespace {
 
-/// Microseconds on one thread, to choose the number of threads by: at 100 GFLOP/s.
-double transposed_us(double flops) { return flops / 100e3; }
-
 /// A transposed convolution as oneDNN sees it. Its kernels [O, C, kh, kw], or [G, O / G, C / G, kh,
 /// kw], lie as w[C, O / G, kh, kw] does.
 struct Deconvolution {
@@ -73,8 +70,6 @@ Result<void> lower_conv_transpose2d(Lowering& l, const PlanStep& step) {
   if (done) return {};
   PlanValueId x = operand(step, "x"), w = operand(step, "w"), bias = operand(step, "bias");
   Deconvolution d = deconvolution(l, step);
-  int threads = l.threads_for(transposed_us(l.describe(step).flops));
-  ThreadScope scope(threads);
   std::optional<PrimitiveDescHandle> pd = described(l, d);
   if (!pd) {
     d.src = memory_desc(l.type(x).shape, dnnl_format_tag_any);
@@ -103,7 +98,7 @@ Result<void> lower_conv_transpose2d(Lowering& l, const PlanStep& step) {
     TG_TRY(Place plain, l.operand_plain(bias));
     args.push_back({DNNL_ARG_BIAS, d.bias, plain});
   }
-  TG_CHECK(l.add_primitive(step, *pd, args, threads, {}));
+  TG_CHECK(l.add_primitive(step, *pd, args));
   if (!reordered) return {};
   return l.unpack(dst, dst_md, result, result_md, step.phase, "reorder");
 }

@@ -5,6 +5,7 @@
 // that the implementation asks for. A residual is a sum post-op on its own buffer.
 #include "runtime/onednn/lowering/geometry.h"
 #include "runtime/onednn/lowering/lowering.h"
+#include "runtime/onednn/lowering/slices.h"
 #include "runtime/onednn/lowering/tile_convolution.h"
 
 namespace tg::cpu {
@@ -31,7 +32,8 @@ struct Convolution {
   std::optional<Place> bias;
   Attr attr;
   Phase weights_phase = Phase::Load;
-  int threads = 1;
+  Threads threads = {};
+  std::string implementation = {}; // of a slice: that of the whole
 };
 
 /// Some result's window lies in the padding altogether (a dilated kernel can straddle an image).
@@ -76,7 +78,7 @@ Result<PrimitiveDescHandle> describe_convolution(Lowering& l, const Convolution&
     wrong.push_back(kBrgemm);
   // There, too, SSE4.1 code for depthwise ones takes memory operands that have to lie on 16 bytes.
   if (is_off_vectors(c)) wrong.push_back(kDepthwiseSse41);
-  return make_primitive_desc(&desc, attrs, l.engine, "a convolution", wrong);
+  return make_primitive_desc(&desc, attrs, l.engine, "a convolution", wrong, c.implementation);
 }
 
 /// Runs `pd` between these places, whose layouts are the ones that it asks for.
@@ -91,7 +93,7 @@ Result<void> add_convolution(Lowering& l, const PlanStep& step, const Convolutio
                                              {DNNL_ARG_DST, wanted(pd, dnnl_query_dst_md), dst}};
   if (c.bias)
     args.push_back({DNNL_ARG_BIAS, memory_desc({c.result[1]}, dnnl_a, c.src.dtype), *c.bias});
-  return l.add_primitive(step, pd, args, c.threads, c.attr);
+  return l.add_primitive(step, pd, args, c.attr);
 }
 
 /// Where Winograd's minimal filtering (Lavin and Gray 2016) pays. Measured inside networks on
@@ -142,14 +144,73 @@ Result<void> add_reordered(Lowering& l, const PlanStep& step, const Convolution&
   return l.unpack(dst, dst_md, c.dst, result_md, step.phase, "reorder");
 }
 
-/// By the direct algorithm, on the layouts that the places have.
-Result<void> add_direct(Lowering& l, const PlanStep& step, const Convolution& c) {
+/// A primitive, and whether operands and result are reordered to its layouts and back.
+struct Described {
+  PrimitiveDescHandle pd;
+  bool reordered = false;
+};
+
+/// By the direct algorithm, on the layouts that the places have where it has a kernel for them.
+Result<Described> describe_direct(Lowering& l, const Convolution& c) {
   TG_TRY(PrimitiveDescHandle pd, describe_convolution(l, c, dnnl_convolution_direct,
                                                       memory_desc(c.src), memory_desc(c.dst)));
   if (is_reference(pd)) // of one channel, say, between many
     if (auto other = in_any_layout(l, c, dnnl_convolution_direct))
-      return add_reordered(l, step, c, *other);
-  return add_convolution(l, step, c, pd, c.src, c.dst);
+      return Described{std::move(*other), true};
+  return Described{std::move(pd), false};
+}
+
+Result<Described> describe_winograd(Lowering& l, const Convolution& c) {
+  auto pd = in_any_layout(l, c, dnnl_convolution_winograd);
+  if (!pd) return device_error(dnnl_unimplemented, "describing a convolution by Winograd");
+  return Described{std::move(*pd), true};
+}
+
+Result<void> add_described(Lowering& l, const PlanStep& step, const Convolution& c,
+                           const Described& d) {
+  if (d.reordered) return add_reordered(l, step, c, d.pd);
+  return add_convolution(l, step, c, d.pd, c.src, c.dst);
+}
+
+/// In slices for its threads, where oneDNN can. `unit`: rows of the result that it makes together.
+Result<void> add_in_slices(Lowering& l, const PlanStep& step, const Convolution& c,
+                           const Described& whole, int64_t unit,
+                           llvm::function_ref<Result<Described>(const Convolution&)> describe) {
+  std::vector<Convolution> slices;
+  std::vector<Described> described;
+  for (WindowSlice& one : cut_windows(c.geometry, c.src, c.dst, c.threads, unit)) {
+    Convolution& slice = slices.emplace_back(c);
+    slice.geometry = one.geometry;
+    slice.src = std::move(one.src);
+    slice.dst = std::move(one.dst);
+    slice.result = slice.dst.shape;
+    Result<Described> own = describe(slice);
+    if (!own || own->reordered != whole.reordered) return add_described(l, step, c, whole);
+    described.push_back(std::move(*own));
+  }
+  return add_sliced(l, step, c.threads, static_cast<int>(slices.size()), [&](int i) {
+    auto slice = static_cast<size_t>(i);
+    return add_described(l, step, slices[slice], described[slice]);
+  });
+}
+
+/// By the kernel that would run the whole: of others, some are slow.
+Result<void> add_direct(Lowering& l, const PlanStep& step, const Convolution& c) {
+  TG_TRY(Described whole, describe_direct(l, c));
+  return add_in_slices(l, step, c, whole, 1, [&](const Convolution& slice) {
+    Convolution same = slice;
+    same.implementation = implementation(whole.pd);
+    return describe_direct(l, same);
+  });
+}
+
+/// By the best of oneDNN's Winograd kernels for an image of that size: on half an image the one
+/// that it takes for the whole was a quarter slower than another.
+Result<void> add_winograd(Lowering& l, const PlanStep& step, const Convolution& c,
+                          PrimitiveDescHandle pd) {
+  constexpr int64_t kTile = 4; // rows of the result that a transform makes, at most
+  return add_in_slices(l, step, c, {std::move(pd), true}, kTile,
+                       [&](const Convolution& slice) { return describe_winograd(l, slice); });
 }
 
 } // namespace
@@ -167,7 +228,6 @@ Result<void> lower_conv2d(Lowering& l, const PlanStep& step) {
   c.src = l.place(x); // so far where it lies
   if (bias != kNoValue) c.bias = l.place(bias);
   c.threads = l.threads_for(conv_us(l.describe(step).flops));
-  ThreadScope scope(c.threads);
   std::optional<PrimitiveDescHandle> fast;
   if (l.products != Products::Tiles) fast = winograd(l, c);
   if (!fast) {
@@ -180,7 +240,7 @@ Result<void> lower_conv2d(Lowering& l, const PlanStep& step) {
     TG_TRY(c.bias, l.operand_plain(bias));
   }
   TG_TRY(c.dst, l.product_result(step, nhwc_strides(c.result), fast.has_value()));
-  if (fast) return add_reordered(l, step, c, *fast);
+  if (fast) return add_winograd(l, step, c, std::move(*fast));
   return add_direct(l, step, c);
 }
 
@@ -201,7 +261,6 @@ Result<void> lower_conv3d(Lowering& l, const PlanStep& step) {
     TG_TRY(c.bias, l.operand_plain(bias));
   }
   c.threads = l.threads_for(conv_us(l.describe(step).flops));
-  ThreadScope scope(c.threads);
   c.dst = l.new_result(step, nhwc_strides(c.result));
   return add_direct(l, step, c);
 }

@@ -50,7 +50,7 @@ private:
 
 class StridedCopy final : public Kernel {
 public:
-  StridedCopy(const Place& src, const Place& dst, int threads)
+  StridedCopy(const Place& src, const Place& dst, const Threads& threads)
       : src_(src), dst_(dst), nest_(loops({&dst, &src})), threads_(threads) {
     inner_ = nest_.pop_back_val();
     bool contiguous = inner_.strides[0] == 1 && inner_.strides[1] == 1;
@@ -127,14 +127,15 @@ private:
   int64_t planes_ = 1;
   int64_t size_ = dtype_size(dst_.dtype); // of an element
   bool whole_rows_ = false;
-  int threads_;
+  Threads threads_;
   const std::byte* from_ = nullptr;
   std::byte* to_ = nullptr;
 };
 
 class Fill final : public Kernel {
 public:
-  Fill(const Place& dst, const Value& value, int threads) : dst_(dst), threads_(threads) {
+  Fill(const Place& dst, const Value& value, const Threads& threads)
+      : dst_(dst), threads_(threads) {
     if (value.is(Value::Kind::Int)) {
       Integer whole(value.number);
       narrow(dst.dtype, &whole, value_, 1);
@@ -167,7 +168,7 @@ private:
 
   Place dst_; // dense
   alignas(8) std::byte value_[8] = {};
-  int threads_;
+  Threads threads_;
   std::byte* to_ = nullptr;
 };
 
@@ -178,7 +179,7 @@ private:
 /// last.
 class Transposition final : public Kernel {
 public:
-  Transposition(const Place& src, const Place& dst, int threads)
+  Transposition(const Place& src, const Place& dst, const Threads& threads)
       : src_(src), dst_(dst), nest_(loops({&dst, &src})), threads_(threads) {
     columns_ = nest_.pop_back_val();
     size_t rows = rows_of(nest_);
@@ -296,7 +297,7 @@ private:
   Loop rows_, columns_;
   int64_t planes_ = 1, row_tile_ = 16, row_tiles_ = 1, column_tile_ = 256, column_tiles_ = 1;
   bool by_rows_ = false; // whole rows of the result, four at a time, else columns
-  int threads_;
+  Threads threads_;
   const float* from_ = nullptr;
   float* to_ = nullptr;
 };
@@ -309,8 +310,8 @@ bool is_transposition(llvm::ArrayRef<Loop> nest) {
   return nest.back().strides[0] == 1 && nest.back().strides[1] != 1;
 }
 
-Result<void> set_transposition(Op& op, const Place& src, const Place& dst,
-                               llvm::ArrayRef<Loop> nest, dnnl_engine_t engine) {
+Result<void> set_reorder_of(Op& op, const Place& src, const Place& dst, llvm::ArrayRef<Loop> nest,
+                            dnnl_engine_t engine) {
   Shape extents, to, from;
   for (const Loop& loop : nest) {
     extents.push_back(loop.extent);
@@ -319,6 +320,28 @@ Result<void> set_transposition(Op& op, const Place& src, const Place& dst,
   }
   return set_reorder(op, src, memory_desc(extents, from, src.dtype), dst,
                      memory_desc(extents, to, dst.dtype), engine);
+}
+
+/// Threads share the outermost loop.
+Result<void> set_transposition(Op& op, const Place& src, const Place& dst,
+                               llvm::ArrayRef<Loop> nest, dnnl_engine_t engine) {
+  TG_CHECK(set_reorder_of(op, src, dst, nest, engine));
+  int64_t extent = nest.front().extent, count = std::min<int64_t>(op.threads, extent);
+  if (count <= 1) return {};
+  std::vector<Slice> slices;
+  for (int64_t i = 0; i < count; ++i) {
+    llvm::SmallVector<Loop, 4> part(nest.begin(), nest.end());
+    int64_t begin = extent * i / count;
+    part.front().extent = extent * (i + 1) / count - begin;
+    Place from = src, to = dst;
+    to.offset += begin * part.front().strides[0];
+    from.offset += begin * part.front().strides[1];
+    Op one;
+    one.step = op.step;
+    TG_CHECK(set_reorder_of(one, from, to, part, engine));
+    slices.emplace_back().push_back(std::move(one));
+  }
+  return set_slices(op, std::move(slices), engine);
 }
 
 } // namespace
@@ -339,7 +362,6 @@ std::string reorder_recipe(const Place& from, const dnnl_memory_desc_t& from_md,
 Result<void> set_reorder(Op& op, const Place& from, const dnnl_memory_desc_t& from_md,
                          const Place& to, const dnnl_memory_desc_t& to_md, dnnl_engine_t engine) {
   TG_TRY(AttrHandle attr, make_attr({}));
-  ThreadScope scope(op.threads);
   dnnl_primitive_desc_t pd = nullptr;
   if (dnnl_status_t s =
           dnnl_reorder_primitive_desc_create(&pd, &from_md, engine, &to_md, engine, attr.get());
@@ -355,7 +377,7 @@ Result<void> set_reorder(Op& op, const Place& from, const dnnl_memory_desc_t& fr
   return {};
 }
 
-Result<void> set_copy_kernel(Op& op, const Place& src, const Place& dst, int threads,
+Result<void> set_copy_kernel(Op& op, const Place& src, const Place& dst, const Threads& threads,
                              dnnl_engine_t engine) {
   op.threads = threads;
   op.buffers = {src.buffer, dst.buffer};
@@ -379,7 +401,7 @@ Result<void> set_copy_kernel(Op& op, const Place& src, const Place& dst, int thr
   return {};
 }
 
-void set_fill_kernel(Op& op, const Place& dst, const Value& value, int threads) {
+void set_fill_kernel(Op& op, const Place& dst, const Value& value, const Threads& threads) {
   assert(is_dense(dst) && "only whole buffers are filled");
   op.threads = threads;
   op.buffers = {dst.buffer};

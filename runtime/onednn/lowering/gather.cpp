@@ -26,7 +26,7 @@ int64_t index_at(DType dtype, const std::byte* indices, int64_t i) {
 class GatherKernel final : public Kernel {
 public:
   GatherKernel(const Place& table, const Place& indices, const Place& result, size_t axis,
-               int threads)
+               const Threads& threads)
       : table_(table), indices_(indices), result_(result), size_(table.shape[axis]),
         count_(indices.elements()), threads_(threads) {
     for (size_t i = 0; i < axis; ++i) outer_ *= table.shape[i];
@@ -71,7 +71,7 @@ private:
 
   Place table_, indices_, result_;
   int64_t size_, count_, outer_ = 1, row_bytes_ = 0;
-  int threads_;
+  Threads threads_;
   std::vector<std::byte> missing_; // a row for an index outside of the table
   const std::byte *from_ = nullptr, *index_ = nullptr;
   std::byte* to_ = nullptr;
@@ -100,7 +100,7 @@ template <class T> T joined(ScatterReduce reduce, T there, T update) {
 class ScatterKernel final : public Kernel {
 public:
   ScatterKernel(const Place& x, const Place& indices, const Place& updates, const Place& result,
-                size_t axis, ScatterReduce reduce, int threads)
+                size_t axis, ScatterReduce reduce, const Threads& threads)
       : x_(x), indices_(indices), updates_(updates), result_(result), reduce_(reduce),
         size_(x.shape[axis]), count_(indices.elements()), threads_(threads) {
     for (size_t i = 0; i < axis; ++i) outer_ *= x.shape[i];
@@ -173,7 +173,7 @@ private:
   Place x_, indices_, updates_, result_;
   ScatterReduce reduce_;
   int64_t size_, count_, outer_ = 1, inner_ = 1, piece_ = 1, pieces_ = 1;
-  int threads_;
+  Threads threads_;
   const std::byte *from_ = nullptr, *index_ = nullptr, *update_ = nullptr;
   std::byte* to_ = nullptr;
 };

@@ -6,8 +6,6 @@
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/STLExtras.h>
 
-#include <omp.h>
-
 #include <algorithm>
 #include <numeric>
 
@@ -129,11 +127,6 @@ llvm::SmallVector<int64_t> axis_order(const Place& p) {
 
 Shape dense_like(const Place& p) { return dense_strides(p.shape, axis_order(p)); }
 
-ThreadScope::ThreadScope(int threads) : before_(omp_get_max_threads()) {
-  if (threads != before_) omp_set_num_threads(threads);
-}
-ThreadScope::~ThreadScope() { omp_set_num_threads(before_); }
-
 const Value& attr(const PlanStep& step, llvm::StringRef name) {
   int slot = op_info(step.op).attr_slot(name);
   assert(slot >= 0 && "an attribute that ops.def has");
@@ -151,11 +144,33 @@ PlanValueId optional_operand(const PlanStep& step, llvm::StringRef name) {
   return index < 0 ? kNoValue : step.operands[static_cast<size_t>(index)];
 }
 
+namespace {
+
+/// Microseconds of a run on one thread, about: at 100 GFLOP/s or 20 GB/s.
+double run_us(const Plan& plan) {
+  double sum = 0;
+  for (const PlanStep& step : plan.steps) {
+    if (step.phase != Phase::Run) continue;
+    OpWork work = step_work(plan, step);
+    if (plan.values[step.result].type.dtype == DType::F64) work.flops *= 100; // plain loops
+    sum += std::max(work.flops / 100e3, work.bytes / 20e3);
+  }
+  return sum;
+}
+
+/// A shorter run gains less from a second thread than it loses where the machine is busy.
+constexpr double kShortRunUs = 150;
+
+} // namespace
+
 Lowering::Lowering(const Plan& plan, const CompileOptions& options, dnnl_engine_t engine,
-                   Products products, TileSchedules* schedules)
+                   ThreadPool& pool, Products products, TileSchedules* schedules)
     : places(plan.values.size()), done(plan.steps.size()), plan(plan), options(options),
       engine(engine), products(products), schedules(schedules), readers_(plan.values.size()),
-      slots_(plan.values.size(), Slot{kNever, 0}), copies_(plan.values.size()) {}
+      slots_(plan.values.size(), Slot{kNever, 0}), copies_(plan.values.size()), pool_(pool),
+      most_threads_(!options.share_short_work && run_us(plan) < kShortRunUs
+                        ? 1
+                        : std::max(1, options.threads)) {}
 
 Result<void> Lowering::run() {
   find_consumers();
@@ -481,22 +496,28 @@ Op Lowering::describe(const PlanStep& step) const {
   return op;
 }
 
-int Lowering::threads_for(double microseconds) const {
-  constexpr double kWorthAThread = 10;
-  return std::clamp(static_cast<int>(microseconds / kWorthAThread), 1,
-                    std::max(1, options.threads));
+Threads Lowering::threads_for(double microseconds, Phase phase) const {
+  constexpr double kWorthAThread = 10, kChunk = 100;
+  constexpr int kMostChunks = 16; // of each thread
+  if (phase == Phase::Load) {
+    int all = std::max(1, options.threads);
+    return pool_.threads(all, kMostChunks * all);
+  }
+  int most = slicing ? 1 : most_threads_;
+  int count = static_cast<int>(std::clamp<double>(microseconds / kWorthAThread, 1, most));
+  if (options.share_short_work) count = most;
+  return pool_.threads(
+      count, static_cast<int>(std::min<double>(microseconds / kChunk, kMostChunks * count)));
 }
 
 Result<void> Lowering::add_primitive(const PlanStep& step, const PrimitiveDescHandle& pd,
-                                     llvm::ArrayRef<PrimitiveArg> args, int threads,
-                                     const Attr& attr) {
+                                     llvm::ArrayRef<PrimitiveArg> args, const Attr& attr) {
   Op op = describe(step);
   op.implementation = implementation(pd);
-  op.threads = threads;
   for (const PrimitiveArg& arg : args) op.buffers.push_back(arg.place.buffer);
   TG_TRY(op.kernel, make_primitive_kernel(pd, engine, args, op.scratch_bytes));
   if (attr.act != Act::None) {
-    TG_TRY(op.kernel, make_guarded_kernel(std::move(op.kernel), pd, attr, args, engine, threads));
+    TG_TRY(op.kernel, make_guarded_kernel(std::move(op.kernel), pd, attr, args, engine));
   }
   add_op(step.phase, std::move(op));
   return {};
@@ -509,7 +530,6 @@ Result<void> Lowering::add_reorder(const Place& from, const dnnl_memory_desc_t& 
   op.name = name.str();
   op.bytes =
       static_cast<double>(dnnl_memory_desc_get_size(&from_md) + dnnl_memory_desc_get_size(&to_md));
-  op.threads = phase == Phase::Load ? options.threads : threads_for(copy_us(op.bytes));
   TG_CHECK(set_reorder(op, from, from_md, to, to_md, engine));
   add_op(phase, std::move(op));
   return {};
@@ -542,7 +562,7 @@ Result<void> Lowering::add_copy(const Place& src, const Place& dst, Phase phase,
   op.name = name.str();
   op.result = TensorType{dst.dtype, dst.shape}.text();
   op.bytes = 2.0 * static_cast<double>(dst.elements() * dtype_size(dst.dtype));
-  int threads = phase == Phase::Load ? options.threads : threads_for(copy_us(op.bytes));
+  Threads threads = threads_for(copy_us(op.bytes), phase);
   TG_CHECK(set_copy_kernel(op, src, dst, threads, engine));
   add_op(phase, std::move(op));
   return {};

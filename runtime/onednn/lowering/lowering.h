@@ -28,7 +28,7 @@ using LowerFn = Result<void> (*)(Lowering&, const PlanStep&);
 
 class Lowering {
 public:
-  Lowering(const Plan& plan, const CompileOptions& options, dnnl_engine_t engine,
+  Lowering(const Plan& plan, const CompileOptions& options, dnnl_engine_t engine, ThreadPool& pool,
            Products products = Products::Chosen, TileSchedules* schedules = nullptr);
 
   /// All steps. Errors: `no_kernel`, `device`.
@@ -120,16 +120,19 @@ public:
   Result<void> unpack(const Place& packed, const dnnl_memory_desc_t& layout, const Place& place,
                       const dnnl_memory_desc_t& view, Phase phase, llvm::StringRef name);
 
-  /// An op that runs a primitive, which was made with these post-ops.
+  /// An op that runs a primitive, which was made with these post-ops, on one thread.
   Result<void> add_primitive(const PlanStep& step, const PrimitiveDescHandle& pd,
-                             llvm::ArrayRef<PrimitiveArg> args, int threads, const Attr& attr = {});
+                             llvm::ArrayRef<PrimitiveArg> args, const Attr& attr = {});
 
   /// Text and work of a step, for its op.
   Op describe(const PlanStep& step) const;
 
-  /// Threads for work that takes about so many microseconds on one: a parallel region costs a few
-  /// microseconds, so short ones stay on the caller's thread.
-  int threads_for(double microseconds) const;
+  /// Threads for work that takes about so many microseconds on one: handing some of it to another
+  /// thread costs a few microseconds, so short work stays on the caller's, as does all that is in a
+  /// slice, and each step of a short run. Loading uses all threads.
+  Threads threads_for(double microseconds, Phase phase = Phase::Run) const;
+  /// Steps are being lowered for one of several threads (slices.h).
+  bool slicing = false;
 
 private:
   BufferId new_buffer(Buffer::Kind kind, int64_t bytes, PlanValueId source = kNoValue);
@@ -168,6 +171,8 @@ private:
   };
   std::vector<Panels> panels_; // the same of panels
   bool widening_ = false;      // results are f32, for `widened` to convert
+  ThreadPool& pool_;
+  int most_threads_ = 1; // of a step of a run
 };
 
 /// Who may say by which schedule a step runs; null: it goes by rule, as all does that is computed
@@ -240,26 +245,14 @@ inline double copy_us(double bytes) { return bytes / 30e3; }
 /// (matmul.cpp).
 double matmul_us(const Op& op);
 
-/// Sets kernel, implementation, buffers and scratch of an op that oneDNN's reorder does, on
-/// `op.threads` (copy.cpp).
+/// Sets kernel, implementation, buffers and scratch of an op that oneDNN's reorder does, on one
+/// thread (copy.cpp).
 Result<void> set_reorder(Op& op, const Place& from, const dnnl_memory_desc_t& from_md,
                          const Place& to, const dnnl_memory_desc_t& to_md, dnnl_engine_t engine);
 /// Sets kernel, implementation, buffers, threads and scratch of an op that copies or fills
 /// (copy.cpp).
-Result<void> set_copy_kernel(Op& op, const Place& src, const Place& dst, int threads,
+Result<void> set_copy_kernel(Op& op, const Place& src, const Place& dst, const Threads& threads,
                              dnnl_engine_t engine);
-void set_fill_kernel(Op& op, const Place& dst, const Value& value, int threads);
-
-/// Sets the number of OpenMP threads of the calling thread, and puts the old one back.
-class ThreadScope {
-public:
-  explicit ThreadScope(int threads);
-  ~ThreadScope();
-  ThreadScope(const ThreadScope&) = delete;
-  ThreadScope& operator=(const ThreadScope&) = delete;
-
-private:
-  int before_;
-};
+void set_fill_kernel(Op& op, const Place& dst, const Value& value, const Threads& threads);
 
 } // namespace tg::cpu

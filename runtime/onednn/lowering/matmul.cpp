@@ -5,9 +5,11 @@
 // can (transposed, or batch and rows exchanged, as attention has them: its transposes then cost
 // nothing); elsewhere they are copied first, which is cheaper than its strided gemm: 16 x 64^3
 // takes 35 us dense, 36 to 40 exchanged, 128 through gemm.
+#include "runtime/onednn/lowering/slices.h"
 #include "runtime/onednn/lowering/tile_matmul.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tg::cpu {
 
@@ -30,7 +32,7 @@ Result<PrimitiveDescHandle> describe_product(Lowering& l, const Product& p) {
 }
 
 Result<void> add_product(Lowering& l, const PlanStep& step, const PrimitiveDescHandle& pd,
-                         Product p, const Place& x, const Place& y, const Place& dst, int threads) {
+                         Product p, const Place& x, const Place& y, const Place& dst) {
   dnnl_memory_desc_t packed_md = wanted(pd, dnnl_query_weights_md);
   TG_TRY(Place packed, l.packed(y, memory_desc(y), packed_md,
                                 l.at_load(y) ? Phase::Load : step.phase, "pack matrix"));
@@ -40,8 +42,11 @@ Result<void> add_product(Lowering& l, const PlanStep& step, const PrimitiveDescH
     TG_TRY(Place bias, l.operand_plain(operand(step, "bias")));
     args.push_back({DNNL_ARG_BIAS, p.bias, bias});
   }
-  return l.add_primitive(step, pd, args, threads, p.attr);
+  return l.add_primitive(step, pd, args, p.attr);
 }
+
+/// Rows of a slice: with fewer, reading the matrix takes longer than multiplying.
+constexpr int64_t kLeastRows = 8;
 
 /// y is one matrix: [rows, k] @ [k, n].
 Result<void> lower_single(Lowering& l, const PlanStep& step, Product p, int64_t k, int64_t n) {
@@ -56,14 +61,18 @@ Result<void> lower_single(Lowering& l, const PlanStep& step, Product p, int64_t 
   }
   TG_TRY(Place dst_whole, l.product_result(step, contiguous_strides(l.type(step.result).shape)));
   std::optional<Place> dst = reshape(dst_whole, {rows, n});
-  p.x = memory_desc(*x);
   p.y = l.at_load(y_value) ? memory_desc({k, n}, dnnl_format_tag_any, y->dtype) : memory_desc(*y);
-  p.dst = memory_desc(*dst);
   p.bias = memory_desc({1, n}, dnnl_ab, dst->dtype);
-  int threads = l.threads_for(matmul_us(l.describe(step)));
-  ThreadScope scope(threads);
-  TG_TRY(PrimitiveDescHandle pd, describe_product(l, p));
-  return add_product(l, step, pd, p, *x, *y, *dst, threads);
+  Threads threads = l.threads_for(matmul_us(l.describe(step)));
+  auto slices = static_cast<int>(std::clamp<int64_t>(rows / kLeastRows, 1, threads));
+  return add_sliced(l, step, threads, slices, [&](int i) -> Result<void> {
+    int64_t begin = rows * i / slices, end = rows * (i + 1) / slices;
+    Place from = slice(*x, 0, begin, end), to = slice(*dst, 0, begin, end);
+    p.x = memory_desc(from);
+    p.dst = memory_desc(to);
+    TG_TRY(PrimitiveDescHandle pd, describe_product(l, p));
+    return add_product(l, step, pd, p, from, *y, to);
+  });
 }
 
 /// Places of the three tensors of a batched product, all of one rank, at least 4.
@@ -132,8 +141,7 @@ public:
       : l_(l), step_(step), product_(product), x_(operand(step, "x")), y_(operand(step, "y")) {}
 
   Result<void> run() {
-    int threads = l_.threads_for(matmul_us(l_.describe(step_)));
-    ThreadScope scope(threads);
+    Threads threads = l_.threads_for(matmul_us(l_.describe(step_)));
     TG_TRY(Form form, choose());
     Place x = l_.place(x_), y = l_.place(y_);
     if (form.copy_operands) {
@@ -141,19 +149,58 @@ public:
       TG_TRY(y, l_.operand_plain(y_));
     }
     TG_TRY(Place dst, l_.product_result(step_, result_strides(form)));
-    Batched b = batched(x, y, dst);
+    std::optional<Place> bias;
+    if (product_.has_bias) {
+      TG_TRY(bias, l_.operand_plain(operand(step_, "bias")));
+    }
+    TG_TRY(std::vector<Batched> slices, slices_of(batched(x, y, dst), threads));
+    return add_sliced(l_, step_, threads, static_cast<int>(slices.size()),
+                      [&](int i) { return add(slices[static_cast<size_t>(i)], bias); });
+  }
+
+private:
+  Result<void> add(const Batched& b, const std::optional<Place>& bias) {
     Product p = describe(b);
     TG_TRY(PrimitiveDescHandle pd, describe_product(l_, p));
     llvm::SmallVector<PrimitiveArg, 4> args = {
         {DNNL_ARG_SRC, p.x, b.x}, {DNNL_ARG_WEIGHTS, p.y, b.y}, {DNNL_ARG_DST, p.dst, b.dst}};
-    if (p.has_bias) {
-      TG_TRY(Place bias, l_.operand_plain(operand(step_, "bias")));
-      args.push_back({DNNL_ARG_BIAS, p.bias, bias});
-    }
-    return l_.add_primitive(step_, pd, args, threads, p.attr);
+    if (bias) args.push_back({DNNL_ARG_BIAS, p.bias, *bias});
+    return l_.add_primitive(step_, pd, args, p.attr);
   }
 
-private:
+  /// Parts of the products, or of their rows, that the same kernel runs as would run the whole:
+  /// most take operands without gaps alone. The axis that cuts most evenly is taken.
+  Result<std::vector<Batched>> slices_of(const Batched& whole, int threads) const {
+    TG_TRY(PrimitiveDescHandle pd, describe_product(l_, describe(whole)));
+    size_t rows = whole.dst.shape.size() - 2;
+    llvm::SmallVector<std::pair<double, size_t>, 4> axes; // by the largest share of a thread
+    for (size_t axis = 0; axis <= rows && threads > 1; ++axis) {
+      int64_t extent = whole.dst.shape[axis];
+      int64_t count = std::min<int64_t>(threads, axis == rows ? extent / kLeastRows : extent);
+      if (count < 2) continue;
+      axes.emplace_back(std::ceil(extent / static_cast<double>(count)) / extent, axis);
+    }
+    llvm::stable_sort(axes);
+    for (auto [share, axis] : axes) {
+      std::vector<Batched> slices;
+      int64_t extent = whole.dst.shape[axis];
+      auto count = static_cast<int64_t>(std::round(1 / share));
+      for (int64_t i = 0; i < count; ++i) {
+        auto cut = [&](const Place& p) {
+          int64_t begin = extent * i / count, end = extent * (i + 1) / count;
+          return p.shape[axis] == 1 ? p : slice(p, static_cast<int64_t>(axis), begin, end);
+        };
+        slices.push_back({cut(whole.x), axis == rows ? whole.y : cut(whole.y), cut(whole.dst)});
+      }
+      if (llvm::all_of(slices, [&](const Batched& one) {
+            Result<PrimitiveDescHandle> own = describe_product(l_, describe(one));
+            return own && implementation(*own) == implementation(pd);
+          }))
+        return slices;
+    }
+    return std::vector<Batched>{whole};
+  }
+
   Shape result_strides(const Form& form) const {
     return form.plain_result ? contiguous_strides(l_.type(step_.result).shape)
                              : l_.preferred_strides(step_.result);

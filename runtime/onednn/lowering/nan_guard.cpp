@@ -1,6 +1,5 @@
 #include "runtime/onednn/lowering/nan_guard.h"
 
-#include "runtime/onednn/parallel.h"
 #include "runtime/onednn/simd/act_instr.h"
 
 #include <algorithm>
@@ -29,8 +28,7 @@ Place elements_of(const PrimitiveArg& arg) {
 /// An activation over a result as it lies.
 class Activation {
 public:
-  Activation(Act act, Place place, int threads)
-      : instr_(instr_of(act)), place_(std::move(place)), threads_(threads) {
+  Activation(Act act, Place place) : instr_(instr_of(act)), place_(std::move(place)) {
     outer_ = loops({&place_});
     inner_ = outer_.pop_back_val();
     if (inner_.strides[0] != 1 && inner_.extent != 1) {
@@ -44,9 +42,7 @@ public:
 
   void run(const Addresses& addresses) const {
     std::byte* base = addresses.bytes(place_);
-    parallel_for(threads_, count_, [&](int64_t begin, int64_t end, int) {
-      for (int64_t i = begin; i < end; ++i) piece(base, i);
-    });
+    for (int64_t i = 0; i < count_; ++i) piece(base, i);
   }
 
 private:
@@ -73,7 +69,6 @@ private:
 
   Instr instr_;
   Place place_;
-  int threads_;
   llvm::SmallVector<Loop, 4> outer_;
   Loop inner_;
   int64_t pieces_ = 1, count_ = 1;
@@ -82,13 +77,12 @@ private:
 class GuardedKernel final : public Kernel {
 public:
   GuardedKernel(std::unique_ptr<Kernel> kernel, PrimitiveDescHandle pd, const Attr& attr,
-                llvm::ArrayRef<PrimitiveArg> args, dnnl_engine_t engine, int threads)
+                llvm::ArrayRef<PrimitiveArg> args, dnnl_engine_t engine)
       : kernel_(std::move(kernel)), pd_(std::move(pd)), sum_(attr.sum),
         args_(args.begin(), args.end()), engine_(engine),
-        activation_(attr.act,
-                    elements_of(*llvm::find_if(
-                        args, [](const PrimitiveArg& arg) { return arg.name == DNNL_ARG_DST; })),
-                    threads) {}
+        activation_(attr.act, elements_of(*llvm::find_if(args, [](const PrimitiveArg& arg) {
+                      return arg.name == DNNL_ARG_DST;
+                    }))) {}
 
   Result<void> bind(const Addresses& addresses) override {
     bound_ = addresses;
@@ -122,12 +116,6 @@ private:
   Addresses bound_;
 };
 
-bool take_own_flag() {
-  if (!std::fetestexcept(FE_INVALID)) return false;
-  std::feclearexcept(FE_INVALID);
-  return true;
-}
-
 } // namespace
 
 Result<void> Kernel::run_exact(dnnl_stream_t stream) {
@@ -138,14 +126,20 @@ Result<void> Kernel::run_exact(dnnl_stream_t stream) {
 Result<std::unique_ptr<Kernel>> make_guarded_kernel(std::unique_ptr<Kernel> kernel,
                                                     const PrimitiveDescHandle& pd, const Attr& attr,
                                                     llvm::ArrayRef<PrimitiveArg> args,
-                                                    dnnl_engine_t engine, int threads) {
+                                                    dnnl_engine_t engine) {
   dnnl_primitive_desc_t copy = nullptr;
   if (dnnl_status_t s = dnnl_primitive_desc_clone(&copy, pd.get()); s != dnnl_success)
     return device_error(s, "copying a description");
   return std::unique_ptr<Kernel>(std::make_unique<GuardedKernel>(
-      std::move(kernel), PrimitiveDescHandle(copy), attr, args, engine, threads));
+      std::move(kernel), PrimitiveDescHandle(copy), attr, args, engine));
 }
 
-bool take_invalid_flag(int threads) { return any_thread(threads, take_own_flag); }
+void raise_invalid_flag() { std::feraiseexcept(FE_INVALID); }
+
+bool take_invalid_flag() {
+  if (!std::fetestexcept(FE_INVALID)) return false;
+  std::feclearexcept(FE_INVALID);
+  return true;
+}
 
 } // namespace tg::cpu

@@ -6,11 +6,9 @@
 // behind the run (executable.cpp), and where one is up, the run is done again, from its inputs,
 // with activations of our own.
 //
-// Cost: no byte is read or written. One thread reads two registers (15 ns), two do so in one
-// parallel region a run; more than two behind every op that may lose a NaN (a microsecond each). A
-// flag that something else raised (infinities that cancel) costs the second run, and no number.
-//
-// Invariant: an op that may lose a NaN runs on no more threads than it names, and these are asked.
+// Cost: no byte is read or written; the calling thread reads two registers in each run (15 ns), in
+// which the flags of its loops are gathered (thread_pool.h). A flag that something else raised
+// (infinities that cancel) causes a second run and changes no number.
 #pragma once
 
 #include "runtime/onednn/handles.h"
@@ -22,10 +20,12 @@ namespace tg::cpu {
 Result<std::unique_ptr<Kernel>> make_guarded_kernel(std::unique_ptr<Kernel> kernel,
                                                     const PrimitiveDescHandle& pd, const Attr& attr,
                                                     llvm::ArrayRef<PrimitiveArg> args,
-                                                    dnnl_engine_t engine, int threads);
+                                                    dnnl_engine_t engine);
 
-/// Whether an operation on one of so many threads had operands that are invalid (NaN, or infinities
-/// that cancel) since this was last asked.
-bool take_invalid_flag(int threads);
+/// Returns whether an operation of the calling thread, or of a loop that it ran, had operands that
+/// are invalid (NaN, or infinities that cancel) since the last call.
+bool take_invalid_flag();
+/// Has the next call return true.
+void raise_invalid_flag();
 
 } // namespace tg::cpu

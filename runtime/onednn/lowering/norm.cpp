@@ -13,7 +13,7 @@ namespace {
 class NormKernel final : public Kernel {
 public:
   NormKernel(Place x, Place y, const NormShape& shape, int64_t y_step, const NormSchedule& schedule,
-             int threads)
+             const Threads& threads)
       : x_(std::move(x)), y_(std::move(y)), shape_(shape), y_step_(y_step), schedule_(schedule),
         threads_(threads) {}
 
@@ -33,7 +33,7 @@ private:
   NormShape shape_;
   int64_t y_step_;
   NormSchedule schedule_;
-  int threads_;
+  Threads threads_;
   const float* from_ = nullptr;
   float* to_ = nullptr;
   double* scratch_ = nullptr;
@@ -95,7 +95,7 @@ Result<bool> lower_norm(Lowering& l, const PlanStep& square) {
   std::optional<NormShape> shape = norm_shape(NormAxes(x, attr(*steps->sum, "axes").ints));
   if (!shape || shape->rows == 0 || shape->length == 0) return false;
   shape->root = steps->root != nullptr;
-  int threads = l.threads_for(norm_us(*shape));
+  Threads threads = l.threads_for(norm_us(*shape));
   std::optional<NormSchedule> tuned;
   if (TileSchedules* schedules = schedules_of(l, square))
     tuned = schedules->find_norm(*shape, threads);

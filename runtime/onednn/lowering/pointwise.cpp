@@ -302,7 +302,7 @@ void write_floats(DType dtype, const float* from, std::byte* to, int64_t step, i
 
 class MapKernel final : public Kernel {
 public:
-  MapKernel(MapProgram program, std::vector<Place> places, int threads)
+  MapKernel(MapProgram program, std::vector<Place> places, const Threads& threads)
       : program_(std::move(program)), places_(std::move(places)), threads_(threads) {
     llvm::SmallVector<const Place*> all;
     for (const Place& p : places_) all.push_back(&p);
@@ -440,7 +440,7 @@ private:
 
   MapProgram program_;
   std::vector<Place> places_; // the result, then the operands, broadcast to its shape
-  int threads_;
+  Threads threads_;
   llvm::SmallVector<Loop, 4> outer_;
   Loop rows_, inner_;
   int64_t piece_ = 0, block_rows_ = 0, pieces_ = 0, row_blocks_ = 0, blocks_ = 0;
@@ -541,8 +541,7 @@ void add_conversion(Lowering& l, const Place& from, const Place& to, Phase phase
   op.implementation = std::string("map:") + simd().isa;
   op.result = TensorType{to.dtype, to.shape}.text();
   op.bytes = static_cast<double>(from.elements() * (dtype_size(from.dtype) + dtype_size(to.dtype)));
-  op.threads = phase == Phase::Load ? l.options.threads : l.threads_for(op.bytes / 20e3);
-  op.threads = std::max(1, op.threads);
+  op.threads = l.threads_for(op.bytes / 20e3, phase);
   op.buffers = {from.buffer, to.buffer};
   auto kernel =
       std::make_unique<MapKernel>(copy_program(), std::vector<Place>{to, from}, op.threads);

@@ -7,6 +7,7 @@
 #include "runtime/onednn/lowering/geometry.h"
 #include "runtime/onednn/lowering/lowering.h"
 #include "runtime/onednn/lowering/nan_guard.h"
+#include "runtime/onednn/lowering/slices.h"
 #include "runtime/onednn/parallel.h"
 #include "runtime/onednn/simd/simd.h"
 
@@ -21,7 +22,8 @@ enum class Pooling : uint8_t { Max, MeanInside, MeanWindow };
 /// One row of channels a result pixel, windows side by side in one call.
 class PoolKernel final : public Kernel {
 public:
-  PoolKernel(Pooling kind, const Geometry& g, const Place& src, const Place& dst, int threads)
+  PoolKernel(Pooling kind, const Geometry& g, const Place& src, const Place& dst,
+             const Threads& threads)
       : kind_(kind), geometry_(g), src_(src), dst_(dst), threads_(threads) {}
 
   Result<void> bind(const Addresses& addresses) override {
@@ -31,13 +33,15 @@ public:
   }
 
   // Each thread looks at its own flag (nan_guard.h): maxima are made again where one met a NaN.
+  // What raised it before, as an earlier step may have, stays known.
   dnnl_status_t run(dnnl_stream_t) override {
     parallel_for(threads_, dst_.shape[0] * dst_.shape[2] * dst_.shape[3],
                  [&](int64_t begin, int64_t end, int) {
                    if (kind_ != Pooling::Max) return pixels(begin, end, nullptr);
-                   (void)take_invalid_flag(1);
+                   bool earlier = take_invalid_flag();
                    pixels(begin, end, simd().max_rows_of_numbers);
-                   if (take_invalid_flag(1)) pixels(begin, end, simd().max_rows);
+                   if (take_invalid_flag()) pixels(begin, end, simd().max_rows);
+                   if (earlier) raise_invalid_flag();
                  });
     return dnnl_success;
   }
@@ -115,7 +119,7 @@ private:
   Pooling kind_;
   Geometry geometry_;
   Place src_, dst_;
-  int threads_;
+  Threads threads_;
   const float* from_ = nullptr;
   float* to_ = nullptr;
 };
@@ -140,6 +144,13 @@ Result<PrimitiveDescHandle> describe_pooling(Lowering& l, Pooling kind, const Ge
     return device_error(s, "describing a pooling");
   TG_TRY(AttrHandle attrs, make_attr({}));
   return make_primitive_desc(&desc, attrs, l.engine, "pooling");
+}
+
+Result<void> add_mean(Lowering& l, const PlanStep& step, Pooling kind, const WindowSlice& one) {
+  TG_TRY(PrimitiveDescHandle pd, describe_pooling(l, kind, one.geometry, one.src, one.dst));
+  return l.add_primitive(step, pd,
+                         {{DNNL_ARG_SRC, memory_desc(one.src), one.src},
+                          {DNNL_ARG_DST, memory_desc(one.dst), one.dst}});
 }
 
 /// A window of one column over images of one channel (a mean over neighbouring channels, which
@@ -175,13 +186,14 @@ Result<void> lower_pool2d(Lowering& l, const PlanStep& step) {
   }
   Op op = l.describe(step);
   op.threads = l.threads_for(op.flops / 30e3); // about 30 window elements a nanosecond
-  ThreadScope scope(op.threads);
   if (kind != Pooling::Max) { // oneDNN's starts at the least finite number and passes NaN over
     Result<PrimitiveDescHandle> pd = describe_pooling(l, kind, g, src, dst);
-    if (pd && !is_reference(*pd))
-      return l.add_primitive(
-          step, *pd, {{DNNL_ARG_SRC, memory_desc(src), src}, {DNNL_ARG_DST, memory_desc(dst), dst}},
-          op.threads);
+    if (pd && !is_reference(*pd)) {
+      std::vector<WindowSlice> slices = cut_windows(g, src, dst, op.threads, 1);
+      return add_sliced(l, step, op.threads, static_cast<int>(slices.size()), [&](int i) {
+        return add_mean(l, step, kind, slices[static_cast<size_t>(i)]);
+      });
+    }
   }
   op.implementation = std::string("pool:") + simd().isa;
   op.buffers = {src.buffer, dst.buffer};

@@ -66,7 +66,7 @@ Plan rows_of(const Plan& plan, const PlanStep& step, uint32_t cut, int64_t rows)
   return part;
 }
 
-/// A step on the rows of its result that one thread computes.
+/// A step on some rows of its result.
 struct Part {
   Part(const Lowering& l, const PlanStep& of, uint32_t cut, int64_t begin, int64_t rows)
       : plan(rows_of(l.plan, of, cut, rows)), step(plan, plan.steps[0], l.options.externs.get()),
@@ -82,11 +82,12 @@ public:
   /// kernels of `extern op`s. `cut` as cut_operands() has it; if it is 0, there is one thread.
   ReferenceKernel(const Lowering& l, const PlanStep& step,
                   llvm::SmallVector<std::optional<Place>, 4> operands, Place result, uint32_t cut,
-                  int threads)
+                  const Threads& threads)
       : operands_(std::move(operands)), result_(std::move(result)), cut_(cut), threads_(threads) {
     int64_t rows = cut != 0 ? result_.shape[0] : 1;
-    for (int64_t i = 0; i < threads; ++i) {
-      int64_t first = rows * i / threads, end = rows * (i + 1) / threads;
+    int64_t parts = std::min<int64_t>(threads.chunks(), rows);
+    for (int64_t i = 0; i < parts; ++i) {
+      int64_t first = rows * i / parts, end = rows * (i + 1) / parts;
       parts_.push_back(std::make_unique<Part>(l, step, cut, first, end - first));
     }
   }
@@ -107,10 +108,8 @@ public:
   }
 
   dnnl_status_t run(dnnl_stream_t) override {
-    parallel_for(threads_, static_cast<int64_t>(parts_.size()),
-                 [&](int64_t begin, int64_t end, int) {
-                   for (int64_t i = begin; i < end; ++i) parts_[static_cast<size_t>(i)]->step.run();
-                 });
+    parallel_parts(threads_, static_cast<int>(parts_.size()),
+                   [&](int part) { parts_[static_cast<size_t>(part)]->step.run(); });
     return dnnl_success;
   }
 
@@ -135,7 +134,7 @@ private:
   llvm::SmallVector<std::optional<Place>, 4> operands_;
   Place result_;
   uint32_t cut_;
-  int threads_;
+  Threads threads_;
 };
 
 /// At the speed of plain loops.
@@ -157,9 +156,7 @@ Result<void> lower_reference(Lowering& l, const PlanStep& step) {
     if (place) op.buffers.push_back(place->buffer);
   op.buffers.push_back(result.buffer);
   uint32_t cut = has_doubles(l.plan, step) ? cut_operands(l.plan, step) : 0;
-  if (cut != 0)
-    op.threads =
-        static_cast<int>(std::min<int64_t>(l.threads_for(reference_us(op)), result.shape[0]));
+  if (cut != 0) op.threads = l.threads_for(reference_us(op));
   auto kernel =
       std::make_unique<ReferenceKernel>(l, step, std::move(operands), result, cut, op.threads);
   op.scratch_bytes = kernel->scratch_bytes();

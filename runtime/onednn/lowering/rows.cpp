@@ -57,7 +57,7 @@ bool repeats_elements(const Place& p) {
 /// f32 or bf16.
 class RowKernel final : public Kernel {
 public:
-  RowKernel(const Place& src, const Place& dst, size_t axis, int threads)
+  RowKernel(const Place& src, const Place& dst, size_t axis, const Threads& threads)
       : src_(src), dst_(dst), length_(src.shape[axis]), threads_(threads) {
     Place outer_dst = without_axis(dst, axis), outer_src = without_axis(src, axis);
     rows_ = loops({&outer_dst, &outer_src});
@@ -118,7 +118,7 @@ private:
 
   Place src_, dst_;
   int64_t length_;
-  int threads_;
+  Threads threads_;
   llvm::SmallVector<Loop, 4> rows_;
   const std::byte* from_ = nullptr;
   std::byte* to_ = nullptr;
@@ -136,7 +136,7 @@ public:
            src.elements() / src.shape[axis] <= 4;
   }
 
-  LongRowNorm(const Place& src, const Place& dst, size_t axis, int threads)
+  LongRowNorm(const Place& src, const Place& dst, size_t axis, const Threads& threads)
       : src_(src), dst_(dst), length_(src.shape[axis]), threads_(threads) {
     Place outer_dst = without_axis(dst, axis), outer_src = without_axis(src, axis);
     rows_ = loops({&outer_dst, &outer_src});
@@ -191,7 +191,8 @@ private:
 
   Place src_, dst_;
   int64_t length_;
-  int threads_, parts_ = 1;
+  Threads threads_;
+  int parts_ = 1;
   llvm::SmallVector<Loop, 4> rows_;
   std::vector<float> sums_; // of the parts
   bool uniform_ = false;
@@ -307,7 +308,7 @@ class ReduceKernel final : public Kernel {
 public:
   /// `kept` has two places, result and source; `reduced` has the source.
   ReduceKernel(OpKind op, const Place& src, const Place& dst, llvm::ArrayRef<Loop> kept,
-               llvm::ArrayRef<Loop> reduced, int threads)
+               llvm::ArrayRef<Loop> reduced, const Threads& threads)
       : joining_(joining_of(op)), src_(src), dst_(dst), kept_(kept.begin(), kept.end()),
         reduced_(reduced.begin(), reduced.end()), threads_(threads) {
     if (op == OpKind::ReduceMean) factor_ = 1.0f / static_cast<float>(count_of(reduced));
@@ -459,7 +460,7 @@ private:
   llvm::SmallVector<Loop, 4> kept_, reduced_; // without column_ and row_
   Loop row_, column_;
   int64_t row_parts_ = 1; // else one part of the result, whose sums are taken so
-  int threads_;
+  Threads threads_;
   float factor_ = 1;
   const float* from_ = nullptr;
   float* to_ = nullptr;

@@ -27,7 +27,7 @@ struct ConvolutionPlaces {
 class ConvolutionKernel final : public Kernel {
 public:
   ConvolutionKernel(std::unique_ptr<tile::Convolution> convolution, ConvolutionPlaces places,
-                    Act act, int threads)
+                    Act act, const Threads& threads)
       : convolution_(std::move(convolution)), places_(std::move(places)), act_(act),
         threads_(threads) {}
 
@@ -65,7 +65,7 @@ private:
   std::unique_ptr<tile::Convolution> convolution_;
   ConvolutionPlaces places_;
   Act act_;
-  int threads_;
+  Threads threads_;
   tile::ConvolutionData data_;
 };
 

@@ -58,7 +58,7 @@ namespace {
 
 class TileKernel final : public Kernel {
 public:
-  TileKernel(tile::Product product, ProductPlaces places, Act act, int threads)
+  TileKernel(tile::Product product, ProductPlaces places, Act act, const Threads& threads)
       : product_(std::move(product)), places_(std::move(places)), act_(act), threads_(threads) {}
 
   Result<void> bind(const Addresses& addresses) override {
@@ -90,7 +90,7 @@ private:
   tile::Product product_;
   ProductPlaces places_;
   Act act_;
-  int threads_;
+  Threads threads_;
   tile::ProductData data_;
 };
 
@@ -257,7 +257,7 @@ Place Lowering::packed_panels(const Place& w, tile::Isa isa, Phase phase) {
   op.name = "pack matrix";
   op.implementation = "tile";
   op.bytes = static_cast<double>(w.elements() * dtype_size(w.dtype) + bytes);
-  op.threads = options.threads;
+  op.threads = threads_for(copy_us(op.bytes), phase);
   op.buffers = {w.buffer, to.buffer};
   op.recipe = llvm::formatv("panels {0}: {1} x {2} from {3} by {4} and {5}", width, depth, columns,
                             w.offset, w.strides[0], w.strides[1]);

@@ -107,7 +107,7 @@ Result<void> lower_winograd_conv2d(Lowering& l, const PlanStep& step) {
   shape.x = steps(places.x);
   shape.y = steps(places.y);
   if (places.residual) shape.residual = steps(*places.residual);
-  int threads = l.threads_for(winograd_us(shape));
+  Threads threads = l.threads_for(winograd_us(shape));
   std::optional<WinogradCut> tuned;
   if (TileSchedules* schedules = schedules_of(l, step); schedules && shape.groups == 1)
     tuned = schedules->find_winograd(shape, threads);

@@ -62,7 +62,7 @@ int64_t norm_scratch_doubles(const NormShape& shape, const NormSchedule& schedul
 }
 
 void run_norms(const NormTable& table, const NormShape& shape, const NormSchedule& schedule,
-               int threads, const float* x, float* y, int64_t y_step, double* scratch) {
+               const Threads& threads, const float* x, float* y, int64_t y_step, double* scratch) {
   int64_t pieces = schedule.pieces, blocks = (shape.rows + schedule.rows - 1) / schedule.rows;
   parallel_for(threads, blocks * pieces, [&](int64_t first, int64_t last, int) {
     for (int64_t i = first; i < last; ++i) {

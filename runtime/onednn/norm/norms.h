@@ -9,6 +9,7 @@
 #pragma once
 
 #include "runtime/onednn/isa_tables.h"
+#include "runtime/thread_pool.h"
 
 #include <cstdint>
 
@@ -59,6 +60,6 @@ bool suits(const NormShape& shape, const NormSchedule& schedule);
 int64_t norm_scratch_doubles(const NormShape& shape, const NormSchedule& schedule);
 /// y[row] of rows that lie `y_step` apart. Requires that the schedule suits.
 void run_norms(const NormTable& table, const NormShape& shape, const NormSchedule& schedule,
-               int threads, const float* x, float* y, int64_t y_step, double* scratch);
+               const Threads& threads, const float* x, float* y, int64_t y_step, double* scratch);
 
 } // namespace tg::cpu

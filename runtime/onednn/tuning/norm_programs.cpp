@@ -45,7 +45,7 @@ public:
     need.y = shape_.rows;
     need.scratch = 2 * norm_scratch_doubles(shape_, schedule_);
     return runs_.run(need, [&](const RunPlaces& at) {
-      run_norms(norm_table(), shape_, schedule_, threads_, at.x, at.y, 1,
+      run_norms(norm_table(), shape_, schedule_, runs_.threads(threads_), at.x, at.y, 1,
                 reinterpret_cast<double*>(at.scratch));
     });
   }

@@ -66,7 +66,9 @@ Result<double> Runs::run(const tile::Product& product, int threads) {
   data.y = y_.floats().data();
   data.scratch = scratch_.floats().data();
   RunClock::time_point start = RunClock::now();
-  product.run(data, [&](int count, const auto& work) { parallel_parts(threads, count, work); });
+  product.run(data, [&](int count, const auto& work) {
+    parallel_parts(this->threads(threads), count, work);
+  });
   return us_from(start);
 }
 
@@ -96,7 +98,8 @@ Result<double> Runs::run(const tile::Convolution& convolution, const Convolution
   };
   if (finish) data.finish = halve;
   RunClock::time_point start = RunClock::now();
-  parallel_parts(threads, convolution.parts(), [&](int part) { convolution.run(part, data); });
+  parallel_parts(this->threads(threads), convolution.parts(),
+                 [&](int part) { convolution.run(part, data); });
   return us_from(start);
 }
 
@@ -115,7 +118,7 @@ Result<double> Runs::run(const RunExtents& need, llvm::function_ref<void(const R
   return us_from(start);
 }
 
-double tile_peak_flops(const tile::TileKernels& tiles, int threads, int bursts) {
+double tile_peak_flops(const tile::TileKernels& tiles, const Threads& threads, int bursts) {
   constexpr int64_t kDepth = 256; // what begins and ends a tile is a fortieth
   constexpr int kCalls = 300;
   int64_t rows = tile::most_rows(tiles.isa()), columns = tile::panel_columns(tiles.isa());

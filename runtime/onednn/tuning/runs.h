@@ -49,6 +49,7 @@ public:
   Result<double> run(const RunExtents& need, llvm::function_ref<void(const RunPlaces&)> work);
 
   const tile::TileKernels& tiles() const { return tiles_; }
+  Threads threads(int count) const { return pool_->threads(count); }
 
 private:
   static constexpr int64_t kMostWeights = int64_t{64} << 20;
@@ -65,12 +66,13 @@ private:
   const float* next_weights(int64_t floats);
 
   const tile::TileKernels& tiles_;
+  std::shared_ptr<ThreadPool> pool_ = ThreadPool::shared();
   Tensor x_, w_, y_, residual_, bias_, scratch_;
   int64_t next_ = 0; // where the weights of the next run begin
 };
 
 /// Flops of a second of so many threads, by the largest tile on operands in the first level: as
 /// many times the fastest burst of one, which others who compute seldom disturb.
-double tile_peak_flops(const tile::TileKernels& tiles, int threads, int bursts = 30);
+double tile_peak_flops(const tile::TileKernels& tiles, const Threads& threads, int bursts = 30);
 
 } // namespace tg::cpu

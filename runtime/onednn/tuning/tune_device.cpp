@@ -197,10 +197,12 @@ public:
   void begin(size_t op) override { current_ = programs_[op].get(); }
   double enough_now_us(const tune::Operator& op) override {
     constexpr int kBursts = 4;
-    return enough_us(op, tile_peak_flops(runs_->tiles(), options_.threads, kBursts));
+    return enough_us(op,
+                     tile_peak_flops(runs_->tiles(), runs_->threads(options_.threads), kBursts));
   }
   double peak_flops() override {
-    peak_flops_ = std::max(peak_flops_, tile_peak_flops(runs_->tiles(), options_.threads));
+    peak_flops_ =
+        std::max(peak_flops_, tile_peak_flops(runs_->tiles(), runs_->threads(options_.threads)));
     return peak_flops_;
   }
   double library_us(size_t op) override {

@@ -57,7 +57,7 @@ std::string steps_text(const ImageSteps& s) {
 class WinogradWay final : public Way {
 public:
   WinogradWay(const WinogradShape& shape, int threads, const WinogradCut& cut, Runs& runs)
-      : schedule_(shape, threads, cut), runs_(runs) {}
+      : schedule_(shape, runs.threads(threads), cut), runs_(runs) {}
   Result<double> run() override {
     const WinogradShape& s = schedule_.shape();
     RunExtents need;

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "runtime/onednn/isa_tables.h"
+#include "runtime/thread_pool.h"
 
 #include "lang/core/op.h"
 
@@ -125,10 +126,10 @@ bool suits(const WinogradShape& shape, int threads, const WinogradCut& cut);
 /// How the work is cut: blocks of tiles and of output channels.
 class WinogradSchedule {
 public:
-  WinogradSchedule(const WinogradShape& shape, int threads)
+  WinogradSchedule(const WinogradShape& shape, const Threads& threads)
       : WinogradSchedule(shape, threads, default_cut(shape, threads)) {}
   /// Requires that the cut suits.
-  WinogradSchedule(const WinogradShape& shape, int threads, const WinogradCut& cut);
+  WinogradSchedule(const WinogradShape& shape, const Threads& threads, const WinogradCut& cut);
 
   const WinogradShape& shape() const { return shape_; }
   const WinogradCut& cut() const { return cut_; }
@@ -169,7 +170,7 @@ private:
                   const WinogradTail& tail, int64_t first, int64_t count) const;
 
   WinogradShape shape_;
-  int threads_;
+  Threads threads_;
   int64_t padded_inputs_;     // of a group
   int64_t group_weights_;     // elements
   int64_t tiles_at_once_;     // in V and M

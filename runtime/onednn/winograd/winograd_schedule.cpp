@@ -79,7 +79,8 @@ bool suits(const WinogradShape& shape, int threads, const WinogradCut& cut) {
          4 * shape.positions() * row * quotient_up(tiles, cut.cuts) <= kMostCutBytes;
 }
 
-WinogradSchedule::WinogradSchedule(const WinogradShape& shape, int threads, const WinogradCut& cut)
+WinogradSchedule::WinogradSchedule(const WinogradShape& shape, const Threads& threads,
+                                   const WinogradCut& cut)
     : shape_(shape), threads_(threads), padded_inputs_(round_up(shape.inputs, kPanel)), cut_(cut) {
   int64_t panels = quotient_up(shape.outputs, kPanel);
   int64_t pieces = quotient_up(panels, cut.panels), weights = 0;

@@ -17,6 +17,7 @@ void expect_same_doubles(const Builder& b, int threads) {
   if (!in_doubles(plan)) return;
   CompileOptions options;
   options.threads = threads;
+  options.share_short_work = true;
   auto want = outputs_of(*make_ref_backend(), plan, {});
   auto got = outputs_of(*make_cpu_backend(), plan, options, 2);
   for (size_t i = 0; i < want.size(); ++i) {

@@ -41,6 +41,7 @@ TEST_P(Halves, NetworkAgreesWithRefAndWithFloats) {
   for (int threads : {1, 2}) {
     CompileOptions options;
     options.threads = threads;
+    options.share_short_work = true;
     Comparison info;
     auto got = outputs_of(*make_cpu_backend(), plan, options, 2, &info);
     ASSERT_EQ(got.size(), want.size());

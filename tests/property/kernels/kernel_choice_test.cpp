@@ -27,7 +27,8 @@ void plain_loops(const Plan& plan, IoLayout layout, dnnl_engine_t engine, llvm::
                  Found& found) {
   CompileOptions options;
   options.io_layout = layout;
-  cpu::Lowering lowering(plan, options, engine);
+  ThreadPool pool;
+  cpu::Lowering lowering(plan, options, engine, pool);
   Result<void> done = lowering.run();
   ASSERT_TRUE(done.ok()) << where.str() << ": " << done.error().message;
   for (const cpu::Op& op : lowering.run_program.ops)
@@ -91,7 +92,8 @@ std::map<PlanStepId, std::string> kernels_of(const Plan& plan, IoLayout layout,
                                              dnnl_engine_t engine) {
   CompileOptions options;
   options.io_layout = layout;
-  cpu::Lowering lowering(plan, options, engine);
+  ThreadPool pool;
+  cpu::Lowering lowering(plan, options, engine, pool);
   std::map<PlanStepId, std::string> kernels;
   Result<void> done = lowering.run();
   EXPECT_TRUE(done.ok()) << plan.model;

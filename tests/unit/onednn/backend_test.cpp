@@ -88,6 +88,7 @@ TEST(CpuBackend, ThreadsShareTheRowsOfDoubles) {
   for (int threads : {1, 2, 3}) {
     CompileOptions options;
     options.threads = threads;
+    options.share_short_work = true;
     Comparison info;
     std::vector<Tensor> got = outputs_of(*make_cpu_backend(), plan, options, 2, &info);
     for (size_t i = 0; i < want.size(); ++i)
@@ -584,6 +585,7 @@ TEST(CpuBackend, ThreadsChangeNoBitOfLongSums) {
     b.output(b.op(OpKind::ReduceMean, {image}, {Value::of_ints({2, 3}), Value::of_bool(true)}));
     CompileOptions options;
     options.threads = threads;
+    options.share_short_work = true;
     EXPECT_LE(compare(b.graph, threads).difference, kTolerance);
     return outputs_of(*make_cpu_backend(), plan_from_graph(b.graph), options);
   };

@@ -98,6 +98,7 @@ inline Comparison compare(const Graph& graph, int threads = 1, IoLayout layout =
   auto want = outputs_of(*make_ref_backend(), plan, {});
   CompileOptions options;
   options.threads = threads;
+  options.share_short_work = true;
   options.io_layout = layout;
   auto got = outputs_of(*make_cpu_backend(products), plan, options, 2, &result);
   EXPECT_EQ(got.size(), want.size());

@@ -10,6 +10,7 @@ std::vector<std::string> on_denormals(const Graph& graph, int threads = 2,
   Plan plan = plan_from_graph(graph);
   CompileOptions options;
   options.threads = threads;
+  options.share_short_work = true;
   options.weights = weights;
   auto executable = make_cpu_backend()->compile(plan, options);
   EXPECT_TRUE(executable.ok());

@@ -27,7 +27,8 @@ std::vector<float> norms(const NormTable& table, const NormShape& shape, const N
                          int threads, const std::vector<float>& x) {
   std::vector<float> y(static_cast<size_t>(2 * shape.rows), -1);
   std::vector<double> scratch(static_cast<size_t>(norm_scratch_doubles(shape, s)));
-  run_norms(table, shape, s, threads, x.data(), y.data(), 2, scratch.data());
+  std::shared_ptr<ThreadPool> pool = ThreadPool::shared();
+  run_norms(table, shape, s, pool->threads(threads), x.data(), y.data(), 2, scratch.data());
   return y;
 }
 
@@ -108,6 +109,7 @@ struct NormRun {
     test::Comparison info;
     CompileOptions options;
     options.threads = threads;
+    options.share_short_work = true;
     Plan plan = plan_from_graph(b.graph);
     y = test::outputs_of(*make_cpu_backend(), plan, options, 1, &info);
     for (const StepInfo& step : info.steps) kernels.push_back(step.implementation);

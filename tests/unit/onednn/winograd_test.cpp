@@ -118,7 +118,9 @@ constexpr float kUntouched = -77;
 
 std::vector<float> run(const Case& c, const WinogradTable& table, int threads,
                        std::optional<WinogradCut> cut = {}) {
-  WinogradSchedule schedule(c.shape, threads, cut.value_or(default_cut(c.shape, threads)));
+  std::shared_ptr<ThreadPool> pool = ThreadPool::shared();
+  WinogradSchedule schedule(c.shape, pool->threads(threads),
+                            cut.value_or(default_cut(c.shape, threads)));
   std::vector<float> packed(static_cast<size_t>(schedule.weight_elements()));
   schedule.pack(packed.data(), transformed(c).data());
   auto aligned = [](int64_t count) {

@@ -1,0 +1,274 @@
+#include "runtime/thread_pool.h"
+
+#include <algorithm>
+#include <cfenv>
+#include <chrono>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
+namespace tg {
+
+namespace {
+
+/// Time that a thread waits awake: longer than most pauses between two loops of a run.
+constexpr std::chrono::microseconds kSpin{100};
+
+void relax() {
+#if defined(__SSE__)
+  _mm_pause();
+#endif
+}
+
+using Clock = std::chrono::steady_clock;
+
+/// Says when a caller should work alone: where others want the cores, a worker is put aside in the
+/// midst of a chunk every few milliseconds, and the caller waits until it goes on. A loop that
+/// waited longer than it worked bars workers for a while, which doubles each time.
+class Patience {
+public:
+  bool is_over(Clock::time_point now) const { return now < alone_until_; }
+  /// The caller was done with its own share at `done`, and its workers with theirs at `end`.
+  void note(Clock::time_point begin, Clock::time_point done, Clock::time_point end) {
+    bool was_put_aside = end - done > kLeastWait + (done - begin) / 2;
+    if (was_put_aside) alone_until_ = end + pause_;
+    pause_ = was_put_aside ? std::min(2 * pause_, kLongest) : std::max(pause_ / 2, kShortest);
+  }
+
+private:
+  static constexpr Clock::duration kLeastWait = std::chrono::microseconds(500),
+                                   kShortest = std::chrono::milliseconds(5),
+                                   kLongest = std::chrono::milliseconds(200);
+  Clock::time_point alone_until_ = {};
+  Clock::duration pause_ = kShortest;
+};
+
+/// The value once it is another than `old`: awake for `spin`, then asleep.
+uint32_t wait_for_change(const std::atomic<uint32_t>& value, uint32_t old,
+                         std::chrono::microseconds spin) {
+  constexpr int kLooks = 32; // between two looks at the clock
+  auto end = Clock::now() + spin;
+  uint32_t now = value.load(std::memory_order_acquire);
+  while (now == old && Clock::now() < end)
+    for (int i = 0; i < kLooks && now == old; ++i) {
+      relax();
+      now = value.load(std::memory_order_acquire);
+    }
+  while (now == old) {
+    value.wait(old, std::memory_order_acquire);
+    now = value.load(std::memory_order_acquire);
+  }
+  return now;
+}
+
+/// How a thread computes with floats, and the exceptions that it has met.
+#if defined(__SSE__)
+constexpr unsigned kFlags = 0x3f;
+unsigned float_modes() { return _mm_getcsr() & ~kFlags; }
+void set_float_modes(unsigned modes) { _mm_setcsr(modes); } // no flag is up
+unsigned float_flags() { return _mm_getcsr() & kFlags; }
+void raise_float_flags(unsigned flags) { _mm_setcsr(_mm_getcsr() | flags); }
+#else
+unsigned float_modes() { return 0; }
+void set_float_modes(unsigned) { std::feclearexcept(FE_ALL_EXCEPT); }
+unsigned float_flags() { return static_cast<unsigned>(std::fetestexcept(FE_ALL_EXCEPT)); }
+void raise_float_flags(unsigned flags) {
+  if (flags) std::feraiseexcept(static_cast<int>(flags));
+}
+#endif
+
+constexpr size_t kCacheLine = 64;
+
+} // namespace
+
+/// The workers of one caller. `state_` counts those that are in the loop, and says whether it is
+/// open for more: a worker that wakes late finds it closed, and touches nothing.
+class ThreadPool::Team {
+public:
+  Team() : process_(getpid()) { slots_.push_back(std::make_unique<Slot>()); }
+
+  ~Team() {
+    for (auto& slot : slots_) {
+      if (!slot->started) continue;
+      slot->end_thread.store(true, std::memory_order_relaxed);
+      wake(*slot);
+      pthread_join(slot->thread, nullptr);
+    }
+  }
+
+  /// Whether the workers are this process's: fork() copies what they are known by, and not them.
+  bool is_alive() const { return process_ == getpid(); }
+
+  void run(int threads, int64_t chunks, Work work) {
+    while (slots_.size() < static_cast<size_t>(threads)) add_worker();
+    Clock::time_point begin = Clock::now();
+    if (patience_.is_over(begin)) {
+      for (int64_t chunk = 0; chunk < chunks; ++chunk) work(chunk, 0);
+      return;
+    }
+    open(threads, chunks, work);
+    work_through(0);
+    Clock::time_point done = Clock::now();
+    uint32_t inside = state_.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
+    while (inside != 0) inside = wait_for_change(state_, inside, spin(threads));
+    patience_.note(begin, done, Clock::now());
+    raise_float_flags(flags_.exchange(0, std::memory_order_relaxed));
+  }
+
+private:
+  struct alignas(kCacheLine) Slot {
+    std::atomic<int64_t> next = 0; // the first of its chunks that no thread has claimed
+    int64_t end = 0;
+    alignas(kCacheLine) std::atomic<uint32_t> loops = 0; // that its worker was called to
+    std::atomic<bool> end_thread = false;
+    // Of its worker, which the caller's slot does not have, nor one that the system did not start.
+    Team* team = nullptr;
+    int number = 0;
+    pthread_t thread = {};
+    bool started = false;
+  };
+  static constexpr uint32_t kOpen = uint32_t{1} << 31;
+
+  /// None where threads would wait for the cores that others spin on.
+  std::chrono::microseconds spin(int threads) const {
+    return threads <= cores_ ? kSpin : std::chrono::microseconds(0);
+  }
+
+  static void wake(Slot& slot) {
+    slot.loops.fetch_add(1, std::memory_order_release);
+    slot.loops.notify_one();
+  }
+
+  void add_worker() {
+    slots_.push_back(std::make_unique<Slot>());
+    Slot& own = *slots_.back();
+    own.team = this;
+    own.number = static_cast<int>(slots_.size()) - 1;
+    auto run = [](void* slot) -> void* {
+      auto& own = *static_cast<Slot*>(slot);
+      own.team->serve(own, own.number);
+      return nullptr;
+    };
+    // std::thread reports a failed start by an exception, which our libraries do not have.
+    own.started = pthread_create(&own.thread, nullptr, run, &own) == 0;
+  }
+
+  void open(int threads, int64_t chunks, const Work& work) {
+    threads_ = static_cast<int>(std::min<int64_t>(threads, chunks));
+    work_ = &work;
+    modes_ = float_modes();
+    for (int64_t slot = 0; slot < threads_; ++slot) {
+      Slot& one = *slots_[static_cast<size_t>(slot)];
+      one.next.store(chunks * slot / threads_, std::memory_order_relaxed);
+      one.end = chunks * (slot + 1) / threads_;
+    }
+    state_.store(kOpen, std::memory_order_release);
+    for (int slot = 1; slot < threads_; ++slot) wake(*slots_[static_cast<size_t>(slot)]);
+  }
+
+  /// A slot's own chunks, then what the others have left.
+  void work_through(int slot) {
+    for (int i = 0; i < threads_; ++i) {
+      Slot& from = *slots_[static_cast<size_t>((slot + i) % threads_)];
+      while (true) {
+        int64_t chunk = from.next.fetch_add(1, std::memory_order_relaxed);
+        if (chunk >= from.end) break;
+        (*work_)(chunk, slot);
+      }
+    }
+  }
+
+  bool enter() {
+    uint32_t state = state_.load(std::memory_order_acquire);
+    while (state & kOpen)
+      if (state_.compare_exchange_weak(state, state + 1, std::memory_order_acquire)) return true;
+    return false;
+  }
+
+  void leave() {
+    if (unsigned flags = float_flags()) flags_.fetch_or(flags, std::memory_order_relaxed);
+    uint32_t before = state_.fetch_sub(1, std::memory_order_acq_rel);
+    if (!(before & kOpen)) state_.notify_one(); // the caller waits
+  }
+
+  void serve(Slot& own, int slot) {
+    uint32_t seen = 0;
+    int threads = 2;
+    while (true) {
+      seen = wait_for_change(own.loops, seen, spin(threads));
+      if (own.end_thread.load(std::memory_order_relaxed)) return;
+      if (!enter()) continue;
+      threads = threads_;
+      if (slot < threads) { // else it was called to the loop before, of more threads
+        set_float_modes(modes_);
+        work_through(slot);
+      }
+      leave();
+    }
+  }
+
+  const pid_t process_;
+  const int cores_ = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  std::vector<std::unique_ptr<Slot>> slots_; // the first is the caller's
+  Patience patience_;
+  // Of the loop: written while it is closed and no worker is inside.
+  int threads_ = 1;
+  const Work* work_ = nullptr;
+  unsigned modes_ = 0;
+  alignas(kCacheLine) std::atomic<uint32_t> state_ = 0;
+  std::atomic<unsigned> flags_ = 0;
+};
+
+ThreadPool::ThreadPool() = default;
+
+ThreadPool::~ThreadPool() {
+  while (std::unique_ptr<Team> team = take_team())
+    if (!team->is_alive()) (void)team.release();
+}
+
+std::shared_ptr<ThreadPool> ThreadPool::shared() {
+  static std::mutex mutex;
+  static std::weak_ptr<ThreadPool> pool;
+  std::lock_guard lock(mutex);
+  std::shared_ptr<ThreadPool> now = pool.lock();
+  if (!now) pool = now = std::make_shared<ThreadPool>();
+  return now;
+}
+
+void ThreadPool::run(int threads, int64_t chunks, Work work) {
+  if (threads <= 1 || chunks <= 1) {
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) work(chunk, 0);
+    return;
+  }
+  std::unique_ptr<Team> team = take_team();
+  if (team && !team->is_alive()) (void)team.release(); // its threads are not there to be ended
+  if (!team) team = std::make_unique<Team>();
+  team->run(threads, chunks, work);
+  give_back(std::move(team));
+}
+
+std::unique_ptr<ThreadPool::Team> ThreadPool::take_team() {
+  for (std::atomic<Team*>& place : idle_)
+    if (place.load(std::memory_order_relaxed))
+      if (Team* team = place.exchange(nullptr, std::memory_order_acq_rel))
+        return std::unique_ptr<Team>(team);
+  return nullptr;
+}
+
+void ThreadPool::give_back(std::unique_ptr<Team> team) {
+  for (std::atomic<Team*>& place : idle_) {
+    Team* none = nullptr;
+    if (!place.compare_exchange_strong(none, team.get(), std::memory_order_acq_rel)) continue;
+    (void)team.release();
+    return;
+  }
+}
+
+} // namespace tg
