@@ -59,6 +59,7 @@ def optimise(tg, model, out, options, interrupt=False):
     assert process.returncode == 0, f"{options}: exit code {process.returncode}: {errors}"
     report = json.loads(text)
     assert report["cost_after_us"] <= report["cost_before_us"], f"{options}: worse than the source"
+    assert not (report["changed"] and report["source_returned"]), f"{options}: the result is the source, and is not"
     checked = subprocess.run([str(tg), "check", str(out)], capture_output=True, text=True, timeout=60)
     assert checked.returncode == 0, f"{options}: what was written is not valid: {checked.stderr}"
     return report
@@ -80,6 +81,7 @@ def main():
                 stopped["memory limit"] = optimise(tg, model, out, [*endless, "--memory-limit", "1"])
             for reason, report in stopped.items():
                 assert report["stopped_by"] == reason, f"{name}: stopped by {report['stopped_by']}, not the {reason}"
+                assert not report["optimal"], f"{name}: said to be the best, after the {reason}"
             small = optimise(tg, model, out, [*strategy, "--node-limit", "300", "--time-limit", "0.5"])
             assert small["egraph_nodes"] <= 330, f"{name}: {small['egraph_nodes']} e-nodes"
             print(f"{name}: stopped by Ctrl-C, time, memory and nodes")

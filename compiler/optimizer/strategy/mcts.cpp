@@ -42,7 +42,7 @@ void note_portfolio(PortfolioReport& found, OptimizeReport& report) {
     report.lower_bound_us = std::min(bound.lower_us, found.cost_us);
     report.optimal = bound.optimal();
     report.bound_bytes = bound.most_bytes;
-    report.holds_all = bound.saturated;
+    report.holds_all = bound.saturated && found.stop == StopReason::Saturated;
   }
   report.learned = std::move(found.learned);
   report.stopped_by =
