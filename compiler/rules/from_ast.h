@@ -30,6 +30,9 @@ std::vector<Rule> rules_from_ast(const Ast& tree, const SourceManager& sources,
                                  DiagnosticSink& sink, const OpScope* operators = nullptr,
                                  RuleTypes types = RuleTypes::Checked);
 
+/// What becomes of a selection in which the declaration of a rule has errors.
+enum class Unread : uint8_t { Fail, Skip };
+
 /// The rules that a selection names, in the order of the selection, each once. Entries, also
 /// several in one string, parted by commas:
 ///   - a file: anything that ends in .tg;
@@ -41,12 +44,13 @@ std::vector<Rule> rules_from_ast(const Ast& tree, const SourceManager& sources,
 ///   - any of the last two after a `-`: switched off, wherever it came from.
 /// A file's `use rules.x` adds that module's rules before its own; of any module that it uses, its
 /// rules see the operators (`op`, `extern op`) and functions. An empty selection is `default`.
-/// nullopt if anything is wrong; the sink says what: unknown_rule (with near misses),
+/// nullopt if anything is wrong (with `Unread::Skip`: beside rules that cannot be read, which are
+/// left out, while there are others); the sink says what: unknown_rule (with near misses),
 /// duplicate_name for two rules of one name, unknown_module, module_cycle, what reading and parsing
 /// report, and what rules_from_ast does.
 std::optional<std::vector<Rule>> load_rules(SourceManager& sources, const ModuleLoader& loader,
                                             llvm::ArrayRef<std::string> selection,
-                                            DiagnosticSink& sink);
+                                            DiagnosticSink& sink, Unread unread = Unread::Fail);
 
 /// All rules of the library (every file under rules/), for `tg rules list` and for tests.
 std::optional<std::vector<Rule>>

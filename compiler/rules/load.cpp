@@ -36,8 +36,9 @@ bool answers_to(const Rule& rule, llvm::StringRef name) {
 
 class RuleLoader {
 public:
-  RuleLoader(SourceManager& sources, const ModuleLoader& loader, DiagnosticSink& sink)
-      : sources_(sources), loader_(loader), sink_(sink) {}
+  RuleLoader(SourceManager& sources, const ModuleLoader& loader, DiagnosticSink& sink,
+             Unread unread = Unread::Fail)
+      : sources_(sources), loader_(loader), sink_(sink), unread_(unread) {}
 
   std::optional<std::vector<Rule>> select(llvm::ArrayRef<std::string> selection) {
     std::vector<std::string> entries(selection.begin(), selection.end());
@@ -110,8 +111,25 @@ private:
                            rule.name, at->second->file, at->second->line, rule.file, rule.line)
                          .suggest("switch one off, or rename it"));
     }
-    if (sink_.failed()) return std::nullopt;
+    if (sink_.failed() && !(unread_ == Unread::Skip && !taken_.empty() && only_in_rules()))
+      return std::nullopt;
     return std::move(taken_);
+  }
+
+  /// Whether every error is within the declaration of a rule.
+  bool only_in_rules() const {
+    auto within = [](const Diagnostic& d, const Ast& tree) {
+      return llvm::any_of(tree.decls(), [&](ast::DeclId id) {
+        const ast::Decl& decl = tree[id];
+        return decl.kind == ast::DeclKind::Rule && d.span.valid() && d.span.file == tree.file() &&
+               decl.span.begin <= d.span.begin && d.span.begin < decl.span.end;
+      });
+    };
+    return llvm::all_of(sink_.all(), [&](const Diagnostic& d) {
+      return d.severity != Severity::Error || llvm::any_of(files_, [&](const auto& file) {
+               return file.second.tree && within(d, *file.second.tree);
+             });
+    });
   }
 
   /// What single names are looked up in: files read so far, then the whole library.
@@ -258,6 +276,7 @@ private:
   SourceManager& sources_;
   const ModuleLoader& loader_;
   DiagnosticSink& sink_;
+  Unread unread_;
   llvm::StringMap<File> files_; // StringMap: values do not move as it grows
   std::vector<Rule> taken_, known_;
   llvm::StringSet<> names_;
@@ -268,12 +287,12 @@ private:
 
 std::optional<std::vector<Rule>> load_rules(SourceManager& sources, const ModuleLoader& loader,
                                             llvm::ArrayRef<std::string> selection,
-                                            DiagnosticSink& sink) {
+                                            DiagnosticSink& sink, Unread unread) {
   std::vector<std::string> entries;
   for (llvm::StringRef entry : selection)
     for (llvm::StringRef part : llvm::split(entry, ','))
       if (!part.trim().empty()) entries.push_back(part.trim().str());
-  return RuleLoader(sources, loader, sink).select(entries);
+  return RuleLoader(sources, loader, sink, unread).select(entries);
 }
 
 std::optional<std::vector<Rule>>

@@ -17,14 +17,14 @@ std::vector<Rule> rules_of_text(const std::string& text, SourceManager& sources,
 
 std::optional<std::vector<Rule>> select_rules(llvm::ArrayRef<std::string> selection,
                                               const std::string& text, SourceManager& sources,
-                                              DiagnosticSink& sink) {
+                                              DiagnosticSink& sink, Unread unread) {
   std::optional<std::vector<Rule>> rules(std::in_place);
   if (!selection.empty())
-    rules = load_rules(sources, library(), selection, sink);
+    rules = load_rules(sources, library(), selection, sink, unread);
   else if (text.empty())
     rules = load_rule_library(sources, library(), sink);
   if (rules) llvm::append_range(*rules, rules_of_text(text, sources, sink));
-  if (sink.failed()) return std::nullopt;
+  if (sink.failed() && (unread == Unread::Fail || !text.empty())) return std::nullopt;
   return rules;
 }
 
@@ -57,7 +57,8 @@ std::optional<RulesVerified> verify_rules(const tangram::VerifyRulesOptions& o,
   TrustOptions options;
   options.stop =
       host.stop ? *host.stop : stop_within(o.time_limit_s, o.memory_limit_mb, o.interrupt);
-  std::optional<std::vector<Rule>> rules = select_rules(o.rules, o.rule_text, sources, sink);
+  std::optional<std::vector<Rule>> rules = select_rules(
+      o.rules, o.rule_text, sources, sink, host.skip_unread ? Unread::Skip : Unread::Fail);
   if (!rules) return std::nullopt;
   options.check.instances = static_cast<size_t>(o.instances);
   options.check.seed = o.seed;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/driver/verify/rule_trust.h"
+#include "compiler/rules/from_ast.h"
 #include "lang/core/diagnostics/diagnostic.h"
 #include "tangram/tangram.h"
 
@@ -16,6 +17,8 @@ struct VerifyRulesHost {
   /// When all of it has to end. None: at the limits of the options.
   std::optional<StopToken> stop = {};
   bool isolated = false; // each check in a process of its own
+  /// Rules that cannot be read are errors of the sink, and all others are verified.
+  bool skip_unread = false;
 };
 
 struct RulesVerified {
@@ -23,7 +26,8 @@ struct RulesVerified {
   std::vector<RuleVerdict> verdicts; // of each
 };
 
-/// nullopt if the sink got errors: of the options, of files, of the rules' text.
+/// nullopt if the sink got errors: of the options, of files, of the rules' text (but see
+/// VerifyRulesHost::skip_unread).
 std::optional<RulesVerified> verify_rules(const tangram::VerifyRulesOptions& options,
                                           const VerifyRulesHost& host, SourceManager& sources,
                                           DiagnosticSink& sink);
@@ -34,10 +38,10 @@ tangram::RuleStatus status_of(const RuleVerdict& verdict);
 // --- its parts ----------------------------------------------------------------------------------
 
 /// What a selection (load_rules) and a text declare; the whole library where both are empty.
-/// nullopt if the sink got errors.
+/// nullopt if the sink got errors, with `Unread::Skip` others than within rules.
 std::optional<std::vector<Rule>> select_rules(llvm::ArrayRef<std::string> selection,
                                               const std::string& text, SourceManager& sources,
-                                              DiagnosticSink& sink);
+                                              DiagnosticSink& sink, Unread unread = Unread::Fail);
 
 /// The rules that a text declares, none for "". What is wrong goes to the sink.
 std::vector<Rule> rules_of_text(const std::string& text, SourceManager& sources,

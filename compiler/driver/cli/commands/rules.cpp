@@ -191,14 +191,17 @@ std::vector<std::vector<size_t>> failures(llvm::ArrayRef<Rule> rules,
 void print_failure(Session& session, const Rule& rule, const RuleVerdict& verdict,
                    llvm::ArrayRef<std::string> others) {
   llvm::raw_ostream& out = session.out;
-  Diagnostic d = error(Code::rule_refuted, rule.at, "{0}: {1}", shown_status(verdict), rule.name);
+  const bool overstated = status_of(verdict) == Status::Refuted && verdict.counterexample.empty();
+  Diagnostic d = error(Code::rule_refuted, rule.at, "{0}: {1}{2}", shown_status(verdict), rule.name,
+                       overstated ? " states more than it keeps" : "");
   d.notes.push_back(verdict.why);
   if (!others.empty())
     d.notes.push_back((others.size() == 1 ? "so is its form " : "so are its forms ") +
                       llvm::join(others, ", "));
   if (status_of(verdict) == Status::Refuted)
-    d.help = verdict.counterexample.empty() // true, but of another class
-                 ? "state the class that it keeps, or none: the rule then has the one that it has"
+    d.help = overstated // no numbers refute the rule itself
+                 ? "the sides agreed wherever they were compared, but the rule is not of the class "
+                   "that it states: state a weaker class, or none, and it is derived"
                  : "restrict it with `where …` to what it holds for";
   render(d, session.sources, out, session.color);
   llvm::SmallVector<llvm::StringRef, 0> lines;
@@ -280,31 +283,38 @@ int run_rules_verify(Session& session) {
   const Options& o = session.options;
   // What has been found of the rules so far is worth something.
   session.interruptible = std::make_unique<Interruptible>();
-  std::optional<RulesVerified> verified =
-      verify_rules({.rules = o.files,
-                    .instances = o.instances,
-                    .proof = o.proof,
-                    .seed = o.seed,
-                    .threads = static_cast<int>(o.threads),
-                    .rule_cache = rule_cache(o),
-                    .progress = progress_line(session, "verifying rules")},
-                   {.stop = session.stop, .isolated = true}, session.sources, session.sink);
+  std::optional<RulesVerified> verified = verify_rules(
+      {.rules = o.files,
+       .instances = o.instances,
+       .proof = o.proof,
+       .seed = o.seed,
+       .threads = static_cast<int>(o.threads),
+       .rule_cache = rule_cache(o),
+       .progress = progress_line(session, "verifying rules")},
+      {.stop = session.stop, .isolated = true, .skip_unread = true}, session.sources, session.sink);
   if (!verified) return session.fail();
-  session.print_warnings();
   const auto& [rules, verdicts] = *verified;
+  auto write_results = [&](llvm::json::OStream& json) {
+    write_counts(json, count(verdicts));
+    write_rules(json, rules, verdicts);
+  };
+  // Rules that could not be read are reported, the others have verdicts.
+  const bool unread = session.sink.failed();
+  if (unread)
+    session.fail(write_results);
+  else
+    session.print_warnings();
   if (auto written = write_counterexamples(session, rules, verdicts); !written)
     return session.fail(written.error());
-  if (o.json) {
+  if (o.json && !unread) {
     llvm::json::OStream json(session.out, 2);
-    json.object([&] {
-      write_counts(json, count(verdicts));
-      write_rules(json, rules, verdicts);
-    });
+    json.object([&] { write_results(json); });
     session.out << "\n";
-  } else if (!o.quiet) {
+  } else if (!o.json && !o.quiet) {
     print_verdicts(session, rules, verdicts);
   }
-  return exit_code(verdicts);
+  const int code = exit_code(verdicts);
+  return unread && (code == 0 || code == kNotDecided) ? 1 : code;
 }
 
 int run_rules_list(Session& session) {
