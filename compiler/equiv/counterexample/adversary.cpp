@@ -20,7 +20,7 @@ constexpr size_t kMostRounds = 8000;
 constexpr double kThresholdFlops = 2e8; // of all rounds beyond the first few
 constexpr size_t kFewRounds = 4;
 constexpr size_t kNear = 140; // of the pool: the neighbours of ten literals
-constexpr size_t kEndRounds = 10, kRangeRounds = 4;
+constexpr size_t kEndRounds = 10, kRangeRounds = 4, kAlikeRounds = 6;
 
 /// The ends of a type, powers of two that other types end at,
 /// and what overflows when it is doubled or squared.
@@ -42,6 +42,19 @@ bool any_whole(const Trial& trial) {
                       [&](NodeId id) { return !is_float(trial.joined().graph.type(id).dtype); });
 }
 
+/// Whether results depend on which elements are equal: ties, and indices that repeat.
+bool picks(const Graph& graph) {
+  for (uint32_t i = 0; i < graph.size(); ++i) switch (graph.node({i}).op) {
+    case OpKind::Gather:
+    case OpKind::Scatter:
+    case OpKind::Argmax:
+    case OpKind::TopK:
+    case OpKind::NonMaxSuppression: return true;
+    default: break;
+    }
+  return false;
+}
+
 } // namespace
 
 Adversary::Adversary(const Trial& trial, uint64_t seed, Effort effort)
@@ -54,6 +67,7 @@ Adversary::Adversary(const Trial& trial, uint64_t seed, Effort effort)
                                                               : std::nullopt);
   bool all = effort == Effort::Whole, glance = effort == Effort::Glance;
   plan(Kind::Ordinary, glance ? 2 : std::size(kOrdinary));
+  if (picks(graph_)) plan(Kind::Alike, kAlikeRounds);
   if (!pool_.empty()) plan(Kind::Threshold, glance ? 1 : all ? threshold_rounds() : 4 * kFewRounds);
   if (all) plan(Kind::Scale, std::size(kScales));
   if (any_whole(trial)) plan(Kind::Ends, all ? 4 * kEndRounds : kEndRounds);
@@ -85,16 +99,40 @@ Attempt Adversary::at(size_t i) const {
   Attempt attempt;
   switch (plan.kind) {
   case Kind::Ordinary: attempt.name = probe_name(kOrdinary[plan.round]).str(); break;
+  case Kind::Alike: attempt.name = "equal numbers"; break;
   case Kind::Threshold: attempt.name = "numbers around the models' own constants"; break;
   case Kind::Scale: attempt.name = "numbers of one magnitude, tiny or huge"; break;
   case Kind::Ends: attempt.name = "the ends of the integers' range"; break;
   case Kind::OutOfRange: attempt.name = "indices out of range"; break;
   }
   for (size_t leaf = 0; leaf < trial_.leaves().size(); ++leaf)
-    attempt.values.push_back(is_float(graph_.type(trial_.leaves()[leaf]).dtype)
+    attempt.values.push_back(plan.kind == Kind::Alike ? alike(plan.round, leaf)
+                             : is_float(graph_.type(trial_.leaves()[leaf]).dtype)
                                  ? floats(plan, leaf)
                                  : wholes(plan, leaf));
   return attempt;
+}
+
+/// One number for all elements, or two in turns: every tie of what compares, and indices that
+/// repeat, at both ends of the range and beyond it.
+NodeValues Adversary::alike(size_t round, size_t leaf) const {
+  const TensorType& type = graph_.type(trial_.leaves()[leaf]);
+  NodeValues values(static_cast<size_t>(type.elements()));
+  std::optional<int64_t> limit = index_limits_[leaf];
+  constexpr double kFloats[kAlikeRounds][2] = {{1, 1}, {-1, -1}, {0.5, -0.5},
+                                               {0, 0}, {2, 2},   {0, 1}};
+  const double last = static_cast<double>(limit.value_or(2)) - 1;
+  const double indices[kAlikeRounds][2] = {{0, 0},   {last, last},         {0, last},
+                                           {-1, -1}, {last + 1, last + 1}, {last / 2, 0}};
+  for (size_t i = 0; i < values.size(); ++i) {
+    // Other leaves are equal within themselves, and not to each other.
+    double x = kFloats[round][i % 2] * (round % 2 ? 1 : static_cast<double>(leaf + 1));
+    if (type.dtype == DType::Bool) x = round % 2 ? 1 : static_cast<double>(i % 2);
+    values[i] = limit                  ? std::floor(indices[round][i % 2])
+                : is_float(type.dtype) ? x
+                                       : std::floor(x);
+  }
+  return values;
 }
 
 /// In every second round all leaves are from the pool, else one of them, so that others stay tame.

@@ -1,5 +1,6 @@
 // Inputs at which functions that look alike part ways, one set of leaf values after the other:
-// ordinary numbers first, then what the two sides themselves are written with (probe.h), then
+// ordinary numbers first, then equal ones (ties, indices that repeat), then what the two sides
+// themselves are written with (probe.h), then
 // scales far from one, then what integers can do that reals cannot: wrap around, index out of
 // range. From the seed, the leaves' names and the graph alone.
 #pragma once
@@ -23,7 +24,9 @@ public:
 
   size_t size() const { return plans_.size(); }
   Attempt at(size_t i) const;
-  bool out_of_range(size_t i) const { return plans_[i].kind == Kind::OutOfRange; }
+  bool out_of_range(size_t i) const {
+    return plans_[i].kind == Kind::OutOfRange || plans_[i].kind == Kind::Alike;
+  }
   /// Of magnitudes at which what is written may overflow.
   bool extreme(size_t i) const { return plans_[i].kind == Kind::Scale; }
 
@@ -35,7 +38,7 @@ public:
   Attempt rounding(size_t i) const;
 
 private:
-  enum class Kind : uint8_t { Ordinary, Threshold, Scale, Ends, OutOfRange };
+  enum class Kind : uint8_t { Ordinary, Alike, Threshold, Scale, Ends, OutOfRange };
   struct Plan {
     Kind kind;
     uint32_t round;
@@ -43,6 +46,7 @@ private:
   static constexpr size_t kSpecials = 3, kRoundings = 6;
 
   NodeValues floats(const Plan& plan, size_t leaf) const;
+  NodeValues alike(size_t round, size_t leaf) const;
   NodeValues wholes(const Plan& plan, size_t leaf) const;
   NodeValues plain(size_t leaf) const;
   void plan(Kind kind, size_t rounds);

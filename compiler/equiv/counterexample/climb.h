@@ -17,7 +17,7 @@ struct Climbed {
 };
 
 /// What sums in another order may cost in float64, of the largest number that occurs.
-inline constexpr double kRounding = 1e-9;
+inline constexpr double kRounding = 0x1p-36;
 
 /// How far the sides are apart at these inputs, of the largest number that occurs; notes where.
 double measure(const Joined& sides, Climbed& at);

@@ -54,9 +54,12 @@ LeafValues beyond(const LeafValues& a, const LeafValues& b) {
 Crossing::Crossing(const Trial& trial, llvm::function_ref<bool()> stop)
     : trial_(trial), stop_(stop), graph_(trial.joined().graph), flops_(evaluation_flops(graph_)),
       budget_(kCrossingFlops) {
-  std::vector<bool> alone = one_sided(trial.joined());
-  for (uint32_t i = 0; i < alone.size() && switches_.size() < kSwitches; ++i)
-    if (alone[i]) add_switches({i});
+  std::vector<bool> alone = one_sided(trial.joined()), varies(alone.size());
+  for (NodeId leaf : trial.leaves()) varies[leaf.index] = true;
+  for (uint32_t i = 0; i < alone.size() && switches_.size() < kSwitches; ++i) {
+    for (NodeId operand : graph_.operands({i})) varies[i] = varies[i] || varies[operand.index];
+    if (alone[i] && varies[i]) add_switches({i});
+  }
 }
 
 /// The distance of x to a number, or x itself to 0.

@@ -14,7 +14,8 @@ namespace tg {
 
 class Crossing {
 public:
-  /// Of the operators that one side alone has. No value is tried once `stop` says so.
+  /// Of the operators that one side alone has and that inputs reach. No value is tried once `stop`
+  /// says so.
   explicit Crossing(const Trial& trial, llvm::function_ref<bool()> stop = nullptr);
 
   bool empty() const { return switches_.empty(); }

@@ -39,9 +39,9 @@ std::optional<int64_t> first_difference(llvm::ArrayRef<double> a, llvm::ArrayRef
 std::vector<double> literals_of(const Graph& graph, llvm::ArrayRef<NodeId> roots);
 
 /// Values for inputs: each literal of both signs with its neighbours (a little less and more, one
-/// less and more, half and twice as much), then, for who has time for more, the same of sums,
-/// differences, products and quotients of two, in an order without meaning. Finite, each once;
-/// empty if there are no literals.
+/// less and more, half and twice as much), roots, squares and inverses of literals, then, for who
+/// has time for more, the same of sums, differences, products and quotients of two, in an order
+/// without meaning. Finite, each once; empty if there are no literals.
 std::vector<double> threshold_values(llvm::ArrayRef<double> literals);
 
 } // namespace tg

@@ -5,9 +5,9 @@
 //
 // What a difference says:
 // - integers alone: they have no rounding, so the rule is wrong;
-// - at an index out of range: the rule is wrong;
+// - at an index out of range, beyond rounding: the rule is wrong;
 // - special numbers (huge, denormal, infinite, NaN), or an overflow on the way: the rule is not
-//   `exact`; other classes promise nothing there;
+//   `exact`; other classes promise nothing there; an infinity at a pole (1 / 0) is no overflow;
 // - otherwise what no rounding explains: wrong where the field parts the sides too, else the rule
 //   goes through terms that are larger: it is `risky`. So it is where an infinity or NaN comes out
 //   of one side alone (a division by zero that the other side does not have), and where a result

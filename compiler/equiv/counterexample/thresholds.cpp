@@ -80,6 +80,11 @@ std::vector<double> threshold_values(llvm::ArrayRef<double> literals) {
                     {t, t * (1 - kLittle), t * (1 + kLittle), t - 1, t + 1, t / 2, t * 2});
   };
   for (double a : literals) add(a);
+  for (double a : literals) // what squares, cubes and roots compare with
+    for (double x : {std::sqrt(std::abs(a)), std::cbrt(a), a * a, 1 / a}) {
+      values.push_back(x);
+      values.push_back(-x);
+    }
   auto own = static_cast<std::ptrdiff_t>(values.size());
   if (literals.size() <= kPaired)
     for (double a : literals)

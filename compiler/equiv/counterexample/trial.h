@@ -49,7 +49,8 @@ public:
   /// 2^12 times worse, some times over at random (Monte Carlo arithmetic, Parker 1997): a
   /// difference counts if neither side moves there by as much as an eighth of it. A deep network
   /// may amplify rounding until its results are as good as drawn, of which some stay where they are
-  /// by chance: so an output has to have more elements that count than elements that move.
+  /// by chance: so an output has to have more elements that count than elements that move. Where
+  /// the processor rounded nothing, every difference counts.
   std::optional<Difference> run_beyond_rounding(const LeafValues& values, Results results) const;
 
   /// The whole output at which they differ, on both sides.

@@ -13,6 +13,7 @@ namespace tg {
 namespace {
 
 constexpr size_t kShownInText = 8;   // elements of a tensor in a text
+constexpr double kTame = 1e12;       // numbers whose quotients overflow at a divisor of 0 alone
 constexpr double kWholeEnd = 0x1p63; // the first that no i64 holds
 
 Integer to_whole(double x) {
@@ -63,6 +64,19 @@ bool rounds(OpKind op) {
 }
 
 namespace {
+
+/// Functions that are infinite at a point.
+bool has_pole(OpKind op) {
+  switch (op) {
+  case OpKind::Div:
+  case OpKind::Log:
+  case OpKind::Log1p:
+  case OpKind::Rsqrt:
+  case OpKind::Pow:
+  case OpKind::Atanh: return true;
+  default: return false;
+  }
+}
 
 /// Numbers up to 2^-40 off, each by a function of where it is.
 std::vector<double> perturbed(llvm::ArrayRef<double> values, uint64_t key, uint32_t draw) {
@@ -137,8 +151,12 @@ private:
       finite &= std::isfinite(x);
     }
     finite_[id.index] = finite;
-    result_.overflowed |= from_finite && llvm::any_of(values_[id.index].reals,
+    const bool infinite = from_finite && llvm::any_of(values_[id.index].reals,
                                                       [](double x) { return std::isinf(x); });
+    result_.overflowed |= infinite;
+    // A quotient of numbers as large as this may be too large for its dtype.
+    result_.too_large |= infinite && (!has_pole(graph_.node(id).op) || result_.largest > kTame ||
+                                      rounding_ == Rounding::Stored);
   }
 
   TypedValues constant(NodeId id) const {

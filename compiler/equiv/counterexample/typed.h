@@ -54,6 +54,7 @@ struct TypedRun {
   std::vector<TypedValues> wanted; // in the order asked
   double largest = 0;              // magnitude of a finite float that occurred, leaves included
   bool overflowed = false;         // finite operands gave something that is not finite
+  bool too_large = false;          // and not because a function has a pole there, as 1 / x at 0
 };
 
 /// `leaves` is asked once for each leaf that is needed.

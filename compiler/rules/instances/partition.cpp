@@ -79,7 +79,9 @@ llvm::StringRef partition_name(Partition partition) {
 bool has_partition(DType dtype, bool index, Numerics numerics, Partition partition) {
   bool plain = partition == Partition::Ordinary || partition == Partition::Zero;
   if (dtype == DType::Bool) return plain || partition == Partition::One;
-  if (index) return plain || partition == Partition::OutOfRange;
+  if (index)
+    return plain || partition == Partition::Equal || partition == Partition::Extreme ||
+           partition == Partition::OutOfRange;
   switch (partition) {
   case Partition::Tiny:
   case Partition::Large: return is_float(dtype);
@@ -120,6 +122,7 @@ int64_t whole_in(Partition partition, DType dtype, int64_t limit, uint64_t bits)
                                          : static_cast<int64_t>(bits & 1);
   if (partition == Partition::Zero) return 0;
   if (partition == Partition::OutOfRange) return out_of_range(dtype, limit, bits);
+  if (limit > 0 && partition == Partition::Extreme) return bits & 1 ? limit - 1 : 0;
   if (limit > 0) return static_cast<int64_t>(bits % static_cast<uint64_t>(limit));
   auto small = static_cast<int64_t>(bits % 9);
   switch (partition) {

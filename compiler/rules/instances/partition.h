@@ -23,7 +23,7 @@ enum class Partition : uint8_t {
   Denormal,  // near the smallest
   Infinite,  // of either sign
   NotANumber,
-  Extreme,    // of integers: the ends of the dtype, and what no float holds
+  Extreme,    // of integers: the ends of the dtype, and what no float holds; of indices the ends
   OutOfRange, // of indices
 };
 inline constexpr size_t kPartitions = 16;
