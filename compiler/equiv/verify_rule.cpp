@@ -1,11 +1,13 @@
 #include "compiler/equiv/verify_rule.h"
 
 #include "compiler/equiv/counterexample/climb.h"
+#include "compiler/equiv/counterexample/float_look.h"
 #include "compiler/equiv/counterexample/instance_changes.h"
 #include "compiler/equiv/counterexample/narrow.h"
 #include "compiler/equiv/counterexample/rule_probes.h"
 #include "compiler/equiv/rule_class.h"
 #include "compiler/ir/to_text.h"
+#include "compiler/rules/instances/goals.h"
 #include "compiler/rules/instances/kinds.h"
 #include "compiler/rules/instances/sample.h"
 #include "compiler/rules/text.h"
@@ -122,7 +124,8 @@ public:
       : rule_(rule), options_(options), visitor_(std::move(visitor)),
         symbols_(std::make_shared<Symbols>()),
         sampler_(*symbols_, rule, options.seed, SampledDTypes::Any),
-        changes_(*symbols_, rule, options.seed), probes_(rule, options.seed), watch_(rule) {}
+        changes_(*symbols_, rule, options.seed), goals_(*symbols_, rule, options.seed),
+        probes_(rule, options.seed), watch_(rule) {}
 
   RuleVerdict run() {
     std::vector<Forced> all = combinations(rule_);
@@ -131,7 +134,9 @@ public:
     draw_all(all, options_.instances * kDrawn / 100, failed, found);
     if (drawn_) change_all();
     draw_all(all, options_.instances, failed, found);
+    reach_all();
     if (verdict_.status != RuleVerdict::Status::Refuted) climb_all();
+    if (verdict_.status != RuleVerdict::Status::Refuted) cross_all();
     if (verdict_.status == RuleVerdict::Status::Refuted) return std::move(verdict_);
     if (options_.stop.asked()) return stopped();
     verdict_.combinations = static_cast<size_t>(llvm::count_if(found, [](size_t n) { return n; }));
@@ -192,6 +197,16 @@ private:
     }
   }
 
+  /// Makes instances on all sides of the thresholds in the rule's expressions.
+  void reach_all() {
+    while (!over()) {
+      std::optional<RuleInstance> instance = goals_.next();
+      if (!instance) return;
+      if (std::optional<Sides> sides = build(rule_, symbols_, *instance, &why_))
+        compare(*instance, *sides);
+    }
+  }
+
   /// Draws an instance and compares; whether there was one.
   bool draw(const Forced& forced, size_t attempts) {
     for (size_t i = 0; i < kDrawsEach; ++i) {
@@ -244,6 +259,7 @@ private:
 
   void compare(const RuleInstance& instance, const Sides& sides) {
     changes_.reached(instance);
+    goals_.reached(instance);
     if (visitor_) {
       ++verdict_.cases;
       return visitor_(*symbols_, instance);
@@ -298,6 +314,45 @@ private:
     }
   }
 
+  bool compares() const {
+    return llvm::any_of(rule_.terms, [](const Term& term) {
+      return term.kind == Term::Kind::Op && op_info(term.op).shape == ShapeRule::compare;
+    });
+  }
+
+  /// Drives the comparisons of one side alone to both of their sides, at the same instances. One
+  /// that stays on one side at all of them was not tried.
+  void cross_all() {
+    if (!compares()) return;
+    std::optional<std::vector<std::string>> open;
+    for (auto& [size, instance] : apart_) {
+      RuleInstance free = instance;
+      free.constants.assign(free.constants.size(), false);
+      std::optional<Sides> sides = build(rule_, symbols_, free, nullptr);
+      if (!sides || options_.stop.asked()) return;
+      EquivalenceOptions options;
+      options.seed = options_.seed;
+      options.caveats = false;
+      options.stop = [this] { return options_.stop.asked(); };
+      FloatFindings found = look_in_float64(sides->joined, options, Adversary::Effort::Whole);
+      const Counterexample* example = found.different ? &*found.different : nullptr;
+      if (example && std::isfinite(example->a.as_real()) && std::isfinite(example->b.as_real())) {
+        options_.smaller = 0; // these inputs are for this instance
+        probes_.forget_refutation();
+        refute(free, *sides);
+        return;
+      }
+      if (open)
+        llvm::erase_if(*open,
+                       [&](auto& name) { return !llvm::is_contained(found.unreached, name); });
+      else
+        open = found.unreached;
+      if (found.rounded) uncrossed_ = "the sides differ where rounding may decide a comparison";
+    }
+    if (open && !open->empty())
+      uncrossed_ = "no inputs were found at which " + llvm::join(*open, ", ") + " changes sides";
+  }
+
   /// Whether the sides differ, as they did where the rule was refuted.
   bool wrong(const Joined& sides) {
     Equivalence result = equivalence(sides, false);
@@ -347,9 +402,16 @@ private:
 
   /// What was never tried is not verified.
   void check_reach() {
-    std::string missing = probes_.unreached();
+    std::string missing = probes_.unreached(), sides = goals_.unreached();
     if (!missing.empty())
       verdict_.why = "no comparison at: " + missing;
+    else if (!sides.empty())
+      verdict_.why =
+          llvm::formatv("no instance of at most {0} elements was found on the other side "
+                        "of {1}",
+                        kMaxSolvedElements, sides);
+    else if (!uncrossed_.empty())
+      verdict_.why = uncrossed_;
     else if (verdict_.in_field == 0 && !probes_.told())
       verdict_.why = "every result that was compared is NaN or infinite";
     else if (verdict_.cases < options_.instances)
@@ -375,11 +437,12 @@ private:
   std::shared_ptr<Symbols> symbols_;
   RuleSampler sampler_;
   InstanceChanges changes_;
+  RuleGoals goals_;
   RuleVerdict verdict_;
   RuleProbes probes_;
   std::vector<std::pair<int64_t, RuleInstance>> apart_; // by size
   bool drawn_ = false;
-  std::string why_;
+  std::string why_, uncrossed_;
   ClassWatch watch_;
 };
 
@@ -411,7 +474,7 @@ private:
 };
 
 /// Of what is checked and proved, and how: raised by hand with either.
-constexpr llvm::StringLiteral kVersion = "8";
+constexpr llvm::StringLiteral kVersion = "9";
 
 void add_table(Fingerprint& print) {
   print.add(kVersion);

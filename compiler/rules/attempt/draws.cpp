@@ -1,5 +1,6 @@
 #include "compiler/rules/attempt/draws.h"
 
+#include "compiler/rules/instances/instance.h"
 #include "compiler/rules/instances/partition.h"
 
 #include <algorithm>
@@ -8,13 +9,31 @@
 
 namespace tg {
 
+namespace {
+
+constexpr int64_t kDrawnSize = 6, kDrawnRank = 4; // the largest that are drawn of themselves
+
+} // namespace
+
 InstanceDraws::InstanceDraws(const Rule& rule, std::mt19937_64& rng) : rng_(rng) {
   for (const Term& term : rule.terms)
     for (const TermAttr& attr : term.attrs) {
       if (attr.kind != TermAttr::Kind::Literal) continue;
+      const AttrKind kind =
+          op_info(term.op).attrs()[static_cast<size_t>(&attr - term.attrs.begin())].kind;
+      note_integers(kind, attr.literal);
       if (attr.literal.is(Value::Kind::Float)) numbers_.push_back(attr.literal.real);
       numbers_.append(attr.literal.reals.begin(), attr.literal.reals.end());
     }
+}
+
+void InstanceDraws::note_integers(AttrKind kind, const Value& literal) {
+  llvm::SmallVector<int64_t, 4> all(literal.ints.begin(), literal.ints.end());
+  if (literal.is(Value::Kind::Int)) all.push_back(literal.number);
+  for (int64_t n : all) {
+    if (kind == AttrKind::axis && n >= kDrawnRank && n < kMaxRank) axes_.push_back(n);
+    if (kind != AttrKind::axis && n > kDrawnSize && n <= kMaxInstanceElements) large_.push_back(n);
+  }
 }
 
 int64_t InstanceDraws::between(int64_t low, int64_t high) { // both included; portable, unlike std's
@@ -22,13 +41,17 @@ int64_t InstanceDraws::between(int64_t low, int64_t high) { // both included; po
 }
 
 int64_t InstanceDraws::size() {
-  constexpr int64_t kSizes[] = {1, 2, 2, 3, 3, 4, 4, 5, 6};
+  constexpr int64_t kSizes[] = {1, 2, 2, 3, 3, 4, 4, 5, kDrawnSize};
+  if (!large_.empty() && chance(30))
+    return large_[static_cast<size_t>(between(0, last(large_)))] + between(0, 2);
   return kSizes[between(0, std::size(kSizes) - 1)];
 }
 
 Shape InstanceDraws::any_shape(int64_t least_rank) {
-  constexpr int64_t kRanks[] = {0, 1, 1, 2, 2, 2, 2, 3, 3, 4, 4};
+  constexpr int64_t kRanks[] = {0, 1, 1, 2, 2, 2, 2, 3, 3, kDrawnRank, kDrawnRank};
   int64_t rank = std::max(least_rank, kRanks[between(0, std::size(kRanks) - 1)]);
+  if (!axes_.empty() && chance(50))
+    rank = std::max(rank, axes_[static_cast<size_t>(between(0, last(axes_)))] + 1);
   Shape shape;
   for (int64_t i = 0; i < rank; ++i) shape.push_back(size());
   return shape;

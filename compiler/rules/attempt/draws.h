@@ -41,8 +41,12 @@ public:
   std::vector<double> any_literal(const TensorType& type);
 
 private:
+  void note_integers(AttrKind kind, const Value& literal);
+
   std::mt19937_64& rng_;
-  llvm::SmallVector<double, 8> numbers_;         // that the rule is written with
+  llvm::SmallVector<double, 8> numbers_; // that the rule is written with
+  llvm::SmallVector<int64_t, 4> large_,
+      axes_; // integers and axes of the left side that are seldom drawn
   llvm::SmallVector<Shape, 4> images_, kernels_; // of convolutions so far
 };
 

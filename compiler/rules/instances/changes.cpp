@@ -20,7 +20,7 @@ int64_t RuleChanges::between(int64_t low, int64_t high) {
   return low + static_cast<int64_t>(rng_() % static_cast<uint64_t>(high - low + 1));
 }
 
-bool RuleChanges::admitted(const RuleInstance& instance, std::vector<TypeId>& types) {
+bool RuleChanges::admitted(const RuleInstance& instance, std::vector<TypeId>& types, int64_t most) {
   types.assign(rule_.terms.size(), TypeId{});
   for (TermId root : rule_.lhs)
     if (!type_terms(symbols_, rule_, instance, root, types)) return false;
@@ -30,8 +30,7 @@ bool RuleChanges::admitted(const RuleInstance& instance, std::vector<TypeId>& ty
         types[rule_.lhs[i]] != types[rule_.rhs[i]])
       return false;
   return llvm::all_of(types, [&](TypeId id) {
-    return id == TypeId{} || symbols_.type(id).is_none() ||
-           symbols_.type(id).elements() <= kMaxInstanceElements;
+    return id == TypeId{} || symbols_.type(id).is_none() || symbols_.type(id).elements() <= most;
   });
 }
 
@@ -39,16 +38,21 @@ RuleInstance RuleChanges::changed(const RuleInstance& from) {
   RuleInstance to = from;
   change(to);
   for (int more = 0; more < 2 && chance(30); ++more) change(to);
-  mend_shapes(to);
-  mend_numbers(to);
+  mend(to);
+  return to;
+}
+
+void RuleChanges::mend(RuleInstance& instance) {
+  mend_shapes(instance);
+  mend_numbers(instance);
   for (uint32_t v = 0; v < rule_.class_vars; ++v) { // many numbers, of another shape
-    auto& numbers = to.literals[v];
-    bool typed = to.types[v] != TypeId{} && !symbols_.type(to.types[v]).is_none();
+    auto& numbers = instance.literals[v];
+    const TypeId id = instance.types[v];
+    bool typed = id != TypeId{} && !symbols_.type(id).is_none();
     if (numbers.size() > 1 &&
-        (!typed || static_cast<int64_t>(numbers.size()) != symbols_.type(to.types[v]).elements()))
+        (!typed || static_cast<int64_t>(numbers.size()) != symbols_.type(id).elements()))
       numbers.resize(1);
   }
-  return to;
 }
 
 /// A reshape of what has other sizes now follows them: else no change of one alone is admitted.

@@ -18,8 +18,14 @@ public:
   /// One change, or now and then a few. Not always an instance.
   RuleInstance changed(const RuleInstance& from);
 
-  /// Whether the engine would apply the rule here; then `types` are those of the terms.
-  bool admitted(const RuleInstance& instance, std::vector<TypeId>& types);
+  /// Whether the engine would apply the rule here; then `types` are those of the terms, none with
+  /// more than `most` elements.
+  bool admitted(const RuleInstance& instance, std::vector<TypeId>& types,
+                int64_t most = kMaxInstanceElements);
+
+  /// Makes what depends on sizes and dtypes follow them: shapes that reshapes are given, numbers of
+  /// the left side, the elements of constants.
+  void mend(RuleInstance& instance);
 
 private:
   int64_t between(int64_t low, int64_t high);

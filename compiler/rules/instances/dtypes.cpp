@@ -145,6 +145,21 @@ void RuleDTypes::read_condition(const ValueExpr& e, bool truth) {
     read_number(*number);
   if (e.kind == Kind::SameType && truth)
     unite(rule_.terms.size() + e.variable, rule_.terms.size() + e.variable2);
+  if (e.kind == Kind::And && truth)
+    for (ExprIndex operand : e.operands) read_condition(rule_.exprs[operand], true);
+  bool equal = (e.kind == Kind::Eq && truth) || (e.kind == Kind::Ne && !truth);
+  bool unequal = (e.kind == Kind::Ne && truth) || (e.kind == Kind::Eq && !truth);
+  for (size_t side : {0, 1}) {
+    if (!equal && !unequal) return;
+    const ValueExpr &a = rule_.exprs[e.operands[side]], &b = rule_.exprs[e.operands[1 - side]];
+    if (a.kind != Kind::DTypeOf) continue;
+    std::optional<DType> named;
+    if (b.kind == Kind::Literal) named = parse_dtype(b.literal.text);
+    Set& possible = possible_[find(rule_.terms.size() + a.variable)];
+    if (named) possible &= static_cast<Set>(equal ? bit(*named) : kAll & ~bit(*named));
+    if (equal && b.kind == Kind::DTypeOf)
+      unite(rule_.terms.size() + a.variable, rule_.terms.size() + b.variable);
+  }
 }
 
 /// A number of a pattern has the dtype of a class.

@@ -4,12 +4,13 @@
 //
 // The left side is walked downwards: a term is asked for a shape (or for any) and asks its operands
 // for the shapes that give it, by the inverse of its shape rule; what is bound already decides the
-// rest. What was guessed wrongly fails, and the next attempt guesses anew. Types are judged by
-// `infer` alone, so that an instance is right however it was guessed.
+// rest. What was guessed wrongly fails, and the next attempt guesses anew. Where attempts alone do
+// not satisfy the conditions, an instance of the left side is changed until it does (solver.h).
+// Types are judged by `infer` alone, so that an instance is right however it was guessed.
 #pragma once
 
 #include "compiler/rules/instances/dtypes.h"
-#include "compiler/rules/instances/instance.h"
+#include "compiler/rules/instances/solver.h"
 
 #include <optional>
 #include <random>
@@ -25,6 +26,8 @@ public:
   /// Both outlive the sampler. `rule` is not native.
   RuleSampler(Symbols& symbols, const Rule& rule, uint64_t seed,
               SampledDTypes sampled = SampledDTypes::Usual);
+  RuleSampler(const RuleSampler&) = delete;
+  RuleSampler& operator=(const RuleSampler&) = delete;
 
   /// Values that value variables are forced to take.
   using Forced = std::vector<std::pair<uint32_t, Value>>;
@@ -38,12 +41,15 @@ public:
 
 private:
   bool attempt(RuleInstance& instance, bool conditions, const Forced& forced);
+  bool solve(RuleInstance& instance, const Forced& forced);
 
   Symbols& symbols_;
   const Rule& rule_;
   RuleDTypes dtypes_;
   SampledDTypes sampled_;
-  std::mt19937_64 rng_, dtype_rng_;
+  std::mt19937_64 rng_, dtype_rng_, solver_rng_;
+  InstanceSolver solver_;
+  bool solved_ = false; // an instance was, as attempts alone found none
   std::string why_;
 };
 

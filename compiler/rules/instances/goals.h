@@ -1,0 +1,73 @@
+// The places at which a rule's integer arithmetic changes its mind, and instances on all sides of
+// them. An atom is a comparison, a quotient, a remainder, a minimum or maximum, or an entry of a
+// literal list in a condition or in what the right side computes; its outcome at an instance says
+// on which side the instance is, and how near. Instances are made for each outcome by solving
+// (solver.h), not drawn. An atom of which one side alone was ever reached keeps a rule from being
+// verified: the rule may be wrong on the other.
+#pragma once
+
+#include "compiler/rules/instances/solver.h"
+
+#include <map>
+#include <set>
+#include <string>
+
+namespace tg {
+
+class RuleGoals {
+public:
+  /// `symbols` and `rule` outlive it.
+  RuleGoals(Symbols& symbols, const Rule& rule, uint64_t seed);
+  RuleGoals(const RuleGoals&) = delete;
+  RuleGoals& operator=(const RuleGoals&) = delete;
+
+  /// Notes an instance that was compared. Later ones are made of it.
+  void reached(const RuleInstance& instance);
+  /// An instance with an outcome that no compared instance had; nullopt if no more were found.
+  std::optional<RuleInstance> next();
+  /// The atoms of which one side alone was reached: "`dim(x, 0) // 9`, `max(k, 5)`"; "" if there
+  /// is none.
+  std::string unreached() const;
+
+private:
+  /// Where an atom is: in what the right side computes (both of its sides have to be reached), a
+  /// condition that has to hold, one of several (it has to hold somewhere), or within a condition.
+  enum class Role : uint8_t { Right, Given, Alternative, Free };
+  struct Atom {
+    ExprIndex expr = 0;
+    Role role{};
+    std::set<int> reached; // outcomes
+  };
+  /// An outcome of an atom, a value of a place that the right side reads, or a size of a tensor.
+  struct Goal {
+    std::optional<size_t> atom;
+    int outcome = 0;
+    RuleCell cell;
+    int64_t number = 0;
+    bool any_axis = false; // of the cell's tensor
+    bool met = false;
+  };
+
+  void read_atoms();
+  static Role role_within(Role role, ValueExpr::Kind kind);
+  void add_atom(ExprIndex at, Role role);
+  void add_goals(const Atom& atom, size_t index);
+  void add_size_goals();
+  std::optional<double> number(const RuleInstance& instance, ExprIndex at) const;
+  std::optional<int> outcome(const RuleInstance& instance, ExprIndex at) const;
+  bool meets(const RuleInstance& instance, const Goal& goal) const;
+  std::optional<RuleInstance> make(const Goal& goal);
+  std::vector<RuleCell> places(const RuleInstance& instance, const Goal& goal) const;
+  bool reached_enough(const Atom& atom) const;
+
+  Symbols& symbols_;
+  const Rule& rule_;
+  std::mt19937_64 rng_;
+  InstanceSolver solver_;
+  std::vector<Atom> atoms_;
+  std::vector<Goal> goals_;
+  std::vector<RuleInstance> bases_;
+  size_t seen_ = 0, at_ = 0;
+};
+
+} // namespace tg

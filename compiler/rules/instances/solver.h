@@ -1,0 +1,91 @@
+// Instances of a rule that satisfy its conditions, and further wishes, made from instances of its
+// left side by solving for one place at a time.
+//
+// A place (RuleCell) is what an expression of the rule reads: a size, a rank, a dtype, an entry of
+// an attribute. The numbers tried for a place are those at which an expression may change: the
+// rule's own numbers with their neighbours and multiples, and what makes both sides of a comparison
+// equal. A new number is carried to the other tensors (sizes that were equal stay equal), and what
+// no longer fits is repaired by further changes. `infer` alone decides whether the result is an
+// instance.
+#pragma once
+
+#include "compiler/rules/instances/changes.h"
+
+#include <llvm/ADT/STLFunctionalExtras.h>
+
+#include <random>
+
+namespace tg {
+
+/// Elements of the largest tensor of an instance that was solved for; all others are smaller
+/// (kMaxInstanceElements).
+inline constexpr int64_t kMaxSolvedElements = 1 << 17;
+
+struct RuleCell {
+  enum class Kind : uint8_t { Dim, Rank, DType, Attribute };
+  Kind kind{};
+  uint32_t variable = 0; // class variable, of an attribute value variable
+  int64_t at = -1;       // axis, or entry of a list; -1: a value that is no list
+  bool operator==(const RuleCell&) const = default;
+};
+
+class InstanceSolver {
+public:
+  /// All outlive it.
+  InstanceSolver(Symbols& symbols, const Rule& rule, std::mt19937_64& rng);
+
+  using Holds = llvm::function_ref<bool(const RuleInstance&)>;
+  /// Something to satisfy beside the conditions, by changes of these places.
+  struct Wish {
+    llvm::ArrayRef<RuleCell> cells;
+    Holds holds;
+    std::optional<ExprIndex> expr = {}; // what it is about
+    std::optional<int64_t> number = {}; // a value that a place is to have
+  };
+
+  /// Changes an instance of the left side until all conditions and the wish hold. False after so
+  /// many steps; `instance` is then of no use.
+  bool solve(RuleInstance& instance, const Wish* wish, size_t steps);
+
+  /// The places that an expression reads at an instance.
+  std::vector<RuleCell> cells(const RuleInstance& instance, ExprIndex expr) const;
+  /// Whether the engine would apply the rule here; both sides at most kMaxSolvedElements large.
+  bool admitted(const RuleInstance& instance);
+  /// The value of a place; nullopt where the instance has none.
+  std::optional<Value> value(const RuleInstance& instance, const RuleCell& cell) const;
+  /// The instance with another value of this place alone. False where it has no such place.
+  bool set(RuleInstance& instance, const RuleCell& cell, const Value& value) const;
+  /// Numbers at which an expression that reads the place may change.
+  std::vector<Value> candidates(const RuleInstance& instance, const RuleCell& cell,
+                                std::optional<ExprIndex> expr) const;
+
+private:
+  int64_t between(int64_t low, int64_t high);
+  bool chance(int percent) { return between(0, 99) < percent; }
+  bool left_typed(const RuleInstance& instance);
+  bool holds(const RuleInstance& instance, ExprIndex condition) const;
+  std::optional<double> number(const RuleInstance& instance, ExprIndex expr) const;
+  void add_differences(const RuleInstance& instance, ExprIndex expr, double current,
+                       std::vector<double>& numbers) const;
+  size_t violated(const RuleInstance& instance, const Wish* wish) const;
+  bool step(RuleInstance& instance, const Wish* wish);
+  bool apply(RuleInstance& instance, const RuleCell& cell, const Value& value);
+  void carry_size(RuleInstance& instance, const RuleCell& cell, int64_t before, int64_t after);
+  void carry_rank(RuleInstance& instance, const RuleCell& cell, int64_t rank);
+  void repair(RuleInstance& instance, int64_t hint);
+  void shrink(RuleInstance& instance, int64_t kept);
+
+  Symbols& symbols_;
+  const Rule& rule_;
+  std::mt19937_64& rng_;
+  RuleChanges changes_;
+  std::vector<std::optional<AttrKind>> kinds_; // of value variables
+  std::vector<double> numbers_;                // the rule's own, with neighbours and multiples
+  std::vector<ExprIndex> conditions_;          // `and` taken apart
+  std::vector<TypeId> types_;
+};
+
+/// The numbers that a rule's expressions, attributes and constants are written with.
+std::vector<double> numbers_of(const Rule& rule);
+
+} // namespace tg
