@@ -10,7 +10,8 @@
     # make: f.tg line 5000    %t/f.tg, too large or too odd to be kept: a line of so many characters,
                               `bytes N` of rubbish, `nest N` brackets, `chain N` additions,
                               `calls N` within each other, `lets N` in a row, `functions N`
-                              each of which calls the one before, `empty`, `folder`
+                              each of which calls the one before, `begins BYTES` and zeros, `empty`,
+                              `folder`
 
 `.out` holds standard output and standard error of all commands, in the order they were written. Exit
 codes are 0, but for golden/error/, where the last command must fail. Commands run inside tests/, with
@@ -82,7 +83,7 @@ def redact(output):
 def make_file(folder, what):
     """Writes a file that a `# make:` line describes."""
     name, kind, *size = what.split()
-    path, count = Path(folder, name), int(size[0]) if size else 0
+    path, count = Path(folder, name), int(size[0]) if size and kind != "begins" else 0
     if kind == "folder":
         path.mkdir()
     else:
@@ -95,6 +96,7 @@ def make_file(folder, what):
                    "functions": lambda: b"fn f0(x: f32[1]) { relu(x) }\n\n"
                                         + b"".join(b"fn f%d(x: f32[1]) { f%d(x) }\n\n" % (i, i - 1) for i in range(1, count + 1))
                                         + b"model m(x: f32[1]) { f%d(x) }\n" % count,
+                   "begins": lambda: size[0].encode().decode("unicode_escape").encode("latin-1") + bytes(64),
                    "empty": lambda: b""}[kind]()
         path.write_bytes(content)
 

@@ -3,6 +3,7 @@
 #include "lang/syntax/parse.h"
 
 #include "lang/core/support/data_file.h"
+#include "lang/core/support/file_kind.h"
 #include "lang/syntax/ast_builder.h"
 #include "lang/syntax/parser.h"
 #include "lang/syntax/token_cursor.h"
@@ -46,6 +47,11 @@ Diagnostic too_large(llvm::StringRef path, uint64_t bytes) {
                path, bytes >> 20, kMaxFileBytes >> 20);
 }
 
+Diagnostic other_kind(llvm::StringRef path, const FileKind& kind) {
+  return error(Code::not_text, "{0} is {1}, not a .tg file", path, kind.what)
+      .suggest(kind.advice.str());
+}
+
 /// For the errors found while reading, in the order of the text, up to the limit.
 void hand_over(std::vector<Diagnostic>& found, DiagnosticSink& sink) {
   std::stable_sort(found.begin(), found.end(), [](const Diagnostic& a, const Diagnostic& b) {
@@ -73,6 +79,8 @@ Result<FileId> load_file(SourceManager& sources, llvm::StringRef path) {
   if (llvm::sys::fs::is_directory(status))
     return error(Code::cannot_read, "cannot read {0}: it is a directory", path)
         .suggest("name a .tg file in it");
+  if (path != "-")
+    if (std::optional<FileKind> kind = kind_of_file_at(path)) return other_kind(path, *kind);
   if (status.getSize() > kMaxFileBytes) return too_large(path, status.getSize());
   TG_TRY(std::string text, path == "-" ? standard_input() : read_text_file(path, kMaxFileBytes));
   return load_text(sources, path.str(), std::move(text));

@@ -1,5 +1,7 @@
 #include "runtime/files/safetensors.h"
 
+#include "lang/core/support/file_kind.h"
+
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/ConvertUTF.h>
 
@@ -234,7 +236,11 @@ std::string Safetensors::Entry::text() const {
 
 Result<Safetensors> Safetensors::open(llvm::StringRef path) {
   TG_TRY(std::unique_ptr<llvm::MemoryBuffer> file, read_data_file(path));
-  return parse(std::move(file), path);
+  std::optional<FileKind> kind = kind_of_file(file->getBuffer());
+  Result<Safetensors> read = parse(std::move(file), path);
+  if (!read && kind && kind->ending != ".safetensors")
+    read.error().notes.push_back(("it begins as " + kind->what + " does").str());
+  return read;
 }
 
 Result<Safetensors> Safetensors::parse(std::unique_ptr<llvm::MemoryBuffer> file,

@@ -1,0 +1,22 @@
+// What a file is, by its first bytes: for messages about files that are not of the kind that their
+// name says.
+#pragma once
+
+#include <llvm/ADT/StringRef.h>
+
+#include <optional>
+
+namespace tg {
+
+struct FileKind {
+  llvm::StringRef what;   // "a GGUF file"
+  llvm::StringRef ending; // of its path, ".gguf"; empty where there are several
+  llvm::StringRef advice; // what to do about it
+};
+
+/// nullopt for what begins as no kind that is known, as text does.
+std::optional<FileKind> kind_of_file(llvm::StringRef bytes);
+/// The same of a file that is there; only its beginning is read.
+std::optional<FileKind> kind_of_file_at(llvm::StringRef path);
+
+} // namespace tg
