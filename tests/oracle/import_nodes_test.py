@@ -47,7 +47,8 @@ SHAPE_OPERANDS = {
 } | {f"Reduce{kind}": {1} for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")}
 
 # Tests whose expected outputs are written with four digits.
-FOUR_DIGITS = {"test_averagepool_2d_ceil_last_window_starts_on_pad"}
+FOUR_DIGITS = {"test_averagepool_2d_ceil_last_window_starts_on_pad", "test_roialign_aligned_false",
+               "test_roialign_aligned_true"}
 BF16_SCALE = 200  # of the tolerance: 2e-2 and 2e-3, as for f16
 
 # The float32 tests of operators that an inference compiler meets, and how many there are.

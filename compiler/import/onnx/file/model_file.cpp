@@ -4,10 +4,13 @@
 #include "compiler/import/onnx/file/external_data.h"
 #include "compiler/import/onnx/file/wire_scan.h"
 #include "lang/core/support/data_file.h"
+#include "lang/core/support/file_kind.h"
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/stubs/logging.h>
 #include <llvm/Support/Path.h>
+
+#include <cstring>
 
 namespace tg::onnx {
 
@@ -31,6 +34,8 @@ struct ModelFile::Impl {
   Result<Elements> elements(const schema::Tensor& tensor, const ElementType& type,
                             uint64_t count) const;
   Result<Elements> raw_elements(const schema::Tensor& tensor, uint64_t size) const;
+  Result<schema::Tensor> dense(const schema::SparseTensor& sparse, llvm::ArrayRef<int64_t> indices);
+  void make_dense(const ModelFile& self);
 };
 
 Diagnostic ModelFile::Impl::of(const schema::Tensor& tensor, Diagnostic why) const {
@@ -129,13 +134,83 @@ Result<DType> dtype_of(int32_t data_type) {
   }
 }
 
+// --- sparse tensors ------------------------------------------------------------------------------
+
+/// The tensor with all its elements. `indices`: of each value one place in row-major order, or one
+/// along each axis.
+Result<schema::Tensor> ModelFile::Impl::dense(const schema::SparseTensor& sparse,
+                                              llvm::ArrayRef<int64_t> indices) {
+  constexpr uint64_t kMostBytes = uint64_t{1} << 30;
+  schema::Tensor made;
+  made.set_name(sparse.values().name());
+  made.set_data_type(sparse.values().data_type());
+  *made.mutable_dims() = sparse.dims();
+  TG_TRY(const ElementType* type, element_type_of(made));
+  TG_TRY(uint64_t count, count_of(made));
+  TG_TRY(uint64_t values, count_of(sparse.values()));
+  TG_TRY(Elements elements, this->elements(sparse.values(), *type, values));
+  if (type->bits < 8 || bytes_of(*type, count) > kMostBytes)
+    return of(made,
+              error(Code::unsupported, "a sparse tensor of this type or size is not supported"));
+  auto axes = static_cast<size_t>(sparse.indices().dims_size() == 2 ? sparse.dims_size() : 1);
+  if (indices.size() != values * axes)
+    return bad(made, "it is sparse, and its indices do not fit its values");
+  std::string raw(bytes_of(*type, count), '\0');
+  size_t width = values == 0 ? 0 : elements.bytes.size() / values;
+  for (size_t i = 0; i < values; ++i) {
+    int64_t place = 0;
+    for (size_t axis = 0; axis < axes; ++axis) {
+      int64_t size = axes == 1 ? static_cast<int64_t>(count) : sparse.dims(static_cast<int>(axis));
+      int64_t index = indices[i * axes + axis];
+      if (index < 0 || index >= size)
+        return bad(made, "it is sparse, and has the index " + llvm::Twine(index) + " of " +
+                             llvm::Twine(size));
+      place = place * size + index;
+    }
+    std::memcpy(raw.data() + static_cast<size_t>(place) * width, elements.bytes.data() + i * width,
+                width);
+  }
+  made.set_raw_data(std::move(raw));
+  return made;
+}
+
+/// Makes sparse initialisers and constants of the model's graph ordinary ones. Those that cannot be
+/// read stay, and are refused where they are used.
+void ModelFile::Impl::make_dense(const ModelFile& self) {
+  schema::Graph& graph = *model.mutable_graph();
+  auto dense_of = [&](const schema::SparseTensor& sparse) -> Result<schema::Tensor> {
+    TG_TRY(std::vector<int64_t> indices, self.integers(sparse.indices()));
+    return dense(sparse, indices);
+  };
+  auto* all = graph.mutable_sparse_initializer();
+  for (auto at = all->begin(); at != all->end();) {
+    Result<schema::Tensor> made = dense_of(*at);
+    if (made) *graph.add_initializer() = std::move(*made);
+    at = made ? all->erase(at) : std::next(at);
+  }
+  for (schema::Node& node : *graph.mutable_node())
+    for (schema::Attribute& attribute : *node.mutable_attribute()) {
+      if (attribute.name() != "sparse_value" || !attribute.has_sparse_tensor()) continue;
+      Result<schema::Tensor> made = dense_of(attribute.sparse_tensor());
+      if (!made) continue;
+      *attribute.mutable_t() = std::move(*made);
+      attribute.set_name("value");
+      attribute.set_type(schema::Attribute::TENSOR);
+      attribute.clear_sparse_tensor();
+    }
+}
+
 ModelFile::ModelFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ModelFile::~ModelFile() = default;
 
 Result<std::shared_ptr<const ModelFile>> ModelFile::open(llvm::StringRef path) {
   TG_TRY(std::unique_ptr<llvm::MemoryBuffer> file, read_data_file(path));
   llvm::StringRef folder = llvm::sys::path::parent_path(path);
-  return parse(std::move(file), path, folder.empty() ? "." : folder);
+  std::optional<FileKind> kind = kind_of_file(file->getBuffer());
+  auto model = parse(std::move(file), path, folder.empty() ? "." : folder);
+  if (!model && kind && kind->ending != ".onnx")
+    model.error().notes.push_back(("it begins as " + kind->what + " does").str());
+  return model;
 }
 
 Result<std::shared_ptr<const ModelFile>> ModelFile::parse(std::unique_ptr<llvm::MemoryBuffer> file,
@@ -159,7 +234,10 @@ Result<std::shared_ptr<const ModelFile>> ModelFile::parse(std::unique_ptr<llvm::
     return error(Code::bad_data_file, "`{0}` is no ONNX file that can be read: it has no graph",
                  name);
   impl->file = std::move(file);
-  return std::shared_ptr<const ModelFile>(new ModelFile(std::move(impl)));
+  Impl& own = *impl;
+  std::shared_ptr<const ModelFile> made(new ModelFile(std::move(impl)));
+  own.make_dense(*made);
+  return made;
 }
 
 const schema::Model& ModelFile::model() const { return impl_->model; }

@@ -11,11 +11,11 @@ namespace {
 using Type = schema::Attribute;
 
 llvm::ArrayRef<llvm::ArrayRef<Form>> families() {
-  static const llvm::SmallVector<llvm::ArrayRef<Form>, 16> all = {
-      pointwise_forms(), shape_forms(),       layout_forms(),    index_forms(),
-      product_forms(),   convolution_forms(), pool_forms(),      norm_forms(),
-      reduction_forms(), resize_forms(),      recurrent_forms(), attention_forms(),
-      control_forms(),   sequence_forms(),    loss_forms(),      spectrum_forms(),
+  static const llvm::SmallVector<llvm::ArrayRef<Form>, 17> all = {
+      pointwise_forms(),   shape_forms(),     layout_forms(),  index_forms(),     product_forms(),
+      convolution_forms(), pool_forms(),      norm_forms(),    reduction_forms(), resize_forms(),
+      recurrent_forms(),   attention_forms(), control_forms(), sequence_forms(),  loss_forms(),
+      spectrum_forms(),    ml_forms(),
   };
   return all;
 }
@@ -228,13 +228,22 @@ Shape Call::axes(Ints given, int64_t rank) {
   return made;
 }
 
+/// Whether the attribute is one of opsets before 7 that says nothing of values here: hints of
+/// memory, whether the model is trained.
+static bool is_legacy(const schema::Attribute& given, llvm::StringRef op, int version) {
+  if (version >= 7) return false;
+  llvm::StringRef name = given.name();
+  return name == "consumed_inputs" || name == "is_test" ||
+         (name == "broadcast" && (given.i() == 0 || op == "Gemm" || op == "PRelu"));
+}
+
 std::string Call::overlooked() const {
   llvm::SmallSet<llvm::StringRef, 8> names;
   for (const schema::Attribute& own : node_.attribute())
     if (!names.insert(own.name()).second)
       return "its attribute `" + own.name() + "` is given twice";
   for (unsigned i = 0; i < attribute_seen_.size(); ++i)
-    if (!attribute_seen_[i] && attributes_[i])
+    if (!attribute_seen_[i] && attributes_[i] && !is_legacy(*attributes_[i], op(), version_))
       return "its attribute `" + node_.attribute(static_cast<int>(i)).name() + "` is not known";
   for (unsigned i = 0; i < input_seen_.size(); ++i)
     if (!input_seen_[i] && !inputs_[i].is(FileValue::Kind::Absent))

@@ -171,5 +171,6 @@ llvm::ArrayRef<Form> recurrent_forms();
 llvm::ArrayRef<Form> attention_forms();
 llvm::ArrayRef<Form> control_forms();
 llvm::ArrayRef<Form> sequence_forms();
+llvm::ArrayRef<Form> ml_forms();
 
 } // namespace tg::onnx

@@ -34,17 +34,30 @@ template <OpKind op> void one(Call& call) {
   if (!maps_nothing(call, op, 1)) call.result(call.emit().op(op, {call.input(0)}));
 }
 
-/// Opsets before 7 had an axis for broadcasting; those that are read have NumPy's.
-template <OpKind op> void two(Call& call) {
-  if (!maps_nothing(call, op, 2)) call.result(call.emit().op(op, {call.input(0), call.input(1)}));
+/// The second operand of opsets before 7: where it broadcasts, its axes are those of the first from
+/// `axis` on, or the last ones. Later opsets have NumPy's broadcasting.
+NodeId second(Call& call) {
+  Emitter& e = call.emit();
+  NodeId y = call.input(1);
+  if (call.version() >= 7 || !flag(call, "broadcast", false) || !call.attribute("axis")) return y;
+  int64_t rank = e.rank(call.input(0)), axis = call.axis(call.whole("axis", 0), rank);
+  Shape shape(e.shape(y).begin(), e.shape(y).end());
+  if (axis + static_cast<int64_t>(shape.size()) > rank)
+    return call.fail("its second input has too many axes behind its `axis`");
+  shape.resize(static_cast<size_t>(rank - axis), 1);
+  return e.reshape(y, shape);
 }
 
-void greater(Call& call) { call.result(call.emit().less(call.input(1), call.input(0))); }
+template <OpKind op> void two(Call& call) {
+  if (!maps_nothing(call, op, 2)) call.result(call.emit().op(op, {call.input(0), second(call)}));
+}
+
+void greater(Call& call) { call.result(call.emit().less(second(call), call.input(0))); }
 void greater_or_equal(Call& call) {
   call.result(call.emit().op(OpKind::LessEqual, {call.input(1), call.input(0)}));
 }
 void logical_xor(Call& call) {
-  call.result(call.emit().op(OpKind::NotEqual, {call.input(0), call.input(1)}));
+  call.result(call.emit().op(OpKind::NotEqual, {call.input(0), second(call)}));
 }
 
 /// Sum, Max, Min and Mean of any number of operands.
@@ -82,7 +95,7 @@ NodeId quotient(Emitter& e, NodeId x, NodeId y) {
   return e.add(e.div(x, y), e.cast(apart, e.dtype(x)));
 }
 
-void div(Call& call) { call.result(quotient(call.emit(), call.input(0), call.input(1))); }
+void div(Call& call) { call.result(quotient(call.emit(), call.input(0), second(call))); }
 
 /// fmod = 1 has the sign of x. Of floats it is exact as the remainder of absolute values.
 void mod(Call& call) {
@@ -139,7 +152,7 @@ NodeId whole_power(Emitter& e, NodeId x, NodeId y) {
 /// Small whole powers are products, as exporters mean them.
 void pow(Call& call) {
   Emitter& e = call.emit();
-  NodeId x = call.input(0), y = call.input(1);
+  NodeId x = call.input(0), y = second(call);
   if (call.failed()) return;
   std::optional<Literal> known = e.known(y);
   if (known && known->type.elements() == 1 && e.rank(y) <= e.rank(x)) {
@@ -181,6 +194,68 @@ TG_NAMED(asinh)
 TG_NAMED(acosh)
 TG_NAMED(atanh)
 #undef TG_NAMED
+
+// --- bits ----------------------------------------------------------------------------------------
+
+/// -x - 1 in two's complement.
+void bitwise_not(Call& call) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0);
+  call.result(e.sub(e.neg(x), e.like(x, 1)));
+}
+
+/// The bits of integers along a new last axis, lowest first: floor(x / 2^k) mod 2, and for the last
+/// one the sign. Quotients round down, so that these are the bits of two's complement.
+class Bits {
+public:
+  Bits(Emitter& emit, DType dtype)
+      : emit_(emit), dtype_(dtype), count_(dtype == DType::I64 ? 64 : 32) {}
+
+  NodeId of(NodeId x) {
+    NodeId column = emit_.unsqueeze(x, emit_.rank(x));
+    NodeId low =
+        emit_.op(OpKind::Mod, {emit_.div(column, powers(count_ - 1)), emit_.scalar(2, dtype_)});
+    NodeId sign = emit_.cast(emit_.less(column, emit_.scalar(0, dtype_)), dtype_);
+    return emit_.concat({low, sign}, emit_.rank(x));
+  }
+  NodeId number(NodeId bits) {
+    int64_t axis = emit_.rank(bits) - 1;
+    return emit_.squeeze(emit_.sum(emit_.mul(bits, powers(count_)), {axis}), axis);
+  }
+
+private:
+  /// 2^k; that of the sign is negative.
+  NodeId powers(int64_t count) {
+    Literal made{{dtype_, {count}}, {}, {}};
+    for (int64_t k = 0; k < count; ++k)
+      made.ints.push_back(k + 1 == count_ ? -int64_t(uint64_t{1} << k) : int64_t{1} << k);
+    return emit_.literal(made);
+  }
+
+  Emitter& emit_;
+  DType dtype_;
+  int64_t count_;
+};
+
+/// Of bits a and b: and is a b, or a + b - a b, exclusive or a + b - 2 a b.
+template <int sum, int product> void bitwise(Call& call) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0), y = call.input(1);
+  if (call.failed()) return;
+  if (!is_integer(e.dtype(x))) {
+    call.fail("bits are those of integers, got " + e.type(x).text());
+    return;
+  }
+  Bits bits(e, e.dtype(x));
+  int64_t rank = std::max(e.rank(x), e.rank(y));
+  auto of = [&](NodeId one) { // ranks agree before an axis comes behind
+    Shape shape(static_cast<size_t>(rank - e.rank(one)), 1);
+    shape.append(e.shape(one).begin(), e.shape(one).end());
+    return bits.of(e.reshape(one, shape));
+  };
+  NodeId a = of(x), b = of(y), both = e.mul(e.mul(a, b), e.like(a, product));
+  call.result(bits.number(sum ? e.add(e.add(a, b), both) : both));
+}
 
 // --- tests ---------------------------------------------------------------------------------------
 
@@ -224,10 +299,15 @@ void leaky_relu(Call& call) {
   call.result(e.named("leaky_relu", {x}, {{"alpha", Value::of_float(alpha)}}));
 }
 
-/// The slope broadcasts to x in one direction.
+/// The slope broadcasts to x in one direction; before opset 7 it is one number, or one a channel.
 void prelu(Call& call) {
   Emitter& e = call.emit();
   NodeId x = call.input(0), slope = call.input(1);
+  if (call.version() < 7 && e.rank(slope) == 1 && e.rank(x) > 1 && e.size(slope, 0) > 1) {
+    Shape channels(static_cast<size_t>(e.rank(x)) - 1, 1);
+    channels[0] = e.size(slope, 0);
+    slope = e.reshape(slope, channels);
+  }
   call.result(e.select(e.less(x, e.like(x, 0)), e.mul(x, slope), x));
 }
 
@@ -291,14 +371,21 @@ void shrink(Call& call) {
   call.result(e.select(e.less(e.like(x, lambd), x), e.sub(x, bias), low));
 }
 
-/// Bounds are attributes before opset 11, then optional inputs; NaN stays NaN. A lower bound over
-/// the upper one gives the upper.
+/// min(max(x, low), high) by comparisons, as ONNX defines Clip: NaN stays NaN, a bound that is NaN
+/// is none, and a lower bound over the upper one gives the upper.
+NodeId clipped(Emitter& e, NodeId x, double low, double high) {
+  if (std::isnan(low)) low = -kInfinity;
+  if (std::isnan(high)) high = kInfinity;
+  return e.clip(x, std::min(low, high), high);
+}
+
+/// Bounds are attributes before opset 11, then optional inputs.
 void clip(Call& call) {
   Emitter& e = call.emit();
   NodeId x = call.input(0);
   if (call.version() < 11) {
     double low = call.real("min", -kInfinity), high = call.real("max", kInfinity);
-    return call.result(e.clip(x, low, high));
+    return call.result(clipped(e, x, low, high));
   }
   auto bound = [&](size_t i, double otherwise) -> std::optional<double> {
     if (!call.has(i)) return otherwise;
@@ -308,9 +395,13 @@ void clip(Call& call) {
   };
   std::optional<double> low = bound(1, -kInfinity), high = bound(2, kInfinity);
   if (!x.valid()) return;
-  if (low && high && is_float(e.dtype(x))) return call.result(e.clip(x, *low, *high));
-  if (call.has(1)) x = e.op(OpKind::Maximum, {x, call.input(1)});
-  if (call.has(2)) x = e.op(OpKind::Minimum, {x, call.input(2)});
+  if (low && high && is_float(e.dtype(x))) return call.result(clipped(e, x, *low, *high));
+  auto bounded = [&](NodeId bound, OpKind op, bool is_low) {
+    if (!is_float(e.dtype(x))) return e.op(op, {x, bound});
+    return e.select(is_low ? e.less(x, bound) : e.less(bound, x), bound, x);
+  };
+  if (call.has(1)) x = bounded(call.input(1), OpKind::Maximum, true);
+  if (call.has(2)) x = bounded(call.input(2), OpKind::Minimum, false);
   call.result(x);
 }
 
@@ -332,7 +423,11 @@ void cast_to(Call& call, int64_t to) {
 void cast(Call& call) {
   call.ignore("saturate");
   call.ignore("round_mode");
-  cast_to(call, call.whole("to"));
+  if (call.version() >= 6) return cast_to(call, call.whole("to"));
+  std::string name = llvm::StringRef(call.text("to", "")).lower(); // before opset 6 by its name
+  for (int32_t type = 1; type < schema::Tensor::DataType_ARRAYSIZE; ++type)
+    if (element_type_name(type) == name) return cast_to(call, type);
+  call.fail("its attribute `to` is `" + name + "`");
 }
 
 void cast_like(Call& call) {
@@ -396,6 +491,10 @@ constexpr Form kPointwiseForms[] = {
     {"Neg", one<OpKind::Neg>},
     {"Not", one<OpKind::LogicalNot>},
     {"Or", two<OpKind::LogicalOr>},
+    {"BitwiseAnd", bitwise<0, 1>},
+    {"BitwiseNot", bitwise_not},
+    {"BitwiseOr", bitwise<1, -1>},
+    {"BitwiseXor", bitwise<1, -2>},
     {"PRelu", prelu},
     {"Pow", pow},
     {"Reciprocal", reciprocal},

@@ -4,6 +4,7 @@
 // A window of a maximum may reach into the padding, which never wins. A mean divides by what its
 // window has of the image, or of the padded image; ceil_mode lets windows reach beyond that, where
 // nothing counts.
+#include "compiler/import/onnx/read/forms/roi_align.h"
 #include "compiler/import/onnx/read/shared/windows.h"
 
 #include <cmath>
@@ -408,6 +409,7 @@ llvm::ArrayRef<Form> pool_forms() {
       {"LpPool", lp_pool},
       {"MaxPool", max_pool},
       {"MaxUnpool", max_unpool},
+      {"RoiAlign", roi_align},
   };
   return kForms;
 }

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Pipelines of scikit-learn as skl2onnx writes them (the domain ai.onnx.ml): `tg run --backend ref` computes what ONNX Runtime
+does, labels equal and scores within 1e-5, and `tg opt` writes a file that does, too. Labels are integers, since texts are not
+supported.
+
+    tests/oracle/sklearn_test.py [--tg build/tg] [PART...]
+
+PART selects pipelines whose name holds it. Without the packages onnxruntime, scikit-learn and skl2onnx the test is skipped.
+"""
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+try:
+    import numpy as np
+    import onnxruntime as ort
+    import skl2onnx
+    from skl2onnx.common.data_types import FloatTensorType
+    from sklearn import ensemble, feature_selection, linear_model, pipeline, preprocessing, svm, tree
+except ImportError as missing:
+    print(f"[SKIP] {missing.name} is not installed")
+    sys.exit(77)
+
+ROOT = Path(__file__).resolve().parents[2]
+ROWS, FEATURES = 200, 6
+LIMIT_S = 120
+
+
+def data(classes):
+    rng = np.random.default_rng(classes)
+    x = rng.standard_normal((ROWS, FEATURES)).astype(np.float32)
+    score = x @ rng.standard_normal(FEATURES) + 0.3 * rng.standard_normal(ROWS)
+    if classes == 0:
+        return x, score.astype(np.float32)
+    return x, np.digitize(score, np.quantile(score, np.linspace(0, 1, classes + 1)[1:-1]))
+
+
+def scaled(model, scaler=preprocessing.StandardScaler):
+    return pipeline.make_pipeline(scaler(), model)
+
+
+# name: (model, classes; 0 of a regression)
+PIPELINES = {
+    "standard_logistic_2": (scaled(linear_model.LogisticRegression()), 2),
+    "standard_logistic_3": (scaled(linear_model.LogisticRegression()), 3),
+    "minmax_logistic": (scaled(linear_model.LogisticRegression(), preprocessing.MinMaxScaler), 3),
+    "normalizer_logistic": (scaled(linear_model.LogisticRegression(), preprocessing.Normalizer), 3),
+    "binarizer_logistic": (scaled(linear_model.LogisticRegression(), preprocessing.Binarizer), 2),
+    "selected_logistic": (pipeline.make_pipeline(feature_selection.SelectKBest(k=3), linear_model.LogisticRegression()), 3),
+    "linear": (scaled(linear_model.LinearRegression()), 0),
+    "ridge": (linear_model.Ridge(), 0),
+    "sgd": (scaled(linear_model.SGDClassifier(random_state=0)), 3),
+    "tree_2": (tree.DecisionTreeClassifier(max_depth=4, random_state=0), 2),
+    "tree_3": (tree.DecisionTreeClassifier(max_depth=6, random_state=0), 3),
+    "tree_regression": (tree.DecisionTreeRegressor(max_depth=5, random_state=0), 0),
+    "forest_3": (ensemble.RandomForestClassifier(n_estimators=10, max_depth=5, random_state=0), 3),
+    "forest_regression": (ensemble.RandomForestRegressor(n_estimators=10, max_depth=5, random_state=0), 0),
+    "extra_trees": (ensemble.ExtraTreesClassifier(n_estimators=5, max_depth=6, random_state=0), 4),
+    "boosting_2": (ensemble.GradientBoostingClassifier(n_estimators=8, random_state=0), 2),
+    "boosting_3": (ensemble.GradientBoostingClassifier(n_estimators=8, random_state=0), 3),
+    "boosting_regression": (ensemble.GradientBoostingRegressor(n_estimators=8, random_state=0), 0),
+    "linear_svm": (svm.LinearSVC(random_state=0), 3),
+}
+
+
+def tg(options, *arguments):
+    done = subprocess.run([options.tg, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=LIMIT_S)
+    if done.returncode != 0:
+        raise AssertionError(f"tg {arguments[0]}: {(done.stderr.strip().splitlines() or ['failed'])[0]}")
+
+
+def compare(found, expected):
+    if set(found) != set(expected):
+        raise AssertionError(f"outputs {sorted(found)}, expected {sorted(expected)}")
+    for name, want in expected.items():
+        got = found[name]
+        want = np.asarray(want)
+        if got.dtype != want.dtype or got.shape != want.shape:
+            raise AssertionError(f"{name} is {got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}")
+        same = np.array_equal(got, want) if want.dtype.kind in "bi" else np.allclose(got, want, rtol=1e-5, atol=1e-5)
+        if not same:
+            raise AssertionError(f"{name} differs")
+
+
+def results(path, x):
+    session = ort.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    return dict(zip([o.name for o in session.get_outputs()], session.run(None, {session.get_inputs()[0].name: x})))
+
+
+def check(name, options, folder):
+    model, classes = PIPELINES[name]
+    x, y = data(classes)
+    model.fit(x, y)
+    proto = skl2onnx.convert_sklearn(model, initial_types=[("x", FloatTensorType([50, FEATURES]))], target_opset=17,
+                                     options={id(model): {"zipmap": False}} if classes and not isinstance(model, svm.LinearSVC) else None)
+    path, out, fast = folder / "m.onnx", folder / "out.npz", folder / "fast.onnx"
+    path.write_bytes(proto.SerializeToString())
+    np.savez(folder / "in.npz", x=x[:50])
+    want = results(path, x[:50])
+    tg(options, "run", path, "--backend", "ref", "--runs", "1", "--quiet", "--input", folder / "in.npz", "--output", out)
+    compare(dict(np.load(out)), want)
+    tg(options, "opt", path, "--cost", "analytic:cpu", "--time-limit", "20", "--quiet", "-o", fast)
+    compare(results(fast, x[:50]), want)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tg", default=str(ROOT / "build/tg"))
+    parser.add_argument("parts", nargs="*")
+    options = parser.parse_args()
+    names = [n for n in PIPELINES if not options.parts or any(part in n for part in options.parts)]
+    failed = 0
+    for name in names:
+        with tempfile.TemporaryDirectory() as scratch:
+            try:
+                check(name, options, Path(scratch))
+            except Exception as error:  # noqa: BLE001 the other pipelines go on
+                failed += 1
+                print(f"{name}: {error}")
+    print(f"{len(names)} pipelines, {failed} wrong")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
