@@ -23,6 +23,8 @@ llvm::StringRef declared_init(const Graph& graph, NodeId weight) {
   return init;
 }
 
+std::string updated_init(llvm::StringRef declared) { return (kMark + declared).str(); }
+
 llvm::StringMap<NodeId> updated_weights(const Graph& graph) {
   llvm::StringMap<NodeId> found;
   for (uint32_t i = 0; i < graph.size(); ++i)
@@ -41,7 +43,7 @@ Graph with_updated(const Graph& graph, llvm::ArrayRef<NodeId> weights) {
     for (NodeId operand : graph.operands({i})) operands.push_back(at[operand.index]);
     if (chosen.contains(i) && !is_updated(graph, {i}))
       attrs[kInitSlot] =
-          graph.symbols().value(Value::of_string((kMark + declared_init(graph, {i})).str()));
+          graph.symbols().value(Value::of_string(updated_init(declared_init(graph, {i}))));
     at[i] = result.add(graph.node({i}).op, attrs, operands);
   }
   for (const GraphOutput& output : graph.outputs())

@@ -27,6 +27,9 @@ inline bool is_known_at_load(const Symbols& symbols, OpKind op, AttrsId attrs) {
 /// The `init` of a weight as its declaration has it.
 llvm::StringRef declared_init(const Graph& graph, NodeId weight);
 
+/// The `init` of a weight that changes, of one as its declaration has it.
+std::string updated_init(llvm::StringRef declared);
+
 /// The weights that change, by their paths; outputs of these names are their next values.
 llvm::StringMap<NodeId> updated_weights(const Graph& graph);
 

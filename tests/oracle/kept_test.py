@@ -27,7 +27,7 @@ except ImportError as missing:
 
 ROOT = Path(__file__).resolve().parents[2]
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
-KEPT = {*GATES, "Attention", "RotaryEmbedding"}
+KEPT = {*GATES, "Attention", "GridSample", "RoiAlign", "RotaryEmbedding"}
 STEPS, BATCH, WIDTH, HIDDEN = 6, 3, 4, 5
 MODELS = {}
 

@@ -13,7 +13,7 @@ namespace {
 /// "1,3,224,224"
 std::optional<std::vector<int64_t>> read_shape(llvm::StringRef text) {
   llvm::SmallVector<llvm::StringRef, 8> parts;
-  text.split(parts, ',');
+  if (!text.trim().empty()) text.split(parts, ','); // nothing is the shape of a scalar
   std::vector<int64_t> sizes;
   for (llvm::StringRef part : parts)
     if (part.trim().getAsInteger(10, sizes.emplace_back())) return std::nullopt;
@@ -27,7 +27,8 @@ Result<onnx::ImportOptions> read_sizes(const Options& o) {
     std::optional<std::vector<int64_t>> shape = read_shape(text);
     if (!shape)
       return error(Code::usage, "`--shape` takes sizes, as in `{0}=1,3,224,224`, not `{1}`", name,
-                   text);
+                   text)
+          .suggest("`--shape NAME=` is the shape of a scalar");
     if (!sizes.shapes.try_emplace(name, std::move(*shape)).second)
       return error(Code::usage, "`--shape {0}=` is given twice", name);
   }

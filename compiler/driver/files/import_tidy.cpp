@@ -127,14 +127,14 @@ std::optional<TidyGraph> tidied(const Graph& graph,
   NumbersOfRules numbers = numbers_of(*rules, plain);
   Constants again(rewritten.graph, &numbers);
   TidyGraph tidy{again.run()};
-  for (uint32_t i = 0; i < graph.size();
-       ++i) { // in order: which of two names stays must not hang on hashes
-    auto name = names.find(i);
+  tidy.became.resize(graph.size());
+  for (uint32_t i = 0; i < graph.size(); ++i) { // in order: the first of two names stays
     NodeId at = constants.places()[i];
-    if (name == names.end() || !at.valid()) continue;
-    at = rewritten.became[at.index];
+    if (at.valid()) at = rewritten.became[at.index];
     if (at.valid()) at = again.places()[at.index];
-    if (at.valid()) tidy.names.try_emplace(at.index, name->second);
+    tidy.became[i] = at;
+    auto name = names.find(i);
+    if (name != names.end() && at.valid()) tidy.names.try_emplace(at.index, name->second);
   }
   return tidy;
 }

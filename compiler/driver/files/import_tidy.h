@@ -12,6 +12,8 @@ namespace tg {
 struct TidyGraph {
   Graph graph;
   llvm::DenseMap<uint32_t, std::string> names{}; // by node
+  /// By node of the graph that was given: the node that has its value, invalid if none has.
+  std::vector<NodeId> became{};
 };
 
 /// Of the same results; a float constant is another number only where its dtype holds both alike.

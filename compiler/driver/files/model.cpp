@@ -117,6 +117,23 @@ Result<void> check_elements(const onnx::ModelFile& file,
   return {};
 }
 
+/// The facts over another graph. Nodes of which a value has gone are left out.
+onnx::FileFacts moved(onnx::FileFacts facts, llvm::ArrayRef<NodeId> became) {
+  auto move = [&](NodeId& value) {
+    if (!value.valid()) return true;
+    value = became[value.index];
+    return value.valid();
+  };
+  llvm::erase_if(facts.origins, [&](onnx::Origin& origin) {
+    bool stays = true;
+    for (onnx::Origin::Input& input : origin.inputs) stays &= move(input.value);
+    for (NodeId& result : origin.results) move(result);
+    bool has_result = llvm::any_of(origin.results, [](NodeId result) { return result.valid(); });
+    return !stays || !has_result;
+  });
+  return facts;
+}
+
 std::optional<LoadedModel> load_onnx(SourceManager& sources, llvm::StringRef path,
                                      const ModelRequest& request, DiagnosticSink& sink,
                                      std::vector<onnx::Refusal>* refused) {
@@ -152,9 +169,12 @@ std::optional<LoadedModel> load_onnx(SourceManager& sources, llvm::StringRef pat
   imported->names = std::move(tidy->names);
   imported->graph.set_name(readable_model_name(imported->graph.name(), path));
   std::shared_ptr<const KeptOperators> kept;
-  if (imported->kept)
+  if (imported->facts) {
+    onnx::KeptNodes none{{}, Graph(imported->graph.shared_symbols()), {}};
     kept = std::make_shared<const KeptOperators>(
-        KeptOperators{std::move(*imported->kept), imported->graph});
+        KeptOperators{imported->kept ? std::move(*imported->kept) : std::move(none),
+                      moved(std::move(*imported->facts), tidy->became), imported->graph});
+  }
   return LoadedModel{std::move(imported->graph),
                      weight_file(*file, imported->weights),
                      std::move(imported->names),

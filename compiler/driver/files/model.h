@@ -23,7 +23,10 @@ struct ModelRequest {
 /// graph as it was read.
 struct KeptOperators {
   onnx::KeptNodes nodes;
+  onnx::FileFacts facts; // values are those of `source`
   Graph source;
+
+  bool has_nodes() const { return !nodes.nodes.empty(); }
 };
 
 /// A model from a file.
@@ -35,6 +38,7 @@ struct LoadedModel {
   llvm::DenseMap<uint32_t, std::string> names{};
   int64_t ops = 0;                        // nodes of such a file
   std::vector<std::string> left_out = {}; // of a shared request: inputs, dimensions, parameters
+  /// Where the graph is to become a file of ONNX again.
   std::shared_ptr<const KeptOperators> kept = {};
   /// "LSTM `/rnn/LSTM`": nodes of such a file that were to be kept and could not be.
   std::vector<std::string> written_out = {};

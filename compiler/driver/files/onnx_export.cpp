@@ -1,6 +1,7 @@
 #include "compiler/driver/files/onnx_export.h"
 
 #include "compiler/driver/files/unfold.h"
+#include "compiler/import/onnx/write/restore.h"
 #include "compiler/import/onnx/write/write_model.h"
 #include "compiler/search/portfolio/segments.h"
 #include "lang/core/version.h"
@@ -30,9 +31,18 @@ Result<void> check_transforms(const Graph& transforms, const PrepareOptions& opt
 struct Whole {
   Graph graph;
   std::vector<std::string> notes = {};
+  std::optional<onnx::KeptNodes> kept = {};
 };
 
+/// That of the source's file where it is newer than the usual one, or what kept nodes need.
+int usual_opset(const KeptOperators* kept) {
+  if (!kept) return onnx::kUsualExport;
+  int own = std::min(kept->facts.opset, onnx::kNewestExport);
+  return std::max({onnx::kUsualExport, own, kept->nodes.opset()});
+}
+
 Whole with_kept(const Graph& graph, const KeptOperators& kept) {
+  if (!kept.has_nodes()) return {graph};
   std::string kinds = "kept as they are: " + kept.nodes.text();
   if (std::optional<Graph> joined = onnx::join_kept(graph, kept.nodes))
     return {std::move(*joined), {std::move(kinds)}};
@@ -43,6 +53,24 @@ Whole with_kept(const Graph& graph, const KeptOperators& kept) {
   return {std::move(*joined),
           {std::move(kinds), "the source is written: in what was found, an operator that is kept "
                              "would wait for its own result"}};
+}
+
+/// Says how much larger a file is by the weights that were computed in advance than by those that
+/// they were computed from. Empty where that is little.
+std::string growth_note(const Graph& source, const Folded& folded) {
+  constexpr int64_t kWorthANote = 1 << 20;
+  auto bytes = [](const Graph& graph) {
+    int64_t sum = 0;
+    std::vector<bool> needed = graph.reachable();
+    for (uint32_t i = 0; i < graph.size(); ++i)
+      if (needed[i] && graph.node({i}).op == OpKind::Weight) sum += graph.type({i}).bytes();
+    return sum;
+  };
+  int64_t before = bytes(source), after = bytes(folded.graph), growth = after - before;
+  if (growth < kWorthANote || growth * 10 < before) return "";
+  return llvm::formatv("values that are computed in advance take {0:f1} MB more than what they are "
+                       "computed from",
+                       static_cast<double>(growth) / 1e6);
 }
 
 /// What the folded weights were computed from, under the names that they have in the file, which
@@ -69,14 +97,22 @@ int newest_opset(int opset) { return opset > 0 ? opset : onnx::kNewestExport; }
 
 Result<OnnxExport> export_onnx(const Graph& graph, const KeptOperators* kept,
                                const PrepareOptions& options, int opset, llvm::StringRef path) {
+  if (opset == 0) opset = usual_opset(kept);
   Whole whole = kept ? with_kept(graph, *kept) : Whole{graph};
-  if (opset == 0) opset = std::max(onnx::kUsualExport, kept ? kept->nodes.opset() : 0);
+  if (kept) {
+    onnx::Restored restored =
+        onnx::restore_nodes(whole.graph, kept->nodes, kept->source, kept->facts, opset);
+    whole.graph = std::move(restored.graph);
+    whole.kept = std::move(restored.kept);
+  }
   onnx::PreparedGraph plain = onnx::prepare_for_export(whole.graph);
   TG_CHECK(check_transforms(plain.transforms, options));
   Folded folded = fold_weights(plain.graph);
-  TG_TRY(onnx::Exported exported,
-         onnx::export_graph(folded.graph, {opset, kProgramVersion, kept ? &kept->nodes : nullptr,
-                                           &folded.values}));
+  onnx::ExportOptions how{opset, kProgramVersion, whole.kept ? &*whole.kept : nullptr,
+                          &folded.values, kept ? &kept->facts : nullptr};
+  TG_TRY(onnx::Exported exported, onnx::export_graph(folded.graph, how));
+  if (std::string growth = growth_note(whole.graph, folded); !growth.empty())
+    whole.notes.push_back(std::move(growth));
   add_folding_record(folded, options.weight_file.get(), exported);
   TG_TRY(WeightSource weights, folded_weights(folded, options));
   auto elements = [&](NodeId weight, onnx::TakeElements take) -> Result<void> {

@@ -2,10 +2,12 @@
 
 #include "compiler/driver/files/unfold.h"
 #include "compiler/ir/updated.h"
+#include "lang/core/shape_rules.h"
 #include "runtime/convert.h"
 #include "runtime/execute.h"
 #include "runtime/random.h"
 
+#include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringSet.h>
 
@@ -198,7 +200,7 @@ namespace {
 class Folder {
 public:
   explicit Folder(const Graph& source)
-      : source_(source), needed_(source.reachable()),
+      : source_(source), needed_(source.reachable()), stays_(source.size()),
         new_of_(source.size()), result_{Graph(source.shared_symbols(), source.name()),
                                         Graph(source.shared_symbols(), source.name())} {}
 
@@ -209,7 +211,7 @@ public:
     for (NodeId id : source_.inputs()) copy(id, result_.graph, new_of_);
     for (uint32_t i = 0; i < source_.size(); ++i) {
       NodeId id{i};
-      if (!needed_[i] || (is_inner(id) && !folded_[i])) continue;
+      if (!needed_[i] || (is_inner(id) && !folded_[i] && !stays_[i])) continue;
       if (folded_[i])
         new_of_[i] = result_.graph.weight(path_[i], source_.type(id));
       else
@@ -224,15 +226,48 @@ private:
   bool is_leaf(NodeId id) const { return op_info(source_.node(id).op).has(Trait::Leaf); }
   bool is_inner(NodeId id) const { return source_.node(id).weight_only && !is_leaf(id); }
 
-  /// Weight-only operators that an output is, or that another kind of operator reads.
+  /// Weight-only operators that an output is, or that an operator reads that stays. Those of which
+  /// a weight would not pay stay, too.
   void find_folded() {
     folded_.resize(source_.size());
-    for (uint32_t i = 0; i < source_.size(); ++i)
-      if (needed_[i] && !source_.node({i}).weight_only)
-        for (NodeId operand : source_.operands({i}))
-          if (is_inner(operand)) folded_[operand.index] = true;
-    for (const GraphOutput& output : source_.outputs())
-      if (is_inner(output.node)) folded_[output.node.index] = true;
+    std::vector<bool> read(source_.size());
+    for (const GraphOutput& output : source_.outputs()) read[output.node.index] = true;
+    for (uint32_t i = static_cast<uint32_t>(source_.size()); i-- > 0;) {
+      bool inner = is_inner({i});
+      if (!needed_[i] || (inner && !read[i])) continue;
+      folded_[i] = inner && folding_pays({i});
+      stays_[i] = !folded_[i];
+      if (stays_[i])
+        for (NodeId operand : source_.operands({i})) read[operand.index] = true;
+    }
+  }
+
+  /// Whether the weight is not much larger than what it is computed from, or spares more than it
+  /// takes to read it.
+  bool folding_pays(NodeId root) const {
+    constexpr double kSmall = 64 * 1024, kMostGrowth = 8, kFlopsOfRead = 16;
+    constexpr size_t kMostNodes = 4096;
+    const TensorType& type = source_.type(root);
+    auto bytes = static_cast<double>(type.bytes());
+    if (bytes <= kSmall) return true;
+    double below = 0, flops = 0;
+    llvm::DenseSet<uint32_t> seen{root.index};
+    llvm::SmallVector<NodeId, 16> open{root};
+    while (!open.empty()) {
+      NodeId id = open.pop_back_val();
+      const Node& node = source_.node(id);
+      if (node.op == OpKind::Weight) below += static_cast<double>(source_.type(id).bytes());
+      llvm::SmallVector<TypeId, 5> operands;
+      for (NodeId operand : source_.operands(id)) {
+        operands.push_back(source_.node(operand).type);
+        if (seen.insert(operand.index).second) open.push_back(operand);
+      }
+      if (!is_leaf(id))
+        flops += op_work(source_.symbols(), node.op, node.attrs, operands, node.type).flops;
+      if (seen.size() > kMostNodes) return true;
+    }
+    return bytes <= kMostGrowth * below ||
+           flops >= kFlopsOfRead * static_cast<double>(type.elements());
   }
 
   void compute_values() {
@@ -285,6 +320,7 @@ private:
 
   const Graph& source_;
   std::vector<bool> needed_, folded_, below_;
+  std::vector<bool> stays_; // operators that are not folded
   std::vector<NodeId> new_of_;
   std::vector<std::string> path_; // of folded nodes
   llvm::StringSet<> taken_;

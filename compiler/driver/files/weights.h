@@ -58,15 +58,16 @@ using Metadata = std::vector<std::pair<std::string, std::string>>;
 Result<void> save_weights(const Graph& graph, const PrepareOptions& options, llvm::StringRef path,
                           Metadata metadata = {});
 
-/// A graph in which nothing is left to compute at load, and how its new weights come about.
+/// A graph in which little is left to compute at load, and how its new weights come about.
 struct Folded {
   Graph graph;
   /// Its outputs are the folded weights, named by their paths. No inputs.
   Graph values;
 };
 
-/// Every weight-only operator that a run needs becomes a weight of the path `P.folded`, where P is
-/// the first weight below it. Names of inputs, outputs and other weights stay.
+/// Weight-only operators that a run needs become weights of the path `P.folded`, where P is the
+/// first weight below. Operators that enlarge (masks, tables, repeats) stay, unless they take
+/// longer than a read of their result. Names of inputs, outputs and other weights stay.
 Folded fold_weights(const Graph& graph);
 
 /// The weight as a plan would have it.

@@ -73,10 +73,17 @@ TEST_F(Export, AWeightMakesRoomForAnInputOfItsName) {
   EXPECT_EQ(model.graph.node(0).input(0), "x_2");
 }
 
-TEST_F(Export, AnOutputWithAnInputsNameIsRefused) {
-  NodeId x = graph.input("x", f32({3}));
+TEST_F(Export, AnOutputWithAnInputsNameGetsAnother) {
+  NodeId x = graph.input("x", f32({3})), same = graph.input("same", f32({3}));
   output("x", add(OpKind::Relu, {}, {x}));
-  EXPECT_EQ(refusal(), "`x` is the name of an input and of an output of `m`");
+  output("same", same);
+  Exported model = exported();
+  EXPECT_EQ(model.graph.output(0).name(), "x.next");
+  EXPECT_EQ(model.graph.output(1).name(), "same") << "one value, which is both";
+  ASSERT_EQ(model.graph.node_size(), 1);
+  ASSERT_EQ(model.model.metadata_props_size(), 1);
+  EXPECT_EQ(model.model.metadata_props(0).key(), "tangram.output.x.next");
+  EXPECT_EQ(model.model.metadata_props(0).value(), "x");
 }
 
 TEST_F(Export, OutputsThatNoNodeMakesAreIdentities) {

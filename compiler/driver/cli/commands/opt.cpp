@@ -130,7 +130,8 @@ Result<void> write_model(Session& session, const LoadedModel& source, const Grap
     TG_TRY(OnnxExport exported,
            export_onnx(source, optimized, options, static_cast<int>(o.opset), o.out_file));
     for (std::string& note : exported.notes) notes.push_back(std::move(note));
-    if (source.kept) notes.push_back("costs are those of the rest, without what is kept");
+    if (source.kept && source.kept->has_nodes())
+      notes.push_back("costs are those of the rest, without what is kept");
     return {};
   }
   if (o.weights_out.empty()) return write_text_file(session, o.out_file, to_text(optimized));

@@ -1,5 +1,7 @@
 #include "compiler/import/onnx/read/emitter.h"
 
+#include "compiler/ir/updated.h"
+
 namespace tg::onnx {
 
 /// The constant that a node is, where all it depends on is constant and it is small.
@@ -39,7 +41,7 @@ NodeId Emitter::weight(const schema::Tensor& tensor, llvm::StringRef name, const
     if (owner == &tensor) break;
     path = (name + "_" + llvm::Twine(i)).str();
   }
-  NodeId node = graph().weight(path, type);
+  NodeId node = graph().weight(path, type, is_updated(path) ? updated_init("") : "");
   if (weight_.try_emplace(node.index, weights_.size()).second)
     weights_.push_back({std::move(path), &tensor});
   return node;

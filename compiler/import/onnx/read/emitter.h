@@ -9,6 +9,7 @@
 #include "compiler/ir/node_builder.h"
 
 #include <llvm/ADT/StringMap.h>
+#include <llvm/ADT/StringSet.h>
 
 namespace tg::onnx {
 
@@ -30,6 +31,9 @@ public:
   NodeId literal(const Literal& literal);
   /// Its path is the name, or where another tensor has that, the name with a number behind it.
   NodeId weight(const schema::Tensor& tensor, llvm::StringRef name, const TensorType& type);
+  /// Weights of the name change from run to run (compiler/ir/updated.h).
+  void set_updated(llvm::StringRef name) { updated_.insert(name); }
+  bool is_updated(llvm::StringRef name) const { return updated_.contains(name); }
 
   // --- what is known ---
   /// The elements of what constants and small weights alone decide.
@@ -45,8 +49,9 @@ private:
   const ModelFile& file_;
   std::vector<ImportedWeight> weights_;
   llvm::StringMap<const schema::Tensor*> paths_; // whose the paths of weights_ are
-  llvm::DenseMap<uint32_t, size_t> weight_;      // node to place in weights_
-  llvm::DenseMap<uint32_t, Literal> known_;      // what was asked for and is no constant
+  llvm::StringSet<> updated_;
+  llvm::DenseMap<uint32_t, size_t> weight_; // node to place in weights_
+  llvm::DenseMap<uint32_t, Literal> known_; // what was asked for and is no constant
 };
 
 } // namespace tg::onnx

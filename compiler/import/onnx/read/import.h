@@ -12,6 +12,7 @@
 
 #include "compiler/import/onnx/file/kept_nodes.h"
 #include "compiler/import/onnx/file/model_file.h"
+#include "compiler/import/onnx/file/origins.h"
 #include "compiler/ir/graph.h"
 
 #include <llvm/ADT/DenseMap.h>
@@ -24,7 +25,7 @@
 
 namespace tg::onnx {
 
-inline constexpr int kOldestImport = 7, kNewestImport = 28;
+inline constexpr int kOldestImport = 5, kNewestImport = 28;
 
 struct ImportOptions {
   std::map<std::string, std::vector<int64_t>> shapes; // of inputs, by name
@@ -60,6 +61,7 @@ struct Imported {
   llvm::DenseMap<uint32_t, std::string> names;
   int64_t ops = 0; // nodes of the file, functions unfolded, loops once a round
   std::optional<KeptNodes> kept = {};
+  std::optional<FileFacts> facts = {}; // where the graph is to become a file again
   /// "LSTM `/rnn/LSTM`": those that could not be kept.
   std::vector<std::string> written_out = {};
 };

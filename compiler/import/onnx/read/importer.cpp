@@ -28,6 +28,14 @@ struct Scope {
   llvm::StringMap<const schema::Type*> declared;
   const llvm::StringMap<const schema::Attribute*>* attributes = nullptr; // of a function's call
   const llvm::StringMap<int>* opsets = nullptr;                          // by domain
+  const google::protobuf::RepeatedPtrField<schema::Node>* nodes = nullptr;
+  std::vector<std::string> outputs;
+
+  bool is_needed(const schema::Node& node) const {
+    for (int i = 0; nodes && i < nodes->size(); ++i)
+      if (&nodes->Get(i) == &node) return needed_nodes(*nodes, outputs)[static_cast<size_t>(i)];
+    return true;
+  }
 };
 
 llvm::StringRef domain_of(llvm::StringRef domain) { return domain == "ai.onnx" ? "" : domain; }
@@ -45,13 +53,35 @@ std::string title(const schema::Node& node) {
   return domain_of(node.domain()).empty() ? node.op_type() : node.domain() + "." + node.op_type();
 }
 
+/// Whether the sizes are those of the shape, as far as they are known.
+bool fits(const schema::Shape& declared, const Shape& shape) {
+  if (declared.dim_size() != static_cast<int>(shape.size())) return false;
+  for (int i = 0; i < declared.dim_size(); ++i) {
+    const schema::Shape::Dimension& dim = declared.dim(i);
+    bool known = dim.has_dim_value() && dim.dim_value() > 0;
+    if (known && dim.dim_value() != shape[static_cast<size_t>(i)]) return false;
+  }
+  return true;
+}
+
+/// "1, N, ?"
+std::string sizes_text(const schema::Shape& declared) {
+  std::string sizes;
+  for (const schema::Shape::Dimension& dim : declared.dim())
+    sizes += (sizes.empty() ? "" : ", ") + (dim.has_dim_value() ? std::to_string(dim.dim_value())
+                                            : dim.dim_param().empty() ? "?"
+                                                                      : dim.dim_param());
+  return sizes;
+}
+
 class Importer : public Bodies {
 public:
   Importer(std::shared_ptr<const ModelFile> file, const ImportOptions& options,
            DiagnosticSink& sink)
       : file_(std::move(file)), options_(options), sink_(sink),
         graph_(std::make_shared<Symbols>(), file_->model().graph().name()), emit_(graph_, *file_),
-        keeper_(emit_, file_->model().graph(), options.keep_for) {}
+        keeper_(emit_, file_->model().graph(), options.keep_for),
+        facts_{0, {}, Graph(graph_.shared_symbols())} {}
 
   std::optional<Imported> run(std::vector<Refusal>* refused);
 
@@ -63,11 +93,18 @@ private:
   bool read_functions();
 
   bool add_inputs(Scope& scope);
+  bool has_default(const schema::ValueInfo& input, Scope& scope);
   std::optional<TensorType> input_type(const schema::ValueInfo& input);
   bool bind_given_shape(const schema::ValueInfo& input);
   bool check_options();
   bool add_outputs(Scope& scope);
+  void read_renamed();
   void add_padded_output(const std::string& name, NodeId rows);
+  void remember(const schema::Node& node, int version, llvm::ArrayRef<FileValue> inputs,
+                const llvm::StringMap<const schema::Attribute*>& attributes,
+                llvm::ArrayRef<FileValue> results);
+  FileFacts finish_facts();
+  bool writes() const { return options_.keep_for > 0; }
 
   bool declare(const schema::Graph& graph, Scope& scope);
   bool nodes(const google::protobuf::RepeatedPtrField<schema::Node>& nodes, Scope& scope);
@@ -81,6 +118,7 @@ private:
   FileValue read_initializer(const schema::Tensor& tensor, Scope& scope);
   bool define(const schema::Node& node, llvm::ArrayRef<FileValue> results, Scope& scope);
   bool agrees(llvm::StringRef name, const FileValue& value, const schema::Type& declared);
+  void report_stale();
 
   bool refuse(const schema::Node& node, Scope& scope, const llvm::Twine& why);
   bool bad(const llvm::Twine& what, Code code = Code::bad_data_file);
@@ -92,10 +130,13 @@ private:
   Graph graph_;
   Emitter emit_;
   Keeper keeper_;
+  FileFacts facts_;
+  llvm::StringMap<std::string> renamed_; // outputs of the file: their names in the graph
   llvm::StringMap<int> opsets_;
   llvm::StringMap<const schema::Function*> functions_;
-  std::map<std::string, int64_t> dims_; // symbolic ones, as given or bound by --shape
-  std::vector<std::string> open_;       // what stays unknown of inputs
+  std::map<std::string, int64_t> dims_;      // symbolic ones, as given or bound by --shape
+  std::vector<std::string> open_;            // what stays unknown of inputs
+  std::map<std::string, std::string> stale_; // values with another declared shape: both shapes
   llvm::DenseMap<uint32_t, std::string> names_;
   llvm::StringSet<> outputs_;
   std::vector<Refusal> refused_;
@@ -111,8 +152,9 @@ bool Importer::bad(const llvm::Twine& what, Code code) {
   return false;
 }
 
+/// Unless nothing depends on it, the node is reported.
 bool Importer::refuse(const schema::Node& node, Scope& scope, const llvm::Twine& why) {
-  refused_.push_back({title(node), name_of(node), why.str()});
+  if (scope.is_needed(node)) refused_.push_back({title(node), name_of(node), why.str()});
   for (const std::string& output : node.output())
     if (!output.empty()) scope.values[output] = FileValue::of(Kind::Refused);
   return true;
@@ -251,6 +293,20 @@ bool Importer::check_options() {
   return !broken_;
 }
 
+/// Whether an input is a weight, whose value the file has. Since version 4 of the format such a
+/// value is a default, and a shape that is given makes an input of it.
+bool Importer::has_default(const schema::ValueInfo& input, Scope& scope) {
+  auto initializer = scope.initializers.find(input.name());
+  if (initializer == scope.initializers.end()) return false;
+  if (options_.shapes.count(input.name())) {
+    scope.initializers.erase(initializer);
+    return false;
+  }
+  if (file_->model().ir_version() >= 4) facts_.defaults.insert(input.name());
+  scope.declared[input.name()] = &input.type();
+  return true;
+}
+
 bool Importer::add_inputs(Scope& scope) {
   dims_ = options_.dims;
   if (!check_options()) return false;
@@ -258,7 +314,7 @@ bool Importer::add_inputs(Scope& scope) {
   for (const schema::ValueInfo& input : graph.input())
     if (!bind_given_shape(input)) return false;
   for (const schema::ValueInfo& input : graph.input()) {
-    if (scope.initializers.count(input.name())) continue; // a weight with its value
+    if (has_default(input, scope)) continue;
     std::optional<TensorType> type = input_type(input);
     if (broken_) return false;
     if (!type) continue;
@@ -282,13 +338,32 @@ bool Importer::add_inputs(Scope& scope) {
   return false;
 }
 
-/// As many rows as there may be, and how many there are.
+/// As many rows as there may be, and how many there are; a file that is written has the rows alone.
 void Importer::add_padded_output(const std::string& name, NodeId rows) {
   graph_.add_output(name, rows);
+  if (writes()) {
+    facts_.open_outputs.insert(name);
+    return;
+  }
   NodeId first = emit_.squeeze(emit_.slice(rows, 1, 0, 1), 1);
   NodeId there = emit_.op(OpKind::LessEqual, {emit_.like(first, 0), first});
   NodeId count = emit_.reduce(OpKind::ReduceSum, emit_.cast(there, DType::I64), {0}, false);
   graph_.add_output(name + "_count", count);
+}
+
+/// Outputs that the exporter renamed, since an input or a changing weight has their name.
+void Importer::read_renamed() {
+  const schema::Model& model = file_->model();
+  llvm::StringSet<> inputs, weights;
+  for (const schema::ValueInfo& input : model.graph().input()) inputs.insert(input.name());
+  for (const schema::Tensor& weight : model.graph().initializer()) weights.insert(weight.name());
+  for (const schema::KeyValue& note : model.metadata_props()) {
+    llvm::StringRef key = note.key();
+    if (!key.consume_front(kRenamedOutput)) continue;
+    if (inputs.contains(note.value()) || weights.contains(note.value()))
+      renamed_[key] = note.value();
+    if (weights.contains(note.value())) emit_.set_updated(note.value());
+  }
 }
 
 bool Importer::add_outputs(Scope& scope) {
@@ -308,10 +383,12 @@ bool Importer::add_outputs(Scope& scope) {
       add_padded_output(output.name(), value->node);
       continue;
     }
+    auto own = renamed_.find(output.name());
+    const std::string& name = own == renamed_.end() ? output.name() : own->second;
     bool empty = value->is(Kind::Empty);
     if (!empty && !value->is(Kind::Tensor))
       return bad("the output `" + output.name() + "` is no tensor", Code::unsupported);
-    graph_.add_output(output.name(), empty ? emit_.filled(0, value->type) : value->node);
+    graph_.add_output(name, empty ? emit_.filled(0, value->type) : value->node);
   }
   return true;
 }
@@ -323,7 +400,9 @@ bool Importer::declare(const schema::Graph& graph, Scope& scope) {
     if (!scope.initializers.try_emplace(tensor.name(), &tensor).second)
       return bad("there are two initialisers `" + tensor.name() + "`");
   for (const schema::SparseTensor& sparse : graph.sparse_initializer())
-    return bad("the initialiser `" + sparse.values().name() + "` is sparse, which is not supported",
+    return bad("the sparse initialiser `" + sparse.values().name() +
+                   "` cannot be read: its sizes, indices and values do not fit each other, or its "
+                   "elements have less than 8 bits",
                Code::unsupported);
   for (const schema::ValueInfo& info : graph.value_info())
     scope.declared[info.name()] = &info.type();
@@ -335,7 +414,11 @@ FileValue Importer::read_initializer(const schema::Tensor& tensor, Scope& scope)
   bool folded = options_.folded.contains(tensor.name());
   auto value = value_of_tensor(emit_, *file_, tensor, tensor.name(),
                                folded ? TensorRole::Weight : TensorRole::Initializer);
-  if (value) return scope.values[tensor.name()] = std::move(*value);
+  if (value) {
+    auto declared = scope.declared.find(tensor.name());
+    if (declared != scope.declared.end()) agrees(tensor.name(), *value, *declared->second);
+    return scope.values[tensor.name()] = std::move(*value);
+  }
   sink_.report(std::move(value.error()));
   broken_ = true;
   return FileValue::of(Kind::Refused);
@@ -357,29 +440,37 @@ std::optional<FileValue> Importer::find(llvm::StringRef name, const schema::Node
   return std::nullopt;
 }
 
-/// Whether a value is what the file says of it, as far as it says something.
+/// Checks a value against the type that the file declares. Another dtype is an error. Another shape
+/// is noted, and the computed one counts, as in ONNX Runtime.
 bool Importer::agrees(llvm::StringRef name, const FileValue& value, const schema::Type& declared) {
   if (!value.is(Kind::Tensor) && !value.is(Kind::Empty)) return true;
   if (!declared.has_tensor_type()) return true;
   const schema::Type::OfTensor& tensor = declared.tensor_type();
   auto dtype = dtype_of(tensor.elem_type());
-  bool same = tensor.elem_type() == 0 || (dtype && *dtype == value.type.dtype);
-  if (tensor.has_shape()) {
-    same &= tensor.shape().dim_size() == value.type.rank();
-    for (int i = 0; same && i < tensor.shape().dim_size(); ++i) {
-      const schema::Shape::Dimension& dim = tensor.shape().dim(i);
-      bool known = dim.has_dim_value() && dim.dim_value() > 0;
-      same = !known || dim.dim_value() == value.type.shape[static_cast<size_t>(i)];
-    }
+  bool same_dtype = tensor.elem_type() == 0 || (dtype && *dtype == value.type.dtype);
+  if (same_dtype && (!tensor.has_shape() || fits(tensor.shape(), value.type.shape))) return true;
+  std::string text = element_type_name(tensor.elem_type()) + "[" + sizes_text(tensor.shape()) + "]";
+  if (!same_dtype)
+    return bad("`" + name + "` is declared as " + text + ", and is " + value.type.text());
+  stale_.insert({name.str(), text + ", computed " + value.type.text()});
+  return true;
+}
+
+/// One warning for all declared shapes that are not the computed ones, with the first few.
+void Importer::report_stale() {
+  if (stale_.empty()) return;
+  constexpr size_t kMostNamed = 3;
+  Diagnostic d =
+      error(Code::bad_data_file,
+            "`{0}` declares {1} that {2} nodes do not compute: the computed one is used",
+            file_->file_name(),
+            stale_.size() == 1 ? "a shape" : std::to_string(stale_.size()) + " shapes", "its");
+  d.severity = Severity::Warning;
+  for (const auto& [name, shapes] : stale_) {
+    if (d.notes.size() == kMostNamed) break;
+    d.notes.push_back("`" + name + "` is declared as " + shapes);
   }
-  if (same) return true;
-  std::string sizes;
-  for (const schema::Shape::Dimension& dim : tensor.shape().dim())
-    sizes += (sizes.empty() ? "" : ", ") + (dim.has_dim_value() ? std::to_string(dim.dim_value())
-                                            : dim.dim_param().empty() ? "?"
-                                                                      : dim.dim_param());
-  return bad("`" + name + "` is declared as " + element_type_name(tensor.elem_type()) + "[" +
-             sizes + "], and is " + value.type.text());
+  sink_.report(std::move(d));
 }
 
 bool Importer::define(const schema::Node& node, llvm::ArrayRef<FileValue> results, Scope& scope) {
@@ -418,8 +509,53 @@ bool Importer::call(const schema::Node& node, const Form& form, Scope& scope,
   if (broken_) return false;
   if (fault.empty()) fault = call.overlooked();
   if (!fault.empty()) return refuse(node, scope, fault);
-  if (kept) keeper_.keep(std::move(*kept), node, inputs, call.results());
+  if (kept)
+    keeper_.keep(std::move(*kept), node, inputs, call.results());
+  else if (writes())
+    remember(node, version->second, inputs, attributes, call.results());
   return define(node, call.results(), scope);
+}
+
+/// A node of ONNX's own that reads and makes tensors, so that it can be written again.
+void Importer::remember(const schema::Node& node, int version, llvm::ArrayRef<FileValue> inputs,
+                        const llvm::StringMap<const schema::Attribute*>& attributes,
+                        llvm::ArrayRef<FileValue> results) {
+  auto is_plain = [](const FileValue& value) {
+    return value.is(Kind::Tensor) || value.is(Kind::Absent);
+  };
+  if (!domain_of(node.domain()).empty() || !llvm::all_of(inputs, is_plain) ||
+      !llvm::all_of(results, is_plain))
+    return;
+  Origin origin{head_of(node, version, attributes), version, {}, {}, {}};
+  bool depends = false;
+  for (const FileValue& result : results) {
+    origin.results.push_back(result.node);
+    origin.types.push_back(result.type);
+    depends |= result.is(Kind::Tensor) && !graph_.node(result.node).weight_only;
+  }
+  bool has_graphs = llvm::any_of(origin.head.attribute(), [](const schema::Attribute& given) {
+    return given.type() == schema::Attribute::GRAPH;
+  });
+  if (!depends || has_graphs) return;
+  for (const FileValue& input : inputs) {
+    bool fixed = input.is(Kind::Tensor) && graph_.node(input.node).weight_only;
+    origin.inputs.push_back({fixed ? NodeId{} : input.node, fixed ? input.node : NodeId{}});
+  }
+  facts_.origins.push_back(std::move(origin));
+}
+
+/// With the graph of what hangs on no input.
+FileFacts Importer::finish_facts() {
+  facts_.opset = opsets_.lookup("");
+  std::vector<bool> needed(graph_.size());
+  for (const Origin& origin : facts_.origins)
+    for (const Origin::Input& input : origin.inputs)
+      if (input.fixed.valid()) needed[input.fixed.index] = true;
+  std::vector<NodeId> at = copy_below(graph_, std::move(needed), facts_.fixed);
+  for (Origin& origin : facts_.origins)
+    for (Origin::Input& input : origin.inputs)
+      if (input.fixed.valid()) input.fixed = at[input.fixed.index];
+  return std::move(facts_);
 }
 
 bool Importer::call_function(const schema::Node& node, const schema::Function& function,
@@ -443,6 +579,7 @@ bool Importer::call_function(const schema::Node& node, const schema::Function& f
   llvm::StringMap<int> opsets;
   if (!read_opsets(function.opset_import(), opsets)) return false;
   Scope inner;
+  inner.outputs.assign(function.output().begin(), function.output().end());
   inner.attributes = &attributes;
   inner.opsets = function.opset_import().empty() ? scope.opsets : &opsets;
   for (int i = 0; i < function.input_size(); ++i)
@@ -500,6 +637,7 @@ bool Importer::nodes(const google::protobuf::RepeatedPtrField<schema::Node>& nod
   std::vector<int> order = order_of(nodes, cycle);
   if (!cycle.empty()) return bad("the nodes " + cycle + " wait for each other in a circle");
   Scope* outer = std::exchange(scope_, &scope);
+  scope.nodes = &nodes;
   bool fine = true;
   for (int i : order)
     if (!(fine = node(nodes.Get(i), scope))) break;
@@ -518,6 +656,7 @@ std::optional<std::vector<FileValue>> Importer::run(const schema::Graph& body,
         llvm::Twine(kMaxBodyDepth) + " deep at the graph `" + body.name() + "`");
     return std::nullopt;
   }
+  for (const schema::ValueInfo& output : body.output()) scope.outputs.push_back(output.name());
   if (!declare(body, scope)) return std::nullopt;
   if (static_cast<size_t>(body.input_size()) != inputs.size()) {
     bad("the graph `" + body.name() + "` has " + llvm::Twine(body.input_size()) +
@@ -572,19 +711,29 @@ std::optional<Imported> Importer::run(std::vector<Refusal>* refused) {
   const schema::Model& model = file_->model();
   Scope scope;
   scope.opsets = &opsets_;
-  for (const schema::ValueInfo& output : model.graph().output()) outputs_.insert(output.name());
+  for (const schema::ValueInfo& output : model.graph().output()) {
+    outputs_.insert(output.name());
+    scope.outputs.push_back(output.name());
+  }
   if (!read_format(model.ir_version())) return std::nullopt;
   if (!read_opsets(model.opset_import(), opsets_) || !read_functions()) return std::nullopt;
+  read_renamed();
   if (!declare(model.graph(), scope) || !add_inputs(scope)) return std::nullopt;
   if (!nodes(model.graph().node(), scope)) return std::nullopt;
   if (refused_.empty() && !add_outputs(scope)) return std::nullopt;
   report_refused();
+  report_stale();
   if (refused) *refused = std::move(refused_);
   if (sink_.failed()) return std::nullopt;
-  std::optional<KeptNodes> kept = keeper_.finish();
+  std::optional<KeptNodes> kept;
+  std::optional<FileFacts> facts;
+  if (writes()) {
+    kept = keeper_.finish();
+    facts = finish_facts();
+  }
   Imported imported{
-      std::move(graph_), std::move(file_),     emit_.weights(), std::move(names_), ops_,
-      std::move(kept),   keeper_.written_out()};
+      std::move(graph_), std::move(file_), emit_.weights(),      std::move(names_), ops_,
+      std::move(kept),   std::move(facts), keeper_.written_out()};
   return imported;
 }
 

@@ -13,6 +13,9 @@ int opset_of_recurrence(const schema::Node& node, int, DType dtype) {
   return layout ? 14 : 7;
 }
 
+/// Its attributes are those of this opset (head_of).
+int opset_of_regions(const schema::Node&, int version, DType) { return std::max(version, 16); }
+
 /// Each version may have given it inputs or attributes.
 int opset_of_version(const schema::Node&, int version, DType) { return version; }
 
@@ -37,7 +40,8 @@ struct Row {
 };
 constexpr Row kRows[] = {
     {"Attention", always, opset_of_version},       {"GRU", has_steps, opset_of_recurrence},
-    {"LSTM", has_steps, opset_of_recurrence},      {"RNN", has_steps, opset_of_recurrence},
+    {"GridSample", always, opset_of_version},      {"LSTM", has_steps, opset_of_recurrence},
+    {"RNN", has_steps, opset_of_recurrence},       {"RoiAlign", always, opset_of_regions},
     {"RotaryEmbedding", always, opset_of_version},
 };
 
@@ -54,8 +58,9 @@ bool are_tensors(llvm::ArrayRef<FileValue> values) {
   });
 }
 
-/// Operator, name and attributes; those of a function's call in their places.
-schema::Node head_of(const schema::Node& node,
+} // namespace
+
+schema::Node head_of(const schema::Node& node, int version,
                      const llvm::StringMap<const schema::Attribute*>& attributes) {
   schema::Node head;
   head.set_op_type(node.op_type());
@@ -68,10 +73,28 @@ schema::Node head_of(const schema::Node& node,
     made = *value;
     made.set_name(own.name());
   }
+  if (node.op_type() == "RoiAlign" && version < 16) {
+    schema::Attribute& made = *head.add_attribute();
+    made.set_name("coordinate_transformation_mode");
+    made.set_type(schema::Attribute::STRING);
+    made.set_s("output_half_pixel");
+  }
   return head;
 }
 
-} // namespace
+std::vector<NodeId> copy_below(const Graph& from, std::vector<bool> needed, Graph& to) {
+  for (uint32_t i = from.size(); i-- > 0;)
+    if (needed[i])
+      for (NodeId operand : from.operands({i})) needed[operand.index] = true;
+  std::vector<NodeId> at(from.size());
+  for (uint32_t i = 0; i < from.size(); ++i) {
+    if (!needed[i]) continue;
+    llvm::SmallVector<NodeId, 4> operands;
+    for (NodeId operand : from.operands({i})) operands.push_back(at[operand.index]);
+    at[i] = to.add(from.node({i}).op, from.attrs({i}), operands);
+  }
+  return at;
+}
 
 Keeper::Keeper(Emitter& emit, const schema::Graph& graph, int newest)
     : emit_(emit), newest_(newest) {
@@ -114,7 +137,7 @@ Keeper::choose(const schema::Node& node, int version, llvm::ArrayRef<FileValue> 
                const llvm::StringMap<const schema::Attribute*>& attributes) {
   const Row* row = newest_ > 0 && !inputs.empty() ? row_of(node) : nullptr;
   if (!row) return std::nullopt;
-  KeptNode kept{head_of(node, attributes), 0};
+  KeptNode kept{head_of(node, version, attributes), 0};
   const TensorType& x = inputs[0].type;
   if (!row->pays(kept.node, x)) return std::nullopt;
   kept.opset = row->opset(kept.node, version, x.dtype);
@@ -143,16 +166,7 @@ std::optional<KeptNodes> Keeper::finish() {
       needed[value.index] = true;
     else
       graph.add_output(read_[value.index], value);
-  for (uint32_t i = graph.size(); i-- > 0;)
-    if (needed[i])
-      for (NodeId operand : graph.operands({i})) needed[operand.index] = true;
-  std::vector<NodeId> at(graph.size());
-  for (uint32_t i = 0; i < graph.size(); ++i) {
-    if (!needed[i]) continue;
-    llvm::SmallVector<NodeId, 4> operands;
-    for (NodeId operand : graph.operands({i})) operands.push_back(at[operand.index]);
-    at[i] = fixed.add(graph.node({i}).op, graph.attrs({i}), operands);
-  }
+  std::vector<NodeId> at = copy_below(graph, std::move(needed), fixed);
   for (NodeId value : cut_)
     if (graph.node(value).weight_only) fixed.add_output(read_[value.index], at[value.index]);
   return KeptNodes{std::move(nodes_), std::move(fixed), std::move(cuts_)};

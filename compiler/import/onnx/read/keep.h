@@ -11,6 +11,14 @@
 
 namespace tg::onnx {
 
+/// Operator, name and attributes of a node; those of a function's call in their places, and those
+/// whose default was another one in its opset.
+schema::Node head_of(const schema::Node& node, int version,
+                     const llvm::StringMap<const schema::Attribute*>& attributes);
+
+/// Copies the marked nodes and all below them. Returns where each node is in `to`.
+std::vector<NodeId> copy_below(const Graph& from, std::vector<bool> needed, Graph& to);
+
 class Keeper {
 public:
   /// `newest`: the newest opset that a kept node may need; 0: none is kept.

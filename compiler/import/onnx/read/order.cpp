@@ -69,4 +69,25 @@ std::vector<int> order_of(const NodeList& nodes, std::string& cycle) {
   return order;
 }
 
+std::vector<bool> needed_nodes(const NodeList& nodes, llvm::ArrayRef<std::string> outputs) {
+  llvm::StringMap<int> maker;
+  for (int i = 0; i < nodes.size(); ++i)
+    for (const std::string& name : nodes.Get(i).output()) maker.try_emplace(name, i);
+  std::vector<bool> needed(static_cast<size_t>(nodes.size()));
+  std::vector<int> open;
+  auto need = [&](llvm::StringRef name) {
+    auto made = maker.find(name);
+    if (made == maker.end() || needed[static_cast<size_t>(made->second)]) return;
+    needed[static_cast<size_t>(made->second)] = true;
+    open.push_back(made->second);
+  };
+  for (const std::string& name : outputs) need(name);
+  while (!open.empty()) {
+    int i = open.back();
+    open.pop_back();
+    each_read(nodes.Get(i), need);
+  }
+  return needed;
+}
+
 } // namespace tg::onnx

@@ -5,6 +5,8 @@
 
 #include "compiler/import/onnx/file/schema.h"
 
+#include <llvm/ADT/ArrayRef.h>
+
 #include <string>
 #include <vector>
 
@@ -13,5 +15,9 @@ namespace tg::onnx {
 /// Indices of the nodes. Where some wait for each other, `cycle` names a few of them.
 std::vector<int> order_of(const google::protobuf::RepeatedPtrField<schema::Node>& nodes,
                           std::string& cycle);
+
+/// Whether the outputs need each node, by index.
+std::vector<bool> needed_nodes(const google::protobuf::RepeatedPtrField<schema::Node>& nodes,
+                               llvm::ArrayRef<std::string> outputs);
 
 } // namespace tg::onnx

@@ -21,7 +21,7 @@ Result<FileValue> value_of_tensor(Emitter& emitter, const ModelFile& file,
                                   TensorRole role) {
   TG_TRY(TensorType type, file.type_of(tensor));
   if (llvm::is_contained(type.shape, 0)) return FileValue::empty(type);
-  if (!is_literal(type, role)) {
+  if (!is_literal(type, role) || emitter.is_updated(name)) {
     NodeId node = emitter.weight(tensor, name, type);
     return FileValue{FileValue::Kind::Tensor, node, type, {}};
   }

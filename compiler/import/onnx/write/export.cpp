@@ -4,9 +4,12 @@
 #include "compiler/import/onnx/write/export_forms.h"
 #include "compiler/import/onnx/write/export_operators.h"
 #include "compiler/import/onnx/write/flatten_rows.h"
+#include "compiler/import/onnx/write/restore.h"
 #include "compiler/import/onnx/write/write_order.h"
 #include "compiler/ir/updated.h"
 #include "lang/core/semantics/winograd_transforms.h"
+
+#include <llvm/ADT/DenseSet.h>
 
 namespace tg::onnx {
 
@@ -37,8 +40,10 @@ public:
 private:
   bool is_leaf(NodeId id) const { return op_info(graph_.node(id).op).has(Trait::Leaf); }
   void mark_needed();
-  Result<void> reserve_names();
+  void reserve_names();
   void reserve_weights(const Graph& graph);
+  void add_output(const GraphOutput& output, const llvm::StringSet<>& states);
+  void note_renamed();
   void add_weight(NodeId id);
   void write_kept(const KeptNode& kept);
   Operand constant(NodeId id);
@@ -55,6 +60,7 @@ private:
   Result<void> check_indices(NodeId user);
   Result<void> check_constant(NodeId user, NodeId indices, int64_t size);
   void finish_outputs();
+  void add_defaults();
   std::string name_of(NodeId id) const;
   /// Whether the model has an input or output of the name.
   bool is_shown(const std::string& name) const {
@@ -70,7 +76,9 @@ private:
   std::vector<Operand> value_;                    // of each node
   std::vector<int> weight_;                       // of each weight, its place in exported_.weights
   llvm::DenseMap<uint32_t, std::string> named_;   // nodes that are outputs: the first one's name
-  std::vector<std::pair<NodeId, std::string>> shown_as_; // outputs and their names in the file
+  std::vector<std::pair<NodeId, std::string>> shown_as_;     // outputs and their names in the file
+  std::vector<std::pair<std::string, std::string>> renamed_; // outputs: in the file, in the graph
+  llvm::DenseSet<uint32_t> open_;                            // outputs without their padding
   Exported exported_;
 };
 
@@ -111,37 +119,59 @@ Operand Exporter::not_from_end(const Operand& indices, NodeId id, int64_t size) 
 }
 
 /// Names that people know come first, so that no other takes them.
-Result<void> Exporter::reserve_names() {
+void Exporter::reserve_names() {
+  llvm::StringSet<> states; // inputs and weights
   for (NodeId id : graph_.inputs()) {
     const std::string& name = graph_.attr(id, 0).text;
     if (!is_shown(name)) continue;
+    states.insert(name);
     nodes_.reserve(name);
     nodes_.add_input(name, graph_.type(id));
     value_[id.index] = {name, graph_.type(id).dtype};
   }
-  // A weight that runs change, and its next value, have one name here and two in the file.
   llvm::StringMap<NodeId> updated = updated_weights(graph_);
-  for (const auto& weight : updated) nodes_.reserve(weight.first());
-  for (const GraphOutput& output : graph_.outputs()) {
-    if (!is_shown(output.name)) continue;
-    std::string name = output.name;
-    if (auto weight = updated.find(name); weight != updated.end()) {
-      name = nodes_.fresh(name + ".next");
-      value_[weight->second.index].name = output.name;
-    } else if (!nodes_.reserve(name)) {
-      return error(Code::unsupported, "`{0}` is the name of an input and of an output of `{1}`",
-                   output.name, graph_.name())
-          .suggest("give the output another name: a file of ONNX has one value of a name");
-    }
-    nodes_.add_output(name, graph_.type(output.node));
-    named_.try_emplace(output.node.index, name);
-    shown_as_.push_back({output.node, std::move(name)});
+  for (const auto& weight : updated) {
+    nodes_.reserve(weight.first());
+    states.insert(weight.first());
+    value_[weight.second.index].name = weight.first().str();
   }
+  for (const GraphOutput& output : graph_.outputs())
+    if (is_shown(output.name)) nodes_.reserve(output.name);
   reserve_weights(graph_);
   if (options_.folded_from) reserve_weights(*options_.folded_from);
-  if (!updated.empty())
-    exported_.notes.push_back("what a run makes of a weight `W` is the output `W.next`");
-  return {};
+  for (const GraphOutput& output : graph_.outputs())
+    if (is_shown(output.name)) add_output(output, states);
+  note_renamed();
+}
+
+/// A state and its next value have one name here and two in the file; one that stays as it is, is
+/// one value there, too.
+void Exporter::add_output(const GraphOutput& output, const llvm::StringSet<>& states) {
+  bool is_state = states.contains(output.name);
+  OpKind op = graph_.node(output.node).op;
+  bool unchanged = op == OpKind::Input && value_[output.node.index].name == output.name;
+  std::string name = is_state && !unchanged ? nodes_.fresh(output.name + ".next") : output.name;
+  if (name != output.name) renamed_.push_back({name, output.name});
+  bool is_open = options_.facts && options_.facts->open_outputs.count(output.name) &&
+                 op == OpKind::NonMaxSuppression;
+  if (is_open) open_.insert(output.node.index);
+  nodes_.add_output(name, graph_.type(output.node), is_open);
+  if (unchanged) return;
+  named_.try_emplace(output.node.index, name);
+  shown_as_.push_back({output.node, std::move(name)});
+}
+
+void Exporter::note_renamed() {
+  for (const auto& [name, state] : renamed_) {
+    schema::KeyValue& record = *exported_.model.add_metadata_props();
+    record.set_key((kRenamedOutput + name).str());
+    record.set_value(state);
+  }
+  if (renamed_.empty()) return;
+  std::string names;
+  for (const auto& [name, state] : renamed_) names += (names.empty() ? "`" : ", `") + name + "`";
+  exported_.notes.push_back("outputs that have the name of an input or weight get another name: " +
+                            names);
 }
 
 /// No constant takes the name of a weight, of this graph or of what its folded ones come from:
@@ -180,6 +210,7 @@ void Exporter::write_kept(const KeptNode& kept) {
     value_[id.index] = {name, graph_.type(id).dtype};
   }
   node.set_name(nodes_.fresh(node.name()));
+  modernise(node, nodes_);
   nodes_.add(std::move(node));
 }
 
@@ -211,7 +242,7 @@ Result<Operand> Exporter::written(NodeId id) {
     operands.push_back(value_[operand_to_write(id, place).index]);
   if (picks(graph_.node(id).op) && operand_to_write(id, 1) == graph_.operands(id)[1])
     operands[1] = not_from_end(operands[1], graph_.operands(id)[1], axis_size(id));
-  return write_operator(nodes_, graph_, id, operands);
+  return write_operator(nodes_, graph_, id, operands, open_.contains(id.index));
 }
 
 Result<void> Exporter::operation(NodeId id) {
@@ -272,6 +303,33 @@ void Exporter::finish_outputs() {
     if (const Operand& value = value_[node.index]; value.name != name) nodes_.alias(value, name);
 }
 
+/// Weights that a caller of the source may replace stay inputs, where nothing was computed from
+/// them in advance.
+void Exporter::add_defaults() {
+  if (!options_.facts) return;
+  llvm::StringSet<> folded;
+  if (const Graph* from = options_.folded_from)
+    for (uint32_t i = 0; i < from->size(); ++i)
+      if (from->node({i}).op == OpKind::Weight) folded.insert(from->attr({i}, 0).text);
+  std::vector<std::string> lost;
+  for (const std::string& name : options_.facts->defaults) {
+    auto weight = llvm::find_if(exported_.weights, [&](const ExportedWeight& one) {
+      return one.tensor.name() == name && !folded.contains(name);
+    });
+    if (weight == exported_.weights.end())
+      lost.push_back(name);
+    else
+      nodes_.add_input(name, graph_.type(weight->node));
+  }
+  if (lost.empty()) return;
+  std::string others =
+      lost.size() > 1 ? llvm::formatv(" and {0} more are", lost.size() - 1).str() : " is";
+  exported_.notes.push_back(
+      llvm::formatv("`{0}`{1} no input of this file: the default value was computed with; `--shape "
+                    "{0}=SIZES` reads the default as an input",
+                    lost.front(), others));
+}
+
 Result<void> Exporter::write(NodeId id) {
   OpKind op = graph_.node(id).op;
   if (!needed_[id.index] || op == OpKind::None || op == OpKind::Input) return {};
@@ -286,7 +344,7 @@ Result<void> Exporter::write(NodeId id) {
 
 Result<Exported> Exporter::run() {
   mark_needed();
-  TG_CHECK(reserve_names());
+  reserve_names();
   for (const WriteOrder::Step& step : order_.steps) {
     if (step.is_kept)
       write_kept(options_.kept->nodes[step.index]);
@@ -294,6 +352,7 @@ Result<Exported> Exporter::run() {
       TG_CHECK(write({step.index}));
   }
   finish_outputs();
+  add_defaults();
   exported_.graph = nodes_.take();
   exported_.graph.set_name(graph_.name());
   exported_.model.set_ir_version(ir_version(options_.opset));

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "compiler/import/onnx/file/kept_nodes.h"
+#include "compiler/import/onnx/file/origins.h"
 #include "compiler/ir/graph.h"
 
 namespace tg::onnx {
@@ -26,6 +27,8 @@ struct ExportOptions {
   /// The model that computed the graph's folded weights, if there is one; the names of its weights
   /// are not given to anything else.
   const Graph* folded_from = nullptr;
+  /// Of the source's file; null: there is none.
+  const FileFacts* facts = nullptr;
 };
 
 /// A weight that the file wants the elements of.

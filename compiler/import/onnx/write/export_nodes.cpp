@@ -97,8 +97,10 @@ void NodeWriter::add_input(llvm::StringRef name, const TensorType& type) {
   describe_value(*graph_.add_input(), name, type);
 }
 
-void NodeWriter::add_output(llvm::StringRef name, const TensorType& type) {
-  describe_value(*graph_.add_output(), name, type);
+void NodeWriter::add_output(llvm::StringRef name, const TensorType& type, bool is_open) {
+  schema::ValueInfo& info = *graph_.add_output();
+  describe_value(info, name, type);
+  if (is_open) info.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->Clear();
 }
 
 void NodeWriter::add_value_info(llvm::StringRef name, const TensorType& type) {

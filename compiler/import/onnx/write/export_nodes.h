@@ -58,7 +58,8 @@ public:
   std::string fresh(llvm::StringRef name);
 
   void add_input(llvm::StringRef name, const TensorType& type);
-  void add_output(llvm::StringRef name, const TensorType& type);
+  /// `is_open`: data decides how many rows there are.
+  void add_output(llvm::StringRef name, const TensorType& type, bool is_open);
 
   /// The type of a value between nodes.
   void add_value_info(llvm::StringRef name, const TensorType& type);

@@ -15,8 +15,8 @@ namespace {
 class OperatorWriter {
 public:
   OperatorWriter(NodeWriter& nodes, const Graph& graph, NodeId id, llvm::ArrayRef<Operand> operands,
-                 DType result)
-      : nodes_(nodes), graph_(graph), id_(id), x_(operands), result_(result) {}
+                 DType result, bool is_open = false)
+      : nodes_(nodes), graph_(graph), id_(id), x_(operands), result_(result), is_open_(is_open) {}
 
   Result<Operand> write();
 
@@ -70,6 +70,7 @@ private:
   NodeId id_;
   llvm::ArrayRef<Operand> x_;
   DType result_;
+  bool is_open_; // written without the padding of its rows
 };
 
 template <class F> Operand OperatorWriter::in_f32(F write) {
@@ -268,8 +269,8 @@ Operand OperatorWriter::top_k() {
                      /*outputs=*/2);
 }
 
-/// ONNX lists what was chosen;
-/// as many rows of -1 as there can be follow, and what is too many goes.
+/// ONNX lists what was chosen. As many rows of -1 as there can be follow, and what is too many
+/// goes, unless the list is an output as it is.
 Operand OperatorWriter::non_max_suppression() {
   Operand boxes = nodes_.cast(x_[0], DType::F32), scores = nodes_.cast(x_[1], DType::F32);
   Operand chosen =
@@ -277,6 +278,7 @@ Operand OperatorWriter::non_max_suppression() {
            {boxes, scores, nodes_.list(attr(0).number), nodes_.scalar(attr(1).real, DType::F32),
             nodes_.scalar(attr(2).real, DType::F32)},
            {Attr::whole("center_point_box", attr(3).number)});
+  if (is_open_) return chosen;
   TensorType rest{DType::I64, result_shape()};
   Operand fill = nodes_.filled(rest, element_bytes(llvm::ArrayRef<int64_t>(-1), DType::I64));
   Operand all = node("Concat", {chosen, fill}, {Attr::whole("axis", 0)});
@@ -367,10 +369,22 @@ Operand OperatorWriter::winograd_weight() {
   });
 }
 
-/// Known here; where weights are folded first there is none left.
+/// A small one is known here; a large one is a range, repeated along the other axes.
 Operand OperatorWriter::iota() {
+  constexpr int64_t kMostWritten = 1024;
   TensorType type = graph_.type(id_);
   auto axis = static_cast<size_t>(attr(1).number);
+  if (type.elements() > kMostWritten) {
+    Operand range = nodes_.node("Range",
+                                {nodes_.whole_scalar(0, DType::I64),
+                                 nodes_.whole_scalar(type[axis], DType::I64),
+                                 nodes_.whole_scalar(1, DType::I64)},
+                                DType::I64);
+    llvm::SmallVector<int64_t, 6> column(type.shape.size(), 1);
+    column[axis] = -1;
+    Operand numbers = nodes_.cast(reshape(range, column), result_);
+    return node("Expand", {numbers, nodes_.list(type.shape)});
+  }
   llvm::ArrayRef<int64_t> behind = llvm::ArrayRef<int64_t>(type.shape).drop_front(axis + 1);
   int64_t inner = std::accumulate(behind.begin(), behind.end(), int64_t{1}, std::multiplies<>());
   std::vector<int64_t> values;
@@ -468,13 +482,14 @@ Result<Operand> OperatorWriter::write() {
 } // namespace
 
 Result<Operand> write_operator(NodeWriter& nodes, const Graph& graph, NodeId id,
-                               llvm::ArrayRef<Operand> operands) {
+                               llvm::ArrayRef<Operand> operands, bool is_open) {
   OpKind op = graph.node(id).op;
   DType result = graph.type(id).dtype;
   bool computes = op != OpKind::Cast && op != OpKind::Reshape && op != OpKind::Identity;
   bool brain = result == DType::BF16 ||
                llvm::any_of(operands, [](const Operand& x) { return x.dtype == DType::BF16; });
-  if (!brain || !computes) return OperatorWriter(nodes, graph, id, operands, result).write();
+  if (!brain || !computes)
+    return OperatorWriter(nodes, graph, id, operands, result, is_open).write();
   llvm::SmallVector<Operand, 5> wide;
   for (const Operand& x : operands)
     wide.push_back(x.dtype == DType::BF16 ? nodes.cast(x, DType::F32) : x);

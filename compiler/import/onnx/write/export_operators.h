@@ -10,6 +10,6 @@ namespace tg::onnx {
 /// ones have no name). bf16 is computed in f32 and rounded once, as everywhere in Tangram.
 /// Errors: `unsupported`, naming the operator, where ONNX's operators cannot say it.
 Result<Operand> write_operator(NodeWriter& nodes, const Graph& graph, NodeId id,
-                               llvm::ArrayRef<Operand> operands);
+                               llvm::ArrayRef<Operand> operands, bool is_open = false);
 
 } // namespace tg::onnx

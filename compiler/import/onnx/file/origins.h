@@ -1,0 +1,43 @@
+// What a file says beyond its graph, for the file that is written of it: which nodes it had, which
+// outputs have as many rows as data selects, and which inputs have default values.
+#pragma once
+
+#include "compiler/import/onnx/file/schema.h"
+#include "compiler/ir/graph.h"
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tg::onnx {
+
+/// Key of a file's metadata, before the name of an output: its name in the graph, where an input or
+/// a weight has it, too.
+inline constexpr llvm::StringLiteral kRenamedOutput = "tangram.output.";
+
+/// A node of the file, and the values of the graph that it reads and makes. Between the two are the
+/// operators that its form has written.
+struct Origin {
+  /// At most one of the two is valid; neither is for an input that is left out.
+  struct Input {
+    NodeId value; // in the graph
+    NodeId fixed; // in FileFacts::fixed: depends on weights alone
+  };
+  schema::Node head; // without inputs and outputs
+  int version = 0;   // of the operator set
+  std::vector<Input> inputs;
+  std::vector<NodeId> results;   // in the graph; invalid: unused
+  std::vector<TensorType> types; // of the results; None: left out
+};
+
+struct FileFacts {
+  int opset = 0;
+  std::vector<Origin> origins; // in the order in which they were read
+  Graph fixed;
+  /// Outputs whose padded rows end at the first -1. In a file they have no padding.
+  std::set<std::string> open_outputs = {};
+  /// Weights that are also inputs, which a caller may replace.
+  std::set<std::string> defaults = {};
+};
+
+} // namespace tg::onnx

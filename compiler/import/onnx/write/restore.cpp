@@ -1,0 +1,455 @@
+#include "compiler/import/onnx/write/restore.h"
+
+#include "compiler/import/onnx/write/export.h"
+#include "compiler/import/onnx/write/write_order.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringSet.h>
+
+#include <algorithm>
+#include <map>
+
+namespace tg::onnx {
+namespace {
+
+constexpr size_t kMostNodes = 2048; // of an expansion
+
+/// A node that was read in an older opset means something else since this one.
+struct Change {
+  llvm::StringLiteral op;
+  int opset;
+};
+constexpr int kNever = kNewestExport + 1;
+/// Changes since opset 7 other than of types, by additions whose default is the old meaning, and
+/// those that modernise() knows. `kNever`: in none of the opsets that are written, or renamed
+/// there. tests/oracle/restored_test.py compares this table with the onnx package's schemas.
+constexpr Change kChanges[] = {
+    {"BatchNormalization", 14},
+    {"BitCast", kNever},
+    {"CausalConvWithState", kNever},
+    {"Clip", 11},
+    {"CumProd", kNever},
+    {"DFT", 20},
+    {"Dropout", 12},
+    {"GroupNormalization", 21},
+    {"Hardmax", 13},
+    {"LinearAttention", kNever},
+    {"LogSoftmax", 13},
+    {"Pad", 11},
+    {"Resize", 13},
+    {"Slice", 10},
+    {"Softmax", 13},
+    {"Squeeze", 13},
+    {"SwiGLU", kNever},
+    {"TopK", 10},
+    {"Unsqueeze", 13},
+    {"Upsample", kNever},
+};
+
+/// Operators whose expansion is faster than ONNX Runtime's kernel
+/// (bench/results/onnx_operators.md).
+constexpr llvm::StringLiteral kBetterExpanded[] = {"LRN", "ReduceLogSumExp"};
+
+bool is_reduction(llvm::StringRef op) { return op.startswith("Reduce"); }
+
+const schema::Attribute* find_attribute(const schema::Node& node, llvm::StringRef name) {
+  auto found = llvm::find_if(node.attribute(), [&](const auto& one) { return one.name() == name; });
+  return found == node.attribute().end() ? nullptr : &*found;
+}
+
+/// The operators between the operands and the results of a node.
+struct Expansion {
+  const Origin* origin = nullptr;
+  std::vector<NodeId> nodes; // of the source, in its order, without operands
+  std::vector<NodeId> results;
+};
+
+/// A place of an expansion in the graph.
+struct Place {
+  const Origin* origin = nullptr;
+  std::vector<NodeId> operands; // by input; invalid: fixed or left out
+  std::vector<NodeId> results;  // by result; invalid: unused
+};
+
+class Restorer {
+public:
+  Restorer(const Graph& graph, const KeptNodes& kept, const Graph& source, const FileFacts& facts,
+           int opset)
+      : graph_(graph), kept_(kept), source_(source), facts_(facts), opset_(opset), scratch_(graph),
+        at_(source.size()), attrs_(source.size()), used_(source.reachable()),
+        made_by_(graph.size(), SIZE_MAX) {}
+
+  Restored run() {
+    find_fixed();
+    find_expansions();
+    find_places();
+    return rebuilt();
+  }
+
+private:
+  bool is_fixed(NodeId id) const { return source_.node(id).weight_only; }
+  llvm::SmallVector<ValueId, 4> attrs(const Graph& from, NodeId id) {
+    if (from.shared_symbols() == scratch_.shared_symbols())
+      return {from.attrs(id).begin(), from.attrs(id).end()};
+    llvm::SmallVector<ValueId, 4> values;
+    for (size_t slot = 0; slot < from.attrs(id).size(); ++slot)
+      values.push_back(scratch_.symbols().value(from.attr(id, slot)));
+    return values;
+  }
+  llvm::ArrayRef<ValueId> source_attrs(NodeId id) {
+    auto& known = attrs_[id.index];
+    if (!known) known = attrs(source_, id);
+    return *known;
+  }
+  /// The node of the scratch graph with these operands.
+  NodeId same(const Graph& from, NodeId id, llvm::ArrayRef<NodeId> at) {
+    llvm::SmallVector<NodeId, 5> operands;
+    for (NodeId operand : from.operands(id)) operands.push_back(at[operand.index]);
+    if (llvm::any_of(operands, [](NodeId operand) { return !operand.valid(); })) return {};
+    return scratch_.add(from.node(id).op, attrs(from, id), operands);
+  }
+
+  void find_fixed();
+  void find_expansions();
+  std::optional<Expansion> expansion(const Origin& origin) const;
+  bool pays(const Expansion& expansion);
+  void find_places();
+  bool bind(const Expansion& expansion, NodeId result, NodeId root);
+  bool matches(NodeId pattern, NodeId node, llvm::SmallVectorImpl<std::pair<NodeId, NodeId>>& next);
+  std::optional<Place> place(const Expansion& expansion);
+  bool take(NodeId root, std::vector<bool>& needed);
+  Restored rebuilt();
+
+  const Graph& graph_;
+  const KeptNodes& kept_;
+  const Graph& source_;
+  const FileFacts& facts_;
+  int opset_;
+  Graph scratch_;          // the graph, and behind it what is not in it
+  std::vector<NodeId> at_; // of weight-only nodes of the source: in the scratch graph
+  std::vector<std::optional<llvm::SmallVector<ValueId, 4>>> attrs_; // of nodes of the source
+  std::vector<bool> used_;                                          // by outputs of the source
+  std::vector<Expansion> expansions_;
+  std::map<OpKind, std::vector<std::pair<size_t, NodeId>>> by_root_; // expansions and their results
+  llvm::DenseMap<uint32_t, NodeId> bound_; // of the match at hand, nodes of the source
+  std::vector<Place> places_;
+  std::vector<size_t> made_by_; // by node of the graph: its place in places_
+};
+
+void Restorer::find_fixed() {
+  for (uint32_t i = 0; i < source_.size(); ++i)
+    if (is_fixed({i})) at_[i] = same(source_, {i}, at_);
+}
+
+/// nullopt where results hang on other things than the operands.
+std::optional<Expansion> Restorer::expansion(const Origin& origin) const {
+  Expansion made{&origin, {}, {}};
+  std::vector<uint32_t> operands, open;
+  for (const Origin::Input& input : origin.inputs)
+    if (input.value.valid()) operands.push_back(input.value.index);
+  auto is_operand = [&](uint32_t i) { return llvm::is_contained(operands, i); };
+  for (NodeId result : origin.results) {
+    if (!result.valid()) continue;
+    if (is_fixed(result) || is_operand(result.index)) return std::nullopt;
+    made.results.push_back(result);
+    open.push_back(result.index);
+  }
+  std::set<uint32_t> nodes;
+  while (!open.empty()) {
+    uint32_t i = open.back();
+    open.pop_back();
+    if (is_fixed({i}) || is_operand(i) || !nodes.insert(i).second) continue;
+    if (source_.node({i}).op == OpKind::Input || nodes.size() > kMostNodes) return std::nullopt;
+    for (NodeId operand : source_.operands({i})) open.push_back(operand.index);
+  }
+  for (uint32_t i : nodes) made.nodes.push_back({i});
+  return made;
+}
+
+/// Whether the expansion takes more than one node in a file, or has weights of its own there.
+bool Restorer::pays(const Expansion& expansion) {
+  Graph alone(scratch_.shared_symbols(), "alone");
+  llvm::DenseMap<uint32_t, NodeId> at;
+  bool has_own_weights = false;
+  auto leaf = [&](NodeId id) {
+    OpKind op = source_.node(id).op;
+    std::string name = "v" + std::to_string(id.index);
+    if (op == OpKind::None || op == OpKind::Constant) return alone.add(op, attrs(source_, id), {});
+    has_own_weights |= is_fixed(id) && op != OpKind::Weight;
+    return is_fixed(id) ? alone.weight(name, source_.type(id))
+                        : alone.input(name, source_.type(id));
+  };
+  for (NodeId id : expansion.nodes) {
+    llvm::SmallVector<NodeId, 5> operands;
+    for (NodeId operand : source_.operands(id)) {
+      auto [made, first] = at.try_emplace(operand.index);
+      if (first) made->second = leaf(operand);
+      operands.push_back(made->second);
+    }
+    at[id.index] = alone.add(source_.node(id).op, attrs(source_, id), operands);
+  }
+  if (has_own_weights) return true;
+  for (size_t i = 0; i < expansion.results.size(); ++i)
+    alone.add_output("y" + std::to_string(i), at[expansion.results[i].index]);
+  Result<Exported> written = export_graph(prepare_for_export(alone).graph, {opset_, ""});
+  return !written || written->graph.node_size() > 1;
+}
+
+void Restorer::find_expansions() {
+  std::map<std::string, bool> known; // equal nodes over equal types
+  for (const Origin& origin : facts_.origins) {
+    std::optional<Expansion> made = expansion(origin);
+    if (!made) continue;
+    bool has_new_types = llvm::any_of(made->results, [&](NodeId result) {
+      DType dtype = source_.type(result).dtype;
+      return is_half(dtype) || dtype == DType::F64;
+    });
+    if (!is_writable(origin.head, origin.version, opset_, has_new_types)) continue;
+    schema::Node head = origin.head;
+    head.clear_name();
+    std::string key = head.SerializeAsString();
+    for (const Origin::Input& input : origin.inputs) {
+      const Graph& graph = input.fixed.valid() ? facts_.fixed : source_;
+      NodeId id = input.fixed.valid() ? input.fixed : input.value;
+      key += !id.valid() ? " -" : (input.fixed.valid() ? " fixed " : " ") + graph.type(id).text();
+    }
+    auto [paying, first] = known.try_emplace(std::move(key), false);
+    if (first) paying->second = pays(*made);
+    if (paying->second) expansions_.push_back(std::move(*made));
+  }
+  llvm::stable_sort(expansions_, [](const Expansion& a, const Expansion& b) {
+    return a.nodes.size() > b.nodes.size();
+  });
+  for (size_t i = 0; i < expansions_.size(); ++i)
+    for (NodeId result : expansions_[i].results)
+      by_root_[source_.node(result).op].push_back({i, result});
+}
+
+// --- matching -----------------------------------------------------------------------------------
+
+/// Whether one node is as the pattern's, if its operands are. Gives these.
+bool Restorer::matches(NodeId pattern, NodeId node,
+                       llvm::SmallVectorImpl<std::pair<NodeId, NodeId>>& next) {
+  if (is_fixed(pattern)) return at_[pattern.index] == node;
+  OpKind op = source_.node(pattern).op;
+  llvm::ArrayRef<NodeId> wanted = source_.operands(pattern), found = graph_.operands(node);
+  if (graph_.node(node).op != op || wanted.size() != found.size()) return false;
+  if (source_attrs(pattern) != graph_.attrs(node)) return false;
+  auto is_like = [&](NodeId a, NodeId b) {
+    return is_fixed(a) ? at_[a.index] == b
+                       : source_.node(a).op == graph_.node(b).op || bound_.count(a.index);
+  };
+  bool swaps = op_info(op).has(Trait::Commutes) && wanted.size() == 2 &&
+               !(is_like(wanted[0], found[0]) && is_like(wanted[1], found[1])) &&
+               is_like(wanted[0], found[1]) && is_like(wanted[1], found[0]);
+  for (size_t i = 0; i < wanted.size(); ++i) next.push_back({wanted[i], found[swaps ? 1 - i : i]});
+  return true;
+}
+
+/// Finds the operands of an expansion with the result at the root.
+bool Restorer::bind(const Expansion& expansion, NodeId result, NodeId root) {
+  bound_.clear();
+  llvm::SmallVector<std::pair<NodeId, NodeId>, 16> open{{result, root}};
+  while (!open.empty()) {
+    auto [pattern, node] = open.pop_back_val();
+    auto [bound, first] = bound_.try_emplace(pattern.index, node);
+    if (!first && !(bound->second == node)) return false;
+    if (!first) continue;
+    if (!(source_.type(pattern) == graph_.type(node))) return false;
+    bool is_operand = llvm::any_of(expansion.origin->inputs, [&, id = pattern](const auto& input) {
+      return input.value == id;
+    });
+    if (!is_operand && !matches(pattern, node, open)) return false;
+  }
+  return true;
+}
+
+/// What the operands that were found make. nullopt where a result is not in the graph.
+std::optional<Place> Restorer::place(const Expansion& expansion) {
+  std::vector<NodeId>& at = at_; // for the nodes of the expansion, which are not fixed
+  Place made{expansion.origin, {}, {}};
+  for (const Origin::Input& input : expansion.origin->inputs) {
+    NodeId value = input.value.valid() ? bound_.lookup(input.value.index) : NodeId{};
+    bool found = !input.value.valid() || bound_.count(input.value.index);
+    if (!found) return std::nullopt;
+    made.operands.push_back(value);
+    if (value.valid()) at[input.value.index] = value;
+  }
+  for (NodeId id : expansion.nodes) {
+    auto bound = bound_.find(id.index);
+    at[id.index] = bound != bound_.end() ? bound->second : same(source_, id, at);
+  }
+  for (NodeId result : expansion.origin->results) {
+    NodeId node = result.valid() ? at[result.index] : NodeId{};
+    bool found = node.valid() && node.index < graph_.size() && !graph_.node(node).weight_only;
+    if (!found && result.valid() && used_[result.index]) return std::nullopt;
+    made.results.push_back(found ? node : NodeId{});
+  }
+  return made;
+}
+
+/// Restores the largest node that the root is a result of, if there is one.
+bool Restorer::take(NodeId root, std::vector<bool>& needed) {
+  auto candidates = by_root_.find(graph_.node(root).op);
+  if (candidates == by_root_.end()) return false;
+  for (const auto& [index, result] : candidates->second) {
+    const Expansion& expansion = expansions_[index];
+    if (!bind(expansion, result, root)) continue;
+    std::optional<Place> found = place(expansion);
+    if (!found) continue;
+    for (NodeId node : found->results)
+      if (node.valid() && made_by_[node.index] == SIZE_MAX) made_by_[node.index] = places_.size();
+    for (NodeId operand : found->operands)
+      if (operand.valid()) needed[operand.index] = true;
+    places_.push_back(std::move(*found));
+    return true;
+  }
+  return false;
+}
+
+/// From the outputs down, so that what only a restored node's expansion needs is not looked at.
+void Restorer::find_places() {
+  std::vector<bool> needed(graph_.size());
+  for (const GraphOutput& output : graph_.outputs()) needed[output.node.index] = true;
+  for (uint32_t i = graph_.size(); i-- > 0;) {
+    if (!needed[i] || graph_.node({i}).weight_only || made_by_[i] != SIZE_MAX) continue;
+    if (take({i}, needed)) continue;
+    for (NodeId operand : graph_.operands({i})) needed[operand.index] = true;
+  }
+}
+
+// --- the graph without them ---------------------------------------------------------------------
+
+/// Copies a graph with inputs in the place of what restored nodes make.
+class Cutter {
+public:
+  Cutter(const Graph& graph, const KeptNodes& kept)
+      : graph_(graph), result_{Graph(graph.shared_symbols(), graph.name()), kept} {
+    for (NodeId input : graph.inputs()) taken_.insert(graph.attr(input, 0).text);
+    for (const GraphOutput& output : graph.outputs()) taken_.insert(output.name);
+    for (const std::string& cut : kept.cuts) taken_.insert(cut);
+  }
+
+  std::string fresh(llvm::StringRef name) {
+    std::string candidate = name.str();
+    for (int i = 2; !taken_.insert(candidate).second; ++i)
+      candidate = (name + "_" + llvm::Twine(i)).str();
+    result_.kept.cuts.insert(candidate);
+    return candidate;
+  }
+
+  /// The name of a value that a restored node reads.
+  std::string read(NodeId value, llvm::StringRef name) {
+    Graph& graph = result_.graph;
+    if (graph.node(value).op == OpKind::Input) return graph.attr(value, 0).text;
+    auto [known, first] = read_.try_emplace(value.index);
+    if (first) {
+      known->second = fresh(name);
+      graph.add_output(known->second, value);
+    }
+    return known->second;
+  }
+
+  Restored& result() { return result_; }
+
+private:
+  const Graph& graph_;
+  Restored result_;
+  llvm::StringSet<> taken_;
+  llvm::DenseMap<uint32_t, std::string> read_;
+};
+
+Restored Restorer::rebuilt() {
+  Cutter cutter(graph_, kept_);
+  Graph& to = cutter.result().graph;
+  std::vector<NodeId> at(graph_.size()), fixed(facts_.fixed.size());
+  std::vector<KeptNode> nodes;
+  for (const Place& place : places_) {
+    KeptNode& made = nodes.emplace_back(KeptNode{place.origin->head, 0});
+    for (const TensorType& type : place.origin->types)
+      made.node.add_output(type.is_none() ? "" : cutter.fresh(made.node.name()));
+  }
+  for (NodeId input : graph_.inputs())
+    at[input.index] = to.input(graph_.attr(input, 0).text, graph_.type(input));
+  for (uint32_t i = 0; i < graph_.size(); ++i) {
+    if (at[i].valid()) continue;
+    if (size_t place = made_by_[i]; place != SIZE_MAX) {
+      const auto& results = places_[place].results;
+      auto which = static_cast<int>(llvm::find(results, NodeId{i}) - results.begin());
+      at[i] = to.input(nodes[place].node.output(which), graph_.type({i}));
+      continue;
+    }
+    llvm::SmallVector<NodeId, 5> operands;
+    for (NodeId operand : graph_.operands({i})) operands.push_back(at[operand.index]);
+    at[i] = to.add(graph_.node({i}).op, graph_.attrs({i}), operands);
+  }
+  for (size_t k = 0; k < places_.size(); ++k) // what is unused has a name in a file, too
+    for (size_t i = 0; i < places_[k].results.size(); ++i)
+      if (const TensorType& type = places_[k].origin->types[i]; !type.is_none())
+        to.input(nodes[k].node.output(static_cast<int>(i)), type);
+  for (const GraphOutput& output : graph_.outputs())
+    to.add_output(output.name, at[output.node.index]);
+  for (uint32_t i = 0; i < facts_.fixed.size(); ++i) {
+    llvm::SmallVector<NodeId, 5> operands;
+    for (NodeId operand : facts_.fixed.operands({i})) operands.push_back(fixed[operand.index]);
+    fixed[i] = to.add(facts_.fixed.node({i}).op, attrs(facts_.fixed, {i}), operands);
+  }
+  for (size_t k = 0; k < places_.size(); ++k)
+    for (size_t i = 0; i < places_[k].operands.size(); ++i) {
+      NodeId operand = places_[k].operands[i], weights = places_[k].origin->inputs[i].fixed;
+      NodeId value = operand.valid()   ? at[operand.index]
+                     : weights.valid() ? fixed[weights.index]
+                                       : NodeId{};
+      nodes[k].node.add_input(
+          value.valid() ? cutter.read(value, nodes[k].node.name() + ".in" + std::to_string(i))
+                        : "");
+    }
+  llvm::append_range(cutter.result().kept.nodes, nodes);
+  return std::move(cutter.result());
+}
+
+} // namespace
+
+bool is_writable(const schema::Node& head, int version, int opset, bool has_new_types) {
+  // What is newer than all that is written has changed by types alone, and by operators of its own.
+  if (version > kNewestExport && !has_new_types) version = kNewestExport;
+  if (llvm::is_contained(kBetterExpanded, head.op_type())) return false;
+  return version >= 7 && version <= opset && llvm::none_of(kChanges, [&](const Change& change) {
+           return change.op == head.op_type() &&
+                  (change.opset == kNever || (version < change.opset && change.opset <= opset));
+         });
+}
+
+void modernise(schema::Node& node, NodeWriter& nodes) {
+  llvm::StringRef op = node.op_type();
+  auto* attributes = node.mutable_attribute();
+  if (op == "Scatter") node.set_op_type("ScatterElements");
+  auto drop = [&](const schema::Attribute* one) {
+    attributes->erase(attributes->begin() + (one - &attributes->Get(0)));
+  };
+  if (op == "GridSample" && nodes.opset() >= 20)
+    for (schema::Attribute& one : *attributes)
+      if (one.name() == "mode" && llvm::StringRef(one.s()).startswith("bi"))
+        one.mutable_s()->erase(0, 2);
+  if (op == "Split" && nodes.opset() >= 18 && node.input_size() == 1 &&
+      !find_attribute(node, "num_outputs")) {
+    schema::Attribute& count = *node.add_attribute();
+    count.set_name("num_outputs");
+    count.set_type(schema::Attribute::INT);
+    count.set_i(node.output_size());
+  }
+  const schema::Attribute* axes = is_reduction(op) ? find_attribute(node, "axes") : nullptr;
+  if (!axes || nodes.opset() < (op == "ReduceSum" ? 13 : 18)) return;
+  node.add_input(nodes.list(Shape(axes->ints().begin(), axes->ints().end())).name);
+  drop(axes);
+}
+
+Restored restore_nodes(const Graph& graph, const KeptNodes& kept, const Graph& source,
+                       const FileFacts& facts, int opset) {
+  Restored restored = Restorer(graph, kept, source, facts, opset).run();
+  // A node of several results may wait for itself where a rule has put one behind the other.
+  if (WriteOrder::of(restored.graph, &restored.kept)) return restored;
+  return {graph, kept};
+}
+
+} // namespace tg::onnx
