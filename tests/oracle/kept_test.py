@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Operators that are kept (LSTM, GRU, RNN, Attention, RotaryEmbedding) against ONNX Runtime: the file that `tg import` and
+"""Operators that are kept (LSTM, GRU, RNN, Attention, RotaryEmbedding, GridSample, RoiAlign) against ONNX Runtime: the file that `tg import` and
 `tg opt` write of a model has as many of them as the model, passes the onnx package's checker, and computes in
 ONNX Runtime what the model does there:
 
@@ -143,6 +143,28 @@ def rotary(packed=False, positions=False, **attributes):
     return b.model(23)
 
 
+def sampled(opset, **attributes):
+    """An image at places that are computed."""
+    b = Builder(len(MODELS))
+    grid = b.node("Tanh", [b.input("places", 1, 6, 7, 2)], "grid")
+    b.node("GridSample", [b.node("Relu", [b.input("x", 1, 3, 8, 9)], "image"), grid], "made", **attributes)
+    b.node("Neg", ["made"], "y")
+    b.output("y", 1, 3, 6, 7)
+    return b.model(opset)
+
+
+def regions(opset, **attributes):
+    """Regions of an image; with a sampling_ratio of 0 only the kernel knows how many samples there are."""
+    b = Builder(len(MODELS))
+    rois = b.node("Abs", [b.input("corners", 5, 4)], "rois")
+    images = b.weight("images", dtype=np.int64, values=[0, 1, 1, 0, 1])
+    b.node("RoiAlign", [b.node("Relu", [b.input("x", 2, 3, 8, 9)], "image"), rois, images], "made", output_height=3,
+           output_width=2, **attributes)
+    b.node("Neg", ["made"], "y")
+    b.output("y", 5, 3, 3, 2)
+    return b.model(opset)
+
+
 for kind in GATES:
     for way in ("forward", "reverse", "bidirectional"):
         MODELS[f"{kind.lower()}_{way}"] = recurrent(kind, direction=way)
@@ -159,6 +181,10 @@ MODELS["attention_causal_past"] = attention(past=True, is_causal=1)
 MODELS["attention_mask_scale"] = attention(mask=True, scale=0.25)
 MODELS["attention_opset24"] = attention(past=True, is_causal=1, opset=24)
 MODELS["attention_mask_past"] = attention(mask=True, past=True)
+MODELS["grid_sample_16"] = sampled(16, mode="bilinear", padding_mode="border")
+MODELS["grid_sample_20"] = sampled(20, mode="cubic", align_corners=1)
+MODELS["roi_align_10"] = regions(10, sampling_ratio=2)
+MODELS["roi_align_16"] = regions(16, sampling_ratio=0)
 MODELS["rotary"] = rotary()
 MODELS["rotary_packed"] = rotary(packed=True)
 MODELS["rotary_positions"] = rotary(positions=True)

@@ -112,6 +112,7 @@ private:
   void find_fixed();
   void find_expansions();
   std::optional<Expansion> expansion(const Origin& origin) const;
+  bool is_own_constant(const Expansion& expansion, NodeId id);
   bool pays(const Expansion& expansion);
   void find_places();
   bool bind(const Expansion& expansion, NodeId result, NodeId root);
@@ -166,6 +167,16 @@ std::optional<Expansion> Restorer::expansion(const Origin& origin) const {
   return made;
 }
 
+/// Whether a constant of several numbers is none that the node of the file reads.
+bool Restorer::is_own_constant(const Expansion& expansion, NodeId id) {
+  const Value& values = source_.attr(id, 0);
+  if (values.ints.size() + values.reals.size() < 2) return false;
+  return llvm::none_of(expansion.origin->inputs, [&](const Origin::Input& input) {
+    return input.fixed.valid() && facts_.fixed.node(input.fixed).op == OpKind::Constant &&
+           scratch_.add(OpKind::Constant, attrs(facts_.fixed, input.fixed), {}) == at_[id.index];
+  });
+}
+
 /// Whether the expansion takes more than one node in a file, or has weights of its own there.
 bool Restorer::pays(const Expansion& expansion) {
   Graph alone(scratch_.shared_symbols(), "alone");
@@ -174,6 +185,7 @@ bool Restorer::pays(const Expansion& expansion) {
   auto leaf = [&](NodeId id) {
     OpKind op = source_.node(id).op;
     std::string name = "v" + std::to_string(id.index);
+    has_own_weights |= op == OpKind::Constant && is_own_constant(expansion, id);
     if (op == OpKind::None || op == OpKind::Constant) return alone.add(op, attrs(source_, id), {});
     has_own_weights |= is_fixed(id) && op != OpKind::Weight;
     return is_fixed(id) ? alone.weight(name, source_.type(id))
