@@ -114,6 +114,8 @@ private:
   std::optional<Expansion> expansion(const Origin& origin) const;
   bool is_own_constant(const Expansion& expansion, NodeId id);
   bool pays(const Expansion& expansion);
+  std::string node_text(const Origin& origin) const;
+  std::string pattern_text(const Expansion& expansion) const;
   void find_places();
   bool bind(const Expansion& expansion, NodeId result, NodeId root);
   bool matches(NodeId pattern, NodeId node, llvm::SmallVectorImpl<std::pair<NodeId, NodeId>>& next);
@@ -207,8 +209,45 @@ bool Restorer::pays(const Expansion& expansion) {
   return !written || written->graph.node_size() > 1;
 }
 
+/// The node of the file, and the types of its inputs.
+std::string Restorer::node_text(const Origin& origin) const {
+  schema::Node head = origin.head;
+  head.clear_name();
+  std::string text = head.SerializeAsString();
+  for (const Origin::Input& input : origin.inputs)
+    text += input.fixed.valid()   ? " fixed " + facts_.fixed.type(input.fixed).text()
+            : input.value.valid() ? " " + source_.type(input.value).text()
+                                  : " -";
+  return text;
+}
+
+/// The operators of an expansion with the nodes that it has as numbers: equal for those that match
+/// the same places.
+std::string Restorer::pattern_text(const Expansion& expansion) const {
+  std::string text;
+  llvm::DenseMap<uint32_t, size_t> number;
+  for (const Origin::Input& input : expansion.origin->inputs) {
+    text += input.fixed.valid() ? " f" + std::to_string(input.fixed.index) : " ";
+    if (input.value.valid())
+      text += std::to_string(number.try_emplace(input.value.index, number.size()).first->second);
+  }
+  for (NodeId id : expansion.nodes) {
+    const Node& node = source_.node(id);
+    text += ";" + std::to_string(static_cast<int>(node.op)) + " " +
+            std::to_string(node.attrs.index) + " " + std::to_string(node.type.index);
+    for (NodeId operand : source_.operands(id))
+      text += is_fixed(operand) ? " w" + std::to_string(operand.index)
+                                : " " + std::to_string(number.lookup(operand.index));
+    number.try_emplace(id.index, number.size());
+  }
+  for (NodeId result : expansion.results)
+    text += " y" + std::to_string(number.lookup(result.index));
+  return text;
+}
+
 void Restorer::find_expansions() {
-  std::map<std::string, bool> known; // equal nodes over equal types
+  std::map<std::string, bool> paying; // by node
+  std::set<std::string> patterns;
   for (const Origin& origin : facts_.origins) {
     std::optional<Expansion> made = expansion(origin);
     if (!made) continue;
@@ -217,17 +256,11 @@ void Restorer::find_expansions() {
       return is_half(dtype) || dtype == DType::F64;
     });
     if (!is_writable(origin.head, origin.version, opset_, has_new_types)) continue;
-    schema::Node head = origin.head;
-    head.clear_name();
-    std::string key = head.SerializeAsString();
-    for (const Origin::Input& input : origin.inputs) {
-      const Graph& graph = input.fixed.valid() ? facts_.fixed : source_;
-      NodeId id = input.fixed.valid() ? input.fixed : input.value;
-      key += !id.valid() ? " -" : (input.fixed.valid() ? " fixed " : " ") + graph.type(id).text();
-    }
-    auto [paying, first] = known.try_emplace(std::move(key), false);
-    if (first) paying->second = pays(*made);
-    if (paying->second) expansions_.push_back(std::move(*made));
+    std::string node = node_text(origin);
+    auto [pays_off, first] = paying.try_emplace(node, false);
+    if (first) pays_off->second = pays(*made);
+    if (pays_off->second && patterns.insert(node + pattern_text(*made)).second)
+      expansions_.push_back(std::move(*made));
   }
   llvm::stable_sort(expansions_, [](const Expansion& a, const Expansion& b) {
     return a.nodes.size() > b.nodes.size();
@@ -344,8 +377,8 @@ public:
 
   std::string fresh(llvm::StringRef name) {
     std::string candidate = name.str();
-    for (int i = 2; !taken_.insert(candidate).second; ++i)
-      candidate = (name + "_" + llvm::Twine(i)).str();
+    for (int& i = last_.try_emplace(name, 1).first->second; !taken_.insert(candidate).second;)
+      candidate = (name + "_" + llvm::Twine(++i)).str();
     result_.kept.cuts.insert(candidate);
     return candidate;
   }
@@ -368,6 +401,7 @@ private:
   const Graph& graph_;
   Restored result_;
   llvm::StringSet<> taken_;
+  llvm::StringMap<int> last_; // number behind a name
   llvm::DenseMap<uint32_t, std::string> read_;
 };
 
@@ -379,7 +413,9 @@ Restored Restorer::rebuilt() {
   for (const Place& place : places_) {
     KeptNode& made = nodes.emplace_back(KeptNode{place.origin->head, 0});
     for (const TensorType& type : place.origin->types)
-      made.node.add_output(type.is_none() ? "" : cutter.fresh(made.node.name()));
+      made.node.add_output(type.is_none() ? "" : cutter.fresh(place.origin->head.name()));
+    made.node.set_name(
+        *llvm::find_if(made.node.output(), [](auto& name) { return !name.empty(); }));
   }
   for (NodeId input : graph_.inputs())
     at[input.index] = to.input(graph_.attr(input, 0).text, graph_.type(input));
