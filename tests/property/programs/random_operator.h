@@ -8,6 +8,7 @@
 #include "lang/core/support/random.h"
 
 #include <functional>
+#include <numeric>
 
 namespace tg::test {
 
@@ -16,12 +17,23 @@ public:
   /// A tensor of a type, made as the test likes it: a weight, an input, a constant.
   using Operand = std::function<NodeId(Graph&, const TensorType&)>;
 
-  RandomOperator(uint64_t seed, Operand operand)
-      : random_(seed, "operator"), operand_(std::move(operand)) {}
+  /// What operands and attributes are drawn from.
+  struct Domain {
+    llvm::ArrayRef<DType> dtypes = kFewDTypes;
+    llvm::ArrayRef<int64_t> sizes = kFewSizes;
+    int64_t most_integer = 5; // of attributes
+    int tries = 200'000;
+    int64_t most_elements = 2048;           // of an operand
+    std::function<TensorType()> first = {}; // a type for the first operand, or none; may be empty
+  };
+
+  RandomOperator(uint64_t seed, Operand operand) : RandomOperator(seed, std::move(operand), {}) {}
+  RandomOperator(uint64_t seed, Operand operand, Domain domain)
+      : random_(seed, "operator"), operand_(std::move(operand)), domain_(std::move(domain)) {}
 
   /// Invalid if no operands were found that it takes. Sugar, and leaves, are in no graph.
   NodeId add(Graph& graph, const OpInfo& op) {
-    for (int i = 0; i < 200'000; ++i) {
+    for (int i = 0; i < domain_.tries; ++i) {
       std::vector<TensorType> types = operand_types(op);
       llvm::SmallVector<ValueId, 4> attrs;
       for (const AttrInfo& attr : op.attrs())
@@ -32,16 +44,51 @@ public:
   }
 
 private:
+  static constexpr DType kFewDTypes[] = {DType::F32, DType::F32, DType::I32, DType::I64,
+                                         DType::Bool};
+  // 16: winograd_conv2d of tiles of two
+  static constexpr int64_t kFewSizes[] = {1, 2, 2, 3, 3, 4, 4, 16};
+
   size_t below(size_t n) { return static_cast<size_t>(random_.bits(draws_++) % n); }
   template <class T, size_t N> T one_of(const T (&list)[N]) { return list[below(N)]; }
+  int64_t size() { return domain_.sizes[below(domain_.sizes.size())]; }
 
-  int64_t size() {
-    constexpr int64_t kSizes[] = {1, 2, 2, 3, 3, 4, 4, 16}; // 16: winograd_conv2d of tiles of two
-    return one_of(kSizes);
+  /// The rank that the first operands of an operator have; -1: any.
+  static int64_t rank_of(const OpInfo& op) {
+    switch (op.shape) {
+    case ShapeRule::conv2d:
+    case ShapeRule::winograd_weight:
+    case ShapeRule::winograd_conv2d:
+    case ShapeRule::conv_transpose2d:
+    case ShapeRule::pool2d:
+    case ShapeRule::enlarge:
+    case ShapeRule::merge_gconv: return 4;
+    case ShapeRule::conv3d: return 5;
+    case ShapeRule::non_max_suppression: return 3;
+    default: return -1;
+    }
   }
 
-  Shape shape(llvm::ArrayRef<TensorType> before) {
+  /// The kernel of a convolution of x, in most draws.
+  Shape kernel(const OpInfo& op, const TensorType& x) {
+    Shape shape{size(), x[1]};
+    if (op.shape == ShapeRule::conv_transpose2d) std::swap(shape[0], shape[1]);
+    if (below(3) == 0) shape[1] = 1; // groups
+    if (op.shape == ShapeRule::winograd_conv2d) return {below(2) ? 16 : 36, size(), x[1]};
+    while (static_cast<int64_t>(shape.size()) < x.rank())
+      shape.push_back(1 + static_cast<int64_t>(below(4)));
+    return shape;
+  }
+
+  Shape shape(const OpInfo& op, llvm::ArrayRef<TensorType> before) {
     Shape result;
+    int64_t rank = rank_of(op);
+    bool convolves = rank > 3 && op.operand_count > 1 && before.size() == 1;
+    if (convolves && before[0].rank() == rank && below(4)) return kernel(op, before[0]);
+    if (rank > 0 && (before.empty() || rank == 3) && below(8)) {
+      while (rank-- > 0) result.push_back(size());
+      return bounded(result);
+    }
     if (!before.empty() && below(2)) { // related: a suffix, the same, or with its axes turned
       llvm::ArrayRef<int64_t> first = before[below(before.size())].shape;
       size_t dropped = below(first.size() + 1);
@@ -49,26 +96,38 @@ private:
       if (below(4) == 0 && !first.empty()) result = Shape{first[below(first.size())]};
       return result;
     }
-    for (size_t rank = below(6); rank > 0; --rank) result.push_back(size());
-    int64_t elements = 1;
-    for (int64_t n : result) elements *= n;
-    return elements <= 2048 ? result : Shape{2, 3};
+    for (size_t axes = below(6); axes > 0; --axes) result.push_back(size());
+    return bounded(result);
+  }
+
+  /// With smaller axes where it has too many elements.
+  Shape bounded(Shape shape) {
+    auto elements = [&] {
+      return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+    };
+    for (size_t axis = 0; axis < shape.size() && elements() > domain_.most_elements; ++axis)
+      shape[axis] = std::min<int64_t>(shape[axis], 2);
+    return elements() <= domain_.most_elements ? shape : Shape{2, 3};
   }
 
   std::vector<TensorType> operand_types(const OpInfo& op) {
-    constexpr DType kTypes[] = {DType::F32, DType::F32, DType::I32, DType::I64, DType::Bool};
-    DType dtype = one_of(kTypes);
+    auto any_dtype = [&] { return domain_.dtypes[below(domain_.dtypes.size())]; };
     std::vector<TensorType> types;
+    if (domain_.first && op.operand_count > 0 && below(3))
+      if (TensorType given = domain_.first(); !given.is_none()) types.push_back(given);
+    DType dtype = types.empty() ? any_dtype() : types[0].dtype;
     size_t count = op.variadic() ? 1 + below(3) : op.operand_count;
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = types.size(); i < count; ++i) {
       bool absent = !op.variadic() && op.operands()[i].optional && below(4);
-      TensorType type{below(5) ? dtype : one_of(kTypes), shape(types)};
+      TensorType type{below(5) ? dtype : any_dtype(), shape(op, types)};
       types.push_back(absent ? TensorType{DType::None, {}} : type);
     }
     return types;
   }
 
-  int64_t integer() { return static_cast<int64_t>(below(7)) - 1; }
+  int64_t integer() {
+    return static_cast<int64_t>(below(static_cast<size_t>(domain_.most_integer) + 2)) - 1;
+  }
 
   std::vector<int64_t> integers(llvm::ArrayRef<TensorType> types) {
     size_t rank = types.empty() ? below(4) : types[0].shape.size();
@@ -88,7 +147,7 @@ private:
   Value value(const OpInfo& op, const AttrInfo& attr, llvm::ArrayRef<TensorType> types) {
     constexpr const char* kReduces[] = {"none", "add", "mul", "max", "min"};
     constexpr const char* kActs[] = {"none", "relu", "tanh", "sigmoid", "gelu", "relu6"};
-    constexpr const char* kDTypes[] = {"f32", "f16", "bf16", "i32", "i64", "bool"};
+    constexpr const char* kDTypes[] = {"f32", "f16", "bf16", "i32", "i64", "bool", "f64"};
     if (!attr.required && below(2)) return default_value(attr);
     switch (attr.kind) {
     case AttrKind::integer:
@@ -101,8 +160,14 @@ private:
     case AttrKind::type: return Value::of_type(any_type());
     case AttrKind::act: return Value::of_enum(one_of(kActs));
     case AttrKind::pad:
+      if (below(3) == 0) return Value::of_ints({integer(), integer(), integer(), integer()});
       return below(2) ? Value::of_enum(below(2) ? "same" : "valid") : Value::of_int(integer());
-    case AttrKind::pair: return Value::of_int(1 + static_cast<int64_t>(below(4)));
+    case AttrKind::pair: {
+      int64_t low = attr.default_text == "0" ? 0 : 1;
+      auto draw = [&] { return low + static_cast<int64_t>(below(4)); };
+      int64_t h = draw();
+      return below(3) ? Value::of_int(h) : Value::of_ints({h, draw()});
+    }
     case AttrKind::dtype: return Value::of_enum(one_of(kDTypes));
     case AttrKind::string: break;
     }
@@ -137,6 +202,7 @@ private:
   RandomStream random_;
   uint64_t draws_ = 0;
   Operand operand_;
+  Domain domain_;
 };
 
 } // namespace tg::test
