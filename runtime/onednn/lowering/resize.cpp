@@ -30,7 +30,7 @@ public:
 
   int64_t result_bytes() const { return taps_.shape.outer * taps_.rows.results() * out_row_; }
 
-  void run(int threads, const std::byte* x, std::byte* y) const {
+  void run(const Threads& threads, const std::byte* x, std::byte* y) const {
     int64_t height = taps_.rows.results();
     parallel_for(threads, taps_.shape.outer * height, [&](int64_t begin, int64_t end, int) {
       for (int64_t r = begin; r < end; ++r) {
@@ -137,7 +137,7 @@ std::vector<PassTaps> passes_of(const Resize& resize) {
 
 class ResizeKernel final : public Kernel {
 public:
-  ResizeKernel(std::vector<PassTaps> passes, Place src, Place dst, int threads)
+  ResizeKernel(std::vector<PassTaps> passes, Place src, Place dst, const Threads& threads)
       : src_(std::move(src)), dst_(std::move(dst)), threads_(threads) {
     int64_t each = dtype_size(src_.dtype);
     for (PassTaps& pass : passes) {
@@ -182,7 +182,7 @@ private:
   size_t count() const { return weighed_.size() + selected_.size(); }
 
   Place src_, dst_;
-  int threads_;
+  Threads threads_;
   std::vector<ResizePass> weighed_;
   std::vector<SelectPass> selected_;
   int64_t between_ = 0, pass_bytes_ = 0;

@@ -176,7 +176,7 @@ ResizePass::Scratch ResizePass::scratch_of(std::byte* memory) const {
   return s;
 }
 
-void ResizePass::run(int threads, const float* x, float* y, std::byte* scratch) const {
+void ResizePass::run(const Threads& threads, const float* x, float* y, std::byte* scratch) const {
   parallel_for(threads, shape_.outer * rows_.results(), [&](int64_t begin, int64_t end, int part) {
     Scratch s = scratch_of(scratch + part * scratch_bytes_);
     std::fill_n(s.padded, 2 * table_.lanes, 0.0f);

@@ -14,6 +14,7 @@
 
 #include "lang/core/resample.h"
 #include "runtime/onednn/isa_tables.h"
+#include "runtime/thread_pool.h"
 
 #include <vector>
 
@@ -78,7 +79,7 @@ public:
   int64_t operands() const { return shape_.outer * shape_.height * in_row_; }
   int64_t scratch_bytes(int threads) const { return threads * scratch_bytes_; }
   /// `scratch` is aligned for pointers.
-  void run(int threads, const float* x, float* y, std::byte* scratch) const;
+  void run(const Threads& threads, const float* x, float* y, std::byte* scratch) const;
 
 private:
   struct Scratch {

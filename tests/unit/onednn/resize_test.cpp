@@ -55,7 +55,8 @@ std::vector<double> by_definition(const ResizeShape& s, const AxisTaps& rows,
 std::vector<float> run(const ResizePass& pass, int threads, const std::vector<float>& x) {
   std::vector<float> y(static_cast<size_t>(pass.results()), -77);
   std::vector<std::byte> scratch(static_cast<size_t>(pass.scratch_bytes(threads)));
-  pass.run(threads, x.data(), y.data(), scratch.data());
+  std::shared_ptr<ThreadPool> pool = ThreadPool::shared();
+  pass.run(pool->threads(threads), x.data(), y.data(), scratch.data());
   return y;
 }
 
