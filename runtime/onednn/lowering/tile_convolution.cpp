@@ -3,7 +3,7 @@
 #include "runtime/onednn/lowering/geometry.h"
 #include "runtime/onednn/lowering/images.h"
 #include "runtime/onednn/lowering/kernel_choice.h"
-#include "runtime/onednn/lowering/pack_kernel.h"
+#include "runtime/onednn/pack_kernel.h"
 #include "runtime/onednn/parallel.h"
 #include "runtime/onednn/simd/act_instr.h"
 #include "runtime/onednn/tile_schedules.h"

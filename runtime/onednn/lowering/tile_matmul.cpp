@@ -1,7 +1,7 @@
 #include "runtime/onednn/lowering/tile_matmul.h"
 
 #include "runtime/onednn/lowering/kernel_choice.h"
-#include "runtime/onednn/lowering/pack_kernel.h"
+#include "runtime/onednn/pack_kernel.h"
 #include "runtime/onednn/parallel.h"
 #include "runtime/onednn/simd/act_instr.h"
 #include "runtime/onednn/tile_schedules.h"

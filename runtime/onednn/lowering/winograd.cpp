@@ -6,7 +6,7 @@
 #include "runtime/onednn/lowering/geometry.h"
 #include "runtime/onednn/lowering/images.h"
 #include "runtime/onednn/lowering/lowering.h"
-#include "runtime/onednn/lowering/pack_kernel.h"
+#include "runtime/onednn/pack_kernel.h"
 #include "runtime/onednn/tile_schedules.h"
 
 namespace tg::cpu {
