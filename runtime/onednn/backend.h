@@ -9,8 +9,9 @@ namespace tg {
 
 /// Whose kernels products and convolutions of f32 run on: chosen by rule, which is what users get;
 /// or, for comparisons and tests, oneDNN's, or ours wherever the processor can run them; of
-/// products, those of AVX2 where there are better ones.
-enum class Products : uint8_t { Chosen, Library, Tiles, Avx2Tiles };
+/// products, those of AVX2 where there are better ones. `Reference` runs every operator by its
+/// definition, between the conversions that its own kernel would have.
+enum class Products : uint8_t { Chosen, Library, Tiles, Avx2Tiles, Reference };
 
 /// Supports every step of f32. Keeps to CompileOptions::threads: with 1, nothing leaves the calling
 /// thread.

@@ -110,7 +110,7 @@ Result<void> CpuExecutable::load(const CompileOptions& options, Products product
   TG_CHECK(place_run_buffers(l));
   find_output_buffers(l);
   for (Op& op : l.run_program.ops)
-    if (op.kernel) TG_CHECK(op.kernel->bind(addresses()));
+    if (op.kernel) TG_CHECK(bind(op));
   places_ = std::move(l.places);
   program_ = std::move(l.run_program);
   for (const Op& op : program_.ops) guarded_ |= op.kernel && op.kernel->may_lose_nan();
@@ -238,7 +238,7 @@ Result<void> CpuExecutable::run_load_program(Lowering& l) {
     TG_CHECK(go_on(stop_));
     if (op.kernel && !is_made(l, op)) {
       for (BufferId b : op.buffers) TG_CHECK(ensure(l, b));
-      TG_CHECK(op.kernel->bind(addresses()));
+      TG_CHECK(bind(op));
       TG_CHECK(op.kernel->run_exact(stream_.get()));
       if (!op.recipe.empty() && !shared_keys_[op.buffers[1]].empty())
         l.options.shared->add(shared_keys_[op.buffers[1]], shared_[op.buffers[1]],
@@ -270,6 +270,14 @@ Result<void> CpuExecutable::place_run_buffers(const Lowering& l) {
       TG_CHECK(ensure(l, b));
   }
   return {};
+}
+
+Result<void> CpuExecutable::bind(Op& op) const {
+  Addresses to = addresses();
+  TG_CHECK(op.kernel->bind(to));
+  if (!to.mistyped) return {};
+  return error(Code::internal, "{0} {1} ({2}) computes in f32 on operands of another dtype",
+               op.name, op.result, op.implementation);
 }
 
 Result<void> CpuExecutable::bind_inputs(llvm::ArrayRef<Tensor> inputs) {
@@ -400,7 +408,7 @@ Result<void> CpuExecutable::use(llvm::ArrayRef<std::pair<BufferId, std::byte*>> 
     return llvm::any_of(memory, [b](const auto& m) { return m.first == b; });
   };
   for (Op& op : program_.ops)
-    if (op.kernel && llvm::any_of(op.buffers, meant)) TG_CHECK(op.kernel->bind(addresses()));
+    if (op.kernel && llvm::any_of(op.buffers, meant)) TG_CHECK(bind(op));
   return {};
 }
 

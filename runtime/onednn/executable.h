@@ -68,6 +68,9 @@ private:
   void bind(const Place& to, const Place& from, const std::byte* elements, int64_t bytes);
   Result<void> place_run_buffers(const Lowering& l);
   Addresses addresses() const { return {addresses_, scratch_.get()}; }
+  /// Gives an op's kernel its addresses. Errors: `device`; `internal` where it reads or writes
+  /// places of another dtype than its own.
+  Result<void> bind(Op& op) const;
 
   std::unique_ptr<const Plan> plan_;
   std::shared_ptr<const ExternKernels> externs_;

@@ -198,7 +198,12 @@ Result<std::unique_ptr<Kernel>> make_primitive_kernel(const PrimitiveDescHandle&
     return device_error(s, "creating a primitive");
   kernel->primitive.reset(primitive);
   kernel->args.assign(args.begin(), args.end());
-  for (const PrimitiveArg& arg : args) TG_CHECK(kernel->add_memory(arg.name, arg.layout, engine));
+  for (const PrimitiveArg& arg : args) {
+    if (arg.layout.data_type != dnnl_dtype(arg.place.dtype))
+      return error(Code::internal, "{0} takes {1} of another dtype", implementation(pd),
+                   dtype_name(arg.place.dtype));
+    TG_CHECK(kernel->add_memory(arg.name, arg.layout, engine));
+  }
   dnnl_memory_desc_t scratch = wanted(pd, dnnl_query_scratchpad_md);
   scratch_bytes = static_cast<int64_t>(dnnl_memory_desc_get_size(&scratch));
   if (scratch_bytes > 0) TG_CHECK(kernel->add_memory(DNNL_ARG_SCRATCHPAD, scratch, engine));

@@ -92,10 +92,11 @@ dnnl_memory_desc_t wanted(const PrimitiveDescHandle& pd, dnnl_query_t what, int 
 struct PrimitiveArg {
   int name;
   dnnl_memory_desc_t layout;
-  Place place; // only buffer and offset are looked at
+  Place place; // of the layout's dtype; its shape and strides are ignored
 };
 
 /// A kernel that runs a primitive on these arguments. `scratch_bytes` is set to what it needs.
+/// Errors: `device`; `internal` where a place has another dtype than its layout.
 Result<std::unique_ptr<Kernel>> make_primitive_kernel(const PrimitiveDescHandle& pd,
                                                       dnnl_engine_t engine,
                                                       llvm::ArrayRef<PrimitiveArg> args,

@@ -20,12 +20,14 @@ namespace tg::cpu {
 struct Addresses {
   llvm::ArrayRef<std::byte*> buffers;
   std::byte* scratch = nullptr;
+  /// Set where a kernel of f32 was bound to a place of another dtype, so that it must not run.
+  mutable bool mistyped = false;
   std::byte* bytes(const Place& p) const {
     return buffers[p.buffer] + p.offset * dtype_size(p.dtype);
   }
   /// Of a place of f32.
   float* of(const Place& p) const {
-    assert(p.dtype == DType::F32);
+    mistyped |= p.dtype != DType::F32;
     return reinterpret_cast<float*>(bytes(p));
   }
 };

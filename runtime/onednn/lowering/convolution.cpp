@@ -137,7 +137,8 @@ Result<void> add_reordered(Lowering& l, const PlanStep& step, const Convolution&
   if (c.attr.sum) {
     TG_TRY(dst, l.packed(c.dst, result_md, dst_md, step.phase, "reorder"));
   } else if (!dnnl_memory_desc_equal(&dst_md, &result_md)) {
-    dst = l.new_temporary(static_cast<int64_t>(dnnl_memory_desc_get_size(&dst_md)), step.phase);
+    dst = l.new_temporary(static_cast<int64_t>(dnnl_memory_desc_get_size(&dst_md)), step.phase,
+                          c.dst.dtype);
   }
   TG_CHECK(add_convolution(l, step, c, pd, src, dst));
   if (dst.buffer == c.dst.buffer) return {};

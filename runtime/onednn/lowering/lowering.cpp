@@ -80,28 +80,41 @@ struct StepDTypes {
   }
 };
 
-/// Kernels for f32 are for f32 alone; elementwise ones convert what floats can hold as they read
-/// and write, norms and softmax bf16; what only moves elements is for all; products of bf16 are
-/// ours or oneDNN's. Other halves become f32 first; integers and f64, of which oneDNN has nothing,
-/// go through the definition.
-Result<void> lower_step(Lowering& l, const PlanStep& step) {
-  StepDTypes dtypes(l.plan, step);
-  if (step.op == OpKind::Mul) {
+/// Whether a rule takes the step's dtypes as they are: kernels for f32 are for f32 alone;
+/// elementwise ones convert what floats can hold as they read and write, norms and softmax bf16;
+/// what only moves elements is for all; products of bf16 are ours or oneDNN's.
+bool takes(LowerFn rule, const PlanStep& step, const StepDTypes& dtypes) {
+  bool typed = rule == lower_cast || rule == lower_gather || rule == lower_scatter ||
+               moves(step.op) || (rule == lower_resize && moves_elements(step));
+  if (dtypes.f32 || typed) return true;
+  if (rule == lower_pointwise) return dtypes.held;
+  bool product =
+      step.op == OpKind::Matmul || step.op == OpKind::Conv2d || step.op == OpKind::Conv3d;
+  bool narrow = rule == lower_softmax || rule == lower_layer_norm || rule == lower_batch_norm;
+  return dtypes.bf16 && (narrow || (product && has_bf16_products()));
+}
+
+/// Halves that a rule does not take become f32 first; integers and f64, of which oneDNN has
+/// nothing, run by the definition.
+Result<void> lower_by_rule(Lowering& l, const PlanStep& step) {
+  bool by_definition = l.products == Products::Reference;
+  if (step.op == OpKind::Mul && !by_definition) {
     TG_TRY(bool done, lower_norm(l, step));
     if (done) return {};
   }
-  LowerFn rule = kRules[step.op];
-  bool maps = rule == lower_pointwise;
-  bool typed = rule == lower_cast || rule == lower_gather || rule == lower_scatter ||
-               moves(step.op) || (rule == lower_resize && moves_elements(step));
-  bool product =
-      step.op == OpKind::Matmul || step.op == OpKind::Conv2d || step.op == OpKind::Conv3d;
-  if (dtypes.f32 || typed || (maps && dtypes.held)) return rule(l, step);
-  if (product && dtypes.bf16 && has_bf16_products()) return rule(l, step);
-  bool narrow = rule == lower_softmax || rule == lower_layer_norm || rule == lower_batch_norm;
-  if (narrow && dtypes.bf16) return rule(l, step);
-  if (dtypes.floats && rule != lower_reference) return l.widened(step, rule);
+  StepDTypes dtypes(l.plan, step);
+  LowerFn rule = kRules[step.op], runs = by_definition ? lower_reference : rule;
+  if (takes(rule, step, dtypes)) return runs(l, step);
+  if (dtypes.floats && rule != lower_reference) return l.widened(step, runs);
   return lower_reference(l, step);
+}
+
+Result<void> lower_step(Lowering& l, const PlanStep& step) {
+  TG_CHECK(lower_by_rule(l, step));
+  DType made = l.place(step.result).dtype, wanted = l.type(step.result).dtype;
+  if (made == wanted) return {};
+  return error(Code::internal, "the kernel of {0} makes {1}, not {2}", op_info(step.op).name,
+               dtype_name(made), dtype_name(wanted));
 }
 
 } // namespace
@@ -265,9 +278,9 @@ void Lowering::note_readers(PlanValueId id, BufferId buffer) {
     if (step != kNever) until = std::max(until, step);
 }
 
-Place Lowering::new_temporary(int64_t bytes, Phase phase) {
+Place Lowering::new_temporary(int64_t bytes, Phase phase, DType dtype) {
   Buffer::Kind kind = phase == Phase::Load ? Buffer::Kind::Load : Buffer::Kind::Arena;
-  return {new_buffer(kind, bytes), 0, {}, {}};
+  return {new_buffer(kind, bytes), 0, {}, {}, dtype};
 }
 
 Place Lowering::new_temporary(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides,
@@ -543,7 +556,8 @@ Result<Place> Lowering::packed(const Place& place, const dnnl_memory_desc_t& vie
     if (phase == Phase::Load && one.from == place && dnnl_memory_desc_equal(&one.view, &view) &&
         dnnl_memory_desc_equal(&one.layout, &layout))
       return one.to;
-  Place out = new_temporary(static_cast<int64_t>(dnnl_memory_desc_get_size(&layout)), phase);
+  Place out =
+      new_temporary(static_cast<int64_t>(dnnl_memory_desc_get_size(&layout)), phase, place.dtype);
   TG_CHECK(add_reorder(place, view, out, layout, phase, name));
   if (phase == Phase::Load) packed_.push_back({place, out, view, layout});
   return out;

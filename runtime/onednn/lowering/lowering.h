@@ -79,7 +79,7 @@ public:
   /// The result is a view of an operand.
   void set_view(const PlanStep& step, Place place);
   /// A buffer for something that is no value: packed weights, copies. Lives where `phase` says.
-  Place new_temporary(int64_t bytes, Phase phase);
+  Place new_temporary(int64_t bytes, Phase phase, DType dtype = DType::F32);
   Place new_temporary(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides, Phase phase,
                       DType dtype = DType::F32);
 
@@ -100,7 +100,8 @@ public:
   Program& program(Phase phase) { return phase == Phase::Load ? load : run_program; }
 
   /// Runs a step whose floats are not all f32 by a rule for f32: operands are converted to f32
-  /// before, the result behind. What is known at load is converted there.
+  /// before, the result behind. What is known at load is converted there. The rule goes by the
+  /// dtypes of places, which are not those of the plan's values here.
   Result<void> widened(const PlanStep& step, LowerFn rule);
 
   /// An op that copies src to dst (of the same shape, other strides).

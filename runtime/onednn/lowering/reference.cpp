@@ -1,5 +1,7 @@
 // Operators by the loops that define them (runtime/ref/kernels.h), row-major: for what is rare, for
-// integers, for f64, and for rearrangements of weights that run once, at load. On one thread, but
+// integers, for f64, and for rearrangements of weights that run once, at load. They compute in the
+// dtypes of the places that they read and write, which are not those of the plan where a step runs
+// between conversions (Lowering::widened). On one thread, but
 // for f64, of which all goes this way, comparisons too: what takes each index of its first axis
 // from the same index of operands is cut along it.
 #include "runtime/onednn/lowering/lowering.h"
@@ -42,34 +44,41 @@ uint32_t cut_operands(const Plan& plan, const PlanStep& step) {
   }
 }
 
-bool has_doubles(const Plan& plan, const PlanStep& step) {
-  auto is_double = [&](PlanValueId id) {
-    return id != kNoValue && plan.values[id].type.dtype == DType::F64;
-  };
-  return is_double(step.result) || llvm::any_of(step.operands, is_double);
-}
+/// Row-major places of the operands (nullopt where absent) and of the result.
+struct StepPlaces {
+  llvm::SmallVector<std::optional<Place>, 4> operands;
+  Place result;
+
+  bool has_doubles() const {
+    auto is_double = [](const std::optional<Place>& place) {
+      return place && place->dtype == DType::F64;
+    };
+    return is_double(result) || llvm::any_of(operands, is_double);
+  }
+};
 
 /// So many rows of a step's result along its first axis, or all of it where nothing is cut, as a
-/// plan of their own.
-Plan rows_of(const Plan& plan, const PlanStep& step, uint32_t cut, int64_t rows) {
+/// plan of their own, whose types are those of the places.
+Plan rows_of(const PlanStep& step, const StepPlaces& places, uint32_t cut, int64_t rows) {
   Plan part;
   part.steps.push_back(step);
-  auto add = [&](PlanValueId id, bool rows_alone) {
-    part.values.emplace_back().type = plan.values[id].type;
+  auto add = [&](const Place& place, bool rows_alone) {
+    part.values.emplace_back().type = {place.dtype, place.shape};
     if (rows_alone) part.values.back().type.shape[0] = rows;
     return static_cast<PlanValueId>(part.values.size() - 1);
   };
   PlanStep& made = part.steps[0];
-  for (size_t i = 0; i < step.operands.size(); ++i)
-    if (step.operands[i] != kNoValue) made.operands[i] = add(step.operands[i], cut >> i & 1);
-  made.result = add(step.result, cut != 0);
+  for (size_t i = 0; i < places.operands.size(); ++i)
+    if (places.operands[i]) made.operands[i] = add(*places.operands[i], cut >> i & 1);
+  made.result = add(places.result, cut != 0);
   return part;
 }
 
 /// A step on some rows of its result.
 struct Part {
-  Part(const Lowering& l, const PlanStep& of, uint32_t cut, int64_t begin, int64_t rows)
-      : plan(rows_of(l.plan, of, cut, rows)), step(plan, plan.steps[0], l.options.externs.get()),
+  Part(const Lowering& l, const PlanStep& of, const StepPlaces& places, uint32_t cut, int64_t begin,
+       int64_t rows)
+      : plan(rows_of(of, places, cut, rows)), step(plan, plan.steps[0], l.options.externs.get()),
         first(begin) {}
   Plan plan;
   RefStep step;
@@ -78,17 +87,16 @@ struct Part {
 
 class ReferenceKernel final : public Kernel {
 public:
-  /// Places of the operands (nullopt where absent) and of the result, all row-major. Refers to the
-  /// kernels of `extern op`s. `cut` as cut_operands() has it; if it is 0, there is one thread.
-  ReferenceKernel(const Lowering& l, const PlanStep& step,
-                  llvm::SmallVector<std::optional<Place>, 4> operands, Place result, uint32_t cut,
+  /// Refers to the kernels of `extern op`s. `cut` as cut_operands() has it; if it is 0, there is
+  /// one thread.
+  ReferenceKernel(const Lowering& l, const PlanStep& step, StepPlaces places, uint32_t cut,
                   const Threads& threads)
-      : operands_(std::move(operands)), result_(std::move(result)), cut_(cut), threads_(threads) {
-    int64_t rows = cut != 0 ? result_.shape[0] : 1;
+      : places_(std::move(places)), cut_(cut), threads_(threads) {
+    int64_t rows = cut != 0 ? places_.result.shape[0] : 1;
     int64_t parts = std::min<int64_t>(threads.chunks(), rows);
     for (int64_t i = 0; i < parts; ++i) {
       int64_t first = rows * i / parts, end = rows * (i + 1) / parts;
-      parts_.push_back(std::make_unique<Part>(l, step, cut, first, end - first));
+      parts_.push_back(std::make_unique<Part>(l, step, places_, cut, first, end - first));
     }
   }
 
@@ -120,19 +128,18 @@ private:
 
   void bind(RefStep& step, const Addresses& addresses, int64_t first, std::byte* scratch) {
     llvm::SmallVector<const std::byte*, 4> operands;
-    for (size_t i = 0; i < operands_.size(); ++i) {
-      const std::optional<Place>& place = operands_[i];
+    for (size_t i = 0; i < places_.operands.size(); ++i) {
+      const std::optional<Place>& place = places_.operands[i];
       operands.push_back(place ? addresses.bytes(*place) : nullptr);
       if (place && cut_ >> i & 1) operands.back() += first * row_bytes(*place);
     }
-    std::byte* result = addresses.bytes(result_);
-    if (cut_ != 0) result += first * row_bytes(result_);
+    std::byte* result = addresses.bytes(places_.result);
+    if (cut_ != 0) result += first * row_bytes(places_.result);
     step.bind(operands, result, scratch);
   }
 
   std::vector<std::unique_ptr<Part>> parts_;
-  llvm::SmallVector<std::optional<Place>, 4> operands_;
-  Place result_;
+  StepPlaces places_;
   uint32_t cut_;
   Threads threads_;
 };
@@ -143,22 +150,21 @@ double reference_us(const Op& op) { return std::max(op.bytes / 4e3, op.flops / 1
 } // namespace
 
 Result<void> lower_reference(Lowering& l, const PlanStep& step) {
-  llvm::SmallVector<std::optional<Place>, 4> operands;
+  StepPlaces places;
   for (PlanValueId id : step.operands) {
-    operands.emplace_back();
+    places.operands.emplace_back();
     if (id == kNoValue) continue;
-    TG_TRY(operands.back(), l.operand_plain(id));
+    TG_TRY(places.operands.back(), l.operand_plain(id));
   }
-  Place result = l.new_result(step, contiguous_strides(l.type(step.result).shape));
+  places.result = l.new_result(step, contiguous_strides(l.type(step.result).shape));
   Op op = l.describe(step);
   op.implementation = "ref";
-  for (const std::optional<Place>& place : operands)
+  for (const std::optional<Place>& place : places.operands)
     if (place) op.buffers.push_back(place->buffer);
-  op.buffers.push_back(result.buffer);
-  uint32_t cut = has_doubles(l.plan, step) ? cut_operands(l.plan, step) : 0;
+  op.buffers.push_back(places.result.buffer);
+  uint32_t cut = places.has_doubles() ? cut_operands(l.plan, step) : 0;
   if (cut != 0) op.threads = l.threads_for(reference_us(op));
-  auto kernel =
-      std::make_unique<ReferenceKernel>(l, step, std::move(operands), result, cut, op.threads);
+  auto kernel = std::make_unique<ReferenceKernel>(l, step, std::move(places), cut, op.threads);
   op.scratch_bytes = kernel->scratch_bytes();
   op.kernel = std::move(kernel);
   l.add_op(step.phase, std::move(op));

@@ -190,7 +190,8 @@ const tile::TileKernels* tiles_for(const Lowering& l, const PlanStep& step) {
   if (dtype != DType::F32 && dtype != DType::BF16) return nullptr;
   if (l.type(step.result).elements() == 0) return nullptr;
   switch (l.products) {
-  case Products::Library: return nullptr;
+  case Products::Library:
+  case Products::Reference: return nullptr;
   case Products::Tiles: return best_tiles(dtype);
   case Products::Avx2Tiles:
     return dtype == DType::F32 && may_use_own("avx2") ? tiles_of(tile::Isa::Avx2) : nullptr;
