@@ -105,6 +105,9 @@ struct Sliding {
     return room < 0 ? 0 : std::min(out, room / stride + 1);
   }
   int64_t input(int64_t result, int64_t k) const { return result * stride - before + k * dilation; }
+  bool in_padding(int64_t result, int64_t k) const {
+    return result < first(k) || result >= last(k);
+  }
 };
 
 inline Sliding sliding(int64_t size, int64_t kernel, int64_t stride, int64_t dilation,
@@ -146,6 +149,22 @@ void accumulate_plane(W* sums, int64_t pitch, const W* scale, int64_t rows, cons
                plane + h.input(y, i) * w.size + w.input(x0, j), w.stride, x1 - x0);
 }
 
+/// Adds what element (i, j) of the window makes of the padding: a zero times the weight, which is
+/// NaN where that is infinite or NaN, else changes nothing. `outside`: all of the plane is padding.
+template <class W>
+void accumulate_padding(W* sums, int64_t pitch, const W* scale, int64_t rows, bool outside,
+                        const Sliding& h, const Sliding& w, int64_t i, int64_t j) {
+  if constexpr (std::is_floating_point_v<W>)
+    for (int64_t r = 0; r < rows; ++r) {
+      W zero = scale[r] * W{};
+      if (zero == W{}) continue;
+      for (int64_t y = 0; y < h.out; ++y)
+        for (int64_t x = 0; x < w.out; ++x)
+          if (outside || h.in_padding(y, i) || w.in_padding(x, j))
+            sums[r * pitch + y * w.out + x] += zero;
+    }
+}
+
 template <class T>
 void conv2d(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> result,
             llvm::MutableArrayRef<WideOf<T>> sums) {
@@ -170,6 +189,8 @@ void conv2d(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> res
           const T* from = operands[0].data + (image * x[1] + group * inputs + c) * x[2] * x[3];
           accumulate_plane(sums.data(), plane, scale.data(), block, from, rows, columns, tap / w[3],
                            tap % w[3]);
+          accumulate_padding(sums.data(), plane, scale.data(), block, false, rows, columns,
+                             tap / w[3], tap % w[3]);
         }
       for (int64_t r = 0; r < block; ++r)
         for (int64_t p = 0; p < plane; ++p) {
@@ -207,6 +228,9 @@ void conv3d(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> res
             accumulate_plane(sums.data() + z * plane, volume, scale.data(), block,
                              from + along[0].input(z, depth) * image_elements, along[1], along[2],
                              row, tap % w[4]);
+          for (int64_t z = 0; z < out[2]; ++z)
+            accumulate_padding(sums.data() + z * plane, volume, scale.data(), block,
+                               along[0].in_padding(z, depth), along[1], along[2], row, tap % w[4]);
         }
       for (int64_t r = 0; r < block; ++r)
         for (int64_t p = 0; p < volume; ++p) {

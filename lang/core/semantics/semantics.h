@@ -19,7 +19,9 @@
 //              shape.
 //   conv2d     cross-correlation (the kernel is not flipped), nchw with weights [O, C / groups, kh,
 //              kw]; group g makes the O / groups results from the C / groups inputs of index g.
-//              Result row y reads input rows y * stride - before + i * dilation.
+//              Result row y reads input rows y * stride - before + i * dilation. Padding is zeros
+//              that are multiplied like elements of x, as in ONNX's Conv, so that it makes NaN of
+//              an infinite or NaN weight.
 //   conv3d     conv2d along three axes.
 //   conv_transpose2d  element (y, x) of an image goes to y * stride - before + i * dilation for
 //              each row i of the kernel, and columns likewise: the transpose, as a matrix, of the
@@ -28,7 +30,8 @@
 //              size; what is cut off is split in halves, an odd one behind (ONNX's SAME_UPPER).
 //   winograd_conv2d  conv2d by minimal filtering (winograd_transforms.h): where the last tiles
 //              reach beyond the image they read zeros, and results outside are dropped. Equal to
-//              conv2d in exact arithmetic; an infinity or NaN spreads over its whole tile.
+//              conv2d in exact arithmetic; an infinity or NaN spreads over its whole tile, which a
+//              backend may do in conv2d, too.
 //   same       pads to ceil(size / stride) results; the total is split in halves and an odd zero
 //              goes behind (below, right), as in TensorFlow: even kernels are not centred.
 //   max pool   padding never wins: only elements inside are looked at (padding is smaller than the

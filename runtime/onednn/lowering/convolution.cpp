@@ -5,6 +5,7 @@
 // that the implementation asks for. A residual is a sum post-op on its own buffer.
 #include "runtime/onednn/lowering/geometry.h"
 #include "runtime/onednn/lowering/lowering.h"
+#include "runtime/onednn/lowering/padding.h"
 #include "runtime/onednn/lowering/slices.h"
 #include "runtime/onednn/lowering/tile_convolution.h"
 
@@ -42,10 +43,8 @@ bool has_empty_window(const Convolution& c) {
   for (size_t axis = 0; axis < g.axes; ++axis)
     for (int64_t out = 0; out < c.result[2 + axis]; ++out) {
       bool inside = false;
-      for (int64_t tap = 0; tap < g.kernel[axis]; ++tap) {
-        int64_t at = out * g.strides[axis] - g.before[axis] + tap * (g.dilates[axis] + 1);
-        inside |= at >= 0 && at < c.src.shape[2 + axis];
-      }
+      for (int64_t tap = 0; tap < g.kernel[axis]; ++tap)
+        inside |= reads_image(g, axis, c.src.shape[2 + axis], out, tap);
       if (!inside) return true;
     }
   return false;
@@ -114,9 +113,9 @@ bool winograd_pays(const Convolution& c) {
 /// loops.
 std::optional<PrimitiveDescHandle> in_any_layout(Lowering& l, const Convolution& c,
                                                  dnnl_alg_kind_t algorithm) {
-  Result<PrimitiveDescHandle> found =
-      describe_convolution(l, c, algorithm, memory_desc(c.src.shape, dnnl_format_tag_any),
-                           memory_desc(c.result, dnnl_format_tag_any));
+  Result<PrimitiveDescHandle> found = describe_convolution(
+      l, c, algorithm, memory_desc(c.src.shape, dnnl_format_tag_any, c.src.dtype),
+      memory_desc(c.result, dnnl_format_tag_any, c.src.dtype));
   if (!found || is_reference(*found)) return std::nullopt;
   return std::move(*found);
 }
@@ -214,18 +213,9 @@ Result<void> add_winograd(Lowering& l, const PlanStep& step, const Convolution& 
                        [&](const Convolution& slice) { return describe_winograd(l, slice); });
 }
 
-} // namespace
-
-Result<void> lower_conv2d(Lowering& l, const PlanStep& step) {
-  PlanValueId x = operand(step, "x"), w = operand(step, "w"), bias = operand(step, "bias");
-  const Shape &image = l.type(x).shape, &filter = l.type(w).shape;
-  Convolution c;
-  c.geometry = geometry(image, llvm::ArrayRef<int64_t>(filter).drop_front(2), attr(step, "stride"),
-                        attr(step, "pad"), attr(step, "dilation").ints);
-  c.kernel = kernel_shape(filter, image[1] / filter[1]);
+Result<void> lower_images(Lowering& l, const PlanStep& step, Convolution& c) {
+  PlanValueId x = operand(step, "x"), bias = operand(step, "bias");
   c.attr = {operand(step, "residual") != kNoValue, *parse_act(attr(step, "act").text)};
-  c.weights_phase = l.at_load(w) ? Phase::Load : step.phase;
-  c.result = l.type(step.result).shape;
   c.src = l.place(x); // so far where it lies
   if (bias != kNoValue) c.bias = l.place(bias);
   c.threads = l.threads_for(conv_us(l.describe(step).flops));
@@ -236,7 +226,7 @@ Result<void> lower_conv2d(Lowering& l, const PlanStep& step) {
     if (done) return {};
   }
   TG_TRY(c.src, l.operand_nhwc(x));
-  TG_TRY(c.weights, l.operand_plain(w));
+  TG_TRY(c.weights, l.operand_plain(operand(step, "w")));
   if (bias != kNoValue) {
     TG_TRY(c.bias, l.operand_plain(bias));
   }
@@ -245,25 +235,48 @@ Result<void> lower_conv2d(Lowering& l, const PlanStep& step) {
   return add_direct(l, step, c);
 }
 
-Result<void> lower_conv3d(Lowering& l, const PlanStep& step) {
+Result<void> lower_volumes(Lowering& l, const PlanStep& step, Convolution& c) {
   TG_TRY(bool done, lower_tile_convolution(l, step));
   if (done) return {};
-  PlanValueId x = operand(step, "x"), w = operand(step, "w"), bias = operand(step, "bias");
-  const Shape &volume = l.type(x).shape, &filter = l.type(w).shape;
-  Convolution c;
-  c.geometry = geometry3d(llvm::ArrayRef<int64_t>(filter).drop_front(2), attr(step, "stride").ints,
-                          attr(step, "pad").ints, attr(step, "dilation").ints);
-  c.kernel = kernel_shape(filter, volume[1] / filter[1]);
-  c.weights_phase = l.at_load(w) ? Phase::Load : step.phase;
-  TG_TRY(c.src, l.operand_as(x, nhwc_strides(volume)));
-  TG_TRY(c.weights, l.operand_plain(w));
-  c.result = l.type(step.result).shape;
+  PlanValueId x = operand(step, "x"), bias = operand(step, "bias");
+  TG_TRY(c.src, l.operand_as(x, nhwc_strides(l.type(x).shape)));
+  TG_TRY(c.weights, l.operand_plain(operand(step, "w")));
   if (bias != kNoValue) {
     TG_TRY(c.bias, l.operand_plain(bias));
   }
   c.threads = l.threads_for(conv_us(l.describe(step).flops));
   c.dst = l.new_result(step, nhwc_strides(c.result));
   return add_direct(l, step, c);
+}
+
+/// Shapes, the kernel's among them, and when it is known.
+Convolution convolution_of(const Lowering& l, const PlanStep& step) {
+  PlanValueId w = operand(step, "w");
+  const Shape &image = l.type(operand(step, "x")).shape, &filter = l.type(w).shape;
+  Convolution c;
+  llvm::ArrayRef<int64_t> window = llvm::ArrayRef<int64_t>(filter).drop_front(2);
+  llvm::ArrayRef<int64_t> dilation = attr(step, "dilation").ints;
+  const Value &stride = attr(step, "stride"), &pad = attr(step, "pad");
+  c.geometry = window.size() == 2 ? geometry(image, window, stride, pad, dilation)
+                                  : geometry3d(window, stride.ints, pad.ints, dilation);
+  c.kernel = kernel_shape(filter, image[1] / filter[1]);
+  c.weights_phase = l.at_load(w) ? Phase::Load : step.phase;
+  c.result = l.type(step.result).shape;
+  return c;
+}
+
+} // namespace
+
+Result<void> lower_conv2d(Lowering& l, const PlanStep& step) {
+  Convolution c = convolution_of(l, step);
+  TG_CHECK(lower_images(l, step, c));
+  return guard_padding(l, step, c.geometry);
+}
+
+Result<void> lower_conv3d(Lowering& l, const PlanStep& step) {
+  Convolution c = convolution_of(l, step);
+  TG_CHECK(lower_volumes(l, step, c));
+  return guard_padding(l, step, c.geometry);
 }
 
 } // namespace tg::cpu

@@ -560,11 +560,12 @@ Place as_floats(Lowering& l, Phase phase, const Place& place) {
 
 namespace {
 
-/// factor = scale / sqrt(var + eps), shift = bias - mean * factor, in float64.
-class FoldBatchNorm final : public Kernel {
+/// factor = scale / sqrt(var + eps), in float64.
+class BatchNormFactor final : public Kernel {
 public:
-  /// Operands: scale, bias, mean, var; then factor and shift; all of one channel axis.
-  FoldBatchNorm(std::array<Place, 6> places, double eps) : places_(std::move(places)), eps_(eps) {}
+  /// Operands: scale, var; then factor; all of one channel axis.
+  BatchNormFactor(std::array<Place, 3> places, double eps)
+      : places_(std::move(places)), eps_(eps) {}
   Result<void> bind(const Addresses& addresses) override {
     for (size_t i = 0; i < places_.size(); ++i) at_[i] = addresses.of(places_[i]);
     return {};
@@ -572,17 +573,15 @@ public:
   dnnl_status_t run(dnnl_stream_t) override {
     for (int64_t c = 0; c < places_[0].shape[0]; ++c) {
       auto read = [&](size_t i) { return static_cast<double>(at_[i][c * places_[i].strides[0]]); };
-      double factor = read(0) / std::sqrt(read(3) + eps_);
-      at_[4][c] = static_cast<float>(factor);
-      at_[5][c] = static_cast<float>(read(1) - read(2) * factor);
+      at_[2][c] = static_cast<float>(read(0) / std::sqrt(read(1) + eps_));
     }
     return dnnl_success;
   }
 
 private:
-  std::array<Place, 6> places_;
+  std::array<Place, 3> places_;
   double eps_;
-  std::array<float*, 6> at_{};
+  std::array<float*, 3> at_{};
 };
 
 /// A vector along axis 1 of this shape.
@@ -594,22 +593,24 @@ Place along_channels(const Place& vector, const Shape& shape) {
 
 } // namespace
 
-// One multiply-add an element; the two vectors are computed at load if the four operands are known.
+// (x - mean) * factor + bias, whose factors are computed at load if scale and variance are known.
+// The mean is not folded into the bias: infinite ones would cancel (x * inf - mean * inf), and
+// large ones take digits with them.
 Result<void> lower_batch_norm(Lowering& l, const PlanStep& step) {
-  std::array<Place, 6> places;
-  bool at_load = true;
-  for (size_t i = 0; i < 4; ++i) {
-    places[i] = as_floats(l, step.phase, l.place(step.operands[i + 1]));
-    at_load &= l.at_load(step.operands[i + 1]);
-  }
+  auto channels = [&](llvm::StringRef name) {
+    return as_floats(l, step.phase, l.place(operand(step, name)));
+  };
+  Place scale = channels("scale"), bias = channels("bias"), mean = channels("mean");
+  Place var = channels("var");
+  bool at_load = l.at_load(scale) && l.at_load(var);
   Phase phase = at_load ? Phase::Load : step.phase;
-  places[4] = l.new_temporary(places[0].shape, {1}, phase);
-  places[5] = l.new_temporary(places[0].shape, {1}, phase);
+  Place factor = l.new_temporary(scale.shape, {1}, phase);
   Op fold;
   fold.name = "fold batch_norm";
   fold.implementation = "scalar";
-  for (const Place& p : places) fold.buffers.push_back(p.buffer);
-  fold.kernel = std::make_unique<FoldBatchNorm>(places, attr(step, "eps").real);
+  fold.buffers = {scale.buffer, var.buffer, factor.buffer};
+  fold.kernel = std::make_unique<BatchNormFactor>(std::array<Place, 3>{scale, var, factor},
+                                                  attr(step, "eps").real);
   l.add_op(phase, std::move(fold));
 
   const Place x = l.place(step.operands[0]);
@@ -617,10 +618,12 @@ Result<void> lower_batch_norm(Lowering& l, const PlanStep& step) {
   TG_TRY(Place source, l.operand_as(step.operands[0], strides));
   std::optional<Place> result = l.take_over(step, strides, true);
   if (!result) result = l.new_result(step, strides, true);
-  MapProgram program{{{Instr::MulAdd, kResult, 0, 1, 2}}, 3, 0, {}};
+  constexpr Register kDistance = 4; // behind the operands
+  MapProgram program{
+      {{Instr::Sub, kDistance, 0, 1}, {Instr::MulAdd, kResult, kDistance, 2, 3}}, 4, 1, {}};
+  auto along = [&](const Place& vector) { return along_channels(vector, x.shape); };
   return add_map(l, step, std::move(program), *result,
-                 {source, along_channels(places[4], x.shape), along_channels(places[5], x.shape)},
-                 "affine");
+                 {source, along(mean), along(factor), along(bias)}, "affine");
 }
 
 } // namespace tg::cpu
