@@ -270,6 +270,7 @@ void read_floats(DType dtype, const std::byte* from, int64_t step, float* to, in
     for (int64_t i = 0; i < count; ++i) to[i] = bf16_to_float(halves[i * step]);
     return;
   case DType::F16:
+    if (step == 1) return simd().from_f16(to, halves, count);
     for (int64_t i = 0; i < count; ++i) to[i] = f16_to_float(halves[i * step]);
     return;
   case DType::Bool:
@@ -289,6 +290,7 @@ void write_floats(DType dtype, const float* from, std::byte* to, int64_t step, i
     for (int64_t i = 0; i < count; ++i) halves[i * step] = float_to_bf16(from[i]);
     return;
   case DType::F16:
+    if (step == 1) return simd().to_f16(halves, from, count);
     for (int64_t i = 0; i < count; ++i) halves[i * step] = float_to_f16(from[i]);
     return;
   case DType::Bool:

@@ -83,6 +83,9 @@ struct SimdTable {
   /// bf16 as floats, and floats rounded to bf16 (to nearest even; a NaN stays one).
   void (*from_bf16)(float* out, const uint16_t* a, int64_t n);
   void (*to_bf16)(uint16_t* out, const float* a, int64_t n);
+  /// The same of f16, bit for bit as f16_to_float() and float_to_f16() (runtime/convert.h).
+  void (*from_f16)(float* out, const uint16_t* a, int64_t n);
+  void (*to_f16)(uint16_t* out, const float* a, int64_t n);
   /// Conditions as 0 and 1, and back: all but 0 is true.
   void (*from_bool)(float* out, const uint8_t* a, int64_t n);
   void (*to_bool)(uint8_t* out, const float* a, int64_t n);

@@ -2,10 +2,13 @@
 // special values, tails of every length, and results written over operands.
 #include "runtime/onednn/simd/simd.h"
 
+#include "runtime/convert.h"
+
 #include <gtest/gtest.h>
 #include <llvm/ADT/STLExtras.h>
 
 #include <algorithm>
+#include <bit>
 #include <cfenv>
 #include <cmath>
 #include <limits>
@@ -151,6 +154,33 @@ TEST_P(Simd, EveryTailLengthAndNothingBehindIt) {
     for (size_t i = 0; i < rows.size() - 1; ++i)
       ASSERT_EQ(rows[i], b[i / static_cast<size_t>(n) * 2]) << n;
     ASSERT_EQ(rows.back(), -7);
+  }
+}
+
+/// All f16, and all floats whose low bits decide how they round; tails of every length.
+TEST_P(Simd, HalvesConvertAsOneByOne) {
+  auto bits = [](float x) { return std::bit_cast<uint32_t>(x); };
+  std::vector<uint16_t> halves(1 << 16);
+  for (size_t i = 0; i < halves.size(); ++i) halves[i] = static_cast<uint16_t>(i);
+  std::vector<float> floats(halves.size());
+  table().from_f16(floats.data(), halves.data(), static_cast<int64_t>(halves.size()));
+  for (size_t i = 0; i < halves.size(); ++i)
+    ASSERT_EQ(bits(floats[i]), bits(f16_to_float(halves[i]))) << i;
+  std::vector<float> near;
+  for (uint32_t high = 0; high < 1U << 19; ++high)
+    for (uint32_t low : {0U, 1U, 0xfffU, 0x1000U, 0x1001U, 0x1fffU})
+      near.push_back(std::bit_cast<float>(high << 13 | low));
+  std::vector<uint16_t> rounded(near.size());
+  table().to_f16(rounded.data(), near.data(), static_cast<int64_t>(near.size()));
+  for (size_t i = 0; i < near.size(); ++i)
+    ASSERT_EQ(rounded[i], float_to_f16(near[i])) << std::hex << bits(near[i]);
+  for (size_t n = 0; n < 40; ++n) {
+    std::vector<uint16_t> to(n + 1, 7);
+    table().to_f16(to.data(), floats.data() + 100, static_cast<int64_t>(n));
+    std::vector<float> back(n + 1, 7);
+    table().from_f16(back.data(), to.data(), static_cast<int64_t>(n));
+    EXPECT_TRUE(std::equal(back.begin(), back.end() - 1, floats.begin() + 100));
+    EXPECT_TRUE(to[n] == 7 && back[n] == 7) << n;
   }
 }
 
