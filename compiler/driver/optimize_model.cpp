@@ -12,6 +12,7 @@
 #include "compiler/driver/prices/export_cost.h"
 #include "compiler/driver/public_types.h"
 #include "compiler/driver/reports/report_json.h"
+#include "compiler/driver/runs/time_notes.h"
 #include "compiler/driver/runs/whole_runs.h"
 #include "compiler/driver/verify/rule_trust.h"
 #include "compiler/driver/verify/verify_rules.h"
@@ -301,6 +302,8 @@ private:
   NotifyProgress progress_listener(double time_limit_s, bool timed) const;
   Result<void> write_files(const Optimized& result, const CostTable& prices) const;
   void choose_kernels(Optimized& found, const PrepareOptions& run) const;
+  void add_time_notes(OptimizeReport& report, const PrepareOptions& run) const;
+  void time_beside_f32(Optimized& found, const PrepareOptions& run) const;
 
   const Graph& source_;
   const Public& o_;
@@ -402,6 +405,40 @@ void Optimization::choose_kernels(Optimized& found, const PrepareOptions& run) c
       chosen->changes(), chosen->lines.size(), chosen->whole->ratio));
 }
 
+/// Where prices and whole runs are far apart.
+void Optimization::add_time_notes(OptimizeReport& report, const PrepareOptions& run) const {
+  const std::optional<Comparison>& runs = report.comparison;
+  if (!runs || runs->remembered) return;
+  bool source = report.source_returned || !report.changed;
+  bool denormals = llvm::any_of(
+      report.notes, [](llvm::StringRef note) { return note.startswith(kDenormalsTurnUp); });
+  std::string note = gap_note({.price_us = report.cost_after_us,
+                               .run_us = source ? runs->first_us : runs->second_us,
+                               .threads = static_cast<int>(thread_count(run.threads)),
+                               .disturbance = report.disturbance,
+                               .denormals = denormals,
+                               .measured = is_measured(o_.cost)});
+  if (!note.empty()) report.notes.push_back(std::move(note));
+}
+
+/// A narrow float that was asked for, beside f32, interleaved. Without room or time for both there
+/// is no note.
+void Optimization::time_beside_f32(Optimized& found, const PrepareOptions& run) const {
+  if (run.dtype == DType::F32 || run.externs || stop_.asked()) return;
+  Stopwatch clock;
+  PrepareOptions in_f32 = run;
+  in_f32.dtype = DType::F32;
+  Result<Prepared> wide = prepare_with_inputs(found.graph, in_f32);
+  Result<Prepared> narrow = prepare_with_inputs(found.graph, run);
+  if (!wide || !narrow) return;
+  TimingOptions timing;
+  timing.stop = stop_;
+  Result<Comparison> times = time_in_turns(*wide->executable, *narrow->executable, timing);
+  if (times && !times->cut)
+    found.report.notes.push_back(text_of(DTypeTimes{run.dtype, times->second_us, times->first_us}));
+  found.report.total_s += clock.seconds();
+}
+
 Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
   DType dtype = part_of(o_.dtype);
   TG_TRY(Graph as_run, retype(source_, dtype));
@@ -452,6 +489,10 @@ Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
   if (o_.groups == tangram::Groups::On && !recorder.groups())
     notes.push_back("these costs have no prices of groups: --groups does nothing");
   if (measured && !runs.turned_off()) choose_kernels(*found, run);
+  if (runs.runner() && !host_.judge) {
+    if (!foreign) add_time_notes(found->report, run);
+    time_beside_f32(*found, run);
+  }
   TG_CHECK(write_files(*found, recorder.table()));
   std::string text;
   if (tracing()) text = trace_json(trace, source_, *found, rules, o_.priors);

@@ -72,10 +72,10 @@ std::string not_finite_note(const Graph& source, llvm::ArrayRef<Tensor> outputs)
 std::string denormals_note(const LoadedGraph& source) {
   if (source.on_denormals.empty()) return "";
   const StepInfo& first = source.on_denormals.front();
-  return llvm::formatv("denormal numbers turn up in runs of the source on random inputs, in {0} "
+  return llvm::formatv("{4} in runs of the source on random inputs, in {0} "
                        "operator{1}, first in `{2}` {3}: runs may be slower than prices say",
                        source.on_denormals.size(), source.on_denormals.size() == 1 ? "" : "s",
-                       first.name, first.result);
+                       first.name, first.result, kDenormalsTurnUp);
 }
 
 /// Of least figures of rounds, by how much others took in each of them.

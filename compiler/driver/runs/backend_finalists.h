@@ -10,6 +10,9 @@
 
 namespace tg {
 
+/// The beginning of the note about them.
+inline constexpr llvm::StringRef kDenormalsTurnUp = "denormal numbers turn up";
+
 /// One more round of whole runs, of which each figure's median is taken: of all rounds the least
 /// counts. Errors: the device's.
 Result<void> add_round(PlacedNodes& placed, Prepared& prepared, const TimingOptions& timing);

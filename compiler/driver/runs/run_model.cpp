@@ -160,6 +160,23 @@ Result<RunReport> run_on_backend(LoadedProgram& program, llvm::ArrayRef<Tensor> 
   return report_of_runs(program, std::move(times), std::move(outputs));
 }
 
+/// Of runs in a narrow float: how long the same graph takes in f32.
+Result<void> time_in_f32(const Graph& graph, const PrepareOptions& options,
+                         const tangram::TimeOptions& timing, llvm::ArrayRef<Tensor> inputs,
+                         RunReport& report) {
+  bool timed = options.dtype != DType::F32 && options.backend != "ref" && report.times.streams == 1;
+  if (!timed) return {};
+  PrepareOptions in_f32 = options;
+  in_f32.dtype = DType::F32;
+  TG_TRY(LoadedProgram program, load_program(graph, in_f32));
+  Executable& executable = *program.prepared.executable;
+  TG_CHECK(executable.bind_inputs(inputs));
+  TG_TRY(Timing wide, time_runs(executable, timing_options(program, timing)));
+  report.beside_f32 = {options.dtype, report.times.timing.median_us, wide.median_us};
+  if (report.beside_f32->slower()) report.notes.push_back(text_of(*report.beside_f32));
+  return {};
+}
+
 } // namespace
 
 Result<RunReport> run_model(const Graph& source, const Graph& graph, const PrepareOptions& options,
@@ -180,6 +197,7 @@ Result<RunReport> run_model(const Graph& source, const Graph& graph, const Prepa
   } else if (options.dtype != DType::F32) {
     TG_CHECK(compare(graph, options, options.backend, bound, report));
   }
+  TG_CHECK(time_in_f32(graph, options, run.timing, bound, report));
   return report;
 }
 

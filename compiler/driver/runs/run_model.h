@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/driver/runs/prepare.h"
+#include "compiler/driver/runs/time_notes.h"
 #include "lang/core/diagnostics/diagnostic.h"
 #include "runtime/measure/time_runs.h"
 #include "tangram/tangram.h"
@@ -59,6 +60,8 @@ struct RunReport {
   /// Outputs were compared with those of the same graph, every step of which ran by the kernels of
   /// the reference itself.
   bool compared_with_itself = false;
+  /// Of runs in a narrow float: the same graph in f32 on the same backend, but for `ref`.
+  std::optional<DTypeTimes> beside_f32 = {};
 };
 
 /// What is reported of runs that took `times` and ended in `outputs`, the plan's.

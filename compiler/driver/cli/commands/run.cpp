@@ -96,6 +96,7 @@ void print_run(Session& session, const RunReport& report, const OptimizeReport* 
       << duration_text(report.times.timing.p90_us) << ") of " << report.times.timing.runs
       << (report.times.timing.runs == 1 ? " run" : " runs") << "; "
       << bytes_text(static_cast<double>(report.memory.total())) << " of memory\n";
+  if (report.beside_f32) out << "  " << text_of(*report.beside_f32) << "\n";
   if (report.times.streams > 1)
     out << "  " << report.times.streams
         << " side by side: " << llvm::formatv("{0:f1}", report.times.runs_per_s())
@@ -158,6 +159,10 @@ void print_run_json(Session& session, const RunReport& report, const OptimizeRep
     write_number(json, "p10_us", report.times.timing.p10_us);
     write_number(json, "p90_us", report.times.timing.p90_us);
     write_number(json, "sum_of_ops_us", report.times.steps_us);
+    if (report.beside_f32) {
+      json.attribute("dtype", dtype_name(report.beside_f32->dtype));
+      write_number(json, "f32_median_us", report.beside_f32->f32_us);
+    }
     if (report.times.device_us > 0) {
       write_number(json, "device_us", report.times.device_us);
       write_number(json, "sum_error", report.times.steps_us / report.times.device_us - 1);
