@@ -409,7 +409,7 @@ void Optimization::choose_kernels(Optimized& found, const PrepareOptions& run) c
 void Optimization::add_time_notes(OptimizeReport& report, const PrepareOptions& run) const {
   const std::optional<Comparison>& runs = report.comparison;
   if (!runs || runs->remembered) return;
-  bool source = report.source_returned || !report.changed;
+  bool source = report.source_returned || !report.changed();
   bool denormals = llvm::any_of(
       report.notes, [](llvm::StringRef note) { return note.startswith(kDenormalsTurnUp); });
   std::string note = gap_note({.price_us = report.cost_after_us,
