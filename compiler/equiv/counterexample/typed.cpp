@@ -23,8 +23,8 @@ Integer to_whole(double x) {
   return Integer(static_cast<int64_t>(x));
 }
 
-/// The integer as the float dtype has it, rounded once: on the way to fewer digits than a double has
-/// the double is the neighbour whose last bit is odd, if none is equal.
+/// The integer as the float dtype has it, rounded once: on the way to fewer digits than a double
+/// has the double is the neighbour whose last bit is odd, if none is equal.
 double real_of(int64_t n, DType dtype) {
   double near = static_cast<double>(n);
   int64_t back = to_whole(near).value;

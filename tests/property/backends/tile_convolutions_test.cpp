@@ -187,9 +187,7 @@ TEST(TileConvolutions, SequencesAgreeWithTheDefinition) {
   expect_agreement(random_sequence, "tile:");
 }
 
-TEST(TileConvolutions, VolumesAgreeWithTheDefinition) {
-  expect_agreement(random_volume, "tile:");
-}
+TEST(TileConvolutions, VolumesAgreeWithTheDefinition) { expect_agreement(random_volume, "tile:"); }
 
 TEST(TileConvolutions, TransposedAgreeWithTheDefinition) {
   expect_agreement(random_transposed, "tile:", " transposed");

@@ -366,7 +366,7 @@ TEST(Semantics, MinimalFilteringByHand) {
     Doubles u = apply(OpKind::WinogradWeight, {number(tile)}, {w});
     // For the point 0 g0^2, over the products of the other points' squares: 5/8 and 3/2.
     EXPECT_NEAR(u.values[0], tile == 2 ? 1 : 65536.0 / 50625, 1e-15);
-    EXPECT_NEAR(u.values.back(), 1, 1e-15);                    // the point at infinity
+    EXPECT_NEAR(u.values.back(), 1, 1e-15); // the point at infinity
     expect_near(
         apply(OpKind::WinogradConv2d, {word("valid"), word("none")}, {x, u, kAbsent, kAbsent}),
         std::vector<double>(16, 9));

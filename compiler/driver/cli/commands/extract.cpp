@@ -33,7 +33,8 @@ void write_json(Session& session, const tangram::Extraction& answer, llvm::Strin
   session.out << "\n";
 }
 
-void print_extraction(Session& session, const tangram::Extraction& answer, llvm::StringRef instance) {
+void print_extraction(Session& session, const tangram::Extraction& answer,
+                      llvm::StringRef instance) {
   const Options& o = session.options;
   llvm::raw_ostream& out = session.out;
   out << instance << "\n\n";

@@ -1,9 +1,9 @@
 // resize in the layout that the operand has, whatever the order of its axes: one pass for two
 // neighbouring axes, others for those that are left. Floats are weighed by resize/resize.h;
 // elements of other dtypes, which are taken as they are, are copied.
-#include "runtime/onednn/resize/resize.h"
 #include "runtime/onednn/lowering/lowering.h"
 #include "runtime/onednn/parallel.h"
+#include "runtime/onednn/resize/resize.h"
 
 #include <algorithm>
 #include <cstring>
