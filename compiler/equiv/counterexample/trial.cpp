@@ -69,6 +69,7 @@ public:
       moved_[i] = std::max({moved_[i], distance(a_, a, i), distance(b_, b, i)});
   }
 
+  double farthest() const { return farthest_; }
   /// Noise moves fewer elements than differ whatever it does.
   bool differs() const {
     if (farthest_ == 0) return false;
@@ -157,14 +158,15 @@ std::optional<Trial::Difference> Trial::run_beyond_rounding(const LeafValues& va
                                                             Results results) const {
   std::feclearexcept(FE_INEXACT);
   TypedRun plain = evaluate(values);
-  const bool exact = !std::fetestexcept(FE_INEXACT); // nothing was rounded on the way
+  const bool exact = !std::fetestexcept(FE_INEXACT); // but for literals, as of 0.1 and 2^63 - 1
   std::vector<Comparison> outputs;
   for (size_t i = 0; i < outputs_.size(); ++i)
     outputs.emplace_back(plain.wanted[2 * i], plain.wanted[2 * i + 1], tolerance_,
                          results == Results::Finite);
   auto differs = [](const Comparison& output) { return output.differs(); };
   auto found = llvm::find_if(outputs, differs);
-  for (uint32_t draw = 0; draw < kDraws && !exact && found != outputs.end(); ++draw) {
+  bool settled = exact && found != outputs.end() && found->farthest() > tolerance_ * plain.largest;
+  for (uint32_t draw = 0; draw < kDraws && !settled && found != outputs.end(); ++draw) {
     TypedRun noisy =
         evaluate_noisy(joined_.graph, typed_leaves(leaves_, values), wanted_, {alone_, draw});
     for (size_t i = 0; i < outputs.size(); ++i)

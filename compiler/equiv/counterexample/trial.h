@@ -50,7 +50,7 @@ public:
   /// difference counts if neither side moves there by as much as an eighth of it. A deep network
   /// may amplify rounding until its results are as good as drawn, of which some stay where they are
   /// by chance: so an output has to have more elements that count than elements that move. Where
-  /// the processor rounded nothing, every difference counts.
+  /// the processor rounded nothing, a difference beyond the rounding of literals counts at once.
   std::optional<Difference> run_beyond_rounding(const LeafValues& values, Results results) const;
 
   /// The whole output at which they differ, on both sides.
