@@ -165,7 +165,7 @@ TEST(Explain, SearchesOfSegmentsAreToldOfTheWhole) {
     options.mcts.explore.node_limit = options.saturate.node_limit = whole ? 45 : 80;
     options.mcts.budget = 16;
     PortfolioReport report = search_portfolio(*source, rules, costs, options);
-    ASSERT_TRUE(report.changed());
+    ASSERT_TRUE(report.changed);
     ASSERT_TRUE(report.chain) << report.unexplained;
     EXPECT_GE(report.chain->steps.size(), 10u); // of each layer
     EXPECT_EQ(replay(*report.chain, rules, *source, report.graph), "");

@@ -139,7 +139,8 @@ KeptOperators kept_around(const Graph& source) {
   Graph fixed(source.shared_symbols());
   NodeId w = fixed.weight("w", {DType::F32, {4}});
   fixed.add_output("kept w", fixed.add(OpKind::Neg, {}, {w}));
-  return {{{node}, std::move(fixed), {"a", "b", "kept w"}}, source};
+  onnx::FileFacts facts{0, {}, Graph(source.shared_symbols())};
+  return {{{node}, std::move(fixed), {"a", "b", "kept w"}}, std::move(facts), source};
 }
 
 TEST_F(OnnxExportTest, WhatIsKeptComesBackWithItsWeightsComputed) {
