@@ -230,20 +230,24 @@ private:
   /// a weight would not pay stay, too.
   void find_folded() {
     folded_.resize(source_.size());
+    pays_.resize(source_.size());
+    for (uint32_t i = 0; i < source_.size(); ++i)
+      if (needed_[i] && is_inner({i})) pays_[i] = folding_pays({i});
     std::vector<bool> read(source_.size());
     for (const GraphOutput& output : source_.outputs()) read[output.node.index] = true;
     for (uint32_t i = static_cast<uint32_t>(source_.size()); i-- > 0;) {
       bool inner = is_inner({i});
       if (!needed_[i] || (inner && !read[i])) continue;
-      folded_[i] = inner && folding_pays({i});
+      folded_[i] = inner && pays_[i];
       stays_[i] = !folded_[i];
       if (stays_[i])
         for (NodeId operand : source_.operands({i})) read[operand.index] = true;
     }
   }
 
-  /// Whether the weight is not much larger than what it is computed from, or spares more than it
-  /// takes to read it.
+  /// Returns true if the weight is not much larger than the weights below it, or saves more time
+  /// than a read of it takes. Operators below that would be folded count as weights, so that
+  /// folding a folded graph changes nothing; their own answers come first.
   bool folding_pays(NodeId root) const {
     constexpr double kSmall = 64 * 1024, kMostGrowth = 8, kFlopsOfRead = 16;
     constexpr size_t kMostNodes = 4096;
@@ -256,7 +260,9 @@ private:
     while (!open.empty()) {
       NodeId id = open.pop_back_val();
       const Node& node = source_.node(id);
-      if (node.op == OpKind::Weight) below += static_cast<double>(source_.type(id).bytes());
+      bool weight = node.op == OpKind::Weight || (id != root && pays_[id.index]);
+      if (weight) below += static_cast<double>(source_.type(id).bytes());
+      if (weight) continue;
       llvm::SmallVector<TypeId, 5> operands;
       for (NodeId operand : source_.operands(id)) {
         operands.push_back(source_.node(operand).type);
@@ -321,6 +327,7 @@ private:
   const Graph& source_;
   std::vector<bool> needed_, folded_, below_;
   std::vector<bool> stays_; // operators that are not folded
+  std::vector<bool> pays_;  // folding_pays(), of weight-only operators
   std::vector<NodeId> new_of_;
   std::vector<std::string> path_; // of folded nodes
   llvm::StringSet<> taken_;
