@@ -180,7 +180,7 @@ Result<void> CpuExecutable::name_shared(const Lowering& l) {
     BufferId from = op.buffers[0], to = op.buffers[1];
     bool alone = l.buffers[to].kind == Buffer::Kind::Load && uses[to] == 1;
     bool weight = l.buffers[from].kind == Buffer::Kind::Weight && !shared_keys_[from].empty();
-    if (alone && weight && lasting_[to] && l.buffers[to].bytes >= kLarge)
+    if (alone && weight && lasting_[to]) // however small: the weight need not be made for it
       shared_keys_[to] = shared_keys_[from] + '\n' + op.recipe;
   }
   return {};

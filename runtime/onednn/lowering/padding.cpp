@@ -2,6 +2,8 @@
 
 #include "runtime/convert.h"
 
+#include <llvm/Support/FormatVariadic.h>
+
 namespace tg::cpu {
 
 namespace {
@@ -160,6 +162,8 @@ Result<void> guard_padding(Lowering& l, const PlanStep& step, const Geometry& ge
   look.implementation = "scalar";
   look.bytes = static_cast<double>(weights.elements() * dtype_size(weights.dtype));
   look.buffers = {weights.buffer, found.buffer};
+  if (phase == Phase::Load)
+    look.recipe = llvm::formatv("special taps of {0} from {1}", taps, weights.offset);
   look.kernel = std::make_unique<SpecialTaps>(weights, found, taps);
   std::vector<Op>& ops = l.program(step.phase).ops;
   Op last = std::move(ops.back());
