@@ -89,6 +89,7 @@ void Crossing::add_switches(NodeId id) {
   case OpKind::NotEqual: {
     bool exact = op == OpKind::Equal || op == OpKind::NotEqual;
     NodeId y = operands[1];
+    if (x == y) return; // a test for NaN, which no number changes
     return add(op, graph_.add(OpKind::Sub, {}, {x, y}), std::nullopt, exact);
   }
   case OpKind::Relu:
