@@ -290,6 +290,7 @@ private:
       }
       double most = dtype == DType::F16 ? 3e4 : dtype == DType::F64 ? 1e300 : 1e37;
       double least = dtype == DType::F16 ? 0x1p-13 : dtype == DType::F64 ? 1e-290 : 1e-36;
+      if (is_gelu({i})) least = std::max(least, 1e-5); // its far negative side may be 0
       for (double x : values_[i].reals)
         if (!leaf && std::isfinite(x) && x != 0 && (std::abs(x) > most || std::abs(x) < least))
           wild_[i] = true;
