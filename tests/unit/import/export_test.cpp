@@ -352,8 +352,7 @@ TEST_F(Export, IndicesThatAreGivenAreANote) {
   output("y", add(OpKind::Gather, {Value::of_int(0)}, {x, ids}));
   ASSERT_EQ(exported().notes.size(), 1u);
   EXPECT_EQ(exported().notes[0],
-            "`ids` has to name rows from 0 to 4: ONNX takes others for errors, "
-            "or counts from the end");
+            "`ids` has to name rows from 0 to 4: ONNX takes others for errors");
 }
 
 TEST_F(Export, ManyEqualNumbersAreMadeAtLoad) {
