@@ -75,8 +75,7 @@ Result<AttrHandle> make_attr(const Attr& wanted) {
                                      wanted.act == Act::Relu6 ? 6.0f : 0.0f);
   if (s == dnnl_success) s = dnnl_primitive_attr_set_post_ops(attr, ops);
   if (s == dnnl_success)
-    s = dnnl_primitive_attr_set_scratchpad_mode(
-        attr, wanted.library_scratch ? dnnl_scratchpad_mode_library : dnnl_scratchpad_mode_user);
+    s = dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
   if (s != dnnl_success) return device_error(s, "setting attributes");
   return handle;
 }
@@ -122,7 +121,7 @@ template <class Desc> bool has_bias(const Desc& desc) { return desc.bias_desc.nd
 
 Result<PrimitiveDescHandle> without_activation(const PrimitiveDescHandle& pd, bool sum,
                                                dnnl_engine_t engine) {
-  TG_TRY(AttrHandle attr, make_attr({sum, Act::None, true}));
+  TG_TRY(AttrHandle attr, make_attr({sum, Act::None}));
   // What was avoided for a reason is avoided here, too.
   llvm::SmallVector<llvm::StringRef, 2> avoid = {kBrgemm, kDepthwiseSse41};
   std::string name = implementation(pd);

@@ -60,7 +60,6 @@ Result<StreamHandle> make_stream(dnnl_engine_t engine);
 struct Attr {
   bool sum = false; // the result's old contents are added
   Act act = Act::None;
-  bool library_scratch = false;
 };
 Result<AttrHandle> make_attr(const Attr& attr);
 

@@ -1,5 +1,6 @@
 #include "runtime/onednn/lowering/nan_guard.h"
 
+#include "runtime/execute.h"
 #include "runtime/onednn/simd/act_instr.h"
 
 #include <algorithm>
@@ -86,7 +87,7 @@ public:
 
   Result<void> bind(const Addresses& addresses) override {
     bound_ = addresses;
-    if (exact_) TG_CHECK(exact_->bind(addresses));
+    if (exact_) TG_CHECK(bind_exact());
     return kernel_->bind(addresses);
   }
 
@@ -96,10 +97,11 @@ public:
 
   Result<void> run_exact(dnnl_stream_t stream) override {
     if (!exact_) {
-      int64_t scratch_bytes = 0; // none of ours
+      int64_t scratch_bytes = 0;
       TG_TRY(PrimitiveDescHandle pd, without_activation(pd_, sum_, engine_));
       TG_TRY(exact_, make_primitive_kernel(pd, engine_, args_, scratch_bytes));
-      TG_CHECK(exact_->bind(bound_));
+      TG_TRY(scratch_, allocate(scratch_bytes));
+      TG_CHECK(bind_exact());
     }
     TG_CHECK(exact_->run_exact(stream));
     activation_.run(bound_);
@@ -107,7 +109,15 @@ public:
   }
 
 private:
+  // oneDNN's own scratch memory belongs to the thread that made the primitive; any may run this.
+  Result<void> bind_exact() {
+    Addresses own = bound_;
+    own.scratch = scratch_.get();
+    return exact_->bind(own);
+  }
+
   std::unique_ptr<Kernel> kernel_, exact_; // the second is made when it is first needed
+  AlignedBuffer scratch_;                  // of the second
   PrimitiveDescHandle pd_;
   bool sum_;
   std::vector<PrimitiveArg> args_;
