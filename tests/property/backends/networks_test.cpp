@@ -90,8 +90,9 @@ void check(const std::vector<Setting>& settings, double tolerance, int networks,
   }
   for (const OpInfo& info : all_ops()) {
     bool weight_side = info.kind == OpKind::Enlarge || info.kind == OpKind::MergeGconv;
-    bool declared = info.kind == OpKind::Extern; // kernels of a program: extern_op_test.cpp
-    if (info.has(Trait::Sugar) || weight_side || declared) continue;
+    bool declared = info.kind == OpKind::Extern;  // kernels of a program: extern_op_test.cpp
+    bool resampled = info.kind == OpKind::Resize; // its shapes and modes: cpu_ref_test.cpp
+    if (info.has(Trait::Sugar) || weight_side || declared || resampled) continue;
     EXPECT_GT(seen[static_cast<size_t>(info.kind)], 0u) << info.name << " never occurs";
   }
 }
@@ -110,7 +111,7 @@ TEST(Networks, CpuAgreesWithFloat64) {
                           {.threads = threads, .seed = kSeed, .io_layout = layout},
                           "cpu, " + std::to_string(threads) + " threads" +
                               (layout == IoLayout::Native ? ", native" : "")});
-  check(settings, 1e-4, 80, 25);
+  check(settings, 1e-4, 60, 25);
 }
 
 /// oneDNN 2.6.3 crashes, or is wrong, in the kernel that it would choose (found by these networks).

@@ -179,11 +179,6 @@ private:
   }
 
   void window(NodeId x) {
-    if (below(4) == 0) {
-      add(OpKind::Resize, {x},
-          {Value::of_ints({in(1, 9), in(1, 9)}), Value::of_string(coin() ? "linear" : "cubic")});
-      return;
-    }
     std::vector<Value> attrs = {Value::of_int(in(2, 3)), Value::of_int(in(1, 2)),
                                 Value::of_enum(coin() ? "same" : "valid"), Value::of_bool(coin())};
     add(coin() ? OpKind::MaxPool2d : OpKind::AvgPool2d, {x}, attrs);
