@@ -103,7 +103,7 @@ public:
     }
   }
 
-  /// Whether the workers are this process's: fork() copies what they are known by, and not them.
+  /// True if the workers are this process's: fork() copies what they are known by, and not them.
   bool is_alive() const { return process_ == getpid(); }
 
   void run(int threads, int64_t chunks, Work work) {

@@ -176,7 +176,7 @@ struct OptimizeReport {
   /// The result is another graph than the source.
   bool changed() const { return found_other && !source_returned; }
 
-  /// Whether the bound may be stated of everything that the rules lead to: no limit and no
+  /// True if the bound may be stated of everything that the rules lead to: no limit and no
   /// interruption ended the search or the extraction.
   bool bounds_all() const { return lower_bound_us && holds_all && cut_extractions == 0; }
 

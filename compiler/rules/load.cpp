@@ -116,7 +116,7 @@ private:
     return std::move(taken_);
   }
 
-  /// Whether every error is within the declaration of a rule.
+  /// True if every error is within the declaration of a rule.
   bool only_in_rules() const {
     auto within = [](const Diagnostic& d, const Ast& tree) {
       return llvm::any_of(tree.decls(), [&](ast::DeclId id) {

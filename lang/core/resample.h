@@ -73,7 +73,7 @@ struct ResampledAxis {
   double scale = 1;          // result elements for each element of the input
   double start = 0, end = 1; // the region that is resized, as fractions of the axis
 
-  /// Whether every element stays where it is.
+  /// True if every element stays where it is.
   bool is_kept() const { return in == out && scale == 1 && start == 0 && end == 1; }
 };
 
@@ -91,7 +91,7 @@ struct AxisTaps {
     return first[at + 1] - first[at];
   }
   int64_t most() const;
-  /// Whether each result element is one of the axis as it is.
+  /// True if each result element is one of the axis as it is.
   bool is_selection() const;
 };
 

@@ -143,7 +143,7 @@ Result<void> compare(const Graph& graph, const PrepareOptions& options, llvm::St
   return {};
 }
 
-/// Whether no step has a kernel of its own: what the backend lacks runs by the reference's.
+/// True if no step has a kernel of its own: what the backend lacks runs by the reference's.
 bool runs_by_reference(const Executable& executable) {
   return llvm::all_of(executable.steps(), [](const StepInfo& step) {
     return step.implementation == "ref" || step.implementation == "view";

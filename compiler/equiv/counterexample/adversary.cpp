@@ -42,7 +42,7 @@ bool any_whole(const Trial& trial) {
                       [&](NodeId id) { return !is_float(trial.joined().graph.type(id).dtype); });
 }
 
-/// Whether results depend on which elements are equal: ties, and indices that repeat.
+/// True if results depend on which elements are equal: ties, and indices that repeat.
 bool picks(const Graph& graph) {
   for (uint32_t i = 0; i < graph.size(); ++i) switch (graph.node({i}).op) {
     case OpKind::Gather:

@@ -18,7 +18,7 @@ public:
   /// One change, or now and then a few. Not always an instance.
   RuleInstance changed(const RuleInstance& from);
 
-  /// Whether the engine would apply the rule here; then `types` are those of the terms, none with
+  /// True if the engine would apply the rule here; then `types` are those of the terms, none with
   /// more than `most` elements.
   bool admitted(const RuleInstance& instance, std::vector<TypeId>& types,
                 int64_t most = kMaxInstanceElements);

@@ -235,7 +235,7 @@ std::optional<RuleInstance> RuleGoals::make(const Goal& goal) {
 
 // --- what was not reached ----------------------------------------------------------------------
 
-/// Whether all sides that its role asks for were reached.
+/// True if all sides that its role asks for were reached.
 bool RuleGoals::reached_enough(const Atom& atom) const {
   if (atom.role == Role::Given || atom.role == Role::Free) return true;
   if (atom.role == Role::Alternative)

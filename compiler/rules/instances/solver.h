@@ -49,7 +49,7 @@ public:
 
   /// The places that an expression reads at an instance.
   std::vector<RuleCell> cells(const RuleInstance& instance, ExprIndex expr) const;
-  /// Whether the engine would apply the rule here; both sides at most kMaxSolvedElements large.
+  /// True if the engine would apply the rule here; both sides at most kMaxSolvedElements large.
   bool admitted(const RuleInstance& instance);
   /// The value of a place; nullopt where the instance has none.
   std::optional<Value> value(const RuleInstance& instance, const RuleCell& cell) const;

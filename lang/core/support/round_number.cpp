@@ -9,7 +9,7 @@ namespace tg {
 
 namespace {
 
-/// Whether a double is an i64 that its neighbours are rounded to as well.
+/// True if a double is an i64 that its neighbours are rounded to as well.
 bool is_large_integer(double x) { return std::abs(x) > 0x1p53 && x >= -0x1p63 && x < 0x1p63; }
 
 } // namespace

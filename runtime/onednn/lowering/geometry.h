@@ -47,7 +47,7 @@ inline Geometry geometry3d(llvm::ArrayRef<int64_t> kernel, llvm::ArrayRef<int64_
   return g;
 }
 
-/// Whether a tap of the kernel reads the image, of this size along the axis, for a result; else it
+/// True if a tap of the kernel reads the image, of this size along the axis, for a result; else it
 /// reads the padding.
 inline bool reads_image(const Geometry& g, size_t axis, int64_t size, int64_t result, int64_t tap) {
   int64_t at = result * g.strides[axis] - g.before[axis] + tap * (g.dilates[axis] + 1);

@@ -80,7 +80,7 @@ struct StepDTypes {
   }
 };
 
-/// Whether a rule takes the step's dtypes as they are: kernels for f32 are for f32 alone;
+/// True if a rule takes the step's dtypes as they are: kernels for f32 are for f32 alone;
 /// elementwise ones convert what floats can hold as they read and write, norms and softmax bf16;
 /// what only moves elements is for all; products of bf16 are ours or oneDNN's.
 bool takes(LowerFn rule, const PlanStep& step, const StepDTypes& dtypes) {

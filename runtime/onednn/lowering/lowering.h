@@ -202,7 +202,7 @@ Result<void> lower_attention(Lowering& l, const PlanStep& step);
 Result<void> lower_winograd_conv2d(Lowering& l, const PlanStep& step);
 Result<void> lower_pool2d(Lowering& l, const PlanStep& step);
 Result<void> lower_resize(Lowering& l, const PlanStep& step);
-/// Whether each element of a `resize` is one of its operand: no other dtypes than floats are
+/// True if each element of a `resize` is one of its operand: no other dtypes than floats are
 /// weighed.
 bool moves_elements(const PlanStep& resize);
 Result<void> lower_pointwise(Lowering& l, const PlanStep& step); // one operator, or a fused_map

@@ -18,7 +18,7 @@ struct WindowSizes {
     for (size_t axis = 0; axis < geometry.axes; ++axis) count *= geometry.kernel[axis];
     return count;
   }
-  /// Whether a tap reads the padding for the result at this position; both are row-major indices.
+  /// True if a tap reads the padding for the result at this position; both are row-major indices.
   bool in_padding(int64_t tap, int64_t position) const {
     for (size_t axis = geometry.axes; axis-- > 0;) {
       int64_t kernel = geometry.kernel[axis], size = result[axis];
@@ -37,7 +37,7 @@ struct WindowSizes {
   }
 };
 
-/// Whether one of these numbers is infinite or NaN: all bits of its exponent are set.
+/// True if one of these numbers is infinite or NaN: all bits of its exponent are set.
 template <class Bits> bool has_special(const Bits* numbers, int64_t count, Bits exponent) {
   Bits found = 0;
   for (int64_t i = 0; i < count; ++i) found |= (numbers[i] & exponent) == exponent;

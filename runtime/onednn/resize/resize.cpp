@@ -199,7 +199,7 @@ void ResizePass::rows_between(int64_t begin, int64_t end, const float* x, float*
   }
 }
 
-/// Whether the row of y is the one before it: both are one row of x.
+/// True if the row of y is the one before it: both are one row of x.
 bool ResizePass::repeats(int64_t i) const {
   if (i == 0 || rows_.count(i) != 1 || rows_.count(i - 1) != 1) return false;
   auto at = static_cast<size_t>(rows_.first[static_cast<size_t>(i)]);

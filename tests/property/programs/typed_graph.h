@@ -27,7 +27,7 @@ inline double unit_roundoff(DType dtype) {
   }
 }
 
-/// Whether the result changes by jumps where its operands are floats.
+/// True if the result changes by jumps where its operands are floats.
 inline bool jumps(OpKind op, DType from, DType to) {
   switch (op) {
   case OpKind::Floor:
@@ -49,7 +49,7 @@ inline bool jumps(OpKind op, DType from, DType to) {
   }
 }
 
-/// Whether the result is one of the elements of operands, or a number that all dtypes have.
+/// True if the result is one of the elements of operands, or a number that all dtypes have.
 inline bool keeps_bits(OpKind op) {
   if (op_info(op).has(Trait::Layout)) return true;
   switch (op) {
@@ -221,7 +221,7 @@ public:
     judge_nodes();
   }
 
-  /// Whether bounds are known: no number left the range in which its dtype has all digits.
+  /// True if bounds are known: no number left the range in which its dtype has all digits.
   bool bounded(NodeId id) const { return !wild_[id.index]; }
 
   /// "element 3 is 1 and should be 2 (within 0.1)"; empty if all is well.

@@ -53,7 +53,7 @@ std::string title(const schema::Node& node) {
   return domain_of(node.domain()).empty() ? node.op_type() : node.domain() + "." + node.op_type();
 }
 
-/// Whether the sizes are those of the shape, as far as they are known.
+/// True if the sizes are those of the shape, as far as they are known.
 bool fits(const schema::Shape& declared, const Shape& shape) {
   if (declared.dim_size() != static_cast<int>(shape.size())) return false;
   for (int i = 0; i < declared.dim_size(); ++i) {
@@ -293,7 +293,7 @@ bool Importer::check_options() {
   return !broken_;
 }
 
-/// Whether an input is a weight, whose value the file has. Since version 4 of the format such a
+/// True if an input is a weight, whose value the file has. Since version 4 of the format such a
 /// value is a default, and a shape that is given makes an input of it.
 bool Importer::has_default(const schema::ValueInfo& input, Scope& scope) {
   auto initializer = scope.initializers.find(input.name());

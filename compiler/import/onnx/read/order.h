@@ -16,7 +16,7 @@ namespace tg::onnx {
 std::vector<int> order_of(const google::protobuf::RepeatedPtrField<schema::Node>& nodes,
                           std::string& cycle);
 
-/// Whether the outputs need each node, by index.
+/// True if the outputs need each node, by index.
 std::vector<bool> needed_nodes(const google::protobuf::RepeatedPtrField<schema::Node>& nodes,
                                llvm::ArrayRef<std::string> outputs);
 

@@ -29,7 +29,7 @@ private:
     return resize_.how.antialias ? 18 : 11;
   }
 
-  /// Whether runtimes find the sizes by the scales: as floats, rounded down.
+  /// True if runtimes find the sizes by the scales: as floats, rounded down.
   bool scales_give_sizes() const {
     return llvm::all_of(resize_.axes, [](const ResampledAxis& axis) {
       return std::floor(static_cast<float>(axis.in) * static_cast<float>(axis.scale)) ==

@@ -169,7 +169,7 @@ std::optional<Expansion> Restorer::expansion(const Origin& origin) const {
   return made;
 }
 
-/// Whether a constant of several numbers is none that the node of the file reads.
+/// True if a constant of several numbers is none that the node of the file reads.
 bool Restorer::is_own_constant(const Expansion& expansion, NodeId id) {
   const Value& values = source_.attr(id, 0);
   if (values.ints.size() + values.reals.size() < 2) return false;
@@ -179,7 +179,7 @@ bool Restorer::is_own_constant(const Expansion& expansion, NodeId id) {
   });
 }
 
-/// Whether the expansion takes more than one node in a file, or has weights of its own there.
+/// True if the expansion takes more than one node in a file, or has weights of its own there.
 bool Restorer::pays(const Expansion& expansion) {
   Graph alone(scratch_.shared_symbols(), "alone");
   llvm::DenseMap<uint32_t, NodeId> at;
@@ -272,7 +272,7 @@ void Restorer::find_expansions() {
 
 // --- matching -----------------------------------------------------------------------------------
 
-/// Whether one node is as the pattern's, if its operands are. Gives these.
+/// True if one node is as the pattern's, if its operands are. Gives these.
 bool Restorer::matches(NodeId pattern, NodeId node,
                        llvm::SmallVectorImpl<std::pair<NodeId, NodeId>>& next) {
   if (is_fixed(pattern)) return at_[pattern.index] == node;

@@ -14,7 +14,7 @@
 
 namespace tg::onnx {
 
-/// Whether a node that was read in one opset is to be written in a newer one, after modernise().
+/// True if a node that was read in one opset is to be written in a newer one, after modernise().
 /// `has_new_types`: of halves or f64, which operators took later than f32.
 bool is_writable(const schema::Node& head, int version, int opset, bool has_new_types);
 
