@@ -43,14 +43,14 @@ public:
   };
 
   explicit SharedWeights(Naming naming = Naming::Paths) : naming_(naming) {}
-  /// Of all programs of this process, by contents; lasts as long as someone holds it.
+  /// Returns the weights shared by all programs of this process, by contents, until released.
   static std::shared_ptr<SharedWeights> of_process();
 
   Naming naming() const { return naming_; }
   /// Returns what was made in the way that `key` says; null where no executable holds it.
   Contents find(llvm::StringRef key) const;
   void add(llvm::StringRef key, const Contents& contents, int64_t bytes);
-  /// Of all that executables hold, once each.
+  /// Returns the bytes of all contents that executables hold, each counted once.
   int64_t bytes() const;
 
 private:

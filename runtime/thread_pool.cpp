@@ -128,7 +128,7 @@ private:
     int64_t end = 0;
     alignas(kCacheLine) std::atomic<uint32_t> loops = 0; // that its worker was called to
     std::atomic<bool> end_thread = false;
-    // Of its worker, which the caller's slot does not have, nor one that the system did not start.
+    // The worker. The caller's slot has none, nor has a slot whose thread could not be started.
     Team* team = nullptr;
     int number = 0;
     pthread_t thread = {};
@@ -218,7 +218,7 @@ private:
   const int cores_ = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   std::vector<std::unique_ptr<Slot>> slots_; // the first is the caller's
   Patience patience_;
-  // Of the loop: written while it is closed and no worker is inside.
+  // The loop. Written while it is closed and no worker is inside.
   int threads_ = 1;
   const Work* work_ = nullptr;
   unsigned modes_ = 0;

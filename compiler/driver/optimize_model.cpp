@@ -405,7 +405,7 @@ void Optimization::choose_kernels(Optimized& found, const PrepareOptions& run) c
       chosen->changes(), chosen->lines.size(), chosen->whole->ratio));
 }
 
-/// Where prices and whole runs are far apart.
+/// Adds a note if prices and whole runs are far apart.
 void Optimization::add_time_notes(OptimizeReport& report, const PrepareOptions& run) const {
   const std::optional<Comparison>& runs = report.comparison;
   if (!runs || runs->remembered) return;

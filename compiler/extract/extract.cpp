@@ -165,7 +165,7 @@ private:
     return kRunOperatorTie + kLoadOperatorTie * std::min(load, kMostLoadOperators);
   }
 
-  /// What the source holds, times the factor. No bound where nothing could exceed it.
+  /// Limits stored bytes to those of the source times the factor, if a choice could exceed that.
   void bound_bytes(double factor) {
     double source = source_bytes(), all = 0;
     for (uint32_t c = 0; c < out_.cls.size(); ++c) all += out_.problem.stored_bytes({c});

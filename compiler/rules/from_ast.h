@@ -30,7 +30,7 @@ std::vector<Rule> rules_from_ast(const Ast& tree, const SourceManager& sources,
                                  DiagnosticSink& sink, const OpScope* operators = nullptr,
                                  RuleTypes types = RuleTypes::Checked);
 
-/// What becomes of a selection in which the declaration of a rule has errors.
+/// The treatment of a selection in which the declaration of a rule has errors.
 enum class Unread : uint8_t { Fail, Skip };
 
 /// The rules that a selection names, in the order of the selection, each once. Entries, also

@@ -38,7 +38,7 @@ struct LoadedModel {
   llvm::DenseMap<uint32_t, std::string> names{};
   int64_t ops = 0;                        // nodes of such a file
   std::vector<std::string> left_out = {}; // of a shared request: inputs, dimensions, parameters
-  /// Where the graph is to become a file of ONNX again.
+  /// The facts that writing the graph as an ONNX file needs; null for other files.
   std::shared_ptr<const KeptOperators> kept = {};
   /// "LSTM `/rnn/LSTM`": nodes of such a file that were to be kept and could not be.
   std::vector<std::string> written_out = {};

@@ -160,7 +160,7 @@ Result<RunReport> run_on_backend(LoadedProgram& program, llvm::ArrayRef<Tensor> 
   return report_of_runs(program, std::move(times), std::move(outputs));
 }
 
-/// Of runs in a narrow float: how long the same graph takes in f32.
+/// Times the graph of a run in a narrow float in f32 as well.
 Result<void> time_in_f32(const Graph& graph, const PrepareOptions& options,
                          const tangram::TimeOptions& timing, llvm::ArrayRef<Tensor> inputs,
                          RunReport& report) {

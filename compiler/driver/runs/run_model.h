@@ -60,7 +60,7 @@ struct RunReport {
   /// Outputs were compared with those of the same graph, every step of which ran by the kernels of
   /// the reference itself.
   bool compared_with_itself = false;
-  /// Of runs in a narrow float: the same graph in f32 on the same backend, but for `ref`.
+  /// Times in the narrow float of the run and in f32, on the same backend; not set for `ref`.
   std::optional<DTypeTimes> beside_f32 = {};
 };
 

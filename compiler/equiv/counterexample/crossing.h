@@ -14,8 +14,8 @@ namespace tg {
 
 class Crossing {
 public:
-  /// Of the operators that one side alone has and that inputs reach. No value is tried once `stop`
-  /// says so.
+  /// Drives the operators that only one side has and that inputs reach. Ends early once `stop`
+  /// returns true.
   explicit Crossing(const Trial& trial, llvm::function_ref<bool()> stop = nullptr);
 
   bool empty() const { return switches_.empty(); }

@@ -81,7 +81,7 @@ std::optional<double> RuleGoals::number(const RuleInstance& instance, ExprIndex 
   return n ? std::optional(n->as_real()) : std::nullopt;
 }
 
-/// Of a comparison, minimum or maximum: -2 to 2, the sign of the difference of its sides and
+/// Returns the case that an atom is in. A comparison: -2 to 2, the sign of the difference and
 /// whether it is 1. Of other values 0 and 2, whether they are equal. Of a quotient its value, up to
 /// 3; of a remainder 0, 1 for the largest, 2 else, 3 where the dividend is below the divisor; of a
 /// list the entry.

@@ -30,8 +30,8 @@ public:
   std::string unreached() const;
 
 private:
-  /// Where an atom is: in what the right side computes (both of its sides have to be reached), a
-  /// condition that has to hold, one of several (it has to hold somewhere), or within a condition.
+  /// The place of an atom: an expression of the right side (both of its sides must be reached), a
+  /// condition that must hold, one of several (it has to hold somewhere), or within a condition.
   enum class Role : uint8_t { Right, Given, Alternative, Free };
   struct Atom {
     ExprIndex expr = 0;

@@ -205,7 +205,7 @@ std::optional<double> InstanceSolver::number(const RuleInstance& instance, ExprI
   return n && n->is_number() ? std::optional(n->as_real()) : std::nullopt;
 }
 
-/// What makes the two sides of a comparison equal, if the place counts once.
+/// Adds the numbers that make both sides of a comparison equal, if the place counts once.
 void InstanceSolver::add_differences(const RuleInstance& instance, ExprIndex expr, double current,
                                      std::vector<double>& numbers) const {
   std::vector<ExprIndex> open = {expr};

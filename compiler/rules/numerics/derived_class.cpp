@@ -223,9 +223,9 @@ std::set<uint32_t> marked_in(uint32_t value, const std::set<uint32_t>& marked) {
   return found;
 }
 
-/// What the expression rounds to floats of fewer digits than the dtype of its result, as plain
-/// values: of a value that is computed of such values the last alone, since how it came about is
-/// the order of its sums.
+/// Returns the values that the expression rounds to floats of fewer digits than its result has. Of
+/// values that are computed from one another only the last is included, since the others differ by
+/// the order of sums.
 llvm::DenseSet<uint64_t> narrowed(uint32_t value, DType result) {
   const Expressions& all = Expressions::current();
   llvm::DenseSet<uint64_t> found;

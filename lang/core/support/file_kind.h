@@ -1,5 +1,5 @@
-// What a file is, by its first bytes: for messages about files that are not of the kind that their
-// name says.
+// The kind of a file by its first bytes, for messages about files that are of another kind than
+// their name says.
 #pragma once
 
 #include <llvm/ADT/StringRef.h>

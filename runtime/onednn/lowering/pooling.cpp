@@ -33,7 +33,7 @@ public:
   }
 
   // Each thread looks at its own flag (nan_guard.h): maxima are made again where one met a NaN.
-  // What raised it before, as an earlier step may have, stays known.
+  // A flag that an earlier step raised stays raised.
   dnnl_status_t run(dnnl_stream_t) override {
     parallel_for(threads_, dst_.shape[0] * dst_.shape[2] * dst_.shape[3],
                  [&](int64_t begin, int64_t end, int) {

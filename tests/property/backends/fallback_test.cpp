@@ -9,7 +9,7 @@
 namespace tg::test {
 namespace {
 
-/// Of the largest element. A sum may be rounded on either side of a middle.
+/// A share of the largest element. A sum may be rounded on either side of a middle.
 double slack_of(DType floats) {
   switch (floats) {
   case DType::F64: return 1e-13;

@@ -42,7 +42,7 @@ Tensor with_special(const TensorType& type, float special, size_t places) {
   return as_dtype(std::move(tensor), type.dtype);
 }
 
-/// What a check leaves out, and how it compares.
+/// The scope of a check, and its way of comparing.
 struct Checked {
   bool huge = true;        // numbers near the end of the range, too: sums of products overflow
   bool may_spread = false; // from one element to its neighbours (minimal filtering)

@@ -140,7 +140,7 @@ TEST(Numbers, AttributesReadBack) {
   }
 }
 
-/// What the one output of a model is, a constant; the messages where it is none.
+/// Returns the constant output of a model with this body, or the messages.
 std::string constant_of(const std::string& expression) {
   test::Built made("model m() -> (y: i64) { " + expression + " }");
   if (!made.graph) return made.rendered();

@@ -17,7 +17,7 @@ public:
   /// A tensor of a type, made as the test likes it: a weight, an input, a constant.
   using Operand = std::function<NodeId(Graph&, const TensorType&)>;
 
-  /// What operands and attributes are drawn from.
+  /// The domain of operands and attributes.
   struct Domain {
     llvm::ArrayRef<DType> dtypes = kFewDTypes;
     llvm::ArrayRef<int64_t> sizes = kFewSizes;

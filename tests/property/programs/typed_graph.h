@@ -204,7 +204,7 @@ private:
   std::vector<bool> exact_;  // by node
 };
 
-/// What a graph has to compute, and how far results may be from it.
+/// The results expected of a graph, and the distance that is allowed.
 class Expected {
 public:
   explicit Expected(const TypedGraph& of) : graph_(of.graph) {

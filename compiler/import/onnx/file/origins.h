@@ -1,5 +1,5 @@
-// What a file says beyond its graph, for the file that is written of it: which nodes it had, which
-// outputs have as many rows as data selects, and which inputs have default values.
+// Facts of a file beyond its graph, for the file that is written from it: the nodes that it had,
+// the outputs whose number of rows depends on data, and the inputs that have default values.
 #pragma once
 
 #include "compiler/import/onnx/file/schema.h"

@@ -6,8 +6,8 @@
 
 namespace tg::onnx {
 
-/// What a tensor is: of an operator `Constant`, one of the graph's initialisers, or one of these
-/// that is a weight whatever its size.
+/// The role of a tensor: the value of an operator `Constant`, an initializer of the graph, or an
+/// initializer that is a weight whatever its size.
 enum class TensorRole : uint8_t { Literal, Initializer, Weight };
 
 /// `name` becomes the weight's path. Errors: those of ModelFile.

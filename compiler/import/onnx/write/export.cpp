@@ -52,7 +52,7 @@ private:
   Result<void> operation(NodeId id);
   NodeId operand_to_write(NodeId user, size_t place) const;
   Operand not_from_end(const Operand& indices, NodeId id, int64_t size);
-  /// Of the axis that a gather or scatter goes along.
+  /// Returns the size of the axis that a gather or scatter goes along.
   int64_t axis_size(NodeId user) const {
     auto axis = static_cast<size_t>(graph_.attr(user, 0).number);
     return graph_.type(graph_.operands(user)[0])[axis];

@@ -27,7 +27,7 @@ struct ExportOptions {
   /// The model that computed the graph's folded weights, if there is one; the names of its weights
   /// are not given to anything else.
   const Graph* folded_from = nullptr;
-  /// Of the source's file; null: there is none.
+  /// Facts of the source file; null if the source is not an ONNX file.
   const FileFacts* facts = nullptr;
 };
 

@@ -309,7 +309,7 @@ bool Restorer::bind(const Expansion& expansion, NodeId result, NodeId root) {
   return true;
 }
 
-/// What the operands that were found make. nullopt where a result is not in the graph.
+/// Returns the place of an expansion on the operands found; nullopt if a result is missing.
 std::optional<Place> Restorer::place(const Expansion& expansion) {
   std::vector<NodeId>& at = at_; // for the nodes of the expansion, which are not fixed
   Place made{expansion.origin, {}, {}};
@@ -459,7 +459,7 @@ Restored Restorer::rebuilt() {
 } // namespace
 
 bool is_writable(const schema::Node& head, int version, int opset, bool has_new_types) {
-  // What is newer than all that is written has changed by types alone, and by operators of its own.
+  // Versions newer than any that is written changed only types, and added operators of their own.
   if (version > kNewestExport && !has_new_types) version = kNewestExport;
   if (llvm::is_contained(kBetterExpanded, head.op_type())) return false;
   return version >= 7 && version <= opset && llvm::none_of(kChanges, [&](const Change& change) {

@@ -237,7 +237,7 @@ private:
   int64_t count_;
 };
 
-/// Of bits a and b: and is a b, or a + b - a b, exclusive or a + b - 2 a b.
+/// Computes a bitwise operator on bits a and b: and is a b, or a + b - a b, xor a + b - 2 a b.
 template <int sum, int product> void bitwise(Call& call) {
   Emitter& e = call.emit();
   NodeId x = call.input(0), y = call.input(1);
