@@ -8,9 +8,9 @@ namespace tg::cli {
 namespace {
 
 void print_export(Session& session, llvm::StringRef model, const OnnxExport& exported) {
-  session.out << printable(model) << ": " << count_text(static_cast<uint64_t>(exported.ops))
-              << (exported.ops == 1 ? " operator" : " operators") << " of opset " << exported.opset
-              << ", " << bytes_text(static_cast<double>(exported.bytes)) << "\n";
+  session.out << printable(model) << ": "
+              << counted(static_cast<uint64_t>(exported.ops), "operator") << " of opset "
+              << exported.opset << ", " << bytes_text(static_cast<double>(exported.bytes)) << "\n";
   for (const std::string& note : exported.notes) session.out << "note: " << printable(note) << "\n";
 }
 

@@ -68,9 +68,8 @@ int fail(Session& session, llvm::ArrayRef<onnx::Refusal> refused) {
 
 void print_import(llvm::raw_ostream& out, const LoadedModel& model) {
   size_t ops = ops_of(model);
-  out << printable(model.graph.name()) << ": " << count_text(static_cast<uint64_t>(model.ops))
-      << (model.ops == 1 ? " node" : " nodes") << " of the file, " << count_text(ops)
-      << (ops == 1 ? " operator" : " operators") << "\n";
+  out << printable(model.graph.name()) << ": " << counted(static_cast<uint64_t>(model.ops), "node")
+      << " of the file, " << counted(ops, "operator") << "\n";
 }
 
 Result<void> write_import(Session& session, const LoadedModel& model) {

@@ -44,12 +44,11 @@ void print_exploration(llvm::raw_ostream& out, const OptimizeReport& report) {
   bool extracts = report.extract != "none"; // else it went from graph to graph
   out << "  explored   ";
   if (extracts)
-    out << count_text(report.egraph_nodes) << " e-nodes in " << count_text(report.egraph_classes)
-        << " classes";
+    out << counted(report.egraph_nodes, "e-node") << " in "
+        << counted(report.egraph_classes, "class");
   else
-    out << count_text(report.egraphs) << " graphs in " << count_text(report.simulations)
-        << " moves";
-  out << " with " << count_text(report.rules) << " rules, in "
+    out << counted(report.egraphs, "graph") << " in " << counted(report.simulations, "move");
+  out << " with " << counted(report.rules, "rule") << ", in "
       << duration_text(report.explore_s * 1e6) << "; stopped by: " << report.stopped_by << "\n";
   if (!extracts) return;
   out << "  extracted  " << report.extract << ", in " << duration_text(report.extract_s * 1e6);
@@ -68,9 +67,8 @@ void print_settling(llvm::raw_ostream& out, const OptimizeReport& report) {
   if (report.settle_s + report.placed_s < kWorthALine) return;
   out << "  timed      ";
   if (report.graphs_placed > 0)
-    out << "operators within whole runs of "
-        << (report.graphs_placed == 1 ? "1 graph" : count_text(report.graphs_placed) + " graphs")
-        << ", in " << duration_text(report.placed_s * 1e6);
+    out << "operators within whole runs of " << counted(report.graphs_placed, "graph") << ", in "
+        << duration_text(report.placed_s * 1e6);
   else
     out << "what decides, in " << duration_text((report.settle_s + report.placed_s) * 1e6);
   if (report.searches > 1)
@@ -81,7 +79,7 @@ void print_settling(llvm::raw_ostream& out, const OptimizeReport& report) {
 
 void print_refinement(llvm::raw_ostream& out, const GroupReport& groups) {
   out << "  refined    by groups, in " << duration_text(groups.seconds * 1e6) << "; "
-      << count_text(groups.priced) << " graphs priced, " << count_text(groups.moves) << " changes";
+      << counted(groups.priced, "graph") << " priced, " << counted(groups.moves, "change");
   if (groups.ended) out << ", ended by the clock";
   if (groups.found) out << "; before it " << duration_text(groups.found->microseconds);
   out << "\n";

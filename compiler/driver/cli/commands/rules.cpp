@@ -151,7 +151,8 @@ void print_rules(Session& session, llvm::ArrayRef<Rule> rules) {
                std::to_string(next - i), rule.file + ":" + std::to_string(rule.line)});
   }
   table.print(out, session.color);
-  out << "\n" << declarations << " declarations, " << rules.size() << " rules\n";
+  out << "\n"
+      << counted(declarations, "declaration") << ", " << counted(rules.size(), "rule") << "\n";
   print_repetitions(out, rules);
 }
 
@@ -160,7 +161,7 @@ namespace {
 /// "200 cases, error bound 2^-98", "200 cases, 4 in float64".
 std::string evidence(const Rule& rule, const RuleVerdict& verdict) {
   if (rule.native != Native::No) return "built in, see its property tests";
-  std::string text = count_text(verdict.cases) + " cases";
+  std::string text = counted(verdict.cases, "case");
   if (status_of(verdict) == Status::Proved) return "for all sizes, and " + text;
   if (status_of(verdict) == Status::Stopped) return verdict.why;
   if (verdict.in_field < verdict.cases)
@@ -226,9 +227,6 @@ void print_verdicts(Session& session, llvm::ArrayRef<Rule> rules,
   }
   if (session.options.verbose) table.print(out, session.color);
   Counts counts = count(verdicts);
-  auto counted = [](uint64_t n, const char* what) {
-    return count_text(n) + " " + what + (n == 1 ? "" : "s");
-  };
   out << counted(rules.size(), "rule") << ": ";
   // What an earlier run proved stays proved.
   if (session.options.proof || counts.proved > 0) out << count_text(counts.proved) << " proved, ";

@@ -85,16 +85,16 @@ void print_run(Session& session, const RunReport& report, const OptimizeReport* 
     print_report(out, *optimized, session.color, session.options.verbose);
     out << "\n";
   }
-  out << report.model << " on " << report.backend << ", " << report.threads
-      << (report.threads == 1 ? " thread\n\n" : " threads\n\n");
+  out << report.model << " on " << report.backend << ", " << counted(report.threads, "thread")
+      << "\n\n";
   bool against_f32 = session.options.dtype != tangram::DType::F32 && !session.options.check;
   print_outputs(out, report, session.color, against_f32 ? "against f32" : "against ref");
   if (report.compared_with_itself)
     out << "\n  every step ran by the kernels of ref: the check compared them with themselves\n";
   out << "\n  median " << duration_text(report.times.timing.median_us) << " (p10 "
       << duration_text(report.times.timing.p10_us) << ", p90 "
-      << duration_text(report.times.timing.p90_us) << ") of " << report.times.timing.runs
-      << (report.times.timing.runs == 1 ? " run" : " runs") << "; "
+      << duration_text(report.times.timing.p90_us) << ") of "
+      << counted(report.times.timing.runs, "run") << "; "
       << bytes_text(static_cast<double>(report.memory.total())) << " of memory\n";
   if (report.beside_f32) out << "  " << text_of(*report.beside_f32) << "\n";
   if (report.times.streams > 1)

@@ -67,8 +67,7 @@ Result<StepsRun> run_steps_as_told(Session& session, const Graph& source, const 
   if (auto carried = carried_inputs(plan); !carried) return std::move(carried.error());
   if (!o.quiet && !o.json)
     session.out << source.name() << " on " << program.prepared.backend->name() << ", "
-                << program.prepared.threads
-                << (program.prepared.threads == 1 ? " thread\n\n" : " threads\n\n");
+                << counted(program.prepared.threads, "thread") << "\n\n";
   StepsRun run;
   StepsOptions steps;
   steps.steps = static_cast<size_t>(o.steps);

@@ -108,12 +108,11 @@ void write_equivalence(llvm::json::OStream& json, const Equivalence& result) {
 void print_bound(llvm::raw_ostream& out, const Equivalence& result) {
   const PointBound& point = result.per_point;
   out << llvm::formatv(
-      "  {0} point{6} modulo four random primes above 2^50: error bound 2^{1:f1}\n"
+      "  {0} modulo four random primes above 2^50: error bound 2^{1:f1}\n"
       "  a point misses a difference with chance 2^{2:f1} at most: {3} queries of random\n"
       "  functions, of degree {4:f0}; outputs of degree {5:f0}\n",
-      result.points, result.log2_error, point.log2_miss,
-      count_text(static_cast<uint64_t>(point.queries)), point.query_degree, point.output_degree,
-      result.points == 1 ? "" : "s");
+      counted(result.points, "point"), result.log2_error, point.log2_miss,
+      count_text(static_cast<uint64_t>(point.queries)), point.query_degree, point.output_degree);
 }
 
 void print_equal(llvm::raw_ostream& out, const Equivalence& result) {

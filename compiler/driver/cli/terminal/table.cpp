@@ -86,4 +86,9 @@ std::string count_text(uint64_t count) {
   return text;
 }
 
+std::string counted(uint64_t count, llvm::StringRef noun) {
+  llvm::StringRef plural = noun.endswith("s") || noun.endswith("ch") ? "es" : "s";
+  return (count_text(count) + " " + noun + (count == 1 ? "" : plural)).str();
+}
+
 } // namespace tg::cli

@@ -40,5 +40,7 @@ std::string bytes_text(double bytes);
 std::string ratio_text(double ratio);
 /// "12,345"
 std::string count_text(uint64_t count);
+/// "1 rule", "308 rules": the count and its noun, which gets a plural unless the count is one.
+std::string counted(uint64_t count, llvm::StringRef noun);
 
 } // namespace tg::cli
