@@ -5,21 +5,12 @@
 
 The package has to be installed where this runs (`./dev test --oracle --full` does); without it or PyTorch the test is skipped.
 """
-import argparse
-import sys
 import unittest
 
-try:
-    import torch
-    import torch.nn.functional as F
+from python_package import SEARCH, run_tests, tangram, torch  # skips this test where packages are missing
 
-    import tangram.torch
-    from tangram.torch import buckets
-except ImportError as missing:
-    print(f"[SKIP] {missing.name} is not installed")
-    sys.exit(77)
-
-SEARCH = {"cost": "analytic:cpu", "finalists": 0, "time_limit": 1, "iterations": 2}
+import torch.nn.functional as F
+from tangram.torch import buckets
 
 
 class Perceptron(torch.nn.Module):
@@ -189,7 +180,4 @@ class Buckets(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--tg")  # of all tests here; this one takes the package
-    parser.parse_args()
-    unittest.main(argv=[sys.argv[0]], verbosity=1)
+    run_tests()

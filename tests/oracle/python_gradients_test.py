@@ -7,23 +7,15 @@ compiled functions, around them, and by backward() of their outputs, with gradie
 A gradient is right, or eager PyTorch refuses it, too. The package has to be installed where this runs
 (`./dev test --oracle --full` does); without it or PyTorch the test is skipped.
 """
-import argparse
-import sys
 import unittest
 import warnings
 
-try:
-    import torch
-    import torch.nn.functional as F
-    from torch.func import functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
-    from torch.utils.checkpoint import checkpoint
+from python_package import SEARCH, run_tests, tangram, torch  # skips this test where packages are missing
 
-    import tangram.torch
-except ImportError as missing:
-    print(f"[SKIP] {missing.name} is not installed")
-    sys.exit(77)
+import torch.nn.functional as F
+from torch.func import functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
+from torch.utils.checkpoint import checkpoint
 
-SEARCH = {"cost": "analytic:cpu", "finalists": 0, "time_limit": 1, "iterations": 2}
 MODES = {"gradients": torch.enable_grad, "no_grad": torch.no_grad, "inference": torch.inference_mode}
 
 
@@ -235,7 +227,4 @@ class Gradients(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--tg")  # of all tests here; this one takes the package
-    parser.parse_args()
-    unittest.main(argv=[sys.argv[0]], verbosity=1)
+    run_tests()

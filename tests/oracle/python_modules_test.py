@@ -7,23 +7,15 @@ dynamic sizes, buffers that training changes, in all floats, and parameters that
 The package has to be installed where this runs (`./dev test --oracle --full` does); without it, PyTorch or expecttest the
 test is skipped.
 """
-import argparse
 import copy
-import sys
 import unittest
 import warnings
 
-try:
-    import torch
-    import tangram
-    import tangram.torch
-    from torch import nn
-    from torch.testing._internal.common_modules import module_db
-except ImportError as missing:
-    print(f"[SKIP] {missing.name} is not installed")
-    sys.exit(77)
+from python_package import SEARCH, required, run_tests, tangram, torch  # skips this test where packages are missing
 
-SEARCH = {"cost": "analytic:cpu", "finalists": 0, "time_limit": 1, "iterations": 2}
+from torch import nn
+
+module_db = required("torch.testing._internal.common_modules").module_db
 INPUTS = 2  # of each module of the database
 BOUND = {torch.float64: 1e-8, torch.float32: 1e-4, torch.float16: 4e-3, torch.bfloat16: 4e-2}
 
@@ -215,7 +207,4 @@ class Modules(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--tg")  # of all tests here; this one takes the package
-    parser.parse_args()
-    unittest.main(argv=[sys.argv[0]], verbosity=1)
+    run_tests()

@@ -14,15 +14,9 @@ import sys
 import time
 import warnings
 
-try:
-    import torch
-    import tangram.torch
-    from torch.testing._internal.common_methods_invocations import op_db
-except ImportError as missing:
-    print(f"[SKIP] {missing.name} is not installed")
-    sys.exit(77)
+from python_package import SEARCH, required, tangram, torch  # skips this test where packages are missing
 
-SEARCH = {"cost": "analytic:cpu", "finalists": 0, "time_limit": 1, "iterations": 2}
+op_db = required("torch.testing._internal.common_methods_invocations").op_db
 DTYPES = (torch.float32, torch.int64, torch.bool)
 NUMBERS, OTHERS = 24, 2  # samples of each operator and type with a tensor of rank 0, and without
 

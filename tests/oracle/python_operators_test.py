@@ -7,21 +7,13 @@ must stay with PyTorch and be right all the same.
 Words select expressions that have one of them. The package has to be installed where this runs
 (`./dev test --oracle --full` does); without it or PyTorch the test is skipped.
 """
-import argparse
-import sys
 import unittest
 
-try:
-    import torch
-    import torch.nn.functional as F
+from python_package import SEARCH, run_tests, tangram, torch  # skips this test where packages are missing
 
-    import tangram
-    import tangram.torch
-except ImportError as missing:
-    print(f"[SKIP] {missing.name} is not installed")
-    sys.exit(77)
+import torch.nn.functional as F
 
-SEARCH = {"cost": "analytic:cpu", "finalists": 0, "time_limit": 1, "iterations": 2}
+words = []  # select expressions
 
 
 def tensors():
@@ -155,8 +147,4 @@ class Operators(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--tg")  # of all tests here; this one takes the package
-    parser.add_argument("words", nargs="*")
-    words = parser.parse_args().words
-    unittest.main(argv=[sys.argv[0]], verbosity=1)
+    run_tests(words)
