@@ -5,7 +5,7 @@ values, types and shapes. What the package lacks must stay with PyTorch, without
     tests/oracle/python_opdb_test.py [--tg build/tg] [--full] [--part I/N] [NAME...]
 
 For each operator and type (f32, i64, bool) it runs up to 24 samples with a tensor of rank 0 and two others; with --full every
-sample (32,000, hours). Names select operators. The package has to be installed where this runs (`./dev test --oracle --full`
+sample (32,000, an hour or two). Names select operators. The package has to be installed where this runs (`./dev test --oracle --full`
 does); without it, PyTorch or expecttest the test is skipped.
 """
 import argparse
@@ -19,6 +19,7 @@ from python_package import SEARCH, required, tangram, torch  # skips this test w
 op_db = required("torch.testing._internal.common_methods_invocations").op_db
 DTYPES = (torch.float32, torch.int64, torch.bool)
 NUMBERS, OTHERS = 24, 2  # samples of each operator and type with a tensor of rank 0, and without
+TOGETHER = 16            # samples that are compiled as one function
 
 #: Operators whose values are not determined: memory that is not written, and random numbers.
 UNDETERMINED = ("empty", "new_empty", "bernoulli", "cauchy", "dropout", "exponential", "geometric", "log_normal",
@@ -44,12 +45,11 @@ def selected(op, dtype, full):
         print(f"[note] {op.formatted_name} {dtype}: no more samples: {str(error).splitlines()[0]}")
 
 
-def run(function, sample):
-    """The function on copies of the sample, with the generator at its start."""
+def run(function, samples):
+    """The function on copies of samples, with the generator at its start."""
     torch.manual_seed(1)
-    x, args, kwargs = copy.deepcopy((sample.input, sample.args, sample.kwargs))
     with torch.no_grad():
-        return function(x, args, kwargs)
+        return function([copy.deepcopy((one.input, one.args, one.kwargs)) for one in samples])
 
 
 def plain(value):
@@ -78,33 +78,54 @@ def difference(op, ours, theirs):
     return None
 
 
-def compiled_as(backend, op, sample):
+def compiled_as(backend, op, samples):
     torch._dynamo.reset()
     tangram.torch.reset()
     options = {"options": SEARCH} if backend == "tangram" else {}
-    return run(torch.compile(lambda x, args, kwargs: op(x, *args, **kwargs), backend=backend, **options), sample)
+    return run(torch.compile(applied(op), backend=backend, **options), samples)
 
 
-def failure(op, sample):
-    """Of one sample: what is wrong, or none; eager PyTorch or Dynamo may refuse it by themselves."""
+def applied(op):
+    return lambda given: [op(x, *args, **kwargs) for x, args, kwargs in given]
+
+
+def failed_rows():
+    return [f"{name}: {why}" for made in tangram.torch.report() for name, why in made.kept.items() if "row" in why]
+
+
+def failure(op, sample, wanted):
+    """What is wrong with one sample, or None. Dynamo may refuse it by itself."""
     try:
-        wanted = run(lambda x, args, kwargs: op(x, *args, **kwargs), sample)
-    except Exception:  # noqa: BLE001
-        return None
-    try:
-        found = compiled_as("tangram", op, sample)
+        found, = compiled_as("tangram", op, [sample])
     except Exception as error:  # noqa: BLE001
         try:
-            compiled_as("aot_eager", op, sample)
+            compiled_as("aot_eager", op, [sample])
         except Exception:  # noqa: BLE001
             return None
         error = getattr(error, "inner_exception", error)
         return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
-    failed = [f"{name}: {why}" for made in tangram.torch.report() for name, why in made.kept.items() if "row" in why]
-    wrong = difference(op, found, wanted) or "; ".join(failed) or None
-    if wrong is not None and difference(op, compiled_as("aot_eager", op, sample), wanted) is not None:
+    wrong = difference(op, found, wanted) or "; ".join(failed_rows()) or None
+    if wrong is not None and difference(op, compiled_as("aot_eager", op, [sample])[0], wanted) is not None:
         return None  # decompositions of PyTorch's differ, too
     return wrong
+
+
+def failures(op, samples):
+    """(sample, what is wrong with it). All are compiled as one function; each alone where that goes wrong."""
+    wanted = []
+    for sample in samples:
+        try:
+            wanted.append((sample, run(applied(op), [sample])[0]))
+        except Exception:  # noqa: BLE001  eager PyTorch refuses it by itself
+            continue
+    try:
+        found = compiled_as("tangram", op, [sample for sample, _ in wanted])
+        if not failed_rows() and not any(difference(op, a, b) for a, (_, b) in zip(found, wanted)):
+            return []
+    except Exception:  # noqa: BLE001
+        pass
+    tried = ((sample, failure(op, sample, eager)) for sample, eager in wanted)
+    return [(sample, wrong) for sample, wrong in tried if wrong is not None]
 
 
 def main():
@@ -115,6 +136,8 @@ def main():
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
+    # Dynamo times the guards of each graph behind a flush of the caches, which takes longer than most samples do.
+    torch._dynamo.guards.profile_guard_manager = lambda *_: 0.0
     first, parts = map(int, args.part.split("/"))
     tried = failed = 0
     start = time.monotonic()
@@ -124,9 +147,10 @@ def main():
         for dtype in DTYPES:
             if dtype not in op.supported_dtypes("cpu"):
                 continue
-            for sample in selected(op, dtype, args.full):
-                tried += 1
-                if (wrong := failure(op, sample)) is not None:
+            samples = list(selected(op, dtype, args.full))
+            tried += len(samples)
+            for at in range(0, len(samples), TOGETHER):
+                for sample, wrong in failures(op, samples[at:at + TOGETHER]):
                     failed += 1
                     shown = sample.summary() if hasattr(sample, "summary") else sample
                     print(f"[FAIL] {op.formatted_name} {dtype}: {wrong}\n       {str(shown)[:300]}", flush=True)

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch._decomp import get_decompositions
 
+from . import quantized
+
 aten = torch.ops.aten
 
 
@@ -303,6 +305,6 @@ RULES: dict[Any, Callable[..., Any]] = {
 
 
 def rules_of_others() -> dict[Any, Callable[..., Any]]:
-    """Of operators that packages add when they are imported: what transformers writes for `_grouped_mm`."""
+    """Rules of operators that packages add when they are imported: transformers, for `_grouped_mm`, and torchao."""
     own = getattr(torch.ops.transformers, "grouped_mm_fallback", None)
-    return {own.default: grouped_mm} if own is not None else {}
+    return ({own.default: grouped_mm} if own is not None else {}) | quantized.rules()

@@ -31,7 +31,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from .._core import parse
 from .._errors import Error
 from .._model import Model
-from . import buckets, pairs
+from . import buckets, pairs, quantized
 from .core import STAYS
 from .exported import model_of_graph, run_options
 from .operators import HANDLERS, decompositions
@@ -261,6 +261,7 @@ def _compiled(gm: GraphModule, inputs: Sequence[Any], options: dict[str, Any]) -
         start = time.perf_counter()
         with _disable_current_modes(), torch.no_grad():  # weights are real tensors
             pairs.take_apart(graph.graph, apart)
+            quantized.leave_out_round_trips(graph.graph)
             weights = _tensors_of(graph, gm, inputs)
             run = Lowering(graph, weights, options, made).module().forward  # without what modules do for hooks
         made.seconds = time.perf_counter() - start
@@ -309,22 +310,37 @@ class Supported(OperatorSupportBase):
 
     def __init__(self, constants: Collection[Node], made: GraphReport) -> None:
         self._constants, self._made = constants, made
+        self._known: dict[Node, bool] = {}
 
     def is_node_supported(self, submodules: Any, node: Node) -> bool:
-        if node.op != "call_function":
-            return False
+        if node not in self._known:
+            self._known[node] = node.op == "call_function" and self._has_form(node)
+        return self._known[node]
+
+    def _has_form(self, node: Node) -> bool:
         source = node.args[0] if node.target is operator.getitem else node
         try:  # outputs go where their operator goes: all have a form, or none
             for one in (source, *(user for user in source.users if user.target is operator.getitem)):
                 if one.users:  # else an assertion, which is left out
                     parse(write_alone(one, self._constants, HANDLERS), "<alone>", "", {})
         except (NotSupported, Error) as why:
+            if node in self._constants and all(self.is_node_supported({}, user) for user in node.users):
+                return True  # PyTorch computes it of tables when a program of its users is made
             self._made.kept[str(source.target)] = STAYS.get(source.target, _reason(why))
             return False
         except Exception as why:  # noqa: BLE001  a mistake of a row must not break the caller's program
             self._made.kept[str(source.target)] = f"its row failed: {why!r}"
             return False
         return True
+
+
+def _computed_of(graph: Graph, tables: set[Node], constants: Collection[Node]) -> set[Node]:
+    """The nodes that depend on tables and constants alone, those included."""
+    known = {*tables, *constants}
+    for node in graph.nodes:
+        if node.all_input_nodes and known.issuperset(node.all_input_nodes) and _can_be_computed(node):
+            known.add(node)
+    return known
 
 
 def _reason(why: NotSupported | Error) -> str:
@@ -390,7 +406,8 @@ class Lowering:
         constants = fold(self._graph)
         self._graph.graph.eliminate_dead_code()
         tables = {node for node, tensor in self._weights.items() if is_table(tensor)}
-        partitioner = CapabilityBasedPartitioner(self._graph, Supported({*constants, *tables}, self._made),
+        known = _computed_of(self._graph.graph, tables, constants)
+        partitioner = CapabilityBasedPartitioner(self._graph, Supported(known, self._made),
                                                  allows_single_node_partition=True)
         fused = partitioner.fuse_partitions(partitioner.propose_partitions())
         held = {node.name: tensor for node, tensor in (constants | self._weights).items()}

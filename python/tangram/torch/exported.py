@@ -12,7 +12,7 @@ from .. import _arguments
 from .._core import parse as parse_core
 from .._model import Model
 from .._program import Program, bind
-from . import pairs
+from . import pairs, quantized
 from .operators import HANDLERS, decompositions
 from .writer import NotSupported, write
 
@@ -43,6 +43,7 @@ def model_and_state(program: torch.export.ExportedProgram) -> tuple[Model, list[
     apart = decompositions(torch.export.default_decompositions())
     program = program.run_decompositions(apart)
     pairs.take_apart(program.graph, apart)
+    quantized.leave_out_round_trips(program.graph)
     signature = program.graph_signature
     if signature.user_inputs_to_mutate:
         raise NotSupported("a program that changes its inputs")

@@ -254,6 +254,9 @@ def write(
         elif node.op == "output":
             outputs = node.args[0]
             outputs = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+            for at, value in enumerate(outputs):
+                if not isinstance(value, Node):
+                    raise NotSupported(f"output {at}, which is {value!r} and not a tensor")
             return writer.text(outputs), writer.tensors, inputs
         else:
             raise NotSupported(f"a node `{node.op}`")
