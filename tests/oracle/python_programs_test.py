@@ -3,9 +3,6 @@
 shapes of what they return, and the inputs and modules that they change.
 
     tests/oracle/python_programs_test.py [--tg build/tg] [NAME...]
-
-The package has to be installed where this runs (`./dev test --oracle --full` does); without it or PyTorch the test is
-skipped.
 """
 import argparse
 import collections
@@ -17,18 +14,10 @@ import sys
 import typing
 import warnings
 
-try:
-    import numpy as np
-    import torch
-    import tangram
-    import tangram.torch
-    from torch import nn
-    from torch.nn import functional as F
-except ImportError as missing:
-    print(f"[SKIP] {missing.name} is not installed")
-    sys.exit(77)
+import numpy as np
+from python_package import SEARCH, tangram, torch  # skips this test where packages are missing
 
-SEARCH = {"cost": "analytic:cpu", "finalists": 0, "time_limit": 1, "iterations": 2}
+nn, F = torch.nn, torch.nn.functional
 PROGRAMS = {}
 
 
