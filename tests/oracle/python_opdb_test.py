@@ -90,7 +90,7 @@ def applied(op):
 
 
 def failed_rows():
-    return [f"{name}: {why}" for made in tangram.torch.report() for name, why in made.kept.items() if "row" in why]
+    return [f"{name}: {why}" for made in tangram.torch.report() for name, why in made.kept.items() if "its row failed" in why]
 
 
 def failure(op, sample, wanted):
