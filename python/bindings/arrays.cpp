@@ -73,9 +73,26 @@ nb::object contiguous(nb::handle value, DType wanted) {
       .attr("reshape")(plain.attr("shape"));
 }
 
+/// A view of an array of bf16 as ml_dtypes adds it to NumPy, which DLPack does not hand over;
+/// nothing for other objects.
+std::optional<AnyArray> view_of_bf16(nb::handle value) {
+  nb::object dtype = nb::getattr(value, "dtype", nb::none());
+  nb::object name = nb::getattr(dtype, "name", nb::none()); // dtypes of PyTorch have none
+  if (!nb::isinstance<nb::str>(name) || nb::cast<std::string>(name) != "bfloat16")
+    return std::nullopt;
+  nb::object bits = contiguous(value, DType::BF16).attr("view")("uint16");
+  AnyArray array = nb::cast<AnyArray>(bits);
+  std::vector<size_t> shape;
+  for (size_t i = 0; i < array.ndim(); ++i) shape.push_back(array.shape(i));
+  return AnyArray(array.data(), shape.size(), shape.data(), bits, nullptr,
+                  dlpack_type(DType::BF16));
+}
+
 [[noreturn]] void refuse(nb::handle value, std::string_view what) {
   std::string type = nb::cast<std::string>(
       nb::str(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(value.ptr()))).attr("__name__")));
+  nb::object dtype = nb::getattr(value, "dtype", nb::none());
+  if (!dtype.is_none()) type += " of " + nb::cast<std::string>(nb::str(dtype));
   throw nb::type_error((std::string(what) + ": not a tensor on the processor with elements that " +
                         "Tangram has, but " + type)
                            .c_str());
@@ -85,10 +102,13 @@ nb::object contiguous(nb::handle value, DType wanted) {
 
 AnyArray array_of(nb::handle value, DType wanted, std::string_view what) {
   AnyArray array;
-  if (!is_list(value) && nb::try_cast(value, array, /*convert=*/false) && dtype_of(array.dtype()))
+  // Scalars of NumPy have no DLPack, and of some types a buffer without a format.
+  bool exports = !is_list(value) && nb::hasattr(value, "__dlpack__");
+  if (exports && nb::try_cast(value, array, /*convert=*/false) && dtype_of(array.dtype()))
     return array;
   nb::object other;
   try {
+    if (std::optional<AnyArray> bf16 = view_of_bf16(value)) return *bf16;
     other = contiguous(value, wanted);
   } catch (const nb::python_error&) {
     refuse(value, what);

@@ -51,6 +51,15 @@ def flag(name: str, value: Any) -> bool:
 def text(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name} is a str, not {value!r}")
+    return unicode(name, value)
+
+
+def unicode(name: str, value: str) -> str:
+    """The same, if UTF-8 can hold it: parts of a surrogate pair are not text."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} is not Unicode text: {value!r}") from None
     return value
 
 
@@ -59,7 +68,9 @@ def path(name: str, value: Any) -> str:
         raise TypeError(f"{name} is a str or a path, not {value!r}")
     if not os.fspath(value):
         raise ValueError(f"{name} is empty")
-    return os.fspath(value)
+    if not isinstance(os.fspath(value), str):
+        raise TypeError(f"{name} is a str or a path of text, not {value!r}")
+    return unicode(name, os.fspath(value))
 
 
 def mapping(name: str, value: Any) -> dict[str, Any]:
@@ -71,6 +82,7 @@ def mapping(name: str, value: Any) -> dict[str, Any]:
     for key in value:
         if not isinstance(key, str):
             raise TypeError(f"the keys of {name} are names, not {key!r}")
+        unicode(f"a key of {name}", key)
     return dict(value)
 
 

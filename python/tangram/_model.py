@@ -54,7 +54,7 @@ def load(
     beside = path.with_suffix(".safetensors")
     if weights is None and path.suffix == ".tg" and beside.exists():
         weights = beside
-    return Model(core if weights is None else core.with_weights_file(str(weights)))
+    return Model(core if weights is None else core.with_weights_file(_arguments.path("weights", weights)))
 
 
 def _sizes(shapes: Any, dims: Any) -> tuple[dict[str, list[int]], dict[str, int]]:
@@ -70,7 +70,7 @@ def _sizes(shapes: Any, dims: Any) -> tuple[dict[str, list[int]], dict[str, int]
 
 def _settings(values: Mapping[str, Any] | None) -> dict[str, str]:
     # True is `true` in the language; numbers and lists are written alike.
-    return {name: str(value).lower() if isinstance(value, bool) else str(value)
+    return {name: str(value).lower() if isinstance(value, bool) else _arguments.unicode(f"set[{name!r}]", str(value))
             for name, value in _arguments.mapping("set", values).items()}
 
 
@@ -129,7 +129,7 @@ class Model:
             return Model(self._core.with_weights(_arguments.mapping("weights", weights)))
         if not isinstance(weights, (str, os.PathLike)):
             raise TypeError(f"weights are a dict of tensors or a file, not {weights!r}")
-        return Model(self._core.with_weights_file(os.fspath(weights)))
+        return Model(self._core.with_weights_file(_arguments.path("weights", weights)))
 
     # --- searching ------------------------------------------------------------------------------
 

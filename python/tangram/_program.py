@@ -81,7 +81,10 @@ class Program:
         >>> timing.runs, timing.median_us > 0
         (5, True)
         """
-        return self._core.time(bind(self._inputs, inputs, named), _arguments.whole("runs", runs),
+        bound = bind(self._inputs, inputs, named)
+        self._run(bound)  # refuses what a run refuses
+        bound = [value.float() if str(getattr(value, "dtype", "")) == "torch.bfloat16" else value for value in bound]
+        return self._core.time(bound, _arguments.whole("runs", runs),
                                _arguments.number("seconds", seconds), _arguments.flag("steps", steps))
 
     @property

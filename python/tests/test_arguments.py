@@ -24,12 +24,14 @@ WRONG = {
     "count": (-1, 1.5, "two", [1], 10 ** 30),
     "number": (-1, math.nan, "two", [1], -math.inf),
     "flag": ("yes", None, [1], 3.5),
-    "text": (None, 3, [1], b"x"),
-    "path": (None, 3, [1]),
+    "text": (None, 3, [1], b"x", "\ud800"),
+    "path": (None, 3, [1], b"x", "\ud800"),
     "word": (None, 3, "nonsense", ""),
     "model": (None, 3, "m", numpy.zeros(2)),
-    "tensor": (None, "one", object(), {"a": 1}, numpy.array(["a", "b"]), numpy.array([1 + 2j, 3])),
-    "mapping": (3, "one", [1], {1: 2}, {None: [1]}),
+    "tensor": (None, "one", object(), {"a": 1}, numpy.array(["a", "b"]), numpy.array([1 + 2j, 3]),
+               numpy.datetime64("2020"), numpy.array(["2020"], "M8[D]"), numpy.zeros(2, [("a", "f4")]), numpy.array([object()]), numpy.longdouble(1),
+               numpy.str_("a"), b"ab", bytearray(b"ab"), memoryview(b"ab"), {1}, iter([1]), range(3), Ellipsis, type),
+    "mapping": (3, "one", [1], {1: 2}, {None: [1]}, {"\ud800": 1}),
 }
 
 
@@ -121,10 +123,13 @@ class Arguments(unittest.TestCase):
         good = numpy.ones((2, 3), "float32")
         wrong = [numpy.ones((3, 2), "float32"), numpy.ones(6, "float32"), numpy.ones((2, 3), "int32"), numpy.zeros((0, 3), "float32"),
                  numpy.ones((2, 3), "float64"), numpy.ones((2, 3), bool), numpy.ones((2, 3), "uint8"), [[1, 2], [3]], numpy.array(1.0)]
+        program = model.compile()
+        wrong += [numpy.full((2, 3), 1j), numpy.ones((2, 3), "longdouble"), numpy.ones((2, 3), object), numpy.ones((2, 3), "U3")]
         for value in wrong:
-            with self.subTest(value=repr(value)), self.assertRaises(ALLOWED) as raised:
-                model.run(good, value)
-            self.assertRegex(str(raised.exception), "`?y`?")
+            for call in (model.run, program, lambda x, y: program(x=x, y=y), lambda x, y: program.time(x, y, runs=1)):
+                with self.subTest(value=repr(value)), self.assertRaises(ALLOWED) as raised:
+                    call(good, value)
+                self.assertRegex(str(raised.exception), "`?y`?")
         for inputs in ((), (good,), (good, good, good)):
             with self.subTest(count=len(inputs)), self.assertRaises(ALLOWED):
                 model.run(*inputs)

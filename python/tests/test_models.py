@@ -59,6 +59,38 @@ class Weights(unittest.TestCase):
                 model.save(os.path.join(folder, "m.txt"))
 
 
+class Shapes(unittest.TestCase):
+    def test_a_scalar_has_no_sizes(self):
+        model = tangram.parse("model m(x: f32[2], sr: f32) { x * sr }")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "m.onnx")
+            model.save(path)
+            for shape in ([], ()):
+                numpy.testing.assert_array_equal(tangram.load(path, shapes={"sr": shape}).run([1, 2], 3.0), [3, 6])
+            with self.assertRaisesRegex(tangram.Error, "sr"):
+                tangram.load(path, shapes={"sr": [2]})
+
+
+class Halves(unittest.TestCase):
+    """Arrays of ml_dtypes, where that is installed."""
+
+    def test_bf16_as_inputs_and_weights(self):
+        try:
+            from ml_dtypes import bfloat16, float8_e4m3fn
+        except ImportError:
+            self.skipTest("ml_dtypes is not installed")
+        model = tangram.parse("model m(x: bf16[2, 2], n: bf16) {\n param w: bf16[2, 2]\n cast(x @ w + n, f32) }")
+        w, x = (numpy.array([[1, 2], [3, 4.5]]).astype(bfloat16) for _ in range(2))
+        wanted = x.astype("float32") @ w.astype("float32") + 2
+        fast = model.with_weights({"w": w})
+        numpy.testing.assert_array_equal(fast.run(x, bfloat16(2)), wanted)
+        numpy.testing.assert_array_equal(fast.run(x.T.copy().T, numpy.array(2, bfloat16)), wanted)  # in another order
+        with self.assertRaisesRegex(tangram.Error, "bf16"):
+            tangram.parse("model m(x: f32[2, 2]) { x }").run(x)
+        with self.assertRaisesRegex(TypeError, "float8_e4m3fn"):
+            model.run(x.astype(float8_e4m3fn), 2)
+
+
 class Comparing(unittest.TestCase):
     def test_equal_and_different(self):
         a, b = tangram.parse(TWICE), tangram.parse(TWICE.replace("relu(relu(x))", "relu(x)"))

@@ -134,7 +134,7 @@ class Memory(unittest.TestCase):
 
 class Timing(unittest.TestCase):
     def test_steps(self):
-        timing = tangram.parse(TWICE).compile().time(numpy.ones((2, 3)), runs=5, steps=True)
+        timing = tangram.parse(TWICE).compile().time(numpy.ones((2, 3), "float32"), runs=5, steps=True)
         self.assertEqual([step.name for step in timing.steps], ["relu", "relu"])
 
     def test_info(self):
