@@ -81,6 +81,7 @@ ResizePass::ResizePass(const ResizeTable& table, const ResizeShape& shape, AxisT
   ring_ = sums_rows_first_ ? 1 : widest(rows_);
   if (!columns_kept_ && shape.inner < kLeastChannels) {
     choose_reads(of_elements(columns, shape.inner));
+    selects_ = columns_.selects && rows_.is_selection();
   } else if (!columns_kept_) {
     weights_ = as_floats(columns.weights);
     pixel_taps_ = std::move(columns);
@@ -187,6 +188,7 @@ void ResizePass::run(const Threads& threads, const float* x, float* y, std::byte
 void ResizePass::rows_between(int64_t begin, int64_t end, const float* x, float* y,
                               Scratch& s) const {
   int64_t height = rows_.results();
+  if (selects_) begin += selected_rows(begin, end, x, y);
   for (int64_t r = begin; r < end; ++r) {
     int64_t plane = r / height, i = r % height;
     if (plane != s.plane) std::fill_n(s.held, ring_, -1);
@@ -197,6 +199,25 @@ void ResizePass::rows_between(int64_t begin, int64_t end, const float* x, float*
       row(i, x + plane * shape_.height * in_row_, to, s);
     s.plane = plane;
   }
+}
+
+/// Makes rows from the first one on, up to those that would read behind x or write behind the last
+/// of these rows, and returns their number.
+int64_t ResizePass::selected_rows(int64_t begin, int64_t end, const float* x, float* y) const {
+  int64_t height = rows_.results(), behind = (table_.lanes + out_row_ - 1) / out_row_ - 1;
+  int64_t readable = operands() - std::max(loaded_, in_row_); // the last beginning of a row
+  int64_t r = begin, last = end - behind;
+  while (r < last) {
+    int64_t plane = r / height, i = r % height, first = plane * shape_.height;
+    int64_t most = std::min(height - i, last - r);
+    SelectedRows rows{rows_.places.data() + i, 0, in_row_};
+    while (rows.count < most && (first + rows.places[rows.count]) * in_row_ <= readable)
+      ++rows.count;
+    table_.select_rows(y + r * out_row_, x + first * in_row_, columns_, rows);
+    r += rows.count;
+    if (rows.count < most) break;
+  }
+  return r - begin;
 }
 
 /// True if the row of y is the one before it: both are one row of x.

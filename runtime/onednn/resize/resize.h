@@ -9,6 +9,9 @@
 // reads, which stays in the first-level cache; where it shrinks, input rows are summed first, so
 // that columns are resampled for output rows alone.
 //
+// Where both axes select, a call makes many rows, so that small images cost no call for each row,
+// and the stores of y are most of the work.
+//
 // A weight of 0 reads nothing, so that an infinity beside it does not become NaN.
 #pragma once
 
@@ -39,6 +42,12 @@ struct ColumnTaps {
   const float* weights = nullptr; // [vectors, taps, lanes]; Dots: [results, taps], whole vectors
 };
 
+/// The row of x that each row of results is.
+struct SelectedRows {
+  const int64_t* places = nullptr;
+  int64_t count = 0, elements = 0; // of a row of x
+};
+
 /// The taps of all pixels of a row, each of `channels` elements.
 struct PixelTaps {
   int64_t results = 0, channels = 0;
@@ -55,6 +64,9 @@ struct ResizeTable {
   void (*sum_rows)(float* y, const float* const* rows, const float* weights, int64_t taps,
                    int64_t count);
   void (*columns)(float* y, const float* x, const ColumnTaps& taps);
+  /// Rows of columns that select, in order. May read whole vectors behind a row of x, and, where
+  /// results are fewer than a vector, write one behind the last row.
+  void (*select_rows)(float* y, const float* x, const ColumnTaps& taps, const SelectedRows& rows);
   /// `rows` is scratch for as many pointers as a pixel has taps.
   void (*pixels)(float* y, const float* x, const PixelTaps& taps, const float** rows);
 };
@@ -100,12 +112,14 @@ private:
   void resample_columns(float* y, const float* x, Scratch& s) const;
   const float* ring_row(int64_t place, const float* plane, Scratch& s) const;
   bool repeats(int64_t i) const;
+  int64_t selected_rows(int64_t begin, int64_t end, const float* x, float* y) const;
 
   const ResizeTable& table_;
   ResizeShape shape_;
   AxisTaps rows_;
   std::vector<float> row_weights_;
   bool columns_kept_ = false, sums_rows_first_ = false;
+  bool selects_ = false;             // along rows and columns, of single elements
   int64_t in_row_ = 0, out_row_ = 0; // elements
   int64_t ring_ = 0, most_taps_ = 1;
   int64_t scratch_bytes_ = 0;

@@ -34,5 +34,5 @@ TG_INLINE float total(Vec v) {
 #include "runtime/onednn/resize/resize_impl.inc"
 
 namespace tg::cpu {
-const ResizeTable kResizeAvx2 = {"avx2", kLanes, true, sum_rows, columns, pixels};
+const ResizeTable kResizeAvx2 = {"avx2", kLanes, true, sum_rows, columns, select_rows, pixels};
 }

@@ -28,5 +28,5 @@ TG_INLINE float total(Vec v) { return _mm512_reduce_add_ps(reinterpret_cast<__m5
 #include "runtime/onednn/resize/resize_impl.inc"
 
 namespace tg::cpu {
-const ResizeTable kResizeAvx512 = {"avx512", kLanes, true, sum_rows, columns, pixels};
+const ResizeTable kResizeAvx512 = {"avx512", kLanes, true, sum_rows, columns, select_rows, pixels};
 }

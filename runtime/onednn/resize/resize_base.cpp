@@ -23,5 +23,5 @@ TG_INLINE float total(Vec v) { return (v[0] + v[2]) + (v[1] + v[3]); }
 #include "runtime/onednn/resize/resize_impl.inc"
 
 namespace tg::cpu {
-const ResizeTable kResizeBase = {"base", kLanes, false, sum_rows, columns, pixels};
+const ResizeTable kResizeBase = {"base", kLanes, false, sum_rows, columns, select_rows, pixels};
 }

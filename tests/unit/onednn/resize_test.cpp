@@ -1,10 +1,11 @@
 // Passes of a resize by every instruction set that this processor has, against sums in float64:
-// channels first and last, rows shorter than a vector, threads, infinities beside weights of 0; and
-// the layouts and dtypes in which plans run them.
+// channels first and last, rows shorter than a vector, threads, infinities beside weights of 0,
+// memory beyond the ends; and the layouts and dtypes in which plans run them.
 #include "runtime/onednn/resize/resize.h"
 
 #include "tests/unit/onednn/compare.h"
 #include "tests/unit/random_draws.h"
+#include "tests/unit/tile/guarded.h"
 
 #include <gtest/gtest.h>
 
@@ -99,6 +100,34 @@ TEST_P(ResizePasses, ReadNothingUnderAWeightOfZero) {
     for (size_t i = 0; i < got.size(); ++i)
       ASSERT_EQ(std::isfinite(got[i]), std::isfinite(want[i])) << i << " of " << got.size();
   }
+}
+
+/// Images that are repeated, of all widths around those of vectors, in memory that ends where they
+/// do: many rows are made by one call.
+TEST_P(ResizePasses, SelectExactlyAndStayInside) {
+  RandomDraws r(53);
+  for (int64_t width = 1; width <= 40; ++width)
+    for (double scale : {0.4, 1.0, 1.5, 2.0, 3.0, 20.0}) {
+      ResizeShape s{r.in(1, 3), r.in(1, 5), width, 1};
+      auto grown = [&](int64_t in) {
+        ResampledAxis axis;
+        axis.in = in;
+        axis.out = std::max<int64_t>(static_cast<int64_t>(static_cast<double>(in) * scale), 1);
+        axis.scale = scale;
+        return axis_taps({}, axis);
+      };
+      ResizePass pass(table(), s, grown(s.height), grown(s.width));
+      std::vector<float> from = r.floats(pass.operands());
+      tile::Guarded x(pass.operands(), true), y(pass.results(), true);
+      std::copy(from.begin(), from.end(), x.begin());
+      int threads = width % 4 == 0 ? 2 : 1;
+      std::vector<std::byte> scratch(static_cast<size_t>(pass.scratch_bytes(threads)));
+      pass.run(ThreadPool::shared()->threads(threads), x.data, y.data, scratch.data());
+      std::vector<double> want = by_definition(s, grown(s.height), grown(s.width), from);
+      for (size_t i = 0; i < want.size(); ++i)
+        ASSERT_EQ(static_cast<double>(y.data[i]), want[i])
+            << i << " of " << s.height << " x " << width << " times " << scale;
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ResizePasses, testing::Range(0, resize_tables().count),
