@@ -7,30 +7,27 @@ namespace tg::cuda {
 namespace {
 
 /// Emits the steps of one attention, which lie between its operands and its result.
-class AttentionSteps {
+class AttentionSteps : Expansion {
 public:
-  AttentionSteps(PlanEdit& edit, const PlanStep& attention, PlanStepId origin)
-      : edit_(edit), attention_(attention), origin_(origin) {}
+  using Expansion::Expansion;
 
-  void emit() {
-    const std::vector<PlanValueId>& x = attention_.operands;
+  void emit_all() {
+    const std::vector<PlanValueId>& x = replaced().operands;
     TensorType scores = scores_type();
-    PlanValueId at = product(x[0], x[1], edit_.value(scores));
+    PlanValueId at = product(x[0], x[1], edit().value(scores));
     if (x[3] != kNoValue) at = step(OpKind::Add, {}, {at, x[3]}, with(scores, x[3]));
     if (x[4] != kNoValue) {
-      PlanValueId otherwise = edit_.constant({scores.dtype, {}}, attention_.attrs[0].real);
+      PlanValueId otherwise = edit().constant({scores.dtype, {}}, replaced().attrs[0].real);
       at = step(OpKind::Select, {}, {x[4], at, otherwise}, with(type(at), x[4]));
     }
     scores = type(at);
     at = step(OpKind::Softmax, {Value::of_int(scores.rank() - 1)}, {at}, scores);
-    product(at, x[2], attention_.result);
+    product(at, x[2], replaced().result);
   }
 
 private:
-  TensorType type(PlanValueId id) const { return edit_.plan().values[id].type; }
-
   TensorType scores_type() const {
-    TensorType q = type(attention_.operands[0]), keys = type(attention_.operands[1]);
+    TensorType q = type(replaced().operands[0]), keys = type(replaced().operands[1]);
     TensorType scores{q.dtype, {}};
     bool fit = broadcast_shapes(llvm::makeArrayRef(q.shape).drop_back(2),
                                 llvm::makeArrayRef(keys.shape).drop_back(2), scores.shape);
@@ -51,30 +48,6 @@ private:
   PlanValueId product(PlanValueId x, PlanValueId y, PlanValueId result) {
     return emit(OpKind::Matmul, {Value::of_enum("none")}, {x, y, kNoValue, kNoValue}, result);
   }
-  PlanValueId step(OpKind op, std::vector<Value> attrs, std::vector<PlanValueId> operands,
-                   const TensorType& result) {
-    return emit(op, std::move(attrs), std::move(operands), edit_.value(result));
-  }
-  PlanValueId emit(OpKind op, std::vector<Value> attrs, std::vector<PlanValueId> operands,
-                   PlanValueId result) {
-    PlanStep made;
-    made.op = op;
-    made.attrs = std::move(attrs);
-    made.operands = std::move(operands);
-    made.result = result;
-    made.phase = attention_.phase;
-    made.stream = attention_.stream;
-    if (first_) made.waits = attention_.waits;
-    first_ = false;
-    if (result == attention_.result) made.signals = attention_.signals;
-    edit_.emit(std::move(made), origin_);
-    return result;
-  }
-
-  PlanEdit& edit_;
-  const PlanStep& attention_;
-  PlanStepId origin_;
-  bool first_ = true;
 };
 
 } // namespace
@@ -84,7 +57,7 @@ EditedPlan expand_operators(const Plan& plan) {
   for (PlanStepId s = 0; s < plan.steps.size(); ++s) {
     const PlanStep& step = plan.steps[s];
     if (step.op == OpKind::Attention)
-      AttentionSteps(edit, step, s).emit();
+      AttentionSteps(edit, step, s).emit_all();
     else if (step.op == OpKind::Resize)
       emit_resize(edit, step, s);
     else

@@ -21,6 +21,7 @@ TensorType result_type(const Plan& plan, OpKind op, llvm::ArrayRef<PlanValueId> 
 }
 
 void expand(PlanEdit& edit, const PlanStep& map, PlanStepId origin) {
+  Expansion expansion(edit, map, origin);
   std::optional<FusedBody> body = parse_fused_body(map.attrs[0].text);
   llvm::SmallVector<PlanValueId, 8> stack;
   for (const FusedInstr& instr : body->code) {
@@ -28,17 +29,13 @@ void expand(PlanEdit& edit, const PlanStep& map, PlanStepId origin) {
       stack.push_back(map.operands[instr.operand]);
       continue;
     }
-    PlanStep step;
-    step.op = instr.op;
-    step.phase = map.phase;
-    step.stream = map.stream;
-    size_t arity = op_info(instr.op).operand_count;
-    step.operands.assign(stack.end() - static_cast<ptrdiff_t>(arity), stack.end());
-    stack.resize(stack.size() - arity);
+    auto first = stack.end() - static_cast<ptrdiff_t>(op_info(instr.op).operand_count);
+    std::vector<PlanValueId> operands(first, stack.end());
+    stack.erase(first, stack.end());
     bool last = &instr == &body->code.back();
-    step.result = last ? map.result : edit.value(result_type(edit.plan(), step.op, step.operands));
-    stack.push_back(step.result);
-    edit.emit(std::move(step), origin);
+    PlanValueId result =
+        last ? map.result : edit.value(result_type(edit.plan(), instr.op, operands));
+    stack.push_back(expansion.emit(instr.op, {}, std::move(operands), result));
   }
 }
 

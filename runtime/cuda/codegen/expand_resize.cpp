@@ -1,8 +1,6 @@
 #include "lang/core/resample.h"
 #include "runtime/cuda/codegen/plan_edit.h"
 
-#include <numeric>
-
 namespace tg::cuda {
 
 namespace {
@@ -11,26 +9,22 @@ namespace {
 constexpr int64_t kMostGathers = 4;
 
 /// Emits the steps of one resize, which lie between its operand and its result.
-class ResizeSteps {
+class ResizeSteps : Expansion {
 public:
-  ResizeSteps(PlanEdit& edit, const PlanStep& resize, PlanStepId origin)
-      : edit_(edit), resize_(resize), origin_(origin) {}
+  using Expansion::Expansion;
 
-  void emit() {
+  void emit_all() {
     llvm::SmallVector<const Value*, ResizeSlot::Count> attrs;
-    for (const Value& value : resize_.attrs) attrs.push_back(&value);
-    Resize resize(attrs, shape(resize_.operands[0]));
-    PlanValueId x = resize_.operands[0];
+    for (const Value& value : replaced().attrs) attrs.push_back(&value);
+    Resize resize(attrs, type(replaced().operands[0]).shape);
+    PlanValueId x = replaced().operands[0];
     for (size_t i = 0; i < resize.axes.size(); ++i)
       if (!resize.axes[i].is_kept())
         x = resampled(x, resize.first_axis + i, axis_taps(resize.how, resize.axes[i]));
-    emit(OpKind::Identity, {}, {x}, resize_.result);
+    emit(OpKind::Identity, {}, {x}, replaced().result);
   }
 
 private:
-  TensorType type(PlanValueId id) const { return edit_.plan().values[id].type; }
-  Shape shape(PlanValueId id) const { return type(id).shape; }
-
   PlanValueId resampled(PlanValueId x, size_t axis, const AxisTaps& taps) {
     if (taps.is_selection()) return gathered(x, axis, taps.places);
     return taps.most() <= kMostGathers ? summed(x, axis, taps) : multiplied(x, axis, taps);
@@ -39,8 +33,8 @@ private:
   PlanValueId gathered(PlanValueId x, size_t axis, const std::vector<int64_t>& places) {
     TensorType result = type(x);
     result.shape[axis] = static_cast<int64_t>(places.size());
-    PlanValueId indices = edit_.constant({DType::I64, {result.shape[axis]}},
-                                         std::vector<double>(places.begin(), places.end()));
+    PlanValueId indices = edit().constant({DType::I64, {result.shape[axis]}},
+                                          std::vector<double>(places.begin(), places.end()));
     return step(OpKind::Gather, {Value::of_int(static_cast<int64_t>(axis))}, {x, indices}, result);
   }
 
@@ -57,7 +51,7 @@ private:
         places.push_back(taps.places[k]);
         weights.push_back(taps.weights[k]);
       }
-      PlanValueId weight = edit_.constant(along, std::move(weights));
+      PlanValueId weight = edit().constant(along, std::move(weights));
       PlanValueId term = step(OpKind::Mul, {}, {gathered(x, axis, places), weight}, result);
       sum = sum == kNoValue ? term : step(OpKind::Add, {}, {sum, term}, result);
     }
@@ -76,7 +70,7 @@ private:
       for (auto k = static_cast<size_t>(taps.first[static_cast<size_t>(i)]);
            k < static_cast<size_t>(taps.first[static_cast<size_t>(i) + 1]); ++k)
         matrix[static_cast<size_t>(i * in + taps.places[k])] = taps.weights[k];
-    PlanValueId weights = edit_.constant({from.dtype, {out, in}}, std::move(matrix));
+    PlanValueId weights = edit().constant({from.dtype, {out, in}}, std::move(matrix));
     PlanValueId rows = reshaped(x, {from.dtype, {outer, in, inner}});
     PlanValueId product =
         step(OpKind::Matmul, {Value::of_enum("none")}, {weights, rows, kNoValue, kNoValue},
@@ -87,35 +81,12 @@ private:
   PlanValueId reshaped(PlanValueId x, const TensorType& result) {
     return step(OpKind::Reshape, {Value::of_ints(result.shape)}, {x}, result);
   }
-  PlanValueId step(OpKind op, std::vector<Value> attrs, std::vector<PlanValueId> operands,
-                   const TensorType& result) {
-    return emit(op, std::move(attrs), std::move(operands), edit_.value(result));
-  }
-  PlanValueId emit(OpKind op, std::vector<Value> attrs, std::vector<PlanValueId> operands,
-                   PlanValueId result) {
-    PlanStep made;
-    made.op = op;
-    made.attrs = std::move(attrs);
-    made.operands = std::move(operands);
-    made.result = result;
-    made.phase = resize_.phase;
-    made.stream = resize_.stream;
-    if (std::exchange(first_, false)) made.waits = resize_.waits;
-    if (result == resize_.result) made.signals = resize_.signals;
-    edit_.emit(std::move(made), origin_);
-    return result;
-  }
-
-  PlanEdit& edit_;
-  const PlanStep& resize_;
-  PlanStepId origin_;
-  bool first_ = true;
 };
 
 } // namespace
 
 void emit_resize(PlanEdit& edit, const PlanStep& resize, PlanStepId origin) {
-  ResizeSteps(edit, resize, origin).emit();
+  ResizeSteps(edit, resize, origin).emit_all();
 }
 
 } // namespace tg::cuda

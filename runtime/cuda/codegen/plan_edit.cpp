@@ -2,6 +2,8 @@
 
 #include <llvm/ADT/STLExtras.h>
 
+#include <utility>
+
 namespace tg::cuda {
 
 PlanEdit::PlanEdit(const Plan& plan) {
@@ -100,6 +102,26 @@ void PlanEdit::renew_lifetimes() {
   }
   for (const PlanOutput& output : plan.outputs)
     plan.values[output.value].is_output = plan.values[output.value].pinned = true;
+}
+
+PlanValueId Expansion::step(OpKind op, std::vector<Value> attrs, std::vector<PlanValueId> operands,
+                            const TensorType& result) {
+  return emit(op, std::move(attrs), std::move(operands), edit_.value(result));
+}
+
+PlanValueId Expansion::emit(OpKind op, std::vector<Value> attrs, std::vector<PlanValueId> operands,
+                            PlanValueId result) {
+  PlanStep made;
+  made.op = op;
+  made.attrs = std::move(attrs);
+  made.operands = std::move(operands);
+  made.result = result;
+  made.phase = replaced_.phase;
+  made.stream = replaced_.stream;
+  if (std::exchange(first_, false)) made.waits = replaced_.waits;
+  if (result == replaced_.result) made.signals = replaced_.signals;
+  edit_.emit(std::move(made), origin_);
+  return result;
 }
 
 std::vector<PlanStepId> compose(llvm::ArrayRef<PlanStepId> first,

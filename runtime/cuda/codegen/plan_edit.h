@@ -40,6 +40,31 @@ private:
   EditedPlan edited_;
 };
 
+/// Emits steps in the place of one, in its phase and on its stream. The first waits for the events
+/// that it waits for, and the one that defines its result signals its events.
+class Expansion {
+public:
+  Expansion(PlanEdit& edit, const PlanStep& replaced, PlanStepId origin)
+      : edit_(edit), replaced_(replaced), origin_(origin) {}
+
+  PlanEdit& edit() { return edit_; }
+  const PlanStep& replaced() const { return replaced_; }
+  TensorType type(PlanValueId id) const { return edit_.plan().values[id].type; }
+
+  /// Returns a new value of this type.
+  PlanValueId step(OpKind op, std::vector<Value> attrs, std::vector<PlanValueId> operands,
+                   const TensorType& result);
+  /// Returns `result`.
+  PlanValueId emit(OpKind op, std::vector<Value> attrs, std::vector<PlanValueId> operands,
+                   PlanValueId result);
+
+private:
+  PlanEdit& edit_;
+  const PlanStep& replaced_;
+  PlanStepId origin_;
+  bool first_ = true;
+};
+
 /// Composes origins: `second` was made from the plan that `first` belongs to.
 std::vector<PlanStepId> compose(llvm::ArrayRef<PlanStepId> first,
                                 llvm::ArrayRef<PlanStepId> second);

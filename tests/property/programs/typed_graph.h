@@ -49,32 +49,6 @@ inline bool jumps(OpKind op, DType from, DType to) {
   }
 }
 
-/// True if the result is one of the elements of operands, or a number that all dtypes have.
-inline bool keeps_bits(OpKind op) {
-  if (op_info(op).has(Trait::Layout)) return true;
-  switch (op) {
-  case OpKind::Identity:
-  case OpKind::Neg:
-  case OpKind::Abs:
-  case OpKind::Sign:
-  case OpKind::Floor:
-  case OpKind::Ceil:
-  case OpKind::Round:
-  case OpKind::Relu:
-  case OpKind::Relu6:
-  case OpKind::Clip:
-  case OpKind::Select:
-  case OpKind::Maximum:
-  case OpKind::Minimum:
-  case OpKind::MaxPool2d:
-  case OpKind::ReduceMax:
-  case OpKind::ReduceMin:
-  case OpKind::Gather:
-  case OpKind::Iota: return true;
-  default: return false;
-  }
-}
-
 class TypedGraph {
 public:
   explicit TypedGraph(uint64_t seed)
@@ -132,12 +106,12 @@ private:
     bool cast = node.op == OpKind::Cast;
     bool moves = node.op == OpKind::Scatter && graph.attr(id, 1).text != "add" &&
                  graph.attr(id, 1).text != "mul";
-    if (keeps_bits(node.op) || cast || moves) {
+    if (!rounds(node.op) || moves) {
       exact = true;
       for (NodeId x : graph.operands(id)) {
-        bool rounds = cast && is_float(graph.type(x).dtype) &&
-                      !holds_all(graph.type(id).dtype, graph.type(x).dtype);
-        exact &= exact_[x.index] && !(rounds && is_float(graph.type(id).dtype));
+        bool narrows = cast && is_float(graph.type(x).dtype) &&
+                       !holds_all(graph.type(id).dtype, graph.type(x).dtype);
+        exact &= exact_[x.index] && !(narrows && is_float(graph.type(id).dtype));
       }
     }
     exact_[id.index] = exact;
