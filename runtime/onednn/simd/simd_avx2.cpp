@@ -3,7 +3,7 @@
 
 #include <immintrin.h>
 
-#pragma GCC target("avx2,fma")
+#pragma GCC target("avx2,fma,f16c")
 #define TG_LANES 8
 #include "runtime/onednn/simd/simd_vector.inc"
 
