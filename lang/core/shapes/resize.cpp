@@ -53,7 +53,20 @@ bool scales_fit(Inference& in, bool& exact) {
   return true;
 }
 
-/// Which attributes the mode reads.
+/// Positions of "nearest" are computed in float, which holds all integers up to this one.
+constexpr int64_t kMostNearest = int64_t{1} << 24;
+
+/// Returns true if floats hold the positions of all axes that are resized.
+bool nearest_fits(Inference& in, llvm::ArrayRef<int64_t> sizes) {
+  llvm::ArrayRef<int64_t> before = llvm::makeArrayRef(in.type(0).shape).take_back(sizes.size());
+  for (size_t i = 0; i < sizes.size(); ++i)
+    if (sizes[i] != before[i] && std::max(sizes[i], before[i]) > kMostNearest)
+      return in.fail("`mode` = \"nearest\" resizes axes of at most {0} elements, got {1} to {2}",
+                     kMostNearest, before[i], sizes[i]);
+  return true;
+}
+
+/// Returns true if the mode takes the attributes. Those that it ignores get their defaults.
 bool mode_fits(Inference& in) {
   const std::string& mode = in.attr(ResizeSlot::Mode).text;
   bool nearest = mode == "nearest", antialias = in.attr(ResizeSlot::Antialias).number != 0;
@@ -82,6 +95,7 @@ bool resize(Inference& in) {
       !is_word(in, ResizeSlot::Mode, resize_modes()) ||
       !is_word(in, ResizeSlot::Coordinates, resize_coordinates()) ||
       !is_word(in, ResizeSlot::Rounding, resize_roundings()) || !mode_fits(in) ||
+      (in.attr(ResizeSlot::Mode).text == "nearest" && !nearest_fits(in, sizes)) ||
       !read_list(in, ResizeSlot::Scales, sizes.size()) ||
       !read_list(in, ResizeSlot::Region, 2 * sizes.size()))
     return false;
