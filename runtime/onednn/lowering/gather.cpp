@@ -47,26 +47,44 @@ public:
   dnnl_status_t run(dnnl_stream_t) override {
     parallel_for(threads_, outer_ * count_, [&](int64_t begin, int64_t end, int) {
       int64_t outer = begin / count_, index = begin % count_;
-      for (int64_t row = begin; row < end; ++row) {
-        copy_row(row, outer, index);
-        if (++index < count_) continue;
-        index = 0;
-        ++outer;
+      for (int64_t rows = 0; begin < end; begin += rows, ++outer, index = 0) {
+        rows = std::min(count_ - index, end - begin);
+        const std::byte* table = from_ + outer * size_ * row_bytes_;
+        std::byte* to = to_ + begin * row_bytes_;
+        if (indices_.dtype == DType::I64)
+          copy_rows(table, reinterpret_cast<const int64_t*>(index_) + index, to, rows);
+        else
+          copy_rows(table, reinterpret_cast<const int32_t*>(index_) + index, to, rows);
       }
     });
     return dnnl_success;
   }
 
 private:
-  void copy_row(int64_t row, int64_t outer, int64_t index) const {
-    int64_t at = index_at(indices_.dtype, index_, index);
-    std::byte* to = to_ + row * row_bytes_;
-    bool there = at >= 0 && at < size_;
-    const std::byte* from = there ? from_ + (outer * size_ + at) * row_bytes_ : missing_.data();
-    if (row_bytes_ == 4) // a single number: no call
-      std::memcpy(to, from, 4);
-    else
+  /// Rows of one table. Those of single numbers are copied without calls.
+  template <class I>
+  void copy_rows(const std::byte* table, const I* at, std::byte* to, int64_t rows) const {
+    switch (row_bytes_) {
+    case 1: return copy_numbers<uint8_t>(table, at, to, rows);
+    case 2: return copy_numbers<uint16_t>(table, at, to, rows);
+    case 4: return copy_numbers<uint32_t>(table, at, to, rows);
+    case 8: return copy_numbers<uint64_t>(table, at, to, rows);
+    default: break;
+    }
+    for (int64_t i = 0; i < rows; ++i, to += row_bytes_) {
+      bool there = at[i] >= 0 && at[i] < size_;
+      const std::byte* from = there ? table + at[i] * row_bytes_ : missing_.data();
       std::memcpy(to, from, static_cast<size_t>(row_bytes_));
+    }
+  }
+
+  template <class T, class I>
+  void copy_numbers(const std::byte* table, const I* at, std::byte* to, int64_t rows) const {
+    const T* from = reinterpret_cast<const T*>(table);
+    T missing;
+    std::memcpy(&missing, missing_.data(), sizeof(T));
+    for (int64_t i = 0; i < rows; ++i)
+      reinterpret_cast<T*>(to)[i] = at[i] >= 0 && at[i] < size_ ? from[at[i]] : missing;
   }
 
   Place table_, indices_, result_;

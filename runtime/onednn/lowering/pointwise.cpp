@@ -318,6 +318,7 @@ public:
     row_blocks_ = (rows_.extent + block_rows_ - 1) / block_rows_;
     blocks_ = pieces_ * row_blocks_;
     for (const Loop& loop : outer_) blocks_ *= loop.extent;
+    by_rows_ = pays_by_rows();
     addresses_.resize(places_.size());
     workers_.resize(static_cast<size_t>(threads));
     for (Worker& w : workers_) {
@@ -360,12 +361,24 @@ private:
     return scratch_ + (static_cast<size_t>(part) * registers() + reg) * kBlock;
   }
 
+  /// True if a block of rows with gaps between them is computed where it lies, a row at a time:
+  /// for programs of no more calls than the copies that would close the gaps.
+  bool pays_by_rows() const {
+    size_t gaps = 0;
+    for (size_t i = 0; i < places_.size(); ++i) {
+      if (places_[i].dtype != DType::F32 || inner_.strides[i] != 1) return false;
+      gaps += rows_.strides[i] != 0 && !contiguous(i, block_rows_);
+    }
+    return gaps >= program_.code.size();
+  }
+
   void run_block(Worker& w, int part, int64_t block) {
     int64_t piece = block % pieces_ * piece_, rest = block / pieces_;
     int64_t row = rest % row_blocks_ * block_rows_;
     int64_t count = std::min(piece_, inner_.extent - piece);
     int64_t rows = std::min(block_rows_, rows_.extent - row);
     int64_t outer = rest / row_blocks_;
+    if (by_rows_) return run_rows(w, part, outer, row, piece, rows, count);
     for (size_t i = 1; i < places_.size(); ++i)
       w.registers[i - 1] = stage(w, part, i, address(i, outer, row, piece), rows, count);
     for (size_t t = program_.operands; t + 1 < registers(); ++t)
@@ -376,6 +389,21 @@ private:
         direct ? reinterpret_cast<float*>(result) : scratch_block(part, registers() - 1);
     evaluate(w, rows * count);
     if (!direct) scatter(result, w.registers.back(), rows, count);
+  }
+
+  void run_rows(Worker& w, int part, int64_t outer, int64_t row, int64_t piece, int64_t rows,
+                int64_t count) {
+    auto of_place = [&](size_t place) -> float*& {
+      return place == 0 ? w.registers.back() : w.registers[place - 1];
+    };
+    for (size_t t = program_.operands; t + 1 < registers(); ++t)
+      w.registers[t] = scratch_block(part, t);
+    for (size_t i = 0; i < places_.size(); ++i)
+      of_place(i) = reinterpret_cast<float*>(address(i, outer, row, piece));
+    for (int64_t r = 0; r < rows; ++r) {
+      evaluate(w, count);
+      for (size_t i = 0; i < places_.size(); ++i) of_place(i) += rows_.strides[i];
+    }
   }
 
   std::byte* address(size_t place, int64_t outer, int64_t row, int64_t piece) const {
@@ -446,6 +474,7 @@ private:
   llvm::SmallVector<Loop, 4> outer_;
   Loop rows_, inner_;
   int64_t piece_ = 0, block_rows_ = 0, pieces_ = 0, row_blocks_ = 0, blocks_ = 0;
+  bool by_rows_ = false;
   std::vector<std::byte*> addresses_;
   float* scratch_ = nullptr;
   std::vector<Worker> workers_;
