@@ -510,7 +510,7 @@ Op Lowering::describe(const PlanStep& step) const {
 }
 
 Threads Lowering::threads_for(double microseconds, Phase phase) const {
-  constexpr double kWorthAThread = 10, kChunk = 100;
+  constexpr double kWorthAThread = 4, kChunk = 100;
   constexpr int kMostChunks = 16; // of each thread
   if (phase == Phase::Load) {
     int all = std::max(1, options.threads);
