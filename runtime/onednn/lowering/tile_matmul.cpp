@@ -177,6 +177,16 @@ bool has_packed_matrix(const Lowering& l, const PlanStep& step) {
   return is_input && products_of(l, id) >= kEnoughProducts;
 }
 
+/// True for products of bf16 that oneDNN runs on the processor's matrix unit (AMX): twice as fast as
+/// our tiles from 8 rows on, and ten times from 128 (bench/results/narrow_floats.md). With fewer
+/// rows, which wait for the matrix, our tiles are faster.
+bool suits_matrix_unit(const Lowering& l, const PlanStep& step) {
+  constexpr int64_t kLeastRows = 8;
+  const TensorType& result = l.type(step.result);
+  return result.dtype == DType::BF16 && may_use(dnnl_cpu_isa_avx512_core_amx) &&
+         result.elements() / result.shape.back() >= kLeastRows;
+}
+
 } // namespace
 
 // By rule, unless this machine was measured to be faster otherwise. Packed matrices go to our
@@ -198,7 +208,8 @@ const tile::TileKernels* tiles_for(const Lowering& l, const PlanStep& step) {
   case Products::Chosen: break;
   }
   const tile::TileKernels* tiles = best_tiles(dtype);
-  return tiles && runs_on_ours(l, step, has_packed_matrix(l, step)) ? tiles : nullptr;
+  bool by_rule = has_packed_matrix(l, step) && !suits_matrix_unit(l, step);
+  return tiles && runs_on_ours(l, step, by_rule) ? tiles : nullptr;
 }
 
 ChosenSchedule product_schedule(const Lowering& l, const PlanStep& step,

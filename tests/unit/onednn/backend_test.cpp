@@ -152,7 +152,7 @@ TEST(CpuBackend, ConvolutionsAreOursWhereTheyAreFaster) {
   };
   constexpr Layer kLayers[] = {
       {64, 14, 96, 1, 1, "tile:avx2 dense", "tile:avx512 dense"},
-      {128, 14, 96, 1, 1, "", "tile:avx512 dense"},      // with AVX2 oneDNN's is at the peak
+      {256, 14, 96, 1, 1, "", "tile:avx512 dense"},      // weights beyond any first-level cache
       {64, 14, 24, 1, 1, "tile:avx2 dense", "tile:avx"}, // three half vectors or two whole ones
       {64, 14, 96, 3, 1, "tile:avx2 dense", ""},         // by Winograd's algorithm
       {64, 14, 96, 5, 2, "tile:avx2 dense", "tile:avx512 dense"},
@@ -341,8 +341,8 @@ TEST(CpuBackend, ProductsRunOnTiles) {
   expect({1, 24}, {24, 40}, false, "", "");
 }
 
-/// Each converts what it reads and writes; on tiles that multiply bf16, where the processor has
-/// them.
+/// Each converts what it reads and writes; a few rows on tiles that multiply bf16, where the
+/// processor has them, more on its matrix unit (AMX).
 TEST(CpuBackend, Bf16IsConvertedByNoStepOfItsOwn) {
   // Reason: oneDNN multiplies bf16 from AVX-512 on; before, products convert in steps of their own.
   if (!avx512()) GTEST_SKIP() << "before AVX-512 products of bf16 are those of f32";
@@ -359,8 +359,10 @@ TEST(CpuBackend, Bf16IsConvertedByNoStepOfItsOwn) {
   Comparison c;
   outputs_of(*make_cpu_backend(), plan_from_graph(narrow), {}, 2, &c);
   EXPECT_EQ(count(c, "convert"), 0u) << implementations(c);
-  bool tiles = cpu::may_use_own("avx512_bf16");
+  bool unit = cpu::may_use(dnnl_cpu_isa_avx512_core_amx);
+  bool tiles = cpu::may_use_own("avx512_bf16") && !unit;
   EXPECT_EQ(llvm::StringRef(kernel_of(c, "matmul")).startswith("tile:avx512_bf16"), tiles);
+  EXPECT_EQ(llvm::StringRef(kernel_of(c, "matmul")).contains("amx"), unit);
 }
 
 /// Tiles read it where it lies.
@@ -395,6 +397,27 @@ TEST(CpuBackend, RowsOfAConcatAreWrittenInPlace) {
   Comparison c = compare(b.graph);
   expect_good(c);
   EXPECT_EQ(kernel_of(c, "concat"), "in place") << implementations(c);
+}
+
+/// Halves of rows, read where they lie and written into rows of a concat.
+TEST(CpuBackend, ElementwiseOperatorsOverRowsWithGaps) {
+  for (int64_t rows : {1, 3, 300})
+    for (int64_t width : {1, 3, 15, 16, 17, 64, 100, 1500}) {
+      Builder b;
+      NodeId x = b.input("x", {rows, 2 * width}), bias = b.input("b", {width});
+      auto half = [&](int64_t from) {
+        return b.op(OpKind::Slice, {x},
+                    {Value::of_int(1), Value::of_int(from), Value::of_int(from + width)});
+      };
+      NodeId left = half(0), right = half(width);
+      NodeId sum = b.op(OpKind::Add, {left, right});
+      NodeId three = b.op(OpKind::Tanh, {b.op(OpKind::Mul, {sum, b.op(OpKind::Neg, {left})})});
+      b.output(b.op(OpKind::Concat,
+                    {b.op(OpKind::Relu, {left}), b.op(OpKind::Add, {right, bias}),
+                     b.op(OpKind::Mul, {left, right}), three},
+                    {Value::of_int(1)}));
+      expect_good(compare(b.graph, 2));
+    }
 }
 
 TEST(CpuBackend, ElementwiseResultsGoIntoChannelsOfAConcat) {
