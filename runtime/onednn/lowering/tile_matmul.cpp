@@ -177,8 +177,8 @@ bool has_packed_matrix(const Lowering& l, const PlanStep& step) {
   return is_input && products_of(l, id) >= kEnoughProducts;
 }
 
-/// True for products of bf16 that oneDNN runs on the processor's matrix unit (AMX): twice as fast as
-/// our tiles from 8 rows on, and ten times from 128 (bench/results/narrow_floats.md). With fewer
+/// True for products of bf16 that oneDNN runs on the processor's matrix unit (AMX): twice as fast
+/// as our tiles from 8 rows on, and ten times from 128 (bench/results/narrow_floats.md). With fewer
 /// rows, which wait for the matrix, our tiles are faster.
 bool suits_matrix_unit(const Lowering& l, const PlanStep& step) {
   constexpr int64_t kLeastRows = 8;
