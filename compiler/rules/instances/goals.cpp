@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace tg {
 
@@ -116,11 +117,7 @@ std::optional<int> RuleGoals::outcome(const RuleInstance& instance, ExprIndex at
 
 void RuleGoals::add_goals(const Atom& atom, size_t index) {
   const ValueExpr& e = rule_.exprs[atom.expr];
-  auto add = [&](int outcome) {
-    Goal goal;
-    goal.atom = index, goal.outcome = outcome;
-    goals_.push_back(goal);
-  };
+  auto add = [&](int outcome) { goals_.push_back({.atom = index, .outcome = outcome}); };
   if (e.kind == Kind::Index) {
     const int entries = static_cast<int>(rule_.exprs[e.operands[0]].operands.size());
     for (int i = 0; i < std::min(entries, kMostListed); ++i) add(i);
@@ -138,12 +135,7 @@ void RuleGoals::add_goals(const Atom& atom, size_t index) {
 /// Sizes beyond those that are drawn: of what the right side computes with, in case it is a
 /// polynomial; and of all tensors, beside the numbers that operators are written with.
 void RuleGoals::add_size_goals() {
-  auto add = [&](RuleCell cell, int64_t number, bool any_axis) {
-    Goal goal;
-    goal.cell = cell, goal.number = number, goal.any_axis = any_axis;
-    goals_.push_back(goal);
-  };
-  std::set<std::tuple<int, uint32_t, int64_t>> places;
+  std::map<std::string, ExprIndex> read; // by text, since `dim(x, -1)` may occur many times
   std::vector<ExprIndex> open;
   std::vector<double> numbers;
   for (const Term& term : rule_.terms)
@@ -156,23 +148,21 @@ void RuleGoals::add_size_goals() {
       llvm::append_range(numbers, attr.literal.reals);
     }
   while (!open.empty()) {
-    const ValueExpr& e = rule_.exprs[open.back()];
+    const ExprIndex at = open.back();
+    const ValueExpr& e = rule_.exprs[at];
     open.pop_back();
     llvm::append_range(open, e.operands);
-    const ValueExpr* axis = e.kind == Kind::Dim ? &rule_.exprs[e.operands[0]] : nullptr;
-    if (axis && axis->kind == Kind::Literal)
-      places.insert({static_cast<int>(RuleCell::Kind::Dim), e.variable, axis->literal.number});
-    if (e.kind == Kind::Variable)
-      places.insert({static_cast<int>(RuleCell::Kind::Attribute), e.variable, -1});
+    if (e.kind == Kind::Dim || e.kind == Kind::Variable) read.insert({expr_text(rule_, at), at});
   }
-  for (auto [kind, variable, at] : places)
-    for (int64_t size : {7, 10, 17, 64})
-      add({static_cast<RuleCell::Kind>(kind), variable, at}, size, false);
+  const auto any = static_cast<int64_t>(65 + rng_() % 400);
+  for (const auto& [text, at] : read)
+    for (int64_t size : {int64_t(7), int64_t(10), int64_t(17), int64_t(64), any})
+      goals_.push_back({.read = at, .number = size});
   for (double x : numbers)
     if (x == std::floor(x) && x >= kDrawn && x < kMaxSolvedElements)
       for (uint32_t v = 0; v < rule_.class_vars; ++v)
         for (int64_t beside : {-1, 0, 1})
-          add({RuleCell::Kind::Dim, v, 0}, static_cast<int64_t>(x) + beside, true);
+          goals_.push_back({.number = static_cast<int64_t>(x) + beside, .sized = v});
 }
 
 bool RuleGoals::meets(const RuleInstance& instance, const Goal& goal) const {
@@ -187,12 +177,11 @@ bool RuleGoals::meets(const RuleInstance& instance, const Goal& goal) const {
 
 std::vector<RuleCell> RuleGoals::places(const RuleInstance& instance, const Goal& goal) const {
   if (goal.atom) return solver_.cells(instance, atoms_[*goal.atom].expr);
-  if (!goal.any_axis) return {goal.cell};
+  if (goal.read) return solver_.cells(instance, *goal.read);
   std::vector<RuleCell> all;
-  std::optional<Value> rank =
-      solver_.value(instance, {RuleCell::Kind::Rank, goal.cell.variable, -1});
+  std::optional<Value> rank = solver_.value(instance, {RuleCell::Kind::Rank, goal.sized, -1});
   for (int64_t axis = 0; rank && axis < rank->number; ++axis)
-    all.push_back({RuleCell::Kind::Dim, goal.cell.variable, axis});
+    all.push_back({RuleCell::Kind::Dim, goal.sized, axis});
   return all;
 }
 

@@ -8,7 +8,6 @@
 
 #include "compiler/rules/instances/solver.h"
 
-#include <map>
 #include <set>
 #include <string>
 
@@ -38,13 +37,14 @@ private:
     Role role{};
     std::set<int> reached; // outcomes
   };
-  /// An outcome of an atom, a value of a place that the right side reads, or a size of a tensor.
+  /// An outcome of an atom; or a number, for a size or an attribute that the right side reads, or
+  /// else for the size of any axis of a tensor.
   struct Goal {
-    std::optional<size_t> atom;
+    std::optional<size_t> atom = {};
     int outcome = 0;
-    RuleCell cell;
+    std::optional<ExprIndex> read = {};
     int64_t number = 0;
-    bool any_axis = false; // of the cell's tensor
+    uint32_t sized = 0; // class variable of the tensor
     bool met = false;
   };
 

@@ -197,10 +197,13 @@ inline std::vector<KindRule> false_rules() {
   add_changed(rules, "modulus", laws_with_sizes(),
               {"({0}) * (1 + (({1}) % {2}) // ({2} - 1))", "({0}) + max(({1}) % {2} - {2} + 2, 0)"},
               {8, 9, 12, 16, 17, 32});
-  add_changed(rules, "polynomial", laws_with_sizes(),
-              {"({0}) + (({1}) - 1) * (({1}) - 2) * (({1}) - 3) * (({1}) - 4) * (({1}) - 5) * "
-               "(({1}) - 6)"},
-              {0});
+  add_changed(
+      rules, "polynomial", laws_with_sizes(),
+      {"({0}) + (({1}) - 1) * (({1}) - 2) * (({1}) - 3) * (({1}) - 4) * (({1}) - 5) * "
+       "(({1}) - 6)",
+       "({0}) * (1 + (({1}) - 1) * (({1}) - 7) * (({1}) - 10) * (({1}) - 17) * (({1}) - 64) * "
+       "(({1}) - 2) * (({1}) - 3))"},
+      {0});
   add_conditioned(rules, "condition", laws_with_sizes(), "({0}) * 2",
                   {"{1} >= {2}", "{1} % {2} == 0", "{1} > {2}, {1} % 2 == 1"}, {9, 16, 32, 65});
   add_conditioned(rules, "condition", laws_with_attributes(), "({0}) * 2", {"{1} >= {2}"}, {5, 6});
@@ -212,7 +215,7 @@ inline std::vector<KindRule> false_rules() {
            {"rule r(x) {{ {0}({0}(x)) => {0}({0}(x)) * (1 + rank(x) // 6) where float(x) }",
             "rule r(x, a) {{ cumsum({0}(x), axis = a) => cumsum({0}(x), axis = a) * (1 + a // 5) "
             "where float(x) }",
-            "rule r(x) {{ {0}({0}(x)) => x where rank(x) == 7, float(x) }"});
+            "rule r(x) {{ {0}({0}(x)) => {0}({0}(x)) * 2 where rank(x) == 7, float(x) }"});
   add_each(rules, "index", {"add", "mul"},
            {"rule r(x, i, u) {{ scatter(x, i, u, axis = 0, reduce = \"{0}\") => scatter(x, i, "
             "{0}(gather(x, i, axis = 0), u), axis = 0) }",
