@@ -25,33 +25,42 @@ template <class W> W signed_integer(int value) {
   return value < 0 ? -size : size;
 }
 
-/// A `rows` x `columns` matrix of integers over a denominator, as scalars.
+/// A `rows` x `columns` matrix of integers over a denominator, as scalars. A product by it does not
+/// read what an entry of 0 would multiply, so that NaN and infinities stay where they count.
 template <class W> struct Transform {
   int64_t rows, columns;
   W at[Winograd::kMaxTile][Winograd::kMaxTile];
+  bool used[Winograd::kMaxTile][Winograd::kMaxTile]; // entries that are not 0
 
   template <int columns_stored>
   Transform(const int (*matrix)[columns_stored], int64_t rows, int64_t columns, int denominator = 1)
       : rows(rows), columns(columns) {
     W one_of = Math<W>::integer(denominator);
     for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < columns; ++j) at[i][j] = signed_integer<W>(matrix[i][j]) / one_of;
+      for (int64_t j = 0; j < columns; ++j) {
+        at[i][j] = signed_integer<W>(matrix[i][j]) / one_of;
+        used[i][j] = matrix[i][j] != 0;
+      }
   }
 
   /// M x M' of a row-major `columns` x `columns` x, to a row-major `rows` x `rows` y.
   void apply(const W* x, W* y) const {
     W half[Winograd::kMaxTile][Winograd::kMaxTile]; // M x
     for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < columns; ++j) {
-        half[i][j] = at[i][0] * x[j];
-        for (int64_t k = 1; k < columns; ++k) half[i][j] += at[i][k] * x[k * columns + j];
-      }
+      for (int64_t j = 0; j < columns; ++j) half[i][j] = row_sum(i, x + j, columns);
     for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < rows; ++j) {
-        W sum = half[i][0] * at[j][0];
-        for (int64_t k = 1; k < columns; ++k) sum += half[i][k] * at[j][k];
-        y[i * rows + j] = sum;
-      }
+      for (int64_t j = 0; j < rows; ++j) y[i * rows + j] = row_sum(j, half[i], 1);
+  }
+
+private:
+  /// The sum of M[row][k] * x[k * pitch]; each row has an entry that is not 0.
+  W row_sum(int64_t row, const W* x, int64_t pitch) const {
+    int64_t k = 0;
+    while (!used[row][k]) ++k;
+    W sum = at[row][k] * x[k * pitch];
+    for (++k; k < columns; ++k)
+      if (used[row][k]) sum += at[row][k] * x[k * pitch];
+    return sum;
   }
 };
 
