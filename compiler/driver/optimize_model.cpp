@@ -5,6 +5,7 @@
 #include "compiler/driver/devices.h"
 #include "compiler/driver/files/json_files.h"
 #include "compiler/driver/files/model.h"
+#include "compiler/driver/files/onnx_export.h"
 #include "compiler/driver/learned/policy_models.h"
 #include "compiler/driver/learned/seated_policy.h"
 #include "compiler/driver/learned/training_notes.h"
@@ -355,6 +356,10 @@ OptimizeOptions Optimization::told(SearchTrace& trace) const {
   options.search_share = o_.verify ? 0.5 : o_.explain ? 0.75 : 1;
   options.kernels = o_.kernels;
   options.trace = tracing() ? &trace : nullptr;
+  if (o_.portable)
+    options.same = [kept = host_.kept](const Graph& a, const Graph& b) {
+      return written_alike(a, b, kept.get());
+    };
   return options;
 }
 

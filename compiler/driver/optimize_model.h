@@ -4,7 +4,7 @@
 // OptimizeHost.
 #pragma once
 
-#include "compiler/driver/files/weight_file.h"
+#include "compiler/driver/files/model.h"
 #include "compiler/driver/runs/judged_finalists.h"
 #include "compiler/equiv/equivalent.h"
 #include "compiler/optimizer/optimize.h"
@@ -22,6 +22,7 @@ struct OptimizeHost {
   std::optional<StopToken> stop = {};
   llvm::ArrayRef<Rule> declared = {};             // beside those that the options select
   std::shared_ptr<const WeightFile> weights = {}; // of the model, if the options name no file
+  std::shared_ptr<const KeptOperators> kept = {}; // of the model, for a file that is written of it
   bool chain = false;    // with the chain of rewrites, though nobody asked to explain
   bool remember = true;  // whole runs that were made before are not made again
   bool isolated = false; // rules are verified in processes of their own

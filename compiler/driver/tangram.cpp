@@ -302,9 +302,12 @@ Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options)
   std::shared_ptr<const tg::ExternKernels> externs = extern_kernels(options.externs, sources, sink);
   if (sink.failed()) return to_error(sink, sources);
   const tg::Graph source = own_graph(model);
-  std::optional<tg::OptimizedModel> found = tg::optimize_model(
-      source, options, std::move(externs),
-      {.weights = model.impl().weights, .judge = graph_judge(options.judge, model)}, sources, sink);
+  std::optional<tg::OptimizedModel> found =
+      tg::optimize_model(source, options, std::move(externs),
+                         {.weights = model.impl().weights,
+                          .kept = model.impl().kept,
+                          .judge = graph_judge(options.judge, model)},
+                         sources, sink);
   if (!found) return to_error(sink, sources);
   tg::Optimized& result = found->result;
   Report report = to_public(result.report);

@@ -338,7 +338,8 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   Candidate& extracted = chosen.candidate;
   note_result(options, report);
   if (auto sound = note_found(extracted.graph, report); !sound) return std::move(sound.error());
-  bool changed = !difference(source, extracted.graph).empty();
+  bool changed = options.same ? !options.same(source, extracted.graph)
+                              : !difference(source, extracted.graph).empty();
   report.found_other = changed || report.comparison; // or an earlier search did, whose result lost
   bool worse = changed && costs_more(extracted.cost_us, report.cost_before_us);
   // Where whole runs are possible, they decide.

@@ -13,6 +13,7 @@
 #include "compiler/search/portfolio/portfolio.h"
 #include "lang/core/support/repeated_times.h"
 
+#include <functional>
 #include <optional>
 
 namespace tg {
@@ -60,6 +61,8 @@ struct OptimizeOptions {
   bool must_gain = true;
   /// With the chain of rewrites from the source to the result.
   bool explain = false;
+  /// True if two graphs are the same where the result is used; null: where they are one graph.
+  std::function<bool(const Graph&, const Graph&)> same = {};
   /// Extractor, its limits, bound on weights.
   ExtractOptions extract;
   /// Of Saturate and Random: extraction weighs what the device does in one kernel as one

@@ -134,7 +134,7 @@ std::optional<LoadedAndOptimized> load_and_optimize(Session& session) {
   std::optional<LoadedModel> source = load(session);
   if (!source) return std::nullopt;
   std::optional<OptimizedModel> best =
-      optimize_model(session, source->graph, {.weights = source->weights});
+      optimize_model(session, source->graph, {.weights = source->weights, .kept = source->kept});
   if (!best) return std::nullopt;
   return LoadedAndOptimized{std::move(*source), std::move(*best)};
 }

@@ -5,6 +5,7 @@
 #include "compiler/driver/files/import_tidy.h"
 #include "compiler/driver/files/unfold.h"
 #include "lang/check/check.h"
+#include "lang/core/version.h"
 
 #include <llvm/ADT/StringSet.h>
 
@@ -134,6 +135,14 @@ onnx::FileFacts moved(onnx::FileFacts facts, llvm::ArrayRef<NodeId> became) {
   return facts;
 }
 
+/// True if this version of Tangram wrote the file, without a second one for its weights.
+bool is_own(const onnx::schema::Model& model) {
+  return model.producer_name() == onnx::kProducer && model.producer_version() == kProgramVersion &&
+         llvm::none_of(model.graph().initializer(), [](const onnx::schema::Tensor& tensor) {
+           return tensor.data_location() == onnx::schema::Tensor::EXTERNAL;
+         });
+}
+
 std::optional<LoadedModel> load_onnx(SourceManager& sources, llvm::StringRef path,
                                      const ModelRequest& request, DiagnosticSink& sink,
                                      std::vector<onnx::Refusal>* refused) {
@@ -168,15 +177,18 @@ std::optional<LoadedModel> load_onnx(SourceManager& sources, llvm::StringRef pat
   imported->graph = std::move(tidy->graph);
   imported->names = std::move(tidy->names);
   imported->graph.set_name(readable_model_name(imported->graph.name(), path));
+  std::shared_ptr<const WeightFile> weights = weight_file(*file, imported->weights);
   std::shared_ptr<const KeptOperators> kept;
   if (imported->facts) {
     onnx::KeptNodes none{{}, Graph(imported->graph.shared_symbols()), {}};
+    bool own = options.shapes.empty() && options.dims.empty() && is_own((*file)->model());
     kept = std::make_shared<const KeptOperators>(
         KeptOperators{imported->kept ? std::move(*imported->kept) : std::move(none),
-                      moved(std::move(*imported->facts), tidy->became), imported->graph});
+                      moved(std::move(*imported->facts), tidy->became), imported->graph,
+                      own ? *file : nullptr, weights});
   }
   return LoadedModel{std::move(imported->graph),
-                     weight_file(*file, imported->weights),
+                     std::move(weights),
                      std::move(imported->names),
                      imported->ops,
                      std::move(left_out),
@@ -209,6 +221,18 @@ std::optional<LoadedModel> load_model(SourceManager& sources, llvm::StringRef pa
 std::optional<Graph> load_model(SourceManager& sources, FileId file, const ModelRequest& request,
                                 DiagnosticSink& sink) {
   return build_graph(load_program(sources, library(), file, sink), request, sink);
+}
+
+std::vector<std::string> open_inputs(llvm::StringRef path) {
+  std::vector<std::string> open;
+  if (!is_onnx_path(path)) return open;
+  Result<std::shared_ptr<const onnx::ModelFile>> file = onnx::ModelFile::open(path);
+  if (!file) return open;
+  for (const onnx::schema::ValueInfo& input : (*file)->model().graph().input())
+    if (llvm::any_of(input.type().tensor_type().shape().dim(),
+                     [](const auto& dim) { return !dim.has_dim_value() || dim.dim_value() < 0; }))
+      open.push_back(input.name());
+  return open;
 }
 
 std::optional<Graph> load_graph(SourceManager& sources, llvm::StringRef path,

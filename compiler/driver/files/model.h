@@ -25,6 +25,10 @@ struct KeptOperators {
   onnx::KeptNodes nodes;
   onnx::FileFacts facts; // values are those of `source`
   Graph source;
+  /// The file, if this version of Tangram wrote it, as one file, and it was read with its own
+  /// sizes; null otherwise. A graph that is still `source` is written as this file.
+  std::shared_ptr<const onnx::ModelFile> own_file = {};
+  std::shared_ptr<const WeightFile> own_weights = {}; // of own_file
 
   bool has_nodes() const { return !nodes.nodes.empty(); }
 };
@@ -65,6 +69,10 @@ std::optional<LoadedModel> load_model(SourceManager& sources, llvm::StringRef pa
 /// The same for text that is already in `sources`.
 std::optional<Graph> load_model(SourceManager& sources, FileId file, const ModelRequest& request,
                                 DiagnosticSink& sink);
+
+/// The inputs of an .onnx file with sizes that it leaves open. Empty for other files, and for one
+/// that cannot be read: load_model() reports why.
+std::vector<std::string> open_inputs(llvm::StringRef path);
 
 /// The graph alone.
 std::optional<Graph> load_graph(SourceManager& sources, llvm::StringRef path,

@@ -4,7 +4,10 @@
 #include "compiler/import/onnx/write/restore.h"
 #include "compiler/import/onnx/write/write_model.h"
 #include "compiler/search/portfolio/segments.h"
+#include "lang/core/support/data_file.h"
 #include "lang/core/version.h"
+
+#include <llvm/Support/SHA1.h>
 
 namespace tg {
 
@@ -91,20 +94,116 @@ void add_folding_record(const Folded& folded, const WeightFile* source, onnx::Ex
   }
 }
 
+/// True if the graph is what the file of its source has, of the opset that is asked for.
+bool is_own_file(const Graph& graph, const KeptOperators& kept, const PrepareOptions& options,
+                 int opset) {
+  return kept.own_file && options.weight_file == kept.own_weights &&
+         (opset == 0 || opset == kept.facts.opset) && difference(graph, kept.source).empty();
+}
+
+Result<OnnxExport> copy_file(const KeptOperators& kept, llvm::StringRef path) {
+  llvm::StringRef bytes = kept.own_file->bytes();
+  TG_CHECK(write_data_file(path, [&](llvm::raw_ostream& out) -> Result<void> {
+    out << bytes;
+    return {};
+  }));
+  return OnnxExport{
+      kept.own_file->model().graph().node_size(), kept.facts.opset, bytes.size(), 0, {}};
+}
+
+constexpr llvm::StringLiteral kCommutative[] = {"Add", "And", "Equal", "Max",
+                                                "Min", "Mul", "Or",    "Xor"};
+
+/// Digests of what the values of a file are computed by. Inputs and weights go by their names.
+class MessageDigest {
+public:
+  explicit MessageDigest(const onnx::schema::Graph& graph) {
+    for (onnx::schema::Tensor tensor : graph.initializer()) {
+      std::string name = tensor.name();
+      tensor.clear_name();
+      of_value_[name] = hashed(tensor.SerializeAsString(), {});
+    }
+    for (const onnx::schema::Node& node : graph.node()) add(node);
+    all_ = std::to_string(nodes_);
+    for (const onnx::schema::ValueInfo& output : graph.output())
+      all_ += " " + output.name() + of(output.name());
+  }
+  const std::string& all() const { return all_; }
+
+private:
+  static std::string hashed(const std::string& head, llvm::ArrayRef<std::string> inputs) {
+    llvm::SHA1 hash;
+    hash.update(head);
+    for (const std::string& input : inputs) hash.update(";" + input);
+    return hash.final().str();
+  }
+  std::string of(const std::string& name) const {
+    auto known = of_value_.find(name);
+    return known == of_value_.end() ? name : known->second;
+  }
+  std::string made(onnx::schema::Node head, std::vector<std::string> inputs) {
+    ++nodes_;
+    head.clear_name(), head.clear_input(), head.clear_output();
+    if (llvm::is_contained(kCommutative, head.op_type())) llvm::sort(inputs);
+    return hashed(head.SerializeAsString(), inputs);
+  }
+  /// A product with a bias counts as the two nodes that it also may be.
+  void add(const onnx::schema::Node& node) {
+    std::vector<std::string> inputs;
+    for (const std::string& input : node.input()) inputs.push_back(of(input));
+    onnx::schema::Node head = node;
+    if (node.op_type() == "Gemm" && node.attribute_size() == 0 && inputs.size() == 3) {
+      head.set_op_type("MatMul");
+      inputs = {made(head, {inputs[0], inputs[1]}) + "0", inputs[2]};
+      head.set_op_type("Add");
+    }
+    std::string digest = made(head, std::move(inputs));
+    for (int i = 0; i < node.output_size(); ++i)
+      of_value_[node.output(i)] = digest + std::to_string(i);
+  }
+
+  llvm::StringMap<std::string> of_value_;
+  size_t nodes_ = 0;
+  std::string all_;
+};
+
+/// The graph with the nodes of its source that are put back.
+Whole with_source_nodes(const Graph& graph, const KeptOperators* kept, int opset) {
+  if (!kept) return {graph};
+  Whole whole = with_kept(graph, *kept);
+  onnx::Restored restored =
+      onnx::restore_nodes(whole.graph, kept->nodes, kept->source, kept->facts, opset);
+  whole.graph = std::move(restored.graph);
+  whole.kept = std::move(restored.kept);
+  return whole;
+}
+
+/// Empty if the graph cannot be written.
+std::string written_digest(const Graph& graph, const KeptOperators* kept) {
+  int opset = usual_opset(kept);
+  Whole whole = with_source_nodes(graph, kept, opset);
+  onnx::PreparedGraph plain = onnx::prepare_for_export(whole.graph);
+  Folded folded = fold_weights(plain.graph);
+  onnx::ExportOptions how{opset, kProgramVersion, whole.kept ? &*whole.kept : nullptr,
+                          &folded.values, kept ? &kept->facts : nullptr};
+  Result<onnx::Exported> exported = onnx::export_graph(folded.graph, how);
+  return exported ? MessageDigest(exported->graph).all() + digest(folded.values) : std::string();
+}
+
 } // namespace
+
+bool written_alike(const Graph& a, const Graph& b, const KeptOperators* kept) {
+  std::string of_a = written_digest(a, kept);
+  return !of_a.empty() && of_a == written_digest(b, kept);
+}
 
 int newest_opset(int opset) { return opset > 0 ? opset : onnx::kNewestExport; }
 
 Result<OnnxExport> export_onnx(const Graph& graph, const KeptOperators* kept,
                                const PrepareOptions& options, int opset, llvm::StringRef path) {
+  if (kept && is_own_file(graph, *kept, options, opset)) return copy_file(*kept, path);
   if (opset == 0) opset = usual_opset(kept);
-  Whole whole = kept ? with_kept(graph, *kept) : Whole{graph};
-  if (kept) {
-    onnx::Restored restored =
-        onnx::restore_nodes(whole.graph, kept->nodes, kept->source, kept->facts, opset);
-    whole.graph = std::move(restored.graph);
-    whole.kept = std::move(restored.kept);
-  }
+  Whole whole = with_source_nodes(graph, kept, opset);
   onnx::PreparedGraph plain = onnx::prepare_for_export(whole.graph);
   TG_CHECK(check_transforms(plain.transforms, options));
   Folded folded = fold_weights(plain.graph);

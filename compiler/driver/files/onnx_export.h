@@ -23,6 +23,11 @@ int newest_opset(int opset);
 Result<OnnxExport> export_onnx(const Graph& graph, const KeptOperators* kept,
                                const PrepareOptions& options, int opset, llvm::StringRef path);
 
+/// True if both graphs become the same nodes and weights of an ONNX file, whatever their names:
+/// operators with an activation, for example, are written as two. `kept`: of their source; null if
+/// that is not an ONNX file.
+bool written_alike(const Graph& a, const Graph& b, const KeptOperators* kept = nullptr);
+
 /// What became of a model that was read.
 /// Notes also name nodes of its file that could not be kept.
 Result<OnnxExport> export_onnx(const LoadedModel& source, const Graph& graph,

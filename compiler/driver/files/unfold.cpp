@@ -29,8 +29,8 @@ std::string key_of(llvm::StringRef key, size_t back) {
 }
 
 /// How far, relatively, a folded weight may be from what computes it: sums as long as those of
-/// layers in f32, or results stored as halves.
-double folding_bound(DType dtype) { return is_half(dtype) ? 2e-2 : 1e-4; }
+/// layers in f32, or results stored as halves on the way.
+double folding_bound(bool has_halves) { return has_halves ? 2e-2 : 1e-4; }
 
 /// `from` copied into `to`, but for the nodes that `at` has already.
 void copy_nodes(const Graph& from, Graph& to, std::vector<NodeId>& at) {
@@ -55,14 +55,14 @@ NodeValues numbers(const TypedValues& values) {
   return result;
 }
 
-/// By node, whether it is a float or depends on one.
-std::vector<bool> rounded_nodes(const Graph& graph) {
-  std::vector<bool> rounded(graph.size());
+/// True by node if it or what it depends on is of such a dtype.
+std::vector<bool> nodes_with(bool (*is_such)(DType), const Graph& graph) {
+  std::vector<bool> such(graph.size());
   for (uint32_t i = 0; i < graph.size(); ++i) {
-    rounded[i] = is_float(graph.type({i}).dtype);
-    for (NodeId operand : graph.operands({i})) rounded[i] = rounded[i] || rounded[operand.index];
+    such[i] = is_such(graph.type({i}).dtype);
+    for (NodeId operand : graph.operands({i})) such[i] = such[i] || such[operand.index];
   }
-  return rounded;
+  return such;
 }
 
 TypedValues zeros(const TensorType& type) {
@@ -111,7 +111,8 @@ size_t worst_position(const TypedValues& a, const TypedValues& b) {
   size_t worst = 0;
   double largest = -1;
   for (size_t i = 0; i < a.size(); ++i) {
-    double distance = std::abs(a.at(i) - b.at(i));
+    bool same = a.at(i) == b.at(i) || (std::isnan(a.at(i)) && std::isnan(b.at(i)));
+    double distance = same ? 0 : std::abs(a.at(i) - b.at(i));
     if (a.whole() && !a.same(b, i)) distance = std::max(distance, 1.0);
     if (std::isnan(distance)) return i;
     if (distance > largest) largest = distance, worst = i;
@@ -261,14 +262,17 @@ NodeId add_constant(Graph& graph, const Tensor& tensor) {
 
 } // namespace
 
-Graph unfold(const Graph& graph, const Graph& values) {
+Graph unfold(const Graph& graph, const Graph& values, const WeightFile* source) {
   llvm::StringMap<NodeId> folded;
   for (const GraphOutput& output : values.outputs()) folded[output.name] = output.node;
   std::vector<NodeId> made(values.size());
   bool copied = false;
   return with_other_leaves(graph, OpKind::Weight, [&](Graph& result, NodeId weight) {
     if (!std::exchange(copied, true)) copy_nodes(values, result, made);
-    auto found = folded.find(graph.attr(weight, 0).text);
+    const std::string& path = graph.attr(weight, 0).text;
+    const WeightFile::Entry* own = source ? source->find(path) : nullptr;
+    if (own && own->type == graph.type(weight)) return NodeId();
+    auto found = folded.find(path);
     bool same = found != folded.end() && values.type(found->second) == graph.type(weight);
     return same ? made[found->second.index] : NodeId();
   });
@@ -324,10 +328,14 @@ Result<FoldingCheck> check_folding(const Graph& values, const PrepareOptions& so
   for (const GraphOutput& output : values.outputs()) wanted.push_back(output.node);
   TypedRun computed = evaluate_typed(values, leaves, wanted, Rounding::None);
   if (fault) return std::move(*fault);
-  std::vector<bool> rounded = rounded_nodes(values);
+  std::vector<bool> rounded = nodes_with(is_float, values), halves = nodes_with(is_half, values);
   FoldingCheck check;
   for (size_t i = 0; i < wanted.size(); ++i) {
     const GraphOutput& output = values.outputs()[i];
+    if (!file.find(output.name)) {
+      check.incomplete = true;
+      continue;
+    }
     TG_TRY(Tensor stored, read_weight(file, output.name));
     if (!(stored.type() == values.type(output.node)))
       return error(Code::mismatched_weights,
@@ -338,7 +346,7 @@ Result<FoldingCheck> check_folding(const Graph& values, const PrepareOptions& so
     double difference = relative_difference(held, wanted_values, !rounded[wanted[i].index]);
     ++check.weights;
     check.max_rel_diff = std::max(check.max_rel_diff, difference);
-    if (difference > folding_bound(stored.type().dtype) && !check.wrong)
+    if (difference > folding_bound(halves[wanted[i].index]) && !check.wrong)
       check.wrong = difference_at(output.name, stored.type(), worst_position(wanted_values, held),
                                   wanted_values, held);
   }

@@ -35,8 +35,9 @@ Result<std::vector<Graph>> read_foldings(const WeightFile& file);
 void add_folded_paths(llvm::StringRef key, llvm::StringRef text, llvm::StringSet<>& paths);
 
 /// The graph with every weight that is an output of `values` replaced by what computes it. A weight
-/// of the same path and another type stays.
-Graph unfold(const Graph& graph, const Graph& values);
+/// of the same path and another type stays, and so does one that `source`, the file of the other
+/// side, has itself: the two files are compared there (null: no file).
+Graph unfold(const Graph& graph, const Graph& values, const WeightFile* source = nullptr);
 
 /// Where two tensors part that should be one.
 struct WeightDifference {
@@ -50,6 +51,8 @@ struct FoldingCheck {
   size_t weights = 0;
   double max_rel_diff = 0;
   std::optional<WeightDifference> wrong; // the first beyond what folding in f32 rounds
+  /// The file lacks some of them: another program may have joined weights that are equal.
+  bool incomplete = false;
 };
 
 /// `source` gives the weights that `values` reads. Errors: those of the source and of the file.

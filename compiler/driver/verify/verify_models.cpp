@@ -76,7 +76,7 @@ Result<void> trace_folded(Sides& sides, VerifySide& side, const VerifySide& sour
   if (source.weights) options.weights = weights_from(source.weights);
   TG_TRY(sides.folding, check_folding(*values, options, *side.weights));
   sides.folded_from_seed = !source.weights;
-  side.graph = unfold(side.graph, *values);
+  side.graph = unfold(side.graph, *values, source.weights.get());
   return {};
 }
 
@@ -89,20 +89,29 @@ Result<std::string> contents(const WeightFile& file, const WeightFile::Entry& en
   return entry.type.text() + std::string(digest.begin(), digest.end());
 }
 
-/// Gives weights of `side` that the other side has under another name that name.
+/// Gives weights that `side` alone has the names of those of the other side that have the same
+/// contents: first of those that it alone has, then of any.
 Result<void> rename_as_in(VerifySide& side, const VerifySide& other) {
-  llvm::StringMap<std::string> path_of, names; // by contents; by path
-  for (const std::string& path : weights_of_one_side(other.graph, side.graph))
-    if (const WeightFile::Entry* entry = other.weights->find(path)) {
+  llvm::StringMap<std::string> key_of, path_of, names; // by path; by contents; by path
+  llvm::StringSet<> types;
+  for (const std::string& path : weights_of_one_side(side.graph, other.graph))
+    if (const WeightFile::Entry* entry = side.weights->find(path)) {
+      TG_TRY(key_of[path], contents(*side.weights, *entry));
+      types.insert(entry->text);
+    }
+  if (key_of.empty()) return {};
+  std::vector<std::string> candidates = weights_of_one_side(other.graph, side.graph);
+  llvm::append_range(candidates,
+                     weights_of_one_side(other.graph, Graph(std::make_shared<Symbols>())));
+  for (const std::string& path : candidates)
+    if (const WeightFile::Entry* entry = other.weights->find(path);
+        entry && types.contains(entry->text)) {
       TG_TRY(std::string key, contents(*other.weights, *entry));
       path_of.try_emplace(key, path);
     }
-  if (path_of.empty()) return {};
-  for (const std::string& path : weights_of_one_side(side.graph, other.graph))
-    if (const WeightFile::Entry* entry = side.weights->find(path)) {
-      TG_TRY(std::string key, contents(*side.weights, *entry));
-      if (auto known = path_of.find(key); known != path_of.end()) names[path] = known->second;
-    }
+  for (const auto& alone : key_of)
+    if (auto known = path_of.find(alone.second); known != path_of.end())
+      names[alone.first()] = known->second;
   if (!names.empty()) side.graph = with_renamed_weights(side.graph, names);
   return {};
 }
@@ -119,7 +128,10 @@ Result<std::vector<std::string>> take_numbers(VerifySide& side, const VerifySide
 }
 
 Result<void> match_by_content(Sides& sides) {
-  if (sides.a.weights && sides.b.weights) TG_CHECK(rename_as_in(sides.b, sides.a));
+  if (sides.a.weights && sides.b.weights) {
+    TG_CHECK(rename_as_in(sides.b, sides.a));
+    TG_CHECK(rename_as_in(sides.a, sides.b));
+  }
   TG_TRY(sides.known_b, take_numbers(sides.b, sides.a));
   TG_TRY(sides.known_a, take_numbers(sides.a, sides.b));
   if (is_onnx_path(sides.a.file) || is_onnx_path(sides.b.file))
@@ -164,6 +176,15 @@ void judge_weights(const Sides& sides, Equivalence& result) {
     return;
   }
   if (!result.different()) return;
+  if (sides.folding && sides.folding->incomplete) {
+    result.verdict = Equivalence::Verdict::Undecided;
+    result.undecided = "a file lacks folded weights that its record names, as where another "
+                       "program has joined equal weights, and the record cannot be followed";
+    result.help = "compare it with the file that it was made of";
+    result.part.reset();
+    result.counterexample.reset();
+    return;
+  }
   for (const VerifySide* side : {&sides.b, &sides.a}) {
     const VerifySide& other = side == &sides.a ? sides.b : sides.a;
     std::vector<std::string> alone = weights_of_one_side(side->graph, other.graph);

@@ -130,6 +130,103 @@ TEST_F(OnnxExportTest, ASearchForOnePaysForTheCopiesOfSlices) {
   EXPECT_FALSE(has(optimized(graph, true), OpKind::Slice));
 }
 
+TEST_F(OnnxExportTest, GraphsAreAlikeIfTheirFilesAre) {
+  auto of = [&](const std::string& y) {
+    return load("model m(x: f32[2, 4], z: f32[2, 3]) -> (y: f32[2, 3]) {\n"
+                "  param v: f32[4, 3]\n"
+                "  param w: f32[4, 3]\n" +
+                y + "\n}\n");
+  };
+  Graph plain = of("tanh(x @ v + z)");
+  EXPECT_TRUE(written_alike(plain, of("tanh(matmul(x, v, residual = z))")));
+  EXPECT_TRUE(written_alike(of("tanh(z + x @ v)"), of("tanh(matmul(x, v, residual = z))")));
+  EXPECT_TRUE(written_alike(of("x @ v + z"), of("matmul(x, v, residual = z)")));
+  EXPECT_FALSE(written_alike(of("z - x @ v"), of("x @ v - z")));
+  EXPECT_TRUE(written_alike(of("tanh(x @ v)"), of("matmul(x, v, act = tanh)")));
+  EXPECT_TRUE(written_alike(of("tanh(x @ (v * 2))"), of("matmul(x, v * 2, act = tanh)")));
+  for (const char* other : {"sigmoid(x @ v + z)", "tanh(x @ w + z)", "tanh(x @ v)",
+                            "tanh(x @ v + z + z)", "tanh(x @ v + 1)", "tanh(x @ (v * 2) + z)"})
+    EXPECT_FALSE(written_alike(plain, of(other))) << other;
+}
+
+TEST_F(OnnxExportTest, ASearchForOneChangesNothingThatItsFileDoesNotShow) {
+  tangram::OptimizeOptions options;
+  options.cost = tangram::CostSpec::analytic("cpu");
+  options.trust_rules = true;
+  Graph graph = load("model m(x: f32[8, 8], y: f32[8, 8]) -> (z: f32[8, 8]) { tanh(x @ y) }\n");
+  for (bool portable : {false, true}) {
+    options.portable = portable;
+    auto found = optimize_model(graph, options, nullptr, {}, sources, sink);
+    ASSERT_TRUE(found.has_value());
+    EXPECT_EQ(found->result.report.changed(), !portable);
+    EXPECT_EQ(difference(found->result.graph, graph).empty(), portable);
+  }
+}
+
+std::string bytes_of(const std::string& path) {
+  std::stringstream bytes;
+  bytes << std::ifstream(path, std::ios::binary).rdbuf();
+  return bytes.str();
+}
+
+TEST_F(OnnxExportTest, AFileOfOursThatDidNotChangeStaysAsItIs) {
+  exported(load("model m(x: f64[4], y: f64[4]) -> (z: f64[4]) {\n"
+                "  param w: f64[4]\n"
+                "  x % y + w * 2\n"
+                "}\n"));
+  std::string before = bytes_of(path), again = path + ".again.onnx";
+  ModelRequest request;
+  request.onnx_options.keep_for = 18;
+  std::optional<LoadedModel> model = load_model(sources, path, request, sink);
+  ASSERT_TRUE(model && model->kept && model->kept->own_file);
+  PrepareOptions own = on_ref(), others = on_ref();
+  take_weights(own, model->weights);
+  take_weights(others, *open_weight_file(path));
+  auto written = [&](const Graph& graph, const PrepareOptions& options, int opset) {
+    Result<OnnxExport> done = export_onnx(*model, graph, options, opset, again);
+    EXPECT_TRUE(done.ok()) << done.error().message;
+    return bytes_of(again);
+  };
+  EXPECT_EQ(written(model->graph, own, 0), before);
+  EXPECT_EQ(written(model->graph, own, 18), before);
+  EXPECT_NE(written(model->graph, own, 17), before);
+  EXPECT_NE(written(model->graph, others, 0), before) << "names are those of a new file";
+  EXPECT_NE(written(load("model m(x: f64[4], y: f64[4]) -> (z: f64[4]) { x % y }\n"), own, 0),
+            before);
+  std::remove(again.c_str());
+}
+
+TEST_F(OnnxExportTest, HalvesOnTheWayToAFoldedWeightRoundIt) {
+  Graph graph = load("model m(x: f32[4]) -> (y: f32[4]) {\n"
+                     "  param w: f32[4]\n"
+                     "  x * cast(cast(w, bf16) * cast(w, bf16), f32)\n"
+                     "}\n");
+  exported(graph);
+  auto file = open_weight_file(path);
+  ASSERT_TRUE(file.ok());
+  Result<std::vector<Graph>> foldings = read_foldings(**file);
+  ASSERT_TRUE(foldings.ok() && foldings->size() == 1);
+  Result<FoldingCheck> check = check_folding(foldings->front(), on_ref(), **file);
+  ASSERT_TRUE(check.ok());
+  EXPECT_FALSE(check->wrong);
+  EXPECT_GT(check->max_rel_diff, 1e-4) << "a product of bf16";
+}
+
+TEST_F(OnnxExportTest, WeightsThatTheSourceHasItselfAreNotTraced) {
+  Graph values = load("model folded() -> (w_folded: f32[4]) { full([4], 2.0) }\n");
+  Graph graph = load("model m(x: f32[4]) -> (y: f32[4]) {\n"
+                     "  param w_folded: f32[4]\n"
+                     "  x * w_folded\n"
+                     "}\n");
+  auto holding = [](const char* name, Shape shape) {
+    return weight_file({HeldTensor{name, {DType::F32, std::move(shape)}}});
+  };
+  EXPECT_FALSE(has(unfold(graph, values), OpKind::Weight));
+  EXPECT_TRUE(has(unfold(graph, values, holding("w_folded", {4}).get()), OpKind::Weight));
+  EXPECT_FALSE(has(unfold(graph, values, holding("w_folded", {2, 2}).get()), OpKind::Weight));
+  EXPECT_FALSE(has(unfold(graph, values, holding("w", {4}).get()), OpKind::Weight));
+}
+
 /// A kept node that reads `a` and `w` and gives `b`.
 KeptOperators kept_around(const Graph& source) {
   onnx::KeptNode node{{}, 7};

@@ -8,6 +8,7 @@
 #include "lang/syntax/parse.h"
 
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>
 
 #include <cmath>
@@ -274,22 +275,63 @@ std::optional<std::pair<Named, Named>> named_sides(Session& session) {
   return std::nullopt;
 }
 
-/// Counts in `left_out` what is given and not this side's. `text_names`: inputs and outputs are
-/// called as in a .tg file, with which this one is compared.
-std::optional<VerifySide> load(Session& session, const Named& side,
-                               std::map<std::string, int>& left_out, bool text_names) {
+/// The two sides of a comparison while they are loaded.
+struct Loading {
+  /// What is given and not a side's, and how many sides that are.
+  std::map<std::string, int> left_out;
+  /// Inputs and outputs are called as in a .tg file, with which an .onnx file is compared.
+  bool text_names = false;
+  /// Inputs whose sizes one file leaves open and takes from the other.
+  std::vector<std::string> resized;
+};
+
+/// Gives the inputs of these names the shapes that they have in `other`.
+void add_shapes(llvm::ArrayRef<std::string> names, const Graph& other,
+                onnx::ImportOptions& options) {
+  for (NodeId input : other.inputs()) {
+    const std::string& name = other.attr(input, 0).text;
+    const Shape& shape = other.type(input).shape;
+    if (llvm::is_contained(names, name))
+      options.shapes.try_emplace(name, std::vector<int64_t>(shape.begin(), shape.end()));
+  }
+}
+
+/// `other`: has the sizes that this side's file leaves open; null: they are the options'.
+std::optional<VerifySide> load(Session& session, const Named& side, Loading& loading,
+                               const Graph* other) {
   Result<ModelRequest> request = model_request(session.options);
   if (!request) {
     session.sink.report(std::move(request.error()));
     return std::nullopt;
   }
+  if (other) add_shapes(loading.resized, *other, request->onnx_options);
   request->model = side.model;
   request->shared = true;
   std::optional<LoadedModel> model = load_model(session.sources, side.file, *request, session.sink);
   if (!model) return std::nullopt;
-  for (std::string& name : model->left_out) ++left_out[name];
-  if (text_names) model->graph = with_text_names(model->graph);
+  for (std::string& name : model->left_out) ++loading.left_out[name];
+  if (loading.text_names) model->graph = with_text_names(model->graph);
   return VerifySide{std::move(model->graph), side.file, std::move(model->weights)};
+}
+
+/// Both sides. Where the options give no sizes, a file that leaves some open takes those of the
+/// other file.
+std::optional<std::pair<VerifySide, VerifySide>> load_sides(Session& session, const Named& first,
+                                                            const Named& second, Loading& loading) {
+  const Options& o = session.options;
+  bool given = !o.shapes.empty() || !o.dims.empty();
+  std::vector<std::string> of_a, of_b;
+  if (!given) of_a = open_inputs(first.file), of_b = open_inputs(second.file);
+  bool from_b = !of_a.empty() && of_b.empty(), from_a = of_a.empty() && !of_b.empty();
+  if (from_a || from_b) loading.resized = from_b ? of_a : of_b;
+  std::optional<VerifySide> a, b;
+  if (from_b) {
+    if ((b = load(session, second, loading, nullptr))) a = load(session, first, loading, &b->graph);
+  } else if ((a = load(session, first, loading, nullptr))) {
+    b = load(session, second, loading, from_a ? &a->graph : nullptr);
+  }
+  if (!a || !b) return std::nullopt;
+  return std::pair(std::move(*a), std::move(*b));
 }
 
 /// What neither side has.
@@ -308,15 +350,18 @@ int run_verify(Session& session) {
   const Options& o = session.options;
   auto named = named_sides(session);
   if (!named) return session.fail();
-  std::map<std::string, int> left_out;
-  bool one_onnx = is_onnx_path(named->first.file) != is_onnx_path(named->second.file);
-  std::optional<VerifySide> a = load(session, named->first, left_out, one_onnx), b;
-  if (a) b = load(session, named->second, left_out, one_onnx);
-  if (!b || !report_left_out(session, left_out)) return session.fail();
+  Loading loading;
+  loading.text_names = is_onnx_path(named->first.file) != is_onnx_path(named->second.file);
+  auto sides = load_sides(session, named->first, named->second, loading);
+  if (!sides || !report_left_out(session, loading.left_out)) return session.fail();
   Result<ModelsVerified> verified =
-      compare(session, std::move(*a), std::move(*b),
+      compare(session, std::move(sides->first), std::move(sides->second),
               {.weights_file_a = o.weights, .weights_file_b = o.weights_b});
   if (!verified) return session.fail(verified.error());
+  if (!loading.resized.empty())
+    verified->result.caveats.push_back("one file leaves sizes of `" +
+                                       llvm::join(loading.resized, "`, `") +
+                                       "` open: they were compared at those of the other file");
   session.print_warnings();
   const Equivalence& result = verified->result;
   if (o.json) {

@@ -242,6 +242,7 @@ Result<std::shared_ptr<const ModelFile>> ModelFile::parse(std::unique_ptr<llvm::
 
 const schema::Model& ModelFile::model() const { return impl_->model; }
 llvm::StringRef ModelFile::file_name() const { return impl_->name; }
+llvm::StringRef ModelFile::bytes() const { return impl_->file->getBuffer(); }
 
 Result<TensorType> ModelFile::type_of(const schema::Tensor& tensor) const {
   auto dtype = dtype_of(tensor.data_type());

@@ -48,6 +48,8 @@ public:
 
   const schema::Model& model() const;
   llvm::StringRef file_name() const;
+  /// The file itself, without external data.
+  llvm::StringRef bytes() const;
 
   /// Type of a tensor of this file. Errors: `unsupported` for a dtype that Tangram does not have,
   /// `bad_data_file` for a negative or huge size or too many axes.

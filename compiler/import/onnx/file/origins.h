@@ -15,6 +15,9 @@ namespace tg::onnx {
 /// a weight has it, too.
 inline constexpr llvm::StringLiteral kRenamedOutput = "tangram.output.";
 
+/// Name of the producer in the files that Tangram writes.
+inline constexpr llvm::StringLiteral kProducer = "tangram";
+
 /// A node of the file, and the values of the graph that it reads and makes. Between the two are the
 /// operators that its form has written.
 struct Origin {

@@ -356,7 +356,7 @@ Result<Exported> Exporter::run() {
   exported_.graph = nodes_.take();
   exported_.graph.set_name(graph_.name());
   exported_.model.set_ir_version(ir_version(options_.opset));
-  exported_.model.set_producer_name("tangram");
+  exported_.model.set_producer_name(kProducer.str());
   exported_.model.set_producer_version(options_.version);
   exported_.model.add_opset_import()->set_version(options_.opset);
   return std::move(exported_);
