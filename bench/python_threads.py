@@ -8,6 +8,7 @@ Prints Markdown. Each figure joins two processes, which take turns with those of
 time of the process over the time of its runs: 1.00 is one core, so what two threads have above the gain is waiting. In
 both, a thread that has nothing to do spins for a while by default, which is what is measured here."""
 import argparse
+import datetime
 import json
 import os
 import statistics
@@ -106,7 +107,8 @@ def main():
         for name, (example, sizes) in NETWORKS.items():
             networks[name] = str(Path(folder, example + ".onnx"))
             tangram.load(ROOT / "examples" / f"{example}.tg", set=sizes).save(networks[name])
-        print(f"Load average {os.getloadavg()[0]:.1f} at the start, {os.cpu_count()} cores. p50 / p99 (least) in us.\n")
+        print(f"{datetime.date.today()}, load average {os.getloadavg()[0]:.1f} at the start, {os.cpu_count()} cores. "
+              "p50 / p99 (least) in us.\n")
         rows = [row for busy in options.busy.split(",") for row in measure(networks, int(busy), options.seconds)]
     table(rows)
     if options.json:
