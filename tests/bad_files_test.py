@@ -71,6 +71,59 @@ class Files(unittest.TestCase):
                 ("extract", path), ("verify", self.model, path)]
 
 
+#: The beginning of a file of each kind, the words for it, and the ending that it should have.
+NPY = b"\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }" + b" " * 57 + b"\n" + bytes(32)
+KINDS = {
+    "text": (MODEL.encode(), "text", ".tg"),
+    "rules": (b"rule once(x) { relu(relu(x)) => relu(x) }\n", "text", ".tg"),
+    "json": (b'{"a": 1}\n', "JSON", ".json"),
+    "onnx": (b"\x08\x08\x12\x03abc\x3a\x10" + bytes(9), "ONNX", ".onnx"),
+    "safetensors": (struct.pack("<Q", 2) + b'{"', "Safetensors", ".safetensors"),
+    "npy": (NPY, "array of NumPy", ".npy"),
+    "npz": (b"PK\x03\x04" + bytes(60), "zip archive", ".npz"),
+    "gguf": (b"GGUF\x03" + bytes(60), "GGUF", ".gguf"),
+    "hdf5": (b"\x89HDF\r\n\x1a\n" + bytes(60), "HDF5", ".h5"),
+    "pickle 2": (b"\x80\x02}q\x00." + bytes(60), "pickle", ".pkl"),
+    "pickle 4": (b"\x80\x04\x95" + bytes(60), "pickle", ".pkl"),
+    "tflite": (b"\x1c\x00\x00\x00TFL3" + bytes(60), "TensorFlow", ".tflite"),
+}
+
+
+class Kinds(Files):
+    """Files of one kind under the names of others: the message says what they are."""
+
+    def test_files_under_the_names_of_others(self):
+        readers = {
+            ".tg": lambda path: [("check", path), ("opt", self.model, "--rules", path)],
+            ".onnx": lambda path: [("check", path), ("run", self.model, "--backend", "ref", "--weights", path)],
+            ".safetensors": lambda path: [("run", self.model, "--backend", "ref", "--weights", path)],
+            ".npy": lambda path: [("run", self.model, "--backend", "ref", "--input", f"x={path}")],
+            ".npz": lambda path: [("run", self.model, "--backend", "ref", "--input", path)],
+            ".json": lambda path: [("report", path), ("opt", self.model, "--cost", f"file:{path}"), ("opt", self.model, "--priors", path)],
+        }
+        for kind, (content, words, own) in KINDS.items():
+            for ending, commands in readers.items():
+                if ending == own:
+                    continue
+                for command in commands(self.put(f"other{ending}", content)):
+                    with self.subTest(kind=kind, command=[str(part) for part in command]):
+                        self.fails((words,), *command)
+
+    def test_endings_that_say_nothing(self):
+        for ending in (".txt", ".bin", ""):
+            self.fails(("ends in .npz",), "run", self.model, "--input", self.put(f"x{ending}", NPY))
+            rules = self.put(f"rules{ending}", KINDS["rules"][0])
+            ran = tg("opt", self.model, "--rules", rules.name, "--trust-rules", env={"PWD": str(self.folder)})
+            self.assertEqual(ran.returncode, 1)
+
+    def test_what_is_meant_by_name(self):
+        zipped = self.folder / "x.npz"
+        with zipfile.ZipFile(zipped, "w") as archive:
+            archive.writestr("x.npy", NPY)
+        self.fails(("without a name",), "run", self.model, "--backend", "ref", "--input", f"x={zipped}")
+        self.fails(("NAME=F.npy",), "run", self.model, "--backend", "ref", "--input", self.put("y.npz", NPY))
+
+
 class Reading(Files):
     def test_a_device_that_never_ends(self):
         for command in self.every_reader("/dev/zero"):

@@ -7,6 +7,7 @@
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringSet.h>
+#include <llvm/Support/FileSystem.h>
 #include <llvm/Support/Path.h>
 
 #include <memory>
@@ -159,6 +160,7 @@ private:
         error(Code::unknown_rule, "there is no rule, rule set or rule file `{0}`", entry);
     llvm::StringRef near = near_miss(entry, names);
     d.help = near.empty() ? "`tg rules list` shows all" : "did you mean `" + near.str() + "`?";
+    if (llvm::sys::fs::is_regular_file(entry)) d.help = "the path of a rule file has to end in .tg";
     sink_.report(std::move(d));
   }
 

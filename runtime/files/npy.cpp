@@ -1,6 +1,7 @@
 #include "runtime/files/numpy.h"
 
 #include "lang/core/support/data_file.h"
+#include "lang/core/support/file_kind.h"
 #include "runtime/convert.h"
 
 #include <llvm/ADT/StringExtras.h>
@@ -18,8 +19,33 @@ struct DescrRow {
   llvm::StringRef descr; // "f4" behind the byte order
   DType dtype;
 };
+/// NumPy has no bf16. ml_dtypes, which adds it, writes it as elements of two bytes without a type.
 constexpr DescrRow kDescrs[] = {{"f4", DType::F32}, {"f8", DType::F64}, {"f2", DType::F16},
-                                {"i4", DType::I32}, {"i8", DType::I64}, {"b1", DType::Bool}};
+                                {"i4", DType::I32}, {"i8", DType::I64}, {"b1", DType::Bool},
+                                {"V2", DType::BF16}};
+
+/// The dtype that a header's `descr` without its byte order stands for, in an array of that name.
+std::optional<DType> dtype_of(llvm::StringRef kind, llvm::StringRef array) {
+  array.consume_back(".npy");
+  if (kind == "u2" && array.endswith(kBitsOfBf16)) return DType::BF16;
+  for (const DescrRow& row : kDescrs)
+    if (row.descr == kind) return row.dtype;
+  return std::nullopt;
+}
+
+/// The reason why a dtype is refused, with a way out.
+std::string unsupported(llvm::StringRef kind) {
+  std::string found = "its dtype is " + kind.str() + ", ";
+  if (kind == "u2")
+    return found +
+           "16-bit integers: those that are bits of bf16 are read from an array whose name "
+           "ends with `" +
+           kBitsOfBf16.str() + "`";
+  if (kind == "f1" || kind == "V1")
+    return found + "as ml_dtypes writes 8-bit floats, which are not supported; save the array as "
+                   "float16 or float32";
+  return found + "not float32, float64, float16, bfloat16, int32, int64 or bool";
+}
 
 /// Reads the Python dictionary that the header is: a strict scanner for its three keys.
 class NpyHeaderReader {
@@ -47,7 +73,7 @@ public:
   }
 
 private:
-  Diagnostic bad(const char* what) const {
+  Diagnostic bad(llvm::StringRef what) const {
     return error(Code::bad_data_file, "`{0}` is no tensor file that can be read: {1}", file_, what);
   }
 
@@ -72,12 +98,11 @@ private:
     char order = text->front();
     llvm::StringRef kind = text->drop_front();
     if (order == '>') return bad("it is big-endian; save it as little-endian");
-    for (const DescrRow& row : kDescrs)
-      if (row.descr == kind && (order == '<' || order == '=' || order == '|')) {
-        type_.dtype = row.dtype;
-        return {};
-      }
-    return bad("its dtype is none of float32, float64, float16, int32, int64 and bool");
+    if (order != '<' && order != '=' && order != '|') return bad("its dtype is not a plain one");
+    std::optional<DType> dtype = dtype_of(kind, file_);
+    if (!dtype) return bad(unsupported(kind));
+    type_.dtype = *dtype;
+    return {};
   }
 
   Result<void> order() {
@@ -143,7 +168,12 @@ Result<Tensor> parse_npy(llvm::StringRef bytes, llvm::StringRef name) {
 
 Result<Tensor> read_npy(llvm::StringRef path) {
   TG_TRY(std::unique_ptr<llvm::MemoryBuffer> file, read_data_file(path));
-  return parse_npy(file->getBuffer(), path);
+  llvm::StringRef bytes = file->getBuffer();
+  Result<Tensor> tensor = parse_npy(bytes, path);
+  if (tensor) return tensor;
+  Diagnostic bad = with_kind(std::move(tensor.error()), bytes, ".npy");
+  if (bytes.startswith("PK")) bad.help = "an archive of arrays is given without a name: F.npz";
+  return bad;
 }
 
 std::string format_npy(const Tensor& tensor) {

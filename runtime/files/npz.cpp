@@ -1,5 +1,6 @@
 
 #include "lang/core/support/data_file.h"
+#include "lang/core/support/file_kind.h"
 #include "runtime/files/numpy.h"
 
 #include <llvm/ADT/StringSet.h>
@@ -281,6 +282,7 @@ Result<std::vector<NamedTensor>> parse_npz(llvm::StringRef bytes, llvm::StringRe
     std::string member_name = (name + ":" + array).str();
     TG_TRY(std::string start, archive.start(member, kMaxNpyHeader));
     TG_TRY(NpyHeader header, parse_npy_header(start, member.size, member_name));
+    if (header.type.dtype == DType::BF16) array.consume_back(kBitsOfBf16);
     if (accept) TG_CHECK(accept(array, header.type));
     TG_TRY(std::string contents, archive.contents(member));
     TG_TRY(Tensor tensor, parse_npy(contents, member_name));
@@ -291,7 +293,13 @@ Result<std::vector<NamedTensor>> parse_npz(llvm::StringRef bytes, llvm::StringRe
 
 Result<std::vector<NamedTensor>> read_npz(llvm::StringRef path, AcceptArray accept) {
   TG_TRY(std::unique_ptr<llvm::MemoryBuffer> file, read_data_file(path));
-  return parse_npz(file->getBuffer(), path, accept);
+  llvm::StringRef bytes = file->getBuffer();
+  Result<std::vector<NamedTensor>> arrays = parse_npz(bytes, path, accept);
+  if (arrays || bytes.startswith("PK")) return arrays;
+  Diagnostic bad = with_kind(std::move(arrays.error()), bytes, ".npz");
+  if (kind_of_file(bytes) && kind_of_file(bytes)->ending == ".npy")
+    bad.help = "one array is given with the name of its input: NAME=F.npy";
+  return bad;
 }
 
 std::string format_npz(llvm::ArrayRef<NamedTensor> tensors) {

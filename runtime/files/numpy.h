@@ -9,7 +9,11 @@
 
 namespace tg {
 
-/// Reads f32, f16, i32, i64 and bool, little-endian, in C order.
+/// The end of the name of an array (before `.npy`) whose 16-bit unsigned integers are bits of bf16.
+inline constexpr llvm::StringLiteral kBitsOfBf16(".bf16");
+
+/// Reads f32, f64, f16, i32, i64 and bool, little-endian, in C order; bf16 as ml_dtypes writes it,
+/// or as the bits that uint16 holds (kBitsOfBf16).
 /// Errors: `cannot_read`, `empty_file`, `bad_data_file` (damaged, or of a form not listed above).
 Result<Tensor> read_npy(llvm::StringRef path);
 /// The same from memory; `name` is for messages.
@@ -48,7 +52,8 @@ struct NamedTensor {
 /// Whether an array is wanted, by its name and type; asked before it is unpacked. Null: each is.
 using AcceptArray = llvm::function_ref<Result<void>(llvm::StringRef, const TensorType&)>;
 
-/// The arrays in the order of the archive's directory, without the ending of their names.
+/// The arrays in the order of the archive's directory, without the ending of their names, which for
+/// bits of bf16 includes kBitsOfBf16.
 /// Errors: `cannot_read`, `empty_file`, `bad_data_file`, and those of `accept`.
 Result<std::vector<NamedTensor>> read_npz(llvm::StringRef path, AcceptArray accept = nullptr);
 /// The same from memory; `name` is for messages.

@@ -236,10 +236,9 @@ std::string Safetensors::Entry::text() const {
 
 Result<Safetensors> Safetensors::open(llvm::StringRef path) {
   TG_TRY(std::unique_ptr<llvm::MemoryBuffer> file, read_data_file(path));
-  std::optional<FileKind> kind = kind_of_file(file->getBuffer());
+  std::string head = file->getBuffer().take_front(kHeadOfKind).str();
   Result<Safetensors> read = parse(std::move(file), path);
-  if (!read && kind && kind->ending != ".safetensors")
-    read.error().notes.push_back(("it begins as " + kind->what + " does").str());
+  if (!read) return with_kind(std::move(read.error()), head, ".safetensors");
   return read;
 }
 

@@ -2,6 +2,8 @@
 // before it sees the text: nothing recurses on the input.
 #include "compiler/driver/files/json_files.h"
 
+#include "lang/core/support/file_kind.h"
+
 #include <llvm/Support/FormatVariadic.h>
 
 #include <algorithm>
@@ -42,7 +44,9 @@ Result<llvm::json::Value> parse_json(llvm::StringRef text, llvm::StringRef path,
   if (json_depth(text) > kMaxJsonDepth)
     return error(code, "`{0}` nests its brackets deeper than {1}", path, kMaxJsonDepth);
   llvm::Expected<llvm::json::Value> value = llvm::json::parse(text);
-  if (!value) return error(code, "`{0}` is not JSON: {1}", path, llvm::toString(value.takeError()));
+  if (!value)
+    return with_kind(error(code, "`{0}` is not JSON: {1}", path, llvm::toString(value.takeError())),
+                     text, ".json");
   return std::move(*value);
 }
 

@@ -5,6 +5,7 @@
 
 #include "lang/core/price.h"
 #include "lang/core/support/data_file.h"
+#include "lang/core/support/file_kind.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>
@@ -161,7 +162,9 @@ Result<CostTable> load_cost_table(llvm::StringRef path) {
   TG_TRY(std::string text, read_text_file(path));
   if (llvm::StringRef(text).trim().empty())
     return error(Code::empty_file, "the cost table `{0}` is empty", path);
-  return parse_cost_table(text, path);
+  Result<CostTable> table = parse_cost_table(text, path);
+  if (!table) return with_kind(std::move(table.error()), text, ".json");
+  return table;
 }
 
 Result<void> save_cost_table(const CostTable& table, llvm::StringRef path) {

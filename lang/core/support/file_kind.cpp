@@ -2,6 +2,8 @@
 
 #include "lang/core/support/data_file.h"
 
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>
 
 #include <array>
@@ -9,8 +11,6 @@
 namespace tg {
 
 namespace {
-
-constexpr size_t kHead = 64;
 
 struct Signature {
   size_t at;
@@ -30,6 +30,13 @@ const Signature kSignatures[] = {
     {0, "\x93NUMPY", {"an array of NumPy", ".npy", "arrays are read by `tg run --input`"}},
     {0, "\x89HDF\r\n", {"an HDF5 file, as Keras writes them", "", kExport}},
     {0, "\x80\x02", {"a Python pickle, as PyTorch writes them", "", kExport}},
+    {0, "\x80\x03", {"a Python pickle", "", kExport}},
+    {0, "\x80\x04", {"a Python pickle", "", kExport}},
+    {0, "\x80\x05", {"a Python pickle", "", kExport}},
+    {0,
+     "{\"",
+     {"JSON text", ".json",
+      "traces are read by `tg report`, tables of prices by `--cost file:TABLE`"}},
     {4, "TFL3", {"a TensorFlow Lite file", ".tflite", kExport}},
     {8,
      "{\"",
@@ -54,6 +61,18 @@ std::optional<FileKind> kind_of_file(llvm::StringRef bytes) {
   return std::nullopt;
 }
 
+Diagnostic with_kind(Diagnostic error, llvm::StringRef bytes, llvm::StringRef wanted) {
+  std::optional<FileKind> kind = kind_of_file(bytes);
+  if (kind && kind->ending != wanted) error.notes.push_back(("it looks like " + kind->what).str());
+  auto is_text = [](char c) { return llvm::isPrint(c) || llvm::isSpace(c); };
+  llvm::StringRef text = bytes.take_front(kHeadOfKind).ltrim();
+  if (kind || text.empty() || !llvm::all_of(text, is_text)) return error;
+  bool json = text.startswith("{") || text.startswith("[");
+  if (!json) error.notes.push_back("it looks like text, as .tg files are");
+  if (json && wanted != ".json") error.notes.push_back("it looks like JSON text");
+  return error;
+}
+
 std::optional<FileKind> kind_of_file_at(llvm::StringRef path) {
   if (!llvm::sys::fs::is_regular_file(path)) return std::nullopt;
   llvm::Expected<llvm::sys::fs::file_t> file = llvm::sys::fs::openNativeFileForRead(path);
@@ -61,7 +80,7 @@ std::optional<FileKind> kind_of_file_at(llvm::StringRef path) {
     llvm::consumeError(file.takeError());
     return std::nullopt;
   }
-  std::array<char, kHead> head = {};
+  std::array<char, kHeadOfKind> head = {};
   llvm::Expected<size_t> count = llvm::sys::fs::readNativeFile(*file, head);
   llvm::sys::fs::closeFile(*file);
   if (count) return kind_of_file({head.data(), *count});

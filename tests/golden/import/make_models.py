@@ -69,6 +69,10 @@ class Graph:
         dims = [(1, [(1, n)] if isinstance(n, int) else [(2, n)]) for n in shape]
         return [(1, name), (2, [(1, [(1, kind), (2, dims)])])]
 
+    def input_of_any_shape(self, name, kind=FLOAT):
+        self.inputs.append([(1, name), (2, [(1, [(1, kind)])])])
+        return name
+
     def input(self, name, shape, kind=FLOAT):
         self.inputs.append(self.value(name, shape, kind))
         return name
@@ -589,6 +593,16 @@ def overflows():
     g.write()
 
 
+def scalar_input():
+    """A rate that is given at run time, as programs for sound have it, whose shape the file does not say."""
+    g = Graph("scalar_input")
+    g.input("x", [2, 8]), g.input_of_any_shape("sr")
+    g.node("Mul", ["x", "sr"], "scaled")
+    g.node("Relu", ["scaled"], "y")
+    g.output("y", [2, 8])
+    g.write()
+
+
 def nested():
     """Branches within branches: more than are read, and fewer."""
     for name, depth in (("nested", 40), ("nested_too_deep", 70)):
@@ -612,5 +626,5 @@ if __name__ == "__main__":
     for write in (layers, pieces, steps, modules, attentions, exported_attentions, attention_nodes,
                   rotary, heads, group_norms, recurrent, kept, kept_attention, unsupported, missing_data,
                   truncated, cyclic, same_names,
-                  contradictions, overflows, nested):
+                  contradictions, overflows, scalar_input, nested):
         write()

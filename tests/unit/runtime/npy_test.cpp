@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -63,6 +64,24 @@ TEST(Npy, ReadsFormsThatNumPyWrites) {
   EXPECT_EQ(parse_npy(file(flags, std::string(5, '\1')), "t.npy")->type().dtype, DType::Bool);
 }
 
+/// 1, -2 and NaN, as ml_dtypes saves them, and as 16-bit integers of an array that says so.
+TEST(Npy, ReadsBF16) {
+  const std::string bits("\x80\x3f\x00\xc0\xc0\x7f", 6);
+  const std::pair<const char*, const char*> forms[] = {
+      {"<V2", "x.npy"}, {"|V2", "x"}, {"<u2", "x.bf16.npy"}, {"<u2", "x.npz:x.bf16"}};
+  for (auto [descr, name] : forms) {
+    std::string header =
+        std::string("{'descr': '") + descr + "', 'fortran_order': False, 'shape': (3,), }\n";
+    Result<Tensor> tensor = parse_npy(file(header, bits), name);
+    ASSERT_TRUE(tensor) << tensor.error().message;
+    EXPECT_EQ(tensor->type().text(), "bf16[3]");
+    std::vector<double> values = tensor->doubles();
+    EXPECT_EQ(values[0], 1);
+    EXPECT_EQ(values[1], -2);
+    EXPECT_TRUE(std::isnan(values[2]));
+  }
+}
+
 TEST(Npy, SaysWhatIsWrong) {
   struct Case {
     std::string bytes;
@@ -77,7 +96,10 @@ TEST(Npy, SaysWhatIsWrong) {
       {file(kHeader, std::string(23, '\0')), "holds 23 bytes of data where f32[2, 3] has 24"},
       {file(kHeader, std::string(25, '\0')), "holds 25 bytes of data where f32[2, 3] has 24"},
       {header("{'descr': '>f4', 'fortran_order': False, 'shape': (6,)}"), "big-endian"},
-      {header("{'descr': '<c8', 'fortran_order': False, 'shape': (3,)}"), "its dtype is none of"},
+      {header("{'descr': '<c8', 'fortran_order': False, 'shape': (3,)}"), "its dtype is c8, not"},
+      {header("{'descr': '<u2', 'fortran_order': False, 'shape': (12,)}"), "ends with `.bf16`"},
+      {header("{'descr': '<V1', 'fortran_order': False, 'shape': (24,)}"), "8-bit floats"},
+      {header("{'descr': '<f1', 'fortran_order': False, 'shape': (24,)}"), "8-bit floats"},
       {header("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (6,)}"), "not a plain"},
       {header("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3)}"), "Fortran"},
       {header("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 3)}"), "f32[0, 3] has 0"},

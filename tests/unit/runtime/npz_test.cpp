@@ -53,6 +53,36 @@ TEST(Npz, WritesWhatItReads) {
   EXPECT_TRUE(none && none->empty());
 }
 
+TEST(Npz, TheNameOfBitsIsTheInputs) {
+  std::string bytes = format_npz({{"x.bf16", Tensor::of_floats({2}, {1, 2})}});
+  size_t descr = bytes.find("<f4");
+  ASSERT_NE(descr, std::string::npos);
+  Result<std::vector<NamedTensor>> plain = parse_npz(bytes, "t.npz");
+  ASSERT_TRUE(plain);
+  EXPECT_EQ((*plain)[0].name, "x.bf16") << "of other elements it is a name as any";
+  std::string contents = format_npy(Tensor::of_floats({2}, {1, 2}));
+  std::string bits = contents;
+  bits.replace(bits.find("<f4"), 3, "<u2").replace(bits.find("(2,)"), 4, "(4,)");
+  for (size_t at = bytes.find(contents); at != std::string::npos; at = bytes.find(contents))
+    bytes.replace(at, contents.size(), bits);
+  auto crc = [](const std::string& data) {
+    uint32_t value = 0xffffffff;
+    for (unsigned char c : data) {
+      value ^= c;
+      for (int i = 0; i < 8; ++i) value = value >> 1 ^ (value & 1 ? 0xedb88320 : 0);
+    }
+    uint32_t out = ~value;
+    return std::string(reinterpret_cast<const char*>(&out), 4);
+  };
+  for (size_t at = bytes.find(crc(contents)); at != std::string::npos;
+       at = bytes.find(crc(contents)))
+    bytes.replace(at, 4, crc(bits));
+  Result<std::vector<NamedTensor>> read = parse_npz(bytes, "t.npz");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ((*read)[0].name, "x");
+  EXPECT_EQ((*read)[0].tensor.type().text(), "bf16[4]");
+}
+
 TEST(Npz, SaysWhatIsWrong) {
   std::string good = format_npz(two_tensors());
   auto replaced = [&](const std::string& from, const std::string& to) {

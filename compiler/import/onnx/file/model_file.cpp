@@ -206,10 +206,9 @@ ModelFile::~ModelFile() = default;
 Result<std::shared_ptr<const ModelFile>> ModelFile::open(llvm::StringRef path) {
   TG_TRY(std::unique_ptr<llvm::MemoryBuffer> file, read_data_file(path));
   llvm::StringRef folder = llvm::sys::path::parent_path(path);
-  std::optional<FileKind> kind = kind_of_file(file->getBuffer());
+  std::string head = file->getBuffer().take_front(kHeadOfKind).str();
   auto model = parse(std::move(file), path, folder.empty() ? "." : folder);
-  if (!model && kind && kind->ending != ".onnx")
-    model.error().notes.push_back(("it begins as " + kind->what + " does").str());
+  if (!model) return with_kind(std::move(model.error()), head, ".onnx");
   return model;
 }
 
