@@ -336,11 +336,11 @@ CostModel& Optimization::in_runtime(CostModel& prices, std::optional<ExportCost>
   return foreign.emplace(prices, *find_device_profile(profile));
 }
 
-/// An explanation tells what rewriting does, also where this machine gains nothing by it. Who
-/// leaves out a part of a search wants to see its result without that.
+/// An explanation tells what rewriting does, also where this machine gains nothing by it, unless a
+/// judge was given. Who leaves out a part of a search wants to see its result without that.
 WholeRunOptions Optimization::whole_runs(FinalistRunner* judge) const {
   return {.cost = o_.cost,
-          .wanted = !o_.explain || is_measured(o_.cost),
+          .wanted = judge || !o_.explain || is_measured(o_.cost),
           .finalists = static_cast<size_t>(o_.finalists),
           .remember = host_.remember && o_.without.empty(),
           .judge = judge};
@@ -415,14 +415,8 @@ void Optimization::add_time_notes(OptimizeReport& report, const PrepareOptions& 
   const std::optional<Comparison>& runs = report.comparison;
   if (!runs || runs->remembered) return;
   bool source = report.source_returned || !report.changed();
-  bool denormals = llvm::any_of(
-      report.notes, [](llvm::StringRef note) { return note.startswith(kDenormalsTurnUp); });
-  std::string note = gap_note({.price_us = report.cost_after_us,
-                               .run_us = source ? runs->first_us : runs->second_us,
-                               .threads = static_cast<int>(thread_count(run.threads)),
-                               .disturbance = report.disturbance,
-                               .denormals = denormals,
-                               .measured = is_measured(o_.cost)});
+  std::string note = gap_note(gap_of(report, o_.cost, source ? runs->first_us : runs->second_us,
+                                     static_cast<int>(thread_count(run.threads))));
   if (!note.empty()) report.notes.push_back(std::move(note));
 }
 

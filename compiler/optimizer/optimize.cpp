@@ -142,6 +142,7 @@ Optimized judge_by_clock(const Graph& source, Optimized optimized, std::string f
   if (!runs) return judge_without_runs(source, std::move(optimized), runs.error());
   if (!runs->note.empty()) optimized.report.notes.push_back(runs->note);
   optimized.report.disturbance = runs->disturbance;
+  optimized.report.slow_machine = runs->slow_machine;
   if (runs->fault.empty()) {
     if (!runs->times.cut) optimized.report.comparison = runs->times;
     if (passes(optimized.report, *runs, must_gain)) return optimized;

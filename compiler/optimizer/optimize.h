@@ -168,6 +168,7 @@ struct OptimizeReport {
   /// that comparison, a fault (WholeRuns), or prices. keep_source() alone sets the second.
   bool found_other = false, source_returned = false;
   Disturbance disturbance = Disturbance::None; // of it: another day it may come out otherwise
+  bool slow_machine = false;                   // of it, as WholeRuns has it
   double tried_us = 0;                         // the price of what was run
   double finalists_s = 0;                      // that it took
   size_t finalists = 1;  // distinct graphs that were measured whole, beside the source
@@ -208,6 +209,7 @@ struct WholeRuns {
   std::string note = {}; // what a person should know beside the times
   /// By others who computed meanwhile: what seems faster beside them need not be so alone.
   Disturbance disturbance = Disturbance::None;
+  bool slow_machine = false; // it computed slower than it usually does, though nobody else ran
 };
 
 /// A graph, run whole beside a source: the median in microseconds, or why it cannot take the

@@ -1,5 +1,7 @@
 """Searches: options, reports, progress, judges, Ctrl-C."""
+import json
 import os
+import re
 import signal
 import tempfile
 import threading
@@ -100,6 +102,30 @@ class Judges(unittest.TestCase):
         fast, report = self.judged(lambda model: 1e-3 / (model.text.count("@") + 1))
         self.assertEqual(fast.text.count("@"), 2)
         self.assertTrue(report.source_returned)
+
+    def test_the_report_its_text_and_its_page_agree(self):
+        """Of a graph that is cheaper and faster, cheaper and slower, refused, and of none."""
+        def refuse_all_but_the_source(model):
+            return None if model.text.count("@") < 2 else lambda: 1e-3
+        ends = {"changed": (PRODUCTS, lambda model: lambda: 1e-3 * (model.text.count("@") + 1)),
+                "slower": (PRODUCTS, lambda model: lambda: 1e-3 / (model.text.count("@") + 1)),
+                "refused": (PRODUCTS, refuse_all_but_the_source),
+                "unchanged": ("model m(x: f32[4]) { relu(x) }", lambda model: lambda: 1e-3)}
+        for end, (text, judge) in ends.items():
+            with self.subTest(end):
+                source = tangram.parse(text)
+                fast, report = source.optimize(judge=judge, trace=True, explain=True, **ANALYTIC)
+                page = report.html()
+                trace = json.loads(re.search(r'id="trace">(.*?)</script>', page, re.S).group(1))
+                changed, returned = end == "changed", end in ("slower", "refused")
+                for told in (report.json, trace["report"]):
+                    self.assertEqual((told["changed"], told["source_returned"]), (changed, returned))
+                self.assertEqual((report.changed, report.source_returned), (changed, returned))
+                self.assertEqual(fast.text != source.text, changed)
+                self.assertEqual("the source is returned" in dict(report.lines())["speedup"], returned)
+                if not changed:
+                    self.assertEqual((report.speedup, report.cost_after_us), (1, report.cost_before_us))
+                    self.assertEqual((report.rules_applied, report.steps, trace["steps"]), ({}, [], []))
 
     def test_what_is_no_faster_does_not(self):
         self.assertTrue(self.judged(lambda model: 1e-3).report.source_returned)

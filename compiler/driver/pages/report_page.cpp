@@ -33,7 +33,7 @@ section>.chart{max-width:100%;height:auto}
 table{border-collapse:collapse;width:100%;font-size:13px}td,th{padding:4px 8px;border-bottom:1px solid var(--line);text-align:left;vertical-align:top;overflow-wrap:break-word}
 td.n{text-align:right;white-space:nowrap}
 .chart text{font:11px system-ui,sans-serif;fill:var(--ink)}.chart .axis{stroke:var(--line)}.chart .bound{stroke:var(--mark);stroke-dasharray:5 4}
-.chart .best{fill:none;stroke:var(--blue);stroke-width:2}.chart .dot{fill:var(--blue)}.chart .dot.chosen{fill:var(--mark)}.chart .branch{fill:none;stroke:var(--dim);opacity:.5}.chart .none{fill:var(--none)}.chart .name{fill:var(--dim)}
+.chart .result{stroke:var(--ink);stroke-width:2}.chart .best{fill:none;stroke:var(--blue);stroke-width:2}.chart .dot{fill:var(--blue)}.chart .dot.chosen{fill:var(--mark)}.chart .branch{fill:none;stroke:var(--dim);opacity:.5}.chart .none{fill:var(--none)}.chart .name{fill:var(--dim)}
 button,select{font:inherit;font-size:13px;color:inherit;background:var(--card);border:1px solid var(--line);border-radius:5px;padding:3px 10px;min-height:30px;max-width:100%}
 button:hover{border-color:var(--dim)}:focus-visible{outline:2px solid var(--blue);outline-offset:2px}
 .tools{display:flex;flex-wrap:wrap;gap:6px;align-items:center;margin:0 0 8px}.tools output{min-width:4em;color:var(--dim);font-size:13px}
@@ -124,8 +124,8 @@ function head(){
   const facts=el("dl"),fact=(name,value)=>facts.append(el("div",{},el("dt",{},name),el("dd",{},String(value))));
   fact("search",R.search);fact("extraction",R.extract);fact("costs",R.cost_model);fact("rules",R.rules);
   fact("e-nodes",R.egraph_nodes);fact("simulations",R.simulations??0);fact("time",R.total_s==null?"?":R.total_s.toPrecision(3)+" s");
-  fact("at least",R.lower_bound_us==null?"not known":us(R.lower_bound_us)+(R.optimal?"":", in the e-graph"));fact("seed",R.seed);fact("stopped by",R.stopped_by);
-  const gain=R.cost_before_us>R.cost_after_us;
+  fact("at least",R.lower_bound_us==null?"not known":us(R.lower_bound_us)+(R.bound_bytes==null?"":", with weights up to "+num(R.bound_bytes/1048576)+" MiB")+(R.optimal?"":", in the e-graph"));fact("seed",R.seed);fact("stopped by",R.stopped_by);
+  const gain=R.changed&&R.cost_before_us>R.cost_after_us;
   const big=gain?el("p",{class:"big"},us(R.cost_before_us)+" → "+us(R.cost_after_us)+" ",el("small",{},R.cost_after_us>0?(R.cost_before_us/R.cost_after_us).toFixed(3)+" times cheaper":"")):el("p",{class:"big"},us(R.cost_before_us)+" ",el("small",{},R.source_returned?"the source is returned":"nothing cheaper was found"));
   page.append(el("header",{},el("div",{class:"top"},el("h1",{},R.model||"model"),themeButton()),big,facts));
 }
@@ -134,17 +134,20 @@ function cost(){
   if(!P.length){s.append(el("p",{class:"dim"},"no points"));return}
   draw(s,()=>{
     const w=Math.max(room(s),260),h=w<500?220:280,l=62,b=34,t=12,end=Math.max(...P.map(p=>p.s),1e-6);
-    let lo=Math.min(...P.map(p=>p.cost_us),B??Infinity),hi=Math.max(...P.map(p=>p.cost_us));
+    const own=R.source_returned?R.cost_after_us:null; // the result is not the cheapest graph that was priced
+    let lo=Math.min(...P.map(p=>p.cost_us),B??Infinity,own??Infinity),hi=Math.max(...P.map(p=>p.cost_us),own??0);
     const flat=hi-lo<1e-9*hi;if(flat){lo=hi*.9;hi=hi*1.1||1}
-    const X=v=>l+(w-l-12)*v/end,Y=c=>t+(h-b-t)*(1-(c-lo)/(hi-lo)),g=sv("svg",{viewBox:`0 0 ${w} ${h}`,width:w,height:h,class:"chart",role:"img","aria-label":`the best cost found, from ${us(P[0].cost_us)} to ${us(Math.min(...P.map(p=>p.cost_us)))} in ${us(end*1e6)}`});
+    const X=v=>l+(w-l-12)*v/end,Y=c=>t+(h-b-t)*(1-(c-lo)/(hi-lo)),g=sv("svg",{viewBox:`0 0 ${w} ${h}`,width:w,height:h,class:"chart",role:"img","aria-label":`the cheapest graph priced, from ${us(P[0].cost_us)} to ${us(Math.min(...P.map(p=>p.cost_us)))} in ${us(end*1e6)}`+(own==null?"":`; the source is returned, at ${us(own)}`)});
     for(let i=0;i<=4;i++){const c=lo+(hi-lo)*i/4;g.append(sv("line",{class:"axis",x1:l,x2:w-12,y1:Y(c),y2:Y(c)}),sv("text",{x:l-6,y:Y(c)+4,"text-anchor":"end"},us(c)))}
     for(let i=0;i<=2;i++)g.append(sv("text",{x:X(end*i/2),y:h-b+16,"text-anchor":["start","middle","end"][i]},i?us(end*i/2*1e6):"0"));
     g.append(sv("text",{class:"name",x:l+(w-l-12)/2,y:h-4,"text-anchor":"middle"},"time of the search"));
     let d="",best=Infinity;P.forEach((p,i)=>{best=Math.min(best,p.cost_us);d+=(i?"H"+X(p.s)+"V":"M"+X(p.s)+" ")+Y(best)});
     g.append(sv("path",{class:"best",d:d+"H"+X(end)}));
     if(B!=null)g.append(tip(sv("line",{class:"bound",x1:l,x2:w-12,y1:Y(B),y2:Y(B)}),"no graph of the e-graph that holds the result costs less than "+us(B)));
+    if(own!=null)g.append(tip(sv("line",{class:"result",x1:l,x2:w-12,y1:Y(own),y2:Y(own)}),"the source, which is returned: "+us(own)));
     for(const p of P)if(p.where)g.append(tip(sv("circle",{class:"dot",cx:X(p.s),cy:Y(p.cost_us),r:4}),p.where+": "+us(p.cost_us)));
-    const keys=[[sv("path",{class:"best",d:"M1 7H21"}),"the best so far"],[sv("circle",{class:"dot",cx:11,cy:7,r:4}),"a graph that was priced, and what it came from"]];
+    const keys=[[sv("path",{class:"best",d:"M1 7H21"}),own==null?"the best so far":"the cheapest graph priced so far, which is not the result"],[sv("circle",{class:"dot",cx:11,cy:7,r:4}),"a graph that was priced, and what it came from"]];
+    if(own!=null)keys.push([sv("line",{class:"result",x1:1,x2:21,y1:7,y2:7}),"the result: the source"]);
     if(B!=null)keys.push([sv("line",{class:"bound",x1:1,x2:21,y1:7,y2:7}),"no graph of the e-graph costs less"]);
     return[g,legend(keys)];
   });

@@ -107,8 +107,10 @@ void write_tree(llvm::json::OStream& json, const SearchTrace& trace, llvm::Array
   });
 }
 
-void write_steps(llvm::json::OStream& json, const SearchTrace& trace) {
+/// The parts of which the result is made; none where it is the source.
+void write_steps(llvm::json::OStream& json, const SearchTrace& trace, bool changed) {
   json.attributeArray("steps", [&] {
+    if (!changed) return;
     for (const SearchTrace::Step& step : trace.steps)
       json.object([&] {
         json.attribute("where", step.where);
@@ -135,7 +137,7 @@ std::string trace_json(const SearchTrace& trace, const Graph& source, const Opti
     write_points(json, trace);
     write_applications(json, trace, rules);
     write_tree(json, trace, rules);
-    write_steps(json, trace);
+    write_steps(json, trace, result.report.changed());
     if (result.chain) write_chain(json, "chain", steps_of(*result.chain, rules));
     json.attributeBegin("source");
     write_graph(json, source, result.graph);

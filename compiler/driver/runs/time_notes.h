@@ -2,8 +2,10 @@
 // whole run. The figures are measured elsewhere.
 #pragma once
 
+#include "compiler/optimizer/optimize.h"
 #include "lang/core/support/repeated_times.h"
 #include "lang/core/type.h"
+#include "tangram/choices.h"
 
 #include <string>
 
@@ -20,15 +22,29 @@ struct DTypeTimes {
 /// "a run takes 62.0 us in bf16 and 20.0 us in f32: bf16 is slower on this machine"
 std::string text_of(const DTypeTimes& times);
 
-/// A graph's price beside its whole runs, and what is known to part them.
+/// The origin of the prices of a graph.
+enum class PriceOrigin : uint8_t {
+  Timed,     // each operator was timed on this machine, now or earlier
+  Estimated, // a model of this machine
+  Profile,   // estimates of a device that was named
+  Table,     // a file
+};
+
+/// A graph's price beside its whole runs, and what may explain the difference.
 struct PriceGap {
   double price_us = 0, run_us = 0;
   int threads = 1;
   Disturbance disturbance = Disturbance::None; // of the runs
-  bool denormals = false;                      // runs compute on them
-  bool measured = true;                        // prices are times of operators, not estimates
+  bool slow_machine = false; // nothing else ran, and yet it computes slower than it usually does
+  bool denormals = false;    // runs compute on them
+  PriceOrigin origin = PriceOrigin::Timed;
 };
+/// The cost of a search's result beside runs of it that take `run_us`.
+PriceGap gap_of(const OptimizeReport& report, const tangram::CostSpec& prices, double run_us,
+                int threads);
 /// One line with both figures and the likely cause; "" where they are not far apart.
 std::string gap_note(const PriceGap& gap);
+/// True for such a line.
+bool is_gap_note(llvm::StringRef note);
 
 } // namespace tg

@@ -33,8 +33,17 @@ TEST(TimeNotes, AWideGapNamesBothFiguresAndItsCause) {
             "cause: operands that are not in the caches, as they are where operators are timed");
   gap.threads = 2;
   EXPECT_TRUE(names("`--threads 1`"));
-  gap.measured = false;
-  EXPECT_TRUE(names("estimates"));
+  gap.origin = PriceOrigin::Estimated;
+  EXPECT_TRUE(names("`tg calibrate`"));
+  gap.slow_machine = true;
+  EXPECT_TRUE(names("slower now than it did when the prices were taken"));
+  gap.origin = PriceOrigin::Timed;
+  EXPECT_TRUE(names("slower now than it did when the prices were taken"));
+  gap.origin = PriceOrigin::Profile;
+  EXPECT_TRUE(names("a device by name"));
+  gap.origin = PriceOrigin::Table;
+  EXPECT_TRUE(names("another machine"));
+  EXPECT_TRUE(is_gap_note(gap_note(gap)));
   gap.denormals = true;
   EXPECT_TRUE(names("denormal"));
   gap.disturbance = Disturbance::Slight;
@@ -45,6 +54,23 @@ TEST(TimeNotes, RunsFarBelowTheirPriceHaveANoteToo) {
   EXPECT_EQ(gap_note({.price_us = 500, .run_us = 100, .threads = 2, .denormals = true}),
             "a whole run takes 100.0 us, 5.0 times as short as the cost of 500.0 us says; likely "
             "cause: the prices were taken on a busy machine");
+}
+
+TEST(TimeNotes, TheOriginOfPricesIsThatOfTheirSource) {
+  OptimizeReport report;
+  report.cost_after_us = 10;
+  auto origin = [&](const tangram::CostSpec& spec) { return gap_of(report, spec, 20, 1).origin; };
+  EXPECT_EQ(origin(tangram::CostSpec::measured()), PriceOrigin::Timed);
+  EXPECT_EQ(origin(tangram::CostSpec::calibrated()), PriceOrigin::Estimated);
+  EXPECT_EQ(origin(tangram::CostSpec::analytic()), PriceOrigin::Estimated);
+  EXPECT_EQ(origin(tangram::CostSpec::analytic("cpu")), PriceOrigin::Profile);
+  EXPECT_EQ(origin(tangram::CostSpec::table("costs.json")), PriceOrigin::Table);
+  report.slow_machine = true;
+  report.notes = {"denormal numbers turn up in runs"};
+  PriceGap gap = gap_of(report, {}, 20, 1);
+  EXPECT_TRUE(gap.slow_machine && gap.denormals);
+  EXPECT_EQ(gap.price_us, 10);
+  EXPECT_EQ(gap.run_us, 20);
 }
 
 } // namespace

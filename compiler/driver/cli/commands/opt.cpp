@@ -33,7 +33,7 @@ void print_costs(llvm::raw_ostream& out, const OptimizeReport& report, bool colo
   if (const auto& runs = report.comparison)
     table.add({"whole run", duration_text(runs->first_us), duration_text(runs->second_us),
                ratio_text(runs->ratio),
-               report.source_returned ? "the source is returned"
+               report.source_returned ? "of the new graph; the source is returned"
                : runs->remembered     ? "as measured before"
                                       : "medians of the least of 3, interleaved"});
   table.print(out, color, 2);
@@ -53,10 +53,9 @@ void print_exploration(llvm::raw_ostream& out, const OptimizeReport& report) {
   if (!extracts) return;
   out << "  extracted  " << report.extract << ", in " << duration_text(report.extract_s * 1e6);
   if (report.bounds_all()) {
-    out << "; no graph here";
+    out << "; no graph here costs less than " << duration_text(*report.lower_bound_us);
     if (std::isfinite(report.bound_bytes))
-      out << " with at most " << bytes_text(report.bound_bytes) << " of weights";
-    out << " costs less than " << duration_text(*report.lower_bound_us);
+      out << " (weights up to " << bytes_text(report.bound_bytes) << ")";
   }
   out << "\n";
 }

@@ -4,6 +4,7 @@
 #include "compiler/driver/cli/commands/run_steps.h"
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/terminal/table.h"
+#include "compiler/driver/prices/cost_model.h"
 #include "compiler/driver/public_types.h"
 #include "compiler/driver/reports/report_json.h"
 #include "compiler/driver/runs/run_model.h"
@@ -258,6 +259,15 @@ int run_steps_command(Session& session, const Graph& source, const Graph& graph,
   return 0;
 }
 
+/// Adds a note to the report of the search where its cost is far from the run that followed.
+void note_gap(OptimizeReport& found, const RunReport& run, const Options& options) {
+  bool noted = llvm::any_of(found.notes, is_gap_note);
+  if (noted || run.times.streams > 1 || options.backend != backend_of_costs(options.cost)) return;
+  std::string note = gap_note(
+      gap_of(found, options.cost, run.times.timing.median_us, static_cast<int>(run.threads)));
+  if (!note.empty()) found.notes.push_back(std::move(note));
+}
+
 } // namespace
 
 bool run_graph(Session& session, const Graph& source, const Graph& graph, WeightSource weights) {
@@ -291,6 +301,7 @@ int run_run(Session& session) {
   if (o.steps > 0) return run_steps_command(session, source->graph, graph, std::move(*options));
   Result<RunReport> report = run_as_told(session, source->graph, graph, std::move(*options));
   if (!report) return session.fail(report.error());
+  if (best) note_gap(best->result.report, *report, o);
   const OptimizeReport* optimized = best ? &best->result.report : nullptr;
   if (o.json && !session.sink.failed())
     print_run_json(session, *report, optimized);
