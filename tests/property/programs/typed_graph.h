@@ -215,6 +215,7 @@ public:
       double stored = stored_[id.index].reals[i]; // the edge of a domain, or a pole, between them?
       bool edge = std::isfinite(stored) != std::isfinite(x) || std::isnan(stored) != std::isnan(x);
       if (edge || !std::isfinite(moved) || x == y || (std::isnan(x) && std::isnan(y))) continue;
+      if (std::isinf(x) && std::isinf(y)) continue; // 1 / 0: kernels do not keep the sign of 0
       double u = roundoff_[id.index];
       double within = 64 * moved * (u / 0x1p-40) + 16 * std::abs(stored - x) +
                       u * (4 * std::abs(x) + largest) + (dtype == DType::F16 ? 0x1p-24 : 1e-37);
