@@ -1,10 +1,10 @@
 #include "runtime/execute.h"
 
+#include "runtime/content_name.h"
 #include "runtime/convert.h"
 #include "runtime/random.h"
 
 #include <llvm/Support/FormatVariadic.h>
-#include <llvm/Support/xxhash.h>
 
 #include <algorithm>
 #include <cassert>
@@ -59,11 +59,16 @@ Result<Tensor> contents_of(const PlanValue& value, const CompileOptions& options
 }
 
 Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options, Tensor spare) {
-  TG_TRY(Tensor tensor, contents_of(value, options, std::move(spare)));
-  return Tensor::aligned(std::move(tensor));
+  if (value.kind != PlanValue::Kind::Constant && !options.weights)
+    return contents_of(value, options, std::move(spare));
+  TG_TRY(Tensor tensor, contents_of(value, options));
+  const std::byte* elements = std::as_const(tensor).data();
+  if (reinterpret_cast<uintptr_t>(elements) % kAlignment == 0) return tensor;
+  TG_TRY(Tensor copy, Tensor::in_place_of(std::move(spare), tensor.type()));
+  std::memcpy(copy.data(), elements, static_cast<size_t>(tensor.bytes()));
+  return copy;
 }
 
-// Two hashes of 64 bits: of all elements, and of the second half.
 Result<std::string> name_of_weight(const PlanValue& value, const CompileOptions& options) {
   std::string text = value.type.text();
   if (!options.weights)
@@ -74,9 +79,7 @@ Result<std::string> name_of_weight(const PlanValue& value, const CompileOptions&
   TG_TRY(Tensor tensor, options.weights(value));
   llvm::StringRef elements(reinterpret_cast<const char*>(tensor.data()),
                            static_cast<size_t>(tensor.bytes()));
-  return llvm::formatv("{0}\n{1:x} {2:x}", text, llvm::xxHash64(elements),
-                       llvm::xxHash64(elements.drop_front(elements.size() / 2)))
-      .str();
+  return text + "\n" + content_name(elements);
 }
 
 // --- shared weights -----------------------------------------------------------------------------
