@@ -1,6 +1,7 @@
 #include "runtime/onednn/executable.h"
 
 #include "runtime/arena.h"
+#include "runtime/onednn/contents_names.h"
 #include "runtime/onednn/lowering/nan_guard.h"
 #include "runtime/onednn/parallel.h"
 #include "runtime/onednn/tile_schedules.h"
@@ -172,18 +173,47 @@ Result<void> CpuExecutable::name_shared(const Lowering& l) {
     if (value.kind != PlanValue::Kind::Weight) continue;
     TG_TRY(shared_keys_[b], name_of_weight(value, l.options));
   }
+  return name_packed(l);
+}
+
+Result<void> CpuExecutable::name_packed(const Lowering& l) {
   std::vector<int> uses(l.buffers.size());
   for (const Op& op : l.load.ops)
     for (BufferId b : op.buffers) ++uses[b];
+  std::vector<const Op*> packings;
+  std::vector<bool> computed(l.buffers.size()); // from weights, and large
   for (const Op& op : l.load.ops) {
     if (op.recipe.empty()) continue;
     BufferId from = op.buffers[0], to = op.buffers[1];
     bool alone = l.buffers[to].kind == Buffer::Kind::Load && uses[to] == 1;
-    bool weight = l.buffers[from].kind == Buffer::Kind::Weight && !shared_keys_[from].empty();
-    if (alone && weight && lasting_[to]) // however small: the weight need not be made for it
-      shared_keys_[to] = shared_keys_[from] + '\n' + op.recipe;
+    if (!alone || !lasting_[to]) continue;
+    packings.push_back(&op);
+    if (l.buffers[from].kind == Buffer::Kind::Load && l.buffers[from].bytes >= kLarge)
+      computed[from] = true;
   }
+  std::vector<std::string> names = shared_keys_;
+  if (llvm::is_contained(computed, true)) {
+    TG_TRY(std::vector<std::string> of_computed, names_of_contents(l, computed));
+    for (BufferId b = 0; b < names.size(); ++b)
+      if (computed[b]) names[b] = std::move(of_computed[b]);
+  }
+  for (const Op* op : packings) // however small: the weight need not be made for it
+    if (const std::string& from = names[op->buffers[0]]; !from.empty())
+      shared_keys_[op->buffers[1]] = from + '\n' + op->recipe;
   return {};
+}
+
+std::vector<bool> CpuExecutable::needed_at_load(const Lowering& l) {
+  std::vector<bool> needed(l.load.ops.size()), read = lasting_;
+  for (size_t i = l.load.ops.size(); i-- > 0;) {
+    const Op& op = l.load.ops[i];
+    needed[i] = !is_made(l, op) && llvm::any_of(op.buffers, [&](BufferId b) {
+      return read[b] && l.buffers[b].kind != Buffer::Kind::Weight;
+    });
+    if (needed[i])
+      for (BufferId b : op.buffers) read[b] = true;
+  }
+  return needed;
 }
 
 bool CpuExecutable::is_made(const Lowering& l, const Op& op) {
@@ -233,10 +263,11 @@ Result<void> CpuExecutable::ensure_shared(const Lowering& l, BufferId b) {
 
 Result<void> CpuExecutable::run_load_program(Lowering& l) {
   std::vector<BufferLife> life = lives(l.buffers, l.load.ops);
+  std::vector<bool> needed = needed_at_load(l);
   for (uint32_t i = 0; i < l.load.ops.size(); ++i) {
     Op& op = l.load.ops[i];
     TG_CHECK(go_on(stop_));
-    if (op.kernel && !is_made(l, op)) {
+    if (op.kernel && needed[i] && !is_made(l, op)) {
       for (BufferId b : op.buffers) TG_CHECK(ensure(l, b));
       TG_CHECK(bind(op));
       TG_CHECK(op.kernel->run_exact(stream_.get()));

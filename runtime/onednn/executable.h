@@ -48,8 +48,12 @@ private:
   /// Names what is, or may be, shared with other executables: large contents that weights alone
   /// decide, as they came or copied once.
   Result<void> name_shared(const Lowering& l);
+  /// The same of what the load program packs, of a weight or of what it computes from weights.
+  Result<void> name_packed(const Lowering& l);
   /// Whether another executable has made what this op makes.
   bool is_made(const Lowering& l, const Op& op);
+  /// Of each op of the load program, whether anything that is not made yet depends on it.
+  std::vector<bool> needed_at_load(const Lowering& l);
   /// Contents, or room, for a buffer outside the arena that has none yet.
   Result<void> ensure(const Lowering& l, BufferId buffer);
   Result<void> ensure_shared(const Lowering& l, BufferId buffer);
