@@ -494,6 +494,25 @@ Expected<tg::PrepareOptions> prepare_options(const Model& model, const tg::Graph
   return prepare;
 }
 
+/// Lets a loaded program read the weights of its model only as long as the model is there: what it
+/// runs on, packed or as it came, it holds itself. Weights that it updates begin as the model's.
+void hold_weights_weakly(const Model& model, tg::LoadedProgram& program) {
+  const std::shared_ptr<const tg::WeightFile>& weights = model.impl().weights;
+  const tg::Plan& plan = program.prepared.plan;
+  bool updates =
+      llvm::any_of(plan.inputs, [&](tg::PlanValueId id) { return !plan.values[id].init.empty(); });
+  if (!weights || weights != program.options.weight_file || updates) return;
+  program.options.weight_file.reset();
+  program.options.weights =
+      [weak = std::weak_ptr(weights)](const tg::PlanValue& value) -> tg::Result<tg::Tensor> {
+    if (std::shared_ptr<const tg::WeightFile> file = weak.lock())
+      return tg::weights_from(std::move(file))(value);
+    return tg::error(tg::Code::usage,
+                     "the weights of the model are gone with it: keep the model to load its "
+                     "program again (`streams`)");
+  };
+}
+
 } // namespace
 
 Expected<Program> compile(const Model& model, const CompileOptions& options) {
@@ -503,6 +522,7 @@ Expected<Program> compile(const Model& model, const CompileOptions& options) {
   prepare->shared = tg::SharedWeights::of_process();
   tg::Result<tg::LoadedProgram> loaded = tg::load_program(graph, *prepare);
   if (!loaded) return to_error(loaded.error());
+  hold_weights_weakly(model, *loaded);
   return Program(std::make_unique<Program::Impl>(Program::Impl{std::move(*loaded)}));
 }
 

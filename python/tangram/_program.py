@@ -56,6 +56,7 @@ class Program:
         self._bf16 = [at for at, spec in enumerate(model.outputs) if spec.dtype == "bf16"]
         self._core = _core.compile(_arguments.model("model", model)._core, **_checked(options))
         self._run = self._core.run
+        self._name = model.name
         self.model = model
 
     def __call__(self, *inputs: Tensor, **named: Tensor) -> Any:
@@ -94,4 +95,4 @@ class Program:
 
     def __repr__(self) -> str:
         info = self.info
-        return f"<tangram.Program {self.model.name} on {info.backend}, {info.memory_mb:.1f} MiB>"
+        return f"<tangram.Program {self._name} on {info.backend}, {info.memory_mb:.1f} MiB>"

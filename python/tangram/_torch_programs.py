@@ -25,7 +25,9 @@ def from_exported(program: Any) -> Model:
     return exported.model_of(program)
 
 
-def compile(module: Any, example_inputs: Sequence[Any], *, threads: int = 0, **options: Any) -> Any:
+def compile(
+    module: Any, example_inputs: Sequence[Any], *, threads: int = 0, release_weights: bool = False, **options: Any
+) -> Any:
     """A callable, faster form of a module of PyTorch for inputs like the examples.
 
     `example_inputs` are a tensor or a sequence of inputs. The module is exported, optimised (`options`
@@ -33,6 +35,12 @@ def compile(module: Any, example_inputs: Sequence[Any], *, threads: int = 0, **o
     `tangram.Program`: its `model` can be saved, and loaded where there is no PyTorch. It keeps the weights
     that the module has now; buffers that the module writes, as a cache, are read before and written after each run.
     `threads=0`: as many as PyTorch has (`torch.get_num_threads()`).
+
+    The program holds weights of its own, packed for its kernels; programs of one module share them. With
+    `release_weights` the module's are given up once the program is ready: its parameters and buffers move to
+    PyTorch's device `meta`, where they have shapes and types but no elements, and the program's `model` is gone. The
+    module has no values to compute with until it is given weights again (`module.load_state_dict(state, assign=True)`).
+    Buffers that the program writes stay. Memory is freed unless somebody else holds the tensors, as an optimizer does.
 
     >>> import tangram, torch
     >>> module, x = torch.nn.Linear(4, 2).requires_grad_(False), torch.ones(1, 4)
@@ -42,4 +50,4 @@ def compile(module: Any, example_inputs: Sequence[Any], *, threads: int = 0, **o
     """
     from .torch import exported
 
-    return exported.compiled(module, example_inputs, threads, options)
+    return exported.compiled(module, example_inputs, threads, release_weights, options)

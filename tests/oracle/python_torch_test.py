@@ -11,12 +11,14 @@ test is skipped.
 import argparse
 import copy
 import doctest
+import gc
 import pickle
 import subprocess
 import sys
 import tempfile
 import unittest
 import warnings
+import weakref
 from pathlib import Path
 from unittest import mock
 
@@ -411,6 +413,53 @@ class Programs(unittest.TestCase):
         module = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.Dropout(0.5).eval(), torch.nn.BatchNorm1d(4))
         tangram.compile(module, torch.randn(3, 8), **SEARCH)
         self.assertEqual([part.training for part in module.modules()], [True, True, False, True])
+
+    def test_weights_are_released(self):
+        class Tied(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.table = torch.nn.Embedding(300, 64)
+                self.cells = torch.nn.LSTM(64, 64, batch_first=True)
+                self.head = torch.nn.Linear(64, 300, bias=False)
+                self.head.weight = self.table.weight
+                self.register_buffer("scale", torch.full((300,), 2.0))
+                self.register_buffer("calls", torch.zeros(1))
+
+            def forward(self, x):
+                self.calls.add_(1)
+                return self.head(self.cells(self.table(x))[0]) * self.scale
+
+        x = torch.arange(6)[None]
+        for release in (False, True):
+            module = Tied().requires_grad_(False).eval()
+            expected, shapes = module(x), {name: value.shape for name, value in module.state_dict().items()}
+            state = {name: value.clone() for name, value in module.state_dict().items()}
+            alive = []
+            for name, value in [*module.named_parameters(), *module.named_buffers()]:
+                if name != "calls":  # elements in an array whose end shows
+                    array = value.numpy().copy()
+                    value.data = torch.from_numpy(array)
+                    alive.append(weakref.ref(array))
+            del array, value
+            program = tangram.compile(module, [x], time_limit=1, release_weights=release)
+            gc.collect()
+            self.assertEqual([ref() is None for ref in alive], [release] * len(alive))
+            for count in (2, 3):  # one call was eager
+                torch.testing.assert_close(program(x), expected)
+                self.assertEqual(module.calls.item(), count, "a buffer that is written stays")
+            self.assertEqual({name: value.shape for name, value in module.state_dict().items()}, shapes)
+            self.assertIs(module.head.weight, module.table.weight)
+            self.assertIn("tangram.Program", repr(program))
+            if not release:
+                self.assertEqual(len(program.model.outputs), 2)
+                continue
+            with self.assertRaisesRegex(AttributeError, "release_weights"):
+                _ = program.model
+            self.assertTrue(module.table.weight.is_meta and module.scale.is_meta)
+            module.load_state_dict(state, assign=True)
+            torch.testing.assert_close(module(x), expected)
+        with self.assertRaisesRegex(TypeError, "release_weights"):
+            tangram.compile(torch.nn.Linear(2, 2), [torch.ones(1, 2)], release_weights=1)
 
     def test_the_type_of_the_search_is_that_of_the_runs(self):
         module, x = torch.nn.Linear(64, 64).requires_grad_(False), torch.randn(8, 64)

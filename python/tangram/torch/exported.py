@@ -84,6 +84,15 @@ class TorchProgram(Program):
                 buffer.copy_(value)
         return torch.utils._pytree.tree_unflatten(leaves[len(self._state):], self._spec)
 
+    def forget_model(self) -> None:
+        """Gives up the model, and so the weights that it shares with the module."""
+        del self.model
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "model":
+            raise AttributeError("the model of this program was given up with its weights (`release_weights`)")
+        raise AttributeError(f"a program has no `{name}`")
+
     def _with_state(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
         return (*self._state, *bind(self._inputs[len(self._state):], inputs, named))
 
@@ -105,12 +114,31 @@ def _distinct(inputs: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(out)
 
 
-def compiled(module: Any, example_inputs: Sequence[Any], threads: int, options: dict[str, Any]) -> Program:
+def _move_to_meta(module: torch.nn.Module, kept: Sequence[torch.Tensor]) -> None:
+    """Has the module's tensors, but those that are kept, give up their elements. Tied ones stay tied."""
+    moved: dict[int, torch.Tensor] = {id(tensor): tensor for tensor in kept}
+    known = list(kept)  # while their ids are keys
+    for part in module.modules():
+        for name, tensor in [*part._parameters.items(), *part._buffers.items()]:
+            if tensor is None:
+                continue
+            if id(tensor) not in moved:
+                known.append(tensor)
+                empty = torch.empty_like(tensor, device="meta", requires_grad=False)
+                is_parameter = isinstance(tensor, torch.nn.Parameter)
+                moved[id(tensor)] = torch.nn.Parameter(empty, tensor.requires_grad) if is_parameter else empty
+            setattr(part, name, moved[id(tensor)])  # recurrent layers hold them in lists, too
+
+
+def compiled(
+    module: Any, example_inputs: Sequence[Any], threads: int, release_weights: bool, options: dict[str, Any]
+) -> Program:
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"module is a torch.nn.Module, not {module!r}")
     if isinstance(example_inputs, torch.Tensor):
         example_inputs = (example_inputs,)
     threads = _arguments.whole("threads", threads, high=1024)
+    release_weights = _arguments.flag("release_weights", release_weights)
     training = [part for part in module.modules() if part.training]
     try:
         with torch.no_grad():
@@ -123,4 +151,8 @@ def compiled(module: Any, example_inputs: Sequence[Any], threads: int, options: 
     fast = model.optimize(threads=threads, **options).model
     state = [module.get_buffer(path) for path in paths]
     run = {"dtype": "f32", "memory_limit": 0, "seed": 1, "allow_tf32": False, **run_options(options)}
-    return TorchProgram(fast, exported.call_spec.out_spec, state, backend="cpu", threads=threads, tune_near_ms=0, **run)
+    program = TorchProgram(fast, exported.call_spec.out_spec, state, backend="cpu", threads=threads, tune_near_ms=0, **run)
+    if release_weights:
+        program.forget_model()
+        _move_to_meta(module, state)
+    return program

@@ -552,6 +552,27 @@ TEST(Api, WeightsInMemoryAreTheModelsOwn) {
   EXPECT_FALSE(with_weights(model, {{"w", view}})) << "one is mismatched";
 }
 
+TEST(Api, AProgramKeepsNoWeightsOfItsModelButThoseItRunsOn) {
+  Model model = parsed("model m(x: f32[1, 64]) {\n  param w: f32[64, 64]\n  x @ w\n}");
+  auto owner = std::make_shared<std::vector<float>>(64 * 64, 0.5F);
+  std::weak_ptr<std::vector<float>> alive = owner;
+  ConstTensorView view{owner->data(), DType::F32, {64, 64}};
+  std::optional<Program> program;
+  std::vector<float> x(64, 1);
+  {
+    auto given = with_weights(model, {{"w", view, std::move(owner)}});
+    ASSERT_TRUE(given);
+    auto compiled = compile(*given);
+    ASSERT_TRUE(compiled) << compiled.error().text();
+    program.emplace(std::move(*compiled));
+  }
+  EXPECT_TRUE(alive.expired());
+  auto outputs = program->run({Tensor{{1, 64}, x}});
+  ASSERT_TRUE(outputs);
+  EXPECT_EQ((*outputs)[0].data, std::vector<float>(64, 32));
+  EXPECT_TRUE(program->time({Tensor{{1, 64}, x}}, {.runs = 2}));
+}
+
 TEST(Api, AnInterruptEndsASearchWithTheBestSoFar) {
   Model model = parsed(kTwins);
   Interrupt interrupt;
