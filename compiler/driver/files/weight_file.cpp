@@ -1,6 +1,9 @@
 #include "compiler/driver/files/weight_file.h"
 
+#include "compiler/driver/files/mapped_pages.h"
+
 #include <cstring>
+#include <mutex>
 
 namespace tg {
 
@@ -15,10 +18,16 @@ void WeightFile::add(Entry entry) {
 
 namespace {
 
-/// A tensor whose elements `owner` keeps.
+/// A tensor whose elements `owner` keeps. The pages of a large one are given up with it: what was
+/// packed is not held in the file's form as well.
 Tensor within(std::shared_ptr<const void> owner, const TensorType& type, llvm::StringRef bytes) {
   assert(bytes.size() == static_cast<size_t>(type.bytes()));
   const auto* elements = reinterpret_cast<const std::byte*>(bytes.data());
+  constexpr size_t kLarge = 1 << 20;
+  if (bytes.size() >= kLarge)
+    return Tensor::lent(type, {elements, [owner = std::move(owner), bytes](const std::byte*) {
+                                 release_mapped_pages(bytes);
+                               }});
   return Tensor::lent(type, std::shared_ptr<const std::byte>(std::move(owner), elements));
 }
 
@@ -97,12 +106,40 @@ public:
 private:
   // Copied: what is in memory may be changed later.
   Result<Tensor> view(size_t entry) const override {
-    TG_TRY(Tensor tensor, Tensor::zeros(tensors_[entry].type));
-    std::memcpy(tensor.data(), tensors_[entry].data, static_cast<size_t>(tensor.bytes()));
-    return tensor;
+    const TensorType& type = tensors_[entry].type;
+    TG_TRY(Tensor copy, Tensor::in_place_of(spare_->take(type.bytes()), type));
+    std::memcpy(copy.data(), tensors_[entry].data, static_cast<size_t>(copy.bytes()));
+    if (type.bytes() < Spare::kLeast) return copy;
+    auto held = std::make_shared<Tensor>(std::move(copy));
+    const std::byte* elements = std::as_const(*held).data();
+    return Tensor::lent(type, {elements, [held, known = std::weak_ptr(spare_)](const std::byte*) {
+                                 if (std::shared_ptr<Spare> spare = known.lock())
+                                   spare->give(std::move(*held));
+                               }});
   }
 
+  /// Memory of the copy that was released last, for the next one of about its size: new memory has
+  /// to be cleared first, which takes longer than to copy.
+  class Spare {
+  public:
+    static constexpr int64_t kLeast = 1 << 20, kMost = 64 << 20;
+    Tensor take(int64_t bytes) {
+      std::lock_guard lock(mutex_);
+      bool fits = bytes >= kLeast && memory_.capacity() >= bytes && memory_.capacity() / 2 <= bytes;
+      return fits ? std::exchange(memory_, Tensor()) : Tensor();
+    }
+    void give(Tensor tensor) {
+      std::lock_guard lock(mutex_);
+      if (tensor.capacity() <= kMost) memory_ = std::move(tensor);
+    }
+
+  private:
+    std::mutex mutex_;
+    Tensor memory_;
+  };
+
   std::vector<HeldTensor> tensors_; // of each entry
+  std::shared_ptr<Spare> spare_ = std::make_shared<Spare>();
 };
 
 /// The tensors of a file that no graph is made of: the initialisers, and what is constant.

@@ -1,6 +1,7 @@
 // Files of weights against models, and the folded graph against the one that it came from.
 #include "compiler/driver/files/weights.h"
 
+#include "compiler/driver/files/mapped_pages.h"
 #include "compiler/driver/files/model.h"
 #include "compiler/driver/files/unfold.h"
 #include "compiler/extract/cost/analytic.h"
@@ -13,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <fstream>
 
 namespace tg {
 namespace {
@@ -96,6 +98,65 @@ TEST_F(Weights, TensorsStayInTheMappedFile) {
   EXPECT_EQ(place(file->read(*file->find("u"))), place(file->view(*file->find("u"))));
   std::vector<Tensor> random = run(graph), read = run(graph, weights_from(file));
   EXPECT_EQ(max_rel_diff(read[0], random[0]), 0);
+}
+
+/// Bytes of mapped files that the process holds.
+int64_t resident_file_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("RssFile:")) return std::stoll(line.substr(8)) << 10;
+  return 0;
+}
+
+TEST_F(Weights, PagesOfAMappedFileAreGivenUpWithTheTensor) {
+  constexpr int64_t kBytes = 32 << 20;
+  std::vector<SafetensorsItem> items = {{"w", f32({kBytes / 4})}};
+  ASSERT_TRUE(write_safetensors(path, items, [&](size_t) {
+                return random_weight("w", items[0].type, "", 1);
+              }).ok());
+  std::shared_ptr<const WeightFile> file = *open_weight_file(path);
+  int64_t before = resident_file_bytes();
+  uint64_t sum = 0;
+  {
+    Result<Tensor> tensor = file->view(*file->find("w"));
+    ASSERT_TRUE(tensor);
+    sum = summarise(*tensor).checksum;
+    EXPECT_GE(resident_file_bytes(), before + kBytes / 4 * 3) << "it is read where it is";
+  }
+  EXPECT_LE(resident_file_bytes(), before + kBytes / 4);
+  EXPECT_EQ(summarise(*file->view(*file->find("w"))).checksum, sum) << "and read again";
+}
+
+TEST_F(Weights, MemoryThatIsNoMappedFileIsNotGivenUp) {
+  std::string text(1 << 22, 'x'); // of the process itself
+  release_mapped_pages(text);
+  EXPECT_EQ(text.find_first_not_of('x'), std::string::npos);
+}
+
+TEST_F(Weights, InMemoryAreCopiedIntoMemoryThatOnesBeforeHaveLeft) {
+  constexpr int64_t kCount = 1 << 19;
+  std::vector<float> one(kCount, 1), two(kCount, 2);
+  auto bytes = [](std::vector<float>& all) { return reinterpret_cast<std::byte*>(all.data()); };
+  std::shared_ptr<const WeightFile> file =
+      weight_file({{"one", f32({kCount}), bytes(one)}, {"two", f32({kCount}), bytes(two)}});
+  auto view = [&](const char* name) { return *file->view(*file->find(name)); };
+  auto first = [](const Tensor& tensor) {
+    return reinterpret_cast<const float*>(tensor.data())[0];
+  };
+  std::optional<const Tensor> kept = view("one");
+  std::optional<const Tensor> other = view("two");
+  EXPECT_NE(kept->data(), other->data());
+  one[0] = 5;
+  EXPECT_EQ(first(*kept), 1) << "what is changed later is not seen";
+  EXPECT_EQ(first(*other), 2);
+  const std::byte* place = other->data();
+  other.reset();
+  other.emplace(view("one"));
+  EXPECT_EQ(other->data(), place);
+  EXPECT_EQ(first(*other), 5);
+  EXPECT_EQ(first(*kept), 1);
+  file.reset();
+  EXPECT_EQ(first(*kept), 1) << "copies outlive the model";
 }
 
 TEST_F(Weights, HalfPrecisionIsWidened) {
