@@ -343,6 +343,7 @@ WholeRunOptions Optimization::whole_runs(FinalistRunner* judge) const {
           .wanted = judge || !o_.explain || is_measured(o_.cost),
           .finalists = static_cast<size_t>(o_.finalists),
           .remember = host_.remember && o_.without.empty(),
+          .source = &source_,
           .judge = judge};
 }
 

@@ -1,7 +1,13 @@
 #include "compiler/driver/runs/whole_runs.h"
 
 #include "compiler/driver/devices.h"
+#include "compiler/driver/files/weights.h"
 #include "compiler/driver/prices/cost_model.h"
+#include "runtime/execute.h"
+
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/Support/SHA1.h>
+#include <llvm/Support/xxhash.h>
 
 namespace tg {
 
@@ -14,18 +20,53 @@ BackendFinalists runner_of(const PrepareOptions& run, bool measured) {
   return BackendFinalists(run, {.min_runs = 5, .seconds = 1, .patience_seconds = 2}, kPatientUntil);
 }
 
+/// What results of whole runs depend on besides the graphs; nullopt where that cannot be named. A
+/// kernel of the user's own is another tomorrow.
+std::optional<std::string> conditions_of(const WholeRunOptions& options,
+                                         const PrepareOptions& run) {
+  if (run.externs) return std::nullopt;
+  std::string conditions = dtype_name(run.dtype).str() + (run.allow_tf32 ? ", tf32" : "");
+  if (!run.weights) return conditions;
+  std::string weights = options.source ? digest_of_weights(*options.source, run) : "";
+  if (weights.empty()) return std::nullopt;
+  return conditions + ", weights " + weights;
+}
+
 } // namespace
+
+// The elements are hashed by a function that is fixed: where two files collide, an earlier result
+// is taken that was timed with other weights.
+std::string digest_of_weights(const Graph& graph, const PrepareOptions& run) {
+  CompileOptions options;
+  options.weights = run.weights;
+  options.stop = run.stop;
+  std::vector<bool> needed = graph.reachable();
+  llvm::SHA1 digest;
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    if (!needed[i] || graph.node({i}).op != OpKind::Weight) continue;
+    PlanValue value = plan_value(graph, {i});
+    Result<Tensor> tensor = contents_of(value, options);
+    if (!tensor) return "";
+    llvm::StringRef elements(reinterpret_cast<const char*>(std::as_const(*tensor).data()),
+                             static_cast<size_t>(tensor->bytes()));
+    digest.update(
+        llvm::formatv("{0}\n{1}\n{2:x}\n", value.name, value.type.text(), llvm::xxHash64(elements))
+            .str());
+  }
+  return llvm::toHex(digest.final(), /*LowerCase=*/true);
+}
 
 WholeRunPolicy::WholeRunPolicy(const WholeRunOptions& options, const PrepareOptions& run)
     : judge_(options.judge), measured_(judge_ || is_measured(options.cost)),
       asked_(options.wanted && (judge_ || meets_source(options.cost))),
       run_(asked_ && options.finalists > 0), finalists_(options.finalists),
       runner_(runner_of(run, measured_)) {
-  // Weights of the user's own may be slow numbers, and a kernel of theirs is another tomorrow.
-  if (!run_ || measured_ || !options.remember || run.weights || run.externs) return;
+  if (!run_ || measured_ || !options.remember) return;
+  std::optional<std::string> conditions = conditions_of(options, run);
+  if (!conditions) return;
   if (Result<std::unique_ptr<Backend>> backend = make_backend(run.backend, run.cost_db))
     remembered_.emplace(runner_, open_whole_runs(run.cost_db, **backend, thread_count(run.threads)),
-                        dtype_name(run.dtype).str() + (run.allow_tf32 ? ", tf32" : ""));
+                        std::move(*conditions));
 }
 
 FinalistRunner* WholeRunPolicy::runner() {

@@ -8,12 +8,18 @@
 
 namespace tg {
 
+/// Names the weights that a graph reads, by path and elements, alike in all processes; "" if one
+/// cannot be read.
+std::string digest_of_weights(const Graph& graph, const PrepareOptions& run);
+
 struct WholeRunOptions {
   tangram::CostSpec cost;
   bool wanted = true;   // false: nothing is run, and nobody misses it
   size_t finalists = 8; // 0: nothing is run
   bool remember =
       true; // comparisons that were made before are not made again, where costs are guesses
+  /// Results depend on its weights where the user gives them; null: those are not remembered.
+  const Graph* source = nullptr;
   FinalistRunner* judge = nullptr; // runs them in the place of a backend
 };
 

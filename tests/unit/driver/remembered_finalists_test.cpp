@@ -2,6 +2,8 @@
 // across processes, and only where they say something.
 #include "compiler/driver/runs/remembered_finalists.h"
 
+#include "compiler/driver/runs/whole_runs.h"
+
 #include "compiler/ir/graph.h"
 #include "loading.h"
 #include "runtime/ref/backend.h"
@@ -238,6 +240,60 @@ TEST_F(RememberedResults, ThatAreDamagedAreNone) {
     database()->store({{kept->second.instance, 80, text.str()}});
     EXPECT_FALSE(recalled()) << text.str();
   }
+}
+
+/// Weights that a user gives are part of what is remembered: by elements, not by the file.
+struct RememberedWithWeights : RememberedResults {
+  Graph weighted = load("model m(x: f32[8]) -> (y: f32[8]) {\n  param w: f32[8]\n"
+                        "  relu(tanh(x * w))\n}");
+
+  PrepareOptions giving(float number) const {
+    PrepareOptions run;
+    run.backend = "ref";
+    run.threads = 1;
+    run.cost_db = (folder + "/costs.db").str();
+    run.weights = [number](const PlanValue& value) -> Result<Tensor> {
+      if (!(number > 0)) return error(Code::bad_data_file, "there is none");
+      TG_TRY(Tensor tensor, Tensor::zeros(value.type));
+      std::fill_n(reinterpret_cast<float*>(tensor.data()), value.type.elements(), number);
+      return tensor;
+    };
+    return run;
+  }
+  /// A search in a process of its own with these weights.
+  void search(float number, bool expect_known) {
+    WholeRunPolicy policy(
+        {.cost = tangram::CostSpec::calibrated(), .finalists = 1, .source = &weighted},
+        giving(number));
+    FinalistRunner* runner = policy.runner();
+    ASSERT_TRUE(runner);
+    EXPECT_EQ(runner->recall(weighted, known_rules, options).has_value(), expect_known) << number;
+    Optimized found{weighted, {}};
+    found.report.cost_before_us = found.report.cost_after_us = 100;
+    found.report.found_other = true;
+    found.report.comparison = faster().times;
+    runner->keep(weighted, known_rules, options, found);
+  }
+};
+
+TEST_F(RememberedWithWeights, AreRecalledForEqualElementsAlone) {
+  search(1, false);
+  search(1, true);
+  search(2, false);
+  search(2, true);
+  search(1, true);
+}
+
+TEST_F(RememberedWithWeights, AreNotKeptWhereAWeightCannotBeRead) {
+  search(-1, false);
+  search(-1, false);
+}
+
+TEST_F(RememberedWithWeights, AreNamedAlikeInAllProcesses) {
+  std::string one = digest_of_weights(weighted, giving(1));
+  EXPECT_EQ(one, digest_of_weights(weighted, giving(1)));
+  EXPECT_EQ(one.size(), 40u);
+  EXPECT_NE(one, digest_of_weights(weighted, giving(2)));
 }
 
 } // namespace
