@@ -1,6 +1,7 @@
 #include "compiler/driver/runs/backend_finalists.h"
 
 #include "compiler/driver/devices.h"
+#include "compiler/driver/runs/part_runs.h"
 #include "compiler/driver/runs/remembered_finalists.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "lang/core/support/stop.h"
@@ -78,6 +79,15 @@ std::string denormals_note(const LoadedGraph& source) {
                        first.name, first.result, kDenormalsTurnUp);
 }
 
+/// How times of graphs that were not run whole came about.
+std::string parts_note(const PartedGraph& first, const PartedGraph& second) {
+  return llvm::formatv(
+      "too large to be run whole beside one another: times are sums over parts, of "
+      "which equal ones ran once ({0} of {1} in the source, {2} of {3} in the new "
+      "graph); outputs were not compared",
+      first.parts.size(), first.of, second.parts.size(), second.of);
+}
+
 /// Of least figures of rounds, by how much others took in each of them.
 TimeTrust trust_of(llvm::ArrayRef<Disturbance> rounds) {
   constexpr int kRounds = 2; // of one a chance may be the least figure
@@ -129,6 +139,8 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
                                             TimingOptions timing) {
   const StopToken& stop = options().stop;
   if (stop.asked()) return over(stop);
+  if (is_run_in_parts(first) || is_run_in_parts(second))
+    return compare_parts(first, second, std::move(timing));
   Result<LoadedGraph*> source = loaded_.get(first);
   if (!source) return stop.asked() ? over(stop) : std::move(source.error());
   LoadedGraph* one = *source;
@@ -137,11 +149,7 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
   if (!other) return WholeRuns{{}, does_not_run(other.error())};
   LoadedGraph* two = *other;
   timing.warmup = one->run_s + two->run_s > 2 * kSlowRun ? 0 : 1; // each has run
-  // The grace is for the least number of runs.
-  double left = stopped() ? 0 : stop.seconds_left();
-  timing.seconds = std::min(timing.seconds, left);
-  double patience = std::max(patient_until_s_ - since_.seconds() - timing.seconds, 0.0);
-  timing.patience_seconds = std::min({timing.patience_seconds, left, patience});
+  limit_by_what_is_left(timing);
   std::string fault = output_fault(second, two->outputs, one->outputs, bound());
   if (!fault.empty()) return WholeRuns{{}, std::move(fault)};
   const Prepared& prepared = one->prepared;
@@ -155,6 +163,45 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
   Disturbance all_signs = watch->disturbance();
   runs.disturbance = watch->taken_by_others();
   runs.slow_machine = all_signs != runs.disturbance; // by the yardstick
+  database_->keep_yardstick(watch->usual_us());
+  return runs;
+}
+
+void BackendFinalists::limit_by_what_is_left(TimingOptions& timing) const {
+  // The grace is for the least number of runs.
+  double left = stopped() ? 0 : options().stop.seconds_left();
+  timing.seconds = std::min(timing.seconds, left);
+  double patience = std::max(patient_until_s_ - since_.seconds() - timing.seconds, 0.0);
+  timing.patience_seconds = std::min({timing.patience_seconds, left, patience});
+}
+
+bool BackendFinalists::is_run_in_parts(const Graph& graph) const {
+  constexpr int64_t kShare = 8; // of the memory
+  int64_t limit = options().memory_limit_bytes;
+  if (limit <= 0) limit = memory_limit_bytes(0);
+  return options().backend == "cpu" && !options().externs &&
+         resident_bytes(plan_from_graph(graph)).total() > limit / kShare;
+}
+
+Result<WholeRuns> BackendFinalists::compare_parts(const Graph& first, const Graph& second,
+                                                  TimingOptions timing) {
+  const StopToken& stop = options().stop;
+  PrepareOptions of_parts = options();
+  of_parts.shared = std::make_shared<SharedWeights>(SharedWeights::Naming::Contents);
+  Result<PartedGraph> one = load_parts(first, of_parts);
+  if (!one) return stop.asked() ? over(stop) : std::move(one.error());
+  Result<PartedGraph> two = load_parts(second, of_parts);
+  if (!two && stop.asked()) return over(stop);
+  if (!two) return WholeRuns{{}, does_not_run(two.error())};
+  limit_by_what_is_left(timing);
+  MachineWatch* watch = watch_for(one->parts.front().prepared);
+  Result<Comparison> times = time_in_turns(*one, *two, timing);
+  if (!times && stop.asked()) return over(stop);
+  if (!times) return WholeRuns{{}, does_not_run(times.error())};
+  WholeRuns runs{*times, {}, parts_note(*one, *two)};
+  if (!watch) return runs;
+  (void)watch->disturbance();
+  runs.disturbance = watch->taken_by_others();
   database_->keep_yardstick(watch->usual_us());
   return runs;
 }
@@ -191,14 +238,14 @@ Result<std::vector<ScreeningResult>> BackendFinalists::screen(const Graph& sourc
 }
 
 bool BackendFinalists::on_usual_numbers(const LoadedGraph& loaded) const {
-  if (options().weights || options().externs) return false;
+  if (options().externs) return false;
   return loaded.on_denormals.empty() && loaded.prepared.executable->repeated_runs() == 0 &&
          llvm::all_of(loaded.outputs, [](const Tensor& out) { return summarise(out).finite; });
 }
 
 bool BackendFinalists::times_in_place(const Graph& graph) const {
   const PrepareOptions& o = options();
-  if (o.dtype != DType::F32) return false;
+  if (o.dtype != DType::F32 || is_run_in_parts(graph)) return false;
   constexpr int64_t kShare = 4; // of the memory
   int64_t limit = o.memory_limit_bytes > 0 ? o.memory_limit_bytes : memory_limit_bytes(0);
   return resident_bytes(plan_from_graph(graph)).total() <= limit / kShare;

@@ -49,6 +49,13 @@ public:
 
 private:
   Result<WholeRuns> compare(const Graph& first, const Graph& second, TimingOptions timing);
+  /// The same of graphs that are too large to be loaded whole (part_runs.h). Outputs are not
+  /// compared: the parts of the two need not be of the same values.
+  Result<WholeRuns> compare_parts(const Graph& first, const Graph& second, TimingOptions timing);
+  /// Returns true if loading the graph whole would take much of the memory limit, and long.
+  bool is_run_in_parts(const Graph& graph) const;
+  /// Ends a comparison in time for what comes after it.
+  void limit_by_what_is_left(TimingOptions& timing) const;
   /// Also while they load, since a large network takes seconds. What was found by then may still
   /// meet the source, if it is small: else it is not returned.
   static PrepareOptions that_stop(PrepareOptions options) {
@@ -59,8 +66,8 @@ private:
   /// Of what has no grace: it is not the last comparison.
   bool stopped() const { return options().stop.with_grace(0).asked(); }
   bool times_in_place(const Graph& graph) const;
-  /// Whether what its operators take they take in other models, too: not with weights or kernels of
-  /// the user's own, nor where numbers are denormal, or NaN, for which kernels run twice.
+  /// Returns true if its operators take as long in other models: not with kernels of the user's
+  /// own, nor where numbers are denormal, or NaN, for which kernels run twice.
   bool on_usual_numbers(const LoadedGraph& loaded) const;
   Result<ScreeningResult> screen_one(const Graph& graph, const LoadedGraph& source);
   /// From now on; null for a device on which nobody else's work shows here. It knows what its

@@ -4,8 +4,12 @@
 
 #include "compiler/driver/files/model.h"
 #include "compiler/driver/runs/backend_finalists.h"
+#include "compiler/driver/runs/part_runs.h"
 #include "compiler/driver/runs/run_model.h"
+#include "compiler/emit/plan_from_graph.h"
 #include "compiler/ir/graph.h"
+#include "runtime/execute.h"
+#include "runtime/random.h"
 
 #include <gtest/gtest.h>
 
@@ -355,6 +359,79 @@ TEST_F(Finalists, InstancesRunSideBySide) {
   EXPECT_EQ(timing->runs, 4u);
   auto a = one->executable->outputs(), b = two->executable->outputs();
   EXPECT_EQ(max_rel_diff((*a)[0], (*b)[0]), 0);
+}
+
+// --- networks that are run in parts --------------------------------------------------------------
+
+/// So many equal layers between two that differ.
+struct InParts : testing::Test {
+  SourceManager sources;
+  DiagnosticSink sink;
+
+  Graph layers(int count, const char* act) {
+    std::string text = "model m(x: f32[4, 64]) -> (y: f32[4, 32]) {\n  param first: f32[64, 128]\n"
+                       "  let x0 = tanh(x @ first)\n";
+    for (int i = 0; i < count; ++i)
+      text += llvm::formatv("  param u{0}: f32[128, 256]\n  param v{0}: f32[256, 128]\n"
+                            "  let h{0} = {2}(x{0} @ u{0})\n  let g{0} = sigmoid(h{0}) * h{0}\n"
+                            "  let f{0} = exp(tanh(g{0})) + g{0}\n"
+                            "  let x{1} = x{0} + tanh(sigmoid(f{0}) @ v{0})\n",
+                            i, i + 1, act);
+    text += "  param last: f32[128, 32]\n  relu(x" + std::to_string(count) + " @ last)\n}\n";
+    std::optional<Graph> graph = load_model(sources, sources.add("m.tg", text), {}, sink);
+    for (const Diagnostic& d : sink.all()) ADD_FAILURE() << d.message;
+    return *graph;
+  }
+  static int64_t bytes_of(const Graph& graph) {
+    return resident_bytes(plan_from_graph(graph)).total();
+  }
+};
+
+TEST_F(InParts, EqualOnesAreLoadedOnceAndCountAsOftenAsTheyOccur) {
+  Graph graph = layers(32, "relu");
+  PrepareOptions options;
+  options.threads = 1;
+  std::vector<std::string> read;
+  options.weights = [&](const PlanValue& value) {
+    read.push_back(value.name);
+    return random_weight(value.name, value.type, value.init, 1);
+  };
+  Result<PartedGraph> parted = load_parts(graph, options);
+  ASSERT_TRUE(parted) << parted.error().message;
+  size_t count = 0;
+  int64_t bytes = 0;
+  for (const PartedGraph::Part& part : parted->parts) {
+    count += part.count;
+    bytes += part.prepared.executable->memory().weights;
+  }
+  EXPECT_EQ(count, parted->of);
+  EXPECT_LT(parted->parts.size(), parted->of) << "layers are equal";
+  EXPECT_LT(bytes, bytes_of(graph) / 2);
+  for (const std::string& path : read)
+    EXPECT_TRUE(path == "first" || path == "last" || path[0] == 'u' || path[0] == 'v') << path;
+  Result<Comparison> times = time_in_turns(*parted, *parted, {.min_runs = 3, .seconds = 0});
+  ASSERT_TRUE(times);
+  EXPECT_FALSE(times->cut);
+  EXPECT_EQ(times->first.runs, 3u);
+  EXPECT_GT(times->first_us, 0);
+}
+
+TEST_F(InParts, AreComparedWhereMemoryIsShort) {
+  Graph source = layers(16, "relu"), other = layers(16, "tanh");
+  for (bool large : {false, true}) {
+    PrepareOptions options;
+    options.threads = 1;
+    options.memory_limit_bytes = bytes_of(source) * (large ? 4 : 100);
+    BackendFinalists runner(options, {.min_runs = 3, .seconds = 0});
+    Result<WholeRuns> runs = runner.compare(source, other);
+    ASSERT_TRUE(runs) << runs.error().message;
+    bool said = runs->note.find("sums over parts") != std::string::npos;
+    EXPECT_EQ(said, large) << runs->note;
+    EXPECT_EQ(runs->fault.empty(), large) << "outputs of wholes are compared";
+    auto placed = runner.time_in_place(source, nullptr);
+    ASSERT_TRUE(placed);
+    EXPECT_EQ(placed->empty(), large) << "the source is not loaded";
+  }
 }
 
 } // namespace
