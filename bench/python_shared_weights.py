@@ -65,7 +65,8 @@ def main():
     del fast.model
     if not options.keep:
         say("without the first program's model")
-    print(f"\ndifferences {', '.join(f'{one:.1e}' for one in differences)}; peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
+    print(f"\ndifferences {', '.join(f'{one:.1e}' for one in differences)}; "
+          f"peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
 
 
 if __name__ == "__main__":

@@ -151,7 +151,8 @@ def compiled(
     fast = model.optimize(threads=threads, **options).model
     state = [module.get_buffer(path) for path in paths]
     run = {"dtype": "f32", "memory_limit": 0, "seed": 1, "allow_tf32": False, **run_options(options)}
-    program = TorchProgram(fast, exported.call_spec.out_spec, state, backend="cpu", threads=threads, tune_near_ms=0, **run)
+    program = TorchProgram(fast, exported.call_spec.out_spec, state, backend="cpu", threads=threads, tune_near_ms=0,
+                           **run)
     if release_weights:
         program.forget_model()
         _move_to_meta(module, state)
