@@ -74,6 +74,11 @@ void write_number(llvm::json::OStream& json, llvm::StringRef name, double value)
     json.attribute(name, nullptr);
 }
 
+void write_number(llvm::json::OStream& json, llvm::StringRef name, const ConstNumber& value) {
+  if (value.is(Value::Kind::Float)) return write_number(json, name, value.real);
+  json.attribute(name, value.number);
+}
+
 void write_priors(llvm::raw_ostream& out, const PriorTable& table) {
   llvm::json::OStream json(out, 2);
   json.object([&] {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/search/mcts/policy.h"
+#include "lang/core/const_math.h"
 #include "lang/core/result.h"
 
 #include <llvm/Support/JSON.h>
@@ -23,6 +24,8 @@ void write_priors(llvm::raw_ostream& out, const PriorTable& table);
 
 /// A JSON number; null for what JSON cannot say (infinity, NaN).
 void write_number(llvm::json::OStream& json, llvm::StringRef name, double value);
+/// An integer with all its digits.
+void write_number(llvm::json::OStream& json, llvm::StringRef name, const ConstNumber& value);
 
 /// A trace of `tg opt --trace`, with all that is read of one (check_trace). Errors:
 /// `bad_trace_file`.

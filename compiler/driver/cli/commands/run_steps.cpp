@@ -3,6 +3,7 @@
 #include "compiler/driver/cli/commands/run_files.h"
 #include "compiler/driver/files/weights.h"
 #include "compiler/driver/public_types.h"
+#include "runtime/convert.h"
 #include "runtime/random.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -12,6 +13,15 @@ namespace tg::cli {
 
 namespace {
 
+/// The one element of the tensor.
+ConstNumber element_of(const Tensor& tensor) {
+  DType dtype = tensor.type().dtype;
+  if (is_float(dtype)) return ConstNumber::of_float(tensor.doubles()[0]);
+  Integer whole;
+  widen(dtype, tensor.data(), &whole, 1);
+  return ConstNumber::of_int(whole.value);
+}
+
 /// Values of outputs of one element, by their names.
 StepValues values_of(const Plan& plan, size_t step, llvm::ArrayRef<Tensor> outputs) {
   StepValues found{step, {}};
@@ -20,7 +30,7 @@ StepValues values_of(const Plan& plan, size_t step, llvm::ArrayRef<Tensor> outpu
       return plan.values[input].name == plan.outputs[i].name;
     });
     if (!state && outputs[i].type().elements() == 1)
-      found.values.emplace_back(plan.outputs[i].name, outputs[i].doubles()[0]);
+      found.values.emplace_back(plan.outputs[i].name, element_of(outputs[i]));
   }
   return found;
 }
@@ -30,7 +40,10 @@ void print_line(llvm::raw_ostream& out, const StepValues& found, size_t steps) {
   std::string number = std::to_string(found.step);
   out << "  step " << std::string(width - number.size(), ' ') << number;
   for (const auto& [name, value] : found.values)
-    out << "  " << name << " " << llvm::formatv("{0:f6}", value);
+    if (value.is(Value::Kind::Float))
+      out << "  " << name << " " << llvm::formatv("{0:f6}", value.real);
+    else
+      out << "  " << name << " " << value.number;
   out << "\n";
   out.flush();
 }

@@ -3,13 +3,14 @@
 
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/runs/run_steps.h"
+#include "lang/core/const_math.h"
 
 namespace tg::cli {
 
 /// An output of one element, as it was looked at.
 struct StepValues {
   size_t step = 0;
-  std::vector<std::pair<std::string, double>> values;
+  std::vector<std::pair<std::string, ConstNumber>> values; // integers exact
 };
 
 struct StepsRun {

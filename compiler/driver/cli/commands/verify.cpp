@@ -25,12 +25,6 @@ std::string index_text(llvm::ArrayRef<int64_t> index) {
 
 std::string number_text(const ConstNumber& x) { return value_of(x).text_form(); }
 
-/// An integer with all its digits.
-void write_exact(llvm::json::OStream& json, llvm::StringRef name, const ConstNumber& x) {
-  if (x.is(Value::Kind::Float)) return write_number(json, name, x.real);
-  json.attribute(name, x.number);
-}
-
 void write_counterexample(llvm::json::OStream& json, const Counterexample& example) {
   auto index = [&](llvm::ArrayRef<int64_t> at) {
     json.attributeArray("index", [&] {
@@ -40,8 +34,8 @@ void write_counterexample(llvm::json::OStream& json, const Counterexample& examp
   json.attributeObject("counterexample", [&] {
     json.attribute("output", example.output);
     index(example.index);
-    write_exact(json, "a", example.a);
-    write_exact(json, "b", example.b);
+    write_number(json, "a", example.a);
+    write_number(json, "b", example.b);
     json.attribute("inputs", example.probe);
     json.attribute("complete", example.complete);
     json.attributeArray("elements", [&] {
@@ -49,7 +43,7 @@ void write_counterexample(llvm::json::OStream& json, const Counterexample& examp
         json.object([&] {
           json.attribute("leaf", element.leaf);
           index(element.index);
-          write_exact(json, "value", element.value);
+          write_number(json, "value", element.value);
         });
     });
   });
@@ -63,8 +57,8 @@ void write_weight(llvm::json::OStream& json, llvm::StringRef name,
     json.attributeArray("index", [&] {
       for (int64_t i : weight->index) json.value(i);
     });
-    write_exact(json, "a", weight->a);
-    write_exact(json, "b", weight->b);
+    write_number(json, "a", weight->a);
+    write_number(json, "b", weight->b);
   });
 }
 
