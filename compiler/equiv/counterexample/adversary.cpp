@@ -20,7 +20,9 @@ constexpr size_t kMostRounds = 8000;
 constexpr double kThresholdFlops = 2e8; // of all rounds beyond the first few
 constexpr size_t kFewRounds = 4;
 constexpr size_t kNear = 140; // of the pool: the neighbours of ten literals
-constexpr size_t kEndRounds = 10, kRangeRounds = 4, kAlikeRounds = 6;
+constexpr size_t kEndRounds = 10, kRangeRounds = 4;
+constexpr size_t kAlikeRounds = 6;
+constexpr size_t kRepeatRounds = 6;  // further ones, in which indices alone are alike
 
 /// The ends of a type, powers of two that other types end at,
 /// and what overflows when it is doubled or squared.
@@ -44,7 +46,10 @@ bool any_whole(const Trial& trial) {
 
 /// True if results depend on which elements are equal: ties, and indices that repeat.
 bool picks(const Graph& graph) {
-  for (uint32_t i = 0; i < graph.size(); ++i) switch (graph.node({i}).op) {
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    const OpKind op = graph.node({i}).op;
+    if (op_info(op).shape == ShapeRule::compare) return true;
+    switch (op) {
     case OpKind::Gather:
     case OpKind::Scatter:
     case OpKind::Argmax:
@@ -52,6 +57,7 @@ bool picks(const Graph& graph) {
     case OpKind::NonMaxSuppression: return true;
     default: break;
     }
+  }
   return false;
 }
 
@@ -67,12 +73,12 @@ Adversary::Adversary(const Trial& trial, uint64_t seed, Effort effort)
                                                               : std::nullopt);
   bool all = effort == Effort::Whole, glance = effort == Effort::Glance;
   plan(Kind::Ordinary, glance ? 2 : std::size(kOrdinary));
-  if (picks(graph_)) plan(Kind::Alike, kAlikeRounds);
+  bool indexed = llvm::any_of(index_limits_, [](auto limit) { return limit.has_value(); });
+  if (picks(graph_)) plan(Kind::Alike, kAlikeRounds + (indexed ? kRepeatRounds : 0));
   if (!pool_.empty()) plan(Kind::Threshold, glance ? 1 : all ? threshold_rounds() : 4 * kFewRounds);
   if (all) plan(Kind::Scale, std::size(kScales));
   if (any_whole(trial)) plan(Kind::Ends, all ? 4 * kEndRounds : kEndRounds);
-  if (llvm::any_of(index_limits_, [](auto limit) { return limit.has_value(); }))
-    plan(Kind::OutOfRange, kRangeRounds);
+  if (indexed) plan(Kind::OutOfRange, kRangeRounds);
 }
 
 void Adversary::plan(Kind kind, size_t rounds) {
@@ -114,11 +120,15 @@ Attempt Adversary::at(size_t i) const {
 }
 
 /// One number for all elements, or two in turns: every tie of what compares, and indices that
-/// repeat, at both ends of the range and beyond it.
+/// repeat, at both ends of the range and beyond it. In later rounds indices alone are alike: which
+/// of two updates of one element wins shows where they differ.
 NodeValues Adversary::alike(size_t round, size_t leaf) const {
   const TensorType& type = graph_.type(trial_.leaves()[leaf]);
   NodeValues values(static_cast<size_t>(type.elements()));
   std::optional<int64_t> limit = index_limits_[leaf];
+  if (round >= kAlikeRounds && !limit)
+    return probe_leaves(Probe::Plain, seed_ + round)(graph_, trial_.leaves()[leaf]);
+  round %= kAlikeRounds;
   constexpr double kFloats[kAlikeRounds][2] = {{1, 1}, {-1, -1}, {0.5, -0.5},
                                                {0, 0}, {2, 2},   {0, 1}};
   const double last = static_cast<double>(limit.value_or(2)) - 1;
