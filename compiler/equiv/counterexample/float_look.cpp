@@ -1,6 +1,7 @@
 #include "compiler/equiv/counterexample/float_look.h"
 
 #include "compiler/equiv/counterexample/crossing.h"
+#include "compiler/equiv/counterexample/literals.h"
 #include "compiler/equiv/counterexample/narrow.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -34,6 +35,7 @@ public:
       // Indices have a meaning out of range; a number too large for a double has none.
       judge(attempt, adversary_.out_of_range(i), adversary_.extreme(i));
     }
+    if (!findings_.different && effort_ != Adversary::Effort::Glance) compare_literals();
     if (findings_.different) return std::move(findings_);
     if (effort_ == Adversary::Effort::Whole) cross();
     if (options_.caveats && !findings_.different) add_caveats();
@@ -65,6 +67,17 @@ private:
     }
     if (!findings_.rounded && !found->tiny) findings_.rounded = example(attempt, *found);
     return false;
+  }
+
+  /// Differences of literals that float64 rounds away, at ordinary numbers.
+  void compare_literals() {
+    for (size_t i = 0; i < std::min(adversary_.size(), kOrdinaryInputs); ++i) {
+      Attempt attempt = adversary_.at(i);
+      std::optional<Trial::Difference> found = run_by_literals(trial_, attempt.values);
+      if (!found) continue;
+      findings_.different = example(attempt, *found);
+      return;
+    }
   }
 
   /// Thresholds that no input so far was beyond.

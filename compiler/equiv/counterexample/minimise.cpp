@@ -1,6 +1,7 @@
 // First whole leaves are set to zero, then halves, quarters, ... of what is left of each (delta
 // debugging, Zeller and Hildebrandt 2002), then what is left made whole and small, as long as the
 // difference shows and the budget lasts.
+#include "compiler/equiv/counterexample/literals.h"
 #include "compiler/equiv/counterexample/narrow.h"
 
 #include <algorithm>
@@ -13,9 +14,11 @@ namespace {
 constexpr double kMinimiseFlops = 1e10; // of all evaluations while making it small
 constexpr double kEvaluations = 3;      // of an attempt, about: most end at the first
 constexpr double kMaxAttempts = 2000;
-constexpr double kLeastAttempts = 20; // fewer make nothing small
-constexpr size_t kShown = 24;         // elements of a counterexample
-constexpr size_t kWholeOutput = 16;   // elements of an output that is shown whole
+constexpr double kLeastBisected = 2;      // smaller numbers are left as they are
+constexpr size_t kLiteralEvaluations = 8; // for one where literals decide
+constexpr double kLeastAttempts = 20;     // fewer make nothing small
+constexpr size_t kShown = 24;             // elements of a counterexample
+constexpr size_t kWholeOutput = 16;       // elements of an output that is shown whole
 
 /// A row-major position as an index along each axis.
 Shape unravel(int64_t position, const TensorType& type) {
@@ -33,7 +36,12 @@ public:
     // Some evaluations each: of the models, and of the models with noise.
     double budget = kMinimiseFlops / kEvaluations / std::max(evaluation_flops(graph_), 1.0);
     if (budget >= kLeastAttempts) budget_ = static_cast<size_t>(std::min(budget, kMaxAttempts));
-    rounded_ = !trial_.run_beyond_rounding(values_, Trial::Results::Any);
+    for (Sight sight : {Sight::BeyondRounding, Sight::Any, Sight::Literals})
+      if (seen_by(sight)) {
+        sight_ = sight;
+        break;
+      }
+    if (sight_ == Sight::Literals) budget_ /= kLiteralEvaluations;
   }
 
   void minimise() {
@@ -86,10 +94,21 @@ private:
     }
   }
 
+  /// How a difference shows: beyond what rounding explains, or not; or by literals alone.
+  enum class Sight : uint8_t { BeyondRounding, Any, Literals };
+
+  std::optional<Trial::Difference> seen_by(Sight sight) const {
+    switch (sight) {
+    case Sight::BeyondRounding: return trial_.run_beyond_rounding(values_, Trial::Results::Any);
+    case Sight::Any: return trial_.run(values_);
+    case Sight::Literals: return run_by_literals(trial_, values_);
+    }
+    return std::nullopt;
+  }
+
   /// A difference as good as the one that is known: rounding explains it only if it did before.
   bool differs() {
-    std::optional<Trial::Difference> found =
-        rounded_ ? trial_.run(values_) : trial_.run_beyond_rounding(values_, Trial::Results::Any);
+    std::optional<Trial::Difference> found = seen_by(sight_);
     if (!found) return false;
     difference_ = *found;
     return true;
@@ -125,7 +144,8 @@ private:
     if (short_text != x) attempt(leaf, [=](NodeValues& values) { values[at] = short_text; });
   }
 
-  /// To 1 or 2 of its sign, else half as large again and again.
+  /// To 1 or 2 of its sign, else half as large again and again, then the smallest whole number
+  /// above half of that.
   void try_small(size_t leaf, size_t at) {
     for (double small : {1.0, 2.0}) {
       double x = values_[leaf][at];
@@ -137,13 +157,20 @@ private:
       double half = std::trunc(x / 2);
       if (std::abs(half) > 2) attempt(leaf, [=](NodeValues& values) { values[at] = half; });
     }
+    double low = std::trunc(values_[leaf][at] / 2), high = values_[leaf][at];
+    if (std::abs(low) < kLeastBisected) return;
+    for (double middle = 0; budget_ > 0; (values_[leaf][at] == middle ? high : low) = middle) {
+      middle = std::trunc(low + (high - low) / 2);
+      if (middle == low || middle == high) return;
+      attempt(leaf, [=](NodeValues& values) { values[at] = middle; });
+    }
   }
 
   const Trial& trial_;
   const Graph& graph_;
   LeafValues values_;
   Trial::Difference difference_;
-  bool rounded_ = false;
+  Sight sight_ = Sight::BeyondRounding;
   size_t budget_ = 0;
 };
 

@@ -34,8 +34,8 @@ std::optional<int64_t> first_difference(llvm::ArrayRef<double> a, llvm::ArrayRef
 // input; it shows here.
 
 /// The numbers in constants and attributes of what these nodes are computed from, and those that
-/// operators stand for (6 of relu6); ascending, each once, without 0. At most 64, those nearest to
-/// 1 in magnitude.
+/// operators stand for (6 of relu6, 2^31 of a cast to i32); ascending, each once, without 0. At
+/// most 64, those nearest to 1 in magnitude.
 std::vector<double> literals_of(const Graph& graph, llvm::ArrayRef<NodeId> roots);
 
 /// Values for inputs: each literal of both signs with its neighbours (a little less and more, one

@@ -2,6 +2,7 @@
 
 #include "compiler/equiv/counterexample/climb.h"
 #include "compiler/equiv/counterexample/probe.h"
+#include "compiler/equiv/counterexample/trial.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
@@ -15,10 +16,30 @@ namespace {
 
 constexpr size_t kEachApart = 6; // where the field parts the sides: float64 alone decides
 constexpr size_t kEach = 2;      // comparisons at an instance, beside those that are still open
+constexpr uint64_t kAlike = 16;  // comparisons at an instance that may be a smaller counterexample
+constexpr uint32_t kNoisyDraws = 4; // at which an integer may be seen to depend on rounding
 
 bool is_variable(const Graph& graph, NodeId id) {
   OpKind op = graph.node(id).op;
   return op == OpKind::Input || op == OpKind::Weight;
+}
+
+/// Returns the integers in constants of the graph and their neighbours, of both signs: exact, where
+/// threshold_values() has doubles.
+std::vector<Integer> whole_thresholds(const Graph& graph) {
+  std::vector<Integer> values;
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    const OpKind op = graph.node({i}).op;
+    if (!is_integer(graph.type({i}).dtype)) continue;
+    auto add = [&](int64_t n) {
+      for (Integer x : {Integer(n), -Integer(n)})
+        for (int64_t step : {0, -1, 1}) values.push_back(x + Integer(step));
+    };
+    if (op == OpKind::Constant) llvm::for_each(graph.attr({i}, 0).ints, add);
+    for (size_t slot = 0; op == OpKind::Clip && slot < graph.attrs({i}).size(); ++slot)
+      if (graph.attr({i}, slot).is(Value::Kind::Int)) add(graph.attr({i}, slot).number);
+  }
+  return values;
 }
 
 /// Whether nothing that is computed is a float.
@@ -45,7 +66,9 @@ std::vector<RuleProbes::Leaf> RuleProbes::leaves_of(const Joined& sides) const {
 }
 
 bool RuleProbes::admits(const Joined& sides, const Leaf& leaf, Partition partition) const {
-  if (partition == Partition::Threshold && thresholds_.empty()) return false;
+  if (partition == Partition::Threshold && thresholds_.empty() &&
+      (whole_thresholds_.empty() || is_float(sides.graph.type(leaf.node).dtype)))
+    return false;
   bool finite = partition != Partition::Infinite && partition != Partition::NotANumber;
   if (!finite && llvm::is_contained(rule_.finite, leaf.variable)) return false;
   return has_partition(sides.graph.type(leaf.node).dtype, leaf.limit > 0, rule_.numerics,
@@ -93,15 +116,32 @@ TypedValues RuleProbes::fill(const Graph& graph, const Leaf& leaf, uint64_t prob
     bool of_it = !leaf.sparse || equal || i == at_least || bits >> 62 == 0;
     Partition partition = of_it ? leaf.partition : Partition::Ordinary;
     bool near = partition == Partition::Threshold;
-    double threshold = near ? thresholds_[(bits >> 8) % thresholds_.size()] : 0;
+    double threshold =
+        near && !thresholds_.empty() ? thresholds_[(bits >> 8) % thresholds_.size()] : 0;
     if (is_float(type.dtype))
       values.reals.push_back(near ? threshold : number_in(partition, type.dtype, bits));
+    else if (near && !whole_thresholds_.empty() && bits & 1)
+      values.wholes.push_back(
+          wrap_to(type.dtype, whole_thresholds_[(bits >> 8) % whole_thresholds_.size()]));
     else if (near && std::abs(threshold) < 0x1p62)
       values.wholes.emplace_back(static_cast<int64_t>(std::round(threshold)));
     else
       values.wholes.emplace_back(whole_in(partition, type.dtype, leaf.limit, bits));
   }
   return values;
+}
+
+/// Returns true if an element that is no float is another one where sums are rounded.
+bool RuleProbes::moved_by_rounding(const Joined& sides, const TypedLeaves& leaves, size_t output,
+                                   size_t element) const {
+  const std::vector<bool> alone = one_sided(sides);
+  for (uint32_t draw = 0; draw < kNoisyDraws; ++draw) {
+    TypedRun noisy =
+        evaluate_noisy(sides.graph, leaves, {sides.a[output], sides.b[output]}, {alone, draw});
+    for (size_t side : {0, 1})
+      if (!noisy.wanted[side].same(run_.wanted[2 * output + side], element)) return true;
+  }
+  return false;
 }
 
 RuleProbes::Finding RuleProbes::compare(const Joined& sides, const std::vector<Leaf>& leaves,
@@ -132,16 +172,17 @@ RuleProbes::Finding RuleProbes::compare(const Joined& sides, const std::vector<L
       double x = a.at(i), y = b.at(i);
       bool finite = std::isfinite(x) && std::isfinite(y);
       told_ |= finite;
-      // At a pole the sign of the infinity is that of a zero, which no class keeps.
-      const bool one_pole = run_.overflowed && !run_.too_large && std::isinf(x) && std::isinf(y);
+      // No class keeps the sign of a zero, and so none keeps that of 1 / 0.
+      const bool one_pole = run_.at_zero && !run_.too_large && std::isinf(x) && std::isinf(y);
       if (a.same(b, i) || one_pole) continue;
       Finding found{Numerics::Reassociates, false, output, i};
       bool rounded = finite && std::abs(x - y) <= kRounding * std::max(run_.largest, 1e-3);
-      if (integers || (outside && !(rounded && !a.whole())))
+      const bool explained = !a.whole() && finite && (rounded || stored);
+      if (integers || (outside && !special && !explained))
         found.wrong = true;
       else if (special && !a.whole())
         found.seen = Numerics::Reassociates;
-      else if (!stored && !rounded)
+      else if (!stored && (a.whole() ? !moved_by_rounding(sides, source, output, i) : !rounded))
         (in_field ? found.seen = Numerics::Risky : found.seen), found.wrong = !in_field;
       else if (a.whole())
         found.seen = Numerics::Risky;
@@ -203,6 +244,7 @@ bool RuleProbes::refuted(const RuleInstance& instance, const Joined& sides, bool
   llvm::SmallVector<NodeId, 4> roots(sides.a.begin(), sides.a.end());
   roots.append(sides.b.begin(), sides.b.end());
   thresholds_ = threshold_values(literals_of(sides.graph, roots));
+  whole_thresholds_ = whole_thresholds(sides.graph);
   std::vector<Leaf> leaves = leaves_of(sides);
   for (size_t i = 0; i < 2 * kPartitions; ++i) {
     std::optional<Partition> open = open_partition(sides, leaves);
@@ -220,9 +262,12 @@ bool RuleProbes::refuted_alike(const Joined& sides, bool in_field) {
     if (auto found = refuting_.find(leaf.variable); found != refuting_.end())
       if (admits(sides, leaf, found->second)) leaf.partition = found->second;
   if (refuting_.empty()) return false;
-  Finding found = compare(sides, leaves, count_, in_field);
-  if (found.wrong) refutation_ = describe(sides, leaves, found, count_);
-  return found.wrong;
+  for (uint64_t probe = count_; probe < count_ + kAlike; ++probe) { // a needle is seldom hit
+    Finding found = compare(sides, leaves, probe, in_field);
+    if (found.wrong) refutation_ = describe(sides, leaves, found, probe);
+    if (found.wrong) return true;
+  }
+  return false;
 }
 
 bool RuleProbes::tame(const Joined& sides, uint64_t seed) {

@@ -5,6 +5,7 @@
 //
 // What a difference says:
 // - integers alone: they have no rounding, so the rule is wrong;
+// - integers that come of floats, and are no others where sums are rounded: the rule is wrong;
 // - at an index out of range, beyond rounding: the rule is wrong;
 // - special numbers (huge, denormal, infinite, NaN), or an overflow on the way: the rule is not
 //   `exact`; other classes promise nothing there; an infinity at a pole (1 / 0) is no overflow;
@@ -83,6 +84,8 @@ private:
   /// Compares once at what the leaves have been given.
   Finding compare(const Joined& sides, const std::vector<Leaf>& leaves, uint64_t probe,
                   bool in_field);
+  bool moved_by_rounding(const Joined& sides, const TypedLeaves& leaves, size_t output,
+                         size_t element) const;
   void reach(const std::vector<Leaf>& leaves);
   void note_constants(const RuleInstance& instance);
   std::string describe(const Joined& sides, const std::vector<Leaf>& leaves, const Finding& found,
@@ -96,6 +99,7 @@ private:
   std::string where_, refutation_;
   bool told_ = false;
   std::vector<double> thresholds_;                                  // of the instance at hand
+  std::vector<Integer> whole_thresholds_;                           // the same for integers
   TypedRun run_;                                                    // of the last comparison
   std::map<uint32_t, std::bitset<kPartitions>> admitted_, reached_; // by class variable
   std::set<std::tuple<uint32_t, Partition, uint32_t, Partition>> pairs_;

@@ -256,7 +256,9 @@ inline std::vector<KindRule> false_rules() {
                                              "where float(x), same_type(x, y) }",
                                              before, value)});
   add_all(rules, "pole",
-          {"r(x) { 1.0 / maximum(x, 0.0) => maximum(1.0 / x, 0.0) }",
+          {"r(x) { log(abs(x)) => select(x == 0.0, 0.0 - log(abs(x)), log(abs(x))) where float(x) }",
+           "r(x) { log1p(x) => select(x == 0.0 - 1.0, 0.0 - log1p(x), log1p(x)) where float(x) }",
+           "r(x) { 1.0 / maximum(x, 0.0) => maximum(1.0 / x, 0.0) }",
            "r(x) { 1.0 / clip(x, low = 0.0, high = 4.0) => clip(1.0 / x, low = 0.0, high = 4.0) }",
            "r(x) { 1.0 / select(x > 0.0, x, 0.0) => select(x > 0.0, 1.0 / x, 0.0) }",
            "r(x, y) { select(y > 0.0, x / y, 0.0) => select(y >= 0.0, x / y, 0.0) }"});
@@ -277,7 +279,9 @@ inline std::vector<KindRule> false_rules() {
             "gelu(relu(relu(x)))", "exp(relu(relu(x)))", "relu(x) + relu(x)",
             "softmax(softmax(x, axis = 0), axis = 0)"},
            {"rule r(x) {{ {0} => ({0}) * 1.0000000001 where float(x) }",
+            "rule r(x) {{ {0} => ({0}) * 1.0000000000001 where float(x) }",
             "rule r(x) {{ ({0}) * 3.0 => ({0}) * 3.0000000002 where float(x) }",
+            "rule r(x) {{ ({0}) / 0.7 => ({0}) / 0.700000000000001 where float(x) }",
             "rule r(x) {{ {0} => ({0}) + 0.0000000001 where float(x) }"});
   add_all(rules, "constant",
           {"r(x) { relu(relu(x)) => relu(x) * 1.0000000001 where float(x) }",
@@ -344,6 +348,9 @@ inline std::vector<KindRule> true_rules() {
        "rule r(x, c, y) {{ {0}(select(c, x, y)) => select(c, {0}(x), {0}(y)) where float(x) }"});
   add_all(rules, "pole",
           {"r(x) { 1.0 / abs(x) => abs(1.0 / x) where float(x) }",
+           "r(x) { 1.0 / (x + 0.0) => 1.0 / x where float(x) }",
+           "r(x) { 1.0 / (0.0 - x) => 0.0 - 1.0 / x where float(x) }",
+           "r(x, y) { 1.0 / (x - y) => 0.0 - 1.0 / (y - x) where float(x) }",
            "r(x, y, z) { (x / y) / z => x / (y * z) where float(x) }",
            "r(x, y) { neg(x / y) => neg(x) / y where float(x) }",
            "r(x, y) { pad(x, before = [1], after = [0], value = 3) / pad(y, before = [1], after = "
