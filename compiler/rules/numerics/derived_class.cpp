@@ -245,6 +245,41 @@ llvm::DenseSet<uint64_t> narrowed(uint32_t value, DType result) {
   return found;
 }
 
+/// Values that are rounded to a float dtype, by dtype.
+using RoundedValues = std::set<std::pair<DType, uint64_t>>;
+
+/// Returns the values that the expression rounds; with `casts`, only those that were stored in a
+/// dtype that holds them, literals aside: a cast cuts their digits off.
+RoundedValues rounded_in(uint32_t value, bool casts) {
+  const Expressions& all = Expressions::current();
+  RoundedValues found;
+  std::set<uint32_t> seen;
+  std::vector<uint32_t> open = {value};
+  while (!open.empty()) {
+    uint32_t at = open.back();
+    open.pop_back();
+    if (!seen.insert(at).second) continue;
+    const Expressions::Node& node = all.node(at);
+    open.insert(open.end(), node.args.begin(), node.args.end());
+    if (node.kind != Expressions::Kind::Round) continue;
+    const Expressions::Node& arg = all.node(node.args[0]);
+    const bool cast = arg.held != 0 && arg.kind != Expressions::Kind::Literal;
+    if (cast || !casts) found.insert({static_cast<DType>(node.op), node.plain});
+  }
+  return found;
+}
+
+/// Returns true if the right side cuts digits off a value, by a cast, that the left side computes
+/// with more digits.
+bool cuts_more(uint32_t left, uint32_t right) {
+  const RoundedValues on_left = rounded_in(left, /*casts=*/false);
+  return llvm::any_of(rounded_in(right, /*casts=*/true), [&](const auto& cut) {
+    return llvm::none_of(on_left, [&](const auto& known) {
+      return known.second == cut.second && holds_all(cut.first, known.first);
+    });
+  });
+}
+
 bool beyond(const llvm::DenseSet<uint64_t>& of, const llvm::DenseSet<uint64_t>& than) {
   return llvm::any_of(of, [&](uint64_t plain) { return !than.contains(plain); });
 }
@@ -258,7 +293,7 @@ struct ClassDerivation::Sides {
   const Tracer& tracer;
   llvm::ArrayRef<NodeId> left, right;
   bool floats; // somewhere
-  bool narrow; // floats of which the result's dtype holds more
+  bool narrow; // several dtypes, of which one holds more than another
   std::string where;
 };
 
@@ -289,9 +324,9 @@ void ClassDerivation::look(const std::shared_ptr<Symbols>& symbols, const RuleIn
   for (uint32_t i = 0; i < graph.size(); ++i) {
     if (graph.type({i}).is_none()) continue;
     all_work += work(graph, {i});
-    if (is_float(graph.type({i}).dtype)) dtypes.insert(graph.type({i}).dtype);
+    dtypes.insert(graph.type({i}).dtype);
+    floats |= is_float(graph.type({i}).dtype);
   }
-  floats = !dtypes.empty();
   if (all_work > kMaxWork) return;
   Expressions expressions;
   Tracer tracer(rule_, graph);
@@ -356,9 +391,10 @@ void ClassDerivation::compare(const Sides& at, size_t root) {
                                   at.where);
     if (!cut.empty() && marked_in(a.value, cut) != marked_in(b.value, cut))
       weaken(Numerics::Lossy, "only one side cuts digits off by a cast, at " + at.where);
-    else if (at.narrow && beyond(narrowed(b.value, result), narrowed(a.value, result)))
+    else if (at.narrow && (beyond(narrowed(b.value, result), narrowed(a.value, result)) ||
+                           cuts_more(a.value, b.value)))
       weaken(Numerics::Lossy, "the right side alone computes in a narrower type, at " + at.where);
-    else if (x.plain != y.plain)
+    else if (at.floats && x.plain != y.plain) // integers are equal wherever the rule holds
       weaken(Numerics::Risky,
              "its sides are equal only by what functions or quotients are over the "
              "reals, at " +

@@ -8,9 +8,10 @@
 //                 are replaced by others that equal them over the reals; or the right side takes an
 //                 exponential, or a multiple by zero, of what the left side does not take it of:
 //                 these overflow where no result is large
-//   lossy         another cast cuts digits off that the result's dtype could hold, or the right
+//   lossy         another cast cuts digits off that the result's dtype could hold; or the right
 //   side
-//                 computes in floats of fewer digits what the left side computes in others
+//                 computes in floats of fewer digits what the left side computes in others, or
+//                 casts to such floats what the left side computes with
 //
 // Beside the class, which tensors must be finite for it: an exact rule may leave out, or add, a
 // product with zero, and a rule that reassociates may read an element that its left side does not

@@ -146,7 +146,8 @@ Expressions& Expressions::current() {
 uint32_t Expressions::intern(Node node) {
   uint64_t hash = mixed(static_cast<uint64_t>(node.kind), node.op);
   for (uint32_t arg : node.args) hash = mixed(hash, nodes_[arg].hash);
-  if (node.kind == Kind::Literal || node.kind == Kind::Leaf) hash = mixed(hash, node.plain);
+  if (node.kind == Kind::Literal || node.kind == Kind::Leaf || node.kind == Kind::Whole)
+    hash = mixed(hash, node.plain);
   node.finite = stays_finite(node);
   node.raises = node.kind == Kind::Call && is_exponential(node.op);
   for (uint32_t arg : node.args) node.raises |= nodes_[arg].raises;
@@ -157,7 +158,7 @@ uint32_t Expressions::intern(Node node) {
 }
 
 bool Expressions::stays_finite(const Node& node) const {
-  if (node.kind == Kind::Leaf) return true;
+  if (node.kind == Kind::Leaf || node.kind == Kind::Whole) return true;
   if (node.kind == Kind::Literal) return std::isfinite(node.literal);
   if (node.kind == Kind::Call && !bounded(node.op)) return false;
   if (node.kind == Kind::Round && nodes_[node.args[0]].kind != Kind::Call) return false;
@@ -257,6 +258,20 @@ Traced Expressions::literal(double value) {
   if (std::isnan(value)) return nan();
   Traced x{intern(std::move(n)), 0};
   return std::signbit(value) ? neg(x) : x;
+}
+
+Traced Expressions::integer(int64_t value) {
+  constexpr int64_t kDoublesHold = int64_t{1} << 53;
+  if (value >= -kDoublesHold && value <= kDoublesHold) return literal(static_cast<double>(value));
+  const auto bits = static_cast<uint64_t>(value);
+  const uint64_t magnitude = value < 0 ? 0 - bits : bits;
+  Node n = made(Kind::Whole, static_cast<uint32_t>(magnitude >> 32));
+  n.literal = static_cast<double>(magnitude);
+  n.plain = magnitude % kPrime;
+  n.size = n.literal;
+  n.held = bit(DType::I64);
+  Traced x{intern(std::move(n)), 0};
+  return value < 0 ? neg(x) : x;
 }
 
 Traced Expressions::nan() {
@@ -541,6 +556,7 @@ Traced Math<Traced>::select(Traced condition, Traced x, Traced y) {
 
 int64_t Math<Traced>::index(Traced x, int64_t size) {
   const Expressions::Node& node = Expressions::current().node(x.value);
+  if (node.kind == Kind::Whole) return -1; // beyond any axis
   bool known = node.kind == Kind::Literal;
   int64_t at =
       known ? static_cast<int64_t>(node.literal) : static_cast<int64_t>(scramble(node.hash) % 5);

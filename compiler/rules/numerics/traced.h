@@ -34,10 +34,10 @@ struct Traced {
 
 class Expressions {
 public:
-  enum class Kind : uint8_t { Literal, Leaf, NaN, Neg, Add, Mul, Div, Max, Call, Round };
+  enum class Kind : uint8_t { Literal, Whole, Leaf, NaN, Neg, Add, Mul, Div, Max, Call, Round };
   struct Node {
     Kind kind{};
-    uint32_t op = 0;                     // Call: a function; Round: a dtype; Leaf: its element
+    uint32_t op = 0; // Call: a function; Round: a dtype; Leaf: its element; Whole: its upper half
     llvm::SmallVector<uint32_t, 3> args; // ids
     double literal = 0;
     uint64_t hash = 0, plain = 0;
@@ -57,6 +57,8 @@ public:
   /// Element `at` of a tensor that is known by `key`, and by a number below 2^32 as a leaf.
   Traced leaf(uint64_t key, uint32_t at, DType dtype);
   Traced literal(double value);
+  /// Beyond what a double holds it is a number of which nothing is known but that it is this one.
+  Traced integer(int64_t value);
   Traced nan();
   Traced neg(Traced x);
   Traced add(Traced x, Traced y);
@@ -126,7 +128,7 @@ template <> struct ScalarTraits<Traced> { using Wide = Traced; };
 
 template <> struct Math<Traced> {
   static Traced literal(double value) { return Expressions::current().literal(value); }
-  static Traced integer(int64_t value) { return literal(static_cast<double>(value)); }
+  static Traced integer(int64_t value) { return Expressions::current().integer(value); }
   static Traced unary(OpKind op, Traced x);
   static Traced maximum(Traced x, Traced y) { return Expressions::current().max({x, y}); }
   static Traced binary(OpKind op, Traced x, Traced y);
