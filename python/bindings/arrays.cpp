@@ -54,6 +54,14 @@ const char* numpy_name(DType dtype) {
   return "float32";
 }
 
+/// True for integers that Tangram does not have, all of which a tensor of this dtype can hold.
+bool widens(nb::dlpack::dtype from, DType wanted) {
+  bool is_whole =
+      from.code == static_cast<uint8_t>(Code::Int) || from.code == static_cast<uint8_t>(Code::UInt);
+  return is_whole && from.lanes == 1 && !dtype_of(from) &&
+         ((wanted == DType::I32 && from.bits <= 16) || wanted == DType::I64);
+}
+
 bool is_list(nb::handle value) {
   return nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value) ||
          nb::isinstance<nb::int_>(value) || nb::isinstance<nb::float_>(value) ||
@@ -113,8 +121,12 @@ AnyArray array_of(nb::handle value, DType wanted, std::string_view what) {
   } catch (const nb::python_error&) {
     refuse(value, what);
   }
-  if (!nb::try_cast(other, array, /*convert=*/false) || !dtype_of(array.dtype()))
-    refuse(value, what);
+  if (!nb::try_cast(other, array, /*convert=*/false)) refuse(value, what);
+  if (widens(array.dtype(), wanted)) {
+    other = nb::module_::import_("numpy").attr("asarray")(other).attr("astype")(numpy_name(wanted));
+    if (!nb::try_cast(other, array, /*convert=*/false)) refuse(value, what);
+  }
+  if (!dtype_of(array.dtype())) refuse(value, what);
   return array;
 }
 

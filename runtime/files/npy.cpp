@@ -18,33 +18,34 @@ constexpr size_t kNpyAlign = 64; // of the data, in files that NumPy writes
 struct DescrRow {
   llvm::StringRef descr; // "f4" behind the byte order
   DType dtype;
+  int bytes = 0; // of an element in the file where that is narrower
+  bool is_signed = false;
 };
 /// NumPy has no bf16. ml_dtypes, which adds it, writes it as elements of two bytes without a type.
-constexpr DescrRow kDescrs[] = {{"f4", DType::F32}, {"f8", DType::F64}, {"f2", DType::F16},
-                                {"i4", DType::I32}, {"i8", DType::I64}, {"b1", DType::Bool},
-                                {"V2", DType::BF16}};
+/// Integers that Tangram does not have are read as the ones that carry them in a graph, and not
+/// written.
+constexpr DescrRow kDescrs[] = {
+    {"f4", DType::F32},    {"f8", DType::F64},          {"f2", DType::F16},
+    {"i4", DType::I32},    {"i8", DType::I64},          {"b1", DType::Bool},
+    {"V2", DType::BF16},   {"u1", DType::I32, 1},       {"i1", DType::I32, 1, true},
+    {"u2", DType::I32, 2}, {"i2", DType::I32, 2, true}, {"u4", DType::I64, 4},
+    {"u8", DType::I64, 8}};
 
-/// The dtype that a header's `descr` without its byte order stands for, in an array of that name.
-std::optional<DType> dtype_of(llvm::StringRef kind, llvm::StringRef array) {
+/// The row of a header's `descr` without its byte order, in an array of that name; null for none.
+const DescrRow* row_of(llvm::StringRef kind, llvm::StringRef array) {
   array.consume_back(".npy");
-  if (kind == "u2" && array.endswith(kBitsOfBf16)) return DType::BF16;
-  for (const DescrRow& row : kDescrs)
-    if (row.descr == kind) return row.dtype;
-  return std::nullopt;
+  if (kind == "u2" && array.endswith(kBitsOfBf16)) kind = "V2";
+  const auto* found = llvm::find_if(kDescrs, [&](const auto& row) { return row.descr == kind; });
+  return found == std::end(kDescrs) ? nullptr : found;
 }
 
 /// The reason why a dtype is refused, with a way out.
 std::string unsupported(llvm::StringRef kind) {
   std::string found = "its dtype is " + kind.str() + ", ";
-  if (kind == "u2")
-    return found +
-           "16-bit integers: those that are bits of bf16 are read from an array whose name "
-           "ends with `" +
-           kBitsOfBf16.str() + "`";
   if (kind == "f1" || kind == "V1")
     return found + "as ml_dtypes writes 8-bit floats, which are not supported; save the array as "
                    "float16 or float32";
-  return found + "not float32, float64, float16, bfloat16, int32, int64 or bool";
+  return found + "not float16, bfloat16, float32, float64, an integer of 8 to 64 bits or bool";
 }
 
 /// Reads the Python dictionary that the header is: a strict scanner for its three keys.
@@ -52,7 +53,7 @@ class NpyHeaderReader {
 public:
   NpyHeaderReader(llvm::StringRef text, llvm::StringRef file) : rest_(text), file_(file) {}
 
-  Result<TensorType> run() {
+  Result<NpyHeader> run() {
     bool has_descr = false, has_order = false, has_shape = false;
     if (!eat("{")) return bad("its header is no dictionary");
     while (!eat("}")) {
@@ -69,7 +70,7 @@ public:
     }
     if (!rest_.trim().empty()) return bad("text follows its header");
     if (!has_descr || !has_order || !has_shape) return bad("its header lacks a key");
-    return type_;
+    return NpyHeader{type_, 0, width_, is_signed_};
   }
 
 private:
@@ -99,9 +100,11 @@ private:
     llvm::StringRef kind = text->drop_front();
     if (order == '>') return bad("it is big-endian; save it as little-endian");
     if (order != '<' && order != '=' && order != '|') return bad("its dtype is not a plain one");
-    std::optional<DType> dtype = dtype_of(kind, file_);
-    if (!dtype) return bad(unsupported(kind));
-    type_.dtype = *dtype;
+    const DescrRow* row = row_of(kind, file_);
+    if (!row) return bad(unsupported(kind));
+    type_.dtype = row->dtype;
+    width_ = row->bytes ? row->bytes : static_cast<int>(dtype_size(row->dtype));
+    is_signed_ = row->is_signed;
     return {};
   }
 
@@ -133,6 +136,8 @@ private:
 
   llvm::StringRef rest_, file_;
   TensorType type_;
+  int width_ = 0;
+  bool is_signed_ = false;
 };
 
 } // namespace
@@ -150,19 +155,37 @@ Result<NpyHeader> parse_npy_header(llvm::StringRef start, uint64_t size, llvm::S
   uint64_t length = read_little_endian(start, kMagic.size() + 2, length_size);
   if (length > size - head) return bad("it ends within its header");
   if (length > start.size() - head) return bad("its header is over the limit of 64 KiB");
-  TG_TRY(TensorType type, NpyHeaderReader(start.substr(head, length), name).run());
+  TG_TRY(NpyHeader header, NpyHeaderReader(start.substr(head, length), name).run());
   uint64_t data = size - head - length;
-  if (data != static_cast<uint64_t>(type.bytes()))
+  auto wanted = static_cast<uint64_t>(header.type.elements()) * static_cast<uint64_t>(header.width);
+  if (data != wanted)
     return error(Code::bad_data_file, "`{0}` holds {1} bytes of data where {2} has {3}", name, data,
-                 type.text(), type.bytes());
-  return NpyHeader{type, head + length};
+                 header.type.text(), wanted);
+  header.data = head + length;
+  return header;
+}
+
+/// Little-endian integers as wider ones.
+static void widen_integers(llvm::StringRef elements, const NpyHeader& header, Tensor& tensor) {
+  auto from = static_cast<size_t>(header.width);
+  auto to = static_cast<size_t>(dtype_size(header.type.dtype));
+  std::byte* at = tensor.data();
+  for (const char* x = elements.begin(); x != elements.end(); x += from, at += to) {
+    bool is_negative = header.is_signed && x[from - 1] < 0;
+    std::memset(at, is_negative ? 0xff : 0, to);
+    std::memcpy(at, x, from);
+  }
 }
 
 Result<Tensor> parse_npy(llvm::StringRef bytes, llvm::StringRef name) {
   if (bytes.empty()) return error(Code::empty_file, "`{0}` is empty", name);
   TG_TRY(NpyHeader header, parse_npy_header(bytes.take_front(kMaxNpyHeader), bytes.size(), name));
   TG_TRY(Tensor tensor, Tensor::zeros(header.type));
-  std::memcpy(tensor.data(), bytes.data() + header.data, bytes.size() - header.data);
+  llvm::StringRef elements = bytes.drop_front(header.data);
+  if (header.width == dtype_size(header.type.dtype))
+    std::memcpy(tensor.data(), elements.data(), elements.size());
+  else
+    widen_integers(elements, header, tensor);
   return tensor;
 }
 
@@ -188,7 +211,7 @@ std::string format_npy(const Tensor& tensor) {
   }
   llvm::StringRef descr;
   for (const DescrRow& row : kDescrs)
-    if (row.dtype == type.dtype) descr = row.descr;
+    if (row.dtype == type.dtype && row.bytes == 0) descr = row.descr;
   assert(!descr.empty() && "every other dtype is NumPy's");
   std::string header = "{'descr': '" + std::string(dtype_size(type.dtype) == 1 ? "|" : "<") +
                        descr.str() + "', 'fortran_order': False, 'shape': (";

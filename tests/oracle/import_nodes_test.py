@@ -70,6 +70,8 @@ INFERENCE = {
     "Round": 1, "HardSwish": 1, "Mish": 1, "Swish": 1, "Celu": 1, "Range": 1, "GatherND": 1, "ReduceLogSumExp": 1,
     "MeanVarianceNormalization": 1, "IsNaN": 1,
 }
+# As what integers that Tangram does not have are given out.
+CARRIERS = {"uint8": "int32", "int8": "int32", "uint16": "int32", "int16": "int32", "uint32": "int64", "uint64": "int64"}
 INTEGER_RESULTS = {"ArgMax", "Shape", "Size", "IsNaN"}
 
 
@@ -146,15 +148,25 @@ def collect(options):
 # --- one test -------------------------------------------------------------------------------------
 
 
+def trimmed(found, count, shape):
+    """The rows that are there, of an output with as many as there may be."""
+    axis = next((i for i, (a, b) in enumerate(zip(found.shape, shape)) if a != b), None)
+    return found if axis is None else np.take(found, range(count), axis)
+
+
 def judge(case, path):
     """What is wrong with the outputs in the file; empty if nothing is."""
     got = dict(np.load(path))
-    for name in [n for n in got if case.kind == "NonMaxSuppression" and f"{n}_count" in got]:
-        got[name] = got[name][:int(got.pop(f"{name}_count").item())]  # the rest pads it to its bound
+    for name in [n for n in got if f"{n}_count" in got and f"{n}_count" not in case.outputs]:
+        got[name] = trimmed(got[name], got.pop(f"{name}_count").item(), case.outputs[name].shape)
     if set(got) != set(case.outputs):
         return f"outputs {sorted(got)}, expected {sorted(case.outputs)}"
     for name, want in case.outputs.items():
         found, scale = got[name], 1
+        if want.dtype.name in CARRIERS and found.dtype == CARRIERS[want.dtype.name]:
+            if not np.array_equal(found.astype(want.dtype), want):
+                return f"{name} is {found.flatten()[:8]}, expected {want.flatten()[:8]}"
+            continue
         if str(want.dtype) == "bfloat16":  # which NumPy has not: the file holds f32
             want, scale = want.astype(np.float32), BF16_SCALE
         if found.dtype != want.dtype or found.shape != want.shape:

@@ -18,7 +18,9 @@ try:
     import onnxruntime as ort
     import skl2onnx
     from skl2onnx.common.data_types import FloatTensorType
-    from sklearn import ensemble, feature_selection, linear_model, pipeline, preprocessing, svm, tree
+    from skl2onnx.common.data_types import Int64TensorType
+    from sklearn import (cluster, compose, decomposition, ensemble, feature_selection, impute, linear_model, naive_bayes,
+                         neighbors, neural_network, pipeline, preprocessing, svm, tree)
 except ImportError as missing:
     print(f"[SKIP] {missing.name} is not installed")
     sys.exit(77)
@@ -62,6 +64,39 @@ PIPELINES = {
     "boosting_3": (ensemble.GradientBoostingClassifier(n_estimators=8, random_state=0), 3),
     "boosting_regression": (ensemble.GradientBoostingRegressor(n_estimators=8, random_state=0), 0),
     "linear_svm": (svm.LinearSVC(random_state=0), 3),
+    "imputed_logistic": (scaled(linear_model.LogisticRegression(), impute.SimpleImputer), 2),
+    "polynomial_linear": (scaled(linear_model.LinearRegression(), preprocessing.PolynomialFeatures), 0),
+    "polynomial_interactions": (pipeline.make_pipeline(preprocessing.PolynomialFeatures(3, interaction_only=True), linear_model.Ridge()), 0),
+    "robust_ridge": (scaled(linear_model.Ridge(), preprocessing.RobustScaler), 0),
+    "maxabs_elastic": (scaled(linear_model.ElasticNet(), preprocessing.MaxAbsScaler), 0),
+    "extra_trees_regression": (ensemble.ExtraTreesRegressor(n_estimators=5, max_depth=6, random_state=0), 0),
+    "bagging_regression": (ensemble.BaggingRegressor(n_estimators=4, random_state=0), 0),
+    "ada_regression": (ensemble.AdaBoostRegressor(n_estimators=4, random_state=0), 0),
+    "voting": (ensemble.VotingRegressor([("a", linear_model.Ridge()), ("b", tree.DecisionTreeRegressor(max_depth=3))]), 0),
+    "svc_2": (svm.SVC(random_state=0), 2),
+    "svc_3": (svm.SVC(kernel="poly", degree=2, random_state=0), 3),
+    "svc_linear": (svm.SVC(kernel="linear", random_state=0), 3),
+    "svc_sigmoid": (svm.SVC(kernel="sigmoid", random_state=0), 4),
+    "svr": (svm.SVR(), 0),
+    "svr_poly": (svm.SVR(kernel="poly", degree=2), 0),
+    "nu_svr": (svm.NuSVR(kernel="linear"), 0),
+    "linear_svr": (svm.LinearSVR(), 0),
+    "one_class_svm": (svm.OneClassSVM(), 0),
+    "mlp_2": (scaled(neural_network.MLPClassifier(12, max_iter=40, random_state=0)), 2),
+    "mlp_3": (scaled(neural_network.MLPClassifier((8, 8), activation="tanh", max_iter=40, random_state=0)), 3),
+    "mlp_regression": (scaled(neural_network.MLPRegressor(hidden_layer_sizes=12, activation="logistic", max_iter=40, random_state=0)), 0),
+    "pca_logistic": (scaled(linear_model.LogisticRegression(), lambda: decomposition.PCA(3)), 3),
+    "svd_ridge": (scaled(linear_model.Ridge(), lambda: decomposition.TruncatedSVD(3)), 0),
+    "naive_bayes": (naive_bayes.GaussianNB(), 3),
+    "neighbors": (neighbors.KNeighborsClassifier(3), 3),
+    "neighbors_regression": (neighbors.KNeighborsRegressor(3), 0),
+    "binned": (pipeline.make_pipeline(preprocessing.KBinsDiscretizer(4, encode="onehot-dense"), linear_model.Ridge()), 0),
+    "power": (scaled(linear_model.Ridge(), preprocessing.PowerTransformer), 0),
+    "columns": (pipeline.make_pipeline(compose.ColumnTransformer([("a", preprocessing.StandardScaler(), [0, 1]), (
+        "b", preprocessing.MinMaxScaler(), [3, 5])]), linear_model.LogisticRegression()), 3),
+    "integers_one_hot": (pipeline.make_pipeline(preprocessing.OneHotEncoder(sparse_output=False, handle_unknown="ignore"),
+                                                linear_model.LogisticRegression()), 3),
+    "integers_ordinal": (pipeline.make_pipeline(preprocessing.OrdinalEncoder(), linear_model.LogisticRegression()), 3),
 }
 
 
@@ -92,9 +127,15 @@ def results(path, x):
 def check(name, options, folder):
     model, classes = PIPELINES[name]
     x, y = data(classes)
+    of_type = FloatTensorType
+    if name.startswith("integers"):
+        x, of_type = np.clip(np.round(x), -2, 2).astype(np.int64), Int64TensorType
+    if "imputed" in name:
+        x[::7, 2] = np.nan
     model.fit(x, y)
-    proto = skl2onnx.convert_sklearn(model, initial_types=[("x", FloatTensorType([50, FEATURES]))], target_opset=17,
-                                     options={id(model): {"zipmap": False}} if classes and not isinstance(model, svm.LinearSVC) else None)
+    has_maps = classes and not isinstance(model, svm.LinearSVC)
+    proto = skl2onnx.convert_sklearn(model, initial_types=[("x", of_type([50, FEATURES]))], target_opset={"": 17, "ai.onnx.ml": 3},
+                                     options={id(model): {"zipmap": False}} if has_maps else None)
     path, out, fast = folder / "m.onnx", folder / "out.npz", folder / "fast.onnx"
     path.write_bytes(proto.SerializeToString())
     np.savez(folder / "in.npz", x=x[:50])

@@ -77,7 +77,7 @@ private:
 
   Result<Tensor> view(size_t entry) const override {
     TG_TRY(TensorType type, file_->type_of(*tensors_[entry]));
-    TG_TRY(onnx::Elements elements, file_->elements(*tensors_[entry]));
+    TG_TRY(onnx::Elements elements, file_->carried_elements(*tensors_[entry]));
     bool flags = type.dtype != DType::Bool ||
                  llvm::all_of(elements.bytes, [](char c) { return c == 0 || c == 1; });
     if (flags && elements.owned)

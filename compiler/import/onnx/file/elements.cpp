@@ -163,6 +163,23 @@ Result<Elements> elements_from_list(const schema::Tensor& tensor, const ElementT
   return Elements{};
 }
 
+/// The number that the bits of an integer are; of more than 63 bits without a sign, the same bits.
+static int64_t whole_of(uint64_t bits, const ElementType& type) {
+  auto shift = static_cast<unsigned>(64 - type.bits); // extends the sign
+  return type.is_signed ? static_cast<int64_t>(bits << shift) >> shift : static_cast<int64_t>(bits);
+}
+
+Elements as_carried(llvm::StringRef bytes, const ElementType& type, uint64_t count, DType carrier) {
+  auto width = static_cast<uint64_t>(dtype_size(carrier));
+  Elements made{{}, std::make_unique<char[]>(count * width)};
+  for (uint64_t i = 0; i < count; ++i) {
+    int64_t number = whole_of(bits_at(bytes, type, i), type);
+    std::memcpy(made.owned.get() + i * width, &number, width); // little-endian: the low bytes
+  }
+  made.bytes = {made.owned.get(), count * width};
+  return made;
+}
+
 Result<std::vector<int64_t>> as_integers(llvm::StringRef bytes, const ElementType& type,
                                          uint64_t count) {
   if (!type.is_integer)
@@ -173,9 +190,7 @@ Result<std::vector<int64_t>> as_integers(llvm::StringRef bytes, const ElementTyp
     uint64_t bits = bits_at(bytes, type, i);
     if (!type.is_signed && bits > INT64_MAX)
       return error(Code::unsupported, "its element {0} does not fit 64 bits with a sign", bits);
-    auto shift = static_cast<unsigned>(64 - type.bits); // extends the sign
-    values[i] =
-        type.is_signed ? static_cast<int64_t>(bits << shift) >> shift : static_cast<int64_t>(bits);
+    values[i] = whole_of(bits, type);
   }
   return values;
 }

@@ -33,6 +33,8 @@ const char* other_list(const schema::Tensor& tensor, DataList wanted);
 Result<Elements> elements_from_list(const schema::Tensor& tensor, const ElementType& type,
                                     uint64_t count);
 
+/// Integers of a type that Tangram does not have, as elements of the dtype that carries them.
+Elements as_carried(llvm::StringRef bytes, const ElementType& type, uint64_t count, DType carrier);
 /// Errors: `unsupported`, without the tensor's name.
 Result<std::vector<int64_t>> as_integers(llvm::StringRef bytes, const ElementType& type,
                                          uint64_t count);

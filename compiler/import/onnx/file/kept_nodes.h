@@ -13,11 +13,18 @@
 
 namespace tg::onnx {
 
+/// The types in ONNX of a node's inputs and results where the graph carries them in wider ones; 0
+/// for others.
+struct CarriedElements {
+  std::vector<int32_t> inputs, results;
+};
+
 struct KeptNode {
   /// Reads, by name, inputs and outputs of the graph and outputs of `fixed`; gives inputs of the
   /// graph. An empty name is an input or a result that is left out.
   schema::Node node;
   int opset = 0; // the oldest in which it means this
+  CarriedElements elements = {};
 };
 
 struct KeptNodes {

@@ -134,6 +134,12 @@ Result<DType> dtype_of(int32_t data_type) {
   }
 }
 
+DType carrier_of(int32_t data_type) {
+  const ElementType* type = element_type(data_type);
+  if (!type || !type->is_integer || dtype_of(data_type)) return DType::None;
+  return type->bits <= 16 ? DType::I32 : DType::I64;
+}
+
 // --- sparse tensors ------------------------------------------------------------------------------
 
 /// The tensor with all its elements. `indices`: of each value one place in row-major order, or one
@@ -244,7 +250,8 @@ llvm::StringRef ModelFile::file_name() const { return impl_->name; }
 llvm::StringRef ModelFile::bytes() const { return impl_->file->getBuffer(); }
 
 Result<TensorType> ModelFile::type_of(const schema::Tensor& tensor) const {
-  auto dtype = dtype_of(tensor.data_type());
+  Result<DType> dtype = carrier_of(tensor.data_type());
+  if (*dtype == DType::None) dtype = dtype_of(tensor.data_type());
   if (!dtype) return impl_->of(tensor, std::move(dtype.error()));
   TG_CHECK(impl_->count_of(tensor));
   if (tensor.dims_size() > kMaxRank)
@@ -257,6 +264,14 @@ Result<Elements> ModelFile::elements(const schema::Tensor& tensor) const {
   TG_TRY(const ElementType* type, impl_->element_type_of(tensor));
   TG_TRY(uint64_t count, impl_->count_of(tensor));
   return impl_->elements(tensor, *type, count);
+}
+
+Result<Elements> ModelFile::carried_elements(const schema::Tensor& tensor) const {
+  TG_TRY(Elements elements, this->elements(tensor));
+  DType carrier = carrier_of(tensor.data_type());
+  if (carrier == DType::None) return elements;
+  TG_TRY(uint64_t count, impl_->count_of(tensor));
+  return as_carried(elements.bytes, *element_type(tensor.data_type()), count, carrier);
 }
 
 Result<std::vector<int64_t>> ModelFile::integers(const schema::Tensor& tensor) const {

@@ -35,6 +35,9 @@ struct Elements {
 std::string element_type_name(int32_t data_type);
 /// The dtype of these elements. Errors: `unsupported` for one that Tangram does not have.
 Result<DType> dtype_of(int32_t data_type);
+/// The dtype that carries integers of a type that Tangram does not have: i32 for those of up to 16
+/// bits, i64 for uint32 and, as the same bits, for uint64. None for all other types.
+DType carrier_of(int32_t data_type);
 
 class ModelFile {
 public:
@@ -51,14 +54,17 @@ public:
   /// The file itself, without external data.
   llvm::StringRef bytes() const;
 
-  /// Type of a tensor of this file. Errors: `unsupported` for a dtype that Tangram does not have,
-  /// `bad_data_file` for a negative or huge size or too many axes.
+  /// Type of a tensor of this file; of integers that Tangram does not have, that of their carrier.
+  /// Errors: `unsupported` for any other dtype that Tangram does not have, `bad_data_file` for a
+  /// negative or huge size or too many axes.
   Result<TensorType> type_of(const schema::Tensor& tensor) const;
   /// Its elements, of every type of the specification but strings; types of less than 8 bits are
   /// packed, low bits first. The bytes live as long as this file and the tensor, and are not
   /// aligned. Errors: `bad_data_file`, `unsupported`, `cannot_read` (external data), naming the
   /// tensor.
   Result<Elements> elements(const schema::Tensor& tensor) const;
+  /// The elements as type_of() has them. Errors: those of elements().
+  Result<Elements> carried_elements(const schema::Tensor& tensor) const;
   /// The elements of a small tensor as numbers. Integers come exactly, of all integer types and
   /// bool; as doubles they are rounded beyond 2^53. Errors: those of elements(), `unsupported` for
   /// what are no such numbers.

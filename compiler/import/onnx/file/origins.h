@@ -2,9 +2,11 @@
 // the outputs whose number of rows depends on data, and the inputs that have default values.
 #pragma once
 
+#include "compiler/import/onnx/file/kept_nodes.h"
 #include "compiler/import/onnx/file/schema.h"
 #include "compiler/ir/graph.h"
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -31,14 +33,18 @@ struct Origin {
   std::vector<Input> inputs;
   std::vector<NodeId> results;   // in the graph; invalid: unused
   std::vector<TensorType> types; // of the results; None: left out
+  CarriedElements elements;
 };
 
 struct FileFacts {
   int opset = 0;
   std::vector<Origin> origins; // in the order in which they were read
   Graph fixed;
-  /// Outputs whose padded rows end at the first -1. In a file they have no padding.
-  std::set<std::string> open_outputs = {};
+  /// Outputs with as many rows as there may be, and the axis that these are along. In a file they
+  /// have as many as there are.
+  std::map<std::string, int64_t> open_outputs = {};
+  /// Inputs and outputs that are integers of types that Tangram does not have: their types in ONNX.
+  std::map<std::string, int32_t> elements = {};
   /// Weights that are also inputs, which a caller may replace.
   std::set<std::string> defaults = {};
 };

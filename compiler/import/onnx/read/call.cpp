@@ -153,11 +153,20 @@ NodeId Call::input(size_t i) {
   case FileValue::Kind::Absent: return fail(which + " is missing");
   case FileValue::Kind::Empty: return fail(which + " has no elements: " + given.type.text());
   case FileValue::Kind::Sequence: return fail(which + " is a sequence");
+  case FileValue::Kind::Narrow:
+    return fail(which + " has elements of ONNX's type " + element_type_name(given.element) +
+                ", for which the operator is not supported; a Cast to int32 or int64 before it "
+                "makes it so");
   case FileValue::Kind::Padded: return fail(which + " has as many rows as data selects");
   case FileValue::Kind::Nothing: return fail(which + " is an optional value that holds none");
   case FileValue::Kind::Refused: return fail(which + " was refused");
   }
   return {};
+}
+
+NodeId Call::carried(size_t i) {
+  const FileValue& given = value(i);
+  return given.is(FileValue::Kind::Narrow) ? given.node : input(i);
 }
 
 TensorType Call::type(size_t i) {
@@ -213,6 +222,13 @@ void Call::result(size_t i, NodeId node) {
 
 void Call::result(size_t i, FileValue value) {
   if (i < results_.size()) results_[i] = std::move(value);
+}
+
+void Call::padded(size_t i, NodeId rows, NodeId count, int64_t axis) {
+  if (!rows.valid() || !count.valid()) return;
+  FileValue made{FileValue::Kind::Padded, rows, emitter_.type(rows), {}};
+  made.count = count, made.axis = axis;
+  result(i, std::move(made));
 }
 
 int64_t Call::axis(int64_t given, int64_t rank) {

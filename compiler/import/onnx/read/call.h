@@ -17,16 +17,23 @@ struct FileValue {
     Tensor,   // a node of the graph
     Empty,    // a tensor without elements, of which there is no node
     Sequence, // of values
-    Padded,   // rows that data selects, of which a node has as many as there may be, the rest -1
+    Narrow,   // integers of a type that Tangram does not have, in a node of a wider one
+    Padded,   // rows that data selects: a node with as many as there may be, and their number
     Nothing,  // an optional value that holds none
     Refused,  // a result of a node that was refused
   };
   Kind kind = Kind::Absent;
   NodeId node;
-  TensorType type; // of Tensor and Empty
+  TensorType type; // of Tensor, Narrow, Padded and Empty
   std::vector<FileValue> items;
+  int32_t element = 0; // of Narrow, and of Empty instead of it: the type in ONNX
+  NodeId count = {};   // of Padded: how many rows there are
+  int64_t axis = 0;    // of Padded: along which the rows are
 
   static FileValue empty(TensorType type) { return {Kind::Empty, {}, std::move(type), {}}; }
+  static FileValue narrow(NodeId node, TensorType type, int32_t element) {
+    return {Kind::Narrow, node, std::move(type), {}, element};
+  }
   static FileValue sequence(std::vector<FileValue> items) {
     return {Kind::Sequence, {}, {}, std::move(items)};
   }
@@ -90,6 +97,10 @@ public:
   NodeId input(size_t i);
   /// The same, or invalid without a failure where there is none.
   NodeId optional(size_t i) { return has(i) ? input(i) : NodeId(); }
+  /// The same, also of integers that Tangram does not have.
+  NodeId carried(size_t i);
+  /// The type of these integers in ONNX; 0 for other inputs.
+  int32_t narrow_element(size_t i) { return value(i).element; }
   /// Its type, also of a tensor without elements. Fails for what is no tensor.
   TensorType type(size_t i);
   /// Elements that are known now. Fails where they depend on data.
@@ -108,6 +119,8 @@ public:
   void result(size_t i, NodeId node);
   void result(NodeId node) { result(0, node); }
   void result(size_t i, FileValue value);
+  /// Rows along an axis of which the first `count` are meant.
+  void padded(size_t i, NodeId rows, NodeId count, int64_t axis);
 
   /// The node is refused. Returns an invalid node.
   NodeId fail(const llvm::Twine& why) { return emitter_.fail(why); }

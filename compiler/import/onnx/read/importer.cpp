@@ -8,6 +8,7 @@
 #include "compiler/import/onnx/read/keep.h"
 #include "compiler/import/onnx/read/module_path.h"
 #include "compiler/import/onnx/read/order.h"
+#include "compiler/import/onnx/read/shared/narrow.h"
 
 namespace tg::onnx {
 namespace {
@@ -99,7 +100,7 @@ private:
   bool check_options();
   bool add_outputs(Scope& scope);
   void read_renamed();
-  void add_padded_output(const std::string& name, NodeId rows);
+  void add_padded_output(const std::string& name, const FileValue& rows);
   void remember(const schema::Node& node, int version, llvm::ArrayRef<FileValue> inputs,
                 const llvm::StringMap<const schema::Attribute*>& attributes,
                 llvm::ArrayRef<FileValue> results);
@@ -229,7 +230,11 @@ std::optional<TensorType> Importer::input_type(const schema::ValueInfo& input) {
     return std::nullopt;
   }
   const schema::Type::OfTensor& tensor = input.type().tensor_type();
-  auto dtype = dtype_of(tensor.elem_type());
+  Result<DType> dtype = carrier_of(tensor.elem_type());
+  if (*dtype != DType::None)
+    facts_.elements[input.name()] = tensor.elem_type();
+  else
+    dtype = dtype_of(tensor.elem_type());
   if (!dtype) {
     bad("the input `" + input.name() + "`: " + dtype.error().message, dtype.error().code);
     return std::nullopt;
@@ -325,9 +330,10 @@ bool Importer::add_inputs(Scope& scope) {
                               graph_.symbols().value(Value::of_type(*type))},
                              {}, &why);
     if (!node.valid()) return bad("the input `" + input.name() + "`: " + why);
-    bool empty = llvm::is_contained(type->shape, 0);
-    scope.values[input.name()] =
-        empty ? FileValue::empty(*type) : FileValue{Kind::Tensor, node, *type, {}};
+    auto element = facts_.elements.find(input.name());
+    FileValue& value = scope.values[input.name()] = FileValue{Kind::Tensor, node, *type, {}};
+    if (element != facts_.elements.end()) value = FileValue::narrow(node, *type, element->second);
+    if (llvm::is_contained(type->shape, 0)) value.kind = Kind::Empty;
   }
   if (open_.empty()) return true;
   std::string list;
@@ -339,16 +345,12 @@ bool Importer::add_inputs(Scope& scope) {
 }
 
 /// As many rows as there may be, and how many there are; a file that is written has the rows alone.
-void Importer::add_padded_output(const std::string& name, NodeId rows) {
-  graph_.add_output(name, rows);
-  if (writes()) {
-    facts_.open_outputs.insert(name);
-    return;
-  }
-  NodeId first = emit_.squeeze(emit_.slice(rows, 1, 0, 1), 1);
-  NodeId there = emit_.op(OpKind::LessEqual, {emit_.like(first, 0), first});
-  NodeId count = emit_.reduce(OpKind::ReduceSum, emit_.cast(there, DType::I64), {0}, false);
-  graph_.add_output(name + "_count", count);
+void Importer::add_padded_output(const std::string& name, const FileValue& rows) {
+  graph_.add_output(name, rows.node);
+  if (writes())
+    facts_.open_outputs[name] = rows.axis;
+  else
+    graph_.add_output(name + "_count", rows.count);
 }
 
 /// Outputs that the exporter renamed, since an input or a changing weight has their name.
@@ -379,14 +381,15 @@ bool Importer::add_outputs(Scope& scope) {
     std::optional<FileValue> value = find(output.name(), reader, scope);
     if (!value) return false;
     if (value->is(Kind::Refused)) continue;
+    if (value->element) facts_.elements[output.name()] = value->element;
     if (value->is(Kind::Padded)) {
-      add_padded_output(output.name(), value->node);
+      add_padded_output(output.name(), *value);
       continue;
     }
     auto own = renamed_.find(output.name());
     const std::string& name = own == renamed_.end() ? output.name() : own->second;
     bool empty = value->is(Kind::Empty);
-    if (!empty && !value->is(Kind::Tensor))
+    if (!empty && !value->is(Kind::Tensor) && !value->is(Kind::Narrow))
       return bad("the output `" + output.name() + "` is no tensor", Code::unsupported);
     graph_.add_output(name, empty ? emit_.filled(0, value->type) : value->node);
   }
@@ -443,15 +446,18 @@ std::optional<FileValue> Importer::find(llvm::StringRef name, const schema::Node
 /// Checks a value against the type that the file declares. Another dtype is an error. Another shape
 /// is noted, and the computed one counts, as in ONNX Runtime.
 bool Importer::agrees(llvm::StringRef name, const FileValue& value, const schema::Type& declared) {
-  if (!value.is(Kind::Tensor) && !value.is(Kind::Empty)) return true;
+  if (!value.is(Kind::Tensor) && !value.is(Kind::Narrow) && !value.is(Kind::Empty)) return true;
   if (!declared.has_tensor_type()) return true;
   const schema::Type::OfTensor& tensor = declared.tensor_type();
   auto dtype = dtype_of(tensor.elem_type());
-  bool same_dtype = tensor.elem_type() == 0 || (dtype && *dtype == value.type.dtype);
+  bool same_dtype =
+      tensor.elem_type() == 0 ||
+      (value.element ? tensor.elem_type() == value.element : dtype && *dtype == value.type.dtype);
   if (same_dtype && (!tensor.has_shape() || fits(tensor.shape(), value.type.shape))) return true;
   std::string text = element_type_name(tensor.elem_type()) + "[" + sizes_text(tensor.shape()) + "]";
   if (!same_dtype)
-    return bad("`" + name + "` is declared as " + text + ", and is " + value.type.text());
+    return bad("`" + name + "` is declared as " + text + ", and is " +
+               (value.element ? element_type_name(value.element) : value.type.text()));
   stale_.insert({name.str(), text + ", computed " + value.type.text()});
   return true;
 }
@@ -483,7 +489,7 @@ bool Importer::define(const schema::Node& node, llvm::ArrayRef<FileValue> result
                  "` (" + title(node) + ")");
     auto declared = scope.declared.find(name);
     if (declared != scope.declared.end() && !agrees(name, value, *declared->second)) return false;
-    if (value.is(Kind::Tensor)) {
+    if (value.is(Kind::Tensor) || value.is(Kind::Narrow)) {
       std::string path = outputs_.contains(name) ? "" : module_path(node);
       names_.try_emplace(value.node.index, path.empty() ? name : path + "/" + node.op_type());
     }
@@ -503,13 +509,21 @@ bool Importer::call(const schema::Node& node, const Form& form, Scope& scope,
     return bad("the node `" + name_of(node) + "` (" + title(node) +
                ") is of an operator set of which the file names no version");
   std::optional<KeptNode> kept = keeper_.choose(node, version->second, inputs, attributes);
-  Call call(emit_, *this, *file_, node, version->second, inputs, attributes, kept.has_value());
+  std::vector<FileValue> carried = inputs;
+  int32_t element = 0;
+  const NarrowUse* use = domain_of(node.domain()).empty() ? narrow_use(node.op_type()) : nullptr;
+  if (use && !carry_inputs(*use, inputs, carried, element)) {
+    carried = inputs;
+    element = 0;
+  }
+  Call call(emit_, *this, *file_, node, version->second, carried, attributes, kept.has_value());
   form.write(call);
+  if (use && element) narrow_results(emit_, *use, element, call.results());
   std::string fault = emit_.take_fault();
   if (broken_) return false;
   if (fault.empty()) fault = call.overlooked();
   if (!fault.empty()) return refuse(node, scope, fault);
-  if (kept)
+  if (kept && keeper_.is_to_keep(*kept, call.results()))
     keeper_.keep(std::move(*kept), node, inputs, call.results());
   else if (writes())
     remember(node, version->second, inputs, attributes, call.results());
@@ -521,24 +535,26 @@ void Importer::remember(const schema::Node& node, int version, llvm::ArrayRef<Fi
                         const llvm::StringMap<const schema::Attribute*>& attributes,
                         llvm::ArrayRef<FileValue> results) {
   auto is_plain = [](const FileValue& value) {
-    return value.is(Kind::Tensor) || value.is(Kind::Absent);
+    return value.is(Kind::Tensor) || value.is(Kind::Narrow) || value.is(Kind::Absent);
   };
   if (!domain_of(node.domain()).empty() || !llvm::all_of(inputs, is_plain) ||
       !llvm::all_of(results, is_plain))
     return;
-  Origin origin{head_of(node, version, attributes), version, {}, {}, {}};
+  Origin origin{head_of(node, version, attributes), version, {}, {}, {}, {}};
   bool depends = false;
   for (const FileValue& result : results) {
     origin.results.push_back(result.node);
     origin.types.push_back(result.type);
-    depends |= result.is(Kind::Tensor) && !graph_.node(result.node).weight_only;
+    origin.elements.results.push_back(result.element);
+    depends |= !result.is(Kind::Absent) && !graph_.node(result.node).weight_only;
   }
   bool has_graphs = llvm::any_of(origin.head.attribute(), [](const schema::Attribute& given) {
     return given.type() == schema::Attribute::GRAPH;
   });
   if (!depends || has_graphs) return;
   for (const FileValue& input : inputs) {
-    bool fixed = input.is(Kind::Tensor) && graph_.node(input.node).weight_only;
+    bool fixed = !input.is(Kind::Absent) && graph_.node(input.node).weight_only;
+    origin.elements.inputs.push_back(input.element);
     origin.inputs.push_back({fixed ? NodeId{} : input.node, fixed ? input.node : NodeId{}});
   }
   facts_.origins.push_back(std::move(origin));

@@ -37,12 +37,15 @@ struct Row {
   bool (*pays)(const schema::Node& node, const TensorType& x);
   /// The oldest opset in which a node of this version means what it does.
   int (*opset)(const schema::Node& node, int version, DType dtype);
+  /// True for a node that is kept only if data decides the size of a result, which no graph has.
+  bool is_open = false;
 };
 constexpr Row kRows[] = {
     {"Attention", always, opset_of_version},       {"GRU", has_steps, opset_of_recurrence},
     {"GridSample", always, opset_of_version},      {"LSTM", has_steps, opset_of_recurrence},
     {"RNN", has_steps, opset_of_recurrence},       {"RoiAlign", always, opset_of_regions},
-    {"RotaryEmbedding", always, opset_of_version},
+    {"RotaryEmbedding", always, opset_of_version}, {"Compress", always, opset_of_version, true},
+    {"NonZero", always, opset_of_version, true},   {"Unique", always, opset_of_version, true},
 };
 
 const Row* row_of(const schema::Node& node) {
@@ -54,7 +57,7 @@ const Row* row_of(const schema::Node& node) {
 /// Tensors with elements, or nothing.
 bool are_tensors(llvm::ArrayRef<FileValue> values) {
   return llvm::all_of(values, [](const FileValue& value) {
-    return value.is(Kind::Tensor) || value.is(Kind::Absent);
+    return value.is(Kind::Tensor) || value.is(Kind::Narrow) || value.is(Kind::Absent);
   });
 }
 
@@ -127,9 +130,12 @@ std::string Keeper::read(NodeId value, llvm::StringRef name) {
 
 /// An input of the result's type.
 FileValue Keeper::given(const FileValue& result, llvm::StringRef name, std::string& input) {
-  if (!result.is(Kind::Tensor)) return result;
+  if (!result.node.valid()) return result;
   input = fresh(name);
-  return {Kind::Tensor, emit_.graph().input(input, result.type), result.type, {}};
+  FileValue made = result;
+  made.node = emit_.graph().input(input, result.type);
+  made.count = {}; // where the file is written, there is none
+  return made;
 }
 
 std::optional<KeptNode>
@@ -146,13 +152,22 @@ Keeper::choose(const schema::Node& node, int version, llvm::ArrayRef<FileValue> 
   return std::nullopt;
 }
 
+bool Keeper::is_to_keep(const KeptNode& chosen, llvm::ArrayRef<FileValue> results) const {
+  return !row_of(chosen.node)->is_open ||
+         llvm::any_of(results, [](const FileValue& result) { return result.is(Kind::Padded); });
+}
+
 void Keeper::keep(KeptNode chosen, const schema::Node& node, llvm::ArrayRef<FileValue> inputs,
                   std::vector<FileValue>& results) {
-  for (size_t i = 0; i < inputs.size(); ++i)
+  for (size_t i = 0; i < inputs.size(); ++i) {
     chosen.node.add_input(
-        inputs[i].is(Kind::Tensor) ? read(inputs[i].node, node.input(static_cast<int>(i))) : "");
-  for (size_t i = 0; i < results.size(); ++i)
+        inputs[i].node.valid() ? read(inputs[i].node, node.input(static_cast<int>(i))) : "");
+    chosen.elements.inputs.push_back(inputs[i].element);
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
     results[i] = given(results[i], node.output(static_cast<int>(i)), *chosen.node.add_output());
+    chosen.elements.results.push_back(results[i].element);
+  }
   nodes_.push_back(std::move(chosen));
 }
 

@@ -28,6 +28,8 @@ public:
   std::optional<KeptNode> choose(const schema::Node& node, int version,
                                  llvm::ArrayRef<FileValue> inputs,
                                  const llvm::StringMap<const schema::Attribute*>& attributes);
+  /// True unless the node is of a kind that is kept for results of open sizes, and has none.
+  bool is_to_keep(const KeptNode& chosen, llvm::ArrayRef<FileValue> results) const;
   /// One that was chosen: its results become inputs of the graph.
   void keep(KeptNode chosen, const schema::Node& node, llvm::ArrayRef<FileValue> inputs,
             std::vector<FileValue>& results);

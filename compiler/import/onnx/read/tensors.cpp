@@ -20,18 +20,22 @@ Result<FileValue> value_of_tensor(Emitter& emitter, const ModelFile& file,
                                   const schema::Tensor& tensor, llvm::StringRef name,
                                   TensorRole role) {
   TG_TRY(TensorType type, file.type_of(tensor));
-  if (llvm::is_contained(type.shape, 0)) return FileValue::empty(type);
-  if (!is_literal(type, role) || emitter.is_updated(name)) {
-    NodeId node = emitter.weight(tensor, name, type);
-    return FileValue{FileValue::Kind::Tensor, node, type, {}};
-  }
+  int32_t element = carrier_of(tensor.data_type()) == DType::None ? 0 : tensor.data_type();
+  auto value = [&](NodeId node) {
+    FileValue::Kind kind = element ? FileValue::Kind::Narrow : FileValue::Kind::Tensor;
+    return FileValue{kind, node, type, {}, element};
+  };
+  if (llvm::is_contained(type.shape, 0))
+    return FileValue{FileValue::Kind::Empty, {}, type, {}, element};
+  if (!is_literal(type, role) || emitter.is_updated(name))
+    return value(emitter.weight(tensor, name, type));
   Literal literal{type, {}, {}};
   if (literal.is_whole()) {
     TG_TRY(literal.ints, file.integers(tensor));
   } else {
     TG_TRY(literal.reals, file.doubles(tensor));
   }
-  return FileValue{FileValue::Kind::Tensor, emitter.literal(literal), type, {}};
+  return value(emitter.literal(literal));
 }
 
 } // namespace tg::onnx

@@ -4,6 +4,7 @@
 #include "compiler/import/onnx/write/export_forms.h"
 #include "compiler/import/onnx/write/export_operators.h"
 #include "compiler/import/onnx/write/flatten_rows.h"
+#include "compiler/import/onnx/write/join_casts.h"
 #include "compiler/import/onnx/write/restore.h"
 #include "compiler/import/onnx/write/write_order.h"
 #include "compiler/ir/updated.h"
@@ -28,6 +29,13 @@ int64_t ir_version(int opset) {
 /// Constants of one repeated number beyond this are made when the model is loaded.
 constexpr int64_t kMostWritten = 1024;
 
+/// An output as the file has it.
+struct ShownAs {
+  NodeId node;
+  std::string name;
+  int32_t element = 0; // its type in ONNX where the graph carries it in a wider one
+};
+
 class Exporter {
 public:
   Exporter(const Graph& graph, const ExportOptions& options, WriteOrder order)
@@ -43,6 +51,13 @@ private:
   void reserve_names();
   void reserve_weights(const Graph& graph);
   void add_output(const GraphOutput& output, const llvm::StringSet<>& states);
+  void widen_inputs();
+  /// The type in ONNX of an input or output of integers that Tangram does not have; else 0.
+  int32_t element_of(const std::string& name) const {
+    if (!options_.facts) return 0;
+    auto found = options_.facts->elements.find(name);
+    return found == options_.facts->elements.end() ? 0 : found->second;
+  }
   void note_renamed();
   void add_weight(NodeId id);
   void write_kept(const KeptNode& kept);
@@ -76,7 +91,7 @@ private:
   std::vector<Operand> value_;                    // of each node
   std::vector<int> weight_;                       // of each weight, its place in exported_.weights
   llvm::DenseMap<uint32_t, std::string> named_;   // nodes that are outputs: the first one's name
-  std::vector<std::pair<NodeId, std::string>> shown_as_;     // outputs and their names in the file
+  std::vector<ShownAs> shown_as_;                 // outputs
   std::vector<std::pair<std::string, std::string>> renamed_; // outputs: in the file, in the graph
   llvm::DenseSet<uint32_t> open_;                            // outputs without their padding
   Exported exported_;
@@ -126,7 +141,7 @@ void Exporter::reserve_names() {
     if (!is_shown(name)) continue;
     states.insert(name);
     nodes_.reserve(name);
-    nodes_.add_input(name, graph_.type(id));
+    nodes_.add_input(name, graph_.type(id), element_of(name));
     value_[id.index] = {name, graph_.type(id).dtype};
   }
   llvm::StringMap<NodeId> updated = updated_weights(graph_);
@@ -152,13 +167,27 @@ void Exporter::add_output(const GraphOutput& output, const llvm::StringSet<>& st
   bool unchanged = op == OpKind::Input && value_[output.node.index].name == output.name;
   std::string name = is_state && !unchanged ? nodes_.fresh(output.name + ".next") : output.name;
   if (name != output.name) renamed_.push_back({name, output.name});
-  bool is_open = options_.facts && options_.facts->open_outputs.count(output.name) &&
-                 op == OpKind::NonMaxSuppression;
-  if (is_open) open_.insert(output.node.index);
-  nodes_.add_output(name, graph_.type(output.node), is_open);
+  int64_t open_axis = -1;
+  if (options_.facts && (op == OpKind::NonMaxSuppression || op == OpKind::Input))
+    if (auto open = options_.facts->open_outputs.find(output.name);
+        open != options_.facts->open_outputs.end())
+      open_axis = open->second;
+  if (open_axis >= 0) open_.insert(output.node.index);
+  int32_t element = element_of(output.name);
+  nodes_.add_output(name, graph_.type(output.node), element, open_axis);
   if (unchanged) return;
-  named_.try_emplace(output.node.index, name);
-  shown_as_.push_back({output.node, std::move(name)});
+  if (element == 0) named_.try_emplace(output.node.index, name);
+  shown_as_.push_back({output.node, std::move(name), element});
+}
+
+/// The graph computes with the carriers of integers that it does not have.
+void Exporter::widen_inputs() {
+  for (NodeId id : graph_.inputs()) {
+    Operand& value = value_[id.index];
+    if (value.name.empty() || element_of(value.name) == 0) continue;
+    nodes_.begin(value.name + ".wide");
+    value = nodes_.cast_element(value, data_type(value.dtype), value.dtype);
+  }
 }
 
 void Exporter::note_renamed() {
@@ -195,23 +224,38 @@ void Exporter::add_weight(NodeId id) {
   exported_.weights.push_back(std::move(weight));
 }
 
-/// Under names of its own, but for results that are outputs of the model.
+/// Under names of its own, but for results that are outputs of the model. Operands and results that
+/// the graph carries in a wider type are cast to and from their own.
 void Exporter::write_kept(const KeptNode& kept) {
   schema::Node node = kept.node;
-  for (std::string& name : *node.mutable_input())
-    if (!name.empty()) name = value_[order_.of_name.lookup(name).index].name;
-  for (std::string& name : *node.mutable_output()) {
-    if (name.empty()) continue;
-    NodeId id = order_.of_name.lookup(name);
+  auto element = [](llvm::ArrayRef<int32_t> all, int i) {
+    return static_cast<size_t>(i) < all.size() ? all[static_cast<size_t>(i)] : 0;
+  };
+  nodes_.begin(node.name());
+  for (int i = 0; i < node.input_size(); ++i) {
+    if (node.input(i).empty()) continue;
+    Operand value = value_[order_.of_name.lookup(node.input(i)).index];
+    if (int32_t to = element(kept.elements.inputs, i))
+      value = nodes_.cast_element(value, to, value.dtype);
+    node.set_input(i, value.name);
+  }
+  std::vector<std::pair<NodeId, Operand>> narrow;
+  for (int i = 0; i < node.output_size(); ++i) {
+    if (node.output(i).empty()) continue;
+    NodeId id = order_.of_name.lookup(node.output(i));
     auto output = named_.find(id.index);
     bool shown = output != named_.end();
-    name = shown ? output->second : nodes_.fresh(name);
-    if (!shown) nodes_.add_value_info(name, graph_.type(id));
-    value_[id.index] = {name, graph_.type(id).dtype};
+    int32_t own = element(kept.elements.results, i);
+    node.set_output(i, shown ? output->second : nodes_.fresh(node.output(i)));
+    value_[id.index] = {node.output(i), graph_.type(id).dtype};
+    if (own) narrow.push_back({id, value_[id.index]});
+    if (!shown) nodes_.add_value_info(node.output(i), graph_.type(id), own);
   }
   node.set_name(nodes_.fresh(node.name()));
   modernise(node, nodes_);
   nodes_.add(std::move(node));
+  for (const auto& [id, value] : narrow)
+    value_[id.index] = nodes_.cast_element(value, data_type(value.dtype), value.dtype);
 }
 
 Operand Exporter::constant(NodeId id) {
@@ -299,8 +343,11 @@ Result<void> Exporter::check_indices(NodeId user) {
 
 /// What no node of its own has made under the name: an input, a weight, a second name.
 void Exporter::finish_outputs() {
-  for (const auto& [node, name] : shown_as_)
-    if (const Operand& value = value_[node.index]; value.name != name) nodes_.alias(value, name);
+  for (const ShownAs& shown : shown_as_) {
+    Operand value = value_[shown.node.index];
+    if (shown.element) value = nodes_.cast_element(value, shown.element, value.dtype);
+    if (value.name != shown.name) nodes_.alias(value, shown.name);
+  }
 }
 
 /// Weights that a caller of the source may replace stay inputs, where nothing was computed from
@@ -345,6 +392,7 @@ Result<void> Exporter::write(NodeId id) {
 Result<Exported> Exporter::run() {
   mark_needed();
   reserve_names();
+  widen_inputs();
   for (const WriteOrder::Step& step : order_.steps) {
     if (step.is_kept)
       write_kept(options_.kept->nodes[step.index]);
@@ -354,6 +402,7 @@ Result<Exported> Exporter::run() {
   finish_outputs();
   add_defaults();
   exported_.graph = nodes_.take();
+  if (options_.facts) join_casts(exported_.graph);
   exported_.graph.set_name(graph_.name());
   exported_.model.set_ir_version(ir_version(options_.opset));
   exported_.model.set_producer_name(kProducer.str());

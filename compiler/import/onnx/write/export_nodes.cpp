@@ -93,18 +93,25 @@ std::string NodeWriter::fresh(llvm::StringRef name) {
   return candidate;
 }
 
-void NodeWriter::add_input(llvm::StringRef name, const TensorType& type) {
-  describe_value(*graph_.add_input(), name, type);
+void NodeWriter::add_input(llvm::StringRef name, const TensorType& type, int32_t element) {
+  schema::ValueInfo& info = *graph_.add_input();
+  describe_value(info, name, type);
+  if (element) info.mutable_type()->mutable_tensor_type()->set_elem_type(element);
 }
 
-void NodeWriter::add_output(llvm::StringRef name, const TensorType& type, bool is_open) {
+void NodeWriter::add_output(llvm::StringRef name, const TensorType& type, int32_t element,
+                            int64_t open_axis) {
   schema::ValueInfo& info = *graph_.add_output();
   describe_value(info, name, type);
-  if (is_open) info.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->Clear();
+  schema::Type::OfTensor& tensor = *info.mutable_type()->mutable_tensor_type();
+  if (element) tensor.set_elem_type(element);
+  if (open_axis >= 0) tensor.mutable_shape()->mutable_dim(static_cast<int>(open_axis))->Clear();
 }
 
-void NodeWriter::add_value_info(llvm::StringRef name, const TensorType& type) {
-  describe_value(*graph_.add_value_info(), name, type);
+void NodeWriter::add_value_info(llvm::StringRef name, const TensorType& type, int32_t element) {
+  schema::ValueInfo& info = *graph_.add_value_info();
+  describe_value(info, name, type);
+  if (element) info.mutable_type()->mutable_tensor_type()->set_elem_type(element);
 }
 
 void NodeWriter::begin(llvm::StringRef name) { base_ = name.str(); }
@@ -171,6 +178,10 @@ Operand NodeWriter::cast(const Operand& value, DType dtype) {
   if (known.empty())
     known = node("Cast", {value}, dtype, {Attr::whole("to", data_type(dtype))}).name;
   return {known, dtype};
+}
+
+Operand NodeWriter::cast_element(const Operand& value, int32_t to, DType carrier) {
+  return node("Cast", {value}, carrier, {Attr::whole("to", to)});
 }
 
 Operand NodeWriter::tensor(llvm::StringRef name, const TensorType& type, std::string bytes) {

@@ -57,12 +57,13 @@ public:
   /// The name, or where that is taken the name with a number behind it.
   std::string fresh(llvm::StringRef name);
 
-  void add_input(llvm::StringRef name, const TensorType& type);
-  /// `is_open`: data decides how many rows there are.
-  void add_output(llvm::StringRef name, const TensorType& type, bool is_open);
+  /// `element`: the type in ONNX where it is not that of the dtype; 0 elsewhere.
+  void add_input(llvm::StringRef name, const TensorType& type, int32_t element = 0);
+  /// `open_axis`: data decides the size along it; -1: along none.
+  void add_output(llvm::StringRef name, const TensorType& type, int32_t element, int64_t open_axis);
 
   /// The type of a value between nodes.
-  void add_value_info(llvm::StringRef name, const TensorType& type);
+  void add_value_info(llvm::StringRef name, const TensorType& type, int32_t element = 0);
 
   /// A node whose names are reserved.
   void add(schema::Node node) { *graph_.add_node() = std::move(node); }
@@ -81,6 +82,8 @@ public:
 
   /// The value itself where it has the dtype. Each cast is written once.
   Operand cast(const Operand& value, DType dtype);
+  /// A cast from or to a type that Tangram does not have: `to` in ONNX, the carrier's dtype here.
+  Operand cast_element(const Operand& value, int32_t to, DType carrier);
   Operand tensor(llvm::StringRef name, const TensorType& type, std::string bytes);
   Operand scalar(double value, DType dtype);
   /// A number among the attributes of an operator.

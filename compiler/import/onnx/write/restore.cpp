@@ -179,8 +179,13 @@ bool Restorer::is_own_constant(const Expansion& expansion, NodeId id) {
   });
 }
 
-/// True if the expansion takes more than one node in a file, or has weights of its own there.
+/// True if the expansion takes more than one node in a file, or has weights of its own there, or
+/// casts from and to the types that carry its operands and results.
 bool Restorer::pays(const Expansion& expansion) {
+  const CarriedElements& elements = expansion.origin->elements;
+  auto is_narrow = [](int32_t element) { return element != 0; };
+  if (llvm::any_of(elements.inputs, is_narrow) || llvm::any_of(elements.results, is_narrow))
+    return true;
   Graph alone(scratch_.shared_symbols(), "alone");
   llvm::DenseMap<uint32_t, NodeId> at;
   bool has_own_weights = false;
@@ -218,6 +223,8 @@ std::string Restorer::node_text(const Origin& origin) const {
     text += input.fixed.valid()   ? " fixed " + facts_.fixed.type(input.fixed).text()
             : input.value.valid() ? " " + source_.type(input.value).text()
                                   : " -";
+  for (int32_t element : origin.elements.inputs) text += " " + std::to_string(element);
+  for (int32_t element : origin.elements.results) text += " " + std::to_string(element);
   return text;
 }
 
@@ -411,7 +418,7 @@ Restored Restorer::rebuilt() {
   std::vector<NodeId> at(graph_.size()), fixed(facts_.fixed.size());
   std::vector<KeptNode> nodes;
   for (const Place& place : places_) {
-    KeptNode& made = nodes.emplace_back(KeptNode{place.origin->head, 0});
+    KeptNode& made = nodes.emplace_back(KeptNode{place.origin->head, 0, place.origin->elements});
     for (const TensorType& type : place.origin->types)
       made.node.add_output(type.is_none() ? "" : cutter.fresh(place.origin->head.name()));
     made.node.set_name(

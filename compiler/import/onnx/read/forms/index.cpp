@@ -1,5 +1,6 @@
 // What reads and writes at indices: gathers, scatters, the largest elements, selections.
 #include "compiler/import/onnx/read/call.h"
+#include "compiler/import/onnx/read/forms/unique.h"
 #include "compiler/import/onnx/read/shared/indexing.h"
 
 #include <numeric>
@@ -35,8 +36,23 @@ NodeId gather_known(Emitter& e, NodeId x, const Literal& indices, int64_t axis) 
   return e.reshape(taken, to);
 }
 
+/// At indices of which data says how many there are.
+void gather_open(Call& call) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0);
+  const FileValue& indices = call.value(1);
+  int64_t axis = call.axis(call.whole("axis", 0), e.rank(x));
+  if (call.failed() || !indices.count.valid()) {
+    call.fail("its input 2 has as many elements as data selects");
+    return;
+  }
+  NodeId places = from_front(e, indices.node, e.size(x, axis));
+  call.padded(0, e.gather(x, places, axis), indices.count, axis + indices.axis);
+}
+
 void gather(Call& call) {
   Emitter& e = call.emit();
+  if (call.value(1).is(Kind::Padded)) return gather_open(call);
   TensorType type = call.type(0), of_indices = call.type(1);
   int64_t axis = call.axis(call.whole("axis", 0), type.rank());
   if (call.failed()) return;
@@ -174,16 +190,54 @@ void top_k(Call& call) {
 
 // --- selections ----------------------------------------------------------------------------------
 
-/// Known when the file is read, or refused: how many there are is no number that a graph could say.
+/// Where a mask [n] holds: the places in their order, n of them, and how many there are.
+struct Selected {
+  NodeId places; // i64[n]; behind the count any others
+  NodeId count;  // i64
+  NodeId there;  // bool[n]: the first `count`
+};
+
+Selected selected(Emitter& e, NodeId mask) {
+  int64_t n = e.size(mask, 0);
+  NodeId ones = e.cast(mask, DType::I64);
+  NodeId places = e.named("top_k", {ones}, {{"axis", Value::of_int(0)}, {"k", Value::of_int(n)}});
+  NodeId count = e.reduce(OpKind::ReduceSum, ones, {0}, false);
+  return {places, count, e.less(e.iota({DType::I64, {n}}, 0), count)};
+}
+
+/// The places [n] or rows along an axis that are there; the others are a number.
+NodeId only(Emitter& e, NodeId there, NodeId rows, int64_t axis, double otherwise) {
+  Shape line(static_cast<size_t>(e.rank(rows)), 1);
+  line[static_cast<size_t>(axis)] = e.size(rows, axis);
+  NodeId rest = e.dtype(rows) == DType::Bool ? e.cast(e.scalar(0, DType::I32), DType::Bool)
+                                             : e.like(rows, otherwise);
+  return e.select(e.reshape(there, line), rows, rest);
+}
+
+/// How many there are is known when the file is read, or at most all.
 void non_zero(Call& call) {
+  Emitter& e = call.emit();
   NodeId x = call.input(0);
-  std::optional<Literal> known = call.emit().known(x);
+  std::optional<Literal> known = e.known(x);
+  if (call.failed()) return;
+  Shape shape(e.shape(x).begin(), e.shape(x).end()), strides = contiguous_strides(shape);
+  int64_t rank = e.rank(x), n = product(shape);
+  if (!known && rank > 0) {
+    NodeId flat = e.reshape(x, {n});
+    NodeId holds = e.dtype(x) == DType::Bool ? flat : e.op(OpKind::NotEqual, {flat, e.like(x, 0)});
+    Selected found = selected(e, holds);
+    std::vector<NodeId> along;
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      NodeId rounds = e.div(found.places, static_cast<double>(strides[axis]));
+      NodeId place = e.op(OpKind::Mod, {rounds, e.like(rounds, static_cast<double>(shape[axis]))});
+      along.push_back(e.unsqueeze(place, 0));
+    }
+    return call.padded(0, only(e, found.there, e.concat(along, 0), 1, -1), found.count, 1);
+  }
   if (!known) {
-    call.fail("how many elements are not zero depends on data");
+    call.fail("how many elements of a scalar are not zero depends on data");
     return;
   }
-  Shape strides = contiguous_strides(known->type.shape);
-  int64_t rank = known->type.rank();
   std::vector<int64_t> places;
   for (size_t i = 0; i < known->size(); ++i)
     if (known->is_whole() ? known->ints[i] != 0 : known->reals[i] != 0)
@@ -191,24 +245,31 @@ void non_zero(Call& call) {
   TensorType type{DType::I64, {rank, static_cast<int64_t>(places.size())}};
   if (places.empty() || rank == 0) return call.result(0, FileValue::empty(type));
   Literal all{type, {}, {}};
-  for (int64_t axis = 0; axis < rank; ++axis)
-    for (int64_t place : places)
-      all.ints.push_back(place / strides[static_cast<size_t>(axis)] %
-                         known->type[static_cast<size_t>(axis)]);
-  call.result(call.emit().literal(all));
+  for (size_t axis = 0; axis < shape.size(); ++axis)
+    for (int64_t place : places) all.ints.push_back(place / strides[axis] % shape[axis]);
+  call.result(e.literal(all));
 }
 
 void compress(Call& call) {
   Emitter& e = call.emit();
-  NodeId x = call.input(0);
-  Shape condition = call.known_wholes(1);
+  NodeId x = call.input(0), condition = call.input(1);
   if (call.failed()) return;
   bool flat = !call.attribute("axis");
   int64_t axis = flat ? 0 : call.axis(call.whole("axis", 0), e.rank(x));
   if (flat) x = e.reshape(x, {product(e.shape(x))});
+  if (e.rank(condition) != 1 || e.size(condition, 0) > e.size(x, axis)) {
+    call.fail("its condition is no vector of at most as many elements as there are to select");
+    return;
+  }
+  std::optional<Literal> known = e.known(condition);
+  if (!known) {
+    Selected found = selected(e, condition);
+    NodeId rows = e.gather(x, found.places, axis);
+    return call.padded(0, only(e, found.there, rows, axis, 0), found.count, axis);
+  }
   Shape places;
-  for (size_t i = 0; i < condition.size(); ++i)
-    if (condition[i] != 0) places.push_back(static_cast<int64_t>(i));
+  for (size_t i = 0; i < known->size(); ++i)
+    if (known->ints[i] != 0) places.push_back(static_cast<int64_t>(i));
   if (places.empty()) {
     TensorType none = e.type(x);
     none.shape[static_cast<size_t>(axis)] = 0;
@@ -247,7 +308,10 @@ void non_max_suppression(Call& call) {
                          {"iou_threshold", Value::of_float(iou)},
                          {"score_threshold", Value::of_float(score)},
                          {"center_point_box", Value::of_bool(center)}});
-  if (rows.valid()) call.result(0, FileValue{Kind::Padded, rows, e.type(rows), {}});
+  if (!rows.valid()) return;
+  NodeId first = e.squeeze(e.slice(rows, 1, 0, 1), 1);
+  NodeId there = e.op(OpKind::LessEqual, {e.like(first, 0), first});
+  call.padded(0, rows, e.reduce(OpKind::ReduceSum, e.cast(there, DType::I64), {0}, false), 0);
 }
 
 } // namespace
@@ -265,6 +329,7 @@ llvm::ArrayRef<Form> index_forms() {
       {"ScatterElements", scatter_elements},
       {"ScatterND", scatter_nd},
       {"TopK", top_k},
+      {"Unique", unique},
   };
   return kForms;
 }

@@ -148,8 +148,40 @@ Shape places_of(int64_t start, int64_t end, int64_t step, int64_t size) {
   return places;
 }
 
+/// The elements from a start to an end that data says, along one axis: as many as there may be.
+void slice_of_data(Call& call) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0), start = call.input(1), end = call.input(2);
+  Shape axes = call.has(3) ? call.known_wholes(3) : Shape{0};
+  Shape steps = call.has(4) ? call.known_wholes(4) : Shape{1};
+  if (call.failed()) return;
+  if (e.type(start).elements() != 1 || axes.size() != 1 || steps != Shape{1}) {
+    call.fail("data decides where it starts or ends, which is supported along one axis, by steps "
+              "of 1");
+    return;
+  }
+  int64_t axis = call.axis(axes[0], e.rank(x)), size = e.size(x, axis);
+  auto place = [&](NodeId at) {
+    at = e.cast(e.reshape(at, {}), DType::I64);
+    NodeId front = e.select(e.less(at, e.like(at, 0)), e.add(at, static_cast<double>(size)), at);
+    return e.op(OpKind::Maximum,
+                {e.op(OpKind::Minimum, {front, e.like(at, double(size))}), e.like(at, 0)});
+  };
+  NodeId from = place(start),
+         count = e.op(OpKind::Maximum, {e.sub(place(end), from), e.like(from, 0)});
+  NodeId places = e.add(e.iota({DType::I64, {size}}, 0), from);
+  places = e.op(OpKind::Minimum, {places, e.like(places, static_cast<double>(size - 1))});
+  call.padded(0, e.gather(x, places, axis), count, axis);
+}
+
+bool is_known(Call& call, size_t i) {
+  const FileValue& value = call.value(i);
+  return !value.is(FileValue::Kind::Tensor) || call.emit().known(value.node).has_value();
+}
+
 void slice(Call& call) {
   TensorType type = call.type(0);
+  if (call.version() >= 10 && !(is_known(call, 1) && is_known(call, 2))) return slice_of_data(call);
   SliceOf of = given_slice(call, type.rank());
   if (call.failed()) return;
   llvm::SmallVector<Shape, 4> places;

@@ -1,15 +1,14 @@
-// The domain ai.onnx.ml, as far as it is numbers: scalers, linear models and ensembles of trees.
+// The domain ai.onnx.ml, as far as it is numbers: scalers, encoders, linear models and ensembles of
+// trees.
 // A tree is walked by gathers, all trees and rows at once, one step for each level: a node is an
 // index into tables of features, thresholds and children, and a leaf is its own child.
-#include "compiler/import/onnx/read/call.h"
+#include "compiler/import/onnx/read/forms/ml.h"
 
 #include <cmath>
 #include <map>
 
 namespace tg::onnx {
-namespace {
-
-using Reals = std::vector<double>;
+namespace ml {
 
 std::vector<std::string> texts(Call& call, llvm::StringRef name) {
   const schema::Attribute* found = call.attribute(name);
@@ -19,7 +18,6 @@ std::vector<std::string> texts(Call& call, llvm::StringRef name) {
 Reals reals(Call& call, llvm::StringRef name) { return call.reals(name).value_or(Reals{}); }
 Shape wholes(Call& call, llvm::StringRef name) { return call.wholes(name).value_or(Shape{}); }
 
-/// Rows of f32, as the operators of this domain compute.
 NodeId rows_of(Call& call) {
   Emitter& e = call.emit();
   NodeId x = e.cast(call.input(0), DType::F32);
@@ -27,7 +25,7 @@ NodeId rows_of(Call& call) {
   return e.rank(x) == 2 ? x : call.fail("it takes rows [N, features], got " + e.type(x).text());
 }
 
-NodeId table(Emitter& e, const Reals& values, Ints shape) {
+NodeId real_table(Emitter& e, const Reals& values, Ints shape) {
   Literal made{{DType::F32, Shape(shape.begin(), shape.end())}, {}, values};
   return e.literal(made);
 }
@@ -41,7 +39,6 @@ NodeId transformed(Call& call, NodeId scores) {
   return scores;
 }
 
-/// The label of the largest score. Labels that are texts are refused where they are read.
 void label(Call& call, llvm::StringRef ints, NodeId place) {
   Emitter& e = call.emit();
   Shape labels = wholes(call, ints);
@@ -59,6 +56,12 @@ NodeId largest(Emitter& e, NodeId scores) {
               {{"axis", Value::of_int(1)}, {"keepdims", Value::of_bool(false)}});
 }
 
+} // namespace ml
+
+namespace {
+
+using namespace ml;
+
 // --- scalers -------------------------------------------------------------------------------------
 
 void scaler(Call& call) {
@@ -66,7 +69,7 @@ void scaler(Call& call) {
   NodeId x = e.cast(call.input(0), DType::F32);
   Reals offset = reals(call, "offset"), scale = reals(call, "scale");
   auto row = [&](const Reals& values) {
-    return table(e, values, {static_cast<int64_t>(values.size())});
+    return real_table(e, values, {static_cast<int64_t>(values.size())});
   };
   if (!offset.empty()) x = e.sub(x, row(offset));
   if (!scale.empty()) x = e.mul(x, row(scale));
@@ -106,7 +109,7 @@ void imputer(Call& call) {
   }
   NodeId bad =
       std::isnan(replaced) ? e.op(OpKind::NotEqual, {x, x}) : e.equal(x, e.like(x, replaced));
-  call.result(e.select(bad, table(e, values, {static_cast<int64_t>(values.size())}), x));
+  call.result(e.select(bad, real_table(e, values, {static_cast<int64_t>(values.size())}), x));
 }
 
 void array_feature_extractor(Call& call) {
@@ -116,6 +119,83 @@ void array_feature_extractor(Call& call) {
   int64_t count = e.type(places).elements();
   NodeId taken = e.gather(x, e.reshape(places, {count}), e.rank(x) - 1);
   call.result(e.rank(x) == 1 ? e.reshape(taken, {1, count}) : taken);
+}
+
+// --- encoders ------------------------------------------------------------------------------------
+
+/// Which key each element is: [.., keys].
+NodeId matches(Emitter& e, NodeId x, NodeId keys) {
+  NodeId column = e.unsqueeze(x, e.rank(x));
+  NodeId same = e.equal(column, keys);
+  if (!is_float(e.dtype(x))) return same;
+  NodeId none = e.op(OpKind::LogicalAnd, {e.op(OpKind::NotEqual, {column, column}),
+                                          e.op(OpKind::NotEqual, {keys, keys})});
+  return e.op(OpKind::LogicalOr, {same, none}); // NaN is a key as others are
+}
+
+/// A 1 in the place of the category; none for what is not a category.
+void one_hot_encoder(Call& call) {
+  Emitter& e = call.emit();
+  Shape categories = wholes(call, "cats_int64s");
+  call.ignore("zeros");
+  NodeId x = e.cast(call.input(0), DType::I64);
+  if (categories.empty()) {
+    call.fail("its categories are texts, which are not supported");
+    return;
+  }
+  call.result(e.cast(matches(e, x, e.indices(categories)), DType::F32));
+}
+
+/// The list of an attribute, of integers or floats, or a tensor; invalid if none is there.
+NodeId listed(Call& call, const std::string& name) {
+  Emitter& e = call.emit();
+  Shape ints = wholes(call, name + "_int64s");
+  if (!ints.empty()) return e.indices(ints);
+  Reals floats = reals(call, name + "_floats");
+  if (!floats.empty()) return real_table(e, floats, {static_cast<int64_t>(floats.size())});
+  const schema::Attribute* given = call.attribute(name + "_tensor");
+  FileValue tensor = given ? call.tensor(given->t()) : FileValue();
+  return tensor.node;
+}
+
+/// The value of the key that an element is, or the default.
+void label_encoder(Call& call) {
+  Emitter& e = call.emit();
+  NodeId x = call.input(0), keys = listed(call, "keys"), values = listed(call, "values");
+  int64_t otherwise = call.whole("default_int64", -1);
+  double otherwise_real = call.real("default_float", -0.0);
+  const schema::Attribute* given = call.attribute("default_tensor");
+  NodeId none = given ? call.tensor(given->t()).node : NodeId();
+  if (call.failed()) return;
+  if (!keys.valid() || !values.valid() || e.dtype(keys) != e.dtype(x)) {
+    call.fail("its keys or values are texts, or of another type than its input");
+    return;
+  }
+  bool is_whole = is_integer(e.dtype(values));
+  if (!none.valid())
+    none = e.like(values, is_whole ? static_cast<double>(otherwise) : otherwise_real);
+  NodeId found = e.cast(matches(e, x, keys), DType::I32);
+  int64_t last = e.rank(found) - 1;
+  NodeId place = e.op(OpKind::Argmax, {found}, {{"axis", Value::of_int(last)}});
+  NodeId is_key = e.cast(e.reduce(OpKind::ReduceMax, found, {last}, false), DType::Bool);
+  call.result(e.select(is_key, e.gather(values, place, 0), e.reshape(none, {})));
+}
+
+/// The first features of each input, side by side.
+void feature_vectorizer(Call& call) {
+  Emitter& e = call.emit();
+  Shape sizes = wholes(call, "inputdimensions");
+  std::vector<NodeId> parts;
+  for (size_t i = 0; i < call.input_count(); ++i) {
+    NodeId x = e.cast(call.input(i), DType::F32);
+    if (call.failed()) return;
+    if (e.rank(x) != 2 || i >= sizes.size() || sizes[i] < 1 || sizes[i] > e.size(x, 1)) {
+      call.fail("its `inputdimensions` do not fit its inputs");
+      return;
+    }
+    parts.push_back(e.slice(x, 1, 0, sizes[i]));
+  }
+  if (!parts.empty()) call.result(e.concat(parts, 1));
 }
 
 /// Scores by class: as a tensor rather than as a list of maps.
@@ -135,10 +215,10 @@ NodeId linear(Call& call, NodeId x, const Reals& coefficients, const Reals& inte
   if (features == 0 || count == 0 || count % features != 0)
     return call.fail("its coefficients do not fit rows of " + llvm::Twine(features));
   int64_t rows = count / features;
-  NodeId weights = e.transpose(table(e, coefficients, {rows, features}), {1, 0});
+  NodeId weights = e.transpose(real_table(e, coefficients, {rows, features}), {1, 0});
   NodeId scores = e.matmul(x, weights);
   if (intercepts.empty()) return scores;
-  return e.add(scores, table(e, intercepts, {static_cast<int64_t>(intercepts.size())}));
+  return e.add(scores, real_table(e, intercepts, {static_cast<int64_t>(intercepts.size())}));
 }
 
 void linear_regressor(Call& call) {
@@ -256,8 +336,8 @@ NodeId leaves(Call& call, const Trees& trees, NodeId x) {
   NodeId flat = e.reshape(x, {rows * features});
   NodeId first = e.mul(e.iota({DType::I64, {rows, walks}}, 0), static_cast<double>(features));
   NodeId feature = e.indices(trees.features), yes = e.indices(trees.yes), no = e.indices(trees.no);
-  NodeId threshold = table(e, trees.thresholds, {count});
-  NodeId missing = table(e, trees.missing, {count});
+  NodeId threshold = real_table(e, trees.thresholds, {count});
+  NodeId missing = real_table(e, trees.missing, {count});
   bool tracks = llvm::is_contained(trees.missing, 1.0);
   NodeId at = e.expand(e.reshape(e.indices(trees.roots), {1, walks}), {rows, walks});
   for (int64_t step = 0; step < trees.depth; ++step) {
@@ -296,7 +376,7 @@ Reals weights_of_leaves(Call& call, const Trees& trees, const std::string& prefi
 NodeId scores_of(Call& call, const Trees& trees, NodeId x, const Reals& weights, int64_t targets) {
   Emitter& e = call.emit();
   auto count = static_cast<int64_t>(trees.features.size());
-  NodeId taken = e.gather(table(e, weights, {count, targets}), leaves(call, trees, x), 0);
+  NodeId taken = e.gather(real_table(e, weights, {count, targets}), leaves(call, trees, x), 0);
   std::string join = call.text("aggregate_function", "SUM");
   OpKind op = join == "MIN"       ? OpKind::ReduceMin
               : join == "MAX"     ? OpKind::ReduceMax
@@ -305,7 +385,7 @@ NodeId scores_of(Call& call, const Trees& trees, NodeId x, const Reals& weights,
   NodeId scores = e.reduce(op, taken, {1}, false);
   Reals base = reals(call, "base_values");
   if (base.empty()) return scores;
-  return e.add(scores, table(e, base, {static_cast<int64_t>(base.size())}));
+  return e.add(scores, real_table(e, base, {static_cast<int64_t>(base.size())}));
 }
 
 void tree_regressor(Call& call) {
@@ -353,10 +433,15 @@ llvm::ArrayRef<Form> ml_forms() {
   static constexpr Form kForms[] = {
       {"ai.onnx.ml.ArrayFeatureExtractor", array_feature_extractor},
       {"ai.onnx.ml.Binarizer", binarizer},
+      {"ai.onnx.ml.FeatureVectorizer", feature_vectorizer},
       {"ai.onnx.ml.Imputer", imputer},
+      {"ai.onnx.ml.LabelEncoder", label_encoder},
       {"ai.onnx.ml.LinearClassifier", linear_classifier},
       {"ai.onnx.ml.LinearRegressor", linear_regressor},
       {"ai.onnx.ml.Normalizer", normalizer},
+      {"ai.onnx.ml.OneHotEncoder", one_hot_encoder},
+      {"ai.onnx.ml.SVMClassifier", svm_classifier},
+      {"ai.onnx.ml.SVMRegressor", svm_regressor},
       {"ai.onnx.ml.Scaler", scaler},
       {"ai.onnx.ml.TreeEnsembleClassifier", tree_classifier},
       {"ai.onnx.ml.TreeEnsembleRegressor", tree_regressor},

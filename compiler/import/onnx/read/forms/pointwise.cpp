@@ -1,6 +1,7 @@
 // Operators that go element by element: arithmetic, comparisons, logic, activations, casts.
 #include "compiler/import/onnx/read/call.h"
 
+#include "compiler/import/onnx/read/shared/narrow.h"
 #include "lang/core/shape_rules.h"
 
 #include <cmath>
@@ -196,13 +197,6 @@ TG_NAMED(atanh)
 #undef TG_NAMED
 
 // --- bits ----------------------------------------------------------------------------------------
-
-/// -x - 1 in two's complement.
-void bitwise_not(Call& call) {
-  Emitter& e = call.emit();
-  NodeId x = call.input(0);
-  call.result(e.sub(e.neg(x), e.like(x, 1)));
-}
 
 /// The bits of integers along a new last axis, lowest first: floor(x / 2^k) mod 2, and for the last
 /// one the sign. Quotients round down, so that these are the bits of two's complement.
@@ -407,23 +401,11 @@ void clip(Call& call) {
 
 // --- casts ---------------------------------------------------------------------------------------
 
-void cast_to(Call& call, int64_t to) {
-  auto dtype = dtype_of(static_cast<int32_t>(to));
-  if (!dtype) {
-    call.fail(dtype.error().message);
-    return;
-  }
-  const FileValue& given = call.value(0);
-  if (given.is(FileValue::Kind::Empty))
-    return call.result(0, FileValue::empty({*dtype, given.type.shape}));
-  call.result(call.emit().cast(call.input(0), *dtype));
-}
-
 /// `saturate` is of 8-bit floats alone.
 void cast(Call& call) {
   call.ignore("saturate");
   call.ignore("round_mode");
-  if (call.version() >= 6) return cast_to(call, call.whole("to"));
+  if (call.version() >= 6) return cast_to(call, static_cast<int32_t>(call.whole("to")));
   std::string name = llvm::StringRef(call.text("to", "")).lower(); // before opset 6 by its name
   for (int32_t type = 1; type < schema::Tensor::DataType_ARRAYSIZE; ++type)
     if (element_type_name(type) == name) return cast_to(call, type);
@@ -433,6 +415,7 @@ void cast(Call& call) {
 void cast_like(Call& call) {
   call.ignore("saturate");
   call.ignore("round_mode");
+  if (int32_t element = call.narrow_element(1)) return cast_to(call, element);
   switch (call.type(1).dtype) {
   case DType::F32: return cast_to(call, schema::Tensor::FLOAT);
   case DType::F64: return cast_to(call, schema::Tensor::DOUBLE);
@@ -464,6 +447,7 @@ constexpr Form kPointwiseForms[] = {
     {"Clip", clip},
     {"Cos", one<OpKind::Cos>},
     {"Cosh", cosh},
+    {"DequantizeLinear", dequantize_linear},
     {"Div", div},
     {"Elu", elu},
     {"Equal", two<OpKind::Equal>},
@@ -491,6 +475,7 @@ constexpr Form kPointwiseForms[] = {
     {"Neg", one<OpKind::Neg>},
     {"Not", one<OpKind::LogicalNot>},
     {"Or", two<OpKind::LogicalOr>},
+    {"BitShift", bit_shift},
     {"BitwiseAnd", bitwise<0, 1>},
     {"BitwiseNot", bitwise_not},
     {"BitwiseOr", bitwise<1, -1>},

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 namespace tg::onnx {
 namespace {
@@ -16,10 +17,31 @@ struct Reduction {
   Shape axes;
   bool keepdims = true;
   bool nothing = false; // no axis is reduced: x is the result
+  NodeId count;         // of rows that data selects, along a reduced axis; else invalid
 };
 
-/// Axes are an attribute before opset 18 (13 of ReduceSum), then an input.
-Reduction reduction(Call& call) {
+/// A number that may be infinite as an integer of the dtype.
+int64_t whole_end(DType dtype, double x) {
+  if (!std::isinf(x)) return static_cast<int64_t>(x);
+  if (dtype == DType::Bool) return x > 0;
+  bool wide = dtype == DType::I64;
+  return x > 0 ? (wide ? INT64_MAX : INT32_MAX) : (wide ? INT64_MIN : INT32_MIN);
+}
+
+/// Rows that data selects, with the neutral element in the place of those that are not there.
+NodeId neutral_rows(Emitter& e, const FileValue& rows, double neutral) {
+  Shape line(static_cast<size_t>(e.rank(rows.node)), 1);
+  line[static_cast<size_t>(rows.axis)] = e.size(rows.node, rows.axis);
+  NodeId there = e.less(e.iota({DType::I64, line}, rows.axis), rows.count);
+  DType dtype = e.dtype(rows.node);
+  NodeId none = is_float(dtype) ? e.scalar(neutral, dtype)
+                                : e.literal({{dtype, {}}, {whole_end(dtype, neutral)}, {}});
+  return e.select(there, rows.node, none);
+}
+
+/// Axes are an attribute before opset 18 (13 of ReduceSum), then an input. Of rows that data
+/// selects only a reduction with a neutral element is one here.
+Reduction reduction(Call& call, std::optional<double> neutral = std::nullopt) {
   Reduction r;
   r.keepdims = flag(call, "keepdims", true);
   int since = call.op() == "ReduceSum" ? 13 : 18;
@@ -33,7 +55,9 @@ Reduction reduction(Call& call) {
     bool noop = flag(call, "noop_with_empty_axes", false);
     r.nothing = noop && (!given || given->empty());
   }
-  r.x = call.input(0);
+  const FileValue& given_rows = call.value(0);
+  bool is_padded = neutral && given_rows.is(Kind::Padded) && given_rows.count.valid();
+  r.x = is_padded ? neutral_rows(call.emit(), given_rows, *neutral) : call.input(0);
   if (!r.x.valid()) return r;
   int64_t rank = call.emit().rank(r.x);
   if (given && !given->empty()) {
@@ -43,6 +67,9 @@ Reduction reduction(Call& call) {
     std::iota(r.axes.begin(), r.axes.end(), 0);
   }
   llvm::sort(r.axes);
+  if (is_padded) r.count = given_rows.count;
+  if (is_padded && (r.nothing || !llvm::is_contained(r.axes, given_rows.axis)))
+    r.x = call.fail("its input 1 has as many rows as data selects");
   return r;
 }
 
@@ -54,14 +81,6 @@ NodeId reduced(Emitter& e, const Reduction& r, NodeId x, llvm::StringRef name) {
   if (r.nothing || r.axes.empty()) return x;
   return e.named(name, {x},
                  {{"axes", Value::of_ints(r.axes)}, {"keepdims", Value::of_bool(r.keepdims)}});
-}
-
-/// A number that may be infinite as an integer of the dtype.
-int64_t whole_end(DType dtype, double x) {
-  if (!std::isinf(x)) return static_cast<int64_t>(x);
-  if (dtype == DType::Bool) return x > 0;
-  bool wide = dtype == DType::I64;
-  return x > 0 ? (wide ? INT64_MAX : INT32_MAX) : (wide ? INT64_MIN : INT32_MIN);
 }
 
 /// The reduction of no elements: its neutral element everywhere, of integers the end of the range
@@ -91,7 +110,7 @@ bool reduce_nothing(Call& call, double neutral) {
 
 void reduce_sum(Call& call) {
   if (reduce_nothing(call, 0)) return;
-  Reduction r = reduction(call);
+  Reduction r = reduction(call, 0);
   call.result(reduced(call.emit(), r, r.x, OpKind::ReduceSum));
 }
 
@@ -110,18 +129,34 @@ NodeId whole_mean(Emitter& e, const Reduction& r) {
   return e.cast(e.add(mean, e.cast(up, DType::I64)), e.dtype(r.x));
 }
 
+/// The mean of rows that data selects: NaN where there are none.
+NodeId open_mean(Emitter& e, const Reduction& r, int64_t axis) {
+  int64_t others = 1;
+  for (int64_t each : r.axes)
+    if (each != axis) others *= e.size(r.x, each);
+  NodeId count = e.mul(e.cast(r.count, e.dtype(r.x)), static_cast<double>(others));
+  return e.div(reduced(e, r, r.x, OpKind::ReduceSum), count);
+}
+
 void reduce_mean(Call& call) {
-  Reduction r = reduction(call);
+  Reduction r = reduction(call, 0);
   Emitter& e = call.emit();
   if (!r.x.valid()) return;
+  if (r.count.valid() && is_float(e.dtype(r.x)))
+    return call.result(open_mean(e, r, call.value(0).axis));
+  if (r.count.valid()) {
+    call.fail("the mean of integers of which data selects some is not supported");
+    return;
+  }
   bool whole = is_integer(e.dtype(r.x)) && !r.nothing;
   call.result(whole ? whole_mean(e, r) : reduced(e, r, r.x, OpKind::ReduceMean));
 }
 
 /// Of bools: whether any, whether all.
 void reduce_max(Call& call) {
-  if (reduce_nothing(call, -std::numeric_limits<double>::infinity())) return;
-  Reduction r = reduction(call);
+  double least = -std::numeric_limits<double>::infinity();
+  if (reduce_nothing(call, least)) return;
+  Reduction r = reduction(call, least);
   Emitter& e = call.emit();
   if (!r.x.valid()) return;
   bool logical = e.dtype(r.x) == DType::Bool;
@@ -131,8 +166,9 @@ void reduce_max(Call& call) {
 }
 
 void reduce_min(Call& call) {
-  if (reduce_nothing(call, std::numeric_limits<double>::infinity())) return;
-  Reduction r = reduction(call);
+  double most = std::numeric_limits<double>::infinity();
+  if (reduce_nothing(call, most)) return;
+  Reduction r = reduction(call, most);
   Emitter& e = call.emit();
   if (!r.x.valid()) return;
   bool logical = e.dtype(r.x) == DType::Bool;
