@@ -41,11 +41,18 @@ struct Row {
   bool is_open = false;
 };
 constexpr Row kRows[] = {
-    {"Attention", always, opset_of_version},       {"GRU", has_steps, opset_of_recurrence},
-    {"GridSample", always, opset_of_version},      {"LSTM", has_steps, opset_of_recurrence},
-    {"RNN", has_steps, opset_of_recurrence},       {"RoiAlign", always, opset_of_regions},
-    {"RotaryEmbedding", always, opset_of_version}, {"Compress", always, opset_of_version, true},
-    {"NonZero", always, opset_of_version, true},   {"Unique", always, opset_of_version, true},
+    {"Attention", always, opset_of_version},
+    {"Compress", always, opset_of_version, true},
+    {"Det", always, opset_of_version},
+    {"GRU", has_steps, opset_of_recurrence},
+    {"GridSample", always, opset_of_version},
+    {"LSTM", has_steps, opset_of_recurrence},
+    {"NonZero", always, opset_of_version, true},
+    {"RNN", has_steps, opset_of_recurrence},
+    {"ReverseSequence", always, opset_of_version},
+    {"RoiAlign", always, opset_of_regions},
+    {"RotaryEmbedding", always, opset_of_version},
+    {"Unique", always, opset_of_version, true},
 };
 
 const Row* row_of(const schema::Node& node) {

@@ -58,17 +58,21 @@ NodeId uint64_of_real(Emitter& e, NodeId x) {
 
 int bits_of(int32_t element) { return element_type(element)->bits; }
 
-/// Numbers from 2^0 on, as many as bits; the last one of 64 is negative.
+/// Numbers from 2^0 on, as many as bits; the last one of all bits of the dtype is negative.
 NodeId powers_of_two(Emitter& e, int bits, DType dtype) {
   Literal made{{dtype, {bits}}, {}, {}};
-  for (int k = 0; k < bits; ++k) made.ints.push_back(static_cast<int64_t>(uint64_t{1} << k));
+  for (int k = 0; k < bits; ++k) {
+    auto power = static_cast<int64_t>(uint64_t{1} << k);
+    made.ints.push_back(dtype == DType::I32 ? static_cast<int32_t>(power) : power);
+  }
   return e.literal(made);
 }
 
-/// x / 2^k rounded down, of uint64 by half of it.
+/// x / 2^k rounded down. Where the largest power is no number of the dtype, half of x is divided.
 NodeId shifted_right(Emitter& e, NodeId x, NodeId k, int bits, bool is_uint64) {
-  NodeId powers = powers_of_two(e, std::min(bits, 63), e.dtype(x));
-  if (bits < 64) return e.div(x, e.gather(powers, k, 0));
+  auto width = static_cast<int>(8 * dtype_size(e.dtype(x)));
+  NodeId powers = powers_of_two(e, std::min(bits, width - 1), e.dtype(x));
+  if (bits < width) return e.div(x, e.gather(powers, k, 0));
   NodeId none = e.equal(k, e.like(k, 0)), less = e.select(none, k, e.sub(k, 1));
   NodeId half = is_uint64 ? half_of_uint64(e, x) : e.div(x, 2);
   return e.select(none, x, e.div(half, e.gather(powers, less, 0)));
@@ -163,7 +167,8 @@ void narrow_results(Emitter& e, const NarrowUse& use, int32_t element,
 
 // --- operators of such integers ------------------------------------------------------------------
 
-/// By a product or quotient with a power of two; a shift by as many bits as there are gives 0.
+/// By a product or quotient with a power of two. A shift by as many bits as there are or more, or
+/// by fewer than none, leaves copies of the sign, if there is one, on the way to the right, else 0.
 void bit_shift(Call& call) {
   Emitter& e = call.emit();
   NodeId x = call.carried(0), y = call.carried(1);
@@ -186,7 +191,10 @@ void bit_shift(Call& call) {
   NodeId shifted = direction == "LEFT"
                        ? e.mul(x, e.gather(powers_of_two(e, bits, e.dtype(x)), k, 0))
                        : shifted_right(e, x, k, bits, element == kUint64);
-  NodeId result = e.select(within, shifted, e.like(x, 0));
+  bool has_sign = element == 0 || element_type(element)->is_signed;
+  NodeId none = e.like(x, 0);
+  if (has_sign && direction == "RIGHT") none = e.select(e.less(x, none), e.like(x, -1), none);
+  NodeId result = e.select(within, shifted, none);
   if (element == 0) return call.result(result);
   narrow_result(call, 0, direction == "LEFT" ? wrapped(e, result, element) : result, element);
 }
