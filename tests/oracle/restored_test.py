@@ -44,7 +44,7 @@ SEVERAL = {
 # What write/restore.cpp spells as newer opsets do, and what has graphs.
 MODERNISED = {"GridSample", "If", "Loop", "RoiAlign", "Scan", "Scatter", "Split"}
 # Of types that came after opset 24.
-NEWER_TYPES = re.compile("celu_float16|mod_.*float64")
+NEWER_TYPES = re.compile("celu_float16|mod_.*float64|bitshift_.*_int")
 REFUSED = "refused"
 
 

@@ -16,6 +16,9 @@ int opset_of_recurrence(const schema::Node& node, int, DType dtype) {
 /// Its attributes are those of this opset (head_of).
 int opset_of_regions(const schema::Node&, int version, DType) { return std::max(version, 16); }
 
+/// Since opset 13 they changed by dtypes alone.
+int opset_of_types(const schema::Node&, int, DType dtype) { return dtype == DType::BF16 ? 22 : 13; }
+
 /// Each version may have given it inputs or attributes.
 int opset_of_version(const schema::Node&, int version, DType) { return version; }
 
@@ -42,17 +45,17 @@ struct Row {
 };
 constexpr Row kRows[] = {
     {"Attention", always, opset_of_version},
-    {"Compress", always, opset_of_version, true},
-    {"Det", always, opset_of_version},
+    {"Compress", always, opset_of_types, true},
+    {"Det", always, opset_of_types},
     {"GRU", has_steps, opset_of_recurrence},
     {"GridSample", always, opset_of_version},
     {"LSTM", has_steps, opset_of_recurrence},
-    {"NonZero", always, opset_of_version, true},
+    {"NonZero", always, opset_of_types, true},
     {"RNN", has_steps, opset_of_recurrence},
-    {"ReverseSequence", always, opset_of_version},
+    {"ReverseSequence", always, opset_of_types},
     {"RoiAlign", always, opset_of_regions},
     {"RotaryEmbedding", always, opset_of_version},
-    {"Unique", always, opset_of_version, true},
+    {"Unique", always, opset_of_types, true},
 };
 
 const Row* row_of(const schema::Node& node) {

@@ -1,5 +1,6 @@
 #include "compiler/import/onnx/write/restore.h"
 
+#include "compiler/import/onnx/file/elements.h"
 #include "compiler/import/onnx/write/export.h"
 #include "compiler/import/onnx/write/write_order.h"
 
@@ -252,6 +253,12 @@ std::string Restorer::pattern_text(const Expansion& expansion) const {
   return text;
 }
 
+/// Only since opset 28, which is not written, integers with a sign are shifted.
+static bool shifts_unsigned(const Origin& origin) {
+  int32_t element = origin.elements.results.front();
+  return element != 0 && !element_type(element)->is_signed;
+}
+
 void Restorer::find_expansions() {
   std::map<std::string, bool> paying; // by node
   std::set<std::string> patterns;
@@ -262,6 +269,7 @@ void Restorer::find_expansions() {
       DType dtype = source_.type(result).dtype;
       return is_half(dtype) || dtype == DType::F64;
     });
+    has_new_types |= origin.head.op_type() == "BitShift" && !shifts_unsigned(origin);
     if (!is_writable(origin.head, origin.version, opset_, has_new_types)) continue;
     std::string node = node_text(origin);
     auto [pays_off, first] = paying.try_emplace(node, false);
