@@ -16,8 +16,10 @@ int opset_of_recurrence(const schema::Node& node, int, DType dtype) {
 /// Its attributes are those of this opset (head_of).
 int opset_of_regions(const schema::Node&, int version, DType) { return std::max(version, 16); }
 
-/// Since opset 13 they changed by dtypes alone.
-int opset_of_types(const schema::Node&, int, DType dtype) { return dtype == DType::BF16 ? 22 : 13; }
+/// Since opset 13 they changed by dtypes alone, of which bf16 is newer than what is written.
+int opset_of_types(const schema::Node&, int, DType dtype) {
+  return dtype == DType::BF16 ? kNewestImport : 13;
+}
 
 /// Each version may have given it inputs or attributes.
 int opset_of_version(const schema::Node&, int version, DType) { return version; }
