@@ -7,6 +7,7 @@
 #include "lang/core/support/data_file.h"
 #include "lang/core/version.h"
 
+#include <llvm/ADT/StringSet.h>
 #include <llvm/Support/SHA1.h>
 
 namespace tg {
@@ -124,7 +125,7 @@ public:
       of_value_[name] = hashed(tensor.SerializeAsString(), {});
     }
     for (const onnx::schema::Node& node : graph.node()) add(node);
-    all_ = std::to_string(nodes_);
+    all_ = std::to_string(nodes_.size());
     for (const onnx::schema::ValueInfo& output : graph.output())
       all_ += " " + output.name() + of(output.name());
   }
@@ -142,10 +143,11 @@ private:
     return known == of_value_.end() ? name : known->second;
   }
   std::string made(onnx::schema::Node head, std::vector<std::string> inputs) {
-    ++nodes_;
     head.clear_name(), head.clear_input(), head.clear_output();
     if (llvm::is_contained(kCommutative, head.op_type())) llvm::sort(inputs);
-    return hashed(head.SerializeAsString(), inputs);
+    std::string digest = hashed(head.SerializeAsString(), inputs);
+    nodes_.insert(digest);
+    return digest;
   }
   /// A product with a bias counts as the two nodes that it also may be.
   void add(const onnx::schema::Node& node) {
@@ -163,7 +165,7 @@ private:
   }
 
   llvm::StringMap<std::string> of_value_;
-  size_t nodes_ = 0;
+  llvm::StringSet<> nodes_; // those that compute the same are one
   std::string all_;
 };
 

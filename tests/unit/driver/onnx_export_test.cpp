@@ -141,6 +141,8 @@ TEST_F(OnnxExportTest, GraphsAreAlikeIfTheirFilesAre) {
   EXPECT_TRUE(written_alike(plain, of("tanh(matmul(x, v, residual = z))")));
   EXPECT_TRUE(written_alike(of("tanh(z + x @ v)"), of("tanh(matmul(x, v, residual = z))")));
   EXPECT_TRUE(written_alike(of("x @ v + z"), of("matmul(x, v, residual = z)")));
+  EXPECT_TRUE(
+      written_alike(of("(x @ v) * sigmoid(x @ v)"), of("(x @ v) * matmul(x, v, act = sigmoid)")));
   EXPECT_FALSE(written_alike(of("z - x @ v"), of("x @ v - z")));
   EXPECT_TRUE(written_alike(of("tanh(x @ v)"), of("matmul(x, v, act = tanh)")));
   EXPECT_TRUE(written_alike(of("tanh(x @ (v * 2))"), of("matmul(x, v * 2, act = tanh)")));
