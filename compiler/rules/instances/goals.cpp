@@ -16,8 +16,9 @@ namespace {
 
 using Kind = ValueExpr::Kind;
 
-constexpr size_t kBases = 48;     // instances to start from
-constexpr size_t kGoalTries = 24; // for one goal
+constexpr size_t kBases = 48;   // instances to start from
+constexpr size_t kGoalEach = 3; // instances of one goal: a small one may have equal sides by chance
+constexpr size_t kGoalTries = 24; // for one instance
 constexpr size_t kGoalSteps = 12; // of one try
 constexpr int64_t kDrawn = 6;     // sizes up to here are drawn anyway
 constexpr int kMostListed = 16;   // entries of a literal list
@@ -189,7 +190,7 @@ void RuleGoals::reached(const RuleInstance& instance) {
   for (Atom& atom : atoms_)
     if (std::optional<int> at = outcome(instance, atom.expr)) atom.reached.insert(*at);
   for (Goal& goal : goals_)
-    if (!goal.met) goal.met = meets(instance, goal);
+    if (goal.met < kGoalEach && meets(instance, goal)) ++goal.met;
   ++seen_;
   if (bases_.size() < kBases)
     bases_.push_back(instance);
@@ -199,10 +200,11 @@ void RuleGoals::reached(const RuleInstance& instance) {
 
 std::optional<RuleInstance> RuleGoals::next() {
   for (; at_ < goals_.size(); ++at_) {
-    if (goals_[at_].met || bases_.empty()) continue;
-    std::optional<RuleInstance> made = make(goals_[at_]);
+    Goal& goal = goals_[at_];
+    if (bases_.empty() || std::max(goal.made, goal.met) >= kGoalEach) continue;
+    std::optional<RuleInstance> made = make(goal);
     if (!made) continue;
-    ++at_;
+    ++goal.made;
     return made;
   }
   return std::nullopt;

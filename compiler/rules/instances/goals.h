@@ -22,7 +22,7 @@ public:
 
   /// Notes an instance that was compared. Later ones are made of it.
   void reached(const RuleInstance& instance);
-  /// An instance with an outcome that no compared instance had; nullopt if no more were found.
+  /// An instance with an outcome that few compared instances had; nullopt if no more were found.
   std::optional<RuleInstance> next();
   /// The atoms of which one side alone was reached: "`dim(x, 0) // 9`, `max(k, 5)`"; "" if there
   /// is none.
@@ -44,8 +44,8 @@ private:
     int outcome = 0;
     std::optional<ExprIndex> read = {};
     int64_t number = 0;
-    uint32_t sized = 0; // class variable of the tensor
-    bool met = false;
+    uint32_t sized = 0;       // class variable of the tensor
+    size_t made = 0, met = 0; // instances: made for it, and compared
   };
 
   void read_atoms();
