@@ -1,6 +1,7 @@
 #include "compiler/equiv/rule_class.h"
 
 #include "compiler/equiv/counterexample/probe.h"
+#include "compiler/equiv/counterexample/trial.h"
 #include "compiler/rules/text.h"
 #include "lang/core/support/random.h"
 
@@ -41,6 +42,20 @@ LeafSource with_one(LeafSource leaves, double value, uint64_t seed, const Joined
   };
 }
 
+/// Returns the least class that fits the two sides of an output. Floats are computed in float64,
+/// integers exactly: literals may have more digits than float64.
+Numerics seen_of(const Joined& sides, size_t output, const LeafSource& leaves) {
+  auto typed = [&](const Graph& graph, NodeId id) {
+    return typed_values(graph.type(id).dtype, leaves(graph, id));
+  };
+  TypedRun run =
+      evaluate_typed(sides.graph, typed, {sides.a[output], sides.b[output]}, Rounding::None);
+  const TypedValues &a = run.wanted[0], &b = run.wanted[1];
+  if (a.whole()) return a.wholes == b.wholes ? Numerics::Exact : Numerics::Risky;
+  if (first_difference(a.reals, b.reals, kRounding)) return Numerics::Risky;
+  return first_difference(a.reals, b.reals, 0) ? Numerics::Reassociates : Numerics::Exact;
+}
+
 } // namespace
 
 void ClassWatch::look(const std::shared_ptr<Symbols>& symbols, const RuleInstance& instance,
@@ -55,11 +70,7 @@ void ClassWatch::look(const std::shared_ptr<Symbols>& symbols, const RuleInstanc
 void ClassWatch::observe(const Joined& sides, uint64_t seed, const std::string& where) {
   for (Probe probe : {Probe::Plain, Probe::Positive})
     for (size_t i = 0; i < sides.a.size(); ++i) {
-      auto values = evaluate(sides.graph, probe_leaves(probe, seed), {sides.a[i], sides.b[i]});
-      assert(values && "probes fill every leaf");
-      Numerics seen = Numerics::Exact;
-      if (first_difference((*values)[0], (*values)[1], 0)) seen = Numerics::Reassociates;
-      if (first_difference((*values)[0], (*values)[1], kRounding)) seen = Numerics::Risky;
+      const Numerics seen = seen_of(sides, i, probe_leaves(probe, seed));
       if (seen <= observed_) continue;
       observed_ = seen;
       worst_ = where;

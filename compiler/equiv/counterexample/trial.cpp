@@ -110,18 +110,20 @@ std::vector<bool> one_sided(const Joined& joined) {
   return a;
 }
 
+TypedValues typed_values(DType dtype, const NodeValues& values) {
+  TypedValues result;
+  if (is_float(dtype))
+    result.reals = values;
+  else
+    for (double x : values) result.wholes.push_back(whole_of(dtype, x));
+  return result;
+}
+
 TypedLeaves typed_leaves(llvm::ArrayRef<NodeId> leaves, const LeafValues& values) {
   return [leaves, &values](const Graph& graph, NodeId id) {
     const auto* at = std::lower_bound(leaves.begin(), leaves.end(), id,
                                       [](NodeId x, NodeId y) { return x.index < y.index; });
-    const NodeValues& given = values[static_cast<size_t>(at - leaves.begin())];
-    DType dtype = graph.type(id).dtype;
-    TypedValues result;
-    if (is_float(dtype))
-      result.reals = given;
-    else
-      for (double x : given) result.wholes.push_back(whole_of(dtype, x));
-    return result;
+    return typed_values(graph.type(id).dtype, values[static_cast<size_t>(at - leaves.begin())]);
   };
 }
 

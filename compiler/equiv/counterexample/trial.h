@@ -16,6 +16,9 @@ using LeafValues = std::vector<NodeValues>;
 /// Nodes that one side alone needs. What both compute alike says nothing about a difference.
 std::vector<bool> one_sided(const Joined& joined);
 
+/// The values of one leaf as evaluate_typed wants them.
+TypedValues typed_values(DType dtype, const NodeValues& values);
+
 /// The leaves' values as evaluate_typed wants them: `leaves` ascend.
 TypedLeaves typed_leaves(llvm::ArrayRef<NodeId> leaves, const LeafValues& values);
 

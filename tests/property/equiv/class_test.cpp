@@ -77,6 +77,8 @@ std::vector<Law> laws_of_sums() {
        "reduce_mean(x, axes = [2, 3])", "float(x), dim(x, 2) % 2 == 0, dim(x, 3) % 2 == 0"},
       {"x, i, u, s", "scatter(x, i, u, axis = 0, reduce = \"add\") * s",
        "scatter(x * s, i, u * s, axis = 0, reduce = \"add\")", "float(x), rank(s) == 0"},
+      {"q, k, v, w", "attention(q, k, v) + attention(q, k, w)", "attention(q, k, v + w)",
+       "same_type(v, w)"},
       {"x, g, b", "layer_norm(x, g, b) + b", "layer_norm(x, g, b + b)", "rank(b) == 1"},
   };
   for (const char* conv : {"conv2d", "conv3d", "conv_transpose2d"})
@@ -133,6 +135,27 @@ TEST(Classes, LayoutAloneIsExact) {
 
 // --- integers
 // -------------------------------------------------------------------------------------
+
+/// Integers have no rounding: a law that holds is exact, also with literals that no double holds.
+TEST(Classes, IntegersAreExact) {
+  const std::pair<const char*, const char*> laws[] = {
+      {"(x + 9007199254740993) + 1", "x + 9007199254740994"},
+      {"(x * 9007199254740993) * 3", "x * 27021597764222979"},
+      {"(x + 9223372036854775807) + 1", "x - 9223372036854775807 - 1"},
+      {"(x + y) * 9007199254740993", "x * 9007199254740993 + y * 9007199254740993"},
+      {"x * 4611686018427387905 - x", "x * 4611686018427387904"},
+      {"minimum(minimum(x, 9007199254740993), 9007199254740992)", "minimum(x, 9007199254740992)"},
+      {"maximum(maximum(x, 9007199254740993), 9007199254740992)", "maximum(x, 9007199254740993)"},
+      {"x < 9007199254740993", "9007199254740993 > x"},
+      {"cast(x + y, i32)", "cast(x, i32) + cast(y, i32)"},
+  };
+  for (auto [left, right] : laws) {
+    Law law{"x, y", left, right, "dtype(x) == i64, same_type(x, y)"};
+    if (law.left.find('y') == std::string::npos) law.params = "x", law.where = "dtype(x) == i64";
+    Judged exact = judge(rule_of(law, "exact"));
+    EXPECT_EQ(status_name(exact.status).str(), "tested") << left << ": " << exact.why;
+  }
+}
 
 TEST(Classes, IntegersThatDifferByOneAreRefuted) {
   const std::pair<const char*, const char*> laws[] = {
