@@ -430,6 +430,11 @@ Expected<std::vector<RuleVerdict>> verify_rules(const VerifyRulesOptions& option
   std::vector<RuleVerdict> verdicts;
   for (size_t i = 0; i < verified->rules.size(); ++i)
     verdicts.push_back(to_public(verified->rules[i], verified->verdicts[i]));
+  for (const tg::UnreadRule& rule : verified->unread) {
+    RuleVerdict& out = verdicts.emplace_back();
+    out.rule = rule.name, out.set = rule.set, out.file = rule.file, out.line = rule.line;
+    out.status = RuleStatus::Unread, out.why = rule.why;
+  }
   return verdicts;
 }
 

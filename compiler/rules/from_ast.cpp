@@ -276,12 +276,47 @@ private:
 
 } // namespace
 
-/// What could not be read of a rule has been reported, and what is left of it says something else.
+static bool is_error_in(const Diagnostic& d, const Ast& tree, const ast::Decl& decl) {
+  return d.severity == Severity::Error && d.span.valid() && d.span.file == tree.file() &&
+         decl.span.begin <= d.span.begin && d.span.begin < decl.span.end;
+}
+
+/// Returns true if an error in the declaration was reported: its other parts say something else.
 static bool is_broken(const Ast& tree, const ast::Decl& decl, const DiagnosticSink& sink) {
-  return llvm::any_of(sink.all(), [&](const Diagnostic& d) {
-    return d.severity == Severity::Error && d.span.valid() && d.span.file == tree.file() &&
-           decl.span.begin <= d.span.begin && d.span.begin < decl.span.end;
-  });
+  return llvm::any_of(sink.all(), [&](const Diagnostic& d) { return is_error_in(d, tree, decl); });
+}
+
+/// Returns the rule of the tree that the error is in.
+static std::optional<UnreadRule> unread_rule(const Ast& tree, const SourceManager& sources,
+                                             const Diagnostic& d) {
+  std::string set;
+  for (ast::DeclId id : tree.decls()) {
+    const ast::Decl& decl = tree[id];
+    if (decl.kind == ast::DeclKind::Ruleset) set = decl.name.text.str();
+    if (decl.kind != ast::DeclKind::Rule || !is_error_in(d, tree, decl)) continue;
+    const SourceFile& file = sources.file(tree.file());
+    return UnreadRule{decl.name.text.str(), set, file.name().str(),
+                      file.position(decl.span.begin).line,
+                      d.message + (d.label.empty() ? "" : ": " + d.label)};
+  }
+  return std::nullopt;
+}
+
+std::optional<std::vector<UnreadRule>> unread_rules(llvm::ArrayRef<const Ast*> trees,
+                                                    const SourceManager& sources,
+                                                    llvm::ArrayRef<Diagnostic> diagnostics) {
+  std::vector<UnreadRule> found;
+  for (const Diagnostic& d : diagnostics) {
+    if (d.severity != Severity::Error) continue;
+    std::optional<UnreadRule> rule;
+    for (const Ast* tree : trees)
+      if (!rule) rule = unread_rule(*tree, sources, d);
+    if (!rule) return std::nullopt;
+    bool known = llvm::any_of(
+        found, [&](const UnreadRule& r) { return r.file == rule->file && r.line == rule->line; });
+    if (!known) found.push_back(std::move(*rule));
+  }
+  return found;
 }
 
 std::vector<Rule> rules_from_ast(const Ast& written, const SourceManager& sources,

@@ -30,8 +30,18 @@ std::vector<Rule> rules_from_ast(const Ast& tree, const SourceManager& sources,
                                  DiagnosticSink& sink, const OpScope* operators = nullptr,
                                  RuleTypes types = RuleTypes::Checked);
 
-/// The treatment of a selection in which the declaration of a rule has errors.
-enum class Unread : uint8_t { Fail, Skip };
+/// A rule whose declaration has errors.
+struct UnreadRule {
+  std::string name, set, file;
+  uint32_t line = 0;
+  std::string why; // the first error
+};
+
+/// Returns the rules of `trees` that the errors are in, each once;
+/// nullopt if an error is anywhere else.
+std::optional<std::vector<UnreadRule>> unread_rules(llvm::ArrayRef<const Ast*> trees,
+                                                    const SourceManager& sources,
+                                                    llvm::ArrayRef<Diagnostic> diagnostics);
 
 /// The rules that a selection names, in the order of the selection, each once. Entries, also
 /// several in one string, parted by commas:
@@ -44,13 +54,14 @@ enum class Unread : uint8_t { Fail, Skip };
 ///   - any of the last two after a `-`: switched off, wherever it came from.
 /// A file's `use rules.x` adds that module's rules before its own; of any module that it uses, its
 /// rules see the operators (`op`, `extern op`) and functions. An empty selection is `default`.
-/// nullopt if anything is wrong (with `Unread::Skip`: beside rules that cannot be read, which are
-/// left out, while there are others); the sink says what: unknown_rule (with near misses),
+/// nullopt if anything is wrong; with `unread`, rules that cannot be read are added to it and left
+/// out, while there are others. The sink says what is wrong: unknown_rule (with near misses),
 /// duplicate_name for two rules of one name, unknown_module, module_cycle, what reading and parsing
 /// report, and what rules_from_ast does.
 std::optional<std::vector<Rule>> load_rules(SourceManager& sources, const ModuleLoader& loader,
                                             llvm::ArrayRef<std::string> selection,
-                                            DiagnosticSink& sink, Unread unread = Unread::Fail);
+                                            DiagnosticSink& sink,
+                                            std::vector<UnreadRule>* unread = nullptr);
 
 /// All rules of the library (every file under rules/), for `tg rules list` and for tests.
 std::optional<std::vector<Rule>>

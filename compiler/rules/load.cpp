@@ -38,7 +38,7 @@ bool answers_to(const Rule& rule, llvm::StringRef name) {
 class RuleLoader {
 public:
   RuleLoader(SourceManager& sources, const ModuleLoader& loader, DiagnosticSink& sink,
-             Unread unread = Unread::Fail)
+             std::vector<UnreadRule>* unread = nullptr)
       : sources_(sources), loader_(loader), sink_(sink), unread_(unread) {}
 
   std::optional<std::vector<Rule>> select(llvm::ArrayRef<std::string> selection) {
@@ -112,25 +112,15 @@ private:
                            rule.name, at->second->file, at->second->line, rule.file, rule.line)
                          .suggest("switch one off, or rename it"));
     }
-    if (sink_.failed() && !(unread_ == Unread::Skip && !taken_.empty() && only_in_rules()))
-      return std::nullopt;
+    if (!sink_.failed()) return std::move(taken_);
+    if (!unread_ || taken_.empty()) return std::nullopt;
+    std::vector<const Ast*> trees;
+    for (const auto& file : files_)
+      if (file.second.tree) trees.push_back(file.second.tree.get());
+    std::optional<std::vector<UnreadRule>> unread = unread_rules(trees, sources_, sink_.all());
+    if (!unread) return std::nullopt;
+    llvm::append_range(*unread_, *unread);
     return std::move(taken_);
-  }
-
-  /// True if every error is within the declaration of a rule.
-  bool only_in_rules() const {
-    auto within = [](const Diagnostic& d, const Ast& tree) {
-      return llvm::any_of(tree.decls(), [&](ast::DeclId id) {
-        const ast::Decl& decl = tree[id];
-        return decl.kind == ast::DeclKind::Rule && d.span.valid() && d.span.file == tree.file() &&
-               decl.span.begin <= d.span.begin && d.span.begin < decl.span.end;
-      });
-    };
-    return llvm::all_of(sink_.all(), [&](const Diagnostic& d) {
-      return d.severity != Severity::Error || llvm::any_of(files_, [&](const auto& file) {
-               return file.second.tree && within(d, *file.second.tree);
-             });
-    });
   }
 
   /// What single names are looked up in: files read so far, then the whole library.
@@ -278,7 +268,7 @@ private:
   SourceManager& sources_;
   const ModuleLoader& loader_;
   DiagnosticSink& sink_;
-  Unread unread_;
+  std::vector<UnreadRule>* unread_;
   llvm::StringMap<File> files_; // StringMap: values do not move as it grows
   std::vector<Rule> taken_, known_;
   llvm::StringSet<> names_;
@@ -289,7 +279,7 @@ private:
 
 std::optional<std::vector<Rule>> load_rules(SourceManager& sources, const ModuleLoader& loader,
                                             llvm::ArrayRef<std::string> selection,
-                                            DiagnosticSink& sink, Unread unread) {
+                                            DiagnosticSink& sink, std::vector<UnreadRule>* unread) {
   std::vector<std::string> entries;
   for (llvm::StringRef entry : selection)
     for (llvm::StringRef part : llvm::split(entry, ','))

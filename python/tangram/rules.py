@@ -57,8 +57,9 @@ def verify(
 ) -> _list[RuleVerdict]:
     """Whether rules are true: of texts, files, rule sets or single rules, one verdict each.
 
-    `status` is 'proved', 'tested', 'untested', 'refuted', 'empty', 'fault' or 'stopped'; a refuted
-    rule has a `counterexample`, .tg text with the models `left` and `right`.
+    `status` is 'proved', 'tested', 'untested', 'refuted', 'empty', 'fault', 'stopped' or 'unread'; a
+    refuted rule has a `counterexample`, .tg text with the models `left` and `right`. A rule that cannot
+    be read is 'unread', its `why` is the error, and all others are verified.
 
     >>> import tangram
     >>> verdict, = tangram.rules.verify("rule r(x) { relu(relu(x)) => relu(x) }", instances=20)

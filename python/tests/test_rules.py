@@ -15,6 +15,13 @@ class Rules(unittest.TestCase):
         verdict, = tangram.rules.verify("relu_relu", instances=10)
         self.assertIn(verdict.status, ("tested", "proved"))
 
+    def test_a_rule_that_cannot_be_read_keeps_no_other_from_its_verdict(self):
+        good, bad = tangram.rules.verify(
+            "rule bad(x) { relu(x) => nosuch(x) }\nrule good(x) { relu(relu(x)) => relu(x) }", instances=10)
+        self.assertEqual((good.rule, good.status), ("good", "tested"))
+        self.assertEqual((bad.rule, bad.status, bad.line), ("bad", "unread", 1))
+        self.assertIn("nosuch", bad.why)
+
     def test_what_is_no_rule_has_a_place(self):
         with self.assertRaises(tangram.Error) as caught:
             tangram.rules.verify("rule broken(x) { relu( => x }")

@@ -9,22 +9,34 @@
 namespace tg {
 
 std::vector<Rule> rules_of_text(const std::string& text, SourceManager& sources,
-                                DiagnosticSink& sink) {
+                                DiagnosticSink& sink, std::vector<UnreadRule>* unread) {
   if (text.empty()) return {};
+  const size_t before = sink.all().size();
   Ast tree = parse(sources, sources.add("<rules>", text), sink);
-  return sink.failed() ? std::vector<Rule>() : rules_from_ast(tree, sources, sink);
+  if (sink.failed() && !unread) return {};
+  std::vector<Rule> rules = rules_from_ast(tree, sources, sink);
+  if (!unread) return rules;
+  auto own = llvm::makeArrayRef(sink.all()).drop_front(before);
+  std::optional<std::vector<UnreadRule>> broken = unread_rules({&tree}, sources, own);
+  if (!broken) return {};
+  llvm::append_range(*unread, *broken);
+  return rules;
 }
 
 std::optional<std::vector<Rule>> select_rules(llvm::ArrayRef<std::string> selection,
                                               const std::string& text, SourceManager& sources,
-                                              DiagnosticSink& sink, Unread unread) {
+                                              DiagnosticSink& sink,
+                                              std::vector<UnreadRule>* unread) {
   std::optional<std::vector<Rule>> rules(std::in_place);
   if (!selection.empty())
     rules = load_rules(sources, library(), selection, sink, unread);
   else if (text.empty())
     rules = load_rule_library(sources, library(), sink);
-  if (rules) llvm::append_range(*rules, rules_of_text(text, sources, sink));
-  if (sink.failed() && (unread == Unread::Fail || !text.empty())) return std::nullopt;
+  if (!rules) return std::nullopt;
+  const size_t errors = sink.errors(), skipped = unread ? unread->size() : 0;
+  llvm::append_range(*rules, rules_of_text(text, sources, sink, unread));
+  const bool read = sink.errors() == errors || (unread && unread->size() > skipped);
+  if (!read || (sink.failed() && rules->empty())) return std::nullopt;
   return rules;
 }
 
@@ -57,8 +69,9 @@ std::optional<RulesVerified> verify_rules(const tangram::VerifyRulesOptions& o,
   TrustOptions options;
   options.stop =
       host.stop ? *host.stop : stop_within(o.time_limit_s, o.memory_limit_mb, o.interrupt);
-  std::optional<std::vector<Rule>> rules = select_rules(
-      o.rules, o.rule_text, sources, sink, host.skip_unread ? Unread::Skip : Unread::Fail);
+  std::vector<UnreadRule> unread;
+  std::optional<std::vector<Rule>> rules =
+      select_rules(o.rules, o.rule_text, sources, sink, &unread);
   if (!rules) return std::nullopt;
   options.check.instances = static_cast<size_t>(o.instances);
   options.check.seed = o.seed;
@@ -68,7 +81,7 @@ std::optional<RulesVerified> verify_rules(const tangram::VerifyRulesOptions& o,
   options.isolated = host.isolated;
   options.progress = o.progress;
   std::vector<RuleVerdict> verdicts = verify_rules(*rules, options);
-  return RulesVerified{std::move(*rules), std::move(verdicts)};
+  return RulesVerified{std::move(*rules), std::move(verdicts), std::move(unread)};
 }
 
 } // namespace tg

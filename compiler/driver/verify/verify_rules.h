@@ -17,17 +17,16 @@ struct VerifyRulesHost {
   /// When all of it has to end. None: at the limits of the options.
   std::optional<StopToken> stop = {};
   bool isolated = false; // each check in a process of its own
-  /// Rules that cannot be read are errors of the sink, and all others are verified.
-  bool skip_unread = false;
 };
 
 struct RulesVerified {
   std::vector<Rule> rules;
   std::vector<RuleVerdict> verdicts; // of each
+  std::vector<UnreadRule> unread;    // errors of the sink, while there are other rules
 };
 
-/// nullopt if the sink got errors: of the options, of files, of the rules' text (but see
-/// VerifyRulesHost::skip_unread).
+/// nullopt if the sink got errors beside those of `RulesVerified::unread`: of the options, of
+/// files, of texts without any rule that can be read.
 std::optional<RulesVerified> verify_rules(const tangram::VerifyRulesOptions& options,
                                           const VerifyRulesHost& host, SourceManager& sources,
                                           DiagnosticSink& sink);
@@ -38,13 +37,15 @@ tangram::RuleStatus status_of(const RuleVerdict& verdict);
 // --- its parts ----------------------------------------------------------------------------------
 
 /// What a selection (load_rules) and a text declare; the whole library where both are empty.
-/// nullopt if the sink got errors, with `Unread::Skip` others than within rules.
+/// nullopt if the sink got errors; with `unread`, others than those of rules that are added to it.
 std::optional<std::vector<Rule>> select_rules(llvm::ArrayRef<std::string> selection,
                                               const std::string& text, SourceManager& sources,
-                                              DiagnosticSink& sink, Unread unread = Unread::Fail);
+                                              DiagnosticSink& sink,
+                                              std::vector<UnreadRule>* unread = nullptr);
 
-/// The rules that a text declares, none for "". What is wrong goes to the sink.
+/// The rules that a text declares, none for "". What is wrong goes to the sink, and then there are
+/// no rules; with `unread`, those without errors, if all errors are within rules.
 std::vector<Rule> rules_of_text(const std::string& text, SourceManager& sources,
-                                DiagnosticSink& sink);
+                                DiagnosticSink& sink, std::vector<UnreadRule>* unread = nullptr);
 
 } // namespace tg

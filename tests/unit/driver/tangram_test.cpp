@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 
 namespace tangram {
 namespace {
@@ -347,6 +348,45 @@ rule wrong(x) { relu(x) => tanh(x) }
   EXPECT_TRUE(parse(wrong.counterexample, "c.tg", {.model = "right"}));
   EXPECT_FALSE(wrong.why.empty());
   EXPECT_EQ(told, 2u);
+}
+
+/// A rule that cannot be read keeps no other from its verdict: wherever it is wrong, in texts and
+/// in files.
+TEST(Api, RulesThatCannotBeReadAreReportedBesideTheOthers) {
+  const std::pair<const char*, const char*> broken[] = {
+      {"rule bad(x) { relu(x) => nosuch(x) }", "nosuch"},              // unknown operator
+      {"rule bad(x) { relu(x) => y }", "y"},                           // unbound variable
+      {"rule bad(x) { relu(x) => concat([x, x], axis = 0) }", "type"}, // E0303
+      {"rule bad(x) { relu(x) => x where rank(x) < 0 }", "never match"},
+      {"rule bad(x, y) { relu(x) => x where rank(x) > }", ""}, // no expression
+      {"rule bad(x) { conv2d(x) => x }", ""},
+  };
+  const std::string good = "rule good(x) { relu(relu(x)) => relu(x) }\n";
+  for (auto [text, why] : broken)
+    for (bool first : {true, false})
+      for (bool file : {true, false}) {
+        std::string all = first ? text + ("\n" + good) : good + text + "\n";
+        VerifyRulesOptions options{.instances = 5};
+        if (file) {
+          options.rules = {scratch("unread.tg")};
+          std::ofstream(options.rules[0]) << all;
+        } else {
+          options.rule_text = all;
+        }
+        auto verdicts = verify_rules(options);
+        ASSERT_TRUE(verdicts) << text << ": " << verdicts.error().text();
+        ASSERT_EQ(verdicts->size(), 2u) << text;
+        EXPECT_EQ(verdicts->at(0).rule, "good");
+        EXPECT_GE(verdicts->at(0).cases, 5u);
+        EXPECT_EQ(verdicts->at(1).rule, "bad");
+        EXPECT_EQ(word(verdicts->at(1).status), "unread");
+        EXPECT_EQ(verdicts->at(1).line, first ? 1u : 2u);
+        EXPECT_NE(verdicts->at(1).why.find(why), std::string::npos) << verdicts->at(1).why;
+      }
+  // Errors beside rules, and texts without any other rule, are errors of the call.
+  EXPECT_FALSE(verify_rules({.rule_text = good + "rulee x\n"}));
+  EXPECT_FALSE(verify_rules({.rule_text = broken[0].first}));
+  EXPECT_TRUE(verify_rules({.rules = {"relu_relu"}, .rule_text = broken[0].first, .instances = 1}));
 }
 
 TEST(Api, RulesAreSelectedAsForASearch) {

@@ -66,6 +66,7 @@ Counts count(llvm::ArrayRef<RuleVerdict> verdicts) {
     case Status::Empty: ++counts.empty; break;
     case Status::Fault: ++counts.faults; break;
     case Status::Stopped: ++counts.stopped; break;
+    case Status::Unread: break; // an error of the sink, without a verdict
     }
   }
   return counts;
@@ -281,23 +282,23 @@ int run_rules_verify(Session& session) {
   const Options& o = session.options;
   // What has been found of the rules so far is worth something.
   session.interruptible = std::make_unique<Interruptible>();
-  std::optional<RulesVerified> verified = verify_rules(
-      {.rules = o.files,
-       .instances = o.instances,
-       .proof = o.proof,
-       .seed = o.seed,
-       .threads = static_cast<int>(o.threads),
-       .rule_cache = rule_cache(o),
-       .progress = progress_line(session, "verifying rules")},
-      {.stop = session.stop, .isolated = true, .skip_unread = true}, session.sources, session.sink);
+  std::optional<RulesVerified> verified =
+      verify_rules({.rules = o.files,
+                    .instances = o.instances,
+                    .proof = o.proof,
+                    .seed = o.seed,
+                    .threads = static_cast<int>(o.threads),
+                    .rule_cache = rule_cache(o),
+                    .progress = progress_line(session, "verifying rules")},
+                   {.stop = session.stop, .isolated = true}, session.sources, session.sink);
   if (!verified) return session.fail();
-  const auto& [rules, verdicts] = *verified;
+  const auto& [rules, verdicts, unread_rules] = *verified;
   auto write_results = [&](llvm::json::OStream& json) {
     write_counts(json, count(verdicts));
     write_rules(json, rules, verdicts);
   };
   // Rules that could not be read are reported, the others have verdicts.
-  const bool unread = session.sink.failed();
+  const bool unread = !unread_rules.empty();
   if (unread)
     session.fail(write_results);
   else

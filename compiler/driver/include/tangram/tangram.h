@@ -388,10 +388,11 @@ enum class RuleStatus : uint8_t {
   Empty,    // no instance was found: the rule never applies
   Fault,    // the check failed
   Stopped,  // a limit left no answer
+  Unread,   // its declaration has errors: nothing was compared
 };
 template <> struct Words<RuleStatus> {
   static constexpr std::string_view kRows[] = {"proved", "tested", "untested", "refuted",
-                                               "empty",  "fault",  "stopped"};
+                                               "empty",  "fault",  "stopped",  "unread"};
 };
 
 /// What is known of one rule. A declaration with directions or operator variables gives several.
@@ -412,8 +413,8 @@ struct RuleVerdict {
   std::string counterexample; // of Refuted: .tg text with the models `left` and `right`
 };
 
-/// Whether rules are true, one verdict a rule, in the order of the selection. Errors: files; texts
-/// that are no rules; names that there are not.
+/// Whether rules are true, one verdict a rule, in the order of the selection; rules that cannot be
+/// read come last. Errors: files; texts without a rule that can be read; names that there are not.
 Expected<std::vector<RuleVerdict>> verify_rules(const VerifyRulesOptions& options = {});
 
 // --- extraction ---------------------------------------------------------------------------------
