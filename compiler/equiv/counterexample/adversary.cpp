@@ -22,7 +22,7 @@ constexpr size_t kFewRounds = 4;
 constexpr size_t kNear = 140; // of the pool: the neighbours of ten literals
 constexpr size_t kEndRounds = 10, kRangeRounds = 4;
 constexpr size_t kAlikeRounds = 6;
-constexpr size_t kRepeatRounds = 6;  // further ones, in which indices alone are alike
+constexpr size_t kRepeatRounds = 18; // further ones, in which indices alone are alike
 
 /// The ends of a type, powers of two that other types end at,
 /// and what overflows when it is doubled or squared.
