@@ -344,7 +344,9 @@ using Verdict = Verification::Verdict;
 
 Verification::Element element(const std::string& name, const tg::Shape& index,
                               const tg::ConstNumber& value) {
-  return {name, {index.begin(), index.end()}, value.as_real()};
+  Verification::Element out{name, {index.begin(), index.end()}, value.number};
+  if (value.is(tg::Value::Kind::Float)) out.value = value.real;
+  return out;
 }
 
 Verification to_public(const tg::ModelsVerified& verified) {

@@ -6,6 +6,7 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <sstream>
@@ -82,7 +83,7 @@ void bind_verification(nb::module_& m) {
   nb::class_<Element>(m, "Element", "One element of a tensor.")
       .def_ro("name", &Element::name)
       .def_ro("index", &Element::index)
-      .def_ro("value", &Element::value);
+      .def_ro("value", &Element::value, "An int of an integer dtype or bool, else a float.");
   nb::class_<Verification>(m, "Verification", "What is known of two models.")
       .def_prop_ro("verdict", &verdict_word, "'equal', 'different' or 'undecided'")
       .def_prop_ro("method", &method_word, "'identical', 'field' or 'float64'")

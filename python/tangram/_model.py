@@ -307,7 +307,8 @@ class Verification:
         if v.verdict == "different":
             if not v.a.name:
                 return f"different: {v.why}"
-            return f"different: {v.a.name}{list(v.a.index)} is {v.a.value:g} and {v.b.value:g}"
+            a, b = (x if isinstance(x, int) else f"{x:g}" for x in (v.a.value, v.b.value))
+            return f"different: {v.a.name}{list(v.a.index)} is {a} and {b}"
         how = {"identical": "node for node", "float64": "in float64 alone, without a bound",
                "field": f"at {v.points} points modulo random primes, error bound {v.error_bound:.1e}"}
         return f"equal: {how[v.method]}"

@@ -105,6 +105,14 @@ class Comparing(unittest.TestCase):
             tangram.parse(TWICE).verify(tangram.parse(LAYER))
         self.assertEqual(caught.exception.code, "E0801")
 
+    def test_integers_that_differ_are_exact(self):
+        for n in (2**24 + 1, 2**31 + 1, 2**53 + 1, 2**63 - 1, -(2**63) + 1):
+            a, b = (tangram.parse(f"model m(x: i64[1]) {{ select(x > 0, x * 0 + {m}, x * 0) }}") for m in (n, n - 1))
+            found = a.verify(b)
+            self.assertEqual((found.a.value, found.b.value), (n, n - 1))
+            self.assertIsInstance(found.inputs[0].value, int)
+            self.assertIn(f"is {n} and {n - 1}", str(found))
+
 
 class Showing(unittest.TestCase):
     def test_what_differs_is_marked(self):

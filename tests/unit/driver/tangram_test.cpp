@@ -389,6 +389,25 @@ TEST(Api, RulesThatCannotBeReadAreReportedBesideTheOthers) {
   EXPECT_TRUE(verify_rules({.rules = {"relu_relu"}, .rule_text = broken[0].first, .instances = 1}));
 }
 
+/// Integers of counterexamples are exact, whatever a double holds.
+TEST(Api, IntegersOfCounterexamplesAreExact) {
+  for (int64_t n : {(int64_t{1} << 24) + 1, (int64_t{1} << 31) + 1, (int64_t{1} << 53) + 1,
+                    INT64_MAX, INT64_MIN + 1}) {
+    std::string number = std::to_string(n), next = std::to_string(n - 1);
+    auto picked = [](const std::string& n) {
+      return parsed(("model a(x: i64[1]) { select(x > 0, x * 0 + (" + n + "), x * 0) }").c_str());
+    };
+    Model a = picked(number), b = picked(next);
+    auto found = verify(a, b);
+    ASSERT_TRUE(found) << found.error().text();
+    ASSERT_EQ(found->verdict, Verification::Verdict::Different) << n;
+    EXPECT_EQ(std::get<int64_t>(found->a.value), n);
+    EXPECT_EQ(std::get<int64_t>(found->b.value), n - 1);
+    ASSERT_EQ(found->inputs.size(), 1u);
+    EXPECT_GT(std::get<int64_t>(found->inputs[0].value), 0);
+  }
+}
+
 TEST(Api, RulesAreSelectedAsForASearch) {
   auto verdicts = verify_rules({.rules = {"relu_relu"}, .instances = 5});
   ASSERT_TRUE(verdicts) << verdicts.error().text();

@@ -336,7 +336,8 @@ struct Verification {
   struct Element {
     std::string name;
     std::vector<int64_t> index;
-    double value = 0;
+    /// Exact: an int64_t for an element of an integer dtype or of bool.
+    std::variant<double, int64_t> value;
   };
   Element a, b;
   std::vector<Element> inputs;
