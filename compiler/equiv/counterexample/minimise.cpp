@@ -144,6 +144,14 @@ private:
     if (short_text != x) attempt(leaf, [=](NodeValues& values) { values[at] = short_text; });
   }
 
+  /// To `whole`, else to the next number away from zero: some sides differ at odd numbers alone.
+  void attempt_near(size_t leaf, size_t at, double whole) {
+    const double before = values_[leaf][at], next = whole + std::copysign(1, whole);
+    attempt(leaf, [=](NodeValues& values) { values[at] = whole; });
+    if (values_[leaf][at] == before && std::abs(next) < std::abs(before))
+      attempt(leaf, [=](NodeValues& values) { values[at] = next; });
+  }
+
   /// To 1 or 2 of its sign, else half as large again and again, then the smallest whole number
   /// above half of that.
   void try_small(size_t leaf, size_t at) {
@@ -155,14 +163,16 @@ private:
     for (double x = 0; x != values_[leaf][at];) {
       x = values_[leaf][at];
       double half = std::trunc(x / 2);
-      if (std::abs(half) > 2) attempt(leaf, [=](NodeValues& values) { values[at] = half; });
+      if (std::abs(half) > 2) attempt_near(leaf, at, half);
     }
     double low = std::trunc(values_[leaf][at] / 2), high = values_[leaf][at];
     if (std::abs(low) < kLeastBisected) return;
-    for (double middle = 0; budget_ > 0; (values_[leaf][at] == middle ? high : low) = middle) {
-      middle = std::trunc(low + (high - low) / 2);
+    while (budget_ > 0) {
+      const double middle = std::trunc(low + (high - low) / 2);
       if (middle == low || middle == high) return;
-      attempt(leaf, [=](NodeValues& values) { values[at] = middle; });
+      attempt_near(leaf, at, middle);
+      const double found = values_[leaf][at];
+      (found == high ? low : high) = found == high ? middle : found;
     }
   }
 
