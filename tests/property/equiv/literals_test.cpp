@@ -1,9 +1,13 @@
 // Literals are rationals: functions that differ in a literal alone are different however small the
-// difference is, and equal where the literal is another one rounded to float64.
+// difference is, and equal where the literal is another one rounded to float64. Each pair as two
+// models, and a part of them as rules.
 #include "compiler/driver/files/model.h"
 #include "compiler/equiv/counterexample/extended.h"
 #include "compiler/equiv/equivalent.h"
+#include "compiler/equiv/verify_rule.h"
+#include "compiler/rules/from_ast.h"
 #include "lang/core/support/random.h"
+#include "lang/syntax/parse.h"
 
 #include <gtest/gtest.h>
 
@@ -25,6 +29,24 @@ Equivalence compared(const std::string& left, const std::string& right) {
   Result<Equivalence> result = check_equivalence(model(left), model(right), {});
   EXPECT_TRUE(result) << result.error().message;
   return result ? std::move(*result) : Equivalence();
+}
+
+/// "refuted", "tested", ...: of all forms of the rule the worst.
+RuleVerdict::Status verdict_of(const std::string& left, const std::string& right) {
+  SourceManager sources;
+  DiagnosticSink sink;
+  const llvm::StringRef text = left;
+  const bool two = text.contains(", y") || text.contains("(y)");
+  FileId file = sources.add("rule.tg", std::string(two ? "rule r(x, y) { " : "rule r(x) { ") +
+                                           left + " => " + right + " where float(x)" +
+                                           (two ? ", same_type(x, y) }\n" : " }\n"));
+  std::vector<Rule> rules = rules_from_ast(parse(sources, file, sink), sources, sink);
+  for (const Diagnostic& d : sink.all()) ADD_FAILURE() << left << ": " << d.message;
+  RuleCheckOptions options;
+  options.smaller = 0;
+  auto status = RuleVerdict::Status::Tested;
+  for (const Rule& rule : rules) status = std::max(status, verify_rule(rule, options).status);
+  return status;
 }
 
 std::string text(double x) { return Value::of_float(x).text_form(); }
@@ -70,6 +92,18 @@ TEST(Literals, OtherNumbersAreOtherFunctions) {
   EXPECT_GE(tried, 200u);
 }
 
+TEST(Literals, RulesWithOtherNumbersAreRefuted) {
+  if (!kHasExtended) GTEST_SKIP() << "no scalar has more digits than float64";
+  size_t at = 0;
+  for (const char* place : places())
+    for (double gap : {1e-10, 1e-12, 1e-14}) {
+      if (at++ % 4 != 0 || llvm::StringRef(place).startswith("pad")) continue;
+      std::string left = llvm::formatv(place, text(0.7));
+      std::string right = llvm::formatv(place, text(0.7 * (1 + gap)));
+      EXPECT_EQ(verdict_of(left, right), RuleVerdict::Status::Refuted) << left << " => " << right;
+    }
+}
+
 /// What a compiler makes of literals: it computes with them in float64, step by step.
 struct Folding {
   std::string left, right;
@@ -113,6 +147,23 @@ TEST(Literals, RoundedNumbersAreTheSameFunctions) {
                                 << verdict_name(result.verdict).str() << result.undecided;
   }
   EXPECT_GE(all.size(), 350u);
+}
+
+TEST(Literals, RulesWithRoundedNumbersAreTested) {
+  const std::pair<const char*, const char*> rules[] = {
+      {"x / 3.0", "x * 0.3333333333333333"},
+      {"x * 0.1 * 3.0", "x * 0.3"},
+      {"x * 0.1 * 3.0", "x * 0.30000000000000004"},
+      {"gelu(x)", "x * (1.0 + erf(x / 1.4142135623730951)) / 2.0"},
+      {"gelu(x)", "x * 0.5 * (1.0 + erf(x * 0.7071067811865476))"},
+      {"gelu(x)", "x * 0.5 * (1.0 + erf(x * 0.7071067811865475))"},
+      {"relu(relu(x)) * 0.1 * 0.1", "relu(x) * 0.010000000000000002"},
+      {"log(x) / 0.6931471805599453 * 0.6931471805599453", "log(x)"},
+      {"sigmoid(x)", "0.5 * tanh(0.5 * x) + 0.5"},
+      {"hardswish(x)", "x * clip(x * 0.16666666666666666 + 0.5, low = 0.0, high = 1.0)"},
+  };
+  for (auto [left, right] : rules)
+    EXPECT_EQ(verdict_of(left, right), RuleVerdict::Status::Tested) << left << " => " << right;
 }
 
 } // namespace
