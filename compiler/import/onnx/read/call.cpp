@@ -164,11 +164,6 @@ NodeId Call::input(size_t i) {
   return {};
 }
 
-NodeId Call::carried(size_t i) {
-  const FileValue& given = value(i);
-  return given.is(FileValue::Kind::Narrow) ? given.node : input(i);
-}
-
 TensorType Call::type(size_t i) {
   const FileValue& given = value(i);
   if (given.is(FileValue::Kind::Empty)) return given.type;
@@ -224,13 +219,6 @@ void Call::result(size_t i, FileValue value) {
   if (i < results_.size()) results_[i] = std::move(value);
 }
 
-void Call::padded(size_t i, NodeId rows, NodeId count, int64_t axis) {
-  if (!rows.valid() || !count.valid()) return;
-  FileValue made{FileValue::Kind::Padded, rows, emitter_.type(rows), {}};
-  made.count = count, made.axis = axis;
-  result(i, std::move(made));
-}
-
 int64_t Call::axis(int64_t given, int64_t rank) {
   int64_t from_front = given < 0 ? given + rank : given;
   if (from_front >= 0 && from_front < rank) return from_front;
@@ -277,6 +265,20 @@ bool flag(Call& call, llvm::StringRef name, bool otherwise) {
   if (found != 0 && found != 1)
     call.fail("its attribute `" + name + "` is " + llvm::Twine(found) + ", neither 0 nor 1");
   return found != 0;
+}
+
+NodeId carried(Call& call, size_t i) {
+  const FileValue& given = call.value(i);
+  return given.is(FileValue::Kind::Narrow) ? given.node : call.input(i);
+}
+
+int32_t narrow_element(Call& call, size_t i) { return call.value(i).element; }
+
+void padded_result(Call& call, size_t i, NodeId rows, NodeId count, int64_t axis) {
+  if (!rows.valid() || !count.valid()) return;
+  FileValue made{FileValue::Kind::Padded, rows, call.emit().type(rows), {}};
+  made.count = count, made.axis = axis;
+  call.result(i, std::move(made));
 }
 
 NodeId indices_of(Call& call, size_t i) {

@@ -97,10 +97,6 @@ public:
   NodeId input(size_t i);
   /// The same, or invalid without a failure where there is none.
   NodeId optional(size_t i) { return has(i) ? input(i) : NodeId(); }
-  /// The same, also of integers that Tangram does not have.
-  NodeId carried(size_t i);
-  /// The type of these integers in ONNX; 0 for other inputs.
-  int32_t narrow_element(size_t i) { return value(i).element; }
   /// Its type, also of a tensor without elements. Fails for what is no tensor.
   TensorType type(size_t i);
   /// Elements that are known now. Fails where they depend on data.
@@ -119,8 +115,6 @@ public:
   void result(size_t i, NodeId node);
   void result(NodeId node) { result(0, node); }
   void result(size_t i, FileValue value);
-  /// Rows along an axis of which the first `count` are meant.
-  void padded(size_t i, NodeId rows, NodeId count, int64_t axis);
 
   /// The node is refused. Returns an invalid node.
   NodeId fail(const llvm::Twine& why) { return emitter_.fail(why); }
@@ -153,6 +147,12 @@ private:
 
 /// An attribute of 0 or 1. Fails for another number.
 bool flag(Call& call, llvm::StringRef name, bool otherwise);
+/// An input, also of integers that Tangram does not have.
+NodeId carried(Call& call, size_t i);
+/// The type in ONNX of an input of such integers; 0 for other inputs.
+int32_t narrow_element(Call& call, size_t i);
+/// Makes a result of rows along an axis, of which the first `count` are used.
+void padded_result(Call& call, size_t i, NodeId rows, NodeId count, int64_t axis);
 /// An input of integers. Fails for others.
 NodeId indices_of(Call& call, size_t i);
 

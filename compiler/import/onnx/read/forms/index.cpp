@@ -47,7 +47,7 @@ void gather_open(Call& call) {
     return;
   }
   NodeId places = from_front(e, indices.node, e.size(x, axis));
-  call.padded(0, e.gather(x, places, axis), indices.count, axis + indices.axis);
+  padded_result(call, 0, e.gather(x, places, axis), indices.count, axis + indices.axis);
 }
 
 void gather(Call& call) {
@@ -232,7 +232,7 @@ void non_zero(Call& call) {
       NodeId place = e.op(OpKind::Mod, {rounds, e.like(rounds, static_cast<double>(shape[axis]))});
       along.push_back(e.unsqueeze(place, 0));
     }
-    return call.padded(0, only(e, found.there, e.concat(along, 0), 1, -1), found.count, 1);
+    return padded_result(call, 0, only(e, found.there, e.concat(along, 0), 1, -1), found.count, 1);
   }
   if (!known) {
     call.fail("how many elements of a scalar are not zero depends on data");
@@ -265,7 +265,7 @@ void compress(Call& call) {
   if (!known) {
     Selected found = selected(e, condition);
     NodeId rows = e.gather(x, found.places, axis);
-    return call.padded(0, only(e, found.there, rows, axis, 0), found.count, axis);
+    return padded_result(call, 0, only(e, found.there, rows, axis, 0), found.count, axis);
   }
   Shape places;
   for (size_t i = 0; i < known->size(); ++i)
@@ -311,7 +311,8 @@ void non_max_suppression(Call& call) {
   if (!rows.valid()) return;
   NodeId first = e.squeeze(e.slice(rows, 1, 0, 1), 1);
   NodeId there = e.op(OpKind::LessEqual, {e.like(first, 0), first});
-  call.padded(0, rows, e.reduce(OpKind::ReduceSum, e.cast(there, DType::I64), {0}, false), 0);
+  padded_result(call, 0, rows, e.reduce(OpKind::ReduceSum, e.cast(there, DType::I64), {0}, false),
+                0);
 }
 
 } // namespace

@@ -415,7 +415,7 @@ void cast(Call& call) {
 void cast_like(Call& call) {
   call.ignore("saturate");
   call.ignore("round_mode");
-  if (int32_t element = call.narrow_element(1)) return cast_to(call, element);
+  if (int32_t element = narrow_element(call, 1)) return cast_to(call, element);
   switch (call.type(1).dtype) {
   case DType::F32: return cast_to(call, schema::Tensor::FLOAT);
   case DType::F64: return cast_to(call, schema::Tensor::DOUBLE);

@@ -128,10 +128,10 @@ void unique(Call& call) {
   bool is_bool = e.dtype(x) == DType::Bool;
   NodeId none = is_bool ? e.cast(e.scalar(0, DType::I32), DType::Bool) : e.like(x, 0);
   NodeId indices = e.select(groups.there, groups.firsts, e.like(groups.firsts, -1));
-  call.padded(0, e.select(there, taken, none), groups.count, axis);
-  if (call.wants(1)) call.padded(1, indices, groups.count, 0);
+  padded_result(call, 0, e.select(there, taken, none), groups.count, axis);
+  if (call.wants(1)) padded_result(call, 1, indices, groups.count, 0);
   if (call.wants(2)) call.result(2, groups.ranks);
-  if (call.wants(3)) call.padded(3, groups.sizes, groups.count, 0);
+  if (call.wants(3)) padded_result(call, 3, groups.sizes, groups.count, 0);
 }
 
 } // namespace tg::onnx

@@ -123,8 +123,8 @@ void cast_to(Call& call, int32_t to) {
     made.element = carrier == DType::None ? 0 : to;
     return call.result(0, std::move(made));
   }
-  NodeId x = call.carried(0);
-  int32_t from = call.narrow_element(0);
+  NodeId x = carried(call, 0);
+  int32_t from = narrow_element(call, 0);
   if (!x.valid()) return;
   if (carrier != DType::None) return cast_to_narrow(call, x, from, to);
   bool is_wide = from == kUint64 && is_float(*dtype);
@@ -171,11 +171,11 @@ void narrow_results(Emitter& e, const NarrowUse& use, int32_t element,
 /// by fewer than none, leaves copies of the sign, if there is one, on the way to the right, else 0.
 void bit_shift(Call& call) {
   Emitter& e = call.emit();
-  NodeId x = call.carried(0), y = call.carried(1);
+  NodeId x = carried(call, 0), y = carried(call, 1);
   std::string direction = call.text("direction", "");
-  int32_t element = call.narrow_element(0);
+  int32_t element = narrow_element(call, 0);
   if (call.failed()) return;
-  if (!is_integer(e.dtype(x)) || e.dtype(x) != e.dtype(y) || element != call.narrow_element(1)) {
+  if (!is_integer(e.dtype(x)) || e.dtype(x) != e.dtype(y) || element != narrow_element(call, 1)) {
     call.fail("it shifts integers, by numbers of the same type");
     return;
   }
@@ -202,9 +202,9 @@ void bit_shift(Call& call) {
 /// -x - 1 in two's complement; without a sign, the largest number less x.
 void bitwise_not(Call& call) {
   Emitter& e = call.emit();
-  NodeId x = call.carried(0);
+  NodeId x = carried(call, 0);
   NodeId flipped = e.sub(e.neg(x), e.like(x, 1));
-  int32_t element = call.narrow_element(0);
+  int32_t element = narrow_element(call, 0);
   if (element == 0) return call.result(flipped);
   if (x.valid()) narrow_result(call, 0, wrapped(e, flipped, element), element);
 }
@@ -250,20 +250,20 @@ NodeId spread(Call& call, NodeId x, NodeId given, int64_t axis, int64_t block) {
 /// (x - zero point) * scale, in f32 for scales of two bytes, and rounded once.
 void dequantize_linear(Call& call) {
   Emitter& e = call.emit();
-  NodeId x = call.carried(0), scale = call.input(1);
+  NodeId x = carried(call, 0), scale = call.input(1);
   int64_t rank = e.rank(x), given_axis = call.whole("axis", 1), block = call.whole("block_size", 0);
   int64_t axis = given_axis < 0 ? given_axis + rank : given_axis;
   if (call.failed()) return;
   DType to = call.version() >= 23 && call.whole("output_dtype", 0) != 0
                  ? call.dtype("output_dtype", e.dtype(scale))
                  : e.dtype(scale);
-  if (call.narrow_element(0) == kUint64 || !is_integer(e.dtype(x)) || !is_float(e.dtype(scale))) {
+  if (narrow_element(call, 0) == kUint64 || !is_integer(e.dtype(x)) || !is_float(e.dtype(scale))) {
     call.fail("it takes integers and a scale of floats");
     return;
   }
-  NodeId zero = call.has(2) ? call.carried(2) : NodeId();
+  NodeId zero = call.has(2) ? carried(call, 2) : NodeId();
   if (call.has(2) &&
-      (e.dtype(zero) != e.dtype(x) || call.narrow_element(2) != call.narrow_element(0))) {
+      (e.dtype(zero) != e.dtype(x) || narrow_element(call, 2) != narrow_element(call, 0))) {
     call.fail("its zero point has another type than its first input");
     return;
   }
