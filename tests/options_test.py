@@ -106,7 +106,7 @@ class Parser(unittest.TestCase):
                 elif row["kind"] == "seed":
                     bad = ["-1", "1.5", str(2 ** 64)]
                 elif row["kind"] == "pairs":
-                    bad = ["N", "=3", "N="]
+                    bad = ["N", "=3"] + (["N="] if "," not in row["value"] else [])  # a list may be empty
                 for value in bad:
                     self.assertRegex(self.refused(command, f"{flag}={value}"), rf"`{flag}` takes .*`{re.escape(value)}`")
                 if row["kind"] not in ("words", "pairs"):

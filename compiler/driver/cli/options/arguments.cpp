@@ -98,12 +98,13 @@ std::optional<Misuse> add_pair(const OptionRow& row, StringRef value, Pairs& fie
     field.emplace_back("", value.str());
     return std::nullopt;
   }
-  bool files = !row.limits.words.empty(); // others read an empty text themselves, as `--shape x=`
-  if (!name.empty() && value.contains('=') && !(files && text.empty())) {
+  bool list = StringRef(row.value_name).contains(','); // may be empty: the shape of a scalar
+  if (!name.empty() && value.contains('=') && (list || !text.empty())) {
     field.emplace_back(name.str(), text.str());
     return std::nullopt;
   }
-  if (!files) return Misuse{formatv("`{0}` takes NAME=VALUE, not `{1}`", row.flag, value)};
+  if (row.limits.words.empty())
+    return Misuse{formatv("`{0}` takes NAME=VALUE, not `{1}`", row.flag, value)};
   return Misuse{formatv("`{0}` takes {1}, or a path that ends in {2}, not `{3}`", row.flag,
                         row.value_name, row.limits.words, value)};
 }
