@@ -2,6 +2,7 @@
 
 #include "lang/core/support/random.h"
 #include "lang/core/support/stop.h"
+#include "runtime/convert.h"
 #include "runtime/execute.h"
 #include "runtime/random.h"
 
@@ -33,6 +34,14 @@ Result<std::vector<std::optional<size_t>>> carried_inputs(const Plan& plan) {
         .suggest("update(w, …) says what a weight is in the next step; an output with the name and "
                  "type of an input is that input");
   return carried;
+}
+
+ConstNumber first_element(const Tensor& tensor) {
+  DType dtype = tensor.type().dtype;
+  if (is_float(dtype)) return ConstNumber::of_float(tensor.doubles()[0]);
+  Integer whole;
+  widen(dtype, tensor.data(), &whole, 1);
+  return ConstNumber::of_int(whole.value);
 }
 
 Result<Tensor> beginning_of(const PlanValue& weight, const PrepareOptions& options) {

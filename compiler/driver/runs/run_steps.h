@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/driver/runs/run_model.h"
+#include "lang/core/const_math.h"
 #include "runtime/files/numpy.h"
 
 #include <optional>
@@ -14,6 +15,9 @@ namespace tg {
 /// `usage` where no output is an input, `bad_input_value` where one has the name of an input and
 /// another type.
 Result<std::vector<std::optional<size_t>>> carried_inputs(const Plan& plan);
+
+/// Returns the first element of a tensor of any dtype, integers with all digits.
+ConstNumber first_element(const Tensor& tensor);
 
 /// What a weight that runs update is at first: of the options' source, else random.
 Result<Tensor> beginning_of(const PlanValue& weight, const PrepareOptions& options);

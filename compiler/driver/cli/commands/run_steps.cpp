@@ -3,7 +3,6 @@
 #include "compiler/driver/cli/commands/run_files.h"
 #include "compiler/driver/files/weights.h"
 #include "compiler/driver/public_types.h"
-#include "runtime/convert.h"
 #include "runtime/random.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -13,15 +12,6 @@ namespace tg::cli {
 
 namespace {
 
-/// The one element of the tensor.
-ConstNumber element_of(const Tensor& tensor) {
-  DType dtype = tensor.type().dtype;
-  if (is_float(dtype)) return ConstNumber::of_float(tensor.doubles()[0]);
-  Integer whole;
-  widen(dtype, tensor.data(), &whole, 1);
-  return ConstNumber::of_int(whole.value);
-}
-
 /// Values of outputs of one element, by their names.
 StepValues values_of(const Plan& plan, size_t step, llvm::ArrayRef<Tensor> outputs) {
   StepValues found{step, {}};
@@ -30,7 +20,7 @@ StepValues values_of(const Plan& plan, size_t step, llvm::ArrayRef<Tensor> outpu
       return plan.values[input].name == plan.outputs[i].name;
     });
     if (!state && outputs[i].type().elements() == 1)
-      found.values.emplace_back(plan.outputs[i].name, element_of(outputs[i]));
+      found.values.emplace_back(plan.outputs[i].name, first_element(outputs[i]));
   }
   return found;
 }
