@@ -12,10 +12,10 @@ namespace tg {
 /// The end of the name of an array (before `.npy`) whose 16-bit unsigned integers are bits of bf16.
 inline constexpr llvm::StringLiteral kBitsOfBf16(".bf16");
 
-/// Reads floats, integers and bool, little-endian, in C order; bf16 as ml_dtypes writes it, or as the
-/// bits that uint16 holds (kBitsOfBf16). Other integers of 8 and 16 bits become i32, those of 32 and
-/// 64 bits without a sign i64, which keeps their bits.
-/// Errors: `cannot_read`, `empty_file`, `bad_data_file` (damaged, or of a form not listed above).
+/// Reads floats, integers and bool, little-endian, in C order; bf16 as ml_dtypes writes it, or as
+/// the bits that uint16 holds (kBitsOfBf16). Other integers of 8 and 16 bits become i32, those of
+/// 32 and 64 bits without a sign i64, which keeps their bits. Errors: `cannot_read`, `empty_file`,
+/// `bad_data_file` (damaged, or of a form not listed above).
 Result<Tensor> read_npy(llvm::StringRef path);
 /// The same from memory; `name` is for messages.
 Result<Tensor> parse_npy(llvm::StringRef bytes, llvm::StringRef name);

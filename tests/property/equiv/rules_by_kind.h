@@ -255,13 +255,14 @@ inline std::vector<KindRule> false_rules() {
                                              "pad(x / y, before = {0}, after = [1], value = {1}) "
                                              "where float(x), same_type(x, y) }",
                                              before, value)});
-  add_all(rules, "pole",
-          {"r(x) { log(abs(x)) => select(x == 0.0, 0.0 - log(abs(x)), log(abs(x))) where float(x) }",
-           "r(x) { log1p(x) => select(x == 0.0 - 1.0, 0.0 - log1p(x), log1p(x)) where float(x) }",
-           "r(x) { 1.0 / maximum(x, 0.0) => maximum(1.0 / x, 0.0) }",
-           "r(x) { 1.0 / clip(x, low = 0.0, high = 4.0) => clip(1.0 / x, low = 0.0, high = 4.0) }",
-           "r(x) { 1.0 / select(x > 0.0, x, 0.0) => select(x > 0.0, 1.0 / x, 0.0) }",
-           "r(x, y) { select(y > 0.0, x / y, 0.0) => select(y >= 0.0, x / y, 0.0) }"});
+  add_all(
+      rules, "pole",
+      {"r(x) { log(abs(x)) => select(x == 0.0, 0.0 - log(abs(x)), log(abs(x))) where float(x) }",
+       "r(x) { log1p(x) => select(x == 0.0 - 1.0, 0.0 - log1p(x), log1p(x)) where float(x) }",
+       "r(x) { 1.0 / maximum(x, 0.0) => maximum(1.0 / x, 0.0) }",
+       "r(x) { 1.0 / clip(x, low = 0.0, high = 4.0) => clip(1.0 / x, low = 0.0, high = 4.0) }",
+       "r(x) { 1.0 / select(x > 0.0, x, 0.0) => select(x > 0.0, 1.0 / x, 0.0) }",
+       "r(x, y) { select(y > 0.0, x / y, 0.0) => select(y >= 0.0, x / y, 0.0) }"});
   add_each(rules, "needle",
            {"x == 2.25", "x * x == 2.25", "x + x == 37.5", "x * 2.0 + 1.0 == 4.5",
             "abs(x) == 17.25", "sqrt(x) == 1.5", "x * x * x == 3.375", "relu(x) == 12.75",
