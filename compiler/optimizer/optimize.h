@@ -209,7 +209,7 @@ struct WholeRuns {
   std::string note = {}; // what a person should know beside the times
   /// By others who computed meanwhile: what seems faster beside them need not be so alone.
   Disturbance disturbance = Disturbance::None;
-  bool slow_machine = false; // it computed slower than it usually does, though nobody else ran
+  bool slow_machine = false; // it computed slower than usual, though no other program ran
 };
 
 /// A graph, run whole beside a source: the median in microseconds, or why it cannot take the

@@ -1,5 +1,5 @@
-// Whether bytes are a mapped file's is the system's to say: files that are small, or no regular
-// files, are read into memory of the process, which must not be given up.
+// The system says which bytes are those of a mapped file: small files, and those that are not
+// regular, are read into memory of the process, which must not be given up.
 #include "compiler/driver/files/mapped_pages.h"
 
 #include <cinttypes>
@@ -13,7 +13,7 @@ namespace tg {
 
 namespace {
 
-/// Whether one mapping of a file, which cannot be written, has the addresses.
+/// Returns true if one read-only mapping of a file has the addresses.
 bool is_mapped_file(uintptr_t begin, uintptr_t end) {
   std::FILE* maps = std::fopen("/proc/self/maps", "re");
   if (!maps) return false;

@@ -20,8 +20,8 @@ BackendFinalists runner_of(const PrepareOptions& run, bool measured) {
   return BackendFinalists(run, {.min_runs = 5, .seconds = 1, .patience_seconds = 2}, kPatientUntil);
 }
 
-/// What results of whole runs depend on besides the graphs; nullopt where that cannot be named. A
-/// kernel of the user's own is another tomorrow.
+/// The conditions, besides the graphs, of results of whole runs; nullopt where they cannot be
+/// named: a kernel of the user's own may be another one tomorrow.
 std::optional<std::string> conditions_of(const WholeRunOptions& options,
                                          const PrepareOptions& run) {
   if (run.externs) return std::nullopt;

@@ -281,7 +281,7 @@ private:
     return noisy(id) && is_float(graph_.type(id).dtype) && graph_.node(id).op != OpKind::Extern;
   }
 
-  /// Where they lie as T; integers among floats are converted.
+  /// Returns the elements as T; integers among floats are converted.
   template <class T>
   static const T* elements(const Values& values, std::vector<std::vector<T>>& converted) {
     if constexpr (std::is_same_v<T, Integer>) {

@@ -271,7 +271,7 @@ std::optional<std::pair<Named, Named>> named_sides(Session& session) {
 
 /// The two sides of a comparison while they are loaded.
 struct Loading {
-  /// What is given and not a side's, and how many sides that are.
+  /// Names that were given and that a side does not have, with the number of such sides.
   std::map<std::string, int> left_out;
   /// Inputs and outputs are called as in a .tg file, with which an .onnx file is compared.
   bool text_names = false;

@@ -414,8 +414,8 @@ struct RuleVerdict {
   std::string counterexample; // of Refuted: .tg text with the models `left` and `right`
 };
 
-/// Whether rules are true, one verdict a rule, in the order of the selection; rules that cannot be
-/// read come last. Errors: files; texts without a rule that can be read; names that there are not.
+/// Verifies rules: one verdict for each, in the order of the selection; rules that cannot be read
+/// come last. Errors: files; texts without a readable rule; unknown names.
 Expected<std::vector<RuleVerdict>> verify_rules(const VerifyRulesOptions& options = {});
 
 // --- extraction ---------------------------------------------------------------------------------

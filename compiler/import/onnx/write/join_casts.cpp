@@ -9,7 +9,7 @@
 namespace tg::onnx {
 namespace {
 
-/// Where a value comes from and what it is, if it has to do with integers that Tangram does not
+/// The source and the kind of a value, if it has to do with integers that Tangram does not
 /// have.
 class Joiner {
 public:

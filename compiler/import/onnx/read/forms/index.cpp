@@ -190,7 +190,7 @@ void top_k(Call& call) {
 
 // --- selections ----------------------------------------------------------------------------------
 
-/// Where a mask [n] holds: the places in their order, n of them, and how many there are.
+/// The places at which a mask [n] holds, in their order, and their number.
 struct Selected {
   NodeId places; // i64[n]; behind the count any others
   NodeId count;  // i64
@@ -258,7 +258,8 @@ void compress(Call& call) {
   int64_t axis = flat ? 0 : call.axis(call.whole("axis", 0), e.rank(x));
   if (flat) x = e.reshape(x, {product(e.shape(x))});
   if (e.rank(condition) != 1 || e.size(condition, 0) > e.size(x, axis)) {
-    call.fail("its condition is no vector of at most as many elements as there are to select");
+    call.fail(
+        "its condition has to be a vector of at most as many elements as there are to select");
     return;
   }
   std::optional<Literal> known = e.known(condition);

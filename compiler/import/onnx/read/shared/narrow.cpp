@@ -49,7 +49,7 @@ NodeId real_of_uint64(Emitter& e, NodeId x, DType to) {
   return e.select(e.less(x, e.like(x, 0)), e.mul(e.cast(sticky, to), 2.0), e.cast(x, to));
 }
 
-/// Of floats from 2^63 on the remainder, behind the bit that they have.
+/// Converts floats from 2^63 on by their remainder, behind the highest bit.
 NodeId uint64_of_real(Emitter& e, NodeId x) {
   NodeId high = e.op(OpKind::LessEqual, {e.like(x, 0x1p63), x});
   NodeId rest = e.cast(e.sub(x, 0x1p63), DType::I64);
@@ -68,7 +68,7 @@ NodeId powers_of_two(Emitter& e, int bits, DType dtype) {
   return e.literal(made);
 }
 
-/// x / 2^k rounded down. Where the largest power is no number of the dtype, half of x is divided.
+/// x / 2^k rounded down. Half of x is divided if the dtype does not have the largest power.
 NodeId shifted_right(Emitter& e, NodeId x, NodeId k, int bits, bool is_uint64) {
   auto width = static_cast<int>(8 * dtype_size(e.dtype(x)));
   NodeId powers = powers_of_two(e, std::min(bits, width - 1), e.dtype(x));
