@@ -40,7 +40,7 @@ def compile(
     `release_weights` the module's are given up once the program is ready: its parameters and buffers move to
     PyTorch's device `meta`, where they have shapes and types but no elements, and the program's `model` is gone. The
     module has no values to compute with until it is given weights again (`module.load_state_dict(state, assign=True)`).
-    Buffers that the program writes stay. Memory is freed unless somebody else holds the tensors, as an optimizer does.
+    Buffers that the program writes stay. Memory is freed unless other objects, such as an optimizer, hold the tensors.
 
     >>> import tangram, torch
     >>> module, x = torch.nn.Linear(4, 2).requires_grad_(False), torch.ones(1, 4)

@@ -52,7 +52,8 @@ private:
   Result<void> name_packed(const Lowering& l);
   /// Whether another executable has made what this op makes.
   bool is_made(const Lowering& l, const Op& op);
-  /// Of each op of the load program, whether anything that is not made yet depends on it.
+  /// Returns, for each op of the load program, true if a result that is still missing depends on
+  /// it.
   std::vector<bool> needed_at_load(const Lowering& l);
   /// Contents, or room, for a buffer outside the arena that has none yet.
   Result<void> ensure(const Lowering& l, BufferId buffer);

@@ -33,13 +33,13 @@ AGAIN = "again: "
 # How many attention operators an optimised network must have, by name: one for each layer.
 LAYERS = {"bert": 2, "bert_masked": 2, "gpt2": 2, "vit": 2, "llama": 2}
 
-# What is not equal, by names of files.
+# Files that are not equal, by their names.
 EXPECTED = {
     "32,400 rows that data select among 32,400: more than the check has time for":
         "test_nllloss_NCd1d2d3d4d5_(mean_weight|none_no_weight)_expanded$",
 }
 
-# What is written anew when it is optimised again, by names of files. Large networks (--networks) are counted alone.
+# Files that are written anew when they are optimised again, by their names. Large networks (--networks) are counted alone.
 CHANGED = {
     "a scale that has several places at one price":
         "(gpt2|test_attention_3d_gqa_softcap_expanded|test_linear_attention_linear_expanded)$",

@@ -9,8 +9,8 @@
 // reads, which stays in the first-level cache; where it shrinks, input rows are summed first, so
 // that columns are resampled for output rows alone.
 //
-// Where both axes select, a call makes many rows, so that small images cost no call for each row,
-// and the stores of y are most of the work.
+// If both axes select, one call makes many rows, so that small images need no call for each row;
+// the stores of y are most of the work.
 //
 // A weight of 0 reads nothing, so that an infinity beside it does not become NaN.
 #pragma once

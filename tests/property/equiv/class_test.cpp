@@ -17,7 +17,7 @@ namespace {
 
 using Status = RuleVerdict::Status;
 
-/// Of all forms of the rule: the worst status, the weakest class, and why.
+/// The worst status and the weakest class of all forms of a rule, and the reason.
 struct Judged {
   Status status = Status::Tested;
   Numerics numerics = Numerics::Exact;
@@ -213,8 +213,8 @@ constexpr Operator kOperators[] = {
 
 constexpr const char* kTypes[] = {"i32", "i64", "f16", "bf16", "f32", "f64"};
 
-/// What is known of a rule that moves the operator to the other side of casts: "" and nullopt where
-/// it depends on overflows or conservative bounds.
+/// The known verdict on a rule that moves the operator to the other side of casts: "" and nullopt
+/// if it depends on overflows or conservative bounds.
 struct Known {
   std::string status;
   std::optional<bool> exact, lossy;

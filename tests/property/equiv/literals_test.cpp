@@ -78,6 +78,7 @@ const std::vector<const char*>& places() {
 }
 
 TEST(Literals, OtherNumbersAreOtherFunctions) {
+  // Literals are decided in more digits than float64 has, which not every machine offers.
   if (!kHasExtended) GTEST_SKIP() << "no scalar has more digits than float64";
   size_t tried = 0;
   for (const char* place : places())
@@ -93,6 +94,7 @@ TEST(Literals, OtherNumbersAreOtherFunctions) {
 }
 
 TEST(Literals, RulesWithOtherNumbersAreRefuted) {
+  // Literals are decided in more digits than float64 has, which not every machine offers.
   if (!kHasExtended) GTEST_SKIP() << "no scalar has more digits than float64";
   size_t at = 0;
   for (const char* place : places())
