@@ -174,18 +174,6 @@ Result<std::unique_ptr<CostModel>> cost_model(const Graph& as_run, const Public&
   return make_cost_model(options, as_run);
 }
 
-std::vector<tangram::Step> steps_of(const Derivation& chain, llvm::ArrayRef<Rule> rules) {
-  std::vector<tangram::Step> steps;
-  for (const DerivationStep& step : chain.steps) {
-    const Rule& rule = rules[step.rule];
-    steps.push_back({rule.name, rule.set, rule.built_in, rule.file, rule.line, !step.forward,
-                     to_text(step_fragment(chain, step, rule, true)),
-                     to_text(step_fragment(chain, step, rule, false)),
-                     step_leaves(chain, step, rule)});
-  }
-  return steps;
-}
-
 Result<std::vector<tangram::Step>> confirmed_steps(const Optimized& optimized,
                                                    llvm::ArrayRef<Rule> rules, const Graph& source,
                                                    const StopToken& stop) {

@@ -73,9 +73,6 @@ Result<void> check_run_dtype(tangram::DType dtype);
 /// a stop, whole runs, groups, a trace.
 OptimizeOptions optimize_options(const tangram::OptimizeOptions& options);
 
-/// The chain as it is shown: each step's part of the graph as two small models.
-std::vector<tangram::Step> steps_of(const Derivation& chain, llvm::ArrayRef<Rule> rules);
-
 /// The chain as it is shown, checked against the rules' own text first. Errors: those of
 /// confirm_chain().
 Result<std::vector<tangram::Step>> confirmed_steps(const Optimized& optimized,

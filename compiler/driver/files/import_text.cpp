@@ -1,9 +1,11 @@
 #include "compiler/driver/files/import_text.h"
 
 #include "compiler/driver/files/import_names.h"
+#include "compiler/ir/from_ast.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/rules/from_ast.h"
 #include "compiler/rules/rewrite.h"
+#include "lang/check/check.h"
 #include "lang/syntax/parse.h"
 
 #include <cassert>
@@ -280,20 +282,23 @@ bool is_plain(llvm::StringRef text, const TextOptions& options) {
   return options.calls.empty() && !text.startswith("fn ") && !text.contains("\nfn ");
 }
 
-std::optional<Graph> read_back(const std::string& text) {
+std::optional<Graph> read_back(const std::string& text, const ModuleLoader& library) {
   SourceManager sources;
   DiagnosticSink sink;
-  return load_model(sources, sources.add("imported.tg", text), {}, sink);
+  Program program = load_program(sources, library, sources.add("imported.tg", text), sink);
+  if (sink.failed() || !check_names(program, sink)) return std::nullopt;
+  return instantiate(program, /*model=*/"", {}, std::make_shared<Symbols>(), sink);
 }
 
 } // namespace
 
-std::string import_text(const LoadedModel& model) {
-  llvm::DenseMap<uint32_t, std::string> names = readable_names(model.graph, model.names);
+std::string import_text(const Graph& graph, const llvm::DenseMap<uint32_t, std::string>& of_file,
+                        const ModuleLoader& library) {
+  llvm::DenseMap<uint32_t, std::string> names = readable_names(graph, of_file);
   TextOptions options;
   options.names = &names;
-  Graph wanted = with_text_names(model.graph);
-  std::vector<GraphCall> calls = library_calls(model.graph, names);
+  Graph wanted = with_text_names(graph);
+  std::vector<GraphCall> calls = library_calls(graph, names);
   llvm::erase_if(calls, [&](const GraphCall& call) { // where the model or an input has its name
     return call.function == wanted.name() || llvm::any_of(wanted.inputs(), [&](NodeId input) {
              return wanted.attr(input, 0).text == call.function;
@@ -302,13 +307,13 @@ std::string import_text(const LoadedModel& model) {
   for (bool functions : {true, false}) {
     options.calls = calls;
     options.functions = functions;
-    std::string text = to_text(model.graph, options);
+    std::string text = to_text(graph, options);
     if (is_plain(text, options)) return text;
-    std::optional<Graph> read = read_back(text);
+    std::optional<Graph> read = read_back(text, library);
     if (read && difference(*read, wanted).empty()) return text;
   }
   options.calls = {};
-  return to_text(model.graph, options);
+  return to_text(graph, options);
 }
 
 } // namespace tg

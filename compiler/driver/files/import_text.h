@@ -4,10 +4,14 @@
 // graph, which is tried; where it does not, the text is plainer.
 #pragma once
 
-#include "compiler/driver/files/model.h"
+#include "compiler/ir/graph.h"
+#include "lang/check/modules.h"
 
 namespace tg {
 
-std::string import_text(const LoadedModel& model);
+/// `of_file`: what the file calls the values, by node of `graph`. `library` has the functions that
+/// are called (stdlib/) and the rules that find them.
+std::string import_text(const Graph& graph, const llvm::DenseMap<uint32_t, std::string>& of_file,
+                        const ModuleLoader& library);
 
 } // namespace tg

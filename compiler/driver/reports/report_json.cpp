@@ -1,6 +1,8 @@
 #include "compiler/driver/reports/report_json.h"
 
 #include "compiler/driver/files/json_files.h"
+#include "compiler/ir/to_text.h"
+#include "compiler/optimizer/explanation.h"
 
 #include <algorithm>
 #include <cmath>
@@ -114,6 +116,18 @@ std::string report_json(const OptimizeReport& report, llvm::StringRef priors) {
   json.object([&] { write_report(json, report, priors); });
   out.flush();
   return text;
+}
+
+std::vector<tangram::Step> steps_of(const Derivation& chain, llvm::ArrayRef<Rule> rules) {
+  std::vector<tangram::Step> steps;
+  for (const DerivationStep& step : chain.steps) {
+    const Rule& rule = rules[step.rule];
+    steps.push_back({rule.name, rule.set, rule.built_in, rule.file, rule.line, !step.forward,
+                     to_text(step_fragment(chain, step, rule, true)),
+                     to_text(step_fragment(chain, step, rule, false)),
+                     step_leaves(chain, step, rule)});
+  }
+  return steps;
 }
 
 void write_chain(llvm::json::OStream& json, llvm::StringRef name,

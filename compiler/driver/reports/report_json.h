@@ -17,6 +17,9 @@ void write_report(llvm::json::OStream& json, const OptimizeReport& report, llvm:
 /// The latter as an object of its own: what `tg opt --json` prints, without an end of line.
 std::string report_json(const OptimizeReport& report, llvm::StringRef priors);
 
+/// The chain as it is shown: each step's part of the graph as two small models.
+std::vector<tangram::Step> steps_of(const Derivation& chain, llvm::ArrayRef<Rule> rules);
+
 /// A chain of rewrites: [{rule, file, line, backwards, before, after, where}].
 void write_chain(llvm::json::OStream& json, llvm::StringRef name,
                  llvm::ArrayRef<tangram::Step> steps);

@@ -1,6 +1,5 @@
 
 #include "compiler/driver/files/json_files.h"
-#include "compiler/driver/optimize_model.h"
 #include "compiler/driver/reports/picture.h"
 #include "compiler/driver/reports/report_json.h"
 

@@ -84,7 +84,7 @@ Result<void> write_import(Session& session, const LoadedModel& model) {
   }
   if (!o.weights_out.empty()) TG_CHECK(save_weights(model.graph, options, o.weights_out));
   if (o.out_file.empty()) return {};
-  return write_text_file(session, o.out_file, import_text(model));
+  return write_text_file(session, o.out_file, import_text(model.graph, model.names, library()));
 }
 
 } // namespace
