@@ -52,9 +52,10 @@ double least_cost(const ExtractionProblem& problem) {
   return sum;
 }
 
-class Portfolio {
+/// One extraction in stages: both greedies, local search, what is proved part by part.
+class StagedExtraction {
 public:
-  Portfolio(const ExtractionProblem& problem, const IlpOptions& options, Stages stages)
+  StagedExtraction(const ExtractionProblem& problem, const IlpOptions& options, Stages stages)
       : problem_(problem), options_(options), stages_(stages), bound_(least_cost(problem)) {}
 
   Result<Extraction> run() {
@@ -355,15 +356,16 @@ private:
 /// Rarely does a byte limit bind, and without it the problem falls into parts.
 Result<Extraction> extract_in_parts(const ExtractionProblem& problem, const IlpOptions& options,
                                     Stages stages) {
-  if (problem.byte_limit() == kInfiniteCost) return Portfolio(problem, options, stages).run();
+  if (problem.byte_limit() == kInfiniteCost)
+    return StagedExtraction(problem, options, stages).run();
   ExtractionProblem unbounded = problem;
   unbounded.set_byte_limit(kInfiniteCost);
   IlpOptions half = options;
   half.time_limit_s /= 2;
-  Result<Extraction> best = Portfolio(unbounded, half, stages).run();
+  Result<Extraction> best = StagedExtraction(unbounded, half, stages).run();
   if (!best || check_choice(problem, best->choice).stored_bytes <= problem.byte_limit())
     return best;
-  return Portfolio(problem, half, Stages::Exact).run();
+  return StagedExtraction(problem, half, Stages::Exact).run();
 }
 
 } // namespace
