@@ -1,10 +1,11 @@
 #include "runtime/thread_pool.h"
 
+#include "lang/core/support/threads.h"
+
 #include <algorithm>
 #include <cfenv>
 #include <chrono>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include <pthread.h>
@@ -192,8 +193,12 @@ private:
     return false;
   }
 
+  /// A worker takes no flag along to another loop, which it may enter too late to set its modes.
   void leave() {
-    if (unsigned flags = float_flags()) flags_.fetch_or(flags, std::memory_order_relaxed);
+    if (unsigned flags = float_flags()) {
+      flags_.fetch_or(flags, std::memory_order_relaxed);
+      set_float_modes(float_modes());
+    }
     uint32_t before = state_.fetch_sub(1, std::memory_order_acq_rel);
     if (!(before & kOpen)) state_.notify_one(); // the caller waits
   }
@@ -215,7 +220,7 @@ private:
   }
 
   const pid_t process_;
-  const int cores_ = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int cores_ = available_cores(); // to the thread that makes the team, and so to its workers
   std::vector<std::unique_ptr<Slot>> slots_; // the first is the caller's
   Patience patience_;
   // The loop. Written while it is closed and no worker is inside.
@@ -233,12 +238,28 @@ ThreadPool::~ThreadPool() {
     if (!team->is_alive()) (void)team.release();
 }
 
+namespace {
+
+struct SharedPool {
+  std::mutex mutex;
+  std::weak_ptr<ThreadPool> pool;
+};
+
+SharedPool& shared_pool() {
+  static SharedPool shared;
+  return shared;
+}
+
+} // namespace
+
 std::shared_ptr<ThreadPool> ThreadPool::shared() {
-  static std::mutex mutex;
-  static std::weak_ptr<ThreadPool> pool;
-  std::lock_guard lock(mutex);
-  std::shared_ptr<ThreadPool> now = pool.lock();
-  if (!now) pool = now = std::make_shared<ThreadPool>();
+  // fork() waits for the mutex, so that no thread that the child lacks holds it there.
+  [[maybe_unused]] static const int registered = pthread_atfork(
+      [] { shared_pool().mutex.lock(); }, [] { shared_pool().mutex.unlock(); },
+      [] { shared_pool().mutex.unlock(); });
+  std::lock_guard lock(shared_pool().mutex);
+  std::shared_ptr<ThreadPool> now = shared_pool().pool.lock();
+  if (!now) shared_pool().pool = now = std::make_shared<ThreadPool>();
   return now;
 }
 

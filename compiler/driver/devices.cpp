@@ -1,6 +1,8 @@
 // Asks the operating system and the libraries; nothing is measured.
 #include "compiler/driver/devices.h"
 
+#include "lang/core/support/threads.h"
+
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringRef.h>
 #include <llvm/Support/FormatVariadic.h>
@@ -9,7 +11,6 @@
 
 #include <algorithm>
 
-#include <sched.h>
 #include <unistd.h>
 
 namespace tg {
@@ -39,12 +40,6 @@ std::string processor_name() {
     rest = after;
   }
   return llvm::sys::getHostCPUName().str();
-}
-
-int available_cores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return std::max(1, CPU_COUNT(&set));
 }
 
 int thread_count(int64_t asked) { return asked > 0 ? static_cast<int>(asked) : available_cores(); }

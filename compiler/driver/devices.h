@@ -42,10 +42,7 @@ std::string processor_name();
 /// "Intel(R) Xeon(R) ..., AVX-512, 2 cores"
 std::string processor_text();
 
-/// Cores that this process may use; at least 1.
-int available_cores();
-
-/// As many threads as were asked for; one for each of these cores where that is none (0).
+/// As many threads as were asked for; one for each available core where that is none (0).
 int thread_count(int64_t asked);
 
 /// Physical memory of the machine in bytes, or the limit of the control group if that is lower.

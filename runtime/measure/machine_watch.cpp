@@ -1,5 +1,6 @@
 #include "runtime/measure/machine_watch.h"
 
+#include "lang/core/support/threads.h"
 #include "runtime/measure/measure.h"
 
 #include <llvm/ADT/StringExtras.h>
@@ -9,7 +10,6 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <thread>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -178,7 +178,7 @@ std::unique_ptr<MachineWatch> watch_machine(const Backend& backend, int threads,
   auto compiled = backend.compile(yardstick_plan(), options);
   std::shared_ptr<Executable> yardstick = compiled ? std::move(*compiled) : nullptr;
   // More threads than cores wait for each other.
-  bool threads_fit = threads <= static_cast<int>(std::thread::hardware_concurrency());
+  bool threads_fit = threads <= available_cores();
   auto read = [yardstick, threads_fit, start = Clock::now()] {
     MachineSigns signs;
     if (yardstick) signs.yardstick_us = yardstick_us(*yardstick);

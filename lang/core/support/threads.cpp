@@ -3,6 +3,7 @@
 #include <vector>
 
 #include <pthread.h>
+#include <sched.h>
 
 namespace tg {
 namespace {
@@ -23,6 +24,12 @@ struct Helper {
 };
 
 } // namespace
+
+int available_cores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : 1;
+}
 
 void in_parts(size_t count, llvm::function_ref<void(size_t)> part,
               llvm::function_ref<void(llvm::function_ref<void()>)> finish) {

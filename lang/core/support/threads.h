@@ -1,4 +1,5 @@
-// Work in parts that do not depend on each other, each on a thread that lives as long as its part.
+// Cores for threads; and work in parts that do not depend on each other, each on a thread that lives
+// as long as its part.
 #pragma once
 
 #include <llvm/ADT/STLFunctionalExtras.h>
@@ -6,6 +7,9 @@
 #include <cstddef>
 
 namespace tg {
+
+/// Returns the number of cores that the calling thread may run on, at least 1.
+int available_cores();
 
 /// Does parts 0 to `count` - 1, the first on this thread, each other on one of its own, and returns
 /// when all are done. A part for which the system has no thread is done on this one, after the

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@ TEST(InParts, DoesTheFirstPartOnTheThreadThatAsks) {
   EXPECT_EQ(who[0], std::this_thread::get_id());
 }
 
+#if !defined(__SANITIZE_THREAD__) // which needs address space itself
 TEST(InParts, DoesThePartsForWhichThereIsNoThread) {
   auto limited = [] {
     rlimit none = {1, 1}; // no address space beyond what the process has, so no stack for a thread
@@ -38,6 +40,19 @@ TEST(InParts, DoesThePartsForWhichThereIsNoThread) {
     _exit(llvm::all_of(done, [](int times) { return times == 1; }) ? 0 : 1);
   };
   EXPECT_EXIT(limited(), ::testing::ExitedWithCode(0), "");
+}
+#endif
+
+TEST(AvailableCores, AreThoseOfTheThread) {
+  EXPECT_GE(available_cores(), 1);
+  int of_one = 0;
+  std::thread([&] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<size_t>(sched_getcpu()), &one);
+    of_one = sched_setaffinity(0, sizeof one, &one) == 0 ? available_cores() : 1;
+  }).join();
+  EXPECT_EQ(of_one, 1);
 }
 
 TEST(InParts, CallsWhatTheCallerDoesWhileItWaits) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cfenv>
 #include <chrono>
 #include <limits>
@@ -12,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include <sched.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -92,6 +95,33 @@ TEST(ThreadPool, SharesOnePoolWhileSomeoneHoldsIt) {
   EXPECT_EQ(runs_of(*ThreadPool::shared(), 2, 9), std::vector<int>(9, 1));
 }
 
+TEST(ThreadPool, MayEndTheSharedPoolWhileOthersRunTheirs) {
+  std::vector<std::thread> callers;
+  std::atomic<int> wrong = 0;
+  for (int caller = 0; caller < 4; ++caller)
+    callers.emplace_back([&] {
+      for (int i = 0; i < 200; ++i)
+        wrong += runs_of(*ThreadPool::shared(), 2, 5) != std::vector<int>(5, 1);
+    });
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+/// As where a process may use fewer cores than the machine has: workers then wait asleep.
+TEST(ThreadPool, RunsMoreThreadsThanItsCallerHasCores) {
+  ThreadPool pool;
+  int wrong = 0;
+  std::thread caller([&] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<size_t>(sched_getcpu()), &one);
+    if (sched_setaffinity(0, sizeof one, &one) != 0) return; // of this thread, and its workers
+    for (int i = 0; i < 500; ++i) wrong += runs_of(pool, 4, 9) != std::vector<int>(9, 1);
+  });
+  caller.join();
+  EXPECT_EQ(wrong, 0);
+}
+
 #if !defined(__SANITIZE_THREAD__) // which does not follow threads into a child
 int run_child(ThreadPool* pool, std::shared_ptr<ThreadPool>& shared) {
   bool right = runs_of(*pool, 3, 50) == std::vector<int>(50, 1) &&
@@ -126,6 +156,55 @@ TEST(ThreadPool, StartsWorkersOfItsOwnInAChild) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
   EXPECT_EQ(runs_of(*pool, 3, 50), std::vector<int>(50, 1)) << "the parent's workers live on";
 }
+
+/// The child of a process whose other threads run loops, and make and end the shared pool.
+TEST(ThreadPool, RunsInAChildWhateverOtherThreadsDoAtTheFork) {
+  auto shared = [] { return runs_of(*ThreadPool::shared(), 2, 4) == std::vector<int>(4, 1); };
+  std::atomic<bool> end = false;
+  std::vector<std::thread> others;
+  others.emplace_back([&] {
+    while (!end)
+      if (!shared()) _exit(1);
+  });
+  others.emplace_back([&] {
+    while (!end) (void)ThreadPool::shared();
+  });
+  int wrong = 0;
+  for (int i = 0; i < 100; ++i) {
+    pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      alarm(60); // a hang ends the child
+      _exit(shared() ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    wrong += !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+    if (wrong > 0) break; // each takes a minute
+  }
+  end = true;
+  for (std::thread& other : others) other.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(ThreadPool, RunsLoopsForWhichThereIsNoThread) {
+  auto limited = [] {
+    ThreadPool pool;
+    rlimit none = {1, 1}; // no address space beyond what the process has, so no stack for a thread
+    setrlimit(RLIMIT_AS, &none);
+    std::array<std::atomic<int>, 16> done = {};
+    std::atomic<bool> right = true;
+    for (int i = 1; i <= 3; ++i) {
+      pool.run(4, 16, [&](int64_t chunk, int slot) {
+        ++done[static_cast<size_t>(chunk)];
+        if (slot != 0) right = false;
+      });
+      for (auto& times : done) right = right && times == i;
+    }
+    _exit(right ? 0 : 1);
+  };
+  EXPECT_EXIT(limited(), ::testing::ExitedWithCode(0), "");
+}
 #endif
 
 /// Runs work(slot) on both threads of a loop, which it repeats until the worker comes in time.
@@ -151,6 +230,35 @@ TEST(ThreadPool, GivesTheCallerWhatWorkersRaise) {
   std::feclearexcept(FE_ALL_EXCEPT);
   on_both(pool, [&](int) {});
   EXPECT_FALSE(std::fetestexcept(FE_INVALID)) << "flags are given once";
+}
+
+/// A worker that is called to a loop of three threads may wake in the next one, of two: it has no
+/// work there, and must not give what it raised in an earlier loop.
+TEST(ThreadPool, GivesNoFlagOfAnEarlierLoop) {
+  ThreadPool pool;
+  volatile float inf = std::numeric_limits<float>::infinity(), result = 0;
+  auto for_us = [](int microseconds, llvm::function_ref<bool()> until) {
+    auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(microseconds);
+    while (!until() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  };
+  int raised = 0, wrong = 0;
+  for (int i = 0; i < 1000 && raised < 20; ++i) {
+    std::atomic<bool> third = false;
+    pool.run(3, 3, [&](int64_t, int slot) {
+      if (slot == 2) {
+        result = inf - inf;
+        third = true;
+      }
+      for_us(400, [&] { return third.load(); });
+    });
+    raised += third;
+    pool.run(3, 3, [](int64_t, int) {});
+    std::feclearexcept(FE_ALL_EXCEPT);
+    pool.run(2, 2, [&](int64_t, int) { for_us(300, [] { return false; }); });
+    wrong += std::fetestexcept(FE_INVALID) != 0;
+  }
+  EXPECT_GT(raised, 0);
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST(ThreadPool, HasWorkersRoundAsTheCallerDoes) {
