@@ -215,7 +215,7 @@ Result<OnnxExport> export_onnx(const Graph& graph, const KeptOperators* kept,
   if (std::string growth = growth_note(whole.graph, folded); !growth.empty())
     whole.notes.push_back(std::move(growth));
   add_folding_record(folded, options.weight_file.get(), exported);
-  TG_TRY(WeightSource weights, folded_weights(folded, options));
+  WeightSource weights = folded_weights(folded, options);
   auto elements = [&](NodeId weight, onnx::TakeElements take) -> Result<void> {
     TG_TRY(const Tensor tensor, weights(plan_value(folded.graph, weight)));
     return take(

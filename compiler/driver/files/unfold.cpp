@@ -15,6 +15,7 @@
 #include <llvm/Support/JSON.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace tg {
@@ -312,14 +313,14 @@ Graph with_short_constants(const Graph& graph) {
   });
 }
 
-Result<FoldingCheck> check_folding(const Graph& values, const PrepareOptions& source,
-                                   const WeightFile& file) {
-  CompileOptions compile;
-  compile.seed = source.seed;
-  compile.weights = source.weights;
+namespace {
+
+/// check_folding() of some of the weights.
+Result<void> check_batch(const Graph& values, const CompileOptions& source, const WeightFile& file,
+                         FoldingCheck& check) {
   std::optional<Diagnostic> fault;
   auto leaves = [&](const Graph& graph, NodeId id) {
-    Result<Tensor> tensor = materialise(plan_value(graph, id), compile);
+    Result<Tensor> tensor = materialise(plan_value(graph, id), source);
     if (tensor) return typed_numbers(*tensor);
     fault = std::move(tensor.error());
     return zeros(graph.type(id));
@@ -329,7 +330,6 @@ Result<FoldingCheck> check_folding(const Graph& values, const PrepareOptions& so
   TypedRun computed = evaluate_typed(values, leaves, wanted, Rounding::None);
   if (fault) return std::move(*fault);
   std::vector<bool> rounded = nodes_with(is_float, values), halves = nodes_with(is_half, values);
-  FoldingCheck check;
   for (size_t i = 0; i < wanted.size(); ++i) {
     const GraphOutput& output = values.outputs()[i];
     if (!file.find(output.name)) {
@@ -350,18 +350,42 @@ Result<FoldingCheck> check_folding(const Graph& values, const PrepareOptions& so
       check.wrong = difference_at(output.name, stored.type(), worst_position(wanted_values, held),
                                   wanted_values, held);
   }
+  return {};
+}
+
+bool same_bytes(const Tensor& a, const Tensor& b) {
+  return a.type() == b.type() &&
+         std::memcmp(a.data(), b.data(), static_cast<size_t>(a.bytes())) == 0;
+}
+
+} // namespace
+
+Result<FoldingCheck> check_folding(const Graph& values, const PrepareOptions& source,
+                                   const WeightFile& file) {
+  CompileOptions compile;
+  compile.seed = source.seed;
+  compile.stop = source.interrupt;
+  compile.weights = source.weights;
+  FoldingCheck check;
+  for (const Graph& batch : in_batches(values)) TG_CHECK(check_batch(batch, compile, file, check));
   return check;
 }
 
 Result<std::optional<WeightDifference>> differing_weight(const Graph& graph, const WeightFile& a,
-                                                         const WeightFile& b) {
+                                                         const WeightFile& b,
+                                                         const StopToken& stop) {
   llvm::StringSet<> needed = weight_paths(graph);
   for (const WeightFile::Entry& entry : b.entries()) {
-    if (!a.find(entry.name) || !needed.contains(entry.name)) continue;
-    TG_TRY(Tensor left, read_weight(a, entry.name));
-    TG_TRY(Tensor right, b.read(entry));
-    if (!(left.type() == right.type())) continue; // which is compared before
-    TypedValues x = typed_numbers(left), y = typed_numbers(right);
+    const WeightFile::Entry* other = a.find(entry.name);
+    if (!other || !needed.contains(entry.name)) continue;
+    if (stop.asked()) return error(Code::limit_no_answer, "the weights were not compared in time");
+    TG_TRY(const Tensor left, a.view(*other));
+    TG_TRY(const Tensor right, b.view(entry));
+    // Types are compared before.
+    if (!(left.type() == right.type()) || same_bytes(left, right)) continue;
+    TG_TRY(Tensor aligned_left, Tensor::aligned(left));
+    TG_TRY(Tensor aligned_right, Tensor::aligned(right));
+    TypedValues x = typed_numbers(aligned_left), y = typed_numbers(aligned_right);
     for (size_t i = 0; i < x.size(); ++i)
       if (!x.same(y, i)) return std::optional(difference_at(entry.name, left.type(), i, x, y));
   }

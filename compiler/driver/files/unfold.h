@@ -55,14 +55,16 @@ struct FoldingCheck {
   bool incomplete = false;
 };
 
-/// `source` gives the weights that `values` reads. Errors: those of the source and of the file.
+/// `source` gives the weights that `values` reads, and its `interrupt` ends the check. Errors:
+/// those of the source and of the file; `limit_no_answer`.
 Result<FoldingCheck> check_folding(const Graph& values, const PrepareOptions& source,
                                    const WeightFile& file);
 
 /// The first weight that `graph` needs and that the files hold with different values.
-/// Errors: those of reading the files.
+/// Errors: those of reading the files; `limit_no_answer`.
 Result<std::optional<WeightDifference>> differing_weight(const Graph& graph, const WeightFile& a,
-                                                         const WeightFile& b);
+                                                         const WeightFile& b,
+                                                         const StopToken& stop = {});
 
 /// The graph with the weights of these paths as the constants that the file says they are. Larger
 /// ones, and those that the file lacks, stay. Errors: those of reading the file.

@@ -197,6 +197,15 @@ Result<void> save_weights(const Graph& graph, const PrepareOptions& options, llv
 
 namespace {
 
+/// Copies a node to a graph over the same symbols, if that has not been done. Its operands have.
+void copy_node(const Graph& from, NodeId id, Graph& to, std::vector<NodeId>& at) {
+  if (at[id.index].valid()) return;
+  llvm::SmallVector<NodeId, 4> operands;
+  for (NodeId operand : from.operands(id)) operands.push_back(at[operand.index]);
+  at[id.index] = to.add(from.node(id).op, from.attrs(id), operands);
+  assert(at[id.index].valid() && "what was well typed stays so");
+}
+
 class Folder {
 public:
   explicit Folder(const Graph& source)
@@ -316,13 +325,7 @@ private:
     return path;
   }
 
-  void copy(NodeId id, Graph& graph, std::vector<NodeId>& at) {
-    if (at[id.index].valid()) return;
-    llvm::SmallVector<NodeId, 4> operands;
-    for (NodeId operand : source_.operands(id)) operands.push_back(at[operand.index]);
-    at[id.index] = graph.add(source_.node(id).op, source_.attrs(id), operands);
-    assert(at[id.index].valid() && "what was well typed stays so");
-  }
+  void copy(NodeId id, Graph& graph, std::vector<NodeId>& at) { copy_node(source_, id, graph, at); }
 
   const Graph& source_;
   std::vector<bool> needed_, folded_, below_;
@@ -338,27 +341,83 @@ private:
 
 Folded fold_weights(const Graph& graph) { return Folder(graph).run(); }
 
-Result<WeightSource> folded_weights(const Folded& folded, const PrepareOptions& options) {
-  auto computed = std::make_shared<llvm::StringMap<Tensor>>();
-  if (!folded.values.outputs().empty()) {
-    TG_TRY(Prepared prepared, prepare(folded.values, options));
+Graph with_outputs(const Graph& graph, llvm::ArrayRef<GraphOutput> outputs) {
+  std::vector<bool> needed(graph.size());
+  for (NodeId id : graph.inputs()) needed[id.index] = true;
+  for (const GraphOutput& output : outputs) needed[output.node.index] = true;
+  for (auto i = static_cast<uint32_t>(graph.size()); i-- > 0;)
+    if (needed[i])
+      for (NodeId operand : graph.operands({i})) needed[operand.index] = true;
+  Graph result(graph.shared_symbols(), graph.name());
+  std::vector<NodeId> at(graph.size());
+  for (NodeId id : graph.inputs()) copy_node(graph, id, result, at); // in their order
+  for (uint32_t i = 0; i < graph.size(); ++i)
+    if (needed[i]) copy_node(graph, {i}, result, at);
+  for (const GraphOutput& output : outputs) result.add_output(output.name, at[output.node.index]);
+  return result;
+}
+
+std::vector<Graph> in_batches(const Graph& graph, int64_t bytes) {
+  std::vector<Graph> batches;
+  llvm::ArrayRef<GraphOutput> outputs = graph.outputs();
+  while (!outputs.empty()) {
+    size_t count = 0;
+    for (int64_t sum = 0; count < outputs.size() && sum < bytes; ++count)
+      sum = add_bytes(sum, graph.type(outputs[count].node).bytes());
+    batches.push_back(with_outputs(graph, outputs.take_front(count)));
+    outputs = outputs.drop_front(count);
+  }
+  return batches;
+}
+
+namespace {
+
+/// Folded weights that are computed when they are asked for.
+class FoldedValues {
+public:
+  FoldedValues(const Graph& values, PrepareOptions options)
+      : options_(std::move(options)), batches_(in_batches(values)) {
+    for (size_t i = 0; i < batches_.size(); ++i)
+      for (const GraphOutput& output : batches_[i].outputs()) batch_of_[output.name] = i;
+  }
+  bool has(llvm::StringRef path) const { return batch_of_.count(path) != 0; }
+  Result<Tensor> take(llvm::StringRef path) {
+    if (!computed_.count(path)) TG_CHECK(compute(batches_[batch_of_.lookup(path)]));
+    Tensor value = std::move(computed_[path]);
+    computed_.erase(path);
+    return value;
+  }
+
+private:
+  Result<void> compute(const Graph& batch) {
+    TG_TRY(Prepared prepared, prepare(batch, options_));
     TG_CHECK(prepared.executable->run_once());
     TG_TRY(std::vector<Tensor> values, prepared.executable->outputs());
     for (size_t i = 0; i < values.size(); ++i)
-      (*computed)[folded.values.outputs()[i].name] = std::move(values[i]);
+      computed_[batch.outputs()[i].name] = std::move(values[i]);
+    return {};
   }
-  CompileOptions compile = compile_options(options);
-  return WeightSource([computed, compile](const PlanValue& value) -> Result<Tensor> {
-    auto found = computed->find(value.name);
-    if (found != computed->end()) return std::move(found->second);
+
+  PrepareOptions options_;
+  std::vector<Graph> batches_;
+  llvm::StringMap<size_t> batch_of_; // by path
+  llvm::StringMap<Tensor> computed_;
+};
+
+} // namespace
+
+WeightSource folded_weights(const Folded& folded, const PrepareOptions& options) {
+  auto values = std::make_shared<FoldedValues>(folded.values, options);
+  return [values, compile = compile_options(options)](const PlanValue& value) -> Result<Tensor> {
+    if (values->has(value.name)) return values->take(value.name);
     return contents_of(value, compile);
-  });
+  };
 }
 
 Result<void> save_folded_weights(const Folded& folded, const PrepareOptions& options,
                                  llvm::StringRef path) {
   PrepareOptions with_folded = options;
-  TG_TRY(with_folded.weights, folded_weights(folded, options));
+  with_folded.weights = folded_weights(folded, options);
   return save_weights(folded.graph, with_folded, path,
                       folding_records(folded.values, options.weight_file.get()));
 }

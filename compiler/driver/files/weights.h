@@ -73,10 +73,17 @@ Folded fold_weights(const Graph& graph);
 /// The weight as a plan would have it.
 PlanValue plan_value(const Graph& graph, NodeId weight);
 
+/// The graph with these of its outputs alone, and with all its inputs.
+Graph with_outputs(const Graph& graph, llvm::ArrayRef<GraphOutput> outputs);
+
+/// The graph as several that give its outputs between them, in their order: each gives so many
+/// bytes, or a little more. Large folded weights are computed one after the other.
+std::vector<Graph> in_batches(const Graph& graph, int64_t bytes = int64_t{64} << 20);
+
 /// The weights of folded.graph: those of the source as they are, or random from the seed, the
-/// folded ones computed on the options' backend. Each folded one can be asked for once. Errors:
-/// those of `prepare`.
-Result<WeightSource> folded_weights(const Folded& folded, const PrepareOptions& options);
+/// folded ones computed on the options' backend in batches, when one of a batch is asked for.
+/// Errors of a call: those of the source and of `prepare`.
+WeightSource folded_weights(const Folded& folded, const PrepareOptions& options);
 
 /// Writes the weights of folded.graph: those of the source as they are, the folded ones computed on
 /// the options' backend, and a record of what those were computed from, with the records of the

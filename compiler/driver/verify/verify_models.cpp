@@ -67,12 +67,14 @@ Result<std::optional<Graph>> folding_from(Sides& sides, const VerifySide& side,
 }
 
 /// Traces the folded weights of `side` back to those of `source`.
-Result<void> trace_folded(Sides& sides, VerifySide& side, const VerifySide& source, uint64_t seed) {
+Result<void> trace_folded(Sides& sides, VerifySide& side, const VerifySide& source, uint64_t seed,
+                          const StopToken& stop) {
   if (!side.weights) return {};
   TG_TRY(std::optional<Graph> values, folding_from(sides, side, source));
   if (!values) return {};
   PrepareOptions options;
   options.seed = seed;
+  options.interrupt = stop;
   if (source.weights) options.weights = weights_from(source.weights);
   TG_TRY(sides.folding, check_folding(*values, options, *side.weights));
   sides.folded_from_seed = !source.weights;
@@ -139,13 +141,13 @@ Result<void> match_by_content(Sides& sides) {
   return {};
 }
 
-Result<void> read_weights(Sides& sides, const tangram::VerifyOptions& o) {
+Result<void> read_weights(Sides& sides, const tangram::VerifyOptions& o, const StopToken& stop) {
   TG_CHECK(open_file(sides.a, o.weights_file_a));
   TG_CHECK(open_file(sides.b, o.weights_file_b));
-  TG_CHECK(trace_folded(sides, sides.b, sides.a, o.seed));
-  if (!sides.folding) TG_CHECK(trace_folded(sides, sides.a, sides.b, o.seed));
+  TG_CHECK(trace_folded(sides, sides.b, sides.a, o.seed, stop));
+  if (!sides.folding) TG_CHECK(trace_folded(sides, sides.a, sides.b, o.seed, stop));
   if (sides.a.weights && sides.b.weights) {
-    TG_TRY(sides.weight, differing_weight(sides.b.graph, *sides.a.weights, *sides.b.weights));
+    TG_TRY(sides.weight, differing_weight(sides.b.graph, *sides.a.weights, *sides.b.weights, stop));
   }
   return match_by_content(sides);
 }
@@ -157,6 +159,13 @@ std::string alone_text(llvm::ArrayRef<std::string> paths, llvm::StringRef file) 
                        "known",
                        text, paths.size() == 1 ? "is a weight" : "are weights", file,
                        paths.size() == 1 ? "its" : "their");
+}
+
+Equivalence undecided(std::string why) {
+  Equivalence result;
+  result.verdict = Equivalence::Verdict::Undecided;
+  result.undecided = std::move(why);
+  return result;
 }
 
 /// What the weights say beside the graphs: numbers in the files that part decide, and a difference
@@ -215,7 +224,10 @@ void judge_weights(const Sides& sides, Equivalence& result) {
 Result<ModelsVerified> verify_models(VerifySide a, VerifySide b, const tangram::VerifyOptions& o,
                                      const StopToken& stop) {
   Sides sides{std::move(a), std::move(b)};
-  TG_CHECK(read_weights(sides, o));
+  Result<void> weights = read_weights(sides, o, stop);
+  if (!weights && weights.error().code == Code::limit_no_answer)
+    return ModelsVerified{undecided("stopped before the weights were compared")};
+  TG_CHECK(weights);
   EquivalenceOptions options;
   options.seed = o.seed;
   options.threads = thread_count(o.threads);

@@ -255,6 +255,45 @@ TEST_F(Weights, AnOptimisedGraphIsKeptWithItsValues) {
   for (size_t i = 0; i < before.size(); ++i) EXPECT_LT(max_rel_diff(after[i], before[i]), 1e-5);
 }
 
+/// Large folded weights are computed in batches: values that several need, in any order.
+TEST_F(Weights, BatchesGiveTheOutputsBetweenThem) {
+  Graph graph = load("model m(x: f32[4, 8]) -> (y: f32[4, 8]) {\n  param a: f32[8, 8]\n"
+                     "  param b: f32[8, 8]\n  let c = a @ b\n  let d = exp(c) + a\n"
+                     "  x @ c + x @ d + x @ (d @ c) + x @ relu(b)\n}\n");
+  Graph values = fold_weights(graph).values;
+  ASSERT_EQ(values.outputs().size(), 4u);
+  std::vector<Tensor> whole = run(values);
+  for (int64_t bytes : {1, 8 * 8 * 4 + 1, 1 << 20}) {
+    std::vector<std::string> names;
+    size_t at = 0;
+    for (const Graph& batch : in_batches(values, bytes)) {
+      EXPECT_EQ(verify(batch), "");
+      for (const Tensor& value : run(batch)) EXPECT_EQ(max_rel_diff(value, whole[at++]), 0);
+      for (const GraphOutput& output : batch.outputs()) names.push_back(output.name);
+    }
+    ASSERT_EQ(names.size(), values.outputs().size()) << bytes;
+    for (size_t i = 0; i < names.size(); ++i) EXPECT_EQ(names[i], values.outputs()[i].name);
+  }
+  EXPECT_EQ(in_batches(values, 8 * 8 * 4 + 1).size(), 2u);
+}
+
+TEST_F(Weights, FoldedValuesMayBeAskedForInAnyOrderAndAgain) {
+  Folded folded = fold_weights(load(kNet));
+  WeightSource weights = folded_weights(folded, on_ref());
+  std::vector<Tensor> expected = run(folded.values);
+  for (int again = 0; again < 2; ++again)
+    for (size_t i = folded.values.outputs().size(); i-- > 0;) {
+      const GraphOutput& output = folded.values.outputs()[i];
+      PlanValue value;
+      value.kind = PlanValue::Kind::Weight;
+      value.type = folded.values.type(output.node);
+      value.name = output.name;
+      Result<Tensor> tensor = weights(value);
+      ASSERT_TRUE(tensor) << tensor.error().message;
+      EXPECT_EQ(max_rel_diff(*tensor, expected[i]), 0) << output.name;
+    }
+}
+
 TEST_F(Weights, AModelOfConstantsAlone) {
   Graph graph = load("model m(x: f32[2]) -> (y: f32[2]) { iota(2) + ones([2]) }\n");
   Folded folded = fold_weights(graph);
