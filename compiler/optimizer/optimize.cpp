@@ -125,7 +125,8 @@ bool passes(const OptimizeReport& report, const WholeRuns& runs, bool must_gain)
   constexpr double kLittle = 1.03;
   const Comparison& times = runs.times;
   if (times.cut) return false;
-  if (must_gain || runs.disturbance != Disturbance::None) return times.second_faster();
+  if (must_gain || runs.in_parts || runs.disturbance != Disturbance::None)
+    return times.second_faster();
   double promised = report.cost_before_us / report.cost_after_us;
   return promised >= kLittle ? times.ratio >= 1 : times.low >= kLittle / promised;
 }

@@ -210,6 +210,8 @@ struct WholeRuns {
   /// By others who computed meanwhile: what seems faster beside them need not be so alone.
   Disturbance disturbance = Disturbance::None;
   bool slow_machine = false; // it computed slower than usual, though no other program ran
+  /// The times are sums over parts of the graphs: only a gain beyond the noise counts.
+  bool in_parts = false;
 };
 
 /// A graph, run whole beside a source: the median in microseconds, or why it cannot take the

@@ -38,16 +38,23 @@ Result<Timing> time_runs(Executable& executable, const TimingOptions& options) {
 
 Result<Comparison> time_in_turns(Executable& first, Executable& second,
                                  const TimingOptions& options) {
+  return time_in_turns([&] { return timed_run(first); }, [&] { return timed_run(second); },
+                       options);
+}
+
+Result<Comparison> time_in_turns(llvm::function_ref<Result<double>()> first,
+                                 llvm::function_ref<Result<double>()> second,
+                                 const TimingOptions& options) {
   for (size_t i = 0; i < options.warmup; ++i) {
-    TG_CHECK(first.run_once());
-    TG_CHECK(second.run_once());
+    TG_CHECK(first());
+    TG_CHECK(second());
   }
   std::vector<double> samples[2];
-  Executable* programs[2] = {&first, &second};
+  llvm::function_ref<Result<double>()> programs[2] = {first, second};
   auto pair = [&]() -> Result<void> {
     size_t leader = samples[0].size() % 2;
     for (size_t which : {leader, 1 - leader}) {
-      TG_TRY(double us, timed_run(*programs[which]));
+      TG_TRY(double us, programs[which]());
       samples[which].push_back(us);
     }
     return {};

@@ -32,8 +32,12 @@ Result<Timing> time_repeated(const TimingOptions& options,
 /// Runs and times an executable on its bound inputs. Errors: the device's.
 Result<Timing> time_runs(Executable& executable, const TimingOptions& options);
 
-/// Runs two executables interleaved; which goes first alternates. What `stop` ended before `runs`,
-/// or `min_runs`, is marked as cut. Errors: the device's.
+/// Runs two programs interleaved; which goes first alternates. Each call returns the microseconds
+/// of a run. What `stop` ended before `runs`, or `min_runs`, is marked as cut. Errors: those of the
+/// runs.
+Result<Comparison> time_in_turns(llvm::function_ref<Result<double>()> first,
+                                 llvm::function_ref<Result<double>()> second,
+                                 const TimingOptions& options);
 Result<Comparison> time_in_turns(Executable& first, Executable& second,
                                  const TimingOptions& options);
 

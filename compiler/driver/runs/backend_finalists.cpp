@@ -1,9 +1,9 @@
 #include "compiler/driver/runs/backend_finalists.h"
 
 #include "compiler/driver/devices.h"
-#include "compiler/driver/runs/part_runs.h"
 #include "compiler/driver/runs/remembered_finalists.h"
 #include "compiler/emit/plan_from_graph.h"
+#include "compiler/search/portfolio/segments.h"
 #include "lang/core/support/stop.h"
 #include "runtime/execute.h"
 #include "runtime/tensor.h"
@@ -21,7 +21,7 @@ namespace {
 Result<ScreeningResult> time_briefly(LoadedGraph& loaded) {
   constexpr double kSeconds = 0.2;
   TG_TRY(Timing timing,
-         time_runs(*loaded.prepared.executable, {.min_runs = 5, .seconds = kSeconds}));
+         time_repeated({.min_runs = 5, .seconds = kSeconds}, [&] { return loaded.timed_run(); }));
   return ScreeningResult{timing.median_us};
 }
 
@@ -79,13 +79,14 @@ std::string denormals_note(const LoadedGraph& source) {
                        first.name, first.result, kDenormalsTurnUp);
 }
 
-/// How times of graphs that were not run whole came about.
-std::string parts_note(const PartedGraph& first, const PartedGraph& second) {
+/// Says how times of graphs that were not loaded whole came about; "" for others.
+std::string parts_note(const LoadedGraph& first, const LoadedGraph& second) {
+  if (!first.in_parts) return "";
   return llvm::formatv(
-      "too large to be run whole beside one another: times are sums over parts, of "
-      "which equal ones ran once ({0} of {1} in the source, {2} of {3} in the new "
-      "graph); outputs were not compared",
-      first.parts.size(), first.of, second.parts.size(), second.of);
+      "too large to be loaded whole beside one another: times are sums over parts, "
+      "of which equal ones were timed once ({0} of {1} in the source, {2} of {3} "
+      "in the new graph); outputs are those of the whole graphs",
+      first.parts.size(), first.all_parts, second.parts.size(), second.all_parts);
 }
 
 /// Of least figures of rounds, by how much others took in each of them.
@@ -139,26 +140,27 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
                                             TimingOptions timing) {
   const StopToken& stop = options().stop;
   if (stop.asked()) return over(stop);
-  if (is_run_in_parts(first) || is_run_in_parts(second))
-    return compare_parts(first, second, std::move(timing));
-  Result<LoadedGraph*> source = loaded_.get(first);
+  bool in_parts = is_run_in_parts(first) || is_run_in_parts(second);
+  Result<LoadedGraph*> source = loaded_.get(first, nullptr, in_parts);
   if (!source) return stop.asked() ? over(stop) : std::move(source.error());
   LoadedGraph* one = *source;
-  Result<LoadedGraph*> other = loaded_.get(second, one);
+  Result<LoadedGraph*> other = loaded_.get(second, one, in_parts);
   if (!other && stop.asked()) return over(stop);
   if (!other) return WholeRuns{{}, does_not_run(other.error())};
   LoadedGraph* two = *other;
-  timing.warmup = one->run_s + two->run_s > 2 * kSlowRun ? 0 : 1; // each has run
+  timing.warmup = one->run_s() + two->run_s() > 2 * kSlowRun ? 0 : 1; // each has run
   limit_by_what_is_left(timing);
   std::string fault = output_fault(second, two->outputs, one->outputs, bound());
   if (!fault.empty()) return WholeRuns{{}, std::move(fault)};
-  const Prepared& prepared = one->prepared;
-  MachineWatch* watch = watch_for(prepared);
-  Result<Comparison> times = time_in_turns(*prepared.executable, *two->prepared.executable, timing);
+  MachineWatch* watch = watch_for(one->parts.front().prepared);
+  Result<Comparison> times =
+      time_in_turns([&] { return one->timed_run(); }, [&] { return two->timed_run(); }, timing);
   if (!times && stop.asked()) return over(stop);
   if (!times) return WholeRuns{{}, does_not_run(times.error())}; // the first did, above
-  std::string note = join(not_finite_note(first, one->outputs), denormals_note(*one));
+  std::string note = join(parts_note(*one, *two),
+                          join(not_finite_note(first, one->outputs), denormals_note(*one)));
   WholeRuns runs{*times, {}, note};
+  runs.in_parts = in_parts;
   if (!watch) return runs;
   Disturbance all_signs = watch->disturbance();
   runs.disturbance = watch->taken_by_others();
@@ -180,30 +182,8 @@ bool BackendFinalists::is_run_in_parts(const Graph& graph) const {
   int64_t limit = options().memory_limit_bytes;
   if (limit <= 0) limit = memory_limit_bytes(0);
   return options().backend == "cpu" && !options().externs &&
-         resident_bytes(plan_from_graph(graph)).total() > limit / kShare;
-}
-
-Result<WholeRuns> BackendFinalists::compare_parts(const Graph& first, const Graph& second,
-                                                  TimingOptions timing) {
-  const StopToken& stop = options().stop;
-  PrepareOptions of_parts = options();
-  of_parts.shared = std::make_shared<SharedWeights>(SharedWeights::Naming::Contents);
-  Result<PartedGraph> one = load_parts(first, of_parts);
-  if (!one) return stop.asked() ? over(stop) : std::move(one.error());
-  Result<PartedGraph> two = load_parts(second, of_parts);
-  if (!two && stop.asked()) return over(stop);
-  if (!two) return WholeRuns{{}, does_not_run(two.error())};
-  limit_by_what_is_left(timing);
-  MachineWatch* watch = watch_for(one->parts.front().prepared);
-  Result<Comparison> times = time_in_turns(*one, *two, timing);
-  if (!times && stop.asked()) return over(stop);
-  if (!times) return WholeRuns{{}, does_not_run(times.error())};
-  WholeRuns runs{*times, {}, parts_note(*one, *two)};
-  if (!watch) return runs;
-  (void)watch->disturbance();
-  runs.disturbance = watch->taken_by_others();
-  database_->keep_yardstick(watch->usual_us());
-  return runs;
+         resident_bytes(plan_from_graph(graph)).total() > limit / kShare &&
+         !run_operators(graph).empty();
 }
 
 double BackendFinalists::bound() const {
@@ -213,7 +193,7 @@ double BackendFinalists::bound() const {
 
 Result<ScreeningResult> BackendFinalists::screen_one(const Graph& graph,
                                                      const LoadedGraph& source) {
-  TG_TRY(LoadedGraph * loaded, loaded_.get(graph, &source));
+  TG_TRY(LoadedGraph * loaded, loaded_.get(graph, &source, source.in_parts));
   std::string fault = output_fault(graph, loaded->outputs, source.outputs, bound());
   if (!fault.empty()) return ScreeningResult{0, std::move(fault)};
   return time_briefly(*loaded);
@@ -222,7 +202,9 @@ Result<ScreeningResult> BackendFinalists::screen_one(const Graph& graph,
 Result<std::vector<ScreeningResult>> BackendFinalists::screen(const Graph& source,
                                                               llvm::ArrayRef<const Graph*> graphs) {
   if (stopped()) return std::vector<ScreeningResult>();
-  TG_TRY(const LoadedGraph* own, loaded_.get(source));
+  bool in_parts = is_run_in_parts(source) ||
+                  llvm::any_of(graphs, [&](const Graph* graph) { return is_run_in_parts(*graph); });
+  TG_TRY(const LoadedGraph* own, loaded_.get(source, nullptr, in_parts));
   std::vector<ScreeningResult> screened;
   for (const Graph* graph : graphs) {
     if (stopped()) {
@@ -237,9 +219,9 @@ Result<std::vector<ScreeningResult>> BackendFinalists::screen(const Graph& sourc
   return screened;
 }
 
-bool BackendFinalists::on_usual_numbers(const LoadedGraph& loaded) const {
+bool BackendFinalists::on_usual_numbers(LoadedGraph& loaded) const {
   if (options().externs) return false;
-  return loaded.on_denormals.empty() && loaded.prepared.executable->repeated_runs() == 0 &&
+  return loaded.on_denormals.empty() && loaded.whole().executable->repeated_runs() == 0 &&
          llvm::all_of(loaded.outputs, [](const Tensor& out) { return summarise(out).finite; });
 }
 
@@ -257,13 +239,13 @@ Result<std::vector<PlacedNodes>> BackendFinalists::time_in_place(const Graph& so
   if (!times_in_place(source) || (other && !times_in_place(*other))) return out;
   if (stopped()) return over(options().stop);
   TG_TRY(LoadedGraph * one, loaded_.get(source));
-  if (one->prepared.backend->step_timer()) return out;
+  if (one->whole().backend->step_timer()) return out;
   std::vector<LoadedGraph*> graphs{one};
   if (other) {
     TG_TRY(LoadedGraph * two, loaded_.get(*other, one));
     graphs.push_back(two);
   }
-  MachineWatch* watch = watch_for(one->prepared);
+  MachineWatch* watch = watch_for(one->whole());
   constexpr size_t kMostRounds = 6, kLeastRounds = 2;
   constexpr double kSeconds = 0.3; // in all, but for the first two rounds of a slow network
   out.resize(graphs.size());
@@ -278,7 +260,7 @@ Result<std::vector<PlacedNodes>> BackendFinalists::time_in_place(const Graph& so
     if (round > 0 && stopped()) break;
     if (round >= kLeastRounds && clock.seconds() > kSeconds) break;
     for (size_t i = 0; i < graphs.size(); ++i) {
-      TG_CHECK(add_round(out[i], graphs[i]->prepared, round_timing));
+      TG_CHECK(add_round(out[i], graphs[i]->whole(), round_timing));
       disturbed[i].push_back(watch->disturbance());
     }
   }

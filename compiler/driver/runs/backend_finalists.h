@@ -49,9 +49,6 @@ public:
 
 private:
   Result<WholeRuns> compare(const Graph& first, const Graph& second, TimingOptions timing);
-  /// The same of graphs that are too large to be loaded whole (part_runs.h). Outputs are not
-  /// compared: the parts of the two need not be of the same values.
-  Result<WholeRuns> compare_parts(const Graph& first, const Graph& second, TimingOptions timing);
   /// Returns true if loading the graph whole would take much of the memory limit, and long.
   bool is_run_in_parts(const Graph& graph) const;
   /// Ends a comparison in time for what comes after it.
@@ -68,7 +65,7 @@ private:
   bool times_in_place(const Graph& graph) const;
   /// Returns true if its operators take as long in other models: not with kernels of the user's
   /// own, nor where numbers are denormal, or NaN, for which kernels run twice.
-  bool on_usual_numbers(const LoadedGraph& loaded) const;
+  bool on_usual_numbers(LoadedGraph& loaded) const;
   Result<ScreeningResult> screen_one(const Graph& graph, const LoadedGraph& source);
   /// From now on; null for a device on which nobody else's work shows here. It knows what its
   /// yardstick took in earlier processes: this one may live in a busy hour.

@@ -54,7 +54,7 @@ TEST_F(LoadedGraphsOfRef, WhatIsInUseStaysThoughItIsNotTheSource) {
   auto used = graphs.get(graph("a"));
   ASSERT_TRUE(used.ok());
   ASSERT_TRUE(graphs.get(graph("b"), *used).ok());
-  EXPECT_TRUE((*used)->prepared.executable->run_once().ok());
+  EXPECT_TRUE((*used)->whole().executable->run_once().ok());
   ASSERT_TRUE(graphs.get(graph("a")).ok());
   ASSERT_TRUE(graphs.get(graph("source")).ok());
   EXPECT_EQ(loaded, (std::map<std::string, int>{{"source", 2}, {"a", 1}, {"b", 1}}));

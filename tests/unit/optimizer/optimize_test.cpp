@@ -17,7 +17,7 @@ class FakeFinalists : public FinalistRunner {
 public:
   FakeFinalists(double first_us, double second_us) : first_(first_us), second_(second_us) {}
   int asked = 0;
-  bool fails = false, late = false, cut = false;
+  bool fails = false, late = false, cut = false, in_parts = false;
   Disturbance disturbance = Disturbance::None;
   double spread_us = 0; // of the second, from run to run
   std::string fault;
@@ -30,6 +30,7 @@ public:
     WholeRuns runs{compare_times({first_, first_, first_}, {fast, slow, fast}), "", "",
                    disturbance};
     runs.times.cut = cut;
+    runs.in_parts = in_parts;
     return runs;
   }
   Result<std::vector<ScreeningResult>> screen(const Graph& source,
@@ -115,6 +116,18 @@ TEST_F(Optimize, BesideOtherWorkAGuessHasToGain) {
   for (double second : {80.0, 100.0}) {
     FakeFinalists finalists(100, second);
     finalists.disturbance = Disturbance::Slight;
+    Optimized result = run(source, &finalists, options);
+    EXPECT_EQ(result.report.source_returned, second == 100) << second;
+  }
+}
+
+TEST_F(Optimize, TimedInPartsAGuessHasToGain) {
+  Graph source = load(kFusable);
+  OptimizeOptions options;
+  options.must_gain = false;
+  for (double second : {80.0, 100.0}) {
+    FakeFinalists finalists(100, second);
+    finalists.in_parts = true;
     Optimized result = run(source, &finalists, options);
     EXPECT_EQ(result.report.source_returned, second == 100) << second;
   }
