@@ -474,7 +474,7 @@ private:
 };
 
 /// Of what is checked and proved, and how: raised by hand with either.
-constexpr llvm::StringLiteral kVersion = "11";
+constexpr llvm::StringLiteral kVersion = "12";
 
 void add_table(Fingerprint& print) {
   print.add(kVersion);

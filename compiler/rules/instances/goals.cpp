@@ -37,10 +37,21 @@ bool holds_at(Kind comparison, int gap) {
 }
 bool divides(Kind kind) { return kind == Kind::FloorDiv || kind == Kind::Mod; }
 
+/// Returns the operand that an atom compares with 0: of a magnitude, and of a power of 0.
+std::optional<ExprIndex> compared_with_zero(const Rule& rule, const ValueExpr& e) {
+  if (e.kind == Kind::Abs) return e.operands[0];
+  if (e.kind != Kind::Pow) return std::nullopt;
+  const ValueExpr& base = rule.exprs[e.operands[0]];
+  bool zero =
+      base.kind == Kind::Literal && base.literal.is(Value::Kind::Int) && base.literal.number == 0;
+  return zero ? std::optional(e.operands[1]) : std::nullopt;
+}
+
 } // namespace
 
 RuleGoals::RuleGoals(Symbols& symbols, const Rule& rule, uint64_t seed)
-    : symbols_(symbols), rule_(rule), rng_(seed ^ 0x676f616c73), solver_(symbols, rule, rng_) {
+    : symbols_(symbols), rule_(rule), rng_(seed ^ 0x676f616c73), solver_(symbols, rule, rng_),
+      bounds_(rule) {
   read_atoms();
   for (size_t i = 0; i < atoms_.size(); ++i) add_goals(atoms_[i], i);
   add_size_goals();
@@ -73,7 +84,8 @@ void RuleGoals::add_atom(ExprIndex at, Role role) {
   if (e.kind == Kind::Eq && number_like(rule_, e)) return;
   bool listed = e.kind == Kind::Index && rule_.exprs[e.operands[0]].kind == Kind::List;
   bool known = llvm::any_of(atoms_, [&](const Atom& atom) { return atom.expr == at; });
-  if (!known && (compares(e.kind) || chooses(e.kind) || divides(e.kind) || listed))
+  if (!known && (compares(e.kind) || chooses(e.kind) || divides(e.kind) || listed ||
+                 compared_with_zero(rule_, e)))
     atoms_.push_back({at, role, {}});
 }
 
@@ -83,19 +95,21 @@ std::optional<double> RuleGoals::number(const RuleInstance& instance, ExprIndex 
   return n ? std::optional(n->as_real()) : std::nullopt;
 }
 
-/// Returns the case that an atom is in. A comparison: -2 to 2, the sign of the difference and
-/// whether it is 1. Of other values 0 and 2, whether they are equal. Of a quotient its value, up to
-/// 3; of a remainder 0, 1 for the largest, 2 else, 3 where the dividend is below the divisor; of a
-/// list the entry.
+/// Returns the case that an atom is in. A comparison, of a magnitude or exponent with 0: -2 to 2,
+/// the sign of the difference and whether it is 1. Of other values 0 and 2, whether they are equal.
+/// Of a quotient its value, up to 3; of a remainder 0, 1 for the largest, 2 else, 3 where the
+/// dividend is below the divisor; of a list the entry.
 std::optional<int> RuleGoals::outcome(const RuleInstance& instance, ExprIndex at) const {
   const ValueExpr& e = rule_.exprs[at];
-  std::optional<double> b = number(instance, e.operands[1]);
+  const std::optional<ExprIndex> alone = compared_with_zero(rule_, e);
+  std::optional<double> b = alone ? 0 : number(instance, e.operands[1]);
   if (e.kind == Kind::Index) {
     if (!b) return std::nullopt;
     auto size = static_cast<double>(rule_.exprs[e.operands[0]].operands.size());
     return static_cast<int>(*b < 0 ? *b + size : *b);
   }
-  std::optional<double> a = number(instance, e.operands[0]);
+  std::optional<double> a = number(instance, alone.value_or(e.operands[0]));
+  if (alone && !a) return std::nullopt;
   if (!a || !b) {
     RuleMatch match{rule_, symbols_, instance.values, instance};
     std::optional<Value> x = evaluate_value(match, e.operands[0]),
@@ -128,9 +142,10 @@ void RuleGoals::add_goals(const Atom& atom, size_t index) {
   if (e.kind == Kind::Mod) return add(0), add(1), add(2), add(3);
   const bool held_only =
       atom.role == Role::Given && compares(e.kind); // a condition holds on one side alone
-  for (int gap = -2; gap <= 2; ++gap) {
-    if (!held_only || holds_at(e.kind, gap)) add(gap);
-  }
+  const RuleBounds::Range possible = gap_range(e);
+  for (int gap = -2; gap <= 2; ++gap)
+    if ((!held_only || holds_at(e.kind, gap)) && possible.low <= gap && gap <= possible.high)
+      add(gap);
 }
 
 /// Sizes beyond those that are drawn: of what the right side computes with, in case it is a
@@ -226,38 +241,48 @@ std::optional<RuleInstance> RuleGoals::make(const Goal& goal) {
 
 // --- what was not reached ----------------------------------------------------------------------
 
-/// True if all sides that its role asks for were reached.
-bool RuleGoals::reached_enough(const Atom& atom) const {
+/// The values of the difference that a comparison is about.
+RuleBounds::Range RuleGoals::gap_range(const ValueExpr& e) {
+  if (std::optional<ExprIndex> alone = compared_with_zero(rule_, e)) return bounds_.range(*alone);
+  return bounds_.difference(e.operands[0], e.operands[1]);
+}
+
+/// True if all sides that its role requires were reached, or do not exist.
+bool RuleGoals::reached_enough(const Atom& atom) {
   if (atom.role == Role::Given || atom.role == Role::Free) return true;
-  if (atom.role == Role::Alternative)
-    return !compares(rule_.exprs[atom.expr].kind) || llvm::any_of(atom.reached, [&](int gap) {
-      return holds_at(rule_.exprs[atom.expr].kind, gap);
-    });
   const ValueExpr& e = rule_.exprs[atom.expr];
+  if (atom.role == Role::Alternative)
+    return !compares(e.kind) ||
+           llvm::any_of(atom.reached, [&](int gap) { return holds_at(e.kind, gap); });
+  if (divides(e.kind) || e.kind == Kind::Index)
+    return atom.reached.size() > 1 ||
+           bounds_.range(divides(e.kind) ? atom.expr : e.operands[1]).single();
   auto any = [&](auto side) { return llvm::any_of(atom.reached, side); };
-  bool below = any([](int n) { return n < 0; }), above = any([](int n) { return n > 0; }),
-       equal = atom.reached.count(0) > 0;
+  const bool below = any([](int n) { return n < 0; }), above = any([](int n) { return n > 0; }),
+             equal = atom.reached.count(0) > 0;
+  const RuleBounds::Range gap = gap_range(e);
   switch (e.kind) {
+  case Kind::Pow: return (equal || gap.low > 0 || gap.high < 0) && (above || gap.high <= 0);
   case Kind::Eq:
-  case Kind::Ne: return equal && (below || above);
+  case Kind::Ne:
+    return (equal || gap.low > 0 || gap.high < 0) &&
+           (below || above || (gap.low == 0 && gap.single()));
   case Kind::Lt:
-  case Kind::Ge: return below && (equal || above);
+  case Kind::Ge: return (below || gap.low >= 0) && (equal || above || gap.high < 0);
   case Kind::Le:
-  case Kind::Gt: return above && (equal || below);
-  case Kind::Min:
-  case Kind::Max: return below && above;
-  default: return atom.reached.size() > 1;
+  case Kind::Gt: return (above || gap.high <= 0) && (equal || below || gap.low > 0);
+  default: return (below || gap.low >= 0) && (above || gap.high <= 0); // Min, Max, Abs
   }
 }
 
-std::string RuleGoals::unreached() const {
+std::string RuleGoals::unreached() {
   llvm::SmallVector<std::string, 4> parts;
   for (const Atom& atom : atoms_) {
     const ValueExpr& e = rule_.exprs[atom.expr];
     auto literal = [&](ExprIndex at) { return rule_.exprs[at].kind == Kind::Literal; };
-    bool constant = atom.reached.empty() || (literal(e.operands[0]) && literal(e.operands[1]));
-    bool threshold = literal(e.operands[0]) || literal(e.operands[1]) || e.kind == Kind::Index;
-    if (constant || !threshold || reached_enough(atom)) continue;
+    bool threshold = e.kind == Kind::Index || compared_with_zero(rule_, e) ||
+                     literal(e.operands[0]) || literal(e.operands[1]);
+    if (atom.reached.empty() || !threshold || reached_enough(atom)) continue;
     parts.push_back("`" + expr_text(rule_, atom.expr) + "`");
   }
   return llvm::join(parts, ", ");

@@ -1,11 +1,13 @@
 // The places at which a rule's integer arithmetic changes its mind, and instances on all sides of
-// them. An atom is a comparison, a quotient, a remainder, a minimum or maximum, or an entry of a
-// literal list in a condition or in what the right side computes; its outcome at an instance says
-// on which side the instance is, and how near. Instances are made for each outcome by solving
-// (solver.h), not drawn. An atom of which one side alone was ever reached keeps a rule from being
-// verified: the rule may be wrong on the other.
+// them. An atom is a comparison, a quotient, a remainder, a minimum or maximum, a magnitude, a
+// power of 0, or an entry of a literal list in a condition or in what the right side computes; its
+// outcome at an instance says on which side the instance is, and how near. Instances are made for
+// each outcome by solving (solver.h), not drawn. An atom of which one side alone was ever reached
+// keeps a rule from being verified, since the rule may be wrong on the other, unless bounds.h shows
+// that there is none.
 #pragma once
 
+#include "compiler/rules/instances/bounds.h"
 #include "compiler/rules/instances/solver.h"
 
 #include <set>
@@ -26,7 +28,7 @@ public:
   std::optional<RuleInstance> next();
   /// The atoms of which one side alone was reached: "`dim(x, 0) // 9`, `max(k, 5)`"; "" if there
   /// is none.
-  std::string unreached() const;
+  std::string unreached();
 
 private:
   /// The place of an atom: an expression of the right side (both of its sides must be reached), a
@@ -53,17 +55,19 @@ private:
   void add_atom(ExprIndex at, Role role);
   void add_goals(const Atom& atom, size_t index);
   void add_size_goals();
+  RuleBounds::Range gap_range(const ValueExpr& e);
   std::optional<double> number(const RuleInstance& instance, ExprIndex at) const;
   std::optional<int> outcome(const RuleInstance& instance, ExprIndex at) const;
   bool meets(const RuleInstance& instance, const Goal& goal) const;
   std::optional<RuleInstance> make(const Goal& goal);
   std::vector<RuleCell> places(const RuleInstance& instance, const Goal& goal) const;
-  bool reached_enough(const Atom& atom) const;
+  bool reached_enough(const Atom& atom);
 
   Symbols& symbols_;
   const Rule& rule_;
   std::mt19937_64 rng_;
   InstanceSolver solver_;
+  RuleBounds bounds_;
   std::vector<Atom> atoms_;
   std::vector<Goal> goals_;
   std::vector<RuleInstance> bases_;

@@ -213,10 +213,12 @@ void InstanceSolver::add_differences(const RuleInstance& instance, ExprIndex exp
     const ValueExpr& e = rule_.exprs[open.back()];
     open.pop_back();
     llvm::append_range(open, e.operands);
-    bool compares = e.operands.size() == 2 && ((e.kind >= Kind::Eq && e.kind <= Kind::Ge) ||
-                                               e.kind == Kind::Min || e.kind == Kind::Max);
+    const bool alone = e.kind == Kind::Abs; // compared with 0, as exponents of 0 are
+    const bool compares = alone || (e.kind >= Kind::Eq && e.kind <= Kind::Ge) ||
+                          e.kind == Kind::Min || e.kind == Kind::Max || e.kind == Kind::Pow;
     if (!compares) continue;
-    std::optional<double> a = number(instance, e.operands[0]), b = number(instance, e.operands[1]);
+    std::optional<double> a = number(instance, e.operands[0]);
+    std::optional<double> b = alone ? 0 : number(instance, e.operands[1]);
     if (!a || !b) continue;
     for (double gap : {*b - *a, *a - *b})
       for (double beside : {0, -1, 1}) numbers.push_back(current + gap + beside);
@@ -311,9 +313,15 @@ bool InstanceSolver::step(RuleInstance& instance, const Wish* wish) {
   if (!target && wish->number) tried.push_back(Value::of_int(*wish->number));
   llvm::copy_if(tried, std::back_inserter(fits), satisfies);
   std::optional<Value> now = value(instance, cell);
-  if (fits.empty() && now && now->is(Value::Kind::Int) && chance(30))
-    for (int64_t n = 1; n <= kScanned && fits.size() < 4; ++n)
-      if (Value v = Value::of_int(n); satisfies(v)) fits.push_back(v);
+  auto leaves_none = [&](const Value& v) { return satisfies(v) && violated(trial, wish) == 0; };
+  const bool scans = now && now->is(Value::Kind::Int) && llvm::none_of(fits, leaves_none);
+  if (scans && chance(30)) {
+    std::vector<Value> scanned;
+    for (int64_t n = 1; n <= kScanned && scanned.size() < 4; ++n)
+      if (Value v = Value::of_int(n); fits.empty() ? satisfies(v) : leaves_none(v))
+        scanned.push_back(v);
+    if (!scanned.empty()) fits = std::move(scanned);
+  }
   if (fits.empty()) fits = std::move(tried); // a step aside, towards what another place then solves
   if (fits.empty()) return false;
   size_t which = chance(40) ? 0 : static_cast<size_t>(between(0, fits.size() - 1));
@@ -380,12 +388,14 @@ void InstanceSolver::carry_size(RuleInstance& instance, const RuleCell& cell, in
       if (n == before && (how != Some || chance(50))) n = after;
     instance.types[v] = symbols_.type(type);
   }
-  for (uint32_t v = 0; v < rule_.value_vars; ++v) { // lists that are shapes
-    if (instance.values[v] == ValueId{} || kinds_[v] != AttrKind::ints || chance(30)) continue;
-    Value list = symbols_.value(instance.values[v]);
-    for (int64_t& n : list.ints)
+  for (uint32_t v = 0; v < rule_.value_vars; ++v) { // lists that are shapes, ends of slices
+    const bool list = kinds_[v] == AttrKind::ints, number = kinds_[v] == AttrKind::integer;
+    if (instance.values[v] == ValueId{} || !(list || number) || chance(30)) continue;
+    Value value = symbols_.value(instance.values[v]);
+    if (number && value.number == before) value.number = after;
+    for (int64_t& n : value.ints)
       if (n == before && (how != Some || chance(50))) n = after;
-    instance.values[v] = symbols_.value(list);
+    instance.values[v] = symbols_.value(value);
   }
 }
 

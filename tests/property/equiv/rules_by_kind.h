@@ -296,6 +296,102 @@ inline std::vector<KindRule> false_rules() {
             "rule r(x, y) reassociates {{ ({0} + y) - y => {0} where float(x), same_type(x, y) }",
             "rule r(x) exact {{ cast(cast({0}, f16), f32) => {0} where dtype(x) == f32 }",
             "rule r(x) reassociates {{ cast(cast({0}, f16), f32) => {0} where dtype(x) == f32 }"});
+  add_all(rules, "more",
+          {"r(x) { relu(relu(x)) => relu(x) * (1 + dim(x, -1) // 11) where rank(x) >= 1, "
+           "float(x) }",
+           "r(x) { relu(relu(x)) => relu(x) + max(dim(x, 0) * dim(x, 1) - 143, 0) where "
+           "rank(x) == 2, float(x) }",
+           "r(x) { relu(relu(x)) => relu(x) * (1 + prod(shape(x)) // 512) where rank(x) >= 1, "
+           "float(x) }",
+           "r(x) { relu(relu(x)) => relu(x) * (1 + sum(shape(x)) // 60) where rank(x) >= 1, "
+           "float(x) }",
+           "r(x) { relu(relu(x)) => relu(x) + (dim(x, 0) % 13) // 12 where rank(x) >= 1, "
+           "float(x) }",
+           "r(x) { relu(relu(x)) => relu(x) + max((dim(x, 0) % 8) - 6, 0) where dim(x, 0) % 2 "
+           "== 1, rank(x) >= 1, float(x) }",
+           "r(x) { relu(relu(x)) => relu(x) * 2 where dim(x, 0) % 7 == 3, dim(x, 0) % 5 == 2, "
+           "rank(x) >= 1, float(x) }",
+           "r(x) { relu(relu(x)) => relu(x) * 2 where dim(x, 0) == dim(x, 1), dim(x, 0) > 40, "
+           "rank(x) == 2, float(x) }",
+           "r(x, w) { neg(x) @ w => neg(x @ w) + max(dim(x, 0) - dim(w, 1) - 20, 0) where "
+           "rank(x) == 2, rank(w) == 2, float(x) }",
+           "r(x, w) { neg(x) @ w => neg(x @ w) * (1 + 0 ** abs(dim(x, 0) - dim(w, 1) - 9)) "
+           "where rank(x) == 2, rank(w) == 2, float(x) }",
+           "r(x) { relu(relu(x)) => relu(x) * (1 + rank(x) // 7) where float(x) }",
+           "r(x) { relu(relu(x)) => relu(x) * [1, 1, 1, 1, 1, 1, 1, 1, 3][rank(x)] where "
+           "float(x) }",
+           "r(x) { relu(relu(x)) => relu(x) * 2 where rank(x) == 8, float(x) }",
+           "r(x) { relu(relu(x)) => relu(x) * 2 where rank(x) == 5, dim(x, 4) == 7, float(x) }",
+           "r(x, a) { cumsum(neg(x), axis = a) => neg(cumsum(x, axis = a)) * (1 + max(a - 4, "
+           "0)) where float(x) }",
+           "r(x, a) { softmax(x, axis = a) * 2.0 => softmax(x, axis = a) * (2 + a // 6) where "
+           "float(x) }",
+           "r(x, b, e) { slice(relu(x), axis = 0, start = b, stop = e) => relu(slice(x, axis "
+           "= 0, start = b, stop = e)) * (1 + (e - b) // 21) where float(x) }",
+           "r(x, b, e) { slice(relu(x), axis = 0, start = b, stop = e) => relu(slice(x, axis "
+           "= 0, start = b, stop = e)) + max(dim(x, 0) - e - 14, 0) where float(x) }",
+           "r(x, k) { max_pool2d(relu(x), kernel = [k, 1], stride = [1, 1], pad = valid) => "
+           "relu(max_pool2d(x, kernel = [k, 1], stride = [1, 1], pad = valid)) * (1 + k // 9) "
+           "where float(x) }",
+           "r(x, w, v, s) { conv2d(x, w, stride = [s, 1]) + conv2d(x, v, stride = [s, 1]) => "
+           "conv2d(x, w + v, stride = [s, 1]) * (1 + s // 5) where same_type(w, v) }",
+           "r(x, w, v) { conv2d(x, w) + conv2d(x, v) => conv2d(x, w + v) * (1 + dim(w, 0) // "
+           "24) where same_type(w, v) }",
+           "r(x, w, v) { conv2d(x, w) + conv2d(x, v) => conv2d(x, w + v) * (1 + dim(w, 2) * "
+           "dim(w, 3) // 30) where same_type(w, v) }",
+           "r(x, s) { reshape(relu(x), shape = s) => relu(reshape(x, shape = s)) * (1 + "
+           "len(s) // 7) where float(x) }",
+           "r(x, s) { reshape(relu(x), shape = s) => relu(reshape(x, shape = s)) * (1 + s[-1] "
+           "// 19) where float(x) }",
+           "r(x) { reduce_sum(neg(x), axes = [-1]) => neg(reduce_sum(x, axes = [-1])) * (1 + "
+           "dim(x, -1) // 37) where float(x), rank(x) >= 1 }",
+           "r(x) { relu(relu(x)) => relu(x) * (1 + dim(x, 0) // 3 - min(dim(x, 0), 200) // 3) "
+           "where rank(x) >= 1, float(x) }",
+           "r(x) { relu(relu(x)) => relu(x) + (dim(x, 0) // 16 * 16 - dim(x, 0)) * 0 ** "
+           "max(48 - dim(x, 0), 0) where rank(x) >= 1, float(x) }",
+           "r(x) { relu(relu(x)) => relu(x) + min(dim(x, 0) - 1, 1) * min(dim(x, 1) - 1, 1) * "
+           "max(dim(x, 0) - 22, 0) where rank(x) == 2, float(x) }",
+           "r(x, y) { concat([relu(x), relu(y)], axis = 0) => relu(concat([x, y], axis = 0)) "
+           "* (1 + (dim(x, 0) + dim(y, 0)) // 50) where float(x) }",
+           "r(x, i) { gather(relu(x), i, axis = 0) => relu(gather(x, i, axis = 0)) * (1 + "
+           "dim(i, 0) // 12) where rank(i) == 1, float(x) }",
+           "r(x) { abs(abs(x)) => x where dtype(x) == f64, rank(x) == 3 }",
+           "r(x) { abs(abs(x)) => abs(x) + 1 where dtype(x) == bf16, dim(x, 0) % 6 == 0 }",
+           "r(x) { neg(neg(x)) => x + 1 where dtype(x) == i64, dim(x, 0) >= 20 }",
+           "r(x, y) { x + y => y + x + 1 where dtype(x) == i32, rank(x) >= 5, same_type(x, y) "
+           "}",
+           "r(x, i, u) { scatter(x, i, u, axis = 0, reduce = \"add\") => scatter(x, i, u + "
+           "gather(x, i, axis = 0), axis = 0) where float(x) }",
+           "r(x, i, u) { scatter(x, i, u, axis = 0, reduce = \"mul\") => scatter(x, i, u * "
+           "gather(x, i, axis = 0), axis = 0) where float(x) }",
+           "r(x, i, u, v) { scatter(scatter(x, i, u, axis = 0), i, v, axis = 0) => scatter(x, "
+           "i, u, axis = 0) }",
+           "r(x) exact { reduce_sum(cast(x, f32), axes = [0]) => cast(reduce_sum(x, axes = "
+           "[0]), f32) where dtype(x) == f16 }",
+           "r(x) reassociates { cast(cast(x, bf16), f32) * 2.0 => x * 2.0 where dtype(x) == "
+           "f32 }",
+           "r(x, y) { 1.0 / maximum(x, y) => minimum(1.0 / x, 1.0 / y) where float(x), "
+           "same_type(x, y) }",
+           "r(x) { 1.0 / abs(x) => 1.0 / x where float(x) }",
+           "r(x) { 1.0 / floor(x) => floor(1.0 / x) where float(x) }",
+           "r(x, y) { (x * y) / y => x + 0.0 * y where float(x), same_type(x, y) }",
+           "r(x) { sqrt(x * x) => x where float(x) }",
+           "r(x) { log(exp(x)) => relu(x) where float(x) }",
+           "r(x) { select(x == 6.125, x + 1.0, x) => x where float(x) }",
+           "r(x) { select(x * 0.5 == 3.25, 0.0, x) => x where float(x) }",
+           "r(x) { select(abs(x - 4.0) == 11.5, 0.0, x) => x where float(x) }",
+           "r(x) { minimum(x, 65536.0) => x where float(x) }",
+           "r(x) { relu(x) * 1.00000000003 => relu(x) where float(x) }",
+           "r(x) { (x + 0.1) + 0.2 => x + 0.3000000001 where float(x) }",
+           "r(x) { x * 0.3333333333 => x / 3.0 where float(x) }",
+           "r(x) { gelu(x) => x * 0.5 * (1.0 + erf(x * 0.7071067)) where float(x) }",
+           "r(x) { (x + 9007199254740993) - 1 => x + 9007199254740991 where dtype(x) == i64 }",
+           "r(x) { x * 3 // 3 => x where dtype(x) == i64 }",
+           "r(x) { cast(cast(x, i32), i64) => x where dtype(x) == i64 }",
+           "r(x) { relu(relu(x)) => relu(x) * (1 + max(dim(x, 0), dim(x, 1)) // 45) where "
+           "rank(x) == 2, float(x) }",
+           "r(x) { relu(relu(x)) => relu(x) * (1 + min(dim(x, 0), dim(x, 1)) // 18) where "
+           "rank(x) == 2, float(x) }"});
   return rules;
 }
 
@@ -364,6 +460,125 @@ inline std::vector<KindRule> true_rules() {
            "r(x, y) { select(x < y, x, y) => select(y > x, x, y) where float(x) }",
            "r(x) { clip(clip(x, low = -1000.0, high = 1000.0), low = -1000.0, high = 1000.0) => "
            "clip(x, low = -1000.0, high = 1000.0) }"});
+  add_all(
+      rules, "more",
+      {"r(x) { relu(relu(x)) => relu(x) + min(dim(x, 0) - dim(x, 0), 3) where rank(x) >= "
+       "1, float(x) }",
+       "r(x) { relu(relu(x)) => relu(x) * max(1, 1 - dim(x, 0)) where rank(x) >= 1, "
+       "float(x) }",
+       "r(x) { relu(relu(x)) => relu(x) + (dim(x, 0) % 16) where rank(x) >= 1, float(x), "
+       "dim(x, 0) % 16 == 0 }",
+       "r(x) { relu(relu(x)) => relu(x) + max(16 - dim(x, 0), 0) where rank(x) >= 1, "
+       "float(x), dim(x, 0) % 16 == 0 }",
+       "r(x) { relu(relu(x)) => relu(x) * max(dim(x, 0) // 100, 1) where rank(x) >= 1, "
+       "float(x), dim(x, 0) < 150 }",
+       "r(x) { abs(abs(x)) => abs(x) * min(dim(x, -1), 1) where rank(x) >= 1, float(x) }",
+       "r(x) { abs(abs(x)) => abs(x) + max(rank(x) - 8, 0) where float(x) }",
+       "r(x) { abs(abs(x)) => abs(x) + min(rank(x), 0) where float(x) }",
+       "r(x, y) { relu(x) + relu(y) => relu(y) + relu(x) * (1 + abs(dim(x, 0) - dim(y, "
+       "0))) where rank(x) == 1, same_type(x, y), float(x) }",
+       "r(x, y) { relu(x) + relu(y) => relu(y) + relu(x) * (1 + max(dim(x, 0) - dim(y, "
+       "0), 0)) where rank(x) == 1, same_type(x, y), float(x) }",
+       "r(x, w) { relu(x) @ w + relu(x) @ w => (relu(x) @ w) * 2 + min(dim(x, 1) - dim(w, "
+       "0), 0) where rank(x) == 2, rank(w) == 2, float(x) }",
+       "r(x, w) { neg(x) @ w => neg(x @ w) * (1 + max(dim(x, 1) - dim(w, 0), 0)) where "
+       "rank(x) == 2, rank(w) == 2, float(x) }",
+       "r(x, w) { neg(x) @ w => neg(x @ w) where rank(x) == 2, rank(w) == 2, float(x), "
+       "dim(x, 0) == dim(w, 1) }",
+       "r(x, w) { neg(x) @ w => neg(x @ w) where rank(x) == 2, rank(w) == 2, float(x), "
+       "dim(x, 0) == 2 * dim(w, 1) }",
+       "r(x, w) { neg(x) @ w => neg(x @ w) where rank(x) == 2, rank(w) == 2, float(x), "
+       "dim(x, 0) * dim(w, 1) == 36 }",
+       "r(x, w) { neg(x) @ w => neg(x @ w) where rank(x) == 2, rank(w) == 2, float(x), "
+       "dim(x, 0) + dim(w, 1) == 100 }",
+       "r(x, w) { neg(x) @ w => neg(x @ w) where rank(x) == 2, rank(w) == 2, float(x), "
+       "dim(x, 1) % 64 == 0, dim(x, 0) % 3 == 1 }",
+       "r(x) { relu(relu(x)) => relu(x) where rank(x) == 3, dim(x, 0) * dim(x, 1) * "
+       "dim(x, 2) == 1024, float(x) }",
+       "r(x) { relu(relu(x)) => relu(x) where rank(x) == 3, dim(x, 0) * dim(x, 1) % 48 == "
+       "0, float(x) }",
+       "r(x) { relu(relu(x)) => relu(x) where rank(x) == 2, dim(x, -1) == dim(x, -2), "
+       "dim(x, 0) > 40, float(x) }",
+       "r(x) { relu(relu(x)) => relu(x) where rank(x) == 2, dim(x, -1) == dim(x, -2) * "
+       "dim(x, -2), float(x) }",
+       "r(x) { relu(relu(x)) => relu(x) where rank(x) >= 5, dim(x, -1) % 8 == 0, dim(x, "
+       "0) >= 3, float(x) }",
+       "r(x) { relu(relu(x)) => relu(x) where rank(x) == 8, float(x) }",
+       "r(x) { relu(relu(x)) => relu(x) where rank(x) == 6, dim(x, 5) == 7, dim(x, 4) == "
+       "5, float(x) }",
+       "r(x) { relu(relu(x)) => relu(x) where rank(x) >= 1, dim(x, 0) >= 10, dim(x, 0) <= "
+       "12, float(x) }",
+       "r(x) { relu(relu(x)) => relu(x) where rank(x) >= 1, dim(x, 0) == 77, float(x) }",
+       "r(x) { relu(relu(x)) => relu(x) where rank(x) >= 1, dim(x, 0) % 7 == 3, dim(x, 0) "
+       "% 11 == 5, float(x) }",
+       "r(x) { relu(relu(x)) => relu(x) where rank(x) >= 1, dim(x, 0) // 10 == 4, "
+       "float(x) }",
+       "r(x) { relu(relu(x)) => relu(x) where rank(x) == 2, dim(x, 0) > 2 * dim(x, 1) + "
+       "5, float(x) }",
+       "r(x) { relu(relu(x)) => relu(x) where rank(x) == 2, dim(x, 0) == 1 or dim(x, 1) "
+       "== 33, float(x) }",
+       "r(x) { relu(relu(x)) => relu(x) where not (rank(x) <= 4), float(x) }",
+       "r(x) { relu(relu(x)) => relu(x) where rank(x) == 2, max(dim(x, 0), dim(x, 1)) >= "
+       "64, float(x) }",
+       "r(x) { relu(relu(x)) => relu(x) where rank(x) == 2, min(dim(x, 0), dim(x, 1)) >= "
+       "20, float(x) }",
+       "r(x) { relu(relu(x)) => relu(x) where rank(x) == 3, prod(shape(x)) == 120, "
+       "float(x) }",
+       "r(x) { relu(relu(x)) => relu(x) where rank(x) == 3, sum(shape(x)) == 50, float(x) "
+       "}",
+       "r(x) { relu(relu(x)) => relu(x) where rank(x) == 4, prod(shape(x)[1:4]) % 32 == "
+       "0, float(x) }",
+       "r(x, y) { relu(x) * y => y * relu(x) where rank(x) == 2, rank(y) == 2, dim(x, 0) "
+       "== dim(y, 1), float(x) }",
+       "r(x, y) { relu(x) * y => y * relu(x) where rank(x) == 2, rank(y) == 1, dim(x, 1) "
+       "== dim(y, 0), dim(y, 0) % 12 == 0, float(x) }",
+       "r(x, y) { concat([relu(x), relu(y)], axis = 0) => relu(concat([x, y], axis = 0)) "
+       "where rank(x) == 2, dim(x, 0) == 3 * dim(y, 0), float(x) }",
+       "r(x, y) { concat([relu(x), relu(y)], axis = 0) => relu(concat([x, y], axis = 0)) "
+       "where dim(x, 0) + dim(y, 0) == 64, float(x) }",
+       "r(x, y, a) { concat([relu(x), relu(y)], axis = a) => relu(concat([x, y], axis = "
+       "a)) where rank(x) == 5, a == 3, float(x) }",
+       "r(x, y, a) { concat([relu(x), relu(y)], axis = a) => relu(concat([x, y], axis = "
+       "a)) where a == rank(x) - 1, rank(x) >= 4, float(x) }",
+       "r(x, b, e) { slice(relu(x), axis = 0, start = b, stop = e) => relu(slice(x, axis "
+       "= 0, start = b, stop = e)) where e == dim(x, 0), b >= 8, float(x) }",
+       "r(x, b, e) { slice(relu(x), axis = 0, start = b, stop = e) => relu(slice(x, axis "
+       "= 0, start = b, stop = e)) where e - b == dim(x, 0) - 7, float(x) }",
+       "r(x) { relu(x[0:1]) => relu(x)[0:1] where rank(x) >= 1, float(x), dim(x, 0) == "
+       "129 }",
+       "r(x) { reshape(relu(x), shape = [dim(x, 0) * dim(x, 1)]) => relu(reshape(x, shape "
+       "= [dim(x, 0) * dim(x, 1)])) where rank(x) == 2, dim(x, 0) * dim(x, 1) == 144, "
+       "float(x) }",
+       "r(x, w, v) { conv2d(x, w) + conv2d(x, v) => conv2d(x, w + v) where same_type(w, "
+       "v), dim(x, 1) % 16 == 0 }",
+       "r(x, w, v) { conv2d(x, w) + conv2d(x, v) => conv2d(x, w + v) where same_type(w, "
+       "v), dim(w, 2) == 5, dim(w, 3) == 3 }",
+       "r(x, w, v) { conv2d(x, w) + conv2d(x, v) => conv2d(x, w + v) where same_type(w, "
+       "v), dim(x, 2) == dim(x, 3), dim(x, 2) >= 17 }",
+       "r(x, k) { max_pool2d(relu(x), kernel = [k, k], stride = [1, 1], pad = valid) => "
+       "relu(max_pool2d(x, kernel = [k, k], stride = [1, 1], pad = valid)) * max(k, 1) / "
+       "max(k, 1) where float(x) }",
+       "r(x, k) { max_pool2d(relu(x), kernel = [k, k], stride = [k, k], pad = valid) => "
+       "relu(max_pool2d(x, kernel = [k, k], stride = [k, k], pad = valid)) where k == "
+       "dim(x, 2), k >= 6, float(x) }",
+       "r(x) { transpose(transpose(x, perm = [1, 0]), perm = [1, 0]) => x + (dim(x, 0) * "
+       "4 % 4) where float(x) }",
+       "r(x) { relu(relu(x)) => relu(x) * [1, 5][min(dim(x, 0) // 9, 0)] where rank(x) >= "
+       "1, float(x) }",
+       "r(x) { relu(relu(x)) => relu(x) + max(dim(x, 0) // 8 - dim(x, 0), 0) where "
+       "rank(x) >= 1, float(x) }",
+       "r(x) { relu(relu(x)) => relu(x) + min(0 ** dim(x, 0), 2) where rank(x) >= 1, "
+       "float(x) }",
+       "r(x) { relu(relu(x)) => relu(x) + min(max(dim(x, 0), 5) - max(dim(x, 0), 3), 2) - "
+       "min(max(dim(x, 0), 5) - max(dim(x, 0), 3), 2) where rank(x) >= 1, float(x) }",
+       "r(x) { relu(relu(x)) => relu(x) * (1 + (dim(x, 0) * dim(x, 0)) // 81 - (dim(x, 0) "
+       "** 2) // 81) where rank(x) >= 1, float(x) }",
+       "r(x, y) { relu(x) + y => y + relu(x) where rank(x) == 3, rank(y) == 3, dim(x, -1) "
+       "== dim(y, -1), dim(x, 0) == 1, dim(y, 0) == 24, float(x) }",
+       "r(x) { reduce_sum(neg(x), axes = [-1]) => neg(reduce_sum(x, axes = [-1])) where "
+       "float(x), rank(x) >= 1, dim(x, -1) % 5 == 0, dim(x, -1) >= 50 }",
+       "r(x) { softmax(x, axis = -1) * 2.0 => softmax(x, axis = -1) * (1 + min(dim(x, "
+       "-1), 1)) where float(x), rank(x) >= 1 }"});
   return rules;
 }
 
