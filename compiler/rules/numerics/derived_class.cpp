@@ -138,7 +138,8 @@ private:
     const Expressions::Node& node = all.node(x.value); // of x / 1 it is x
     bool divided = is_div(x.value) || (node.kind == Expressions::Kind::Neg && is_div(node.args[0]));
     bool quotient = op == OpKind::Div && is_integer(dtype) && divided; // rounded down
-    return quotient ? all.call(static_cast<uint32_t>(OpKind::Floor), {x}, 0) : x;
+    if (quotient) x = all.call(static_cast<uint32_t>(OpKind::Floor), {x}, 0);
+    return all.store_whole(dtype, x);
   }
 
   Elements apply(OpKind op, AttrValues attrs, llvm::ArrayRef<NodeId> operands,
@@ -183,7 +184,7 @@ private:
     Elements values;
     for (double real : graph_.attr(id, 0).reals) values.push_back(Math<Traced>::literal(real));
     for (int64_t whole : graph_.attr(id, 0).ints) values.push_back(Math<Traced>::integer(whole));
-    for (Traced& x : values) x = Expressions::current().store(graph_.type(id).dtype, x);
+    for (Traced& x : values) x = stored(id, x);
     if (values.size() == 1)
       values.assign(static_cast<size_t>(graph_.type(id).elements()), values[0]);
     return values;
@@ -197,6 +198,7 @@ private:
       Traced before = x;
       x = Expressions::current().cast(from, to, x);
       if (x.value != before.value) casts_[x.value] = to;
+      if (!is_float(to)) x = Expressions::current().store_whole(to, x);
     }
     return values;
   }
@@ -208,18 +210,29 @@ private:
   std::map<uint32_t, DType> casts_;
 };
 
-/// Which of `marked` occur in the expression.
-std::set<uint32_t> marked_in(uint32_t value, const std::set<uint32_t>& marked) {
-  std::set<uint32_t> found, seen;
+/// Visits an expression and those within it once each, from the outside; `visit` returns whether to
+/// go into it.
+void walk(uint32_t value, llvm::function_ref<bool(uint32_t)> visit) {
+  std::set<uint32_t> seen;
   std::vector<uint32_t> open = {value};
-  while (!open.empty() && !marked.empty()) {
-    uint32_t at = open.back();
+  while (!open.empty()) {
+    const uint32_t at = open.back();
     open.pop_back();
     if (!seen.insert(at).second) continue;
-    if (marked.count(at)) found.insert(at);
+    if (!visit(at)) continue;
     const Expressions::Node& node = Expressions::current().node(at);
     open.insert(open.end(), node.args.begin(), node.args.end());
   }
+}
+
+/// Returns those of `marked` that occur in the expression.
+std::set<uint32_t> marked_in(uint32_t value, const std::set<uint32_t>& marked) {
+  std::set<uint32_t> found;
+  if (marked.empty()) return found;
+  walk(value, [&](uint32_t at) {
+    if (marked.count(at)) found.insert(at);
+    return true;
+  });
   return found;
 }
 
@@ -227,21 +240,14 @@ std::set<uint32_t> marked_in(uint32_t value, const std::set<uint32_t>& marked) {
 /// values that are computed from one another only the last is included, since the others differ by
 /// the order of sums.
 llvm::DenseSet<uint64_t> narrowed(uint32_t value, DType result) {
-  const Expressions& all = Expressions::current();
   llvm::DenseSet<uint64_t> found;
-  std::set<uint32_t> seen;
-  std::vector<uint32_t> open = {value};
-  while (!open.empty()) {
-    uint32_t at = open.back();
-    open.pop_back();
-    if (!seen.insert(at).second) continue;
-    const Expressions::Node& node = all.node(at);
-    bool rounded = node.kind == Expressions::Kind::Round;
-    if (rounded && !holds_all(static_cast<DType>(node.op), result))
-      found.insert(node.plain);
-    else
-      open.insert(open.end(), node.args.begin(), node.args.end());
-  }
+  walk(value, [&](uint32_t at) {
+    const Expressions::Node& node = Expressions::current().node(at);
+    const bool narrow =
+        node.kind == Expressions::Kind::Round && !holds_all(static_cast<DType>(node.op), result);
+    if (narrow) found.insert(node.plain);
+    return !narrow;
+  });
   return found;
 }
 
@@ -251,21 +257,15 @@ using RoundedValues = std::set<std::pair<DType, uint64_t>>;
 /// Returns the values that the expression rounds; with `casts`, only those that were stored in a
 /// dtype that holds them, literals aside: a cast cuts their digits off.
 RoundedValues rounded_in(uint32_t value, bool casts) {
-  const Expressions& all = Expressions::current();
   RoundedValues found;
-  std::set<uint32_t> seen;
-  std::vector<uint32_t> open = {value};
-  while (!open.empty()) {
-    uint32_t at = open.back();
-    open.pop_back();
-    if (!seen.insert(at).second) continue;
-    const Expressions::Node& node = all.node(at);
-    open.insert(open.end(), node.args.begin(), node.args.end());
-    if (node.kind != Expressions::Kind::Round) continue;
-    const Expressions::Node& arg = all.node(node.args[0]);
+  walk(value, [&](uint32_t at) {
+    const Expressions::Node& node = Expressions::current().node(at);
+    if (node.kind != Expressions::Kind::Round) return true;
+    const Expressions::Node& arg = Expressions::current().node(node.args[0]);
     const bool cast = arg.held != 0 && arg.kind != Expressions::Kind::Literal;
     if (cast || !casts) found.insert({static_cast<DType>(node.op), node.plain});
-  }
+    return true;
+  });
   return found;
 }
 

@@ -106,6 +106,27 @@ enum : uint32_t { kWithin = 1000, kCast = 1010, kRow = 1020, kExternal = 1021 };
 
 uint32_t function_of(OpKind op) { return static_cast<uint32_t>(op); }
 
+/// The value that a node has as an integer: of sums and products that of their operands, of
+/// anything else an arbitrary one.
+uint64_t whole_value(const Expressions::Node& node, llvm::ArrayRef<Expressions::Node> nodes) {
+  uint64_t value = node.kind == Kind::Mul ? 1 : 0;
+  switch (node.kind) {
+  case Kind::Literal:
+    if (std::floor(node.literal) == node.literal && node.literal < 0x1p63)
+      return static_cast<uint64_t>(node.literal);
+    break;
+  case Kind::Neg: return 0 - nodes[node.args[0]].whole;
+  case Kind::Add:
+    for (uint32_t arg : node.args) value += nodes[arg].whole;
+    return value;
+  case Kind::Mul:
+    for (uint32_t arg : node.args) value *= nodes[arg].whole;
+    return value;
+  default: break;
+  }
+  return scramble(node.hash);
+}
+
 bool odd(uint32_t function) {
   for (OpKind op :
        {OpKind::Tanh, OpKind::Erf, OpKind::Sin, OpKind::Sign, OpKind::Atan, OpKind::Round})
@@ -152,6 +173,7 @@ uint32_t Expressions::intern(Node node) {
   node.raises = node.kind == Kind::Call && is_exponential(node.op);
   for (uint32_t arg : node.args) node.raises |= nodes_[arg].raises;
   node.hash = hash >> 2; // apart from the map's own marks
+  if (node.kind != Kind::Whole) node.whole = whole_value(node, nodes_);
   auto [at, fresh] = by_hash_.try_emplace(node.hash, static_cast<uint32_t>(nodes_.size()));
   if (fresh) nodes_.push_back(std::move(node));
   return at->second;
@@ -268,6 +290,7 @@ Traced Expressions::integer(int64_t value) {
   Node n = made(Kind::Whole, static_cast<uint32_t>(magnitude >> 32));
   n.literal = static_cast<double>(magnitude);
   n.plain = magnitude % kPrime;
+  n.whole = magnitude;
   n.size = n.literal;
   n.held = bit(DType::I64);
   Traced x{intern(std::move(n)), 0};
@@ -491,6 +514,13 @@ Traced Expressions::sized(Traced x, Traced like) {
 }
 
 Traced Expressions::store(DType dtype, Traced x) { return is_float(dtype) ? rounded(dtype, x) : x; }
+
+Traced Expressions::store_whole(DType dtype, Traced x) {
+  uint64_t whole = nodes_[x.value].whole;
+  if (dtype == DType::I32) whole &= 0xffffffff;
+  const uint64_t key = mixed(static_cast<uint64_t>(dtype), whole) >> 2;
+  return {by_whole_.try_emplace(key, x.value).first->second, x.reads};
+}
 
 Traced Expressions::rounded(DType dtype, Traced x) {
   const Node of = nodes_[x.value]; // nodes move as they grow

@@ -13,6 +13,10 @@
 // field, with functions and reciprocals for arbitrary ones, and no rounding: equal plains are equal
 // over the reals, with nothing cancelled in a quotient. `size` is the sum of its terms without
 // their signs: where that grows, sums go through terms that are larger.
+//
+// Integers do not round: expressions that are equal modulo 2^64 (of i32 2^32) at random integers
+// are one expression (`store_whole`), so that what is computed from them, casts to floats included,
+// is the same.
 #pragma once
 
 #include "lang/core/semantics/semantics.h"
@@ -41,6 +45,7 @@ public:
     llvm::SmallVector<uint32_t, 3> args; // ids
     double literal = 0;
     uint64_t hash = 0, plain = 0;
+    uint64_t whole = 0; // the value at random integers, modulo 2^64
     double size = 0;
     uint8_t held = 0;    // dtypes that hold the value exactly, a bit each
     bool finite = false; // wherever leaves are
@@ -70,6 +75,9 @@ public:
   Traced select(Traced condition, Traced x, Traced y);
   /// Stored as a dtype: floats are rounded.
   Traced store(DType dtype, Traced x);
+  /// The first of the expressions that are the same integer (or bool), sums and products wrapping
+  /// around.
+  Traced store_whole(DType dtype, Traced x);
   /// Of one dtype as another: rounded, or cut by a function of which nothing is known.
   Traced cast(DType from, DType to, Traced x);
   /// The value of `x` by another way: with the plain value and size of `meant`.
@@ -110,7 +118,7 @@ private:
   std::optional<uint64_t> as_softmax(uint32_t above, uint32_t below) const;
 
   std::vector<Node> nodes_;
-  llvm::DenseMap<uint64_t, uint32_t> by_hash_;
+  llvm::DenseMap<uint64_t, uint32_t> by_hash_, by_whole_;
   std::vector<Reads> reads_;
   llvm::DenseMap<uint64_t, uint32_t> joins_;
   llvm::DenseSet<uint64_t> dropped_;
@@ -134,7 +142,7 @@ template <> struct Math<Traced> {
   static Traced binary(OpKind op, Traced x, Traced y);
   static Traced select(Traced condition, Traced x, Traced y);
   static Traced cast(DType, Traced x) { return x; } // which needs to know from what: Expressions
-  static bool is_exacter(OpKind op) { return Math<double>::is_exacter(op); }
+  static bool is_exacter(OpKind op) { return op != OpKind::Abs && Math<double>::is_exacter(op); }
   /// Some index, or none, by what the value is computed from.
   static int64_t index(Traced x, int64_t size);
   static Traced missing() { return Expressions::current().nan(); }
