@@ -3,6 +3,7 @@
 // (literals.h).
 #pragma once
 
+#include "lang/core/semantics/real_functions.h"
 #include "lang/core/semantics/semantics.h"
 
 #include <limits>
@@ -16,23 +17,14 @@ inline constexpr bool kHasExtended = std::numeric_limits<Extended>::digits >= 64
 
 template <> struct ScalarTraits<Extended> { using Wide = Extended; };
 
-template <> struct Math<Extended> {
+template <> struct Math<Extended> : RealFunctions<Extended> {
   /// The rational of the shortest decimal text, rounded once.
   static Extended literal(double value);
   static Extended integer(int64_t value) { return static_cast<Extended>(value); }
-  static Extended unary(OpKind op, Extended x);
   static bool is_exacter(OpKind op) { return Math<double>::is_exacter(op); }
-  static Extended maximum(Extended x, Extended y);
-  static Extended binary(OpKind op, Extended x, Extended y);
   static Extended select(Extended condition, Extended x, Extended y);
   static Extended cast(DType to, Extended x);
-  static int64_t index(Extended x, int64_t size);
   static Extended missing() { return std::numeric_limits<Extended>::quiet_NaN(); }
-  static int64_t argmax(llvm::ArrayRef<Extended> values);
-  static Extended max_of(llvm::ArrayRef<Extended> values);
-  static Extended min_of(llvm::ArrayRef<Extended> values);
-  static bool above(Extended x, Extended y);
-  static void softmax(llvm::MutableArrayRef<Extended> row);
   /// Float64's function: no digits beyond those.
   class External {
   public:
@@ -47,7 +39,6 @@ template <> struct Math<Extended> {
   static Extended of_dtype(DType dtype, Extended x) {
     return Math<double>::of_dtype(dtype, static_cast<double>(x));
   }
-  static Extended whole_quotient(Extended quotient);
 };
 
 extern template void evaluate_op<Extended>(OpKind, AttrValues, llvm::ArrayRef<ConstView<Extended>>,

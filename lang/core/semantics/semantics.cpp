@@ -1,39 +1,14 @@
 #include "lang/core/semantics/impl.h"
+#include "lang/core/semantics/real_functions.h"
 
 #include <cmath>
 #include <limits>
 
 namespace tg {
 
-double Math<double>::unary(OpKind op, double x) {
-  switch (op) {
-  case OpKind::Relu: return x < 0 ? 0 : x; // a NaN is not below 0
-  case OpKind::Sigmoid: return 1 / (1 + std::exp(-x));
-  case OpKind::Tanh: return std::tanh(x);
-  case OpKind::Gelu: return x * (1 + std::erf(x / std::sqrt(2.0))) / 2;
-  case OpKind::Exp: return std::exp(x);
-  case OpKind::Sqrt: return std::sqrt(x);
-  case OpKind::Erf: return std::erf(x);
-  case OpKind::Log: return std::log(x);
-  case OpKind::Log1p: return std::log1p(x);
-  case OpKind::Expm1: return std::expm1(x);
-  case OpKind::Sin: return std::sin(x);
-  case OpKind::Cos: return std::cos(x);
-  case OpKind::Tan: return std::tan(x);
-  case OpKind::Asin: return std::asin(x);
-  case OpKind::Acos: return std::acos(x);
-  case OpKind::Atan: return std::atan(x);
-  case OpKind::Sinh: return std::sinh(x);
-  case OpKind::Cosh: return std::cosh(x);
-  case OpKind::Asinh: return std::asinh(x);
-  case OpKind::Acosh: return std::acosh(x);
-  case OpKind::Atanh: return std::atanh(x);
-  case OpKind::Round: return std::nearbyint(x); // in the mode that every program starts with
-  case OpKind::Floor: return std::floor(x);
-  case OpKind::Sign: return x > 0 ? 1 : x < 0 ? -1 : x; // a NaN stays
-  default: assert(false && "no unary pointwise operator"); return x;
-  }
-}
+using Doubles = RealFunctions<double>;
+
+double Math<double>::unary(OpKind op, double x) { return Doubles::unary(op, x); }
 
 bool Math<double>::is_exacter(OpKind op) {
   switch (op) {
@@ -51,27 +26,9 @@ bool Math<double>::is_exacter(OpKind op) {
   }
 }
 
-double Math<double>::maximum(double x, double y) {
-  if (std::isnan(x)) return x;
-  return x < y || std::isnan(y) ? y : x;
-}
+double Math<double>::maximum(double x, double y) { return Doubles::maximum(x, y); }
 
-double Math<double>::binary(OpKind op, double x, double y) {
-  switch (op) {
-  case OpKind::Minimum:
-    if (std::isnan(x)) return x;
-    return y < x || std::isnan(y) ? y : x;
-  case OpKind::Pow: return std::pow(x, y);
-  case OpKind::Mod: {
-    double rest = std::fmod(x, y);
-    return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
-  }
-  case OpKind::Less: return x < y;
-  case OpKind::LessEqual: return x <= y;
-  case OpKind::Equal: return x == y;
-  default: assert(false && "no binary pointwise operator"); return x;
-  }
-}
+double Math<double>::binary(OpKind op, double x, double y) { return Doubles::binary(op, x, y); }
 
 double Math<double>::select(double condition, double x, double y) { return condition != 0 ? x : y; }
 
@@ -84,18 +41,11 @@ double Math<double>::cast(DType to, double x) {
   return std::clamp(std::trunc(x), low, high);
 }
 
-int64_t Math<double>::index(double x, int64_t size) { // of NaN: -1
-  return x >= 0 && x < static_cast<double>(size) ? static_cast<int64_t>(x) : -1;
-}
+int64_t Math<double>::index(double x, int64_t size) { return Doubles::index(x, size); }
 
 double Math<double>::missing() { return std::numeric_limits<double>::quiet_NaN(); }
 
-int64_t Math<double>::argmax(llvm::ArrayRef<double> values) {
-  size_t best = 0;
-  for (size_t i = 0; i < values.size() && !std::isnan(values[best]); ++i)
-    if (values[i] > values[best] || std::isnan(values[i])) best = i;
-  return static_cast<int64_t>(best);
-}
+int64_t Math<double>::argmax(llvm::ArrayRef<double> values) { return Doubles::argmax(values); }
 
 Integer operator/(Integer x, Integer y) {
   if (y.value == 0) return {};
@@ -156,25 +106,13 @@ void Math<Integer>::softmax(llvm::MutableArrayRef<Integer>) {
   assert(false && "softmax takes floats");
 }
 
-double Math<double>::max_of(llvm::ArrayRef<double> values) {
-  double best = values[0];
-  for (double value : values.drop_front()) best = maximum(best, value);
-  return best;
-}
+double Math<double>::max_of(llvm::ArrayRef<double> values) { return Doubles::max_of(values); }
 
-double Math<double>::min_of(llvm::ArrayRef<double> values) {
-  double best = values[0];
-  for (double value : values.drop_front()) best = binary(OpKind::Minimum, best, value);
-  return best;
-}
+double Math<double>::min_of(llvm::ArrayRef<double> values) { return Doubles::min_of(values); }
 
-bool Math<double>::above(double x, double y) { return std::isnan(x) ? !std::isnan(y) : x > y; }
+bool Math<double>::above(double x, double y) { return Doubles::above(x, y); }
 
-void Math<double>::softmax(llvm::MutableArrayRef<double> row) {
-  double largest = max_of(row), total = 0;
-  for (double& x : row) total += x = std::exp(x - largest);
-  for (double& x : row) x /= total;
-}
+void Math<double>::softmax(llvm::MutableArrayRef<double> row) { Doubles::softmax(row); }
 
 // --- operators that nothing is known of ---------------------------------------------------------
 
@@ -225,9 +163,7 @@ double Math<double>::of_dtype(DType dtype, double x) {
   return is_integer(dtype) ? std::floor(4 * std::abs(x)) : x;
 }
 
-double Math<double>::whole_quotient(double quotient) {
-  return std::isfinite(quotient) ? std::floor(quotient) : 0;
-}
+double Math<double>::whole_quotient(double quotient) { return Doubles::whole_quotient(quotient); }
 
 Math<Integer>::External::External(llvm::StringRef name, llvm::StringRef signature)
     : key_(key_of_external(name, signature)) {}
