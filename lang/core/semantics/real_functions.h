@@ -15,6 +15,7 @@ template <class Real> struct RealFunctions {
   static Real unary(OpKind op, Real x) {
     switch (op) {
     case OpKind::Relu: return x < 0 ? 0 : x; // a NaN is not below 0
+    case OpKind::Abs: return std::abs(x);
     case OpKind::Sigmoid: return 1 / (1 + std::exp(-x));
     case OpKind::Tanh: return std::tanh(x);
     case OpKind::Gelu: return x * (1 + std::erf(x / std::sqrt(Real(2)))) / 2;

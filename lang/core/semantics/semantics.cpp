@@ -12,6 +12,7 @@ double Math<double>::unary(OpKind op, double x) { return Doubles::unary(op, x); 
 
 bool Math<double>::is_exacter(OpKind op) {
   switch (op) {
+  case OpKind::Abs: // of -0, where the formula has two zeros to choose from
   case OpKind::Log1p:
   case OpKind::Expm1:
   case OpKind::Tan:

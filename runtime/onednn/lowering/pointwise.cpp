@@ -17,6 +17,8 @@
 #include "lang/core/fused_body.h"
 #include "runtime/convert.h"
 
+#include <bit>
+
 namespace tg::cpu {
 
 namespace {
@@ -209,7 +211,9 @@ private:
 
   Entry literal(double value) {
     for (const MapLiteral& known : program_.literals)
-      if (known.value == static_cast<float>(value)) return of(known.out);
+      if (std::bit_cast<uint32_t>(known.value) ==
+          std::bit_cast<uint32_t>(static_cast<float>(value)))
+        return of(known.out); // 0 and -0 are two
     Register out = temporary();
     uses_.back() = kPinned;
     program_.literals.push_back({out, static_cast<float>(value)});
