@@ -1,8 +1,8 @@
 // Pairs of models with operators that pick elements: by indices, which may repeat, be at the ends
 // of an axis or beyond it, and by order, where elements may be equal. What is wrong at such inputs
 // alone is called different, and what holds at all of them is not.
-#include "compiler/driver/files/model.h"
 #include "compiler/equiv/equivalent.h"
+#include "tests/property/equiv/small_model.h"
 
 #include <gtest/gtest.h>
 
@@ -13,14 +13,7 @@
 namespace tg {
 namespace {
 
-Graph model(const std::string& parameters, const std::string& body) {
-  SourceManager sources;
-  DiagnosticSink sink;
-  FileId file = sources.add("case.tg", "model m(" + parameters + ") { " + body + " }\n");
-  std::optional<Graph> graph = load_model(sources, file, {}, sink);
-  for (const Diagnostic& d : sink.all()) ADD_FAILURE() << body << ": " << d.message;
-  return graph ? std::move(*graph) : Graph(std::make_shared<Symbols>());
-}
+using test::model;
 
 /// `{0}` is the size of the axis that is indexed, `{1}` the number of indices, `{2}` the dtype.
 struct Pair {

@@ -1,9 +1,9 @@
 // What is said of pairs of small models whose relation is known: every pair here was once called
 // equal and is not, or is equal and must stay so.
-#include "compiler/driver/files/model.h"
 #include "compiler/equiv/counterexample/trial.h"
 #include "compiler/equiv/equivalent.h"
 #include "lang/core/support/random.h"
+#include "tests/property/equiv/small_model.h"
 
 #include <gtest/gtest.h>
 
@@ -12,6 +12,8 @@
 
 namespace tg {
 namespace {
+
+using test::model;
 
 using Verdict = Equivalence::Verdict;
 
@@ -23,15 +25,6 @@ struct Case {
 
 constexpr Verdict kEqual = Verdict::Equal, kDifferent = Verdict::Different,
                   kUndecided = Verdict::Undecided;
-
-Graph model(const std::string& parameters, const char* body) {
-  SourceManager sources;
-  DiagnosticSink sink;
-  FileId file = sources.add("case.tg", "model m(" + parameters + ") { " + body + " }\n");
-  std::optional<Graph> graph = load_model(sources, file, {}, sink);
-  for (const Diagnostic& d : sink.all()) ADD_FAILURE() << body << ": " << d.message;
-  return graph ? std::move(*graph) : Graph(std::make_shared<Symbols>());
-}
 
 void hold(const std::string& parameters, llvm::ArrayRef<Case> cases) {
   for (const Case& c : cases) {

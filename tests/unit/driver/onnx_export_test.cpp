@@ -44,6 +44,16 @@ struct OnnxExportTest : testing::Test {
     EXPECT_TRUE(model.ParseFromString(bytes.str()));
     return model;
   }
+  /// The one folding that the graph's file records, into `values`, and its check.
+  Result<FoldingCheck> check_exported_folding(const Graph& graph, Graph& values) {
+    exported(graph);
+    TG_TRY(auto file, open_weight_file(path));
+    TG_TRY(std::vector<Graph> foldings, read_foldings(*file));
+    EXPECT_EQ(foldings.size(), 1U);
+    if (foldings.size() != 1) return FoldingCheck{};
+    values = foldings[0];
+    return check_folding(values, on_ref(), *file);
+  }
   Graph optimized(const Graph& source, bool portable) {
     tangram::OptimizeOptions options;
     options.cost = tangram::CostSpec::analytic("cpu");
@@ -88,16 +98,11 @@ TEST_F(OnnxExportTest, TheFileSaysWhatItsWeightsWereFoldedFrom) {
                      "  param w: f32[4, 3] = weight(\"a layer's w\")\n"
                      "  x @ (w * 2)\n"
                      "}\n");
-  exported(graph);
-  auto file = open_weight_file(path);
-  ASSERT_TRUE(file.ok());
-  Result<std::vector<Graph>> foldings = read_foldings(**file);
-  ASSERT_TRUE(foldings.ok() && foldings->size() == 1);
-  const Graph& values = foldings->front();
+  Graph values = graph;
+  Result<FoldingCheck> check = check_exported_folding(graph, values);
+  ASSERT_TRUE(check.ok());
   ASSERT_EQ(values.outputs().size(), 1U);
   EXPECT_EQ(values.outputs()[0].name, "a layer's w.folded");
-  Result<FoldingCheck> check = check_folding(values, on_ref(), **file);
-  ASSERT_TRUE(check.ok());
   EXPECT_EQ(check->weights, 1U);
   EXPECT_FALSE(check->wrong);
   EXPECT_EQ(check->max_rel_diff, 0) << "a product by two rounds nothing";
@@ -203,12 +208,8 @@ TEST_F(OnnxExportTest, HalvesOnTheWayToAFoldedWeightRoundIt) {
                      "  param w: f32[4]\n"
                      "  x * cast(cast(w, bf16) * cast(w, bf16), f32)\n"
                      "}\n");
-  exported(graph);
-  auto file = open_weight_file(path);
-  ASSERT_TRUE(file.ok());
-  Result<std::vector<Graph>> foldings = read_foldings(**file);
-  ASSERT_TRUE(foldings.ok() && foldings->size() == 1);
-  Result<FoldingCheck> check = check_folding(foldings->front(), on_ref(), **file);
+  Graph values = graph;
+  Result<FoldingCheck> check = check_exported_folding(graph, values);
   ASSERT_TRUE(check.ok());
   EXPECT_FALSE(check->wrong);
   EXPECT_GT(check->max_rel_diff, 1e-4) << "a product of bf16";
