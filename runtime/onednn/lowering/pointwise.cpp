@@ -316,6 +316,8 @@ public:
     inner_ = outer_.pop_back_val();
     rows_ = {1, llvm::SmallVector<int64_t, 4>(places_.size(), 0)};
     if (!outer_.empty()) rows_ = outer_.pop_back_val();
+    copies_ = program_.code.size() == 1 && program_.code[0].instr == Instr::Copy;
+    cuts_ = places_[0].dtype == DType::BF16 && chooses_among_bf16();
     piece_ = std::min(inner_.extent, kBlock);
     block_rows_ = std::clamp<int64_t>(kBlock / inner_.extent, 1, rows_.extent);
     pieces_ = (inner_.extent + piece_ - 1) / piece_;
@@ -376,6 +378,21 @@ private:
     return gaps >= program_.code.size();
   }
 
+  /// True if every result is an operand or a literal, but for its sign, and bf16 holds all of them.
+  bool chooses_among_bf16() const {
+    constexpr Instr kChoices[] = {Instr::Copy, Instr::Neg,     Instr::Relu,    Instr::Relu6,
+                                  Instr::Abs,  Instr::Maximum, Instr::Minimum, Instr::Select};
+    return llvm::all_of(llvm::drop_begin(places_),
+                        [](const Place& p) { return p.dtype == DType::BF16; }) &&
+           llvm::all_of(program_.literals,
+                        [](const MapLiteral& literal) {
+                          return bf16_to_float(float_to_bf16(literal.value)) == literal.value;
+                        }) &&
+           llvm::all_of(program_.code, [&](const MapInstr& instr) {
+             return llvm::is_contained(kChoices, instr.instr);
+           });
+  }
+
   void run_block(Worker& w, int part, int64_t block) {
     int64_t piece = block % pieces_ * piece_, rest = block / pieces_;
     int64_t row = rest % row_blocks_ * block_rows_;
@@ -383,6 +400,7 @@ private:
     int64_t rows = std::min(block_rows_, rows_.extent - row);
     int64_t outer = rest / row_blocks_;
     if (by_rows_) return run_rows(w, part, outer, row, piece, rows, count);
+    if (copies_) return copy_block(part, outer, row, piece, rows, count);
     for (size_t i = 1; i < places_.size(); ++i)
       w.registers[i - 1] = stage(w, part, i, address(i, outer, row, piece), rows, count);
     for (size_t t = program_.operands; t + 1 < registers(); ++t)
@@ -393,6 +411,19 @@ private:
         direct ? reinterpret_cast<float*>(result) : scratch_block(part, registers() - 1);
     evaluate(w, rows * count);
     if (!direct) scatter(result, w.registers.back(), rows, count);
+  }
+
+  /// One pass where one of both lies as the registers do.
+  void copy_block(int part, int64_t outer, int64_t row, int64_t piece, int64_t rows,
+                  int64_t count) const {
+    std::byte *result = address(0, outer, row, piece), *from = address(1, outer, row, piece);
+    if (contiguous(1, rows))
+      return scatter(result, reinterpret_cast<const float*>(from), rows, count);
+    if (contiguous(0, rows))
+      return read_block(reinterpret_cast<float*>(result), 1, from, rows, count);
+    float* block = scratch_block(part, 0);
+    read_block(block, 1, from, rows, count);
+    scatter(result, block, rows, count);
   }
 
   void run_rows(Worker& w, int part, int64_t outer, int64_t row, int64_t piece, int64_t rows,
@@ -433,11 +464,23 @@ private:
     Staged& staged = w.staged[place];
     if (staged.base == from && staged.rows >= rows && staged.count == count) return to;
     staged = {from, rows, count};
+    read_block(to, place, from, rows, count);
+    return to;
+  }
+
+  /// Rows without gaps between them are one.
+  bool dense(size_t place, int64_t rows, int64_t count) const {
+    return rows > 1 && inner_.strides[place] == 1 && rows_.strides[place] == count;
+  }
+
+  void read_block(float* to, size_t place, const std::byte* from, int64_t rows,
+                  int64_t count) const {
+    if (dense(place, rows, count)) return read_block(to, place, from, 1, rows * count);
     DType dtype = places_[place].dtype;
     int64_t row_step = rows_.strides[place] * dtype_size(dtype), step = inner_.strides[place];
     if (step == 0 && dtype == DType::F32) {
       simd().spread(to, reinterpret_cast<const float*>(from), rows_.strides[place], rows, count);
-      return to;
+      return;
     }
     for (int64_t r = 0; r < rows; ++r, from += row_step) {
       float* line = to + r * count;
@@ -452,15 +495,17 @@ private:
         read_floats(dtype, from, step, line, count);
       }
     }
-    return to;
   }
 
   void scatter(std::byte* to, const float* from, int64_t rows, int64_t count) const {
+    if (dense(0, rows, count)) return scatter(to, from, 1, rows * count);
     DType dtype = places_[0].dtype;
     int64_t row_step = rows_.strides[0] * dtype_size(dtype), step = inner_.strides[0];
     for (int64_t r = 0; r < rows; ++r, to += row_step, from += count) {
       if (step == 1 && dtype == DType::F32)
         simd().apply(Instr::Copy, reinterpret_cast<float*>(to), from, nullptr, nullptr, count);
+      else if (cuts_ && step == 1)
+        simd().cut_to_bf16(reinterpret_cast<uint16_t*>(to), from, count);
       else
         write_floats(dtype, from, to, step, count);
     }
@@ -478,7 +523,8 @@ private:
   llvm::SmallVector<Loop, 4> outer_;
   Loop rows_, inner_;
   int64_t piece_ = 0, block_rows_ = 0, pieces_ = 0, row_blocks_ = 0, blocks_ = 0;
-  bool by_rows_ = false;
+  bool by_rows_ = false, copies_ = false;
+  bool cuts_ = false; // results are bf16 already
   std::vector<std::byte*> addresses_;
   float* scratch_ = nullptr;
   std::vector<Worker> workers_;

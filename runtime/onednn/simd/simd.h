@@ -83,6 +83,8 @@ struct SimdTable {
   /// bf16 as floats, and floats rounded to bf16 (to nearest even; a NaN stays one).
   void (*from_bf16)(float* out, const uint16_t* a, int64_t n);
   void (*to_bf16)(uint16_t* out, const float* a, int64_t n);
+  /// The same of floats that bf16 holds.
+  void (*cut_to_bf16)(uint16_t* out, const float* a, int64_t n);
   /// The same of f16, bit for bit as f16_to_float() and float_to_f16() (runtime/convert.h).
   void (*from_f16)(float* out, const uint16_t* a, int64_t n);
   void (*to_f16)(uint16_t* out, const float* a, int64_t n);

@@ -15,10 +15,27 @@
 #include "runtime/onednn/simd/rows_impl.inc"
 
 namespace tg::cpu {
-const SimdTable kSimdBase = {"base",    apply,     fill,       spread,
-                             scale,     from_bf16, to_bf16,    from_f16,
-                             to_f16,    from_bool, to_bool,    sum,
-                             max,       min,       max_rows,   max_rows_of_numbers,
-                             mask_row,  softmax,   layer_norm, squares_about,
-                             normalise, add_rows};
+const SimdTable kSimdBase = {"base",
+                             apply,
+                             fill,
+                             spread,
+                             scale,
+                             from_bf16,
+                             to_bf16,
+                             cut_to_bf16,
+                             from_f16,
+                             to_f16,
+                             from_bool,
+                             to_bool,
+                             sum,
+                             max,
+                             min,
+                             max_rows,
+                             max_rows_of_numbers,
+                             mask_row,
+                             softmax,
+                             layer_norm,
+                             squares_about,
+                             normalise,
+                             add_rows};
 }

@@ -185,6 +185,29 @@ TEST_P(Simd, HalvesConvertAsOneByOne) {
   }
 }
 
+/// All bf16 with low bits that decide how they round; what bf16 holds is cut to the same.
+TEST_P(Simd, Bf16ConvertsAsOneByOne) {
+  std::vector<float> near, held;
+  for (uint32_t high = 0; high < 1U << 16; ++high) {
+    held.push_back(std::bit_cast<float>(high << 16));
+    for (uint32_t low : {0U, 1U, 0x7fffU, 0x8000U, 0x8001U, 0xffffU})
+      near.push_back(std::bit_cast<float>(high << 16 | low));
+  }
+  std::vector<uint16_t> rounded(near.size()), cut(held.size());
+  table().to_bf16(rounded.data(), near.data(), static_cast<int64_t>(near.size()));
+  for (size_t i = 0; i < near.size(); ++i)
+    ASSERT_EQ(rounded[i], float_to_bf16(near[i])) << std::hex << std::bit_cast<uint32_t>(near[i]);
+  table().cut_to_bf16(cut.data(), held.data(), static_cast<int64_t>(held.size()));
+  for (size_t i = 0; i < held.size(); ++i) ASSERT_EQ(cut[i], i);
+  for (size_t n = 0; n < 100; ++n)
+    for (auto convert : {table().to_bf16, table().cut_to_bf16}) {
+      std::vector<uint16_t> to(n + 1, 7);
+      convert(to.data(), held.data() + 0x3f00, static_cast<int64_t>(n));
+      for (size_t i = 0; i < n; ++i) ASSERT_EQ(to[i], 0x3f00 + i) << n;
+      EXPECT_EQ(to[n], 7) << n;
+    }
+}
+
 TEST_P(Simd, MaximaOfRowsOfEveryLength) {
   constexpr size_t kCount = 5, kLength = 100;
   float rows[kCount][kLength];
