@@ -98,6 +98,42 @@ class Averages(nn.Module):
         return {"found": x * self.weight + self.offset * scale, "mean": self.mean.clone()}
 
 
+class Bags(nn.Module):
+    """The forms of nn.EmbeddingBag: rows that are bags, places where bags start, and these with the end of the last."""
+
+    def __init__(self, mode, weighted=False, **how):
+        super().__init__()
+        self.weighted = weighted
+        self.bag = nn.EmbeddingBag(7, 3, mode=mode, **how)
+        self.ended = nn.EmbeddingBag(7, 3, mode=mode, include_last_offset=True, **how)
+
+    def forward(self, rows, flat, starts, bounds, scale):
+        def weights(i):
+            return scale[:i.numel()].reshape(i.shape) if self.weighted else None
+
+        return [*(self.bag(i, None, weights(i)) for i in (rows, rows[:1], rows[:, :1])), self.bag(flat, starts, weights(flat)),
+                self.bag(flat, starts[:1], weights(flat)), self.ended(flat, bounds, weights(flat))]
+
+    @staticmethod
+    def inputs(padding=None, count=9, index=torch.int64, dtype=torch.float32):
+        """Among the bags are empty ones, one of padding alone, and one that ends with the indices."""
+        flat = torch.randint(0, 7, (count,), dtype=index)
+        flat[3:5] = (padding or 0) % 7
+        starts, bounds = torch.tensor([0, 3, 5, 5], dtype=index), torch.tensor([0, 0, 3, 5, count], dtype=index)
+        return flat.reshape(-1, 3), flat, starts, bounds, torch.randn(count, dtype=dtype)
+
+
+def bags():
+    """(mode, padding, weighted, type of indices, type of rows, options)"""
+    for mode in ("sum", "mean", "max"):
+        for padding in (None, 0, 2, -1):
+            for weighted in (False, True)[:1 + (mode == "sum")]:
+                yield mode, padding, weighted, torch.int64, torch.float32, {}
+        for dtype in BOUND:
+            yield mode, 2, mode == "sum", torch.int32, dtype, {}
+        yield mode, 2, False, torch.int64, torch.float32, {"max_norm": 1.0}
+
+
 class Modules(unittest.TestCase):
     def setUp(self):
         warnings.simplefilter("ignore")
@@ -214,6 +250,52 @@ class Modules(unittest.TestCase):
                     self.agree(compiled(module)(x), wanted, bound)
         self.assertGreater(tried, 5)
 
+    def test_bags(self):
+        """Rows that no bag has, or only as padding, do not count, whatever they hold."""
+        for mode, padding, weighted, index, dtype, options in bags():
+            with self.subTest(mode, padding=padding, weighted=weighted, index=index, dtype=dtype, options=options), torch.no_grad():
+                module, given = Bags(mode, weighted, dtype=dtype, padding_idx=padding, **options).eval(), Bags.inputs(padding, 9, index, dtype)
+                if padding is not None and not options:
+                    module.bag.weight[padding], module.ended.weight[padding] = float("nan"), float("inf")
+                other = copy.deepcopy(module)
+                wanted = other(*given)
+                if not options:  # those change the weights in each call
+                    self.agree(tangram.compile(module, given, **SEARCH)(*given), wanted, BOUND[dtype])
+                self.agree(compiled(module)(*given), wanted, BOUND[dtype])
+                self.agree(list(module.parameters()), list(other.parameters()), BOUND[dtype])
+
+    def test_bags_of_dynamic_sizes(self):
+        for mode in ("sum", "mean", "max"):
+            with self.subTest(mode), torch.no_grad():
+                module = Bags(mode, mode == "sum", padding_idx=1)
+                run = compiled(module, dynamic=True)
+                for count in (9, 12, 6):
+                    given = Bags.inputs(1, count)
+                    self.agree(run(*given), module(*given))
+
+    def test_gradients_of_bags(self):
+        """PyTorch's, as of all graphs that are differentiated."""
+        for mode in ("sum", "mean", "max"):
+            for sparse in (False, True)[:1 + (mode != "max")]:
+                with self.subTest(mode, sparse=sparse):
+                    module, given = Bags(mode, mode == "sum", padding_idx=1, sparse=sparse), Bags.inputs(1)
+                    other = copy.deepcopy(module)
+                    for one, found in ((module, compiled(module)(*given)), (other, other(*given))):
+                        sum(part.square().sum() for part in found).backward()
+                    self.agree([one.grad.to_dense() for one in module.parameters()], [one.grad.to_dense() for one in other.parameters()])
+
+    def test_inputs_that_share_memory(self):
+        """Examples may be views of one tensor; what is passed later need not be."""
+        x = torch.arange(6.0)
+        for given in ((x.reshape(2, 3), x), (x, x.reshape(2, 3)), (x[:3], x[3:]), (x, x)):
+            with self.subTest([one.shape for one in given]), torch.no_grad():
+                function = lambda a, b: (a * 2, b + a.sum())
+                module = nn.Module()
+                module.forward = function
+                run = tangram.compile(module, given, **SEARCH)
+                for inputs in (given, [torch.randn(one.shape) for one in given]):
+                    self.agree(run(*inputs), function(*inputs))
+
     def pt2e(self, module, x):
         """The module with 8-bit operands, as torchao's PT2E makes it for x86."""
         try:
@@ -260,6 +342,7 @@ class Modules(unittest.TestCase):
                 self.agree(compiled(module)(x), wanted, float(0.02 * wanted.abs().max()))
                 made, = tangram.torch.report()
                 self.assertEqual((made.parts, made.kept), (1, {}))
+                self.agree(tangram.compile(module, (x,), **SEARCH)(x), wanted, float(0.02 * wanted.abs().max()))
 
     def test_round_trips_through_integers(self):
         """Left out for whole numbers in range alone; others truncate, wrap or are read as integers."""

@@ -82,19 +82,18 @@ def embedding_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: b
     """`gather`, and `scatter` that adds or takes the largest; means are sums over counts"""
     count, bags = indices.shape[0], offsets.shape[0] - include_last_offset
     bag = (torch.arange(count).unsqueeze(1) >= offsets[:bags].unsqueeze(0)).sum(1) - 1
-    rows, kept = weight[indices], (indices != padding_idx).to(weight.dtype)
+    rows, kept = weight[indices], indices != padding_idx
     if per_sample_weights is not None:
-        kept_rows = rows * (per_sample_weights * kept).unsqueeze(1)
-    else:
-        kept_rows = rows * kept.unsqueeze(1)
-    counts = weight.new_zeros(bags).scatter_add(0, bag, kept)
+        rows = rows * per_sample_weights.unsqueeze(1)
+    if padding_idx >= 0:
+        rows = rows.masked_fill(~kept.unsqueeze(1), -math.inf if mode == 2 else 0)
+    counts = weight.new_zeros(bags).scatter_add(0, bag, kept.to(weight.dtype))
     where = bag.unsqueeze(1).expand_as(rows)
     if mode == 2:
-        low = rows.masked_fill((kept == 0).unsqueeze(1), -math.inf)
-        found = weight.new_full((bags, weight.shape[1]), -math.inf).scatter_reduce(0, where, low, "amax")
+        found = weight.new_full((bags, weight.shape[1]), -math.inf).scatter_reduce(0, where, rows, "amax")
         found = found.masked_fill((counts == 0).unsqueeze(1), 0)
     else:
-        found = weight.new_zeros(bags, weight.shape[1]).scatter_add(0, where, kept_rows)
+        found = weight.new_zeros(bags, weight.shape[1]).scatter_add(0, where, rows)
         found = found / counts.clamp(min=1).unsqueeze(1) if mode == 1 else found
     return found, bag, counts.to(indices.dtype), bag
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -105,13 +106,19 @@ def run_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _distinct(inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """Without two that are one tensor: torch.export takes those for one input whatever is passed later."""
+    """The inputs, each in memory of its own. torch.export takes two that are one tensor for one input whatever is passed
+    later, and leaves sizes open where one is a view of another."""
     seen: set[int] = set()
-    out = []
-    for x in inputs:
-        out.append(x.clone() if isinstance(x, torch.Tensor) and id(x) in seen else x)
-        seen.add(id(x))
-    return tuple(out)
+
+    def apart(x: torch.Tensor) -> torch.Tensor:
+        if x.layout != torch.strided:
+            return x
+        memory = x.untyped_storage()._cdata
+        found = x.clone() if memory in seen else x
+        seen.add(memory)
+        return found
+
+    return torch.utils._pytree.tree_map_only(torch.Tensor, apart, tuple(inputs))
 
 
 def _move_to_meta(module: torch.nn.Module, kept: Sequence[torch.Tensor]) -> None:
@@ -141,8 +148,10 @@ def compiled(
     release_weights = _arguments.flag("release_weights", release_weights)
     training = [part for part in module.modules() if part.training]
     try:
+        with contextlib.suppress(NotImplementedError):  # a graph that was exported has no modes
+            module.eval()
         with torch.no_grad():
-            exported = torch.export.export(module.eval(), _distinct(example_inputs))
+            exported = torch.export.export(module, _distinct(example_inputs))
     finally:
         for part in training:  # as the caller had them
             part.training = True
