@@ -39,10 +39,23 @@ def pieces(*targets: Any) -> Callable[[Piece], Piece]:
     return add
 
 
+def _of_floats(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """PyTorch's pieces of a range, which give other whole numbers than its kernels do."""
+    def apply(*args: Any, dtype: Any = None, **kwargs: Any) -> Any:
+        whole = dtype is not None and not (dtype.is_floating_point or dtype.is_complex)
+        return NotImplemented if whole else rule(*args, dtype=dtype, **kwargs)
+    return apply
+
+
+_RANGES = (aten.linspace, aten.logspace)
+
+
 def decompositions(known: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
     """Those of operators that have no row: of others the whole says more than its pieces. Rules of ours for
     those are about forms that the row lacks."""
-    rules = {target: rule for target, rule in known.items() if target not in HANDLERS} | apart.RULES | apart.rules_of_others()
+    rules = {target: _of_floats(rule) if getattr(target, "overloadpacket", None) in _RANGES else rule
+             for target, rule in known.items() if target not in HANDLERS}
+    rules |= apart.RULES | apart.rules_of_others()
     return rules | {target: apart.of_numbers(target, rules.get(target)) for target in HANDLERS if apart.has_axes(target)}
 
 
