@@ -9,10 +9,12 @@ test is skipped.
 """
 import copy
 import unittest
+import unittest.mock
 import warnings
 
 from python_package import SEARCH, required, run_tests, tangram, torch  # skips this test where packages are missing
 
+from tangram.torch import lowered
 from torch import nn
 
 module_db = required("torch.testing._internal.common_modules").module_db
@@ -154,6 +156,33 @@ class Modules(unittest.TestCase):
                     module = info.module_cls(*made.args, **made.kwargs).eval()
                     wanted = module(*called.args, **called.kwargs)
                     self.agree(compiled(module, dynamic=True)(*called.args, **called.kwargs), wanted)
+
+    def test_exported_graphs_are_those_of_pytorch(self):
+        """The graph that is recorded in one run is that of run_decompositions, or both are refused in the same words."""
+        def text(program):
+            try:
+                return tangram.from_exported(program).text
+            except tangram.Error as error:
+                return str(error)
+
+        tried = 0
+        for info in module_db:
+            if any(word in info.name for word in LEFT_OUT) or torch.float32 not in info.supported_dtypes("cpu"):
+                continue
+            given = next(iter(info.module_inputs_func(info, "cpu", torch.float32, False, False)))
+            made, called = given.constructor_input, given.forward_input
+            module = info.module_cls(*made.args, **made.kwargs).eval()
+            try:
+                with torch.no_grad():
+                    program = torch.export.export(module, called.args, called.kwargs)
+            except Exception:  # noqa: BLE001  PyTorch's
+                continue
+            with self.subTest(info.name, description=given.desc):
+                with unittest.mock.patch.object(lowered, "_override_composite_implicit_decomp", None):
+                    wanted = text(copy.deepcopy(program))
+                self.assertEqual(text(program), wanted)
+                tried += 1
+        self.assertGreater(tried, 100)
 
     def test_floats_that_change_with_dynamic_sizes(self):
         module = compiled(lambda x, scale: (x * scale).relu() + scale, dynamic=True)

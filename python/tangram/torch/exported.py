@@ -14,6 +14,7 @@ from .._core import parse as parse_core
 from .._model import Model
 from .._program import Program, bind
 from . import pairs, quantized
+from .lowered import core_graph
 from .operators import HANDLERS, decompositions
 from .writer import NotSupported, write
 
@@ -42,9 +43,9 @@ def model_and_state(program: torch.export.ExportedProgram) -> tuple[Model, list[
     if not isinstance(program, torch.export.ExportedProgram):
         raise TypeError(f"program is what torch.export.export returns, not {program!r}")
     apart = decompositions(torch.export.default_decompositions())
-    program = program.run_decompositions(apart)
-    pairs.take_apart(program.graph, apart)
-    quantized.leave_out_round_trips(program.graph)
+    graph, program = core_graph(program, apart)
+    pairs.take_apart(graph, apart)
+    quantized.leave_out_round_trips(graph)
     signature = program.graph_signature
     if signature.user_inputs_to_mutate:
         raise NotSupported("a program that changes its inputs")
@@ -53,17 +54,17 @@ def model_and_state(program: torch.export.ExportedProgram) -> tuple[Model, list[
              **signature.inputs_to_lifted_tensor_constants}
     values = {**program.state_dict, **program.constants}
     weights, places = {}, []
-    for node in program.graph.nodes:
-        if node.op != "placeholder" or node.name not in paths:
+    for node, named in zip(graph.find_nodes(op="placeholder"), program.graph.find_nodes(op="placeholder")):
+        if named.name not in paths:
             continue
-        path = paths[node.name]
+        path = paths[named.name]
         if path in state:
             places.append(path)
         else:
             weights[node] = (path, values[path])
     if places != state:
         raise NotSupported(f"buffers that are changed in another order ({', '.join(state)}) than they are held")
-    return model_of_graph(program.graph, "exported", weights)[0], state
+    return model_of_graph(graph, "exported", weights)[0], state
 
 
 class TorchProgram(Program):
