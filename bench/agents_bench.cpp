@@ -1,6 +1,6 @@
 // What agents in the seat of the tree search are worth on networks that they never saw: a network
 // that looks at graphs (the guide), mean gains by rule, motifs, and the search's own statistics
-// alone. They are trained first, on the parts of some other examples, as `tg train --policy
+// alone. They are trained first, on the parts of some other examples, as `tg-paper train --policy
 // guide|gains|motifs` does; files that are there already are taken as they are.
 //
 //   agents_bench [--agents FOLDER] [--train-seconds 240] [--train-seed 1] [--rounds 4]
@@ -28,14 +28,15 @@
 //   by time    the cost after --seconds, several decisions: the same
 //   asking     share of that time in which the network was asked; its programs are made in it, as
 //              in a process that begins
+#include "bench/paper/learned/followed_policy.h"
+#include "bench/paper/learned/guide.h"
+#include "bench/paper/learned/guide_models.h"
+#include "bench/paper/learned/train_agent.h"
 #include "compiler/driver/files/model.h"
-#include "compiler/driver/learned/guide_models.h"
 #include "compiler/driver/learned/seated_policy.h"
-#include "compiler/driver/learned/train_agent.h"
 #include "compiler/driver/prices/cost_model.h"
 #include "compiler/ir/from_ast.h"
 #include "compiler/rules/from_ast.h"
-#include "compiler/search/learned/guide.h"
 #include "compiler/search/mcts/mcts.h"
 #include "lang/core/support/stop.h"
 
@@ -52,6 +53,7 @@
 namespace {
 
 using namespace tg;
+using namespace tg::paper;
 
 /// A cost that is higher by this share of it is as good: seeds differ by more.
 constexpr double kAsGood = 0.001;
@@ -97,7 +99,7 @@ struct Agent {
   /// As a process has it that has just begun: what a network remembers is none of another's search.
   std::unique_ptr<Policy> open() const {
     if (path.empty()) return std::make_unique<StatisticsPolicy>();
-    Result<std::unique_ptr<Policy>> policy = open_seated_policy(path);
+    Result<std::unique_ptr<Policy>> policy = open_policy(path);
     if (!policy) fail(policy.error());
     return std::move(*policy);
   }

@@ -1,5 +1,5 @@
 // How far rewards by whole runs are off by chance: the same few graphs of a network, timed again
-// and again by the clock that `tg train` rewards by (GraphClock).
+// and again by the clock that `tg-paper train` rewards by (GraphClock).
 //
 //   graph_clock_bench [--pairs 5,10,20] [--times 20] [--seconds 60] [--graphs 4] [--busy 0]
 //                     [--threads 1] [--json FILE] [MODEL.tg...]

@@ -7,8 +7,8 @@
 // A round is a decision in each state, and a step of gradient descent on all of them, by each of
 // the two in turn, on one thread. Shown are medians, how much faster it is optimised (paired by
 // rounds, with the 95% interval), and what the first time took, with getting ready.
+#include "bench/paper/learned/policy_models.h"
 #include "compiler/driver/files/model.h"
-#include "compiler/driver/learned/policy_models.h"
 #include "compiler/ir/from_ast.h"
 #include "compiler/rules/from_ast.h"
 #include "lang/core/support/repeated_times.h"
@@ -23,6 +23,7 @@
 namespace {
 
 using namespace tg;
+using namespace tg::paper;
 
 struct Settings {
   std::string model = std::string(TG_SOURCE_DIR) + "/examples/paper/bert.tg", policy = "xrlflow";

@@ -2,7 +2,7 @@
 """Runs the benchmark programs of a build (bench/*_bench.cpp) and keeps what they measured.
 
     bench/run.py --build build [NAME...] [--results DIR]
-    bench/run.py --build build paper [ARGUMENT...]    the program of bench/paper, which keeps its own file
+    bench/run.py --build build paper [ARGUMENT...]    `tg-paper table`, which keeps its own file
     bench/run.py --build build paper agents [ARGUMENT...]    agents_bench: what guides the tree search
     bench/run.py --build build paper eto [ARGUMENT...]    bench/paper/eto.py: the operator tuner, type by type
     bench/run.py --build build paper guided [ARGUMENT...]    bench/paper/guided.py: the shipped search with a guide in its seat
@@ -128,9 +128,9 @@ def paper_command(build, arguments):
     """What `paper` runs: the comparison that the first argument names, or the table of tree searches."""
     program = PAPER.get(arguments[0]) if arguments else None
     if program is None:
-        return [build / "bench/paper/paper", *arguments]
+        return [build / "tg-paper", "table", *arguments]
     if program.suffix == ".py":
-        return [sys.executable, ROOT / "bench" / program, "--tg", build / "tg", *arguments[1:]]
+        return [sys.executable, ROOT / "bench" / program, "--tg", build / "tg-paper", *arguments[1:]]
     return [build / "bench" / program, *arguments[1:]]
 
 

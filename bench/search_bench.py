@@ -81,7 +81,7 @@ class Bench:
     def __init__(self, options):
         self.options = options
         self.tg = str(Path(options.tg).resolve())
-        self.paper_tool = str(Path(options.paper or Path(self.tg).parent / "bench/paper/paper").resolve())
+        self.paper_tool = str(Path(options.paper or Path(self.tg).parent / "tg-paper").resolve())
         self.program = hashlib.sha256(Path(self.tg).read_bytes()).hexdigest()[:12]
         self.state = Path(options.state)
         if options.threads != 1:
@@ -104,7 +104,7 @@ class Bench:
 
     def know_program(self):
         """The name by which `paper` keeps cells, and where each program's were measured."""
-        out, _ = self.call("resnet50", "--total-limit", "0", "--json", "--output", str(self.state / "none.json"),
+        out, _ = self.call("table", "resnet50", "--total-limit", "0", "--json", "--output", str(self.state / "none.json"),
                            program=self.paper_tool)
         self.paper_program = tables.parts_of(json.loads(out)["setting"])["program"]
         file = self.state / "programs.json"
@@ -160,7 +160,7 @@ class Bench:
 
     def paper_command(self, network, approach, cost, rules, seeds, cells_file):
         o = self.options
-        arguments = [network, "--approach", approach, "--seeds", str(seeds),
+        arguments = ["table", network, "--approach", approach, "--seeds", str(seeds),
                      "--threads", "1", "--search-threads", str(o.threads),  # operators are priced on one
                      "--cost", cost, "--time-limit", str(o.time_limit),
                      "--ilp-limit", str(o.ilp_limit), "--total-limit", "1e9", "--output", str(cells_file),

@@ -22,6 +22,7 @@ namespace {
 const std::array<EmbeddedFile, ${count}> kFiles = {{
 ${body}}};
 }
-llvm::ArrayRef<EmbeddedFile> embedded_files() { return kFiles; }
+llvm::ArrayRef<EmbeddedFile> ${NAME}();
+llvm::ArrayRef<EmbeddedFile> ${NAME}() { return kFiles; }
 } // namespace tg
 ")

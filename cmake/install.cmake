@@ -5,7 +5,7 @@ set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
 # Those that use others first.
 get_property(TG_ARCHIVES GLOBAL PROPERTY tg_archives)
 list(REVERSE TG_ARCHIVES)
-list(REMOVE_ITEM TG_ARCHIVES tg_cli) # the program's own
+list(REMOVE_ITEM TG_ARCHIVES tg_cli tg_paper) # the programs' own
 install(TARGETS ${TG_ARCHIVES} ARCHIVE DESTINATION lib/tangram)
 list(TRANSFORM TG_ARCHIVES REPLACE "(.+)" "\${libdir}/lib\\1.a" OUTPUT_VARIABLE TG_PC_ARCHIVES)
 list(JOIN TG_PC_ARCHIVES " " TG_PC_ARCHIVES)
@@ -34,19 +34,22 @@ configure_file(cmake/tangram.pc.in ${package}/tangram.pc @ONLY)
 install(FILES ${package}/tangram.pc DESTINATION lib/pkgconfig)
 install(DIRECTORY compiler/driver/include/tangram ${CMAKE_BINARY_DIR}/include/tangram DESTINATION include)
 install(FILES LICENSE NOTICE DESTINATION share/doc/tangram COMPONENT program)
-install(TARGETS tg RUNTIME DESTINATION bin COMPONENT program)
-# What the program says of itself: completion of shells, and the man page.
+install(TARGETS tg tg-paper RUNTIME DESTINATION bin COMPONENT program)
+# What the programs say of themselves: completion of shells, and a man page.
 set(share ${CMAKE_BINARY_DIR}/share)
-set(tg_bash bash-completion/completions/tg)
-set(tg_zsh zsh/site-functions/_tg)
-set(tg_fish fish/vendor_completions.d/tg.fish)
-foreach(file ${tg_bash} ${tg_zsh} ${tg_fish} man/man1/tg.1)
-  get_filename_component(folder ${file} DIRECTORY)
-  file(MAKE_DIRECTORY ${share}/${folder})
-  install(FILES ${share}/${file} DESTINATION share/${folder} COMPONENT program)
+foreach(program tg tg-paper)
+  set(bash bash-completion/completions/${program})
+  set(zsh zsh/site-functions/_${program})
+  set(fish fish/vendor_completions.d/${program}.fish)
+  set(man man/man1/${program}.1)
+  foreach(file ${bash} ${zsh} ${fish} ${man})
+    get_filename_component(folder ${file} DIRECTORY)
+    file(MAKE_DIRECTORY ${share}/${folder})
+    install(FILES ${share}/${file} DESTINATION share/${folder} COMPONENT program)
+  endforeach()
+  add_custom_command(TARGET ${program} POST_BUILD
+    COMMAND ${program} help --completion bash > ${share}/${bash}
+    COMMAND ${program} help --completion zsh > ${share}/${zsh}
+    COMMAND ${program} help --completion fish > ${share}/${fish}
+    COMMAND ${program} help --man > ${share}/${man})
 endforeach()
-add_custom_command(TARGET tg POST_BUILD
-  COMMAND tg help --completion bash > ${share}/${tg_bash}
-  COMMAND tg help --completion zsh > ${share}/${tg_zsh}
-  COMMAND tg help --completion fish > ${share}/${tg_fish}
-  COMMAND tg help --man > ${share}/man/man1/tg.1)

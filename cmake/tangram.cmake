@@ -156,9 +156,10 @@ function(tg_generate_protobuf target proto)
   target_link_libraries(${target} PUBLIC tg_protobuf)
 endfunction()
 
-# Embeds the .tg files of the folders given, as generated/embedded_files.cpp (see tests of the driver).
-function(tg_embed target)
-  set(out ${CMAKE_BINARY_DIR}/generated/embedded_files.cpp)
+# tg_embed(TARGET NAME folder ...): the .tg files of the folders, as a function NAME() in generated/NAME.cpp
+# (data_file.h).
+function(tg_embed target name)
+  set(out ${CMAKE_BINARY_DIR}/generated/${name}.cpp)
   set(files)
   foreach(dir ${ARGN})
     file(GLOB found CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/${dir}/*.tg)
@@ -166,7 +167,7 @@ function(tg_embed target)
   endforeach()
   list(SORT files)
   add_custom_command(OUTPUT ${out}
-    COMMAND ${CMAKE_COMMAND} -DOUT=${out} "-DFILES=${files}" -DROOT=${CMAKE_SOURCE_DIR}
+    COMMAND ${CMAKE_COMMAND} -DOUT=${out} -DNAME=${name} "-DFILES=${files}" -DROOT=${CMAKE_SOURCE_DIR}
             -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
     DEPENDS ${files} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
     WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} VERBATIM)

@@ -70,7 +70,8 @@ def run(tg, files, wanted, scratch):
     for name, text in files.items():
         (scratch / name).write_text(text, encoding="utf-8")
     (scratch / "cache" / "bin").mkdir(parents=True)
-    (scratch / "cache" / "bin" / "tg").symlink_to(tg)
+    for program in ("tg", "tg-paper"):
+        (scratch / "cache" / "bin" / program).symlink_to(Path(tg).with_name(program))
     script = "".join(f"{command}\necho '{END}'\n" for command in wanted)
     environment = {**os.environ, "XDG_CACHE_HOME": str(scratch / "cache"), "NO_COLOR": "1",
                    "PATH": f"{scratch / 'cache' / 'bin'}:{os.environ['PATH']}"}

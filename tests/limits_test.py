@@ -125,6 +125,7 @@ def cases_of(folder):
         "train": [Case("train", ["train", str(folder / "few.tg"), "-o", str(folder / "policy.safetensors"), "--by-prices",
                                  "--cost", "analytic:cpu", "--episodes", "100000", "--quiet", *RULES], limited=True, keeps=True,
                        codes=[NO_ANSWER])],  # where not even one update was done
+        "table": [Case("table", ["table", "vgg19", "--output", str(folder / "cells.json"), "--quiet"], codes=[1])],  # it is elsewhere
         "tune": [Case("tune", ["tune", model, "--cost-db", str(folder / "tuned.db"), "--reuse", "full"], limited=True, keeps=True)],
         "devices": [Case("devices", ["devices"])],
         "options": [Case("options", ["options"])],

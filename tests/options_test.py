@@ -3,7 +3,7 @@
 or --help-all, completed by bash, zsh and fish, and stands on the man page; what it does not take is
 refused; and --help is one screen.
 
-    options_test.py TG
+    options_test.py TG_OR_TG_PAPER
 """
 import json
 import re
@@ -14,7 +14,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-TG = ""
+TG = NAME = ""
 ROWS = {}
 SHELLS = ("bash", "zsh", "fish")
 SCREEN_LINES, SCREEN_COLUMNS = 30, 80
@@ -66,14 +66,14 @@ class Table(unittest.TestCase):
             with self.subTest(command=name):
                 self.assertLessEqual(short.count("\n"), SCREEN_LINES)
                 self.assertLessEqual(max(map(len, short.splitlines())), SCREEN_COLUMNS)
-                self.assertIn(command["summary"], short)
+                self.assertIn(command["summary"].replace("`tg ", f"`{NAME} "), short)
                 self.assertEqual("--help-all" in short, any(name not in r["basic"] for r in options_of(name)))
                 for row in options_of(name):
                     line = re.compile(rf"^  {row['name']}\b", re.M)
                     self.assertEqual(bool(line.search(short)), name in row["basic"], row["name"])
                     self.assertRegex(full, line)
         everything = printed("--help")
-        self.assertLessEqual(everything.count("\n"), SCREEN_LINES)
+        self.assertLessEqual(everything.count("\n"), SCREEN_LINES + (NAME != "tg"))
         for command in ROWS["commands"]:
             self.assertRegex(everything, rf"(?m)^  {command['name']}  ")
 
@@ -150,7 +150,7 @@ class Completion(unittest.TestCase):
             return re.search(rf"(?m)^    '{name}(?: '\*\)|'\)).*$", text)[0]
         if shell == "zsh":
             return re.search(rf"(?ms)^    '{name}'\)$.*?;;$", text)[0]
-        return "\n".join(line for line in text.splitlines() if f"__tg_is \\'{name}\\'" in line)
+        return "\n".join(line for line in text.splitlines() if f"__{NAME}_is \\'{name}\\'" in line)
 
     def test_every_option_of_every_command(self):
         for command, row in each_option():
@@ -170,7 +170,7 @@ class Completion(unittest.TestCase):
     def complete(self, *words):
         """What bash offers after these words, the last of which is being typed."""
         script = self.scripts["bash"] + "\nCOMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); known=\n" \
-                                        "known=$(compgen -v | sort); _tg 2>/dev/null\n" \
+                                        "known=$(compgen -v | sort); " + f"_{NAME} 2>/dev/null\n" \
                                         "printf '%s\\n' \"${COMPREPLY[@]}\"\n" \
                                         "comm -13 <(echo \"$known\") <(compgen -v | sort) >&2\n"
         with tempfile.TemporaryDirectory() as folder:
@@ -184,33 +184,33 @@ class Completion(unittest.TestCase):
 
     def test_bash_completes(self):
         names = {command["name"].split()[0] for command in ROWS["commands"]}
-        self.assertEqual(set(self.complete("tg", "")), names | {"--help", "--version"})
-        self.assertEqual(self.complete("tg", "expl"), ["explain"])
-        self.assertEqual(self.complete("tg", "rules", ""), ["list", "verify", "--help"])
-        self.assertEqual(self.complete("tg", "rules", "v"), ["verify"])
-        self.assertEqual(self.complete("tg", "opt", "--time"), ["--time-limit"])
-        self.assertEqual(self.complete("tg", "rules", "verify", "--pr"), ["--proof"])
-        self.assertEqual(self.complete("tg", "opt", "--search", "ta"), ["taso"])
-        self.assertEqual(self.complete("tg", "opt", "--search", "=", "ta"), ["taso"])
-        self.assertEqual(self.complete("tg", "extract", "--ilp-cycles", "=", ""), ["none", "real", "int"])
-        self.assertEqual(self.complete("tg", "opt", "--without", "tree,wi"), ["tree,widening"])
-        self.assertEqual(self.complete("tg", "opt", "--time-limit", ""), [])
-        self.assertEqual(self.complete("tg", "opt", "mod"), ["models", "model.tg"])
-        self.assertEqual(self.complete("tg", "opt", "-o", "no"), ["notes.txt"])
-        self.assertEqual(self.complete("tg", "extract", "gra"), ["graph.json"])
+        self.assertEqual(set(self.complete(NAME, "")), names | {"--help", "--version"})
+        self.assertEqual(self.complete(NAME, "expl"), ["explain"])
+        self.assertEqual(self.complete(NAME, "rules", ""), ["list", "verify", "--help"])
+        self.assertEqual(self.complete(NAME, "rules", "v"), ["verify"])
+        self.assertEqual(self.complete(NAME, "opt", "--time"), ["--time-limit"])
+        self.assertEqual(self.complete(NAME, "rules", "verify", "--pr"), ["--proof"])
+        self.assertEqual(self.complete(NAME, "opt", "--search", "ta"), ["taso"])
+        self.assertEqual(self.complete(NAME, "opt", "--search", "=", "ta"), ["taso"])
+        self.assertEqual(self.complete(NAME, "extract", "--ilp-cycles", "=", ""), ["none", "real", "int"])
+        self.assertEqual(self.complete(NAME, "opt", "--without", "tree,wi"), ["tree,widening"])
+        self.assertEqual(self.complete(NAME, "opt", "--time-limit", ""), [])
+        self.assertEqual(self.complete(NAME, "opt", "mod"), ["models", "model.tg"])
+        self.assertEqual(self.complete(NAME, "opt", "-o", "no"), ["notes.txt"])
+        self.assertEqual(self.complete(NAME, "extract", "gra"), ["graph.json"])
 
 
 class Manual(unittest.TestCase):
     def test_every_option_and_command(self):
         page = printed("help", "--man")
         for command in ROWS["commands"]:
-            self.assertRegex(page, rf"(?m)^\.B tg {command['name']}\b")
+            self.assertRegex(page, rf"(?m)^\.B {NAME} {command['name']}\b")
         for row in ROWS["options"]:
             self.assertIn("\n.B " + f"{row['name']} {row['value']}".strip().replace("-", "\\-") + "\n", page)
 
     def test_it_is_well_formed(self):
         page = printed("help", "--man")
-        self.assertRegex(page, r"\A\.\\\".*\n\.TH TG 1 ")
+        self.assertRegex(page, r"\A\.\\\".*\n\.TH " + NAME.upper() + " 1 ")
         known = {"TH", "SH", "SS", "TP", "B", "I", "RI", "br", '\\"'}
         for line in page.splitlines():
             if line.startswith((".", "'")):
@@ -229,5 +229,6 @@ class Manual(unittest.TestCase):
 
 if __name__ == "__main__":
     TG = str(Path(sys.argv.pop(1)).resolve())
+    NAME = Path(TG).name
     ROWS = json.loads(printed("options", "--json"))
     unittest.main()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARE = ("bash-completion/completions/tg", "zsh/site-functions/_tg", "fish/vendor_completions.d/tg.fish",
-         "man/man1/tg.1")
+         "man/man1/tg.1", "bash-completion/completions/tg-paper", "man/man1/tg-paper.1")
 EXPECTED = ("twins: 7 operators, then 3", "2 outputs, equal", "a mistake: E0213",
             "both_signs: tested at 200 instances", "a wrong rule: E0306")
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""`paper` (bench/paper) goes on where it stopped: cells that a file has are not computed again, a cell
+"""`tg-paper table` goes on where it stopped: cells that a file has are not computed again, a cell
 that is missing is, cells of other settings stay, and what a limit left is counted. A run does
 the dear cells last and tells its plan.
 
-    paper_test.py PAPER TG
+    paper_test.py TG_PAPER
 """
 import json
 import os
@@ -16,15 +16,15 @@ import time
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent  # `paper` reads examples/ from here
+ROOT = Path(__file__).resolve().parent.parent  # the table reads examples/ from here
 sys.path.insert(0, str(ROOT / "bench"))
 import search_tables  # the folder is known only now
-PAPER = TG = ""
+TG = ""
 NETWORKS = ["resnet50", "vgg19"]
 
 
 def bench(file, *options):
-    command = [PAPER, *NETWORKS, "--approach", "tensat,greedy+ilp", "--seeds", "2",
+    command = [TG, "table", *NETWORKS, "--approach", "tensat,greedy+ilp", "--seeds", "2",
                "--rules", "taso", "--threads", "1", "--output", str(file), "--json", *options]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return done.returncode, json.loads(done.stdout or "{}"), done.stderr
@@ -76,7 +76,7 @@ class Resume(unittest.TestCase):
     def refused(self, *options):
         """What is said of a file, which stays as it is."""
         before = self.file.read_bytes() if self.file.is_file() else None
-        command = [PAPER, "vgg19", "--approach", "tensat", "--rules", "taso", "--threads", "1",
+        command = [TG, "table", "vgg19", "--approach", "tensat", "--rules", "taso", "--threads", "1",
                    "--output", str(self.file), *options]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
@@ -191,7 +191,7 @@ class Resume(unittest.TestCase):
         self.assertEqual(self.fill("--seed", "76")["cells_computed"], len(NETWORKS))
 
     def test_the_plan_is_told(self):
-        command = [PAPER, "vgg19", "--approach", "tensat,ilp+ilp", "--seeds", "2", "--rules",
+        command = [TG, "table", "vgg19", "--approach", "tensat,ilp+ilp", "--seeds", "2", "--rules",
                    "taso", "--total-limit", "0", "--output", str(self.file)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         self.assertEqual(done.stderr, "3 cells to compute, 0 known: 2 with rewards from integer programs, at most "
@@ -207,7 +207,7 @@ class Resume(unittest.TestCase):
         """Of the original's time, so that our column and the published one mean the same."""
         for cell in self.fill()["cells"]:
             self.assertAlmostEqual(cell["saved_pct"], 100 * (1 - cell["cost_us"] / cell["source_us"]))
-        command = [PAPER, "vgg19", "--approach", "tensat", "--rules", "taso", "--threads", "1",
+        command = [TG, "table", "vgg19", "--approach", "tensat", "--rules", "taso", "--threads", "1",
                    "--seeds", "2", "--output", str(self.file)]
         table = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
         self.assertEqual(table[0].count(" saved %"), 2)
@@ -218,11 +218,11 @@ class Resume(unittest.TestCase):
         self.assertAlmostEqual(their_saved, 100 * (1 - their_optimised / their_original), delta=1)
 
     def test_elsewhere_it_says_where_to_start(self):
-        command = [PAPER, "vgg19", "--approach", "tensat"]
+        command = [TG, "table", "vgg19", "--approach", "tensat"]
         done = subprocess.run(command, cwd=self.folder.name, capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("E0501", done.stderr)
-        self.assertIn("start `paper` in the root of the repository", done.stderr)
+        self.assertIn("start `tg-paper table` in the root of the repository", done.stderr)
         self.assertEqual(list(Path(self.folder.name).iterdir()), [])
 
     def test_unknown_names_are_refused(self):
@@ -234,7 +234,7 @@ class OperatorTuner(unittest.TestCase):
 
     def test_its_cells_are_computed_once(self):
         with tempfile.TemporaryDirectory(prefix="tg-eto-") as folder:
-            program = Path(folder, "tg")
+            program = Path(folder, "tg-paper")
             program.write_text(f'#!/bin/sh\ntest -e {folder}/broken && exit 1\nexec {TG} "$@"\n', encoding="utf-8")
             program.chmod(0o755)
             def table(*more):
@@ -276,5 +276,5 @@ class OperatorTuner(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PAPER, TG = (str(Path(sys.argv.pop(1)).resolve()) for _ in range(2))
+    TG = str(Path(sys.argv.pop(1)).resolve())
     unittest.main()

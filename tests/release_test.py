@@ -21,6 +21,7 @@ import release  # noqa: E402
 
 WANTED = ("stdlib", "rules/algebra.tg", "examples/hello.tg", "docs/language.md", "bench/gpu/run.py",
           "bench/gpu/peers.py", "bench/gpu/jax_from_torch.py", "bench/gpu/oracle/compare_torch.py", "share/man/man1/tg.1",
+          "bin/tg-paper", "share/man/man1/tg-paper.1", "share/bash-completion/completions/tg-paper",
           "share/bash-completion/completions/tg", "LICENSE", "NOTICE", "README.md", "share/doc/tangram/sbom.spdx.json")
 
 

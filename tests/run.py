@@ -2,7 +2,7 @@
 """Golden tests. Every tests/golden/<kind>/<name>.tg opens with its commands and is compared with
 <name>.out beside it:
 
-    # run: tg check %s        one line a command, run in order; %s is the file, %t a scratch folder;
+    # run: tg check %s        one line a command of `tg` or `tg-paper`, run in order; %s is the file, %t a scratch folder;
                               `tg repl < %s` reads standard input from a file; `! tg ...` is one
                               that must fail although more commands follow
     # exit: 2                 the exit code expected of the last command, if it is not the default
@@ -39,6 +39,7 @@ TESTS = Path(__file__).resolve().parent
 GOLDEN = TESTS / "golden"
 DIRECTIVE = re.compile(r"^# (run|exit|needs|make): ?(.*)$")
 TIMEOUT_S = 300
+PROGRAMS = ("tg", "tg-paper")  # beside each other
 
 
 def directives(path):
@@ -119,15 +120,16 @@ def run_one(tg, path, backends):
             words = [w.replace("%s", file).replace("%t", scratch) for w in shlex.split(command)]
             fails = words[0] == "!"
             words = words[fails:]
-            if words[0] != "tg":
+            if words[0] not in PROGRAMS:
                 return None, f"not a tg command: {command}"
+            program = Path(tg).with_name(words[0])
             source = os.devnull
             if "<" in words:
                 source = TESTS / words[words.index("<") + 1]
                 words = words[:words.index("<")]
             try:
                 with open(source, "rb") as given:
-                    done = subprocess.run([tg, *words[1:]], cwd=TESTS, stdin=given,
+                    done = subprocess.run([program, *words[1:]], cwd=TESTS, stdin=given,
                                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                           timeout=TIMEOUT_S, check=False,
                                           env={**os.environ, "XDG_CACHE_HOME": scratch,

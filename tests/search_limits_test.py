@@ -76,7 +76,7 @@ def main():
                 "interrupted": optimise(tg, model, out, endless, interrupt=True),
                 "time limit": optimise(tg, model, out, [*strategy, "--node-limit", "2000000", "--time-limit", "0.3"]),
             }
-            # Those two hold one small graph, one small e-graph; tests/unit/search/limits_test.cpp has them.
+            # Those two hold one small graph, one small e-graph; tests/unit/paper/limits_test.cpp has them.
             if name not in ("anneal", "random"):
                 stopped["memory limit"] = optimise(tg, model, out, [*endless, "--memory-limit", "1"])
             for reason, report in stopped.items():

@@ -2,7 +2,7 @@
 """The published tables of ETO, computed here: reuse between operators against full searches, type by type and on networks.
 
     ./dev bench -- paper eto [--output cells.json]      all of it; 30 minutes at a time, goes on where it stopped
-    bench/paper/eto.py [--tg build/tg] [--threads N] [--trials N] [--seeds N] [--only NAME,...] [--kinds KIND,...]
+    bench/paper/eto.py [--tg build/tg-paper] [--threads N] [--trials N] [--seeds N] [--only NAME,...] [--kinds KIND,...]
                        [--total-limit S] [--output FILE] [--print]
 
 A cell is a file (a type of `examples/paper/eto`, or a network), a kind of reuse and a seed: one `tg tune` from nothing, into a
@@ -239,7 +239,7 @@ def tables(options, cells, rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tg", default=ROOT / "build" / "tg", type=pathlib.Path)
+    parser.add_argument("--tg", default=ROOT / "build" / "tg-paper", type=pathlib.Path)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--seeds", type=int, default=1)

@@ -6,7 +6,7 @@
 
 A cell is a network, a time limit, a seed and one of the two; both of a pair run one after the other, which goes first
 alternates with the seed. It is written to FOLDER/cells.json as soon as it is done and not computed again; one that came about by
-another guide, other prices or another clock is refused. GUIDE is a file of `tg train --policy guide` (`gains` and `motifs` do,
+another guide, other prices or another clock is refused. GUIDE is a file of `tg-paper train --policy guide` (`gains` and `motifs` do,
 too). One thread, the default strategy, nothing is run: prices decide. `--tables` computes nothing. On a machine that others use
 `--clock processor` has processor time be the time of day for `tg` (processor_clock.c).
 
@@ -127,7 +127,7 @@ def networks(text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--tg", default=ROOT / "build/tg", type=Path)
+    parser.add_argument("--tg", default=ROOT / "build/tg-paper", type=Path)
     parser.add_argument("--state", required=True, type=Path)
     parser.add_argument("--guide", type=Path)
     parser.add_argument("--networks", default=NETWORKS, type=networks)
@@ -138,7 +138,7 @@ def main():
     parser.add_argument("--tables", action="store_true")
     options = parser.parse_args()
     if not options.tables and not (options.guide and options.guide.is_file()):
-        parser.error(f"--guide: a file of `tg train --policy guide` is needed, not {options.guide}")
+        parser.error(f"--guide: a file of `tg-paper train --policy guide` is needed, not {options.guide}")
     options.state = options.state.resolve()
     options.guide = options.guide and options.guide.resolve()
     bench = Guided(options)

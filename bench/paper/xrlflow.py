@@ -59,7 +59,7 @@ SHAPES = {
 
 
 def episodes_of(policy):
-    """What a file of `tg train` notes in its head (safetensors); 0 where there is none."""
+    """What a file of `tg-paper train` notes in its head (safetensors); 0 where there is none."""
     try:
         with open(policy, "rb") as file:
             size = min(int.from_bytes(file.read(8), "little"), policy.stat().st_size)
@@ -416,7 +416,7 @@ def networks(text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--tg", default=ROOT / "build/tg", type=Path)
+    parser.add_argument("--tg", default=ROOT / "build/tg-paper", type=Path)
     parser.add_argument("--state", required=True, type=Path)
     parser.add_argument("--networks", default=[*NETWORKS, *COMPLETE], type=networks)
     parser.add_argument("--seeds", default=5, type=int)

@@ -32,6 +32,7 @@ SCRATCH = "tmp"  # of a minimal system: what is put into it, and where commands 
 KEPT = re.compile(r"^(var/lib/dpkg/|var/log/|var/cache/|etc/ld\.so\.cache|proc/|sys/|dev/|" + SCRATCH + "/)")
 USE = """set -e
 tg --version
+tg-paper --version
 tg opt {examples}/squeezenet.tg --time-limit 60 --verify -o fast.tg
 tg run fast.tg --check
 """

@@ -58,11 +58,11 @@ tangram: custom-library-search-path
 
 
 def install_program(build, prefix):
-    """The program, the libraries that it needs, licences, the bill of materials."""
+    """The programs, the libraries that they need, licences, the bill of materials."""
     run("cmake", "--install", build, "--prefix", prefix, "--component", "program", "--strip")
     libraries = prefix / "lib" / "tangram"
     libraries.mkdir(parents=True)
-    for name, path in contents.shared_libraries([build / "tg"]).items():
+    for name, path in contents.shared_libraries([build / "tg", build / "tg-paper"]).items():
         shutil.copyfile(path.resolve(), libraries / name)
     run("strip", "--strip-unneeded", *libraries.iterdir())
     contents.write(contents.contents(build), prefix / "share" / "doc" / "tangram", "program")
@@ -194,12 +194,13 @@ def deb_of_program(build, out, number, compression):
             (doc / name).unlink()
         debian_documents(doc, "tangram", number)
         shutil.copytree(ROOT / "examples", doc / "examples", ignore=shutil.ignore_patterns("__pycache__"))
-        compress(usr / "share/man/man1/tg.1")
+        for name in ("tg.1", "tg-paper.1"):
+            compress(usr / "share/man/man1" / name)
         (usr / "share/zsh/site-functions").rename(usr / "share/zsh/vendor-completions")
         overrides = usr / "share/lintian/overrides"
         overrides.mkdir(parents=True)
         (overrides / "tangram").write_text(OVERRIDES, encoding="utf-8")
-        glibc = needed_glibc([usr / "bin/tg", *(usr / "lib/tangram").iterdir()])
+        glibc = needed_glibc([usr / "bin/tg", usr / "bin/tg-paper", *(usr / "lib/tangram").iterdir()])
         # topgit has a program of the same name.
         control(tree, "tangram", number, {"Depends": f"libc6 (>= {glibc})", "Conflicts": "topgit", "Section": "science"})
         return close(tree, out, "tangram", number, compression)

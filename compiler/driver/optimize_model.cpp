@@ -6,9 +6,8 @@
 #include "compiler/driver/files/json_files.h"
 #include "compiler/driver/files/model.h"
 #include "compiler/driver/files/onnx_export.h"
-#include "compiler/driver/learned/policy_models.h"
 #include "compiler/driver/learned/seated_policy.h"
-#include "compiler/driver/learned/training_notes.h"
+#include "compiler/driver/own_search.h"
 #include "compiler/driver/prices/cost_model.h"
 #include "compiler/driver/prices/export_cost.h"
 #include "compiler/driver/public_types.h"
@@ -106,22 +105,18 @@ void apply_ablations(const Public& o, PortfolioOptions& portfolio) {
 /// Options of searches that try one thing after the other.
 void set_tree_options(const Public& o, OptimizeOptions& options) {
   PortfolioOptions& portfolio = options.portfolio;
-  Pact24Options& pact = options.pact24;
   if (o.budget > 0) {
-    options.budget = options.local.budget = options.rl.episodes = static_cast<size_t>(o.budget);
-    portfolio.mcts.budget = pact.budget = static_cast<int>(o.budget);
+    options.budget = options.local.budget = static_cast<size_t>(o.budget);
+    portfolio.mcts.budget = static_cast<int>(o.budget);
   }
   if (o.depth > 0) {
-    options.depth = options.rl.horizon = static_cast<size_t>(o.depth);
-    portfolio.mcts.depth = pact.depth = static_cast<int>(o.depth);
+    options.depth = static_cast<size_t>(o.depth);
+    portfolio.mcts.depth = static_cast<int>(o.depth);
   }
-  if (o.exploration >= 0) portfolio.mcts.exploration = pact.exploration = o.exploration;
-  pact.reuse_tree = o.reuse_tree;
+  if (o.exploration >= 0) portfolio.mcts.exploration = o.exploration;
   options.local.alpha = o.alpha;
   portfolio.threads = thread_count(o.search_threads > 0 ? o.search_threads : o.threads);
   apply_ablations(o, portfolio);
-  options.reward = part_of(o.reward);
-  options.final_ilp = o.extract != tangram::Extractor::Greedy;
 }
 
 } // namespace
@@ -129,6 +124,10 @@ void set_tree_options(const Public& o, OptimizeOptions& options) {
 OptimizeOptions optimize_options(const Public& o) {
   OptimizeOptions options;
   options.search = part_of(o.search);
+  if (o.own_search && o.own_search->strategy) {
+    options.strategy = o.own_search->strategy.get();
+    options.strategy_name = o.own_search->name;
+  }
   options.explain = o.explain || o.verify;
   set_tree_options(o, options);
   int64_t memory = memory_limit_bytes(o.memory_limit_mb);
@@ -287,7 +286,9 @@ private:
   WholeRunOptions whole_runs(FinalistRunner* judge) const;
   bool tracing() const { return o_.record_trace || host_.traced; }
   OptimizeOptions told(SearchTrace& trace) const;
-  Result<std::unique_ptr<PolicyModels>> followed_policy(int threads) const;
+  /// The policy that guides the tree search; null where none is asked for.
+  Result<std::shared_ptr<Policy>> seated_policy() const;
+  std::string own_note(llvm::ArrayRef<Rule> rules) const;
   NotifyProgress progress_listener(double time_limit_s, bool timed) const;
   Result<void> write_files(const Optimized& result, const CostTable& prices) const;
   void choose_kernels(Optimized& found, const PrepareOptions& run) const;
@@ -366,13 +367,15 @@ NotifyProgress Optimization::progress_listener(double time_limit_s, bool timed) 
   return [notify](const SearchProgress& progress) { notify(to_public(progress)); };
 }
 
-/// As it played best.
-Result<std::unique_ptr<PolicyModels>> Optimization::followed_policy(int threads) const {
-  PolicyOptions options;
-  options.run.threads = threads;
-  TG_TRY(std::unique_ptr<PolicyModels> policy, PolicyModels::open(o_.policy, std::move(options)));
-  policy->take_best();
-  return policy;
+Result<std::shared_ptr<Policy>> Optimization::seated_policy() const {
+  if (o_.own_search && o_.own_search->policy) return o_.own_search->policy;
+  if (o_.policy.empty()) return std::shared_ptr<Policy>();
+  TG_TRY(std::unique_ptr<Policy> policy, open_seated_policy(o_.policy));
+  return std::shared_ptr<Policy>(std::move(policy));
+}
+
+std::string Optimization::own_note(llvm::ArrayRef<Rule> rules) const {
+  return o_.own_search && o_.own_search->note ? o_.own_search->note(source_, rules) : "";
 }
 
 /// Operators were measured on the kernels that rules choose: on those of the result it is asked
@@ -451,16 +454,8 @@ Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
     TG_TRY(PriorTable table, parse_priors(text, o_.priors));
     options.portfolio.priors = &priors.emplace(std::move(table));
   }
-  std::unique_ptr<PolicyModels> policy;
-  std::unique_ptr<Policy> seated;
-  if (!o_.policy.empty() && options.search == Search::Rl) {
-    TG_TRY(policy, followed_policy(run.threads));
-    options.rl.policy = policy.get();
-    options.rl.most_candidates = policy->most_candidates();
-  } else if (!o_.policy.empty()) {
-    TG_TRY(seated, open_seated_policy(o_.policy));
-    options.portfolio.policy = seated.get();
-  }
+  TG_TRY(std::shared_ptr<Policy> policy, seated_policy());
+  options.portfolio.policy = policy.get();
   bool measured = is_measured(o_.cost);
   options.portfolio.progress = progress_listener(options.explore.time_limit_s, measured);
   Result<Optimized> found = optimize(source_, rules, prices, options, runs.runner(),
@@ -468,10 +463,7 @@ Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
   if (host_.searched) host_.searched();
   if (!found) return std::move(found.error());
   std::vector<std::string>& notes = found->report.notes;
-  if (policy)
-    if (std::string note = trained_otherwise(policy->notes(), source_, rules, o_.numerics);
-        !note.empty())
-      notes.push_back(std::move(note));
+  if (std::string note = own_note(rules); !note.empty()) notes.push_back(std::move(note));
   if (runs.turned_off() && found->report.found_other)
     notes.push_back("no whole runs (--finalists 0): the prices alone decide");
   if (o_.groups == tangram::Groups::On && !recorder.groups())

@@ -32,9 +32,6 @@ static_assert(same(CycleFilter::Efficient, tangram::CycleFilter::Efficient) &&
 static_assert(same(IlpCycles::None, tangram::IlpCycles::None) &&
               same(IlpCycles::Real, tangram::IlpCycles::Real) &&
               same(IlpCycles::Int, tangram::IlpCycles::Int));
-static_assert(same(Reward::Greedy, tangram::Reward::Greedy) &&
-              same(Reward::GreedyShared, tangram::Reward::GreedyShared) &&
-              same(Reward::Ilp, tangram::Reward::Ilp));
 static_assert(same(CacheState::AsNetwork, tangram::CacheState::AsNetwork) &&
               same(CacheState::Hot, tangram::CacheState::Hot) &&
               same(CacheState::Cold, tangram::CacheState::Cold));
@@ -49,7 +46,6 @@ constexpr Extractor part_of(tangram::Extractor e) { return static_cast<Extractor
 constexpr Numerics part_of(tangram::Numerics n) { return static_cast<Numerics>(n); }
 constexpr CycleFilter part_of(tangram::CycleFilter f) { return static_cast<CycleFilter>(f); }
 constexpr IlpCycles part_of(tangram::IlpCycles c) { return static_cast<IlpCycles>(c); }
-constexpr Reward part_of(tangram::Reward r) { return static_cast<Reward>(r); }
 constexpr CacheState part_of(tangram::CacheState s) { return static_cast<CacheState>(s); }
 constexpr tangram::Numerics public_of(Numerics n) { return static_cast<tangram::Numerics>(n); }
 inline DType part_of(tangram::DType t) { return *parse_dtype(tangram::word(t)); }

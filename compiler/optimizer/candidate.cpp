@@ -16,7 +16,7 @@ void Candidate::set_explanation(Result<Derivation> found) {
 
 std::vector<RuleCount> add_kernels(Candidate& candidate, llvm::ArrayRef<Rule> rules,
                                    PriceCache& prices, const OptimizeOptions& options) {
-  if (!options.kernels || !strategy_of(options.search).takes_kernels()) return {};
+  if (!options.kernels || !strategy_of(options).takes_kernels()) return {};
   std::optional<WithKernels> with =
       use_kernels(candidate.graph, rules, prices, options.explore.numerics);
   if (!with) return {};

@@ -198,7 +198,7 @@ void note_result(const OptimizeOptions& options, const OptimizeReport& report) {
 /// memory: extraction of an e-graph takes as much again and more, and vectors double as they grow.
 OptimizeOptions with_stop(const OptimizeOptions& given) {
   OptimizeOptions out = given;
-  bool in_one = strategy_of(given.search).extracts_at_the_end();
+  bool in_one = strategy_of(given).extracts_at_the_end();
   constexpr double kMemoryToExtract = 0.8;
   double to_explore = (in_one ? 0.4 : 0.6) * (given.explain ? 0.6 : 1);
   out.explore.trace = given.trace;
@@ -289,7 +289,7 @@ Diagnostic with_notes(Diagnostic failure, const CostModel& costs) {
 } // namespace
 
 void set_limits(OptimizeOptions& options, double time_limit_s, int64_t node_limit, bool guessed) {
-  SearchStrategy::Limits suits = strategy_of(options.search).limits(guessed);
+  SearchStrategy::Limits suits = strategy_of(options).limits(guessed);
   if (time_limit_s < 0) time_limit_s = suits.time_limit_s;
   options.explore.time_limit_s = options.extract.ilp.time_limit_s = time_limit_s;
   options.refine.time_limit_s = std::min(options.refine.time_limit_s, time_limit_s);
@@ -307,7 +307,7 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   OptimizeOptions options = with_stop(given);
   OptimizeReport report;
   report.model = source.name();
-  report.search = search_name(options.search).str();
+  report.search = search_name(options).str();
   report.extract = extractor_name(options.extract.extractor).str();
   report.cost_model = costs.name();
   report.seed = options.explore.seed;

@@ -8,7 +8,6 @@
 #include "compiler/extract/extract.h"
 #include "compiler/extract/groups/group_refine.h"
 #include "compiler/search/baselines/local.h"
-#include "compiler/search/baselines/pact24.h"
 #include "compiler/search/baselines/rollout.h"
 #include "compiler/search/portfolio/portfolio.h"
 #include "lang/core/support/repeated_times.h"
@@ -18,7 +17,7 @@
 
 namespace tg {
 
-/// Mcts is the search that we ship (search/portfolio/portfolio.h), Pact24 the published one.
+/// Mcts is the search that we ship (search/portfolio/portfolio.h).
 enum class Search : uint8_t {
 #define TG_STRATEGY(id, name, instance) id,
 #include "compiler/optimizer/strategy/strategies.def"
@@ -26,33 +25,19 @@ enum class Search : uint8_t {
 };
 llvm::StringRef search_name(Search search); // "mcts"
 
-/// What the rewards of Search::Pact24 are made of (search/baselines/published_costs.h), and what it
-/// extracts with in the end: extract.extractor for `Ilp`, else the same greedy form.
-enum class Reward : uint8_t { Greedy, GreedyShared, Ilp };
-
-class PolicyRunner;
-
-/// Of Search::Rl, beside what `explore` says: limits, seed, numerics.
-struct RlOptions {
-  PolicyRunner* policy = nullptr; // has to be given
-  size_t episodes = 8;            // the first by what is most likely, the others drawn
-  size_t horizon = 100;           // steps of each
-  size_t most_candidates = 500;   // that the policy can be asked about
-};
+class SearchStrategy;
 
 struct OptimizeOptions {
   Search search = Search::Saturate;
+  /// Runs in place of `search` where it is given, and its name in reports.
+  const SearchStrategy* strategy = nullptr;
+  std::string strategy_name;
   /// Iterations, limits, cycle filter and numerics of exploration.
   SaturateOptions explore;
   size_t budget = 64, depth = 16; // of Search::Random: rollouts, and steps of each
   /// Of Search::Mcts, beside what `explore` and `extract` say: limits, seed, numerics, extraction.
   PortfolioOptions portfolio;
   LocalOptions local; // of Anneal and Taso, likewise
-  RlOptions rl;
-  /// Of Search::Pact24, likewise.
-  Pact24Options pact24;
-  Reward reward = Reward::GreedyShared;
-  bool final_ilp = true;
   SearchTrace* trace = nullptr;
   /// Graphs that are measured whole, the best by price among them, where a FinalistRunner is given.
   size_t finalists = 8;

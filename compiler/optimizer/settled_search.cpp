@@ -61,7 +61,7 @@ public:
       Stopwatch watch;
       stale_ = false;
       TG_TRY(Candidate found,
-             strategy_of(options_.search).find({source_, rules_, pricing_, options_}, report_));
+             strategy_of(options_).find({source_, rules_, pricing_, options_}, report_));
       found.rules = report_.rules_applied;
       report_.searches = round;
       if (round == 1 && recalled_ && !betters_recalled(found)) return take_recalled();
@@ -261,7 +261,7 @@ Result<Candidate> find_settled(const Graph& source, llvm::ArrayRef<Rule> rules,
                                const PricingContext& pricing, const OptimizeOptions& options,
                                OptimizeReport& report) {
   if (!pricing.costs.guesses())
-    return strategy_of(options.search).find({source, rules, pricing, options}, report);
+    return strategy_of(options).find({source, rules, pricing, options}, report);
   return SettledSearch(source, rules, pricing, options, report).run();
 }
 

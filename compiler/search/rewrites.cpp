@@ -1,7 +1,7 @@
 #include "compiler/search/rewrites.h"
 
 #include "compiler/extract/extract.h"
-#include "compiler/search/baselines/published_costs.h"
+#include "compiler/search/chosen_graph.h"
 
 #include <llvm/ADT/Hashing.h>
 

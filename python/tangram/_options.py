@@ -17,7 +17,7 @@ class SearchOptions(TypedDict, total=False):
     # cuda: f32 products in tf32, with ten bits
     allow_tf32: bool
     # how graphs are found
-    search: Literal["none", "saturate", "random", "mcts", "pact24", "anneal", "taso", "greedy", "rl"]
+    search: Literal["none", "saturate", "random", "mcts", "anneal", "taso", "greedy"]
     # how the best graph of an e-graph is chosen
     extract: Literal["greedy", "greedy-shared", "greedy-dag", "ilp", "lp", "best"]
     # files, rule sets or rules; default: all built in. A name after a minus sign is left out.
@@ -38,10 +38,10 @@ class SearchOptions(TypedDict, total=False):
     cycle_filter: Literal["efficient", "vanilla", "none"]
     # cycle constraints in the integer program
     ilp_cycles: Literal["none", "real", "int"]
-    # how much is tried. mcts, pact24: simulations for a decision (128); anneal: moves (4000); taso:
-    # graphs (300); random: rollouts (64); rl: episodes (8).
+    # how much is tried. mcts: simulations for a decision (128); anneal: moves (4000); taso: graphs
+    # (300); random: rollouts (64).
     budget: int
-    # random steps of a simulation (10; random: 16). rl: steps of an episode (100).
+    # random steps of a simulation (10; random: 16)
     depth: int
     # the constant of the upper confidence bound
     exploration: float
@@ -53,12 +53,8 @@ class SearchOptions(TypedDict, total=False):
     priors: str | os.PathLike[str]
     # write what this search learned
     save_priors: str | os.PathLike[str]
-    # how a state is valued
-    reward: Literal["greedy", "greedy-shared", "ilp"]
-    # keep what is below a decision
-    reuse_tree: bool
-    # the trained policy, as `tg train` writes it. mcts: one that weighs what is tried: guide, gains
-    # or motifs; rl: one that is followed.
+    # weights of rules that guide the search, as JSON. A table, as `tg-paper train --policy gains`
+    # and `motifs` write it; `tg-paper` also takes policies that are networks.
     policy: str | os.PathLike[str]
     # check the result against its source, exactly. Every step is checked against its rule, too.
     verify: bool

@@ -1,31 +1,40 @@
-// Rewrites chosen by a trained policy (search/learned): episodes from the source, the first of what
+// Rewrites chosen by a trained policy: episodes from the source, the first of what
 // is most likely at each step, the others drawn. The best graph of all of them by price is the
 // result.
-#include "compiler/optimizer/strategy/notes.h"
-#include "compiler/search/learned/ppo.h"
+#include "bench/paper/learned/followed_policy.h"
 
-namespace tg {
+#include "bench/paper/learned/guide_models.h"
+#include "bench/paper/learned/training_notes.h"
+#include "compiler/driver/learned/seated_policy.h"
+#include "compiler/optimizer/strategy/notes.h"
+
+namespace tg::paper {
 
 namespace {
 
+/// What a followed policy has beside the options of every search.
+struct FollowOptions {
+  size_t episodes = 8;  // the first by what is most likely, the others drawn
+  size_t horizon = 100; // steps of each
+};
+
 class PolicySearch {
 public:
-  PolicySearch(const SearchTask& task, OptimizeReport& report)
-      : task_(task), report_(report), limits_(task.options.explore),
-        environment_(
-            task.source, task.rules,
-            [this](const Graph& graph) -> Result<double> {
-              return price_graph(graph, task_.pricing.prices);
-            },
-            environment_options(task.options)),
+  PolicySearch(PolicyModels& policy, const FollowOptions& follow, const StrategyTask& task,
+               OptimizeReport& report)
+      : policy_(policy), follow_(follow), task_(task), report_(report),
+        limits_(task.options.explore), environment_(
+                                           task.source, task.rules,
+                                           [this](const Graph& graph) -> Result<double> {
+                                             return price_graph(graph, task_.pricing.prices);
+                                           },
+                                           environment_options()),
         reporter_(task.options, report) {}
 
   Result<Candidate> run() {
-    const RlOptions& options = task_.options.rl;
     report_.stopped_by = "budget";
-    for (size_t number = 0; number < options.episodes; ++number) {
-      Result<Episode> episode =
-          play(environment_, *options.policy, limits_.seed, number, number == 0);
+    for (size_t number = 0; number < follow_.episodes; ++number) {
+      Result<Episode> episode = play(environment_, policy_, limits_.seed, number, number == 0);
       if (auto reason = limits_.reached(watch_.seconds(), 0)) {
         report_.stopped_by = stop_reason_text(*reason).str();
         break;
@@ -39,12 +48,13 @@ public:
 
 private:
   /// Prices cost little: each graph on the way may be the best.
-  static EnvironmentOptions environment_options(const OptimizeOptions& options) {
+  EnvironmentOptions environment_options() const {
+    const OptimizeOptions& options = task_.options;
     EnvironmentOptions out;
     out.explore.numerics = options.explore.numerics;
     out.explore.node_limit = options.explore.node_limit;
-    out.horizon = options.rl.horizon;
-    out.most_candidates = options.rl.most_candidates;
+    out.horizon = follow_.horizon;
+    out.most_candidates = policy_.most_candidates();
     out.measure_every = 1;
     out.stop = options.explore.stop.within(options.explore.time_limit_s);
     return out;
@@ -95,7 +105,9 @@ private:
     return last;
   }
 
-  const SearchTask& task_;
+  PolicyModels& policy_;
+  const FollowOptions& follow_;
+  const StrategyTask& task_;
   OptimizeReport& report_;
   const SearchLimits& limits_;
   RewriteEnvironment environment_;
@@ -104,19 +116,56 @@ private:
 };
 
 class ByPolicy final : public SearchStrategy {
-  Result<Candidate> find(const SearchTask& task, OptimizeReport& report) const override {
-    if (!task.options.rl.policy)
-      return error(Code::usage, "`--search rl` follows a trained policy, and none is given")
-          .suggest("`tg train MODEL -o FILE` trains one, `--policy FILE` names it");
-    return PolicySearch(task, report).run();
+public:
+  ByPolicy(std::shared_ptr<PolicyModels> policy, FollowOptions follow)
+      : policy_(std::move(policy)), follow_(follow) {}
+  Result<Candidate> find(const StrategyTask& task, OptimizeReport& report) const override {
+    return PolicySearch(*policy_, follow_, task, report).run();
   }
+
+private:
+  std::shared_ptr<PolicyModels> policy_;
+  FollowOptions follow_;
 };
 
 } // namespace
 
-const SearchStrategy& choices_of_a_policy() {
-  static const ByPolicy strategy;
-  return strategy;
+Result<std::shared_ptr<const tangram::OwnSearch>>
+followed_policy(const tangram::OptimizeOptions& options) {
+  if (options.policy.empty())
+    return error(Code::usage, "`--search rl` follows a trained policy, and none is given")
+        .suggest("`tg-paper train MODEL -o FILE` trains one, `--policy FILE` names it");
+  PolicyOptions opened;
+  opened.run.threads = static_cast<int>(options.threads);
+  TG_TRY(std::shared_ptr<PolicyModels> policy,
+         PolicyModels::open(options.policy, std::move(opened)));
+  policy->take_best();
+  FollowOptions follow;
+  if (options.budget > 0) follow.episodes = static_cast<size_t>(options.budget);
+  if (options.depth > 0) follow.horizon = static_cast<size_t>(options.depth);
+  auto own = std::make_shared<tangram::OwnSearch>();
+  own->name = "rl";
+  own->strategy = std::make_shared<ByPolicy>(policy, follow);
+  own->note = [policy, numerics = options.numerics](const Graph& source,
+                                                    llvm::ArrayRef<Rule> rules) {
+    return trained_otherwise(policy->notes(), source, rules, numerics);
+  };
+  return std::shared_ptr<const tangram::OwnSearch>(std::move(own));
 }
 
-} // namespace tg
+Result<std::unique_ptr<Policy>> open_policy(const std::string& path) {
+  if (holds_text(path)) return open_seated_policy(path);
+  GuideModelOptions options;
+  options.run.threads = 1; // small, and asked between what all threads do
+  TG_TRY(std::shared_ptr<GuideRunner> network, GuideModels::open(path, std::move(options)));
+  return std::unique_ptr<Policy>(std::make_unique<GuidedPolicy>(std::move(network)));
+}
+
+Result<std::shared_ptr<const tangram::OwnSearch>> guided_search(const std::string& path) {
+  TG_TRY(std::unique_ptr<Policy> policy, open_policy(path));
+  auto own = std::make_shared<tangram::OwnSearch>();
+  own->policy = std::move(policy);
+  return std::shared_ptr<const tangram::OwnSearch>(std::move(own));
+}
+
+} // namespace tg::paper

@@ -1,4 +1,4 @@
-#include "compiler/search/learned/guide.h"
+#include "bench/paper/learned/guide.h"
 
 #include "lang/core/support/random.h"
 #include "lang/core/support/stop.h"
@@ -10,7 +10,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace tg {
+namespace tg::paper {
 
 namespace {
 
@@ -214,4 +214,4 @@ Result<void> train_guide(llvm::ArrayRef<const Graph*> networks, llvm::ArrayRef<P
   return {};
 }
 
-} // namespace tg
+} // namespace tg::paper

@@ -10,7 +10,7 @@
 
 #include <mutex>
 
-namespace tg {
+namespace tg::paper {
 
 /// Of a rule: how often its left sides and its right sides have each operator (log2(1 + n));
 /// whether it has several patterns; operators less; its class of numerics; and kRuleSigns signs
@@ -107,4 +107,4 @@ Result<void> train_guide(llvm::ArrayRef<const Graph*> networks, llvm::ArrayRef<P
                          const GuideOptions& options,
                          llvm::function_ref<Result<void>(const GuideProgress&)> done);
 
-} // namespace tg
+} // namespace tg::paper

@@ -1,17 +1,17 @@
-#include "compiler/driver/learned/guide_models.h"
+#include "bench/paper/learned/guide_models.h"
 
-#include "compiler/driver/learned/training_notes.h"
+#include "bench/paper/learned/training_notes.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/bit.h>
 #include <llvm/Support/MathExtras.h>
 #include <llvm/Support/xxhash.h>
 
-namespace tg {
+namespace tg::paper {
 
 namespace {
 
-constexpr llvm::StringLiteral kGuide = "guide", kGuideModels = "compiler/driver/learned/guide.tg",
+constexpr llvm::StringLiteral kGuide = "guide", kGuideModels = "bench/paper/learned/guide.tg",
                               kGuideVersion = "1";
 constexpr size_t kFeatures = kOpCount + kNodeTraits;
 /// Graphs that are looked at are padded to so many nodes, or twice as many, four times, ...: each
@@ -233,7 +233,7 @@ Result<std::unique_ptr<GuideModels>> GuideModels::open(llvm::StringRef path,
                                                        GuideModelOptions options) {
   TG_TRY(Safetensors file, Safetensors::open(path));
   PolicyNotes notes(file.metadata().begin(), file.metadata().end());
-  const char* how = "`tg train --policy guide` writes such agents";
+  const char* how = "`tg-paper train --policy guide` writes such agents";
   if (find_policy_form(notes["policy"]))
     return error(Code::bad_data_file, "`{0}` has a policy that is followed, not one that weighs",
                  path)
@@ -256,4 +256,4 @@ Result<std::unique_ptr<GuideModels>> GuideModels::open(llvm::StringRef path,
   return guide;
 }
 
-} // namespace tg
+} // namespace tg::paper

@@ -2,12 +2,12 @@
 // and as a file.
 #pragma once
 
-#include "compiler/driver/learned/policy_models.h"
-#include "compiler/search/learned/guide.h"
+#include "bench/paper/learned/guide.h"
+#include "bench/paper/learned/policy_models.h"
 
 #include <map>
 
-namespace tg {
+namespace tg::paper {
 
 /// Of its steps of gradient descent, unless another is asked for.
 inline constexpr double kGuideRate = 0.001;
@@ -65,4 +65,4 @@ private:
   std::map<uint64_t, Answer> answers_; // by graphs: a search comes to many again
 };
 
-} // namespace tg
+} // namespace tg::paper

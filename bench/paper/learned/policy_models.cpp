@@ -1,7 +1,8 @@
-#include "compiler/driver/learned/policy_models.h"
+#include "bench/paper/learned/policy_models.h"
 
+#include "bench/paper/learned/paper_files.h"
+#include "bench/paper/learned/training_notes.h"
 #include "compiler/driver/files/model.h"
-#include "compiler/driver/learned/training_notes.h"
 #include "compiler/driver/optimize_model.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -10,12 +11,12 @@
 
 #include <cmath>
 
-namespace tg {
+namespace tg::paper {
 
 namespace {
 
 constexpr PolicyForm kForms[] = {{"xrlflow", 500, true}, {"xrlflow-scored", 0, false}};
-constexpr llvm::StringLiteral kModels = "compiler/driver/learned/xrlflow.tg";
+constexpr llvm::StringLiteral kModels = "bench/paper/learned/xrlflow.tg";
 constexpr llvm::StringLiteral kVersion = "1";
 constexpr size_t kMinibatch = 16;
 
@@ -89,11 +90,14 @@ Result<Graph> optimise(const Graph& network) {
   return std::move(found.graph);
 }
 
-/// A model of a `.tg` file of the library. Errors: those of the text.
+/// Builds a model of a `.tg` file of this folder. Errors: those of the text.
 Result<Graph> network(llvm::StringRef file, llvm::StringRef model, NetworkSettings settings) {
   SourceManager sources;
   DiagnosticSink sink;
-  FileId text = sources.add(file.str(), *library().read(file));
+  const auto* own =
+      llvm::find_if(paper_files(), [&](const EmbeddedFile& f) { return f.name == file; });
+  assert(own != paper_files().end() && "the file is one of this folder");
+  FileId text = sources.add(file.str(), own->text.str());
   std::optional<Graph> graph =
       load_model(sources, text, {model.str(), std::move(settings), {}, false}, sink);
   if (!graph) return placed(sink.all().front(), sources);
@@ -281,7 +285,7 @@ Result<std::unique_ptr<PolicyModels>> PolicyModels::open(llvm::StringRef path,
   PolicyNotes notes(file.metadata().begin(), file.metadata().end());
   if (notes["policy"] == "guide") return no_policy("has a guide", "it");
   const PolicyForm* form = find_policy_form(notes["policy"]);
-  const char* how = "`tg train` writes policies";
+  const char* how = "`tg-paper train` writes policies";
   if (!form || notes["version"] != kVersion)
     return error(Code::bad_data_file, "`{0}` is no policy of this version", path).suggest(how);
   if (notes["operators"] != operator_names())
@@ -307,4 +311,4 @@ Result<std::unique_ptr<PolicyModels>> PolicyModels::open(llvm::StringRef path,
   return policy;
 }
 
-} // namespace tg
+} // namespace tg::paper

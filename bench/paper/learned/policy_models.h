@@ -3,13 +3,13 @@
 // each with a program of its own, and a policy a file.
 #pragma once
 
+#include "bench/paper/learned/ppo.h"
 #include "compiler/driver/runs/prepare.h"
-#include "compiler/search/learned/ppo.h"
 #include "runtime/files/safetensors.h"
 
 #include <map>
 
-namespace tg {
+namespace tg::paper {
 
 /// A network by name: "xrlflow" as published, with 500 places for candidates; "xrlflow-scored", the
 /// same below its heads, which score each candidate alike. Null: there is none.
@@ -33,8 +33,8 @@ struct NetworkRun : PrepareOptions {
   /// and wherever its training goes on.
   bool optimised = true;
 };
-/// A model of a `.tg` file of the library, ready to run. Errors: those of the text, of optimising,
-/// and of loading.
+/// Loads a model of a `.tg` file of this folder, ready to run. Errors: those of the text, of
+/// optimising, and of loading.
 Result<Prepared> load_network(llvm::StringRef file, llvm::StringRef model, NetworkSettings settings,
                               const NetworkRun& run, uint64_t seed);
 
@@ -105,4 +105,4 @@ private:
   std::map<std::pair<std::string, StateBatch::Sizes>, Prepared> programs_;
 };
 
-} // namespace tg
+} // namespace tg::paper

@@ -1,4 +1,4 @@
-#include "compiler/search/learned/ppo.h"
+#include "bench/paper/learned/ppo.h"
 
 #include "lang/core/support/random.h"
 #include "lang/core/support/stop.h"
@@ -10,7 +10,7 @@
 #include <numeric>
 #include <optional>
 
-namespace tg {
+namespace tg::paper {
 
 namespace {
 
@@ -144,4 +144,4 @@ Result<void> train(RewriteEnvironment& environment, PolicyRunner& policy, const 
   return {};
 }
 
-} // namespace tg
+} // namespace tg::paper

@@ -9,7 +9,7 @@
 
 #include <limits>
 
-namespace tg {
+namespace tg::paper {
 
 /// What a policy says of a state: of each action how likely it is, and the value of the state.
 struct Decision {
@@ -112,4 +112,4 @@ Result<void> train(RewriteEnvironment& environment, PolicyRunner& policy, const 
                    TrainingState state,
                    llvm::function_ref<Result<void>(const TrainingProgress&)> done);
 
-} // namespace tg
+} // namespace tg::paper

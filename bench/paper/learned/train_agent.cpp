@@ -1,8 +1,8 @@
-#include "compiler/driver/learned/train_agent.h"
+#include "bench/paper/learned/train_agent.h"
 
-#include "compiler/driver/learned/guide_models.h"
+#include "bench/paper/learned/guide_models.h"
+#include "bench/paper/learned/training_notes.h"
 #include "compiler/driver/learned/seated_policy.h"
-#include "compiler/driver/learned/training_notes.h"
 #include "compiler/driver/prices/cost_model.h"
 #include "compiler/driver/public_types.h"
 #include "compiler/search/portfolio/searcher.h"
@@ -16,7 +16,7 @@
 
 #include <set>
 
-namespace tg {
+namespace tg::paper {
 
 namespace {
 
@@ -235,4 +235,4 @@ std::optional<TrainedAgent> train_agent(llvm::ArrayRef<const Graph*> networks,
   return std::move(*trained);
 }
 
-} // namespace tg
+} // namespace tg::paper

@@ -1,13 +1,13 @@
 // Training of what takes the seat of the tree search, on several networks at once: the guide by
-// searches of their parts (search/learned/guide.h), its rivals by what such searches saw. What `tg
-// train --policy guide`, `gains` and `motifs` do.
+// searches of their parts (guide.h), its rivals by what such searches saw. What
+// `tg-paper train --policy guide`, `gains` and `motifs` do.
 #pragma once
 
-#include "compiler/driver/learned/guide_models.h"
+#include "bench/paper/learned/guide.h"
+#include "bench/paper/learned/guide_models.h"
 #include "compiler/driver/optimize_model.h"
-#include "compiler/search/learned/guide.h"
 
-namespace tg {
+namespace tg::paper {
 
 struct TrainAgentOptions {
   std::string agent;  // "guide", "gains" or "motifs"
@@ -27,7 +27,7 @@ struct TrainedAgent {
   std::string stopped_by = {}; // before all rounds: "time limit", "interrupted"
 };
 
-/// Whether a policy of `tg train` is one of these.
+/// Whether a policy of `tg-paper train` is one of these.
 bool is_agent(llvm::StringRef policy);
 
 /// Networks are cut into parts as searches do, equal ones taken once. A guide of a file is trained
@@ -42,4 +42,4 @@ std::optional<TrainedAgent> train_agent(llvm::ArrayRef<const Graph*> networks,
                                         DiagnosticSink& sink,
                                         llvm::function_ref<void(const GuideProgress&)> done);
 
-} // namespace tg
+} // namespace tg::paper

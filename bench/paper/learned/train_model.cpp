@@ -1,8 +1,8 @@
-#include "compiler/driver/learned/train_model.h"
+#include "bench/paper/learned/train_model.h"
 
+#include "bench/paper/learned/policy_models.h"
+#include "bench/paper/learned/training_notes.h"
 #include "compiler/driver/learned/graph_clock.h"
-#include "compiler/driver/learned/policy_models.h"
-#include "compiler/driver/learned/training_notes.h"
 #include "compiler/driver/public_types.h"
 #include "lang/core/support/data_file.h"
 
@@ -12,7 +12,7 @@
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/FormatVariadic.h>
 
-namespace tg {
+namespace tg::paper {
 
 namespace {
 
@@ -210,4 +210,4 @@ std::optional<TrainedPolicy> train_model(const Graph& source, const TrainOptions
   return std::move(*trained);
 }
 
-} // namespace tg
+} // namespace tg::paper

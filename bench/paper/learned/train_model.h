@@ -1,11 +1,11 @@
-// Training of a policy on a model: what `tg train` does. Rewards are whole runs beside the source,
-// or prices. The policy's file is written after each update; a later run goes on from it.
+// Training of a policy on a model: what `tg-paper train` does. Rewards are whole runs beside the
+// source, or prices. The policy's file is written after each update; a later run goes on from it.
 #pragma once
 
+#include "bench/paper/learned/ppo.h"
 #include "compiler/driver/optimize_model.h"
-#include "compiler/search/learned/ppo.h"
 
-namespace tg {
+namespace tg::paper {
 
 struct TrainOptions {
   std::string policy = "xrlflow"; // a network's name (policy_models.h)
@@ -39,4 +39,4 @@ std::optional<TrainedPolicy> train_model(const Graph& source, const TrainOptions
                                          DiagnosticSink& sink,
                                          llvm::function_ref<void(const TrainingProgress&)> done);
 
-} // namespace tg
+} // namespace tg::paper

@@ -1,4 +1,4 @@
-#include "compiler/driver/learned/training_notes.h"
+#include "bench/paper/learned/training_notes.h"
 
 #include "compiler/equiv/verify_rule.h"
 #include "compiler/search/limits.h"
@@ -9,7 +9,7 @@
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/SHA1.h>
 
-namespace tg {
+namespace tg::paper {
 
 std::string exact_text(double number) { return llvm::formatv("{0:e17}", number); }
 
@@ -56,14 +56,6 @@ Result<size_t> count_of(const PolicyNotes& notes, llvm::StringRef key, llvm::Str
   return count;
 }
 
-bool holds_text(llvm::StringRef path) {
-  uint64_t bytes = 8; // tensors begin with a length of so many, of which some are 0
-  uint64_t there = 0;
-  if (llvm::sys::fs::file_size(path, there)) return false;
-  auto head = llvm::MemoryBuffer::getFileSlice(path, std::min(bytes, there), 0);
-  return head && !(*head)->getBuffer().contains('\0');
-}
-
 bool holds_network(llvm::StringRef path) {
   Result<Safetensors> file = Safetensors::open(path);
   return file && PolicyNotes(file->metadata().begin(), file->metadata().end()).count("policy") > 0;
@@ -90,4 +82,4 @@ Diagnostic nothing_learned(const StopToken& stop, llvm::StringRef unfinished,
                path);
 }
 
-} // namespace tg
+} // namespace tg::paper

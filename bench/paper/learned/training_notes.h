@@ -1,11 +1,11 @@
 // What a trained file notes of its training, so that it goes on only as it began.
 #pragma once
 
-#include "compiler/driver/learned/policy_models.h"
+#include "bench/paper/learned/policy_models.h"
 #include "lang/core/support/stop.h"
 #include "tangram/tangram.h"
 
-namespace tg {
+namespace tg::paper {
 
 /// Decimal text that reads back as the same number.
 std::string exact_text(double number);
@@ -30,8 +30,6 @@ std::string trained_otherwise(const PolicyNotes& notes, const Graph& source,
 Result<size_t> count_of(const PolicyNotes& notes, llvm::StringRef key, llvm::StringRef what,
                         llvm::StringRef path);
 
-/// Whether it is text, as a table is, and not tensors.
-bool holds_text(llvm::StringRef path);
 /// Whether it has a network of a policy, of any version.
 bool holds_network(llvm::StringRef path);
 /// Before a file is written that training does not go on from: what it takes the place of has to be
@@ -44,4 +42,4 @@ std::string stopped_by(const StopToken& stop);
 /// What a training ends with that was stopped before anything was learned: `unfinished`, "a round".
 Diagnostic nothing_learned(const StopToken& stop, llvm::StringRef unfinished, llvm::StringRef path);
 
-} // namespace tg
+} // namespace tg::paper

@@ -1,4 +1,4 @@
-#include "compiler/search/baselines/pact24.h"
+#include "bench/paper/pact24/pact24.h"
 
 #include "lang/core/support/stop.h"
 
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <random>
 
-namespace tg {
+namespace tg::paper {
 
 namespace {
 
@@ -354,4 +354,4 @@ Pact24Report search_pact24(EGraph& egraph, llvm::ArrayRef<Rule> rules, const Pac
   return Search(egraph, rules, options, price).run();
 }
 
-} // namespace tg
+} // namespace tg::paper

@@ -19,7 +19,7 @@
 
 #include <functional>
 
-namespace tg {
+namespace tg::paper {
 
 struct Pact24Report;
 
@@ -65,4 +65,4 @@ double ucb1(double mean, uint32_t visits, uint32_t parent_visits, double c);
 Pact24Report search_pact24(EGraph& egraph, llvm::ArrayRef<Rule> rules, const Pact24Options& options,
                            StatePrice& price);
 
-} // namespace tg
+} // namespace tg::paper

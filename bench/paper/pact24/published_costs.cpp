@@ -1,9 +1,9 @@
-#include "compiler/search/baselines/published_costs.h"
+#include "bench/paper/pact24/published_costs.h"
 
 #include <algorithm>
 #include <cassert>
 
-namespace tg {
+namespace tg::paper {
 
 namespace {
 
@@ -163,21 +163,4 @@ PublishedCost shared_greedy(const EGraph& egraph, NodePrices& prices, const Stop
   return Greedy(egraph, prices, true, stop).run();
 }
 
-Graph graph_of(const EGraph& egraph, const Graph& source, llvm::ArrayRef<ENodeId> nodes) {
-  Graph out(egraph.shared_symbols(), source.name());
-  for (NodeId input : source.inputs()) out.add(OpKind::Input, source.attrs(input), {});
-  std::vector<NodeId> built(egraph.class_bound());
-  for (ENodeId id : nodes) {
-    llvm::SmallVector<NodeId, 5> operands;
-    for (ClassId child : egraph.children(id)) operands.push_back(built[egraph.find(child).index]);
-    const ENode& node = egraph.node(id);
-    NodeId added = out.add(node.op, egraph.symbols().attrs(node.attrs), operands);
-    assert(added.valid() && "an ill-typed node never enters the e-graph");
-    built[egraph.class_of(id).index] = added;
-  }
-  for (const EGraphRoot& root : egraph.roots())
-    out.add_output(root.name, built[egraph.find(root.id).index]);
-  return out;
-}
-
-} // namespace tg
+} // namespace tg::paper

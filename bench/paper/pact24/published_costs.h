@@ -9,7 +9,7 @@
 #include "compiler/search/node_prices.h"
 #include "lang/core/support/stop.h"
 
-namespace tg {
+namespace tg::paper {
 
 struct PublishedCost {
   double cost_us = 0; // infinite if a root cannot be extracted, or it was stopped: no nodes then
@@ -24,7 +24,4 @@ PublishedCost default_greedy(const EGraph& egraph, NodePrices& prices, const Sto
 /// classes that its cheapest node has paid for.
 PublishedCost shared_greedy(const EGraph& egraph, NodePrices& prices, const StopToken& stop = {});
 
-/// The graph of a choice, given children first; inputs and names as in `source`.
-Graph graph_of(const EGraph& egraph, const Graph& source, llvm::ArrayRef<ENodeId> nodes);
-
-} // namespace tg
+} // namespace tg::paper

@@ -1,11 +1,15 @@
-// The published tree search (search/baselines/pact24.h); the value of a state, and what is
-// extracted in the end, is as its options say.
+// The published tree search (pact24.h); the value of a state, and what is extracted in the end, is
+// as its options say.
+#include "bench/paper/pact24/strategy.h"
+
+#include "bench/paper/pact24/pact24.h"
+#include "bench/paper/pact24/published_costs.h"
 #include "compiler/optimizer/strategy/one_egraph.h"
-#include "compiler/search/baselines/published_costs.h"
+#include "compiler/search/chosen_graph.h"
 
 #include <algorithm>
 
-namespace tg {
+namespace tg::paper {
 
 namespace {
 
@@ -68,7 +72,7 @@ PublishedCost published_cost(Reward reward, const EGraph& egraph, PriceCache& pr
 }
 
 /// The prices of another, of which a listener is notified: that, not what they are, since rewards
-/// are no prices of graphs (search/baselines/published_costs.h).
+/// are no prices of graphs (published_costs.h).
 class WatchedPrice final : public StatePrice {
 public:
   WatchedPrice(std::unique_ptr<StatePrice> price, ProgressReporter& reporter)
@@ -94,13 +98,22 @@ double price_as_published(const EGraph& egraph, const Graph& source, PriceCache&
 }
 
 class PublishedTreeSearch final : public OneEGraph {
+public:
+  PublishedTreeSearch(Reward reward, bool final_ilp, Pact24Options pact)
+      : reward_(reward), final_ilp_(final_ilp), pact_(std::move(pact)) {}
+
+private:
   Limits limits(bool /*guessed*/) const override { return {60, 2'000}; }
-  void grow(EGraph& egraph, const SearchTask& task, OptimizeReport& report) const override;
-  std::optional<Candidate> own_extraction(const EGraph& egraph, const SearchTask& task,
+  void grow(EGraph& egraph, const StrategyTask& task, OptimizeReport& report) const override;
+  std::optional<Candidate> own_extraction(const EGraph& egraph, const StrategyTask& task,
                                           OptimizeReport& report) const override;
+
+  Reward reward_;
+  bool final_ilp_; // else the greedy form that rewards are made of
+  Pact24Options pact_;
 };
 
-void PublishedTreeSearch::grow(EGraph& egraph, const SearchTask& task,
+void PublishedTreeSearch::grow(EGraph& egraph, const StrategyTask& task,
                                OptimizeReport& report) const {
   const Graph& source = task.source;
   llvm::ArrayRef<Rule> rules = task.rules;
@@ -108,21 +121,19 @@ void PublishedTreeSearch::grow(EGraph& egraph, const SearchTask& task,
   PriceCache& prices = task.pricing.prices;
   ProgressReporter reporter(options, report);
   reporter.grown(egraph.node_count());
-  Pact24Options pact = options.pact24;
+  Pact24Options pact = pact_;
   static_cast<SearchLimits&>(pact) = options.explore;
   pact.explore.node_limit = options.explore.node_limit;
   pact.explore.cycle_filter = options.explore.cycle_filter;
   pact.explore.numerics = options.explore.numerics;
   pact.explore.match_limit = std::max<size_t>(options.explore.node_limit, 1);
   pact.stop = options.explore.stop.within(options.explore.time_limit_s);
-  WatchedPrice price(
-      make_state_price(options.reward, egraph, source, prices, options.extract, pact.stop),
-      reporter);
+  WatchedPrice price(make_state_price(reward_, egraph, source, prices, options.extract, pact.stop),
+                     reporter);
   double best_us = report.cost_before_us;
   if (options.trace || reporter.has_listener())
     pact.decided = [&](const Pact24Report& so_far) {
-      best_us =
-          std::min(best_us, price_as_published(egraph, source, prices, options.reward, pact.stop));
+      best_us = std::min(best_us, price_as_published(egraph, source, prices, reward_, pact.stop));
       reporter.found(best_us);
       if (options.trace)
         options.trace->points.push_back(
@@ -139,15 +150,15 @@ void PublishedTreeSearch::grow(EGraph& egraph, const SearchTask& task,
 }
 
 std::optional<Candidate> PublishedTreeSearch::own_extraction(const EGraph& egraph,
-                                                             const SearchTask& task,
+                                                             const StrategyTask& task,
                                                              OptimizeReport& report) const {
   const auto& [source, rules, pricing, options] = task;
-  if (options.final_ilp) return std::nullopt;
+  if (final_ilp_) return std::nullopt;
   PriceCache& prices = pricing.prices;
-  PublishedCost found = published_cost(options.reward, egraph, prices, options.extract.stop);
+  PublishedCost found = published_cost(reward_, egraph, prices, options.extract.stop);
   bool stopped = found.cost_us == kInfiniteCost && options.extract.stop.asked();
   Graph graph = stopped ? source : graph_of(egraph, source, found.nodes);
-  report.extract = options.reward == Reward::Greedy ? "greedy" : "greedy-shared";
+  report.extract = reward_ == Reward::Greedy ? "greedy" : "greedy-shared";
   double cost = report.cost_after_us = price_graph(graph, prices);
   report_extracted(cost, 0, options, report);
   return Candidate{std::move(graph), cost};
@@ -155,9 +166,18 @@ std::optional<Candidate> PublishedTreeSearch::own_extraction(const EGraph& egrap
 
 } // namespace
 
-const SearchStrategy& published_tree_search() {
-  static const PublishedTreeSearch strategy;
-  return strategy;
+std::shared_ptr<const tangram::OwnSearch>
+published_tree_search(Reward reward, bool reuse_tree, const tangram::OptimizeOptions& options) {
+  Pact24Options pact;
+  if (options.budget > 0) pact.budget = static_cast<int>(options.budget);
+  if (options.depth > 0) pact.depth = static_cast<int>(options.depth);
+  if (options.exploration >= 0) pact.exploration = options.exploration;
+  pact.reuse_tree = reuse_tree;
+  auto own = std::make_shared<tangram::OwnSearch>();
+  own->name = "pact24";
+  own->strategy = std::make_shared<PublishedTreeSearch>(
+      reward, options.extract != tangram::Extractor::Greedy, std::move(pact));
+  return own;
 }
 
-} // namespace tg
+} // namespace tg::paper

@@ -1,21 +1,27 @@
-// `tg train`: a policy that chooses rewrites, trained on a model; a line after each update.
+// `tg-paper train`: a policy that chooses rewrites, trained on a model; a line after each update.
+#include "bench/paper/learned/train_agent.h"
+#include "bench/paper/learned/train_model.h"
+#include "bench/paper/program/own_options.h"
 #include "compiler/driver/cli/pipeline.h"
 #include "compiler/driver/cli/terminal/table.h"
-#include "compiler/driver/learned/train_agent.h"
-#include "compiler/driver/learned/train_model.h"
 #include "compiler/ir/to_text.h"
+#include "lang/core/support/data_file.h"
 
 #include <llvm/Support/FormatVariadic.h>
 
-namespace tg::cli {
+namespace tg::paper {
+
+using cli::Align;
+using cli::Session;
+using CommandLine = cli::Options;
 
 namespace {
 
-void print_line(llvm::raw_ostream& out, const TrainingProgress& now, const Options& o) {
+void print_line(llvm::raw_ostream& out, const TrainingProgress& now, const CommandLine& o) {
   out << llvm::formatv("episode {0,5} of {1}  reward {2,7:f2}  best {3} ({4:f3}x)  measured {5,5}  "
                        "entropy {6:f2}  kl {7:f4}  {8:f1} s",
-                       now.state.episodes, o.episodes, now.mean_reward,
-                       duration_text(now.best_time), now.source_time / now.best_time,
+                       now.state.episodes, own(o).episodes, now.mean_reward,
+                       cli::duration_text(now.best_time), now.source_time / now.best_time,
                        now.measurements, now.learned.entropy, now.learned.kl, now.seconds);
   if (o.verbose) out << llvm::formatv("  loss {0:f3}", now.learned.loss);
   out << "\n";
@@ -24,12 +30,12 @@ void print_line(llvm::raw_ostream& out, const TrainingProgress& now, const Optio
 
 /// Of what went on from earlier runs; a first one is refused instead.
 void print_nothing_learned(llvm::raw_ostream& out, llvm::StringRef stopped_by, double seconds,
-                           llvm::StringRef unfinished, const Options& o) {
+                           llvm::StringRef unfinished, const CommandLine& o) {
   out << llvm::formatv("stopped after {0:f1} s ({1}), before {2} was done: `{3}` stays as it was\n",
                        seconds, stopped_by, unfinished, o.out_file);
 }
 
-void print_trained(llvm::raw_ostream& out, const TrainedPolicy& trained, const Options& o,
+void print_trained(llvm::raw_ostream& out, const TrainedPolicy& trained, const CommandLine& o,
                    bool color) {
   bool stopped = !trained.stopped_by.empty();
   if (stopped && trained.episodes == trained.earlier_episodes)
@@ -46,9 +52,9 @@ void print_trained(llvm::raw_ostream& out, const TrainedPolicy& trained, const O
   out << "\n";
   if (stopped)
     out << llvm::formatv("stopped before episode {0} ({1}): another run goes on from here\n",
-                         o.episodes, trained.stopped_by);
+                         own(o).episodes, trained.stopped_by);
   if (trained.rules.empty()) return;
-  Table table({{"rule"}, {"applied", Align::Right}});
+  cli::Table table({{"rule"}, {"applied", Align::Right}});
   for (const RuleCount& rule : trained.rules)
     table.add({rule.rule, "x" + std::to_string(rule.count)});
   table.print(out, color, 2);
@@ -91,22 +97,23 @@ void write_trained(llvm::json::OStream& json, const TrainedPolicy& trained) {
 /// What both kinds of training are given.
 OptimizeHost host_of(Session& session) {
   OptimizeHost host{.stop = session.stop, .isolated = true};
-  host.verifying = progress_line(session, "verifying rules");
-  host.timing = progress_line(session, "timing operators");
+  host.verifying = cli::progress_line(session, "verifying rules");
+  host.timing = cli::progress_line(session, "timing operators");
   return host;
 }
 
 // --- agents of the tree search -------------------------------------------------------------------
 
-void print_round(llvm::raw_ostream& out, const GuideProgress& now, const Options& o) {
-  out << llvm::formatv("round {0,3} of {1}  gain {2,6:f2}%  ", now.round, o.rounds, 100 * now.gain);
+void print_round(llvm::raw_ostream& out, const GuideProgress& now, const CommandLine& o) {
+  out << llvm::formatv("round {0,3} of {1}  gain {2,6:f2}%  ", now.round, own(o).rounds,
+                       100 * now.gain);
   if (now.samples > 0) // a table studies none
     out << llvm::formatv("samples {0,5}  loss {1:f3}  ", now.samples, now.loss);
   out << llvm::formatv("{0:f1} s\n", now.seconds);
   out.flush();
 }
 
-void print_agent(llvm::raw_ostream& out, const TrainedAgent& trained, const Options& o) {
+void print_agent(llvm::raw_ostream& out, const TrainedAgent& trained, const CommandLine& o) {
   bool stopped = !trained.stopped_by.empty();
   if (stopped && trained.rounds == trained.earlier_rounds)
     return print_nothing_learned(out, trained.stopped_by, trained.seconds, "a round", o);
@@ -129,10 +136,10 @@ void write_agent(llvm::json::OStream& json, const TrainedAgent& trained) {
 }
 
 int train_agent(Session& session) {
-  const Options& o = session.options;
+  const CommandLine& o = session.options;
   std::vector<LoadedModel> models;
   for (const std::string& file : o.files) {
-    std::optional<LoadedModel> model = load(session, file, o.files.size() > 1);
+    std::optional<LoadedModel> model = cli::load(session, file, o.files.size() > 1);
     if (!model) return session.fail();
     models.push_back(std::move(*model));
   }
@@ -140,17 +147,17 @@ int train_agent(Session& session) {
   std::vector<const Graph*> graphs;
   for (const LoadedModel& model : models) graphs.push_back(&model.graph);
   tangram::OptimizeOptions options = o;
-  options.rule_cache = rule_cache(o);
+  options.rule_cache = cli::rule_cache(o);
   TrainAgentOptions training{.agent = o.policy,
                              .path = o.out_file,
                              .again = o.again,
-                             .rounds = static_cast<size_t>(o.rounds),
-                             .learning_rate = o.learning_rate};
+                             .rounds = static_cast<size_t>(own(o).rounds),
+                             .learning_rate = own(o).learning_rate};
   std::optional<TrainedAgent> trained =
-      tg::train_agent(graphs, training, options, host_of(session), session.sources, session.sink,
-                      [&](const GuideProgress& now) {
-                        if (!o.json && !o.quiet) print_round(session.out, now, o);
-                      });
+      paper::train_agent(graphs, training, options, host_of(session), session.sources, session.sink,
+                         [&](const GuideProgress& now) {
+                           if (!o.json && !o.quiet) print_round(session.out, now, o);
+                         });
   if (!trained) return session.fail();
   if (o.json) {
     llvm::json::OStream json(session.out, 2);
@@ -165,26 +172,26 @@ int train_agent(Session& session) {
 // --- policies that are followed ------------------------------------------------------------------
 
 int train_policy(Session& session) {
-  const Options& o = session.options;
+  const CommandLine& o = session.options;
   if (o.files.size() > 1)
     return session.fail(error(Code::usage, "`--policy {0}` is trained on one model", o.policy)
                             .suggest("guide, gains and motifs learn from several"));
-  std::optional<LoadedModel> model = load(session);
+  std::optional<LoadedModel> model = cli::load(session);
   if (!model) return session.fail();
   session.print_warnings();
   tangram::OptimizeOptions options = o;
-  options.rule_cache = rule_cache(o);
+  options.rule_cache = cli::rule_cache(o);
   OptimizeHost host = host_of(session);
   host.weights = model->weights;
   TrainOptions training{.policy = o.policy,
                         .path = o.out_file,
                         .again = o.again,
-                        .episodes = static_cast<size_t>(o.episodes),
+                        .episodes = static_cast<size_t>(own(o).episodes),
                         .horizon = static_cast<size_t>(o.depth),
-                        .measure_every = static_cast<size_t>(o.measure_every),
-                        .by_prices = o.by_prices,
-                        .learning_rate = o.learning_rate,
-                        .published_slips = o.published_slips};
+                        .measure_every = static_cast<size_t>(own(o).measure_every),
+                        .by_prices = own(o).by_prices,
+                        .learning_rate = own(o).learning_rate,
+                        .published_slips = own(o).published_slips};
   std::string updates;
   llvm::raw_string_ostream text(updates);
   std::optional<TrainedPolicy> trained;
@@ -199,8 +206,9 @@ int train_policy(Session& session) {
     });
   }
   if (!trained) return session.fail();
-  if (!o.best_file.empty())
-    if (auto written = write_text_file(session, o.best_file, to_text(*trained->best)); !written)
+  if (!own(o).best_file.empty())
+    if (auto written = cli::write_text_file(session, own(o).best_file, to_text(*trained->best));
+        !written)
       return session.fail(written.error());
   if (o.json) {
     llvm::json::OStream json(session.out, 2);
@@ -220,11 +228,14 @@ int train_policy(Session& session) {
 } // namespace
 
 int run_train(Session& session) {
-  const Options& o = session.options;
+  const CommandLine& o = session.options;
   if (o.out_file.empty() || o.out_file == "-")
-    return session.fail(error(Code::usage, "`tg train` writes the policy to a file: -o FILE"));
-  session.interruptible = std::make_unique<Interruptible>(); // each update is kept
+    return session.fail(
+        error(Code::usage, "`tg-paper train` writes the policy to a file: -o FILE"));
+  if (const std::string& best = own(o).best_file; !best.empty() && best != "-")
+    if (auto writable = check_writable(best); !writable) return session.fail(writable.error());
+  session.interruptible = std::make_unique<cli::Interruptible>(); // each update is kept
   return is_agent(o.policy) ? train_agent(session) : train_policy(session);
 }
 
-} // namespace tg::cli
+} // namespace tg::paper

@@ -1,6 +1,6 @@
-// The file of cells of `paper`: one JSON object, settings to arrays of cells. It is
+// The file of cells of `tg-paper table`: one JSON object, settings to arrays of cells. It is
 // written anew after every cell, so that a run may be interrupted at any moment.
-#include "bench/paper/paper.h"
+#include "bench/paper/table/paper.h"
 #include "lang/core/support/data_file.h"
 
 #include <llvm/ADT/STLExtras.h>

@@ -1,11 +1,11 @@
-// `paper`: the published table of the MCTS optimizer, computed here: every network by
+// `tg-paper table`: the published table of the MCTS optimizer, computed here: every network by
 // TENSAT, by the five published combinations of rewards and extraction, by the search that we ship
 // and by the two baselines, over some seeds, beside the published figures. Cells are written to a
 // file as they are done and not computed again; a cell that reaches its time limit is marked, and
 // cells that do not fit into the time of the whole run are left for the next. The plan
 // (plan.cpp) has the dear cells last, and goes seed after seed: what is left are
 // further runs of cells that have some, not holes in the table.
-#include "bench/paper/paper.h"
+#include "bench/paper/table/paper.h"
 #include "lang/core/diagnostics/diagnostic.h"
 #include "lang/core/support/data_file.h"
 #include "lang/core/support/stop.h"
@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 #include <cstdlib>
 
 #include <sys/resource.h>
@@ -37,8 +36,8 @@ constexpr PaperNetwork kNetworks[] = {
 
 constexpr PaperApproach kApproaches[] = {
 #define TG_APPROACH(id, name, text, search, reward, final_ilp, seeded)                             \
-  {Approach::id, name, text, tangram::Search::search, tangram::Reward::reward, final_ilp, seeded},
-#include "bench/paper/approaches.def"
+  {Approach::id, name, text, search, reward, final_ilp, seeded},
+#include "bench/paper/table/approaches.def"
 };
 
 /// Of this process and of those it has waited for: solvers run in processes of their own.
@@ -113,7 +112,7 @@ Result<void> Paper::check_examples() const {
   if (plan_.jobs.empty() || llvm::sys::fs::is_directory(kExamples)) return {};
   return error(Code::cannot_read, "there is no folder `{0}` here, where the networks are",
                kExamples)
-      .suggest("start `paper` in the root of the repository, where `examples` lies");
+      .suggest("start `tg-paper table` in the root of the repository, which has `examples`");
 }
 
 int Paper::run_job(size_t at) {
@@ -147,8 +146,6 @@ int Paper::run_job(size_t at) {
 tangram::OptimizeOptions Paper::options_for(const PaperJob& job, double limit_s) const {
   const PaperApproach& approach = *job.approach;
   tangram::OptimizeOptions options;
-  options.search = approach.search;
-  options.reward = approach.reward;
   options.extract = approach.final_ilp ? tangram::Extractor::Ilp : tangram::Extractor::Greedy;
   options.seed = job.seed;
   options.rules = options_.rules;
@@ -160,6 +157,10 @@ tangram::OptimizeOptions Paper::options_for(const PaperJob& job, double limit_s)
   options.time_limit_s = limit_s;
   options.memory_limit_mb = options_.memory_limit_mb;
   options.threads = options_.threads, options.search_threads = options_.search_threads;
+  if (approach.search)
+    options.search = *approach.search;
+  else
+    options.own_search = published_tree_search(approach.reward, /*reuse_tree=*/false, options);
   // As published: prices of operators alone decide, and nothing is run.
   options.kernels = false;
   options.groups = tangram::Groups::Off;
@@ -221,7 +222,7 @@ void Paper::print() {
 llvm::ArrayRef<PaperNetwork> paper_networks() { return kNetworks; }
 llvm::ArrayRef<PaperApproach> paper_approaches() { return kApproaches; }
 
-static int run(const Options& options) {
+int run(const Options& options) {
   std::vector<tangram::RuleInfo> rules; // none are the user's where all are built in
   if (!options.rules.empty()) {
     auto selected = tangram::list_rules(options.rules);
@@ -234,18 +235,4 @@ static int run(const Options& options) {
   return Paper(options, std::move(*setting)).run();
 }
 
-static int main(int argc, char** argv) {
-  std::vector<llvm::StringRef> words(argv + 1, argv + argc);
-  Result<Options> options = read_options(words);
-  if (!options) return fail(options.error());
-  if (options->help) {
-    llvm::outs() << help_text();
-    return 0;
-  }
-  std::signal(SIGXFSZ, SIG_IGN); // a file over the limit of the shell is an error of writing
-  return run(*options);
-}
-
 } // namespace tg::paper
-
-int main(int argc, char** argv) { return tg::paper::main(argc, argv); }

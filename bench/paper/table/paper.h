@@ -1,7 +1,8 @@
-// What the parts of `paper` share: its options, the networks and approaches of the published table,
-// the cells that are done, the file that keeps them, and the tables made of them.
+// What the parts of `tg-paper table` share: its options, the networks and approaches of the
+// published table, the cells that are done, the file that keeps them, and the tables made of them.
 #pragma once
 
+#include "bench/paper/pact24/strategy.h"
 #include "lang/core/result.h"
 #include "tangram/tangram.h"
 
@@ -16,28 +17,40 @@ namespace tg::paper {
 /// Of the table, each a row of approaches.def.
 enum class Approach : uint8_t {
 #define TG_APPROACH(id, ...) id,
-#include "bench/paper/approaches.def"
+#include "bench/paper/table/approaches.def"
 };
 
+} // namespace tg::paper
+
+template <> struct tangram::Words<tg::paper::Approach> {
+  static constexpr std::string_view kRows[] = {
+#define TG_APPROACH(id, name, ...) name,
+#include "bench/paper/table/approaches.def"
+  };
+};
+
+namespace tg::paper {
+
+/// What a run computes. Defaults are those of the command line (bench/paper/program/options.def).
 struct Options {
   std::vector<std::string> networks; // none: all
   std::vector<Approach> approaches;  // none: all
   std::vector<std::string> rules;
   int64_t budget = 0, depth = 0; // 0: as the searches have them
   uint64_t seed = 1;
-  int64_t seeds = 5;
-  tangram::CostSpec cost = tangram::CostSpec::analytic("a100");
+  int64_t seeds = 0;
+  tangram::CostSpec cost;
   std::string cost_db;
-  int64_t node_limit = 2000;
-  double time_limit_s = 600, ilp_limit_s = 40, total_limit_s = 1800;
+  int64_t node_limit = 0;
+  double time_limit_s = 0, ilp_limit_s = 0, total_limit_s = 0;
   int64_t memory_limit_mb = 0;
   int threads = 0, search_threads = 0; // 0: all cores; as `threads`
-  std::string output = "paper_cells.json";
-  bool json = false, quiet = false, help = false;
+  std::string output;
+  bool json = false, quiet = false;
 };
-/// Errors: `usage`.
-Result<Options> read_options(llvm::ArrayRef<llvm::StringRef> words);
-std::string help_text();
+
+/// Computes the cells and prints the table. Returns the exit code.
+int run(const Options& options);
 
 struct PaperNetwork {
   llvm::StringRef name;
@@ -48,14 +61,12 @@ llvm::ArrayRef<PaperNetwork> paper_networks();
 
 struct PaperApproach {
   Approach id;
-  llvm::StringRef name, text; // on the command line and in files; in the table
-  tangram::Search search;
-  tangram::Reward reward;
+  llvm::StringRef name, text;            // on the command line and in files; in the table
+  std::optional<tangram::Search> search; // none: the published tree search
+  Reward reward;                         // of that
   bool final_ilp, seeded;
 
-  bool rewards_by_ilp() const {
-    return search == tangram::Search::Pact24 && reward == tangram::Reward::Ilp;
-  }
+  bool rewards_by_ilp() const { return !search && reward == Reward::Ilp; }
 };
 /// In the order of their rows.
 llvm::ArrayRef<PaperApproach> paper_approaches();

@@ -1,8 +1,8 @@
-// Which cells a run of `paper` computes, in which order, and how long each may take. A
+// Which cells a run of `tg-paper table` computes, in which order, and how long each may take. A
 // search whose rewards are integer programs solves hundreds of them for a decision: on most
 // networks it would take any time, as it did in the published table (20 minutes on bert, 46 on
 // nasrnn). So its cells have a limit of their own, below that of the others.
-#include "bench/paper/paper.h"
+#include "bench/paper/table/paper.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FormatVariadic.h>

@@ -1,5 +1,5 @@
 // The table that `paper` prints: the published columns, our figures and the published ones.
-#include "bench/paper/paper.h"
+#include "bench/paper/table/paper.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FormatVariadic.h>
@@ -63,7 +63,7 @@ struct Published {
 
 constexpr Published kPublished[] = {
 #define TG_PUBLISHED(...) {__VA_ARGS__},
-#include "bench/paper/published.def"
+#include "bench/paper/table/published.def"
 };
 
 struct Summary {

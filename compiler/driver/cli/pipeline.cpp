@@ -1,6 +1,7 @@
 // Each step reports into the session's sink and hands its result on.
 #include "compiler/driver/cli/pipeline.h"
 
+#include "compiler/driver/cli/options/program.h"
 #include "compiler/driver/cli/terminal/live_line.h"
 #include "compiler/driver/files/onnx_export.h"
 #include "compiler/driver/public_types.h"
@@ -112,6 +113,11 @@ std::optional<OptimizedModel> optimize_model(Session& session, const Graph& sour
                                              OptimizeHost host) {
   tangram::OptimizeOptions options = session.options;
   options.rule_cache = rule_cache(session.options);
+  if (program_tables().prepare)
+    if (auto prepared = program_tables().prepare(session.options, options); !prepared) {
+      session.sink.report(std::move(prepared.error()));
+      return std::nullopt;
+    }
   host.stop = session.stop;
   host.isolated = true;
   options.portable = is_onnx_path(session.options.out_file);

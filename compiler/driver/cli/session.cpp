@@ -106,8 +106,8 @@ Result<void> write_text_file(Session& session, llvm::StringRef path, llvm::Strin
 }
 
 Result<void> check_outputs(const Options& o) {
-  std::vector<std::string> paths = {o.out_file,    o.weights_out, o.trace,
-                                    o.save_priors, o.save_costs,  o.best_file};
+  std::vector<std::string> paths = {o.out_file, o.weights_out, o.trace, o.save_priors,
+                                    o.save_costs};
   if (o.command == CommandId::BenchDemo) paths.push_back(o.output); // else a folder
   for (const std::string& path : paths)
     if (!path.empty() && path != "-") TG_CHECK(check_writable(path));

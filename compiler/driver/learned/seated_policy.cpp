@@ -1,9 +1,10 @@
 #include "compiler/driver/learned/seated_policy.h"
 
 #include "compiler/driver/files/json_files.h"
-#include "compiler/driver/learned/guide_models.h"
-#include "compiler/driver/learned/training_notes.h"
 #include "lang/core/support/data_file.h"
+
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/MemoryBuffer.h>
 
 #include <cmath>
 
@@ -12,8 +13,8 @@ namespace tg {
 namespace {
 
 Diagnostic bad_rival(llvm::StringRef path, llvm::StringRef why) {
-  return error(Code::bad_data_file, "`{0}` is no policy of a tree search: {1}", path, why)
-      .suggest("`tg train --policy guide`, `gains` or `motifs` writes one");
+  return error(Code::bad_data_file, "`{0}` is not a policy of a tree search: {1}", path, why)
+      .suggest("`tg-paper train --policy gains` or `motifs` writes one");
 }
 
 /// A number that can be a weight; less than 0: it cannot.
@@ -69,15 +70,21 @@ Result<std::unique_ptr<Policy>> parse_rival(llvm::StringRef text, llvm::StringRe
   return bad_rival(path, "its `agent` is neither `gains` nor `motifs`");
 }
 
+bool holds_text(llvm::StringRef path) {
+  uint64_t bytes = 8; // tensors begin with a length of so many, of which some are 0
+  uint64_t there = 0;
+  if (llvm::sys::fs::file_size(path, there)) return false;
+  auto head = llvm::MemoryBuffer::getFileSlice(path, std::min(bytes, there), 0);
+  return head && !(*head)->getBuffer().contains('\0');
+}
+
 Result<std::unique_ptr<Policy>> open_seated_policy(const std::string& path) {
-  if (holds_text(path)) {
-    TG_TRY(std::string text, read_text_file(path));
-    return parse_rival(text, path);
-  }
-  GuideModelOptions options;
-  options.run.threads = 1; // small, and asked between what all threads do
-  TG_TRY(std::shared_ptr<GuideRunner> network, GuideModels::open(path, std::move(options)));
-  return std::unique_ptr<Policy>(std::make_unique<GuidedPolicy>(std::move(network)));
+  uint64_t bytes = 0;
+  if (!holds_text(path) && !llvm::sys::fs::file_size(path, bytes))
+    return error(Code::bad_data_file, "`{0}` holds tensors, not a table of weights of rules", path)
+        .suggest("policies that are networks are followed by `tg-paper opt`");
+  TG_TRY(std::string text, read_text_file(path));
+  return parse_rival(text, path);
 }
 
 void write_gains(llvm::raw_ostream& out, const PriorTable& table) {

@@ -4,6 +4,7 @@
 #include "compiler/driver/prices/measured_cost.h"
 #include "compiler/ir/graph.h"
 #include "compiler/ir/to_text.h"
+#include "compiler/optimizer/strategy/strategy.h"
 #include "compiler/rules/text.h"
 #include "runtime/measure/whole_run_keys.h"
 
@@ -84,7 +85,7 @@ std::string result_key(const Graph& source, llvm::ArrayRef<Rule> rules,
   for (const Rule& rule : rules) hash.update(rule_text(rule));
   return llvm::formatv(
       "{7}{0} by {1}, rules {2}, numerics {3}, weights {4:f9}, seed {5}, in {6}", digest(source),
-      search_name(options.search), llvm::toHex(hash.final(), /*LowerCase=*/true),
+      search_name(options), llvm::toHex(hash.final(), /*LowerCase=*/true),
       static_cast<int>(options.explore.numerics), options.extract.max_weight_growth,
       options.explore.seed, conditions, kResultRow);
 }

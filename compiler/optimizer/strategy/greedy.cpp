@@ -10,13 +10,13 @@ namespace {
 
 class GreedyGrowth final : public OneEGraph {
   bool takes_kernels() const override { return true; }
-  void grow(EGraph& egraph, const SearchTask& task, OptimizeReport& report) const override;
+  void grow(EGraph& egraph, const StrategyTask& task, OptimizeReport& report) const override;
 };
 
 /// One growth of an e-graph, in the state that it is in.
 class Growth {
 public:
-  Growth(EGraph& egraph, const SearchTask& task, OptimizeReport& report)
+  Growth(EGraph& egraph, const StrategyTask& task, OptimizeReport& report)
       : egraph_(egraph), task_(task), limits_(task.options.explore),
         explorer_(egraph, task.rules,
                   {limits_.node_limit, limits_.node_limit, limits_.cycle_filter, limits_.numerics}),
@@ -68,7 +68,7 @@ private:
   }
 
   EGraph& egraph_;
-  const SearchTask& task_;
+  const StrategyTask& task_;
   const SaturateOptions& limits_;
   Explorer explorer_;
   ProgressReporter reporter_;
@@ -83,7 +83,7 @@ public: // what it came to
   std::vector<RuleStats> rules; // by RuleId
 };
 
-void GreedyGrowth::grow(EGraph& egraph, const SearchTask& task, OptimizeReport& report) const {
+void GreedyGrowth::grow(EGraph& egraph, const StrategyTask& task, OptimizeReport& report) const {
   Growth growth(egraph, task, report);
   growth.run();
   note_activity(growth.rules, task.rules, report);

@@ -5,7 +5,7 @@ namespace tg {
 
 namespace {
 
-LocalOptions local_options(const SearchTask& task) {
+LocalOptions local_options(const StrategyTask& task) {
   const OptimizeOptions& options = task.options;
   LocalOptions local = options.local;
   static_cast<SearchLimits&>(local) = options.explore;
@@ -37,7 +37,7 @@ using LocalSearch = LocalReport (*)(const Graph&, llvm::ArrayRef<Rule>, PriceCac
 class Local final : public SearchStrategy {
 public:
   explicit Local(LocalSearch search) : search_(search) {}
-  Result<Candidate> find(const SearchTask& task, OptimizeReport& report) const override {
+  Result<Candidate> find(const StrategyTask& task, OptimizeReport& report) const override {
     LocalReport found = search_(task.source, task.rules, task.pricing.prices, local_options(task));
     note_local(found, task.rules, report);
     auto candidate = [&](Graph graph, double cost_us, const MoveMade* last) {

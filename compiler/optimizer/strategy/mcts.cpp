@@ -51,7 +51,7 @@ void note_portfolio(PortfolioReport& found, OptimizeReport& report) {
 }
 
 /// What the same search finds by the second opinion's prices, priced by those in use.
-Candidate other_search(const SearchTask& task) {
+Candidate other_search(const StrategyTask& task) {
   const auto& [source, rules, pricing, options] = task;
   PortfolioOptions portfolio = portfolio_options(options, 0);
   portfolio.mcts.trace = nullptr;
@@ -63,7 +63,7 @@ Candidate other_search(const SearchTask& task) {
 }
 
 /// The best takes the kernels that the search has not found, as a step of its own.
-void complete_best(Candidate& best, const SearchTask& task, OptimizeReport& report) {
+void complete_best(Candidate& best, const StrategyTask& task, OptimizeReport& report) {
   const auto& [source, rules, pricing, options] = task;
   SearchTrace::Step step{"kernels of the device", {}, best.cost_us};
   std::vector<RuleCount> added = add_kernels(best, rules, pricing.prices, options);
@@ -78,13 +78,13 @@ void complete_best(Candidate& best, const SearchTask& task, OptimizeReport& repo
 class PortfolioStrategy final : public SearchStrategy {
 public:
   /// Errors: `no_solution` where neither source nor anything found has a finite cost.
-  Result<Candidate> find(const SearchTask& task, OptimizeReport& report) const override;
+  Result<Candidate> find(const StrategyTask& task, OptimizeReport& report) const override;
   /// Within a second it finds what it finds at all, and proves the rest of the time.
   Limits limits(bool guessed) const override { return {guessed ? 1.2 : 10, 50'000}; }
   bool takes_kernels() const override { return true; }
 };
 
-Result<Candidate> PortfolioStrategy::find(const SearchTask& task, OptimizeReport& report) const {
+Result<Candidate> PortfolioStrategy::find(const StrategyTask& task, OptimizeReport& report) const {
   const auto& [source, rules, pricing, options] = task;
   PortfolioReport found = search_portfolio(source, rules, pricing.costs,
                                            portfolio_options(options, candidates_to_keep(task)));

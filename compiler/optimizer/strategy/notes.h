@@ -23,7 +23,7 @@ Result<Derivation> explain_moves(const Graph& source, const MoveMade* last,
 /// More candidates are kept than are measured: which are is for choose_finalist() to say.
 inline constexpr size_t kKeptForEach = 4;
 /// How many a search that keeps some by itself is to keep.
-inline size_t candidates_to_keep(const SearchTask& task) {
+inline size_t candidates_to_keep(const StrategyTask& task) {
   return task.pricing.others ? kKeptForEach * task.options.finalists : 0;
 }
 inline bool has_second_opinion(const PricingContext& pricing) {

@@ -84,7 +84,7 @@ Result<ExtractedGraph> extract_kernels(const EGraph& egraph, const Graph& source
                                        const ExtractOptions& extraction,
                                        std::optional<Derivation>& kernels) {
   ExtractOptions with = extraction;
-  with.kernels = options.kernels && strategy_of(options.search).takes_kernels();
+  with.kernels = options.kernels && strategy_of(options).takes_kernels();
   TG_TRY(ExtractedGraph extracted, extract(egraph, source, prices, with));
   if (!extracted.plain) return extracted;
   Result<Derivation> chain =
@@ -117,7 +117,7 @@ void extract_others(const EGraph& egraph, const Graph& source, llvm::ArrayRef<Ru
 
 } // namespace
 
-Result<Candidate> OneEGraph::find(const SearchTask& task, OptimizeReport& report) const {
+Result<Candidate> OneEGraph::find(const StrategyTask& task, OptimizeReport& report) const {
   const auto& [source, rules, pricing, options] = task;
   EGraph egraph = EGraph::from_graph(source);
   if (options.explain) egraph.record_history();

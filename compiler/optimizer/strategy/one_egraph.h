@@ -9,16 +9,16 @@ namespace tg {
 
 class OneEGraph : public SearchStrategy {
 public:
-  Result<Candidate> find(const SearchTask& task, OptimizeReport& report) const final;
+  Result<Candidate> find(const StrategyTask& task, OptimizeReport& report) const final;
   bool extracts_at_the_end() const final { return true; }
 
 private:
   /// Grows the e-graph as the options say, and notes what happened.
-  virtual void grow(EGraph& egraph, const SearchTask& task, OptimizeReport& report) const = 0;
+  virtual void grow(EGraph& egraph, const StrategyTask& task, OptimizeReport& report) const = 0;
   /// The result where the strategy has an extraction of its own;
   /// nullopt: extract as the options say.
   virtual std::optional<Candidate> own_extraction(const EGraph& /*egraph*/,
-                                                  const SearchTask& /*task*/,
+                                                  const StrategyTask& /*task*/,
                                                   OptimizeReport& /*report*/) const {
     return std::nullopt;
   }

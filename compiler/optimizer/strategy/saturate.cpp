@@ -24,7 +24,7 @@ void note_joint_rules(const SaturateReport& explored, const SaturateOptions& opt
 
 class Saturation final : public OneEGraph {
   bool takes_kernels() const override { return true; }
-  void grow(EGraph& egraph, const SearchTask& task, OptimizeReport& report) const override {
+  void grow(EGraph& egraph, const StrategyTask& task, OptimizeReport& report) const override {
     ProgressReporter reporter(task.options, report);
     reporter.grown(egraph.node_count());
     SaturateOptions options = task.options.explore;
@@ -37,7 +37,7 @@ class Saturation final : public OneEGraph {
 };
 
 class NoSearch final : public OneEGraph {
-  void grow(EGraph& egraph, const SearchTask& task, OptimizeReport& report) const override {
+  void grow(EGraph& egraph, const StrategyTask& task, OptimizeReport& report) const override {
     ProgressReporter(task.options, report).grown(egraph.node_count());
     report.egraph_nodes = egraph.node_count();
     report.egraph_classes = egraph.class_count();

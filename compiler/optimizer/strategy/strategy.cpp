@@ -23,8 +23,14 @@ const Row& row_of(Search search) { return kRows[static_cast<size_t>(search)]; }
 
 } // namespace
 
-const SearchStrategy& strategy_of(Search search) { return row_of(search).instance(); }
+const SearchStrategy& strategy_of(const OptimizeOptions& options) {
+  return options.strategy ? *options.strategy : row_of(options.search).instance();
+}
 
 llvm::StringRef search_name(Search search) { return row_of(search).name; }
+
+llvm::StringRef search_name(const OptimizeOptions& options) {
+  return options.strategy ? llvm::StringRef(options.strategy_name) : search_name(options.search);
+}
 
 } // namespace tg

@@ -7,7 +7,7 @@
 namespace tg {
 
 /// What a strategy is asked. Everything outlives the search.
-struct SearchTask {
+struct StrategyTask {
   const Graph& source;
   llvm::ArrayRef<Rule> rules;
   const PricingContext& pricing;
@@ -19,7 +19,7 @@ public:
   virtual ~SearchStrategy() = default;
 
   /// Searches as the options say, and notes what happened. Errors: `no_solution`.
-  virtual Result<Candidate> find(const SearchTask& task, OptimizeReport& report) const = 0;
+  virtual Result<Candidate> find(const StrategyTask& task, OptimizeReport& report) const = 0;
 
   /// What suits it where nobody says otherwise: seconds, and live nodes of an e-graph. `guessed`:
   /// prices are found out between several searches.
@@ -36,6 +36,8 @@ public:
   virtual bool takes_kernels() const { return false; }
 };
 
-const SearchStrategy& strategy_of(Search search);
+/// The strategy that the options give or name, and its name.
+const SearchStrategy& strategy_of(const OptimizeOptions& options);
+llvm::StringRef search_name(const OptimizeOptions& options);
 
 } // namespace tg

@@ -2,7 +2,6 @@
 
 #include "compiler/extract/extract.h"
 
-#include "compiler/search/baselines/published_costs.h"
 #include "compiler/search/rewrites.h"
 #include "lang/core/support/stop.h"
 

@@ -1,6 +1,6 @@
 #include "compiler/search/mcts/mcts.h"
 
-#include "compiler/search/baselines/published_costs.h"
+#include "compiler/search/chosen_graph.h"
 #include "compiler/search/limits.h"
 #include "compiler/search/mcts/board.h"
 #include "compiler/search/mcts/halving.h"

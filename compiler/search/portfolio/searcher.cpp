@@ -1,7 +1,5 @@
 #include "compiler/search/portfolio/searcher.h"
 
-#include "compiler/search/baselines/published_costs.h"
-
 #include <llvm/ADT/STLExtras.h>
 
 #include <algorithm>

@@ -175,7 +175,7 @@ template <class T> std::string message(const Expected<T>& failed) {
 
 TEST(Api, WordsStandForEnumerators) {
   EXPECT_EQ(word(Extractor::GreedyDag), "greedy-dag");
-  EXPECT_EQ(from_word<Search>("pact24"), Search::Pact24);
+  EXPECT_EQ(from_word<Search>("taso"), Search::Taso);
   EXPECT_EQ(from_word<Search>("hope"), std::nullopt);
   EXPECT_EQ(from_word<CacheState>(""), std::nullopt) << "as networks find it has no word";
   EXPECT_EQ(from_word<Backend>("cuda"), Backend::Cuda) << "in this build or not";

@@ -1,6 +1,7 @@
 // The guide as models: the numbering of nodes and rules changes nothing, what is studied is
 // learned, files keep all that training goes on from, and damaged ones are refused.
-#include "compiler/driver/learned/guide_models.h"
+#include "bench/paper/learned/followed_policy.h"
+#include "bench/paper/learned/guide_models.h"
 
 #include "compiler/driver/learned/seated_policy.h"
 #include "runtime/files/safetensors.h"
@@ -11,7 +12,7 @@
 
 #include <cmath>
 
-namespace tg {
+namespace tg::paper {
 namespace {
 
 using test::kSumRules;
@@ -167,7 +168,7 @@ TEST_F(GuideFiles, TrainingGoesOnAsIfItHadNotBeenInterrupted) {
   teach(**again, rules, 3);
   GraphFeatures graph = features_of(test::layers(3));
   EXPECT_EQ(answer(*whole, graph, rules).logits, answer(**again, graph, rules).logits);
-  EXPECT_TRUE(open_seated_policy(path()));
+  EXPECT_TRUE(open_policy(path()));
 }
 
 TEST_F(GuideFiles, OtherFilesAreRefused) {
@@ -209,4 +210,4 @@ TEST(RivalFiles, AreReadAsTheyAreWrittenAndRefusedWhereTheyAreNone) {
 }
 
 } // namespace
-} // namespace tg
+} // namespace tg::paper

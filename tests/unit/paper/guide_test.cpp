@@ -1,12 +1,12 @@
 // The guide in the seat of the tree search, with a network that is made up; its rivals; what is
 // learned from a search.
-#include "compiler/search/learned/guide.h"
+#include "bench/paper/learned/guide.h"
 
 #include "compiler/search/learned/rivals.h"
 #include "compiler/search/portfolio/portfolio.h"
 #include "tests/unit/search/search_fixture.h"
 
-namespace tg {
+namespace tg::paper {
 namespace {
 
 using test::kSumRules;
@@ -259,4 +259,4 @@ TEST(Rivals, MotifsAreMinedFromExplanationsAndGoOnWithWhatFollowed) {
 }
 
 } // namespace
-} // namespace tg
+} // namespace tg::paper

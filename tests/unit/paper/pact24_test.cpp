@@ -1,6 +1,6 @@
 // The published tree search, detail by detail: each test shows one of the choices that its paper
 // and its program make. Prices are given by the test, so that rewards are known.
-#include "compiler/search/baselines/pact24.h"
+#include "bench/paper/pact24/pact24.h"
 
 #include "tests/unit/search/search_fixture.h"
 
@@ -8,7 +8,7 @@
 #include <functional>
 #include <set>
 
-namespace tg {
+namespace tg::paper {
 namespace {
 
 using test::rules_of;
@@ -299,4 +299,4 @@ TEST(Pact24, StopsWhereNothingIsLeftToDo) {
 }
 
 } // namespace
-} // namespace tg
+} // namespace tg::paper

@@ -1,6 +1,6 @@
 // Policies as models: padding changes nothing, the loss is the published one, files keep all that
 // training goes on from, and what is learned is worth learning.
-#include "compiler/driver/learned/policy_models.h"
+#include "bench/paper/learned/policy_models.h"
 
 #include "runtime/files/safetensors.h"
 #include "tests/unit/search/rewrite_game.h"
@@ -13,7 +13,7 @@
 #include <numeric>
 #include <set>
 
-namespace tg {
+namespace tg::paper {
 namespace {
 
 using test::RewriteGame;
@@ -101,7 +101,7 @@ TEST_F(Policies, AnUpdatePassesOverTheWeightsThreeTimes) {
   auto passes = [&](bool optimised) {
     run.optimised = optimised;
     auto learn =
-        load_network("compiler/driver/learned/xrlflow.tg", "learn",
+        load_network("bench/paper/learned/xrlflow.tg", "learn",
                      {{"C", "8"}, {"U", "16"}, {"E", "16"}, {"K", "8"}, {"F", "60"}}, run, 1);
     EXPECT_TRUE(learn) << learn.error().message;
     return llvm::count_if(learn->executable->steps(), [](const StepInfo& step) {
@@ -471,4 +471,4 @@ TEST_F(LearningTheGame, TrainingThatGoesOnComesToTheSame) {
 }
 
 } // namespace
-} // namespace tg
+} // namespace tg::paper

@@ -1,11 +1,9 @@
 // The shipped search as a whole: segments and equal ones, the same result whatever the number of
-// threads, never worse without any of its parts; beside it the published costs and the baselines.
+// threads, never worse without any of its parts; beside it the baselines.
 #include "compiler/search/portfolio/portfolio.h"
 
 #include "compiler/ir/graph.h"
 #include "compiler/search/baselines/local.h"
-#include "compiler/search/baselines/pact24.h"
-#include "compiler/search/baselines/published_costs.h"
 #include "tests/unit/search/search_fixture.h"
 
 namespace tg {
@@ -198,53 +196,6 @@ TEST(Local, FormerBestsAreHandedOver) {
       least = other.cost_us;
     }
   }
-}
-
-/// Prices a state by the published sharing-aware cost.
-class Shared final : public StatePrice {
-public:
-  Shared(const EGraph& egraph, PriceCache& prices) : prices_(egraph, prices) {}
-  double price(const EGraph& egraph) override { return shared_greedy(egraph, prices_).cost_us; }
-  void forget(llvm::ArrayRef<ENodeId> changed) override { prices_.forget(changed); }
-
-private:
-  NodePrices prices_;
-};
-
-TEST(Pact24, TheSeedDecidesAndTheGraphIsLeftSound) {
-  UnitCost model;
-  std::vector<Rule> rules = rules_of(kRules);
-  auto run = [&](uint64_t seed, bool reuse) {
-    EGraph egraph = EGraph::from_graph(test::layers(3));
-    PriceCache prices(egraph.symbols(), model);
-    Shared price(egraph, prices);
-    Pact24Options options;
-    options.budget = 12, options.depth = 3, options.max_decisions = 4;
-    options.seed = seed, options.reuse_tree = reuse;
-    options.explore.node_limit = 200;
-    Pact24Report report = search_pact24(egraph, rules, options, price);
-    EXPECT_LE(report.end_cost, report.start_cost);
-    EXPECT_GT(report.simulations, 0u);
-    EXPECT_EQ(verify(egraph), "");
-    return dump(egraph);
-  };
-  EXPECT_EQ(run(1, false), run(1, false));
-  EXPECT_EQ(run(2, true), run(2, true));
-}
-
-TEST(PublishedCost, CountsOneOverlapOnlyAndTreesInFull) {
-  // Three levels of nodes that use the level below twice: 7 distinct nodes of price 1 would need a
-  // tree of 2 + 4 + 8; here each level is one node.
-  test::Builder b;
-  NodeId x = b.op(OpKind::Tanh, {b.x("x", {4})});
-  for (int i = 0; i < 3; ++i) x = b.op(OpKind::Add, {x, x});
-  b.output(x);
-  EGraph egraph = EGraph::from_graph(b.graph);
-  UnitCost model;
-  PriceCache cache(egraph.symbols(), model);
-  NodePrices prices(egraph, cache);
-  EXPECT_EQ(default_greedy(egraph, prices).cost_us, 15);
-  EXPECT_EQ(shared_greedy(egraph, prices).cost_us, 4);
 }
 
 TEST(Local, TellsTheBestAsItFalls) {

@@ -164,8 +164,8 @@ static int explain_name(Session& session, const std::string& name) {
 int run_help(Session& session) {
   llvm::raw_ostream& out = session.out;
   const Options& o = session.options;
-  if (!o.completion.empty()) return out << completion_script(o.completion), 0;
-  if (o.manual) return out << manual_page(), 0;
+  if (!o.completion.empty()) return out << as_program(completion_script(o.completion)), 0;
+  if (o.manual) return out << as_program(manual_page()), 0;
   if (session.options.files.empty()) {
     for (const Explanation& e : explanations())
       out << code_text(e.code) << "  " << code_summary(e.code) << '\n';

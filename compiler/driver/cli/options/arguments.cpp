@@ -33,10 +33,12 @@ Misuse not_a_number(const OptionRow& row, StringRef what, StringRef value) {
 /// A word that a row does not have: all that it has, and the one that was probably meant.
 Misuse not_a_word(const OptionRow& row, StringRef value) {
   std::vector<StringRef> words = row.words();
-  StringRef near = near_miss(value, words);
+  StringRef near = near_miss(value, words), idiom = idiom_of_word(row.flag, value);
+  std::string help = near.empty() ? "" : formatv("did you mean `{0}`?", near).str();
+  if (!idiom.empty()) help = idiom.str();
   return {formatv("`{0}` takes {1} of {2}, not `{3}`", row.flag, row.repeats() ? "some" : "one",
                   llvm::join(words, ", "), value),
-          near.empty() ? "" : formatv("did you mean `{0}`?", near).str()};
+          std::move(help)};
 }
 
 std::optional<Misuse> set_whole(const OptionRow& row, StringRef value, int64_t& field) {

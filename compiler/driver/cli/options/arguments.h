@@ -35,6 +35,9 @@ std::optional<Misuse> read_arguments(llvm::ArrayRef<const OptionRow*> rows,
 /// For a command that there is none of (`optimize`, `diff`): what to write, as a sentence; or "".
 llvm::StringRef idiom_of_command(llvm::StringRef word);
 
+/// For a word that an option does not take (`--search rl`): where it is; or "".
+llvm::StringRef idiom_of_word(llvm::StringRef flag, llvm::StringRef word);
+
 /// For an option (`--timeout`): the one that is meant, if the command has it; or "".
 llvm::StringRef idiom_of_option(llvm::StringRef word);
 

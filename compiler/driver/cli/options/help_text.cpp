@@ -1,6 +1,8 @@
 // Two columns: names, and what they mean, wrapped to the width of a terminal.
 #include "compiler/driver/cli/options/help_text.h"
 
+#include "compiler/driver/cli/options/program.h"
+
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FormatVariadic.h>
@@ -32,7 +34,27 @@ void print_row(llvm::raw_ostream& out, StringRef name, StringRef meaning) {
   out << meaning << "\n";
 }
 
+/// Whether `tg` at this place is the program, and not an ending (`.tg`), a path or a part of a
+/// word.
+bool names_program(StringRef text, size_t at) {
+  char before = at > 0 ? text[at - 1] : ' ', after = at + 2 < text.size() ? text[at + 2] : ' ';
+  return !llvm::isAlnum(before) && !StringRef("./-").contains(before) && !llvm::isAlnum(after) &&
+         !text.substr(at + 2).startswith("-paper");
+}
+
 } // namespace
+
+std::string as_program(std::string text) {
+  StringRef name = program_tables().name, rest = text;
+  if (name == "tg") return text;
+  std::string out;
+  for (size_t at = rest.find("tg"), from = 0;; at = rest.find("tg", from)) {
+    out += rest.slice(from, at);
+    if (at == StringRef::npos) return out;
+    out += names_program(rest, at) ? name : "tg";
+    from = at + 2;
+  }
+}
 
 std::string option_usage(const OptionRow& row) {
   return row.takes_value() ? (row.flag + " " + row.value_name).str() : row.flag.str();

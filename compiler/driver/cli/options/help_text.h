@@ -9,6 +9,9 @@
 
 namespace tg::cli {
 
+/// Says a text that is written about `tg` in the name of this program.
+std::string as_program(std::string text);
+
 /// `tg --help`: the commands.
 std::string program_help();
 /// `tg rules --help`: those below a word.

@@ -1,7 +1,7 @@
 #include "compiler/driver/cli/options/option_table.h"
 
 #include "compiler/driver/cli/commands/help.h"
-#include "compiler/driver/cli/options/options.h"
+#include "compiler/driver/cli/options/program.h"
 #include "compiler/driver/cli/session.h"
 #include "compiler/driver/public_types.h"
 
@@ -21,16 +21,14 @@ constexpr CommandSet Prompt{CommandId::Prompt};
 // NOLINTEND(readability-identifier-naming)
 
 constexpr CommandSet kSearches = Opt | Explain | Run | Prompt;
-constexpr CommandSet kModels =
-    Check | Opt | Explain | Run | Weights | Export | Verify | Tune | Train;
+constexpr CommandSet kModels = Check | Opt | Explain | Run | Weights | Export | Verify | Tune;
 constexpr CommandSet kOnnx = kModels | Import | BenchDemo | Prompt;
 constexpr CommandSet kThreaded =
-    Opt | Explain | Run | RulesVerify | Verify | Calibrate | Tune | Train | BenchDemo;
+    Opt | Explain | Run | RulesVerify | Verify | Calibrate | Tune | BenchDemo;
 constexpr CommandSet kRandom = Opt | Explain | Run | RulesVerify | Verify | BenchDemo | Weights |
-                               Export | Extract | Tune | Train | Prompt;
+                               Export | Extract | Tune | Prompt;
 constexpr CommandSet kReports = Check | Opt | Explain | Run | Extract | Weights | Import | Export |
-                                RulesList | RulesVerify | Verify | Calibrate | Tune | Train |
-                                BenchDemo;
+                                RulesList | RulesVerify | Verify | Calibrate | Tune | BenchDemo;
 constexpr CommandSet kTables = Devices | Ops | Errors | OptionTable | Help;
 
 constexpr size_t kMany = 1'000'000;
@@ -79,10 +77,14 @@ std::vector<llvm::StringRef> parts_of(llvm::StringRef text, char separator) {
 
 } // namespace
 
-llvm::ArrayRef<CommandRow> command_rows() { return columns::kCommands; }
-llvm::ArrayRef<OptionRow> option_rows() { return columns::kOptions; }
+llvm::ArrayRef<CommandRow> tg_commands() { return columns::kCommands; }
+llvm::ArrayRef<OptionRow> tg_options() { return columns::kOptions; }
+llvm::ArrayRef<CommandRow> command_rows() { return program_tables().commands; }
+llvm::ArrayRef<OptionRow> option_rows() { return program_tables().options; }
 
-const CommandRow& command_row(CommandId id) { return columns::kCommands[static_cast<size_t>(id)]; }
+const CommandRow& command_row(CommandId id) {
+  return *llvm::find_if(command_rows(), [&](const CommandRow& row) { return row.id == id; });
+}
 
 const CommandRow* find_command(llvm::StringRef name) {
   for (const CommandRow& row : command_rows())

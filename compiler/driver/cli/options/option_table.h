@@ -23,6 +23,7 @@ enum class CommandId : uint8_t {
 #define TG_COMMAND(id, ...) id,
 #include "compiler/driver/cli/commands.def"
   Prompt, // what `:set` at the prompt takes
+  Own,    // the first of a program's own commands (program.h)
 };
 
 struct CommandSet {
@@ -51,6 +52,7 @@ struct CommandRow {
   llvm::StringLiteral summary, operand_help;
 };
 
+/// Those of the program.
 llvm::ArrayRef<CommandRow> command_rows();
 const CommandRow& command_row(CommandId id);
 /// nullptr for none.
@@ -123,6 +125,7 @@ struct OptionRow {
   std::string default_text() const;
 };
 
+/// Those of the program.
 llvm::ArrayRef<OptionRow> option_rows();
 /// Those of a command, in the table's order.
 std::vector<const OptionRow*> rows_of(CommandId command);

@@ -4,6 +4,7 @@
 #include "compiler/driver/cli/options/arguments.h"
 #include "compiler/driver/cli/options/help_text.h"
 #include "compiler/driver/cli/options/options_check.h"
+#include "compiler/driver/cli/options/program.h"
 #include "lang/core/diagnostics/diagnostic.h"
 #include "lang/core/version.h"
 
@@ -26,13 +27,14 @@ Parsed failed(const Misuse& misuse) {
   llvm::raw_string_ostream out(parsed.err);
   render(d, SourceManager(), out);
   out.flush();
+  parsed.err = as_program(std::move(parsed.err));
   return parsed;
 }
 
 Parsed printed(std::string text) {
   Parsed parsed;
   parsed.done = true;
-  parsed.out = std::move(text);
+  parsed.out = as_program(std::move(text));
   return parsed;
 }
 
@@ -97,6 +99,10 @@ Parsed parse_command(const CommandRow& command, llvm::ArrayRef<StringRef> words)
 }
 
 } // namespace
+
+llvm::StringRef search_word(const Options& options) {
+  return options.strategy.empty() ? StringRef(tangram::word(options.search)) : options.strategy;
+}
 
 Parsed parse_command_line(int argc, const char* const* argv) {
   std::vector<StringRef> all(argv + 1, argv + std::max(argc, 1));

@@ -6,22 +6,15 @@
 #include "compiler/driver/cli/options/option_table.h"
 #include "tangram/tangram.h"
 
-namespace tg::cli {
-
-/// Of `--search mcts`: Pact24 is an older form of `--search pact24`.
-enum class MctsProfile : uint8_t { Tangram, Pact24 };
-
-} // namespace tg::cli
-
-template <> struct tangram::Words<tg::cli::MctsProfile> {
-  static constexpr std::string_view kRows[] = {"tangram", "pact24"};
-};
+#include <any>
 
 namespace tg::cli {
 
 struct Options : tangram::OptimizeOptions {
   CommandId command = CommandId::Prompt;
   std::vector<std::string> files; // positional arguments
+  std::string strategy;           // of the program's own, in place of `search` (program.h)
+  std::any own;                   // fields of the program's own options
 
 #define TG_OPTION(field, flag, value_name, kind, value, limits, ...)                               \
   tangram::fields::Stored<OptionKind::kind, decltype(tangram::fields::limits)> field =             \
@@ -38,6 +31,9 @@ struct Parsed {
   int exit_code = 0;
   std::string out, err;
 };
+
+/// The strategy in use, by its word.
+llvm::StringRef search_word(const Options& options);
 
 Parsed parse_command_line(int argc, const char* const* argv);
 

@@ -1,8 +1,8 @@
 #include "compiler/driver/cli/options/options_check.h"
 
 #include "compiler/driver/backends.h"
+#include "compiler/driver/cli/options/program.h"
 #include "compiler/driver/files/weight_file.h"
-#include "compiler/driver/learned/train_agent.h"
 #include "compiler/driver/prices/cost_model.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -20,7 +20,7 @@ using llvm::StringRef;
 
 /// Options that the search in use would not look at: what was asked for must not be missing unsaid.
 std::optional<Misuse> check_strategy(const Options& o, llvm::ArrayRef<const OptionRow*> given) {
-  StringRef strategy = tangram::word(o.search);
+  StringRef strategy = search_word(o);
   for (const OptionRow* row : given) {
     std::vector<StringRef> users = row->used_by();
     if (users.empty() || llvm::is_contained(users, strategy)) continue;
@@ -93,35 +93,6 @@ std::optional<Misuse> check_onnx(const Options& o, llvm::ArrayRef<const OptionRo
   return std::nullopt;
 }
 
-bool same_file(StringRef a, StringRef b) { return a == b || llvm::sys::fs::equivalent(a, b); }
-
-/// Policies that are followed learn from episodes, those that guide a search from searches.
-std::optional<Misuse> check_training(Options& o, llvm::ArrayRef<const OptionRow*> given) {
-  if (o.command != CommandId::Train) return std::nullopt;
-  constexpr StringRef kOfNetworks[] = {"--again", "--learning-rate"};
-  constexpr StringRef kOfEpisodes[] = {"--best",          "--episodes",  "--depth",
-                                       "--measure-every", "--by-prices", "--published-slips"};
-  bool guides = is_agent(o.policy);
-  if (!o.best_file.empty() && same_file(o.best_file, o.out_file))
-    return Misuse{"`--best` and `-o` name the same file"};
-  if (o.json && o.best_file == "-")
-    return Misuse{"`--json` and `--best -` both want standard output"};
-  for (const OptionRow* row : given) {
-    bool of_episodes = llvm::is_contained(kOfEpisodes, StringRef(row->flag));
-    if (guides ? of_episodes : row->flag == "--rounds")
-      return Misuse{formatv("`{0}` is not of `--policy {1}`", row->flag, o.policy),
-                    guides ? "it is trained by `--rounds` of searches"
-                           : "it is trained by `--episodes`"};
-    if (guides && o.policy != "guide" && llvm::is_contained(kOfNetworks, StringRef(row->flag)))
-      return Misuse{formatv("`{0}` is not of `--policy {1}`", row->flag, o.policy),
-                    "it is a table, which each training makes anew"};
-  }
-  bool rate_given =
-      llvm::any_of(given, [](const OptionRow* row) { return row->flag == "--learning-rate"; });
-  if (guides && !rate_given) o.learning_rate = kGuideRate;
-  return std::nullopt;
-}
-
 std::optional<Misuse> check_steps(const Options& o) {
   if (o.command != CommandId::Run) return std::nullopt;
   if (o.steps == 0 && !o.data.empty()) return Misuse{"`--data` are examples for `--steps N`"};
@@ -140,8 +111,8 @@ std::optional<Misuse> check_steps(const Options& o) {
 } // namespace
 
 std::optional<Misuse> check_options(Options& o, llvm::ArrayRef<const OptionRow*> given) {
-  if (o.search == tangram::Search::Mcts && o.mcts_profile == MctsProfile::Pact24)
-    o.search = tangram::Search::Pact24;
+  if (program_tables().check)
+    if (auto misuse = program_tables().check(o, given)) return misuse;
   if (auto misuse = check_devices(o)) return misuse;
   if (auto misuse = check_search_is_asked(o, given)) return misuse;
   if (auto misuse = check_strategy(o, given)) return misuse;
@@ -153,7 +124,6 @@ std::optional<Misuse> check_options(Options& o, llvm::ArrayRef<const OptionRow*>
   if (o.json && o.trace == "-") return Misuse{"`--json` and `--trace -` both want standard output"};
   if (o.json && o.out_file == "-") return Misuse{"`--json` and `-o -` both want standard output"};
   if (auto misuse = check_steps(o)) return misuse;
-  if (auto misuse = check_training(o, given)) return misuse;
   if (!o.weights_out.empty() && o.out_file.empty() && o.command != CommandId::Run)
     return Misuse{"`--weights-out` writes the weights of the model that `-o` writes"};
   return std::nullopt;

@@ -19,11 +19,17 @@ StringRef idiom_of_command(StringRef word) {
       .Cases("lint", "typecheck", "parse", "files are checked by `tg check`")
       .Case("convert", "ONNX files are read by `tg import` and written by `tg export`")
       .Case("load", "every command takes the file of its model, .tg or .onnx")
-      .Cases(
-          "bench paper", "paper",
-          "the table of the published tree search is a program of the repository: `./dev bench -- "
-          "paper`")
+      .Cases("train", "table", "bench paper", "paper",
+             "`tg-paper` has what only papers need: `train`, `table`")
       .Case("version", "`tg --version` says which this is")
+      .Default("");
+}
+
+StringRef idiom_of_word(StringRef flag, StringRef word) {
+  if (flag != "--search") return "";
+  return Words(word)
+      .Case("pact24", "the published tree search is in `tg-paper opt --search pact24`")
+      .Case("rl", "trained policies are followed by `tg-paper opt --search rl`")
       .Default("");
 }
 

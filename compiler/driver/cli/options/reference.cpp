@@ -1,6 +1,7 @@
 // `tg options`: the reference of all options, as Markdown (the text of compiler/driver/OPTIONS.md,
 // which a test keeps fresh) or as JSON; and the man page.
 #include "compiler/driver/cli/options/help_text.h"
+#include "compiler/driver/cli/options/program.h"
 #include "compiler/driver/cli/session.h"
 #include "compiler/driver/public_types.h"
 #include "lang/core/version.h"
@@ -193,7 +194,8 @@ no colours on a terminal
 std::string manual_page() {
   std::string text;
   llvm::raw_string_ostream out(text);
-  out << ".\\\" Made by `tg help --man`.\n.TH TG 1 \"\" \"Tangram " << kProgramVersion
+  out << ".\\\" Made by `tg help --man`.\n.TH " << program_tables().name.upper()
+      << " 1 \"\" \"Tangram " << kProgramVersion
       << "\" \"User Commands\"\n"
       << kManBegin;
   for (const CommandRow& row : command_rows())

@@ -57,7 +57,7 @@ template <> struct Words<Backend> {
 /// Where none is named: the processor.
 inline constexpr Backend kDefaultBackend = Backend::Cpu;
 
-/// How graphs are found: None, Saturate, Random, Mcts, Pact24, Anneal, Taso.
+/// How graphs are found: None, Saturate, Random, Mcts, Anneal, Taso, Greedy.
 enum class Search : uint8_t {
 #define TG_STRATEGY(id, name, ...) id,
 #include "tangram/tables/strategies.def"
@@ -103,12 +103,6 @@ template <> struct Words<CycleFilter> {
 enum class IlpCycles : uint8_t { None, Real, Int };
 template <> struct Words<IlpCycles> {
   static constexpr std::string_view kRows[] = {"none", "real", "int"};
-};
-
-/// The value of a state of the published tree search.
-enum class Reward : uint8_t { Greedy, GreedyShared, Ilp };
-template <> struct Words<Reward> {
-  static constexpr std::string_view kRows[] = {"greedy", "greedy-shared", "ilp"};
 };
 
 /// What of an operator's operands lies in a cache while it is timed: as in a network of this size;

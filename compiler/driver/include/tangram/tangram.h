@@ -201,6 +201,8 @@ using OnProgress = std::function<void(const SearchProgress&)>;
 /// Called from one thread at a time.
 using Judge = std::function<std::function<double()>(const Model& model)>;
 
+struct OwnSearch; // opaque
+
 /// Options of an optimisation. The fields are the rows TG_SEARCH_OPTION of tables/options.def,
 /// the table that the command line is made of: type, default, range, the strategies that look at
 /// it, and what it means; `tg opt --help-all` prints them. Times are seconds (`_s`), memory is MiB
@@ -235,6 +237,8 @@ struct OptimizeOptions {
   /// finds no faster beyond the noise is not returned. Outputs are the caller's to compare.
   Judge judge = {};
   std::optional<Interrupt> interrupt = {};
+  /// A search that the caller brings along (compiler/driver/own_search.h), as `tg-paper` does.
+  std::shared_ptr<const OwnSearch> own_search = {};
 };
 
 /// Whether a result is known to compute what its source does (OptimizeOptions::verify). Undecided:

@@ -1,14 +1,14 @@
 // Every strategy stops where it is told to, with a result that is sound and never worse than what
 // it was given.
+#include "bench/paper/pact24/pact24.h"
+#include "bench/paper/pact24/published_costs.h"
 #include "compiler/ir/graph.h"
 #include "compiler/search/baselines/local.h"
-#include "compiler/search/baselines/pact24.h"
-#include "compiler/search/baselines/published_costs.h"
 #include "compiler/search/baselines/rollout.h"
 #include "compiler/search/portfolio/portfolio.h"
 #include "tests/unit/search/search_fixture.h"
 
-namespace tg {
+namespace tg::paper {
 namespace {
 
 using test::kSumRules;
@@ -170,4 +170,4 @@ INSTANTIATE_TEST_SUITE_P(Search, StopsAt, testing::ValuesIn(kStrategies),
                          [](const auto& info) { return std::string(info.param.name); });
 
 } // namespace
-} // namespace tg
+} // namespace tg::paper
