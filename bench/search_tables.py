@@ -213,7 +213,7 @@ def one_quality(bench, cost, rules, record):
 
 def published():
     """(seconds, speed-up) by network and approach, from the table that `paper` prints."""
-    source = (ROOT / "bench/paper/published.def").read_text(encoding="utf-8")
+    source = (ROOT / "bench/paper/table/published.def").read_text(encoding="utf-8")
     rows = re.findall(r'^TG_PUBLISHED\("(\S+)", "(\S+)", (.*)\)$', source, re.M)
     figures = {(m, a): [float(v) for v in rest.split(", ")] for m, a, rest in rows}
     return {key: (f[7], f[5]) for key, f in figures.items()}
