@@ -25,6 +25,20 @@ InstanceDraws::InstanceDraws(const Rule& rule, std::mt19937_64& rng) : rng_(rng)
       if (attr.literal.is(Value::Kind::Float)) numbers_.push_back(attr.literal.real);
       numbers_.append(attr.literal.reals.begin(), attr.literal.reals.end());
     }
+  note_divisors(rule);
+}
+
+/// A size that the left side divides, as in `reshape(x, shape = [dim(x, 0) // 8, 8])`, has to be a
+/// multiple.
+void InstanceDraws::note_divisors(const Rule& rule) {
+  std::vector<ExprIndex> open(rule.conditions.begin(), rule.conditions.end());
+  while (!open.empty()) {
+    const ValueExpr& e = rule.exprs[open.back()];
+    open.pop_back();
+    open.insert(open.end(), e.operands.begin(), e.operands.end());
+    if (e.kind == ValueExpr::Kind::FloorDiv || e.kind == ValueExpr::Kind::Div)
+      note_integers(AttrKind::integer, rule.exprs[e.operands[1]].literal);
+  }
 }
 
 void InstanceDraws::note_integers(AttrKind kind, const Value& literal) {

@@ -41,6 +41,7 @@ public:
   std::vector<double> any_literal(const TensorType& type);
 
 private:
+  void note_divisors(const Rule& rule);
   void note_integers(AttrKind kind, const Value& literal);
 
   std::mt19937_64& rng_;

@@ -276,13 +276,9 @@ RuleBounds::MaybePoly RuleBounds::operation(const ValueExpr& e) {
   case Kind::Mul: return multiplied(*a, *b);
   case Kind::Min:
   case Kind::Max: return chosen(*a, *b, e.kind == Kind::Max);
-  case Kind::Div: { // leaves no remainder
-    Poly quotient = divided(*a, *b, /*quotient=*/true);
-    equal(multiplied(quotient, *b), *a);
-    return quotient;
-  }
+  case Kind::Div: // where it leaves a remainder, it has no value, which a condition may admit
   case Kind::FloorDiv:
-  case Kind::Mod: return divided(*a, *b, e.kind == Kind::FloorDiv);
+  case Kind::Mod: return divided(*a, *b, e.kind != Kind::Mod);
   case Kind::Pow: return power(*a, *b);
   default: return std::nullopt;
   }

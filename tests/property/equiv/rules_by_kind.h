@@ -549,6 +549,8 @@ inline std::vector<KindRule> true_rules() {
        "r(x) { reshape(relu(x), shape = [dim(x, 0) * dim(x, 1)]) => relu(reshape(x, shape "
        "= [dim(x, 0) * dim(x, 1)])) where rank(x) == 2, dim(x, 0) * dim(x, 1) == 144, "
        "float(x) }",
+       "r(x) { reshape(relu(x), shape = [dim(x, 0), dim(x, 1) // 8, 8]) => relu(reshape(x, shape "
+       "= [dim(x, 0), dim(x, 1) // 8, 8])) where rank(x) == 2, dim(x, 1) % 8 == 0, float(x) }",
        "r(x, w, v) { conv2d(x, w) + conv2d(x, v) => conv2d(x, w + v) where same_type(w, "
        "v), dim(x, 1) % 16 == 0 }",
        "r(x, w, v) { conv2d(x, w) + conv2d(x, v) => conv2d(x, w + v) where same_type(w, "
