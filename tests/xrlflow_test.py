@@ -127,7 +127,7 @@ def interruptions(tg):
         folder = Path(folder)
         for name in ("group", "alone", "killed", "failed"):
             (folder / name).mkdir()
-        (folder / "tg").symlink_to(tg)
+        (folder / "tg-paper").symlink_to(tg)
         # Ctrl-C in a terminal is for all of the group.
         run = [sys.executable, ROOT / "bench/run.py", "--build", folder, "paper", "xrlflow"]
         check_interrupted(tg, folder / "group", run, os.killpg)
