@@ -195,8 +195,7 @@ std::string manual_page() {
   std::string text;
   llvm::raw_string_ostream out(text);
   out << ".\\\" Made by `tg help --man`.\n.TH " << program_tables().name.upper()
-      << " 1 \"\" \"Tangram " << kProgramVersion
-      << "\" \"User Commands\"\n"
+      << " 1 \"\" \"Tangram " << kProgramVersion << "\" \"User Commands\"\n"
       << kManBegin;
   for (const CommandRow& row : command_rows())
     man_row(out, command_usage(row), {row.summary.str(), row.operand_help.str()});
