@@ -102,12 +102,26 @@ TEST(OpenSizes, BagsAreReduced) {
   EXPECT_EQ(made.at("most").reals, (std::vector<double>{-1}));
 }
 
+TEST(OpenSizes, RowsAreTakenOneByOne) {
+  schema::Graph graph = body({}, {"y", "n"});
+  add_input(graph, "x", {2, 3}, schema::Tensor::INT64);
+  add_node(graph, "NonZero", {"x"}, {"places"});
+  add_node(graph, "Transpose", {"places"}, {"indices"});
+  add_node(graph, "GatherND", {"x", "indices"}, {"rows"});
+  add_node(graph, "Neg", {"rows"}, {"less"});
+  add_node(graph, "ScatterND", {"x", "indices", "less"}, {"y"});
+  add_node(graph, "Size", {"rows"}, {"n"});
+  Literals made = outputs_of(graph, {{"x", wholes(DType::I64, {2, 3}, {0, 5, 0, 7, 0, -2})}});
+  EXPECT_EQ(made.at("y").ints, (std::vector<int64_t>{0, -5, 0, -7, 0, 2}));
+  EXPECT_EQ(made.at("n").ints, (std::vector<int64_t>{3}));
+}
+
 TEST(OpenSizes, WhatReadsThemIsRefused) {
   schema::Graph graph = body({}, {"y"});
   add_input(graph, "x", {4}, schema::Tensor::INT64);
   add_node(graph, "NonZero", {"x"}, {"places"});
-  add_node(graph, "Abs", {"places"}, {"y"});
-  EXPECT_NE(messages_of(graph).find("(Abs): its input 1 has as many rows as data selects"),
+  add_node(graph, "ArgMax", {"places"}, {"y"});
+  EXPECT_NE(messages_of(graph).find("(ArgMax): its input 1 has as many rows as data selects"),
             std::string::npos)
       << messages_of(graph);
 }

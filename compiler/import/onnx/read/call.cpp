@@ -157,7 +157,9 @@ NodeId Call::input(size_t i) {
     return fail(which + " has elements of ONNX's type " + element_type_name(given.element) +
                 ", for which the operator is not supported; a Cast to int32 or int64 before it "
                 "makes it so");
-  case FileValue::Kind::Padded: return fail(which + " has as many rows as data selects");
+  case FileValue::Kind::Padded:
+    return fail(which + " has as many rows as data selects, which this operator does not take; a "
+                        "mask over all rows (Where) in their place makes it so");
   case FileValue::Kind::Nothing: return fail(which + " is an optional value that holds none");
   case FileValue::Kind::Refused: return fail(which + " was refused");
   }

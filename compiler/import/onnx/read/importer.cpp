@@ -9,6 +9,7 @@
 #include "compiler/import/onnx/read/module_path.h"
 #include "compiler/import/onnx/read/order.h"
 #include "compiler/import/onnx/read/shared/narrow.h"
+#include "compiler/import/onnx/read/shared/open_rows.h"
 
 namespace tg::onnx {
 namespace {
@@ -383,6 +384,12 @@ bool Importer::add_outputs(Scope& scope) {
     if (value->is(Kind::Refused)) continue;
     if (value->element) facts_.elements[output.name()] = value->element;
     if (value->is(Kind::Padded)) {
+      if (writes() && value->count.valid() &&
+          graph_.node(value->node).op != OpKind::NonMaxSuppression)
+        return bad("the output `" + output.name() +
+                       "` has as many rows as data selects, which is written only if Compress, "
+                       "NonMaxSuppression, NonZero or Unique gives it and no other node reads it",
+                   Code::unsupported);
       add_padded_output(output.name(), *value);
       continue;
     }
@@ -516,14 +523,18 @@ bool Importer::call(const schema::Node& node, const Form& form, Scope& scope,
     carried = inputs;
     element = 0;
   }
+  std::optional<OpenRows> rows;
+  if (domain_of(node.domain()).empty())
+    rows = OpenRows::of(emit_, node.op_type(), llvm::makeArrayRef(carried).vec(), carried);
   Call call(emit_, *this, *file_, node, version->second, carried, attributes, kept.has_value());
   form.write(call);
+  if (rows) rows->mark(call);
   if (use && element) narrow_results(emit_, *use, element, call.results());
   std::string fault = emit_.take_fault();
   if (broken_) return false;
   if (fault.empty()) fault = call.overlooked();
   if (!fault.empty()) return refuse(node, scope, fault);
-  if (kept && keeper_.is_to_keep(*kept, call.results()))
+  if (kept && keeper_.is_to_keep(*kept, node, call.results()))
     keeper_.keep(std::move(*kept), node, inputs, call.results());
   else if (writes())
     remember(node, version->second, inputs, attributes, call.results());

@@ -113,6 +113,18 @@ std::vector<NodeId> copy_below(const Graph& from, std::vector<bool> needed, Grap
 
 Keeper::Keeper(Emitter& emit, const schema::Graph& graph, int newest)
     : emit_(emit), newest_(newest) {
+  std::vector<const schema::Graph*> graphs = {&graph};
+  while (!graphs.empty()) {
+    const schema::Graph& here = *graphs.back();
+    graphs.pop_back();
+    for (const schema::Node& node : here.node()) {
+      for (const std::string& input : node.input()) read_by_nodes_.insert(input);
+      for (const schema::Attribute& given : node.attribute())
+        if (given.has_g()) graphs.push_back(&given.g());
+    }
+    if (&here != &graph)
+      for (const schema::ValueInfo& output : here.output()) read_by_nodes_.insert(output.name());
+  }
   for (const schema::ValueInfo& input : graph.input()) taken_.insert(input.name());
   for (const schema::ValueInfo& output : graph.output()) {
     taken_.insert(output.name());
@@ -164,8 +176,13 @@ Keeper::choose(const schema::Node& node, int version, llvm::ArrayRef<FileValue> 
   return std::nullopt;
 }
 
-bool Keeper::is_to_keep(const KeptNode& chosen, llvm::ArrayRef<FileValue> results) const {
-  return !row_of(chosen.node)->is_open ||
+bool Keeper::is_to_keep(const KeptNode& chosen, const schema::Node& node,
+                        llvm::ArrayRef<FileValue> results) const {
+  if (!row_of(chosen.node)->is_open) return true;
+  bool is_read = llvm::any_of(node.output(), [&](const std::string& name) {
+    return !name.empty() && read_by_nodes_.contains(name);
+  });
+  return !is_read &&
          llvm::any_of(results, [](const FileValue& result) { return result.is(Kind::Padded); });
 }
 

@@ -28,8 +28,10 @@ public:
   std::optional<KeptNode> choose(const schema::Node& node, int version,
                                  llvm::ArrayRef<FileValue> inputs,
                                  const llvm::StringMap<const schema::Attribute*>& attributes);
-  /// True unless the node is of a kind that is kept for results of open sizes, and has none.
-  bool is_to_keep(const KeptNode& chosen, llvm::ArrayRef<FileValue> results) const;
+  /// True unless the node is of a kind that is kept for results of open sizes, and has none, or
+  /// other nodes read them.
+  bool is_to_keep(const KeptNode& chosen, const schema::Node& node,
+                  llvm::ArrayRef<FileValue> results) const;
   /// One that was chosen: its results become inputs of the graph.
   void keep(KeptNode chosen, const schema::Node& node, llvm::ArrayRef<FileValue> inputs,
             std::vector<FileValue>& results);
@@ -48,6 +50,7 @@ private:
   Emitter& emit_;
   int newest_;
   llvm::StringSet<> taken_;                    // names of inputs and outputs
+  llvm::StringSet<> read_by_nodes_;            // of the file
   llvm::DenseMap<uint32_t, std::string> read_; // what kept nodes call a value
   std::vector<NodeId> cut_;                    // values that are to be outputs, in order
   std::vector<KeptNode> nodes_;

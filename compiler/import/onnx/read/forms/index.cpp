@@ -36,23 +36,8 @@ NodeId gather_known(Emitter& e, NodeId x, const Literal& indices, int64_t axis) 
   return e.reshape(taken, to);
 }
 
-/// At indices of which data says how many there are.
-void gather_open(Call& call) {
-  Emitter& e = call.emit();
-  NodeId x = call.input(0);
-  const FileValue& indices = call.value(1);
-  int64_t axis = call.axis(call.whole("axis", 0), e.rank(x));
-  if (call.failed() || !indices.count.valid()) {
-    call.fail("its input 2 has as many elements as data selects");
-    return;
-  }
-  NodeId places = from_front(e, indices.node, e.size(x, axis));
-  padded_result(call, 0, e.gather(x, places, axis), indices.count, axis + indices.axis);
-}
-
 void gather(Call& call) {
   Emitter& e = call.emit();
-  if (call.value(1).is(Kind::Padded)) return gather_open(call);
   TensorType type = call.type(0), of_indices = call.type(1);
   int64_t axis = call.axis(call.whole("axis", 0), type.rank());
   if (call.failed()) return;

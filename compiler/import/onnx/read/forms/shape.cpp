@@ -1,5 +1,6 @@
 // Constants, questions about shapes, and what gives a tensor another shape with the same elements
 // or repeats them. What is asked about shapes is answered at once: shapes are known.
+#include "compiler/import/onnx/read/shared/open_rows.h"
 #include "compiler/import/onnx/read/tensors.h"
 
 #include <cmath>
@@ -144,19 +145,31 @@ void hann_window(Call& call) {
 
 // --- questions -----------------------------------------------------------------------------------
 
+/// Returns true for rows that data selects, the number of which is not known.
+bool is_open(Call& call) {
+  return call.value(0).is(FileValue::Kind::Padded) && call.value(0).count.valid();
+}
+
 void shape(Call& call) {
-  TensorType type = call.type(0);
+  TensorType type = is_open(call) ? call.value(0).type : call.type(0);
   int64_t rank = type.rank();
   auto place = [&](int64_t given) {
     return std::clamp<int64_t>(given < 0 ? given + rank : given, 0, rank);
   };
   int64_t start = place(call.whole("start", 0)), end = place(call.whole("end", rank));
+  if (is_open(call) && start <= call.value(0).axis && call.value(0).axis < end)
+    return call.result(call.emit().slice(sizes_of(call.emit(), call.value(0)), 0, start, end));
   Ints all = type.shape;
   result_list(call, all.slice(static_cast<size_t>(start),
                               static_cast<size_t>(std::max<int64_t>(end - start, 0))));
 }
 
 void size(Call& call) {
+  if (is_open(call)) {
+    const FileValue& rows = call.value(0);
+    auto others = rows.type.elements() / rows.type[static_cast<size_t>(rows.axis)];
+    return call.result(call.emit().mul(rows.count, static_cast<double>(others)));
+  }
   TensorType type = call.type(0);
   call.result(call.emit().literal({{DType::I64, {}}, {type.elements()}, {}}));
 }

@@ -66,6 +66,11 @@ struct Groups {
   NodeId there;  // bool[n]: the first `count`
 };
 
+/// The places that are there, and 0 for the others: other runtimes take no place outside.
+NodeId inside(Emitter& e, NodeId there, NodeId places) {
+  return e.select(there, places, e.like(places, 0));
+}
+
 /// The groups of rows x[n, m], sorted.
 Groups groups_of(Emitter& e, NodeId x) {
   int64_t n = e.size(x, 0);
@@ -84,7 +89,7 @@ Groups groups_of(Emitter& e, NodeId x) {
   NodeId last = e.slice(end, 0, 0, 1);
   NodeId next = n > 1 ? e.concat({e.slice(starts, 0, 1, n), last}, 0) : last;
   made.sizes = e.sub(next, starts);
-  made.firsts = e.select(made.there, e.gather(order, starts, 0), end);
+  made.firsts = e.select(made.there, e.gather(order, inside(e, made.there, starts), 0), end);
   NodeId group = e.sub(e.named("cumsum", {begins}, {{"axis", Value::of_int(0)}}), 1.0);
   made.ranks = e.gather(group, sorted_places(e, order), 0);
   return made;
@@ -124,7 +129,7 @@ void unique(Call& call) {
   Shape line(static_cast<size_t>(e.rank(x)), 1);
   line[static_cast<size_t>(axis)] = n;
   NodeId there = e.reshape(groups.there, line);
-  NodeId taken = e.gather(x, groups.firsts, axis);
+  NodeId taken = e.gather(x, inside(e, groups.there, groups.firsts), axis);
   bool is_bool = e.dtype(x) == DType::Bool;
   NodeId none = is_bool ? e.cast(e.scalar(0, DType::I32), DType::Bool) : e.like(x, 0);
   NodeId indices = e.select(groups.there, groups.firsts, e.like(groups.firsts, -1));
