@@ -281,9 +281,14 @@ void upsample(Call& call) {
   if (how.mode == ResizeMode::Cubic) call.fail("its `mode` is `cubic`");
   if (call.failed()) return;
   Sizes sizes = all_axes(call, x);
-  set_scales(call, sizes,
-             call.version() >= 9 ? call.known_reals(1)
-                                 : call.reals("scales").value_or(std::vector<double>()));
+  std::vector<double> scales;
+  if (call.version() >= 9)
+    scales = call.known_reals(1);
+  else if (call.version() >= 7)
+    scales = call.reals("scales").value_or(scales);
+  else // of images
+    scales = {1, 1, call.real("height_scale", 0), call.real("width_scale", 0)};
+  set_scales(call, sizes, scales);
   if (!call.failed()) call.result(resized(call, x, how, sizes.axes, 0));
 }
 

@@ -314,10 +314,20 @@ NodeId repeat(Emitter& e, NodeId x, int64_t axis, int64_t times) {
   return e.reshape(e.expand(e.reshape(x, apart), repeated), merged);
 }
 
+/// How often each axis is repeated; before opset 6 one axis is.
+Shape repeats(Call& call, int64_t rank) {
+  if (call.version() >= 6) return call.known_wholes(1);
+  int64_t times = call.known_whole(1), axis = call.axis(call.known_whole(2), rank);
+  if (call.failed()) return {};
+  Shape all(static_cast<size_t>(rank), 1);
+  all[static_cast<size_t>(axis)] = times;
+  return all;
+}
+
 void tile(Call& call) {
   Emitter& e = call.emit();
   TensorType type = call.type(0);
-  Shape times = call.known_wholes(1);
+  Shape times = repeats(call, type.rank());
   if (call.failed()) return;
   if (static_cast<int64_t>(times.size()) != type.rank()) {
     call.fail("it has " + llvm::Twine(times.size()) + " repeats for " + llvm::Twine(type.rank()) +
