@@ -156,6 +156,26 @@ TEST_F(OnnxExportTest, GraphsAreAlikeIfTheirFilesAre) {
     EXPECT_FALSE(written_alike(plain, of(other))) << other;
 }
 
+TEST_F(OnnxExportTest, EqualNodesAreWrittenOnce) {
+  Graph graph = load("model m(x: f32[2, 4]) -> (y: f32[2, 3], z: f32[2, 3]) {\n"
+                     "  param v: f32[4, 3]\n"
+                     "  ((x @ v) * matmul(x, v, act = sigmoid), matmul(x, v, act = tanh))\n"
+                     "}\n");
+  onnx::schema::Model model = exported(graph);
+  std::vector<std::string> operators;
+  for (const onnx::schema::Node& node : model.graph().node()) operators.push_back(node.op_type());
+  EXPECT_EQ(llvm::count(operators, "MatMul"), 1);
+  EXPECT_EQ(operators.size(), 4U);
+}
+
+TEST_F(OnnxExportTest, AnInfiniteLimitIsWritten) {
+  onnx::schema::Model model =
+      exported(load("model m(x: f32[2]) -> (y: f32[2]) { clip(x, -inf, 1.0) }\n"));
+  ASSERT_EQ(model.graph().node_size(), 1);
+  EXPECT_EQ(model.graph().node(0).input_size(), 3);
+  EXPECT_EQ(model.graph().node(0).input(1).empty(), false) << "runtimes clip to a finite number";
+}
+
 TEST_F(OnnxExportTest, ASearchForOneChangesNothingThatItsFileDoesNotShow) {
   tangram::OptimizeOptions options;
   options.cost = tangram::CostSpec::analytic("cpu");

@@ -44,6 +44,24 @@ void set_type(schema::Type& out, const TensorType& type) {
   for (int64_t size : type.shape) tensor.mutable_shape()->add_dim()->set_dim_value(size);
 }
 
+void set_attr(schema::Node& node, const Attr& attr) {
+  schema::Attribute& out = *node.add_attribute();
+  out.set_name(attr.name);
+  if (const auto* whole = std::get_if<int64_t>(&attr.value)) {
+    out.set_type(schema::Attribute::INT);
+    out.set_i(*whole);
+  } else if (const auto* real = std::get_if<float>(&attr.value)) {
+    out.set_type(schema::Attribute::FLOAT);
+    out.set_f(*real);
+  } else if (const auto* word = std::get_if<std::string>(&attr.value)) {
+    out.set_type(schema::Attribute::STRING);
+    out.set_s(*word);
+  } else {
+    out.set_type(schema::Attribute::INTS);
+    for (int64_t value : *std::get_if<2>(&attr.value)) out.add_ints(value);
+  }
+}
+
 void describe_value(schema::ValueInfo& info, llvm::StringRef name, const TensorType& type) {
   info.set_name(name.str());
   set_type(*info.mutable_type(), type);
@@ -116,35 +134,25 @@ void NodeWriter::add_value_info(llvm::StringRef name, const TensorType& type, in
 
 void NodeWriter::begin(llvm::StringRef name) { base_ = name.str(); }
 
-void NodeWriter::set_attr(schema::Node& node, const Attr& attr) {
-  schema::Attribute& out = *node.add_attribute();
-  out.set_name(attr.name);
-  if (const auto* whole = std::get_if<int64_t>(&attr.value)) {
-    out.set_type(schema::Attribute::INT);
-    out.set_i(*whole);
-  } else if (const auto* real = std::get_if<float>(&attr.value)) {
-    out.set_type(schema::Attribute::FLOAT);
-    out.set_f(*real);
-  } else if (const auto* word = std::get_if<std::string>(&attr.value)) {
-    out.set_type(schema::Attribute::STRING);
-    out.set_s(*word);
-  } else {
-    out.set_type(schema::Attribute::INTS);
-    for (int64_t value : *std::get_if<2>(&attr.value)) out.add_ints(value);
-  }
-}
-
 Operand NodeWriter::node(llvm::StringRef op_type, llvm::ArrayRef<Operand> inputs, DType result,
                          llvm::ArrayRef<Attr> attrs, int outputs) {
-  schema::Node& node = *graph_.add_node();
+  schema::Node node;
   node.set_op_type(op_type.str());
   while (!inputs.empty() && inputs.back().name.empty()) inputs = inputs.drop_back();
   for (const Operand& input : inputs) node.add_input(input.name);
   for (const Attr& attr : attrs) set_attr(node, attr);
-  std::string name = fresh(base_ + "/" + op_type.str());
+  return place(std::move(node), result, outputs);
+}
+
+Operand NodeWriter::place(schema::Node node, DType result, int outputs) {
+  auto [known, fresh_one] =
+      written_.try_emplace(node.SerializeAsString() + std::to_string(outputs), graph_.node_size());
+  if (!fresh_one) return {*graph_.node(known->second).output().rbegin(), result};
+  std::string name = fresh(base_ + "/" + node.op_type());
   node.set_name(name);
   for (int i = 1; i < outputs; ++i) node.add_output(fresh(name));
   node.add_output(name);
+  add(std::move(node));
   return {std::move(name), result};
 }
 
@@ -173,11 +181,7 @@ void NodeWriter::alias(const Operand& value, llvm::StringRef name) {
 
 Operand NodeWriter::cast(const Operand& value, DType dtype) {
   if (value.dtype == dtype) return value;
-  std::string key = value.name + '\0' + dtype_name(dtype).str();
-  std::string& known = casts_[key];
-  if (known.empty())
-    known = node("Cast", {value}, dtype, {Attr::whole("to", data_type(dtype))}).name;
-  return {known, dtype};
+  return cast_element(value, data_type(dtype), dtype);
 }
 
 Operand NodeWriter::cast_element(const Operand& value, int32_t to, DType carrier) {
@@ -218,15 +222,15 @@ Operand NodeWriter::filled(const TensorType& type, std::string element) {
   if (type.dtype == DType::BF16)
     return cast(filled({DType::F32, type.shape}, std::string(2, '\0') + element), DType::BF16);
   begin("constant");
-  schema::Tensor value;
-  describe(value, "value", {type.dtype, {1}});
-  value.set_raw_data(std::move(element));
-  Operand result = node("ConstantOfShape", {list(type.shape)}, type.dtype);
-  schema::Attribute& attr = *graph_.mutable_node(graph_.node_size() - 1)->add_attribute();
+  schema::Node node;
+  node.set_op_type("ConstantOfShape");
+  node.add_input(list(type.shape).name);
+  schema::Attribute& attr = *node.add_attribute();
   attr.set_name("value");
   attr.set_type(schema::Attribute::TENSOR);
-  *attr.mutable_t() = std::move(value);
-  return result;
+  describe(*attr.mutable_t(), "value", {type.dtype, {1}});
+  attr.mutable_t()->set_raw_data(std::move(element));
+  return place(std::move(node), type.dtype, 1);
 }
 
 Operand NodeWriter::list(llvm::ArrayRef<int64_t> values) {

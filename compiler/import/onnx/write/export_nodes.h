@@ -70,7 +70,7 @@ public:
 
   /// Nodes that follow are named after this.
   void begin(llvm::StringRef name);
-  /// The last of its outputs.
+  /// The last of its outputs. Equal nodes are written once.
   Operand node(llvm::StringRef op_type, llvm::ArrayRef<Operand> inputs, DType result,
                llvm::ArrayRef<Attr> attrs = {}, int outputs = 1);
   /// Whether it is the result of the node written last, which nothing reads yet. And its name then;
@@ -80,7 +80,7 @@ public:
   /// The value under another name.
   void alias(const Operand& value, llvm::StringRef name);
 
-  /// The value itself where it has the dtype. Each cast is written once.
+  /// The value itself where it has the dtype.
   Operand cast(const Operand& value, DType dtype);
   /// A cast from or to a type that Tangram does not have: `to` in ONNX, the carrier's dtype here.
   Operand cast_element(const Operand& value, int32_t to, DType carrier);
@@ -96,12 +96,12 @@ public:
 
 private:
   Operand shared_tensor(llvm::StringRef name, const TensorType& type, std::string bytes);
-  void set_attr(schema::Node& node, const Attr& attr);
+  Operand place(schema::Node node, DType result, int outputs);
 
   int opset_;
   schema::Graph graph_;
   llvm::StringSet<> taken_;
-  llvm::StringMap<std::string> casts_;   // by value and dtype
+  llvm::StringMap<int> written_;         // by all but names of nodes and results: the place
   llvm::StringMap<std::string> tensors_; // scalars and lists, by type and elements
   std::string base_;
 };
