@@ -116,10 +116,11 @@ bool Writer::is_single(OpKind op) const {
          op == OpKind::Elu || op == OpKind::LeakyRelu || op == OpKind::NotEqual;
 }
 
-/// A limit that is infinite limits nothing, and integers have none.
+/// Integers have no infinite limit. Floats do: without it a runtime clips to the largest finite
+/// number.
 Operand Writer::clip(const Operand& x, const Value& low, const Value& high) {
   auto limit = [&](const Value& value) {
-    return std::isinf(value.real) ? Operand{} : number(value);
+    return std::isinf(value.real) && !is_float(dtype_) ? Operand{} : number(value);
   };
   return node("Clip", {x, limit(low), limit(high)});
 }
@@ -146,7 +147,7 @@ Operand Writer::log1p(const Operand& x) {
 /// exp(x) - 1 does, too; with t = tanh(x / 2) it is 2t / (1 - t).
 Operand Writer::expm1(const Operand& x) {
   Operand t = node("Tanh", {node("Mul", {x, number(0.5)})});
-  Operand near = node("Div", {node("Add", {t, t}), node("Sub", {number(1), t})});
+  Operand near = node("Div", {node("Mul", {t, number(2)}), node("Sub", {number(1), t})});
   return near_zero(x, near, node("Sub", {node("Exp", {x}), number(1)}));
 }
 
