@@ -347,8 +347,8 @@ OptimizeOptions Optimization::told(SearchTrace& trace) const {
   options.kernels = o_.kernels;
   options.trace = tracing() ? &trace : nullptr;
   if (o_.portable)
-    options.same = [kept = host_.kept](const Graph& a, const Graph& b) {
-      return written_alike(a, b, kept.get());
+    options.used_as = [kept = host_.kept](const Graph& graph) {
+      return written_form(graph, kept.get());
     };
   return options;
 }

@@ -6,9 +6,13 @@
 #include "compiler/extract/extract.h"
 #include "compiler/search/saturate.h"
 
+#include <algorithm>
+
 namespace tg {
 
 namespace {
+
+constexpr double kSecondsOfExtraction = 1; // a class is one operator, or one of a few kernels
 
 /// f(op(...)) => op(..., act = f), op(...) + b => op(..., bias = b) and their
 /// like.
@@ -19,35 +23,60 @@ bool fuses(const Rule& rule) {
          right.kind == Term::Kind::Op && (right.op == OpKind::Conv2d || right.op == OpKind::Matmul);
 }
 
+struct FusingRules {
+  std::vector<Rule> rules;
+  std::vector<RuleId> number; // of each among those that they were selected from
+};
+
+FusingRules fusing_rules(llvm::ArrayRef<Rule> rules, Numerics numerics) {
+  FusingRules out;
+  for (size_t r = 0; r < rules.size(); ++r) {
+    if (!admits(numerics, rules[r]) || !fuses(rules[r])) continue;
+    out.rules.push_back(rules[r]);
+    out.number.push_back(static_cast<RuleId>(r));
+  }
+  return out;
+}
+
+void fuse(EGraph& egraph, const FusingRules& fusing, Numerics numerics) {
+  SaturateOptions options;
+  options.iterations = 4; // two sums and an activation
+  options.numerics = numerics;
+  saturate(egraph, fusing.rules, options);
+}
+
 } // namespace
 
 Result<Derivation> explain_kernels(const Graph& plain, const Graph& fused,
                                    llvm::ArrayRef<Rule> rules, Numerics numerics) {
-  std::vector<Rule> fusing;
-  std::vector<RuleId> number;
-  for (size_t r = 0; r < rules.size(); ++r) {
-    if (!admits(numerics, rules[r]) || !fuses(rules[r])) continue;
-    fusing.push_back(rules[r]);
-    number.push_back(static_cast<RuleId>(r));
-  }
-  SaturateOptions options;
-  options.iterations = 4; // two sums and an activation
-  options.numerics = numerics;
+  FusingRules fusing = fusing_rules(rules, numerics);
   EGraph egraph = EGraph::from_graph(plain);
   egraph.record_history();
-  saturate(egraph, fusing, options);
-  TG_TRY(Derivation chain, explain(history_of(egraph), fusing, plain, fused));
-  for (DerivationStep& step : chain.steps) step.rule = number[step.rule];
+  fuse(egraph, fusing, numerics);
+  TG_TRY(Derivation chain, explain(history_of(egraph), fusing.rules, plain, fused));
+  for (DerivationStep& step : chain.steps) step.rule = fusing.number[step.rule];
   return chain;
+}
+
+double price_fused(const Graph& graph, llvm::ArrayRef<Rule> rules, PriceCache& prices,
+                   Numerics numerics) {
+  FusingRules fusing = fusing_rules(rules, numerics);
+  EGraph egraph = EGraph::from_graph(graph);
+  fuse(egraph, fusing, numerics);
+  ExtractOptions options;
+  options.extractor = Extractor::Best;
+  options.ilp.time_limit_s = kSecondsOfExtraction;
+  Result<ExtractedGraph> found = extract(egraph, graph, prices, options);
+  double as_it_is = price_graph(graph, prices);
+  return found ? std::min(price_graph(found->graph, prices), as_it_is) : as_it_is;
 }
 
 std::optional<WithKernels> use_kernels(const Graph& graph, llvm::ArrayRef<Rule> rules,
                                        PriceCache& prices, Numerics numerics) {
-  constexpr double kSeconds = 1; // a class is one operator, or one of a few kernels
   if (prices.patterns().empty()) return std::nullopt;
   ExtractOptions options;
   options.extractor = Extractor::Best;
-  options.ilp.time_limit_s = kSeconds;
+  options.ilp.time_limit_s = kSecondsOfExtraction;
   options.kernels = true;
   Result<ExtractedGraph> found = extract(EGraph::from_graph(graph), graph, prices, options);
   if (!found || !found->plain) return std::nullopt;

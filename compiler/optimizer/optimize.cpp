@@ -274,6 +274,53 @@ void finish(const CostModel& costs, llvm::ArrayRef<Rule> rules, const Stopwatch&
   report.peak_memory_mb = peak_memory_mb();
 }
 
+/// The rank of a graph among those that compute the same.
+struct Rank {
+  double cost_us = 0;
+  size_t operators = 0;
+
+  /// True if it costs less, or has fewer operators at an equal price. Prices that differ by less
+  /// than the factor 1 + `noise` are equal.
+  bool is_before(const Rank& other, double noise) const {
+    if (costs_more(other.cost_us, cost_us * (1 + noise))) return true;
+    return !costs_more(cost_us, other.cost_us) && operators < other.operators;
+  }
+};
+
+enum class Preference { None, Source, Found };
+
+/// Compares the source with the found graph, in the form in which they are used. Returns None if
+/// they are equal there, or if both have the same rank and nothing `else_decides` (whole runs,
+/// prices of groups). What an earlier search found keeps the prices of that search.
+Preference compare_with_source(const Graph& source, const Candidate& found,
+                               llvm::ArrayRef<Rule> rules, PriceCache& prices,
+                               const OptimizeOptions& options, const OptimizeReport& report,
+                               bool else_decides) {
+  if (difference(source, found.graph).empty()) return Preference::None;
+  constexpr double kNoiseOfForms = 1e-3; // no price of another runtime is known better
+  Rank of_source{report.cost_before_us, source.op_count()};
+  Rank of_found{found.cost_us, found.graph.op_count()};
+  double noise = 0;
+  auto used = [&](const Graph& graph) {
+    return options.used_as ? options.used_as(graph) : std::nullopt;
+  };
+  if (std::optional<UsedForm> a = used(source), b = used(found.graph); a && b) {
+    if (a->digest == b->digest) return Preference::None;
+    bool in_time = !options.stop.asked();
+    auto rank = [&](const UsedForm& form) {
+      double cost = in_time ? price_fused(form.graph, rules, prices, options.explore.numerics)
+                            : price_graph(form.graph, prices);
+      return Rank{cost, form.operators};
+    };
+    if (!report.recalled) of_source = rank(*a), of_found = rank(*b);
+    noise = kNoiseOfForms;
+    else_decides = false;
+  }
+  if (costs_more(of_found.cost_us, of_source.cost_us)) return Preference::Source;
+  return else_decides || of_found.is_before(of_source, noise) ? Preference::Found
+                                                              : Preference::None;
+}
+
 bool occurs(const Graph& graph, OpKind op) {
   for (uint32_t i = 0; i < graph.size(); ++i)
     if (graph.node({i}).op == op) return true;
@@ -340,10 +387,10 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   Candidate& extracted = chosen.candidate;
   note_result(options, report);
   if (auto sound = note_found(extracted.graph, report); !sound) return std::move(sound.error());
-  bool changed = options.same ? !options.same(source, extracted.graph)
-                              : !difference(source, extracted.graph).empty();
+  Preference preferred =
+      compare_with_source(source, extracted, rules, prices, options, report, finalists || groups);
+  bool changed = preferred != Preference::None, worse = preferred == Preference::Source;
   report.found_other = changed || report.comparison; // or an earlier search did, whose result lost
-  bool worse = changed && costs_more(extracted.cost_us, report.cost_before_us);
   // Where whole runs are possible, they decide.
   if (groups && worse_by_groups(extracted.graph, *groups, report)) worse |= changed && !finalists;
   Optimized result = !changed || worse

@@ -27,6 +27,13 @@ llvm::StringRef search_name(Search search); // "mcts"
 
 class SearchStrategy;
 
+/// A graph in the form in which it is used, where this is not the graph itself.
+struct UsedForm {
+  Graph graph; // with the operators of that form
+  size_t operators = 0;
+  std::string digest; // equal for equal forms, names apart
+};
+
 struct OptimizeOptions {
   Search search = Search::Saturate;
   /// Runs in place of `search` where it is given, and its name in reports.
@@ -46,8 +53,8 @@ struct OptimizeOptions {
   bool must_gain = true;
   /// With the chain of rewrites from the source to the result.
   bool explain = false;
-  /// True if two graphs are the same where the result is used; null: where they are one graph.
-  std::function<bool(const Graph&, const Graph&)> same = {};
+  /// The form in which a graph is used; null: as it is. nullopt: it cannot be used.
+  std::function<std::optional<UsedForm>(const Graph&)> used_as = {};
   /// Extractor, its limits, bound on weights.
   ExtractOptions extract;
   /// Of Saturate and Random: extraction weighs what the device does in one kernel as one

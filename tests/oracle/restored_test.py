@@ -34,6 +34,7 @@ LIMIT_S = 120
 # Written in several nodes, with the reason.
 SEVERAL = {
     "ai.onnx.preview.FlexAttention": "of another domain", "ai.onnx.ml.Binarizer": "of another domain",
+    "ai.onnx.ml.ArrayFeatureExtractor": "of another domain",
     "CausalConvWithState": "newer than opset 24", "CumProd": "newer than opset 24", "LinearAttention": "newer than opset 24",
     "SwiGLU": "newer than opset 24",
     "GRU": "one step takes no longer written out", "LSTM": "one step takes no longer written out",

@@ -130,6 +130,7 @@ public:
       all_ += " " + output.name() + of(output.name());
   }
   const std::string& all() const { return all_; }
+  size_t node_count() const { return nodes_.size(); }
 
 private:
   static std::string hashed(const std::string& head, llvm::ArrayRef<std::string> inputs) {
@@ -180,8 +181,9 @@ Whole with_source_nodes(const Graph& graph, const KeptOperators* kept, int opset
   return whole;
 }
 
-/// Empty if the graph cannot be written.
-std::string written_digest(const Graph& graph, const KeptOperators* kept) {
+} // namespace
+
+std::optional<UsedForm> written_form(const Graph& graph, const KeptOperators* kept) {
   int opset = usual_opset(kept);
   Whole whole = with_source_nodes(graph, kept, opset);
   onnx::PreparedGraph plain = onnx::prepare_for_export(whole.graph);
@@ -189,14 +191,17 @@ std::string written_digest(const Graph& graph, const KeptOperators* kept) {
   onnx::ExportOptions how{opset, kProgramVersion, whole.kept ? &*whole.kept : nullptr,
                           &folded.values, kept ? &kept->facts : nullptr};
   Result<onnx::Exported> exported = onnx::export_graph(folded.graph, how);
-  return exported ? MessageDigest(exported->graph).all() + digest(folded.values) : std::string();
+  if (!exported) return std::nullopt;
+  MessageDigest digests(exported->graph);
+  // Nodes that are put back are priced by their expansions, which a found graph may have changed.
+  Whole expanded = kept ? with_kept(graph, *kept) : Whole{graph};
+  return UsedForm{onnx::prepare_for_export(expanded.graph).graph, digests.node_count(),
+                  digests.all() + digest(folded.values)};
 }
 
-} // namespace
-
 bool written_alike(const Graph& a, const Graph& b, const KeptOperators* kept) {
-  std::string of_a = written_digest(a, kept);
-  return !of_a.empty() && of_a == written_digest(b, kept);
+  std::optional<UsedForm> of_a = written_form(a, kept), of_b = written_form(b, kept);
+  return of_a && of_b && of_a->digest == of_b->digest;
 }
 
 int newest_opset(int opset) { return opset > 0 ? opset : onnx::kNewestExport; }

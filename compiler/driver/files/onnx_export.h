@@ -4,6 +4,7 @@
 
 #include "compiler/driver/files/model.h"
 #include "compiler/driver/runs/prepare.h"
+#include "compiler/optimizer/optimize.h"
 
 namespace tg {
 
@@ -23,9 +24,12 @@ int newest_opset(int opset);
 Result<OnnxExport> export_onnx(const Graph& graph, const KeptOperators* kept,
                                const PrepareOptions& options, int opset, llvm::StringRef path);
 
+/// The graph as an ONNX file says it. `kept`: of its source; null if that is not an ONNX file.
+/// nullopt: it cannot be written.
+std::optional<UsedForm> written_form(const Graph& graph, const KeptOperators* kept = nullptr);
+
 /// True if both graphs become the same nodes and weights of an ONNX file, whatever their names:
-/// operators with an activation, for example, are written as two. `kept`: of their source; null if
-/// that is not an ONNX file.
+/// operators with an activation, for example, are written as two.
 bool written_alike(const Graph& a, const Graph& b, const KeptOperators* kept = nullptr);
 
 /// What became of a model that was read.

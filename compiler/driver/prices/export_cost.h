@@ -1,8 +1,8 @@
 // Prices of a search whose result another runtime runs (`tg opt -o F.onnx`): those of this runtime,
 // and besides what the other one does that this one does not. An operator there takes longer to
-// start, a view too. A slice is a view here, or part of what reads it; ONNX Runtime copies it, and
-// where it is one of channels of an image, which convolutions there keep in blocks, brings it into
-// rows and back.
+// start, a view too, and what is one product here is up to three operators there. A slice is a view
+// here, or part of what reads it; ONNX Runtime copies it, and where it is one of channels of an
+// image, which convolutions there keep in blocks, brings it into rows and back.
 #pragma once
 
 #include "compiler/extract/cost/analytic.h"

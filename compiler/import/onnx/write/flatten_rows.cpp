@@ -3,7 +3,9 @@
 #include <llvm/ADT/EquivalenceClasses.h>
 #include <llvm/ADT/STLExtras.h>
 
+#include <algorithm>
 #include <cassert>
+#include <set>
 
 namespace tg::onnx {
 
@@ -20,8 +22,8 @@ public:
       if (!needed_[i]) continue;
       for (NodeId operand : graph.operands({i})) users_[operand.index].push_back({i});
       rows_[i] = goes_by_rows({i});
-      if (rows_[i]) join({i});
     }
+    shrink();
     decide();
   }
 
@@ -33,10 +35,13 @@ private:
   OpKind op(NodeId id) const { return graph_.node(id).op; }
   bool is_reshape(NodeId id) const { return op(id) == OpKind::Reshape; }
   bool goes_by_rows(NodeId id) const;
+  void shrink();
   void join(NodeId id);
   void decide();
   bool is_biased_product(NodeId id) const;
   int gain(NodeId id) const;
+  int gain_of_reading(NodeId id) const;
+  int gain_around(NodeId id) const;
   bool is_matrix_of(NodeId matrix, NodeId wide) const {
     const TensorType& type = graph_.type(matrix);
     return type.rank() == 2 && type[1] == graph_.type(wide).shape.back();
@@ -90,19 +95,19 @@ bool RowParts::is_biased_product(NodeId id) const {
           (is_product(operands[1]) && graph_.type(operands[0]).rank() == 1));
 }
 
-/// Operators that go away, less those that come.
+/// Operators that go away, less those that come, where a part reads what is not flattened: one
+/// reshape, however many of the part read it.
+int RowParts::gain_of_reading(NodeId id) const {
+  if (!is_wide(id) || rows_[id.index]) return 0;
+  if (llvm::none_of(users_[id.index], [&](NodeId user) { return rows_[user.index]; })) return 0;
+  return is_reshape(id) ? is_matrix_of(graph_.operands(id)[0], id) : -1;
+}
+
+/// The same of a node that is flattened.
 int RowParts::gain(NodeId id) const {
+  if (!rows_[id.index]) return 0;
   int gain = 0;
   if (is_biased_product(id)) gain += 2;
-  llvm::SmallVector<NodeId, 4> counted;
-  for (NodeId operand : graph_.operands(id)) {
-    if (!is_wide(operand) || rows_[operand.index] || llvm::is_contained(counted, operand)) continue;
-    counted.push_back(operand);
-    if (!is_reshape(operand))
-      --gain;
-    else
-      gain += is_matrix_of(graph_.operands(operand)[0], operand);
-  }
   bool is_asked_for = is_output_[id.index];
   for (NodeId user : users_[id.index]) {
     if (is_reshape(user)) gain += is_matrix_of(user, id);
@@ -119,13 +124,48 @@ int RowParts::gain(NodeId id) const {
   return gain;
 }
 
+/// All that depends on whether the node is flattened.
+int RowParts::gain_around(NodeId id) const {
+  llvm::SmallVector<NodeId, 8> near(graph_.operands(id).begin(), graph_.operands(id).end());
+  near.push_back(id);
+  llvm::append_range(near, users_[id.index]);
+  llvm::sort(near, [](NodeId a, NodeId b) { return a.index < b.index; });
+  near.erase(std::unique(near.begin(), near.end()), near.end());
+  int sum = 0;
+  for (NodeId one : near) sum += gain(one) + gain_of_reading(one);
+  return sum;
+}
+
+/// Leaves out what gains nothing at the ends of parts, such as sums of several values before a
+/// norm: behind them one value has to be reshaped, before them several.
+void RowParts::shrink() {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (uint32_t i = 0; i < graph_.size(); ++i) {
+      if (!rows_[i]) continue;
+      int with = gain_around({i});
+      rows_[i] = false;
+      if (gain_around({i}) >= with)
+        changed = true;
+      else
+        rows_[i] = true;
+    }
+  }
+  for (uint32_t i = 0; i < graph_.size(); ++i)
+    if (rows_[i]) join({i});
+}
+
 void RowParts::decide() {
   std::vector<uint32_t> lost;
   for (auto part = parts_.begin(); part != parts_.end(); ++part) {
     if (!part->isLeader()) continue;
     int sum = 0;
-    for (auto member = parts_.member_begin(part); member != parts_.member_end(); ++member)
+    std::set<uint32_t> read;
+    for (auto member = parts_.member_begin(part); member != parts_.member_end(); ++member) {
       sum += gain({*member});
+      for (NodeId operand : graph_.operands({*member}))
+        if (read.insert(operand.index).second) sum += gain_of_reading(operand);
+    }
     if (sum <= 0) lost.insert(lost.end(), parts_.member_begin(part), parts_.member_end());
   }
   for (uint32_t node : lost) rows_[node] = false;
