@@ -196,11 +196,14 @@ bool RuleNames::check_bound(bool reversed) {
   for (const ast::Param& param : tree_[decl_.params]) {
     const Meaning& meaning = names_[param.name.text];
     if (meaning.bound || !meaning.used.valid()) continue;
-    errors_.fail(error(Code::unbound_variable, meaning.used,
-                       "`{0}` is not bound by the {1} side of rule `{2}`", param.name.text,
-                       reversed ? "right" : "left", decl_.name.text)
-                     .mark("used here")
-                     .at(param.name.span, "declared here"));
+    errors_.fail(
+        error(Code::unbound_variable, meaning.used,
+              "`{0}` is not bound by the {1} side of rule `{2}`", param.name.text,
+              reversed ? "right" : "left", decl_.name.text)
+            .mark("used here")
+            .at(param.name.span, "declared here")
+            .suggest("operands and attributes of operators bind it; functions of compile-time "
+                     "values, such as `min` and `abs`, only read it"));
     return false;
   }
   return true;
