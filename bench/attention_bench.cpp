@@ -1,4 +1,4 @@
-// Attention as one operator (runtime/tile) beside the steps that it stands for, interleaved.
+// Attention as one operator (runtime/cpu/tile) beside the steps that it stands for, interleaved.
 //
 //   attention_bench [--threads N] [--seconds S] [NAME ...]
 //

@@ -8,8 +8,8 @@
 // converted once when a network is loaded. The first line says which of the processor's units are
 // there: AVX-512 BF16 has products of pairs, AMX has tiles, and only with one of them is bf16 meant
 // to be faster.
-#include "compiler/driver/files/model.h"
-#include "compiler/driver/runs/prepare.h"
+#include "compiler/api/backends/prepare.h"
+#include "compiler/api/files/model.h"
 #include "compiler/ir/retype.h"
 #include "runtime/measure/time_runs.h"
 

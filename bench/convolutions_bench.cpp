@@ -1,5 +1,5 @@
-// Convolutions by kernels of our own (runtime/tile) beside oneDNN's best for them, interleaved, as
-// shares of the processor's peak.
+// Convolutions by kernels of our own (runtime/cpu/tile) beside oneDNN's best for them, interleaved,
+// as shares of the processor's peak.
 //
 //   convolutions_bench [--threads N] [--seconds S] [--relu] [NAME | MODEL.tg ...]
 //
@@ -13,7 +13,7 @@
 // in the padding counted), and as many bytes as image, kernel and result have.
 #include "bench/examples.h"
 #include "bench/own_kernels.h"
-#include "compiler/driver/files/model.h"
+#include "compiler/api/files/model.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "lang/core/diagnostics/source.h"
 

@@ -9,10 +9,10 @@
 // run; the limit (10 unless said) is for each extractor. N bounds the e-graph (50,000 unless said;
 // 2,000 in the paper on Monte Carlo tree search). Models: those of examples/paper/ where they are,
 // else of examples/.
-#include "compiler/driver/files/model.h"
-#include "compiler/driver/prices/cost_model.h"
+#include "compiler/api/files/model.h"
 #include "compiler/extract/extract.h"
 #include "compiler/extract/solver/reduce.h"
+#include "compiler/pricing/cost_model.h"
 #include "compiler/rules/from_ast.h"
 #include "compiler/search/saturate.h"
 

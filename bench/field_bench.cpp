@@ -1,7 +1,7 @@
-// Products of matrices over the field (compiler/equiv/field/product.h), by each path that
+// Products of matrices over the field (compiler/verify/field/product.h), by each path that
 // this processor has, on one thread: m x k by k x n, as networks have them. Inside the clock:
 // packing, products, reduction. `terms` counts m n k a second.
-#include "compiler/equiv/field/product.h"
+#include "compiler/verify/field/product.h"
 
 #include <benchmark/benchmark.h>
 

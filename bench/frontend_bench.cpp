@@ -11,7 +11,7 @@
 //
 // Goals: parse, check and evaluate of the largest example under 50 ms; of 100,000 operators under
 // 1 s and 500 MB.
-#include "compiler/driver/files/model.h"
+#include "compiler/api/files/model.h"
 #include "compiler/ir/to_text.h"
 #include "lang/check/check.h"
 #include "lang/syntax/parse.h"

@@ -20,8 +20,8 @@
 //   s         seconds for each time, loading included
 //   all       times of all graphs, each as a share of the graph's median
 #include "bench/examples.h"
-#include "compiler/driver/files/model.h"
-#include "compiler/driver/learned/graph_clock.h"
+#include "compiler/api/files/model.h"
+#include "compiler/api/graph_clock.h"
 #include "compiler/extract/cost/analytic.h"
 #include "lang/core/support/repeated_times.h"
 

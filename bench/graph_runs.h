@@ -1,8 +1,8 @@
 // Graphs of one network, run interleaved; and how many pairs of them prices put in the right order.
 #pragma once
 
-#include "compiler/driver/runs/backend_finalists.h"
 #include "compiler/optimizer/settled_search.h"
+#include "compiler/trial/backend_finalists.h"
 
 #include <llvm/Support/FormatVariadic.h>
 

@@ -2,10 +2,10 @@
 // database, less what the network's own graphs hold; and, once some are known, from times in place.
 #pragma once
 
-#include "compiler/driver/prices/calibrated_cost.h"
-#include "compiler/driver/runs/prepare.h"
+#include "compiler/api/backends/prepare.h"
 #include "compiler/extract/extract.h"
 #include "compiler/optimizer/settled_search.h"
+#include "compiler/pricing/calibrated_cost.h"
 
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringSet.h>

@@ -8,7 +8,7 @@
 // memory does (36 GB/s). Transcendental ones are bound by arithmetic while in cache: 0.1 to 0.35 ns
 // an element.
 #include "compiler/emit/plan_from_graph.h"
-#include "runtime/onednn/backend.h"
+#include "runtime/cpu/backend.h"
 #include "runtime/random.h"
 
 #include <benchmark/benchmark.h>

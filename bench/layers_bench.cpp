@@ -11,9 +11,9 @@
 // convolution does fewer, and so may pass 100%. Optimise first for the fused graph:
 //   tg opt examples/resnet50.tg --cost measured:cpu -o fast.tg && layers_bench fast.tg
 #include "bench/peak.h"
-#include "compiler/driver/files/model.h"
+#include "compiler/api/files/model.h"
 #include "compiler/emit/plan_from_graph.h"
-#include "runtime/onednn/backend.h"
+#include "runtime/cpu/backend.h"
 #include "runtime/random.h"
 
 #include <llvm/Support/Format.h>

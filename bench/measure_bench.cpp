@@ -18,9 +18,9 @@
 // that is off by more than 25%, and which share of the time they have.
 #include "bench/examples.h"
 #include "bench/held_out.h"
-#include "compiler/driver/files/model.h"
-#include "compiler/driver/runs/backend_finalists.h"
-#include "compiler/driver/runs/prepare.h"
+#include "compiler/api/backends/prepare.h"
+#include "compiler/api/files/model.h"
+#include "compiler/trial/backend_finalists.h"
 #include "runtime/measure/time_runs.h"
 
 #include <llvm/ADT/STLExtras.h>

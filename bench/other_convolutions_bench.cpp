@@ -1,5 +1,5 @@
-// Convolutions of volumes, of sequences and transposed ones by kernels of our own (runtime/tile)
-// beside oneDNN's best for them, interleaved, as shares of the processor's peak.
+// Convolutions of volumes, of sequences and transposed ones by kernels of our own
+// (runtime/cpu/tile) beside oneDNN's best for them, interleaved, as shares of the processor's peak.
 //
 //   other_convolutions_bench [--threads N] [--seconds S] [--random] [NAME ...]
 //

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "bench/peak.h"
+#include "runtime/cpu/backend.h"
 #include "runtime/measure/time_runs.h"
-#include "runtime/onednn/backend.h"
 #include "runtime/random.h"
 
 #include <llvm/ADT/STLExtras.h>

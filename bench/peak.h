@@ -2,7 +2,7 @@
 // cpu backend's kernels use.
 #pragma once
 
-#include "runtime/onednn/simd/simd.h"
+#include "runtime/cpu/simd/simd.h"
 
 #include <llvm/ADT/StringRef.h>
 

@@ -8,7 +8,7 @@
 // the two in turn, on one thread. Shown are medians, how much faster it is optimised (paired by
 // rounds, with the 95% interval), and what the first time took, with getting ready.
 #include "bench/paper/learned/policy_models.h"
-#include "compiler/driver/files/model.h"
+#include "compiler/api/files/model.h"
 #include "compiler/ir/from_ast.h"
 #include "compiler/rules/from_ast.h"
 #include "lang/core/support/repeated_times.h"

@@ -18,7 +18,7 @@
 #include "bench/graph_runs.h"
 #include "bench/held_out.h"
 #include "bench/truths.h"
-#include "compiler/driver/files/model.h"
+#include "compiler/api/files/model.h"
 #include "compiler/extract/cost/price_features.h"
 
 #include <llvm/Support/FileSystem.h>

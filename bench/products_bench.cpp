@@ -1,4 +1,4 @@
-// Products of transformers by register tiles of our own (runtime/tile) beside oneDNN's best for
+// Products of transformers by register tiles of our own (runtime/cpu/tile) beside oneDNN's best for
 // them, interleaved, as shares of the processor's peak.
 //
 //   products_bench [--threads N] [--seconds S] [--avx2] [--bf16] [--schedules] [NAME ...]
@@ -18,7 +18,7 @@
 // its right operand has.
 #include "bench/own_kernels.h"
 #include "compiler/emit/plan_from_graph.h"
-#include "runtime/tile/product.h"
+#include "runtime/cpu/tile/product.h"
 
 #include <llvm/Support/FormatVariadic.h>
 #include <llvm/Support/raw_ostream.h>

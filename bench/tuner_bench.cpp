@@ -7,10 +7,10 @@
 // the backend's own layouts.
 #include "bench/examples.h"
 #include "bench/own_kernels.h"
-#include "compiler/driver/files/model.h"
+#include "compiler/api/files/model.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "lang/core/diagnostics/source.h"
-#include "runtime/onednn/tuning/tuned_programs.h"
+#include "runtime/cpu/tuning/tuned_programs.h"
 
 #include <llvm/Support/FormatVariadic.h>
 

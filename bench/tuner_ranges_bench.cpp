@@ -10,10 +10,10 @@
 // in both directions: whether a program within PERCENT (10) of the best lies inside each range, and
 // inside all three; and what part of all programs that ran does, which is what a range prunes.
 #include "bench/own_kernels.h"
-#include "compiler/driver/files/model.h"
+#include "compiler/api/files/model.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "lang/core/diagnostics/source.h"
-#include "runtime/onednn/tuning/tune_device.h"
+#include "runtime/cpu/tuning/tune_device.h"
 #include "runtime/tune/other_clock.h"
 #include "runtime/tune/ranges.h"
 #include "runtime/tune/search/full_search.h"

@@ -5,11 +5,11 @@
 //
 // Inside the clock: joining, the bound, all points in the field. Outside: reading and optimising.
 // Memory is the peak of the process, optimiser included.
-#include "compiler/driver/files/model.h"
-#include "compiler/equiv/equivalent.h"
+#include "compiler/api/files/model.h"
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/optimizer/optimize.h"
 #include "compiler/rules/from_ast.h"
+#include "compiler/verify/equivalent.h"
 
 #include <llvm/Support/FormatVariadic.h>
 #include <llvm/Support/raw_ostream.h>

@@ -7,7 +7,7 @@ Tiles of normal numbers, and of those that a relu leaves; kernels of variance 1 
 exactly (Toom and Cook), applied in f32 without fused multiply-adds, and the channels summed one by one. A row: root mean
 square and largest difference from the sums in double precision, over the largest result, for tiles and (behind them) for
 the definition with its sums in f32; and the largest factor by which a tile's transforms enlarge a rounding error
-(tests/unit/onednn/winograd_test.cpp).
+(tests/unit/cpu/winograd_test.cpp).
 """
 import sys
 from fractions import Fraction

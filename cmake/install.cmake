@@ -32,7 +32,7 @@ install(FILES ${package}/tangramConfig.cmake ${package}/tangramConfigVersion.cma
               cmake/tangram.cmake DESTINATION lib/cmake/tangram)
 configure_file(cmake/tangram.pc.in ${package}/tangram.pc @ONLY)
 install(FILES ${package}/tangram.pc DESTINATION lib/pkgconfig)
-install(DIRECTORY compiler/driver/include/tangram ${CMAKE_BINARY_DIR}/include/tangram DESTINATION include)
+install(DIRECTORY compiler/api/include/tangram ${CMAKE_BINARY_DIR}/include/tangram DESTINATION include)
 install(FILES LICENSE NOTICE DESTINATION share/doc/tangram COMPONENT program)
 install(TARGETS tg tg-paper RUNTIME DESTINATION bin COMPONENT program)
 # What the programs say of themselves: completion of shells, and a man page.

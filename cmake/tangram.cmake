@@ -177,15 +177,15 @@ function(tg_embed target name)
   endif()
 endfunction()
 
-# tg_backend(TARGET NAME SWITCH LIBRARY): a row of driver/backends.h where the switch is on, from
-# driver/backends/NAME.cpp; tg_backends_done() then writes the list of all.
+# tg_backend(TARGET NAME SWITCH LIBRARY): a row of api/backends/backends.h where the switch is on, from
+# api/backends/NAME.cpp; tg_backends_done() then writes the list of all.
 function(tg_backend target name switch library)
   string(SUBSTRING ${name} 0 1 initial) # of the enumerator: Ref
   string(SUBSTRING ${name} 1 -1 rest)
   string(TOUPPER ${initial} initial)
   set(id ${initial}${rest})
   if(switch STREQUAL "ALWAYS" OR ${switch})
-    target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/compiler/driver/backends/${name}.cpp)
+    target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/compiler/api/backends/${name}.cpp)
     target_link_libraries(${target} PUBLIC ${library})
     set_property(GLOBAL APPEND_STRING PROPERTY tg_backend_rows "TG_BACKEND(${name}, ${id})\n")
   else()

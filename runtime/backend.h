@@ -149,14 +149,14 @@ public:
   /// Errors: `device`; `limit_no_answer` where it was stopped, and outputs are of no run then.
   virtual Result<void> run_once() = 0;
   /// run_once(), a little slower, and which of steps(), by their places, computed on denormal
-  /// numbers, on which processors may be slow (onednn/denormals.cpp). None where a backend cannot
+  /// numbers, on which processors may be slow (cpu/denormals.cpp). None where a backend cannot
   /// tell.
   virtual Result<std::vector<size_t>> run_watching_denormals() {
     if (Result<void> run = run_once(); !run) return std::move(run.error());
     return std::vector<size_t>();
   }
   /// How many runs so far were done a second time, for the numbers that they met
-  /// (onednn/lowering/nan_guard.h): they took twice their time.
+  /// (cpu/lowering/nan_guard.h): they took twice their time.
   virtual size_t repeated_runs() const { return 0; }
   /// Copies of the outputs, in the order of Plan::outputs.
   virtual Result<std::vector<Tensor>> outputs() const = 0;

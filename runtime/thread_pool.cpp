@@ -254,9 +254,9 @@ SharedPool& shared_pool() {
 
 std::shared_ptr<ThreadPool> ThreadPool::shared() {
   // fork() waits for the mutex, so that no thread that the child lacks holds it there.
-  [[maybe_unused]] static const int registered = pthread_atfork(
-      [] { shared_pool().mutex.lock(); }, [] { shared_pool().mutex.unlock(); },
-      [] { shared_pool().mutex.unlock(); });
+  [[maybe_unused]] static const int registered =
+      pthread_atfork([] { shared_pool().mutex.lock(); }, [] { shared_pool().mutex.unlock(); },
+                     [] { shared_pool().mutex.unlock(); });
   std::lock_guard lock(shared_pool().mutex);
   std::shared_ptr<ThreadPool> now = shared_pool().pool.lock();
   if (!now) shared_pool().pool = now = std::make_shared<ThreadPool>();

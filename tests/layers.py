@@ -20,47 +20,60 @@ IR = {*LANG, "compiler/ir", "runtime/plan.h"}
 RULES = {*IR, "compiler/rules"}
 EGRAPH = {*RULES, "compiler/egraph"}
 EXTRACT = {*EGRAPH, "compiler/extract"}
-COMPILER = {*EXTRACT, "compiler/search", "compiler/equiv", "compiler/optimizer", "compiler/emit", "compiler/import"}
-BACKENDS = {"runtime/ref", "runtime/onednn", "runtime/cuda"}
-PUBLIC = "compiler/driver/include"  # stands alone; included as tangram/...
+COMPILER = {*EXTRACT, "compiler/search", "compiler/verify", "compiler/optimizer", "compiler/emit", "compiler/import"}
+BACKENDS = {"runtime/ref", "runtime/cpu", "runtime/cuda"}
+RUNTIME = {"runtime", "runtime/tune"}
+PUBLIC = "compiler/api/include"  # stands alone; included as tangram/...
+# From a graph to the library, each room over those before it. No room includes the body of a public function.
+BACKED = {*COMPILER, *RUNTIME, PUBLIC, "compiler/api/backends"}
+FILES = {*BACKED, "compiler/import/text", "compiler/api/files"}
+PRICING = {*FILES, "compiler/pricing"}
+TRIAL = {*PRICING, "compiler/trial"}
 ALLOWED = {
     "lang/core": set(),
     "lang/syntax": SYNTAX,
     "lang/check": LANG,
     "compiler/ir": IR,
     "compiler/import": {*IR, "compiler/import"},
+    # Imported graphs as people write them: library functions are found by rules.
+    "compiler/import/text": RULES,
     "compiler/rules": RULES,
     "compiler/egraph": EGRAPH,
     "compiler/extract": EXTRACT,
     "compiler/search": {*EXTRACT, "compiler/search"},
-    "compiler/optimizer": {*EXTRACT, "compiler/search", "compiler/equiv"},
-    "compiler/equiv": {*EGRAPH, "compiler/equiv"}, # rules are checked there as well as graphs
+    "compiler/optimizer": {*EXTRACT, "compiler/search", "compiler/verify"},
+    "compiler/verify": {*EGRAPH, "compiler/verify"}, # rules are checked there as well as graphs
     "compiler/emit": IR,
-    # Everything but the backends: these are known by their rows, each in the file of its backend.
-    "compiler/driver": {*COMPILER, "runtime", "runtime/tune", PUBLIC, "compiler/driver/backends"},
-    "compiler/driver/backends": {*COMPILER, "runtime", "runtime/tune", *BACKENDS, PUBLIC, "compiler/driver"},
+    # The only room that knows a backend, each by its row in a file of its own.
+    "compiler/api/backends": {*COMPILER, *RUNTIME, *BACKENDS, PUBLIC},
+    "compiler/api/files": FILES,
+    "compiler/pricing": PRICING,
+    "compiler/trial": TRIAL,
+    "compiler/report": {*COMPILER, *RUNTIME, PUBLIC, "compiler/api/files"},
+    "compiler/api": {*TRIAL, "compiler/report"},
     # The program uses the library as anyone does, and its bodies where it needs places in sources.
-    "compiler/driver/cli": {*LANG, "compiler/ir", "compiler/driver", PUBLIC},
+    "compiler/cli": {*LANG, "compiler/ir", "compiler/api", "compiler/api/files", "compiler/api/backends", "compiler/pricing",
+                     "compiler/trial", "compiler/report", "compiler/import/text", PUBLIC},
     PUBLIC: set(),
     "python/bindings": {PUBLIC},
     "runtime/plan.h": CORE,
     "runtime": {*CORE, "runtime/plan.h"},
-    # Code for a processor, which knows neither plans nor backends.
-    "runtime/tile": CORE,
     # Knows a device only through an interface: whoever measures fills it.
     "runtime/tune": CORE,
     # Backends share the runtime and may fall back to ref; they do not know each other.
     "runtime/ref": {*CORE, "runtime", "runtime/plan.h"},
-    "runtime/onednn": {*CORE, "runtime", "runtime/plan.h", "runtime/ref", "runtime/tile", "runtime/tune"},
+    "runtime/cpu": {*CORE, "runtime", "runtime/plan.h", "runtime/ref", "runtime/cpu/tile", "runtime/tune"},
+    # Code for a processor, which knows neither plans nor backends.
+    "runtime/cpu/tile": CORE,
     "runtime/cuda": {*CORE, "runtime", "runtime/plan.h", "runtime/ref"},
 }
 # What a layer may include beside that, and why.
 EXCEPTIONS = {
-    "compiler/driver/cli": {
+    "compiler/cli": {
         "compiler/rules/from_ast.h": "what a file or the prompt declares; which a selection names",
         "compiler/rules/text.h": "`tg rules`: a rule on a line",
         "compiler/rules/numerics/derived_class.h": "`tg check`: the class that a rule states",
-        "compiler/equiv/rule_form.h": "`tg rules list`: which rules say the same",
+        "compiler/verify/rule_form.h": "`tg rules list`: which rules say the same",
         "runtime/execute.h": "`--input`: whether a tensor is of the input's type",
         "runtime/files/numpy.h": "`--input`, `--output`: files of tensors",
         "runtime/random.h": "inputs and weights that nobody gives",
@@ -123,22 +136,22 @@ def self_test():
         "compiler/rules/e.h": ("compiler/egraph/egraph.h", True),
         "compiler/egraph/e.h": ("compiler/search/saturate.h", True),
         "runtime/f.cpp": ("lang/syntax/ast.h", True),
-        "runtime/onednn/g.cpp": ("runtime/cuda/handle.h", True),
-        "runtime/onednn/u.cpp": ("runtime/tile/product.h", False),
-        "runtime/tile/v.cpp": ("runtime/tensor.h", True),
-        "runtime/tune/y.cpp": ("runtime/tile/product.h", True),
+        "runtime/cpu/g.cpp": ("runtime/cuda/handle.h", True),
+        "runtime/cpu/u.cpp": ("runtime/cpu/tile/product.h", False),
+        "runtime/cpu/tile/v.cpp": ("runtime/tensor.h", True),
+        "runtime/tune/y.cpp": ("runtime/cpu/tile/product.h", True),
         "runtime/h.cpp": ("h_private.h", True),
         "compiler/emit/i.cpp": ("runtime/plan.h", False),
-        "compiler/driver/j.cpp": ("runtime/onednn/engine.h", True),
-        "compiler/driver/prices/j.cpp": ("runtime/measure/measure.h", False),
-        "compiler/driver/backends/j.cpp": ("runtime/onednn/engine.h", False),
-        "compiler/driver/q.cpp": ("compiler/driver/cli/session.h", True),
-        "compiler/driver/include/tangram/r.h": ("lang/core/type.h", True),
-        "compiler/driver/t.cpp": ("tangram/tangram.h", False),
+        "compiler/api/j.cpp": ("runtime/cpu/engine.h", True),
+        "compiler/pricing/j.cpp": ("runtime/measure/measure.h", False),
+        "compiler/api/backends/j.cpp": ("runtime/cpu/engine.h", False),
+        "compiler/api/q.cpp": ("compiler/cli/session.h", True),
+        "compiler/api/include/tangram/r.h": ("lang/core/type.h", True),
+        "compiler/api/t.cpp": ("tangram/tangram.h", False),
         "python/bindings/w.cpp": ("compiler/ir/graph.h", True),
         "python/bindings/x.cpp": ("tangram/tangram.h", False),
         "compiler/optimizer/l.cpp": ("runtime/backend.h", True),
-        "compiler/optimizer/m.cpp": ("compiler/driver/runs/prepare.h", True),
+        "compiler/optimizer/m.cpp": ("compiler/api/backends/prepare.h", True),
         "compiler/search/k.cpp": ("compiler/extract/cost/cost.h", False),
     }
     for file, (target, forbidden) in cases.items():
@@ -149,8 +162,8 @@ def self_test():
             if bool(found := list(violations(Path(scratch)))) != forbidden:
                 return f"self-test: {file} -> {target}: found {found}, expected forbidden={forbidden}"
     # The program: what it may include, what not, and an exception that nothing needs any more.
-    wanted = list(EXCEPTIONS["compiler/driver/cli"])
-    for more, forbidden in (("compiler/driver/optimize_model.h", False), ("compiler/search/limits.h", True),
+    wanted = list(EXCEPTIONS["compiler/cli"])
+    for more, forbidden in (("compiler/api/optimize_model.h", False), ("compiler/search/limits.h", True),
                             ("runtime/tensor.h", True)):
         if problem := check_program([*wanted, more], forbidden):
             return problem
@@ -159,7 +172,7 @@ def self_test():
 
 def check_program(targets, forbidden):
     with tempfile.TemporaryDirectory() as scratch:
-        path = Path(scratch, "compiler/driver/cli/s.cpp")
+        path = Path(scratch, "compiler/cli/s.cpp")
         path.parent.mkdir(parents=True)
         path.write_text("".join(f'#include "{target}"\n' for target in targets))
         found = list(violations(Path(scratch)))

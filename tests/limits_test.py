@@ -4,7 +4,7 @@ and SIGTERM each end it soon, with a result that is valid or a message that says
 code, and no temporary file left. The commands are those that `tg --help` lists, so that a new one cannot be forgotten.
 
 How soon is judged by processor time, since other work on the machine makes no command use more of it: up to the limit,
-or to the signal, and for a second then (compiler/driver/DECISIONS.md, "Limits"), all its threads may have been at work.
+or to the signal, and for a second then (compiler/api/DECISIONS.md, "Limits"), all its threads may have been at work.
 
     limits_test.py TG [NAME ...]     only the cases whose names begin so
 """
@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 LAYERS, TERMS = 40, 12
-NOT_DECIDED, NO_ANSWER = 4, 3  # exit codes: compiler/driver/README.md
+NOT_DECIDED, NO_ANSWER = 4, 3  # exit codes: compiler/api/README.md
 GRACE = 2 if "ASAN_OPTIONS" in os.environ else 1  # seconds
 SEARCHES = {
     "none": ["--search", "none"],

@@ -16,7 +16,7 @@ from limits_test import RULES, SEARCHES, network
 
 LIMIT, MORE = 160, 400  # MiB
 TOLERANCE = 1.25  # a vector that doubles between two looks
-NOT_DECIDED, NO_ANSWER = 4, 3  # exit codes: compiler/driver/README.md
+NOT_DECIDED, NO_ANSWER = 4, 3  # exit codes: compiler/api/README.md
 GROWING = ("saturate", "saturate greedy", "taso")  # those that are at the limit before anything else ends them
 
 

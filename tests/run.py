@@ -259,7 +259,7 @@ def run_documents(tg, update):
     """The documents that `tg` generates are those of the tree."""
     status = 0
     for command, name in (("ops", "lang/OPERATORS.md"), ("errors", "lang/DIAGNOSTICS.md"),
-                          ("options", "compiler/driver/OPTIONS.md")):
+                          ("options", "compiler/api/OPTIONS.md")):
         path = TESTS.parent / name
         text = subprocess.run([tg, command], capture_output=True, check=True).stdout.decode()
         if update:

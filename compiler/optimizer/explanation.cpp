@@ -1,9 +1,9 @@
 #include "compiler/optimizer/explanation.h"
 
-#include "compiler/equiv/replay.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/rules/sides.h"
 #include "compiler/rules/text.h"
+#include "compiler/verify/replay.h"
 
 #include <llvm/ADT/STLExtras.h>
 

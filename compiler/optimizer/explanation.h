@@ -4,11 +4,11 @@
 #pragma once
 
 #include "compiler/egraph/explain/derivation.h"
-#include "compiler/equiv/equivalent.h"
 #include "compiler/extract/cost/cost.h"
 #include "compiler/ir/graph.h"
 #include "compiler/optimizer/optimize.h"
 #include "compiler/rules/rule.h"
+#include "compiler/verify/equivalent.h"
 
 namespace tg {
 
@@ -23,12 +23,12 @@ std::string step_leaves(const Derivation& chain, const DerivationStep& step, con
 /// Rules and how many steps each has, most often used first, then by name.
 std::vector<RuleCount> count_rules(const Derivation& chain, llvm::ArrayRef<Rule> rules);
 
-/// Checks the result's chain against the rules' own text (equiv/replay.h). Errors: `internal`;
+/// Checks the result's chain against the rules' own text (verify/replay.h). Errors: `internal`;
 /// `limit_no_answer` where `stop` ended this, or the search for the chain before it.
 Result<void> confirm_chain(const Optimized& optimized, llvm::ArrayRef<Rule> rules,
                            const Graph& source, const StopToken& stop = {});
 
-/// Whether the result is the same function as its source, exactly (equiv/equivalent.h). Requires
+/// Whether the result is the same function as its source, exactly (verify/equivalent.h). Requires
 /// the chain. Errors: `optimiser_differs` names the first step that is wrong, its rule and both its
 /// sides, or else says that no step is.
 Result<Equivalence> verify_optimized(const Graph& source, const Optimized& optimized,

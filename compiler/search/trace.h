@@ -1,6 +1,6 @@
 // What a search leaves behind for people: how the cost fell, which rules were applied when, the
 // tree, and the steps from the source to the result. Filled where a pointer to it is given; plain
-// data, written as JSON by the driver.
+// data, written as JSON by `compiler/report`.
 #pragma once
 
 #include "compiler/egraph/ids.h"

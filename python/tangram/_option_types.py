@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-_HEAD = '''"""Options of a search, as `Model.optimize` takes them. Made of compiler/driver/options.def by
+_HEAD = '''"""Options of a search, as `Model.optimize` takes them. Made of compiler/api/options.def by
 `python -m tangram._option_types`; a test compares it with the table."""
 
 from __future__ import annotations

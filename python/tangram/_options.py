@@ -1,4 +1,4 @@
-"""Options of a search, as `Model.optimize` takes them. Made of compiler/driver/options.def by
+"""Options of a search, as `Model.optimize` takes them. Made of compiler/api/options.def by
 `python -m tangram._option_types`; a test compares it with the table."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The options of a search are those of the table (compiler/driver/options.def): _options.py is made of
+"""The options of a search are those of the table (compiler/api/options.def): _options.py is made of
 it, by `python -m tangram._option_types > python/tangram/_options.py`."""
 import pathlib
 import unittest

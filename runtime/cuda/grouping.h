@@ -4,7 +4,7 @@
 // activation only if that is relu, and attention in half types; pools and norms are generated. What
 // convolutions cost in either layout is for the caller to say: layouts are chosen by that.
 //
-// Prices that must be had without a GPU are made of this (driver/backends/cuda.cpp).
+// Prices that must be had without a GPU are made of this (compiler/api/backends/cuda.cpp).
 #pragma once
 
 #include "runtime/cuda/codegen/fusion.h"

@@ -5,7 +5,7 @@
 
 #include "bench/paper/learned/guide_models.h"
 #include "bench/paper/learned/training_notes.h"
-#include "compiler/driver/learned/seated_policy.h"
+#include "compiler/api/seated_policy.h"
 #include "compiler/optimizer/strategy/notes.h"
 
 namespace tg::paper {

@@ -1,7 +1,7 @@
 // `--search rl`: rewrites chosen by a trained policy, and the tree search guided by a network.
 #pragma once
 
-#include "compiler/driver/own_search.h"
+#include "compiler/api/own_search.h"
 #include "lang/core/result.h"
 
 namespace tg::paper {
@@ -13,7 +13,7 @@ Result<std::shared_ptr<const tangram::OwnSearch>>
 followed_policy(const tangram::OptimizeOptions& options);
 
 /// Opens what guides the tree search: the guide, or a table
-/// (compiler/driver/learned/seated_policy.h). Errors: those of the file.
+/// (compiler/api/seated_policy.h). Errors: those of the file.
 Result<std::unique_ptr<Policy>> open_policy(const std::string& path);
 
 /// The shipped search with such a policy. Errors: those of the file.

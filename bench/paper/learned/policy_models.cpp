@@ -2,8 +2,8 @@
 
 #include "bench/paper/learned/paper_files.h"
 #include "bench/paper/learned/training_notes.h"
-#include "compiler/driver/files/model.h"
-#include "compiler/driver/optimize_model.h"
+#include "compiler/api/files/model.h"
+#include "compiler/api/optimize_model.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringExtras.h>

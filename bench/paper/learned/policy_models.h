@@ -4,7 +4,7 @@
 #pragma once
 
 #include "bench/paper/learned/ppo.h"
-#include "compiler/driver/runs/prepare.h"
+#include "compiler/api/backends/prepare.h"
 #include "runtime/files/safetensors.h"
 
 #include <map>

@@ -2,9 +2,9 @@
 
 #include "bench/paper/learned/guide_models.h"
 #include "bench/paper/learned/training_notes.h"
-#include "compiler/driver/learned/seated_policy.h"
-#include "compiler/driver/prices/cost_model.h"
-#include "compiler/driver/public_types.h"
+#include "compiler/api/public_types.h"
+#include "compiler/api/seated_policy.h"
+#include "compiler/pricing/cost_model.h"
 #include "compiler/search/portfolio/searcher.h"
 #include "lang/core/support/data_file.h"
 

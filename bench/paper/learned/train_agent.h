@@ -5,7 +5,7 @@
 
 #include "bench/paper/learned/guide.h"
 #include "bench/paper/learned/guide_models.h"
-#include "compiler/driver/optimize_model.h"
+#include "compiler/api/optimize_model.h"
 
 namespace tg::paper {
 

@@ -2,8 +2,8 @@
 
 #include "bench/paper/learned/policy_models.h"
 #include "bench/paper/learned/training_notes.h"
-#include "compiler/driver/learned/graph_clock.h"
-#include "compiler/driver/public_types.h"
+#include "compiler/api/graph_clock.h"
+#include "compiler/api/public_types.h"
 #include "lang/core/support/data_file.h"
 
 #include <llvm/ADT/STLExtras.h>

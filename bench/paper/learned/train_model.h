@@ -3,7 +3,7 @@
 #pragma once
 
 #include "bench/paper/learned/ppo.h"
-#include "compiler/driver/optimize_model.h"
+#include "compiler/api/optimize_model.h"
 
 namespace tg::paper {
 

@@ -1,7 +1,7 @@
 #include "bench/paper/learned/training_notes.h"
 
-#include "compiler/equiv/verify_rule.h"
 #include "compiler/search/limits.h"
+#include "compiler/verify/verify_rule.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/FileSystem.h>

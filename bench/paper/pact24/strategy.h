@@ -1,7 +1,7 @@
 // `--search pact24`: the published tree search as a strategy.
 #pragma once
 
-#include "compiler/driver/own_search.h"
+#include "compiler/api/own_search.h"
 
 namespace tg::paper {
 

@@ -1,4 +1,4 @@
 // The program `tg-paper`.
-#include "compiler/driver/cli/options/program.h"
+#include "compiler/cli/options/program.h"
 
 int main(int argc, char** argv) { return tg::cli::run_main(argc, argv); }

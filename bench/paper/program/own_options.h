@@ -3,7 +3,7 @@
 
 #include "bench/paper/pact24/strategy.h"
 #include "bench/paper/table/paper.h"
-#include "compiler/driver/cli/options/options.h"
+#include "compiler/cli/options/options.h"
 
 namespace tg::paper {
 

@@ -1,6 +1,6 @@
 // The tables of `tg-paper`: the rows of `tg`, some of them for more commands and strategies, and
 // the rows of this folder.
-#include "compiler/driver/cli/options/program.h"
+#include "compiler/cli/options/program.h"
 
 #include "bench/paper/learned/followed_policy.h"
 #include "bench/paper/learned/train_agent.h"

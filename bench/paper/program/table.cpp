@@ -1,6 +1,6 @@
 // `tg-paper table`: the command line as options of the table.
 #include "bench/paper/program/own_options.h"
-#include "compiler/driver/cli/session.h"
+#include "compiler/cli/session.h"
 
 #include <llvm/ADT/STLExtras.h>
 

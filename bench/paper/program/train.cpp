@@ -2,8 +2,8 @@
 #include "bench/paper/learned/train_agent.h"
 #include "bench/paper/learned/train_model.h"
 #include "bench/paper/program/own_options.h"
-#include "compiler/driver/cli/pipeline.h"
-#include "compiler/driver/cli/terminal/table.h"
+#include "compiler/cli/pipeline.h"
+#include "compiler/cli/terminal/table.h"
 #include "compiler/ir/to_text.h"
 #include "lang/core/support/data_file.h"
 

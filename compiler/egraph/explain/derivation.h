@@ -1,5 +1,5 @@
 // Why one graph equals another: steps, each of which says that terms are equal because of a rule.
-// What `tg explain` prints and what equiv/replay.h checks. It knows no e-graph.
+// What `tg explain` prints and what verify/replay.h checks. It knows no e-graph.
 //
 // All terms lie in one hash-consed store. A step is an equation of two terms, or a few: an instance
 // of the rule's two sides; what is above and below follows by congruence. So a step has the size of

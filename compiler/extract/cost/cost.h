@@ -1,5 +1,5 @@
-// What an operator costs. The compiler knows only this interface; the driver fills it with the
-// analytic model, a measured one (runtime/measure), or a fixed table.
+// What an operator costs. The compiler knows only this interface; `compiler/pricing` fills it with
+// the analytic model, a measured one (runtime/measure), or a fixed table.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -140,8 +140,8 @@ private:
 
 /// What a whole graph costs by what a device launches at once. A backend that fuses when it loads a
 /// graph runs several operators as one group; the sum of the operators' prices then says little of
-/// which of two graphs is faster. The compiler knows only this interface; the driver fills it with
-/// prices that are measured, or with a roofline over the groups that a backend would make.
+/// which of two graphs is faster. The compiler knows only this interface; `compiler/pricing` fills
+/// it with prices that are measured, or with a roofline over the groups that a backend would make.
 struct GroupPrice {
   double microseconds = std::numeric_limits<double>::infinity(); // of one run
   size_t groups = 0;                                             // that are launched

@@ -18,7 +18,7 @@ enum class Partition : uint8_t {
   Equal,     // the same number in all elements of all tensors
   Tiny,      // millionths
   Large,     // some tens
-  Threshold, // at and around the numbers in the rule (equiv/counterexample/probe.h)
+  Threshold, // at and around the numbers in the rule (verify/counterexample/probe.h)
   Huge,      // near the largest of the dtype
   Denormal,  // near the smallest
   Infinite,  // of either sign

@@ -94,7 +94,7 @@ public:
 /// Records by name of the declared rule, as searches before this one left them.
 using PriorTable = std::map<std::string, RuleRecord>;
 
-/// Where searches before this one left what they learned; the driver fills it from a file.
+/// Where searches before this one left what they learned; `compiler/api` fills it from a file.
 class PriorStore {
 public:
   virtual ~PriorStore() = default;

@@ -1,5 +1,5 @@
-// Cores for threads; and work in parts that do not depend on each other, each on a thread that lives
-// as long as its part.
+// Cores for threads; and work in parts that do not depend on each other, each on a thread that
+// lives as long as its part.
 #pragma once
 
 #include <llvm/ADT/STLFunctionalExtras.h>

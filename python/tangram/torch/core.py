@@ -12,7 +12,7 @@ _COMPUTED = "depends on no input: computed when the graph is compiled"
 _RANDOM = "drawn anew in each call"
 _VALUES = "sizes of its result depend on values"
 _GRADIENTS = "for gradients, which are PyTorch's"
-_COMPLEX = "longer than pairs.py takes apart"
+_COMPLEX = "longer than complex.py takes apart"
 _SIZES = "sizes are numbers here: each combination of them is a graph"
 
 #: By operator, in words for the table.

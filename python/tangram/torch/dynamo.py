@@ -31,7 +31,8 @@ from torch.utils._python_dispatch import _disable_current_modes
 from .._core import parse
 from .._errors import Error
 from .._model import Model
-from . import buckets, pairs, quantized
+from . import buckets, quantized
+from . import complex as complex_numbers
 from .core import STAYS
 from .exported import model_of_graph, run_options
 from .operators import HANDLERS, decompositions
@@ -260,7 +261,7 @@ def _compiled(gm: GraphModule, inputs: Sequence[Any], options: dict[str, Any]) -
     def compile_graph(graph: GraphModule, _: Sequence[Any]) -> Callable[..., Any]:
         start = time.perf_counter()
         with _disable_current_modes(), torch.no_grad():  # weights are real tensors
-            pairs.take_apart(graph.graph, apart)
+            complex_numbers.take_apart(graph.graph, apart)
             quantized.leave_out_round_trips(graph.graph)
             weights = _tensors_of(graph, gm, inputs)
             run = Lowering(graph, weights, options, made).module().forward  # without what modules do for hooks

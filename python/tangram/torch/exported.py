@@ -13,7 +13,8 @@ from .. import _arguments
 from .._core import parse as parse_core
 from .._model import Model
 from .._program import Program, bind
-from . import pairs, quantized
+from . import complex as complex_numbers
+from . import quantized
 from .lowered import core_graph
 from .operators import HANDLERS, decompositions
 from .writer import NotSupported, write
@@ -44,7 +45,7 @@ def model_and_state(program: torch.export.ExportedProgram) -> tuple[Model, list[
         raise TypeError(f"program is what torch.export.export returns, not {program!r}")
     apart = decompositions(torch.export.default_decompositions())
     graph, program = core_graph(program, apart)
-    pairs.take_apart(graph, apart)
+    complex_numbers.take_apart(graph, apart)
     quantized.leave_out_round_trips(graph)
     signature = program.graph_signature
     if signature.user_inputs_to_mutate:

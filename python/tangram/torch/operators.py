@@ -1,6 +1,6 @@
 """What each operator of PyTorch's core set becomes. A row is a function: its first line of documentation is
 the table's. Others are in elements.py, windows.py, resize.py
-and places.py."""
+and indexing.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from . import places, resize, windows  # noqa: F401  rows of theirs
+from . import indexing, resize, windows  # noqa: F401  rows of theirs
 from .elements import bounded
 from .rows import HANDLERS, PIECES, argument, aten, axes_of, decompositions, reshaped, row, table
 from .windows import vector

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from . import apart, core, pairs
+from . import complex as complex_numbers
+from . import core, decompose
 from .writer import Handler, Writer, fake, literal
 
 aten = torch.ops.aten
@@ -55,8 +56,8 @@ def decompositions(known: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callabl
     those are about forms that the row lacks."""
     rules = {target: _of_floats(rule) if getattr(target, "overloadpacket", None) in _RANGES else rule
              for target, rule in known.items() if target not in HANDLERS}
-    rules |= apart.RULES | apart.rules_of_others()
-    return rules | {target: apart.of_numbers(target, rules.get(target)) for target in HANDLERS if apart.has_axes(target)}
+    rules |= decompose.RULES | decompose.rules_of_others()
+    return rules | {target: decompose.of_numbers(target, rules.get(target)) for target in HANDLERS if decompose.has_axes(target)}
 
 
 def table() -> str:
@@ -65,11 +66,11 @@ def table() -> str:
              "Made by `python -m tangram.torch`. Operators that are not here PyTorch takes apart into those that are, "
              "where it can; others stay with PyTorch."]
     lines += _section(None, "Tangram", {target: _words(handler) for target, handler in HANDLERS.items()})
-    lines += _section("Taken apart", "into", {target: _words(rule) for target, rule in apart.RULES.items()})
+    lines += _section("Taken apart", "into", {target: _words(rule) for target, rule in decompose.RULES.items()})
     lines += ["", "## Of complex numbers", "",
               "Pairs of real tensors take the place of complex ones, through the operators below. Others stay with "
-              f"PyTorch, as Fourier transforms along more than {pairs.LONGEST} elements do.", "",
-              ", ".join(f"`{target}`" for target in sorted(map(str, pairs.RULES)) if target.startswith("aten")) + "."]
+              f"PyTorch, as Fourier transforms along more than {complex_numbers.LONGEST} elements do.", "",
+              ", ".join(f"`{target}`" for target in sorted(map(str, complex_numbers.RULES)) if target.startswith("aten")) + "."]
     lines += _section("Of the core set, without a form", "why", core.STAYS)
     return "\n".join(lines) + "\n"
 

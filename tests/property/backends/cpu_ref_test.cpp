@@ -1,7 +1,7 @@
 // The cpu backend against `ref`, over random operator instances: shapes, strides, padding, groups,
 // broadcasting, activations, residuals, views between operators, one and two threads, and both
 // layouts of inputs and outputs. Fixed seeds; a failure prints the graph.
-#include "tests/unit/onednn/compare.h"
+#include "tests/unit/cpu/compare.h"
 #include "tests/unit/random_draws.h"
 
 namespace tg::test {

@@ -2,7 +2,7 @@
 // that works element by element, in each float dtype: `ref` against the C library and IEEE 754,
 // `cpu` against `ref`, signs of zeros included. ctest runs this for each instruction set, too.
 #include "runtime/convert.h"
-#include "tests/unit/onednn/compare.h"
+#include "tests/unit/cpu/compare.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FormatVariadic.h>

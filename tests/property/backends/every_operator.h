@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tests/property/programs/random_operator.h"
-#include "tests/unit/onednn/compare.h"
+#include "tests/unit/cpu/compare.h"
 
 #include <cmath>
 #include <optional>

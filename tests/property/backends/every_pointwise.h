@@ -2,7 +2,7 @@
 // dtype that it takes, and how results are compared.
 #pragma once
 
-#include "tests/unit/onednn/compare.h"
+#include "tests/unit/cpu/compare.h"
 
 #include <llvm/Support/FormatVariadic.h>
 

@@ -2,7 +2,7 @@
 // that convert, against `ref`, which computes in double and rounds once an operator; and both
 // against the graph of f32. Halves have 11 and 8 bits: tolerances are in these.
 #include "compiler/ir/retype.h"
-#include "tests/unit/onednn/compare.h"
+#include "tests/unit/cpu/compare.h"
 
 namespace tg::test {
 namespace {

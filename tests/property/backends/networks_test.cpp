@@ -3,7 +3,7 @@
 // graph that still fails: one output, the earliest node that differs.
 #include "compiler/emit/plan_from_graph.h"
 #include "compiler/ir/evaluate.h"
-#include "runtime/onednn/backend.h"
+#include "runtime/cpu/backend.h"
 #include "runtime/random.h"
 #include "runtime/ref/backend.h"
 #include "tests/property/backends/random_graph.h"

@@ -1,7 +1,7 @@
 // Every pointwise operator of the table, those included that come from a formula alone: on `cpu`
 // against `ref`, in each dtype that the operator takes, from numbers that are tiny to numbers that
 // are huge. No operator is named, so one that is added is tested.
-#include "runtime/onednn/backend.h"
+#include "runtime/cpu/backend.h"
 #include "tests/property/backends/every_pointwise.h"
 
 namespace tg::test {

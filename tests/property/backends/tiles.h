@@ -1,8 +1,8 @@
 // Random models through kernels of our own (Products::Tiles) and through `ref`.
 #pragma once
 
-#include "runtime/onednn/handles.h"
-#include "tests/unit/onednn/compare.h"
+#include "runtime/cpu/handles.h"
+#include "tests/unit/cpu/compare.h"
 #include "tests/unit/random_draws.h"
 
 namespace tg::test {

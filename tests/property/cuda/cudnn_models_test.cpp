@@ -1,7 +1,7 @@
 // Every convolution of every example model, source graph, put to cuDNN itself where it is
 // installed: for an H200 that is described to it, it has an engine ready that keeps strict f32. And
 // attention is found where models have it without a mask.
-#include "compiler/driver/files/model.h"
+#include "compiler/api/files/model.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "runtime/cuda/cudnn/attention.h"
 #include "runtime/cuda/cudnn/plan.h"

@@ -2,7 +2,7 @@
 // answers as is assumed: every example network, as it is written and optimised, in f32 and f16, on
 // a GPU whose clock goes by the roofline and on libraries that refuse what is assumed to be
 // refused.
-#include "compiler/driver/backends/cuda_groups.h"
+#include "compiler/api/backends/cuda_groups.h"
 #include "runtime/cuda/cudnn/attention.h"
 #include "runtime/cuda/cudnn/conv_lowering.h"
 #include "runtime/cuda/grouping.h"

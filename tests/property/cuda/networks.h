@@ -2,7 +2,7 @@
 // in narrower types; and parts of a plan as plans of their own.
 #pragma once
 
-#include "compiler/driver/files/model.h"
+#include "compiler/api/files/model.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/ir/retype.h"

@@ -1,14 +1,14 @@
 // Which kernels the cpu backend chooses for the networks of examples/, inside of the network and
 // where an operator is timed for its price: never oneDNN's plain loops where it has anything else.
 // Run once for each instruction set that oneDNN can be told to use (DNNL_MAX_CPU_ISA).
-#include "compiler/driver/files/model.h"
-#include "compiler/driver/prices/calibration.h"
-#include "compiler/driver/prices/measured_cost.h"
+#include "compiler/api/calibration/calibration.h"
+#include "compiler/api/files/model.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "compiler/extract/extract.h"
-#include "runtime/onednn/lowering/lowering.h"
-#include "runtime/onednn/simd/simd.h"
-#include "runtime/onednn/winograd/winograd.h"
+#include "compiler/pricing/measured_cost.h"
+#include "runtime/cpu/lowering/lowering.h"
+#include "runtime/cpu/simd/simd.h"
+#include "runtime/cpu/winograd/winograd.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Constant folding computes what the graph computes: every operator of the table, at random
 // operands and attributes, as an expression that is known at load, folded into a file of weights
 // and read back, against the same graph run without folding. A new operator is covered by its row.
-#include "compiler/driver/files/unfold.h"
+#include "compiler/api/files/unfold.h"
 #include "compiler/ir/to_text.h"
 #include "tests/property/programs/random_operator.h"
 

@@ -2,14 +2,14 @@
 // and changes neither tree nor graph; a graph's text reads back as the same graph; and what the
 // optimiser makes of them computes the same values on the reference backend. Fixed seeds; a failure
 // prints the program.
-#include "compiler/driver/backends.h"
-#include "compiler/driver/files/model.h"
-#include "compiler/driver/prices/cost_model.h"
-#include "compiler/driver/runs/prepare.h"
+#include "compiler/api/backends/backends.h"
+#include "compiler/api/backends/prepare.h"
+#include "compiler/api/files/model.h"
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/ir/graph.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/optimizer/optimize.h"
+#include "compiler/pricing/cost_model.h"
 #include "compiler/rules/from_ast.h"
 #include "lang/syntax/format.h"
 #include "lang/syntax/parse.h"

@@ -7,7 +7,7 @@
 // backend computes bit for bit alike: `exact`.
 #pragma once
 
-#include "compiler/equiv/counterexample/typed.h"
+#include "compiler/verify/counterexample/typed.h"
 #include "lang/core/support/round_number.h"
 #include "tests/property/programs/random_operator.h"
 

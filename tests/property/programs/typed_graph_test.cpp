@@ -1,9 +1,9 @@
 // Random graphs (typed_graph.h) against float64 and exact integers: on ref, on cpu, with weights
 // folded, and optimised; and their text reads back as the same graph. Fixed seeds;
 // TANGRAM_FULL_TESTS asks for 10^5 graphs.
-#include "compiler/driver/backends.h"
-#include "compiler/driver/files/model.h"
-#include "compiler/driver/files/weights.h"
+#include "compiler/api/backends/backends.h"
+#include "compiler/api/files/model.h"
+#include "compiler/api/files/weights.h"
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/optimizer/optimize.h"

@@ -5,9 +5,9 @@
 // Which of the 139 say the same, up to the names of their tensors, is computed too and compared
 // with the list in rules/DECISIONS.md. That each fires is for rules_fire_test.cpp.
 #include "compiler/egraph/egraph.h"
-#include "compiler/equiv/rule_form.h"
 #include "compiler/rules/instances/sample.h"
 #include "compiler/search/saturate.h"
+#include "compiler/verify/rule_form.h"
 #include "tests/property/rules/library.h"
 
 #include <llvm/Support/MemoryBuffer.h>

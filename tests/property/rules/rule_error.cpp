@@ -1,8 +1,8 @@
 #include "tests/property/rules/rule_error.h"
 
-#include "compiler/equiv/counterexample/probe.h"
 #include "compiler/ir/evaluate.h"
 #include "compiler/rules/instances/sample.h"
+#include "compiler/verify/counterexample/probe.h"
 #include "lang/core/semantics/impl.h"
 #include "runtime/convert.h"
 

@@ -3,7 +3,7 @@
 // it found. All of it stands in taso_models.out, so that a change of the engine, of prices or of a
 // rule shows as a difference in words. With TG_UPDATE set in the environment the file is written
 // anew: read the difference before it is committed.
-#include "compiler/driver/files/model.h"
+#include "compiler/api/files/model.h"
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/optimizer/optimize.h"

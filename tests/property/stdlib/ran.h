@@ -1,8 +1,8 @@
 // A program on the reference backend, over weights and inputs of the test's own making.
 #pragma once
 
-#include "compiler/driver/files/model.h"
-#include "compiler/driver/runs/prepare.h"
+#include "compiler/api/backends/prepare.h"
+#include "compiler/api/files/model.h"
 #include "tests/property/stdlib/reference.h"
 
 #include <llvm/Support/raw_ostream.h>

@@ -1,5 +1,5 @@
 // An extraction can be followed and ended like a search: cost and bound as they come, and Ctrl-C.
-#include "compiler/driver/files/model.h"
+#include "compiler/api/files/model.h"
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/optimizer/optimize.h"
 #include "compiler/rules/from_ast.h"

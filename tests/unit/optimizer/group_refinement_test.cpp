@@ -2,12 +2,12 @@
 // makes of it, and that nothing gets worse, whatever the prices are.
 #include "compiler/optimizer/group_refinement.h"
 
-#include "compiler/driver/backends.h"
-#include "compiler/driver/prices/cost_model.h"
-#include "compiler/driver/prices/measured_cost.h"
+#include "compiler/api/backends/backends.h"
 #include "compiler/ir/graph.h"
 #include "compiler/optimizer/explanation.h"
-#include "tests/unit/driver/loading.h"
+#include "compiler/pricing/cost_model.h"
+#include "compiler/pricing/measured_cost.h"
+#include "tests/unit/api/loading.h"
 
 #include <llvm/ADT/StringExtras.h>
 

@@ -2,8 +2,8 @@
 // weights, and read again. It has the names that it had, leaves nothing to fold, and computes the
 // same without being optimised again. Transformers are narrow and short here; they differ from the
 // full ones in sizes alone.
-#include "compiler/driver/files/model.h"
-#include "compiler/driver/files/weights.h"
+#include "compiler/api/files/model.h"
+#include "compiler/api/files/weights.h"
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/ir/to_text.h"
 #include "compiler/optimizer/optimize.h"

@@ -4,7 +4,7 @@
 #include "compiler/ir/graph.h"
 #include "compiler/optimizer/explanation.h"
 #include "compiler/optimizer/optimize.h"
-#include "tests/unit/driver/loading.h"
+#include "tests/unit/api/loading.h"
 
 namespace tg {
 namespace {

@@ -2,7 +2,7 @@
 // say otherwise than prices, with runs that are made up.
 #include "compiler/optimizer/optimize.h"
 
-#include "compiler/driver/files/model.h"
+#include "compiler/api/files/model.h"
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/ir/graph.h"
 #include "compiler/rules/from_ast.h"

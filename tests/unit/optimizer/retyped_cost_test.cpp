@@ -1,7 +1,7 @@
 // Prices of what a narrower run executes, of operators and of graphs; and finalists run so.
-#include "compiler/driver/runs/backend_finalists.h"
 #include "compiler/extract/extract.h"
 #include "compiler/optimizer/retyped_cost.h"
+#include "compiler/trial/backend_finalists.h"
 #include "tests/unit/ir/add_node.h"
 
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 #include "bench/paper/learned/followed_policy.h"
 #include "bench/paper/learned/guide_models.h"
 
-#include "compiler/driver/learned/seated_policy.h"
+#include "compiler/api/seated_policy.h"
 #include "runtime/files/safetensors.h"
 #include "tests/unit/search/search_fixture.h"
 

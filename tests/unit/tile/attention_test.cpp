@@ -1,7 +1,7 @@
 // Attention by register tiles, and by the loops for processors without them, against sums in
 // float64: odd sizes, tails, few rows, groups of heads that share keys, operands with gaps or
 // transposed, masks of either kind. Operands and results lie between pages that nobody may touch.
-#include "runtime/tile/attention.h"
+#include "runtime/cpu/tile/attention.h"
 
 #include "tests/unit/random_draws.h"
 #include "tests/unit/tile/guarded.h"

@@ -3,7 +3,7 @@
 // and one output.
 #pragma once
 
-#include "runtime/tile/convolution.h"
+#include "runtime/cpu/tile/convolution.h"
 #include "tests/unit/random_draws.h"
 #include "tests/unit/tile/guarded.h"
 

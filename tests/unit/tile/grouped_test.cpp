@@ -2,7 +2,7 @@
 // some or are cut into sets, channels that fill no vector, images of a pixel or narrower than the
 // kernel, any stride, dilation and padding, batches, pixels and rows with gaps, windows that lie in
 // the padding altogether. Operands and results lie between pages that nobody may touch.
-#include "runtime/tile/grouped.h"
+#include "runtime/cpu/tile/grouped.h"
 
 #include "tests/unit/tile/convolution_cases.h"
 

@@ -2,7 +2,7 @@
 // instruction sets of this processor.
 #pragma once
 
-#include "runtime/tile/register_tile.h"
+#include "runtime/cpu/tile/register_tile.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // Convolutions of sequences that are cut into rows: the bits of the row as a whole, whatever is cut
 // off at its ends, with gaps between pixels and whatever is fused. Operands and results lie between
 // pages that nobody may touch.
-#include "runtime/tile/long_rows.h"
+#include "runtime/cpu/tile/long_rows.h"
 
-#include "runtime/tile/depthwise.h"
+#include "runtime/cpu/tile/depthwise.h"
 #include "tests/unit/tile/convolution_cases.h"
 
 #include <cstring>

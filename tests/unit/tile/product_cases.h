@@ -1,7 +1,7 @@
 // Random products and schedules for tests of register tiles.
 #pragma once
 
-#include "runtime/tile/product.h"
+#include "runtime/cpu/tile/product.h"
 
 #include "tests/unit/random_draws.h"
 #include "tests/unit/tile/guarded.h"

@@ -2,7 +2,7 @@
 // is cut off and pixels that are added; kernels smaller than the stride, whose results between them
 // are the bias; groups, depthwise ones; pixels and rows with gaps. Operands and results lie between
 // pages that nobody may touch.
-#include "runtime/tile/transposed.h"
+#include "runtime/cpu/tile/transposed.h"
 
 #include "tests/unit/tile/convolution_cases.h"
 

@@ -1,8 +1,8 @@
 // Convolutions of volumes by emitted code against sums in float64: any stride, dilation and padding
 // of planes, rows and columns, volumes of a plane or thinner than the kernel, batches, planes, rows
 // and pixels with gaps, windows that lie in the padding altogether; dense, in groups, depthwise.
-#include "runtime/tile/depthwise.h"
-#include "runtime/tile/grouped.h"
+#include "runtime/cpu/tile/depthwise.h"
+#include "runtime/cpu/tile/grouped.h"
 
 #include "tests/unit/tile/convolution_cases.h"
 

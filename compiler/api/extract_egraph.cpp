@@ -1,0 +1,103 @@
+#include "compiler/api/extract_egraph.h"
+
+#include "compiler/api/backends/prepare.h"
+#include "compiler/api/public_types.h"
+#include "compiler/extract/egraph_json.h"
+#include "compiler/extract/extractors.h"
+#include "compiler/extract/greedy/greedy.h"
+#include "lang/core/support/stop.h"
+
+#include <llvm/Support/FormatVariadic.h>
+
+namespace tg {
+namespace {
+
+IlpOptions ilp_options(const tangram::ExtractOptions& o, const StopToken& stop) {
+  IlpOptions options;
+  if (o.time_limit_s >= 0) options.time_limit_s = o.time_limit_s;
+  auto memory = static_cast<uint64_t>(memory_limit_bytes(o.memory_limit_mb));
+  options.memory_limit_bytes = std::min(memory, stop.bytes_left());
+  options.seed = o.seed;
+  options.cycles = part_of(o.ilp_cycles);
+  options.stop = [stop](const ExtractionProgress&) { return stop.cancelled() || stop.full(); };
+  return options;
+}
+
+/// Which roots have no solution, by their ids; the extractor speaks of classes by number.
+Diagnostic name_roots(const SerializedEGraph& egraph, Diagnostic fault) {
+  constexpr size_t kMostNamed = 5;
+  std::vector<ClassIx> hopeless = roots_without_solution(egraph.problem);
+  if (hopeless.empty()) return fault;
+  std::string names;
+  for (size_t i = 0; i < std::min(hopeless.size(), kMostNamed); ++i)
+    names += (i > 0 ? ", `" : "`") + egraph.classes[hopeless[i].index].str() + "`";
+  if (hopeless.size() > kMostNamed)
+    names += llvm::formatv(" and {0} more", hopeless.size() - kMostNamed).str();
+  return error(Code::no_solution,
+               "{0} cannot be extracted: every derivation is cyclic, forbidden "
+               "or of infinite cost",
+               (hopeless.size() > 1 ? "the root classes " : "the root class ") + names);
+}
+
+/// A second opinion on the answer, from the checker that shares nothing with the extractors.
+Result<void> check_answer(const SerializedEGraph& egraph, const Extraction& answer) {
+  CheckedChoice checked = check_choice(egraph.problem, answer.choice);
+  if (!checked.ok())
+    return error(Code::internal, "the answer does not pass the check: {0}", checked.fault);
+  if (checked.dag_cost != answer.dag_cost || checked.tree_cost != answer.tree_cost)
+    return error(Code::internal, "the answer costs {0}, not {1}", checked.dag_cost,
+                 answer.dag_cost);
+  if (answer.lower_bound > checked.dag_cost)
+    return error(Code::internal, "the bound {0} lies above the cost {1}", answer.lower_bound,
+                 checked.dag_cost);
+  return {};
+}
+
+tangram::Extraction to_public(const SerializedEGraph& egraph, const Extraction& answer) {
+  tangram::Extraction out;
+  out.nodes = egraph.problem.node_count();
+  out.classes = egraph.problem.class_count();
+  out.roots = egraph.problem.roots().size();
+  for (uint32_t c = 0; c < answer.choice.node.size(); ++c)
+    if (NodeIx node = answer.choice.node[c]; node.valid())
+      out.choices.emplace_back(egraph.classes[c].str(), egraph.node_ids[node.index].str());
+  out.algorithm = answer.algorithm;
+  out.dag_cost = answer.dag_cost;
+  out.tree_cost = answer.tree_cost;
+  out.reported_cost = answer.reported_cost;
+  out.lower_bound = answer.lower_bound;
+  out.optimal = answer.optimal;
+  out.seconds = answer.seconds;
+  out.note = answer.note;
+  return out;
+}
+
+Result<tangram::Extraction> extract(llvm::function_ref<Result<SerializedEGraph>()> read,
+                                    const tangram::ExtractOptions& o, const StopToken& stop) {
+  Stopwatch watch;
+  TG_TRY(SerializedEGraph egraph, read());
+  double read_s = watch.seconds();
+  Result<Extraction> answer =
+      run_extractor(egraph.problem, part_of(o.extract), ilp_options(o, stop));
+  if (!answer) return name_roots(egraph, std::move(answer.error()));
+  if (o.check) TG_CHECK(check_answer(egraph, *answer));
+  tangram::Extraction out = to_public(egraph, *answer);
+  out.read_s = read_s;
+  return out;
+}
+
+} // namespace
+
+Result<tangram::Extraction> extract_egraph_file(llvm::StringRef path,
+                                                const tangram::ExtractOptions& options,
+                                                const StopToken& stop) {
+  return extract([&] { return read_egraph_json(path); }, options, stop);
+}
+
+Result<tangram::Extraction> extract_egraph(llvm::StringRef text, llvm::StringRef name,
+                                           const tangram::ExtractOptions& options,
+                                           const StopToken& stop) {
+  return extract([&] { return parse_egraph_json(text, name); }, options, stop);
+}
+
+} // namespace tg

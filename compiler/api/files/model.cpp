@@ -1,0 +1,245 @@
+// Program, check, instantiate, in that order; each step runs only if the one before found nothing.
+#include "compiler/api/files/model.h"
+
+#include "compiler/api/files/unfold.h"
+#include "compiler/import/text/import_names.h"
+#include "compiler/import/text/import_tidy.h"
+#include "lang/check/check.h"
+#include "lang/core/version.h"
+
+#include <llvm/ADT/StringSet.h>
+
+#include <cstdlib>
+
+namespace tg {
+
+const ModuleLoader& library() {
+  static const EmbeddedLoader loader = [] {
+    const char* folder = std::getenv("TANGRAM_LIBRARY");
+    return EmbeddedLoader(embedded_files(), folder ? folder : "");
+  }();
+  return loader;
+}
+
+Result<ModelSettings> read_settings(const ModelRequest& request) {
+  ModelSettings settings;
+  for (const auto& [name, text] : request.settings) {
+    std::optional<Value> value = parse_setting(text);
+    if (!value)
+      return error(Code::usage, "`{0}` is no compile-time value for `{1}`", text, name)
+          .suggest("values are written as in the language: 8, 0.5, true, relu, [1, 2]");
+    settings[name] = *value;
+  }
+  return settings;
+}
+
+std::optional<Graph> build_graph(const Program& program, const ModelRequest& request,
+                                 DiagnosticSink& sink) {
+  if (sink.failed()) return std::nullopt;
+  Result<ModelSettings> settings = read_settings(request);
+  if (!settings) {
+    sink.report(settings.error());
+    return std::nullopt;
+  }
+  if (!check_names(program, sink)) return std::nullopt;
+  std::optional<Graph> graph =
+      instantiate(program, request.model, *settings, std::make_shared<Symbols>(), sink);
+  if (!graph || sink.failed()) return std::nullopt;
+#ifdef TG_VERIFY
+  if (std::string fault = verify(*graph); !fault.empty()) {
+    sink.report(
+        error(Code::internal, "the graph of `{0}` is not well formed: {1}", graph->name(), fault));
+    return std::nullopt;
+  }
+#endif
+  return graph;
+}
+
+namespace {
+
+/// What is asked of a file of the other kind.
+Result<void> check_request(llvm::StringRef path, const ModelRequest& request) {
+  if (request.shared) return {};
+  if (!is_onnx_path(path)) {
+    if (request.onnx_options.shapes.empty() && request.onnx_options.dims.empty()) return {};
+    return error(Code::usage, "sizes of inputs are given for .onnx files, and `{0}` is none", path)
+        .suggest("a .tg file takes its parameters with --set NAME=VALUE");
+  }
+  if (!request.settings.empty())
+    return error(Code::usage, "`{0}` has no parameter `{1}`: it is an .onnx file", path,
+                 request.settings[0].first)
+        .suggest("--dim NAME=N gives a symbolic dimension, --shape INPUT=1,3,224,224 a shape");
+  if (!request.model.empty())
+    return error(Code::usage, "an .onnx file has one model: `{0}` has none called `{1}`", path,
+                 request.model);
+  return {};
+}
+
+/// Removes the sizes that the file has nothing for, and returns their names.
+std::vector<std::string> leave_out(const onnx::ModelFile* file, onnx::ImportOptions& sizes) {
+  llvm::StringSet<> inputs, dims;
+  if (file)
+    for (const onnx::schema::ValueInfo& input : file->model().graph().input()) {
+      inputs.insert(input.name());
+      for (const auto& dim : input.type().tensor_type().shape().dim()) dims.insert(dim.dim_param());
+    }
+  std::vector<std::string> names;
+  auto keep = [&](auto& map, const llvm::StringSet<>& known) {
+    for (auto at = map.begin(); at != map.end();) {
+      bool stays = known.contains(at->first);
+      if (!stays) names.push_back(at->first);
+      at = stays ? std::next(at) : map.erase(at);
+    }
+  };
+  keep(sizes.shapes, inputs);
+  keep(sizes.dims, dims);
+  return names;
+}
+
+/// Removes the settings that the model has no parameter for, and returns their names.
+std::vector<std::string> leave_out(const Program& program, ModelRequest& request) {
+  std::vector<std::string> names;
+  Result<FnRef> model = program.find_model(request.model);
+  if (!model) return names; // which is reported when it is built
+  std::vector<std::string> known = setting_names(program, *model);
+  llvm::erase_if(request.settings, [&](const auto& setting) {
+    bool unknown = !llvm::is_contained(known, setting.first);
+    if (unknown) names.push_back(setting.first);
+    return unknown;
+  });
+  return names;
+}
+
+/// Whether what the weights are is in the file, or in one beside it, as their types say. Mapped
+/// data is not read for that. Errors: those of ModelFile::elements().
+Result<void> check_elements(const onnx::ModelFile& file,
+                            llvm::ArrayRef<onnx::ImportedWeight> weights) {
+  for (const onnx::ImportedWeight& weight : weights) TG_CHECK(file.elements(*weight.tensor));
+  return {};
+}
+
+/// The facts over another graph. Nodes of which a value has gone are left out.
+onnx::FileFacts moved(onnx::FileFacts facts, llvm::ArrayRef<NodeId> became) {
+  auto move = [&](NodeId& value) {
+    if (!value.valid()) return true;
+    value = became[value.index];
+    return value.valid();
+  };
+  llvm::erase_if(facts.origins, [&](onnx::Origin& origin) {
+    bool stays = true;
+    for (onnx::Origin::Input& input : origin.inputs) stays &= move(input.value);
+    for (NodeId& result : origin.results) move(result);
+    bool has_result = llvm::any_of(origin.results, [](NodeId result) { return result.valid(); });
+    return !stays || !has_result;
+  });
+  return facts;
+}
+
+/// True if this version of Tangram wrote the file, without a second one for its weights.
+bool is_own(const onnx::schema::Model& model) {
+  return model.producer_name() == onnx::kProducer && model.producer_version() == kProgramVersion &&
+         llvm::none_of(model.graph().initializer(), [](const onnx::schema::Tensor& tensor) {
+           return tensor.data_location() == onnx::schema::Tensor::EXTERNAL;
+         });
+}
+
+std::optional<LoadedModel> load_onnx(SourceManager& sources, llvm::StringRef path,
+                                     const ModelRequest& request, DiagnosticSink& sink,
+                                     std::vector<onnx::Refusal>* refused) {
+  Result<std::shared_ptr<const onnx::ModelFile>> file = onnx::ModelFile::open(path);
+  if (!file) {
+    sink.report(std::move(file.error()));
+    return std::nullopt;
+  }
+  onnx::ImportOptions options = request.onnx_options;
+  std::vector<std::string> left_out;
+  if (request.shared) {
+    left_out = leave_out(file->get(), options);
+    for (const auto& [name, text] : request.settings) left_out.push_back(name);
+  }
+  for (const onnx::schema::KeyValue& note : (*file)->model().metadata_props())
+    add_folded_paths(note.key(), note.value(), options.folded);
+  std::optional<onnx::Imported> imported = onnx::import_model(*file, options, sink, refused);
+  if (!imported || sink.failed()) return std::nullopt;
+  if (Result<void> there = check_elements(**file, imported->weights); !there) {
+    sink.report(std::move(there.error()));
+    return std::nullopt;
+  }
+#ifdef TG_VERIFY
+  if (std::string fault = verify(imported->graph); !fault.empty()) {
+    sink.report(error(Code::internal, "the graph of `{0}` is not well formed: {1}", path, fault));
+    return std::nullopt;
+  }
+#endif
+  std::optional<TidyGraph> tidy =
+      tidied(imported->graph, imported->names, sources, library(), sink);
+  if (!tidy) return std::nullopt;
+  imported->graph = std::move(tidy->graph);
+  imported->names = std::move(tidy->names);
+  imported->graph.set_name(readable_model_name(imported->graph.name(), path));
+  std::shared_ptr<const WeightFile> weights = weight_file(*file, imported->weights);
+  std::shared_ptr<const KeptOperators> kept;
+  if (imported->facts) {
+    onnx::KeptNodes none{{}, Graph(imported->graph.shared_symbols()), {}};
+    bool own = options.shapes.empty() && options.dims.empty() && is_own((*file)->model());
+    kept = std::make_shared<const KeptOperators>(
+        KeptOperators{imported->kept ? std::move(*imported->kept) : std::move(none),
+                      moved(std::move(*imported->facts), tidy->became), imported->graph,
+                      own ? *file : nullptr, weights});
+  }
+  return LoadedModel{std::move(imported->graph),
+                     std::move(weights),
+                     std::move(imported->names),
+                     imported->ops,
+                     std::move(left_out),
+                     std::move(kept),
+                     std::move(imported->written_out)};
+}
+
+} // namespace
+
+std::optional<LoadedModel> load_model(SourceManager& sources, llvm::StringRef path,
+                                      const ModelRequest& request, DiagnosticSink& sink,
+                                      std::vector<onnx::Refusal>* refused) {
+  if (Result<void> fits = check_request(path, request); !fits) {
+    sink.report(std::move(fits.error()));
+    return std::nullopt;
+  }
+  if (is_onnx_path(path)) return load_onnx(sources, path, request, sink, refused);
+  Program program = load_program(sources, library(), path, sink);
+  ModelRequest own = request;
+  std::vector<std::string> left_out = leave_out(nullptr, own.onnx_options);
+  if (request.shared && !sink.failed())
+    for (std::string& name : leave_out(program, own)) left_out.push_back(std::move(name));
+  std::optional<Graph> graph = build_graph(program, own, sink);
+  if (!graph) return std::nullopt;
+  LoadedModel loaded{std::move(*graph)};
+  loaded.left_out = std::move(left_out);
+  return loaded;
+}
+
+std::optional<Graph> load_model(SourceManager& sources, FileId file, const ModelRequest& request,
+                                DiagnosticSink& sink) {
+  return build_graph(load_program(sources, library(), file, sink), request, sink);
+}
+
+std::vector<std::string> open_inputs(llvm::StringRef path) {
+  std::vector<std::string> open;
+  if (!is_onnx_path(path)) return open;
+  Result<std::shared_ptr<const onnx::ModelFile>> file = onnx::ModelFile::open(path);
+  if (!file) return open;
+  for (const onnx::schema::ValueInfo& input : (*file)->model().graph().input())
+    if (llvm::any_of(input.type().tensor_type().shape().dim(),
+                     [](const auto& dim) { return !dim.has_dim_value() || dim.dim_value() < 0; }))
+      open.push_back(input.name());
+  return open;
+}
+
+std::optional<Graph> load_graph(SourceManager& sources, llvm::StringRef path,
+                                const ModelRequest& request, DiagnosticSink& sink) {
+  std::optional<LoadedModel> model = load_model(sources, path, request, sink);
+  if (!model) return std::nullopt;
+  return std::move(model->graph);
+}
+
+} // namespace tg

@@ -1,0 +1,247 @@
+#include "compiler/api/files/onnx_export.h"
+
+#include "compiler/api/files/unfold.h"
+#include "compiler/import/onnx/write/restore.h"
+#include "compiler/import/onnx/write/write_model.h"
+#include "compiler/search/portfolio/segments.h"
+#include "lang/core/support/data_file.h"
+#include "lang/core/version.h"
+
+#include <llvm/ADT/StringSet.h>
+#include <llvm/Support/SHA1.h>
+
+namespace tg {
+
+namespace {
+
+/// How far a transform may be from that of the kernel that was found from it: rounding, of halves
+/// where they are.
+double transform_bound(DType dtype) { return is_half(dtype) ? 2e-2 : 1e-4; }
+
+Result<void> check_transforms(const Graph& transforms, const PrepareOptions& options) {
+  if (transforms.outputs().empty()) return {};
+  TG_TRY(Prepared prepared, prepare(transforms, options));
+  TG_CHECK(prepared.executable->run_once());
+  TG_TRY(std::vector<Tensor> values, prepared.executable->outputs());
+  for (size_t i = 0; i + 1 < values.size(); i += 2)
+    if (max_rel_diff(values[i + 1], values[i]) > transform_bound(values[i].type().dtype))
+      return error(Code::unsupported,
+                   "`winograd_conv2d` cannot be written: `{0}` is the transform of no kernel",
+                   transforms.outputs()[i].name);
+  return {};
+}
+
+/// What is written, and what is to be said of that.
+struct Whole {
+  Graph graph;
+  std::vector<std::string> notes = {};
+  std::optional<onnx::KeptNodes> kept = {};
+};
+
+/// That of the source's file where it is newer than the usual one, or what kept nodes need.
+int usual_opset(const KeptOperators* kept) {
+  if (!kept) return onnx::kUsualExport;
+  int own = std::min(kept->facts.opset, onnx::kNewestExport);
+  return std::max({onnx::kUsualExport, own, kept->nodes.opset()});
+}
+
+Whole with_kept(const Graph& graph, const KeptOperators& kept) {
+  if (!kept.has_nodes()) return {graph};
+  std::string kinds = "kept as they are: " + kept.nodes.text();
+  if (std::optional<Graph> joined = onnx::join_kept(graph, kept.nodes))
+    return {std::move(*joined), {std::move(kinds)}};
+  // Others may have the source, too: with symbols of its own.
+  Graph source = transfer(kept.source, std::make_shared<Symbols>());
+  std::optional<Graph> joined = onnx::join_kept(source, kept.nodes);
+  assert(joined && "no file has a circle");
+  return {std::move(*joined),
+          {std::move(kinds), "the source is written: in what was found, an operator that is kept "
+                             "would wait for its own result"}};
+}
+
+/// Says how much larger a file is by the weights that were computed in advance than by those that
+/// they were computed from. Empty where that is little.
+std::string growth_note(const Graph& source, const Folded& folded) {
+  constexpr int64_t kWorthANote = 1 << 20;
+  auto bytes = [](const Graph& graph) {
+    int64_t sum = 0;
+    std::vector<bool> needed = graph.reachable();
+    for (uint32_t i = 0; i < graph.size(); ++i)
+      if (needed[i] && graph.node({i}).op == OpKind::Weight) sum += graph.type({i}).bytes();
+    return sum;
+  };
+  int64_t before = bytes(source), after = bytes(folded.graph), growth = after - before;
+  if (growth < kWorthANote || growth * 10 < before) return "";
+  return llvm::formatv("values that are computed in advance take {0:f1} MB more than what they are "
+                       "computed from",
+                       static_cast<double>(growth) / 1e6);
+}
+
+/// What the folded weights were computed from, under the names that they have in the file, which
+/// has others for some. `source`: the file of the weights, if there is one.
+void add_folding_record(const Folded& folded, const WeightFile* source, onnx::Exported& exported) {
+  llvm::StringMap<std::string> names;
+  Graph values = folded.values;
+  for (const onnx::ExportedWeight& weight : exported.weights) {
+    const std::string& path = folded.graph.attr(weight.node, 0).text;
+    names[path] = weight.tensor.name();
+    if (source && source->find(path) && weight.tensor.name() != path)
+      values.add_output(path, values.weight(path, folded.graph.type(weight.node)));
+  }
+  for (auto& [key, text] : folding_records(values, source, &names)) {
+    onnx::schema::KeyValue& note = *exported.model.add_metadata_props();
+    note.set_key(key);
+    note.set_value(text);
+  }
+}
+
+/// True if the graph is what the file of its source has, of the opset that is asked for.
+bool is_own_file(const Graph& graph, const KeptOperators& kept, const PrepareOptions& options,
+                 int opset) {
+  return kept.own_file && options.weight_file == kept.own_weights &&
+         (opset == 0 || opset == kept.facts.opset) && difference(graph, kept.source).empty();
+}
+
+Result<OnnxExport> copy_file(const KeptOperators& kept, llvm::StringRef path) {
+  llvm::StringRef bytes = kept.own_file->bytes();
+  TG_CHECK(write_data_file(path, [&](llvm::raw_ostream& out) -> Result<void> {
+    out << bytes;
+    return {};
+  }));
+  return OnnxExport{
+      kept.own_file->model().graph().node_size(), kept.facts.opset, bytes.size(), 0, {}};
+}
+
+constexpr llvm::StringLiteral kCommutative[] = {"Add", "And", "Equal", "Max",
+                                                "Min", "Mul", "Or",    "Xor"};
+
+/// Digests of what the values of a file are computed by. Inputs and weights go by their names.
+class MessageDigest {
+public:
+  explicit MessageDigest(const onnx::schema::Graph& graph) {
+    for (onnx::schema::Tensor tensor : graph.initializer()) {
+      std::string name = tensor.name();
+      tensor.clear_name();
+      of_value_[name] = hashed(tensor.SerializeAsString(), {});
+    }
+    for (const onnx::schema::Node& node : graph.node()) add(node);
+    all_ = std::to_string(nodes_.size());
+    for (const onnx::schema::ValueInfo& output : graph.output())
+      all_ += " " + output.name() + of(output.name());
+  }
+  const std::string& all() const { return all_; }
+  size_t node_count() const { return nodes_.size(); }
+
+private:
+  static std::string hashed(const std::string& head, llvm::ArrayRef<std::string> inputs) {
+    llvm::SHA1 hash;
+    hash.update(head);
+    for (const std::string& input : inputs) hash.update(";" + input);
+    return hash.final().str();
+  }
+  std::string of(const std::string& name) const {
+    auto known = of_value_.find(name);
+    return known == of_value_.end() ? name : known->second;
+  }
+  std::string made(onnx::schema::Node head, std::vector<std::string> inputs) {
+    head.clear_name(), head.clear_input(), head.clear_output();
+    if (llvm::is_contained(kCommutative, head.op_type())) llvm::sort(inputs);
+    std::string digest = hashed(head.SerializeAsString(), inputs);
+    nodes_.insert(digest);
+    return digest;
+  }
+  /// A product with a bias counts as the two nodes that it also may be.
+  void add(const onnx::schema::Node& node) {
+    std::vector<std::string> inputs;
+    for (const std::string& input : node.input()) inputs.push_back(of(input));
+    onnx::schema::Node head = node;
+    if (node.op_type() == "Gemm" && node.attribute_size() == 0 && inputs.size() == 3) {
+      head.set_op_type("MatMul");
+      inputs = {made(head, {inputs[0], inputs[1]}) + "0", inputs[2]};
+      head.set_op_type("Add");
+    }
+    std::string digest = made(head, std::move(inputs));
+    for (int i = 0; i < node.output_size(); ++i)
+      of_value_[node.output(i)] = digest + std::to_string(i);
+  }
+
+  llvm::StringMap<std::string> of_value_;
+  llvm::StringSet<> nodes_; // those that compute the same are one
+  std::string all_;
+};
+
+/// The graph with the nodes of its source that are put back.
+Whole with_source_nodes(const Graph& graph, const KeptOperators* kept, int opset) {
+  if (!kept) return {graph};
+  Whole whole = with_kept(graph, *kept);
+  onnx::Restored restored =
+      onnx::restore_nodes(whole.graph, kept->nodes, kept->source, kept->facts, opset);
+  whole.graph = std::move(restored.graph);
+  whole.kept = std::move(restored.kept);
+  return whole;
+}
+
+} // namespace
+
+std::optional<UsedForm> written_form(const Graph& graph, const KeptOperators* kept) {
+  int opset = usual_opset(kept);
+  Whole whole = with_source_nodes(graph, kept, opset);
+  onnx::PreparedGraph plain = onnx::prepare_for_export(whole.graph);
+  Folded folded = fold_weights(plain.graph);
+  onnx::ExportOptions how{opset, kProgramVersion, whole.kept ? &*whole.kept : nullptr,
+                          &folded.values, kept ? &kept->facts : nullptr};
+  Result<onnx::Exported> exported = onnx::export_graph(folded.graph, how);
+  if (!exported) return std::nullopt;
+  MessageDigest digests(exported->graph);
+  // Nodes that are put back are priced by their expansions, which a found graph may have changed.
+  Whole expanded = kept ? with_kept(graph, *kept) : Whole{graph};
+  return UsedForm{onnx::prepare_for_export(expanded.graph).graph, digests.node_count(),
+                  digests.all() + digest(folded.values)};
+}
+
+bool written_alike(const Graph& a, const Graph& b, const KeptOperators* kept) {
+  std::optional<UsedForm> of_a = written_form(a, kept), of_b = written_form(b, kept);
+  return of_a && of_b && of_a->digest == of_b->digest;
+}
+
+int newest_opset(int opset) { return opset > 0 ? opset : onnx::kNewestExport; }
+
+Result<OnnxExport> export_onnx(const Graph& graph, const KeptOperators* kept,
+                               const PrepareOptions& options, int opset, llvm::StringRef path) {
+  if (kept && is_own_file(graph, *kept, options, opset)) return copy_file(*kept, path);
+  if (opset == 0) opset = usual_opset(kept);
+  Whole whole = with_source_nodes(graph, kept, opset);
+  onnx::PreparedGraph plain = onnx::prepare_for_export(whole.graph);
+  TG_CHECK(check_transforms(plain.transforms, options));
+  Folded folded = fold_weights(plain.graph);
+  onnx::ExportOptions how{opset, kProgramVersion, whole.kept ? &*whole.kept : nullptr,
+                          &folded.values, kept ? &kept->facts : nullptr};
+  TG_TRY(onnx::Exported exported, onnx::export_graph(folded.graph, how));
+  if (std::string growth = growth_note(whole.graph, folded); !growth.empty())
+    whole.notes.push_back(std::move(growth));
+  add_folding_record(folded, options.weight_file.get(), exported);
+  WeightSource weights = folded_weights(folded, options);
+  auto elements = [&](NodeId weight, onnx::TakeElements take) -> Result<void> {
+    TG_TRY(const Tensor tensor, weights(plan_value(folded.graph, weight)));
+    return take(
+        {reinterpret_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes())});
+  };
+  TG_TRY(onnx::Written written, onnx::write_model(exported, path, elements));
+  llvm::append_range(whole.notes, exported.notes);
+  return OnnxExport{exported.graph.node_size(), opset, written.bytes, written.external_bytes,
+                    std::move(whole.notes)};
+}
+
+Result<OnnxExport> export_onnx(const LoadedModel& source, const Graph& graph,
+                               const PrepareOptions& options, int opset, llvm::StringRef path) {
+  TG_TRY(OnnxExport exported, export_onnx(graph, source.kept.get(), options, opset, path));
+  if (const std::vector<std::string>& nodes = source.written_out; !nodes.empty())
+    exported.notes.push_back(llvm::formatv(
+        "{0}{1} written out: a runtime that has the operator itself may run the original file "
+        "faster",
+        nodes[0],
+        nodes.size() > 1 ? llvm::formatv(" and {0} more are", nodes.size() - 1).str() : " is"));
+  return exported;
+}
+
+} // namespace tg

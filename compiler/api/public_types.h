@@ -1,0 +1,71 @@
+// The enumerations of the public API (tangram/choices.h) as those of the parts that act on them,
+// and its options of a run. Strategies and extractors have one table for both; of the others the
+// order is the same, which the compiler checks.
+#pragma once
+
+#include "compiler/api/backends/prepare.h"
+#include "compiler/api/files/weight_file.h"
+#include "compiler/egraph/cycle.h"
+#include "compiler/extract/extractors.h"
+#include "compiler/optimizer/optimize.h"
+#include "runtime/measure/measure.h"
+#include "tangram/tangram.h"
+
+struct tangram::Interrupt::Impl {
+  tg::Cancellation wish;
+};
+
+namespace tg {
+
+namespace public_types {
+
+template <class Part, class Public> constexpr bool same(Part part, Public given) {
+  return static_cast<int>(part) == static_cast<int>(given);
+}
+static_assert(same(Numerics::Exact, tangram::Numerics::Exact) &&
+              same(Numerics::Reassociates, tangram::Numerics::Reassociate) &&
+              same(Numerics::Risky, tangram::Numerics::All) &&
+              same(Numerics::Lossy, tangram::Numerics::Lossy));
+static_assert(same(CycleFilter::Efficient, tangram::CycleFilter::Efficient) &&
+              same(CycleFilter::Vanilla, tangram::CycleFilter::Vanilla) &&
+              same(CycleFilter::None, tangram::CycleFilter::None));
+static_assert(same(IlpCycles::None, tangram::IlpCycles::None) &&
+              same(IlpCycles::Real, tangram::IlpCycles::Real) &&
+              same(IlpCycles::Int, tangram::IlpCycles::Int));
+static_assert(same(CacheState::AsNetwork, tangram::CacheState::AsNetwork) &&
+              same(CacheState::Hot, tangram::CacheState::Hot) &&
+              same(CacheState::Cold, tangram::CacheState::Cold));
+
+} // namespace public_types
+
+/// A number of an option as people write it: "15", "1.05", "1e-09".
+std::string number_text(double number);
+
+constexpr Search part_of(tangram::Search s) { return static_cast<Search>(s); }
+constexpr Extractor part_of(tangram::Extractor e) { return static_cast<Extractor>(e); }
+constexpr Numerics part_of(tangram::Numerics n) { return static_cast<Numerics>(n); }
+constexpr CycleFilter part_of(tangram::CycleFilter f) { return static_cast<CycleFilter>(f); }
+constexpr IlpCycles part_of(tangram::IlpCycles c) { return static_cast<IlpCycles>(c); }
+constexpr CacheState part_of(tangram::CacheState s) { return static_cast<CacheState>(s); }
+constexpr tangram::Numerics public_of(Numerics n) { return static_cast<tangram::Numerics>(n); }
+inline DType part_of(tangram::DType t) { return *parse_dtype(tangram::word(t)); }
+inline tangram::DType public_of(DType t) {
+  return *tangram::from_word<tangram::DType>(std::string_view(dtype_name(t)));
+}
+
+/// Of a call that begins now: until its time is over (negative: no limit), or the process holds so
+/// much more memory than it does now.
+/// Or when somebody asks for it.
+StopToken stop_within(double time_limit_s, int64_t memory_limit_mb,
+                      const std::optional<tangram::Interrupt>& interrupt);
+
+/// How a model is run, but for the kernels and weights that functions give.
+PrepareOptions run_options(const tangram::CompileOptions& options);
+/// The same with the weights of the file that the options name, which has to have what the model
+/// needs, else with the model's own, if it has any. Errors: those of open_weights().
+Result<PrepareOptions> run_options(const tangram::CompileOptions& options, const Graph& model,
+                                   const std::shared_ptr<const WeightFile>& own);
+
+inline std::string name_of(tangram::Backend b) { return std::string(tangram::word(b)); }
+
+} // namespace tg

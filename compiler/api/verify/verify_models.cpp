@@ -1,0 +1,242 @@
+// See verify_models.h.
+#include "compiler/api/verify/verify_models.h"
+
+#include "compiler/api/backends/devices.h"
+
+#include <llvm/Support/SHA256.h>
+
+namespace tg {
+namespace {
+
+struct Sides {
+  VerifySide a, b;
+  std::optional<FoldingCheck> folding = {};
+  /// The folded weights were compared with what the random weights of the seed give.
+  bool folded_from_seed = false;
+  std::optional<WeightDifference> weight = {};
+  /// A weight that a record reads and the other side has not: it is of another source.
+  std::string untraced = {};
+  /// Weights of one side alone that its file knew: constants now, so that a difference may be one
+  /// of those weights alone.
+  std::vector<std::string> known_a = {}, known_b = {};
+};
+
+/// The first weight that `values` reads and the side lacks:
+/// its file, or the model where it has none.
+std::string lacking(const Graph& values, const VerifySide& side) {
+  for (const std::string& path : weights_of_one_side(values, side.graph))
+    if (!side.weights || !side.weights->find(path)) return path;
+  return {};
+}
+
+Result<void> open_file(VerifySide& side, const std::string& path) {
+  if (path.empty()) return {};
+  TG_TRY(side.weights, open_weight_file(path));
+  return check_weights(compare_weights(side.graph, side.weights.get()), side.graph.name(), path);
+}
+
+/// What computed the folded weights of the file from the weights of the file before the one that
+/// `values` reads, by the record of that.
+Graph one_file_back(const Graph& values, const Graph& earlier, const WeightFile& file) {
+  Graph all = values;
+  for (const GraphOutput& output : earlier.outputs()) {
+    bool known = llvm::any_of(values.outputs(), [&](auto& o) { return o.name == output.name; });
+    const WeightFile::Entry* entry = known ? nullptr : file.find(output.name);
+    if (entry && entry->type == earlier.type(output.node))
+      all.add_output(output.name, all.weight(output.name, entry->type));
+  }
+  return unfold(all, earlier);
+}
+
+/// What computed the folded weights of `side` from those of `source`, which may be some files back.
+/// nullopt if there is no record, or none of what `source` has: sides.untraced says what it lacks.
+Result<std::optional<Graph>> folding_from(Sides& sides, const VerifySide& side,
+                                          const VerifySide& source) {
+  TG_TRY(std::vector<Graph> foldings, read_foldings(*side.weights));
+  std::optional<Graph> values;
+  for (const Graph& folding : foldings) {
+    values = values ? one_file_back(*values, folding, *side.weights) : folding;
+    std::string path = lacking(*values, source);
+    if (path.empty()) {
+      sides.untraced.clear();
+      return values;
+    }
+    sides.untraced = std::move(path);
+  }
+  return std::optional<Graph>();
+}
+
+/// Traces the folded weights of `side` back to those of `source`.
+Result<void> trace_folded(Sides& sides, VerifySide& side, const VerifySide& source, uint64_t seed,
+                          const StopToken& stop) {
+  if (!side.weights) return {};
+  TG_TRY(std::optional<Graph> values, folding_from(sides, side, source));
+  if (!values) return {};
+  PrepareOptions options;
+  options.seed = seed;
+  options.interrupt = stop;
+  if (source.weights) options.weights = weights_from(source.weights);
+  TG_TRY(sides.folding, check_folding(*values, options, *side.weights));
+  sides.folded_from_seed = !source.weights;
+  side.graph = unfold(side.graph, *values, source.weights.get());
+  return {};
+}
+
+/// Returns what two tensors share only if they have the same type and elements.
+Result<std::string> contents(const WeightFile& file, const WeightFile::Entry& entry) {
+  TG_TRY(Tensor tensor, file.view(entry));
+  auto bytes = llvm::makeArrayRef(reinterpret_cast<const uint8_t*>(tensor.data()),
+                                  static_cast<size_t>(tensor.bytes()));
+  auto digest = llvm::SHA256::hash(bytes);
+  return entry.type.text() + std::string(digest.begin(), digest.end());
+}
+
+/// Gives weights that `side` alone has the names of those of the other side that have the same
+/// contents: first of those that it alone has, then of any.
+Result<void> rename_as_in(VerifySide& side, const VerifySide& other) {
+  llvm::StringMap<std::string> key_of, path_of, names; // by path; by contents; by path
+  llvm::StringSet<> types;
+  for (const std::string& path : weights_of_one_side(side.graph, other.graph))
+    if (const WeightFile::Entry* entry = side.weights->find(path)) {
+      TG_TRY(key_of[path], contents(*side.weights, *entry));
+      types.insert(entry->text);
+    }
+  if (key_of.empty()) return {};
+  std::vector<std::string> candidates = weights_of_one_side(other.graph, side.graph);
+  llvm::append_range(candidates,
+                     weights_of_one_side(other.graph, Graph(std::make_shared<Symbols>())));
+  for (const std::string& path : candidates)
+    if (const WeightFile::Entry* entry = other.weights->find(path);
+        entry && types.contains(entry->text)) {
+      TG_TRY(std::string key, contents(*other.weights, *entry));
+      path_of.try_emplace(key, path);
+    }
+  for (const auto& alone : key_of)
+    if (auto known = path_of.find(alone.second); known != path_of.end())
+      names[alone.first()] = known->second;
+  if (!names.empty()) side.graph = with_renamed_weights(side.graph, names);
+  return {};
+}
+
+/// Weights that one side alone has become constants: the other side may have the same numbers as
+/// literals, or compute them.
+Result<std::vector<std::string>> take_numbers(VerifySide& side, const VerifySide& other) {
+  std::vector<std::string> alone;
+  if (side.weights) alone = weights_of_one_side(side.graph, other.graph);
+  if (alone.empty()) return alone;
+  TG_TRY(side.graph, with_known_weights(side.graph, alone, *side.weights));
+  llvm::erase_if(alone, [&](const std::string& path) { return !side.weights->find(path); });
+  return alone;
+}
+
+Result<void> match_by_content(Sides& sides) {
+  if (sides.a.weights && sides.b.weights) {
+    TG_CHECK(rename_as_in(sides.b, sides.a));
+    TG_CHECK(rename_as_in(sides.a, sides.b));
+  }
+  TG_TRY(sides.known_b, take_numbers(sides.b, sides.a));
+  TG_TRY(sides.known_a, take_numbers(sides.a, sides.b));
+  if (is_onnx_path(sides.a.file) || is_onnx_path(sides.b.file))
+    for (VerifySide* side : {&sides.a, &sides.b}) side->graph = with_short_constants(side->graph);
+  return {};
+}
+
+Result<void> read_weights(Sides& sides, const tangram::VerifyOptions& o, const StopToken& stop) {
+  TG_CHECK(open_file(sides.a, o.weights_file_a));
+  TG_CHECK(open_file(sides.b, o.weights_file_b));
+  TG_CHECK(trace_folded(sides, sides.b, sides.a, o.seed, stop));
+  if (!sides.folding) TG_CHECK(trace_folded(sides, sides.a, sides.b, o.seed, stop));
+  if (sides.a.weights && sides.b.weights) {
+    TG_TRY(sides.weight, differing_weight(sides.b.graph, *sides.a.weights, *sides.b.weights, stop));
+  }
+  return match_by_content(sides);
+}
+
+std::string alone_text(llvm::ArrayRef<std::string> paths, llvm::StringRef file) {
+  std::string text = "`" + paths[0] + "`";
+  if (paths.size() > 1) text += llvm::formatv(" and {0} more", paths.size() - 1);
+  return llvm::formatv("{0} {1} of `{2}` alone, and what the other model has in {3} place is not "
+                       "known",
+                       text, paths.size() == 1 ? "is a weight" : "are weights", file,
+                       paths.size() == 1 ? "its" : "their");
+}
+
+Equivalence undecided(std::string why) {
+  Equivalence result;
+  result.verdict = Equivalence::Verdict::Undecided;
+  result.undecided = std::move(why);
+  return result;
+}
+
+/// What the weights say beside the graphs: numbers in the files that part decide, and a difference
+/// between models over weights that nothing is known of decides nothing.
+void judge_weights(const Sides& sides, Equivalence& result) {
+  bool wrong = sides.folding && sides.folding->wrong;
+  if (sides.weight || (wrong && !sides.folded_from_seed)) {
+    result.verdict = Equivalence::Verdict::Different;
+    return;
+  }
+  if (wrong && result.equal()) {
+    result.verdict = Equivalence::Verdict::Undecided;
+    result.undecided = llvm::formatv(
+        "the folded weight `{0}` is not what the random weights of the seed give", // of the source
+        sides.folding->wrong->path);
+    result.help = "`--weights` names the weights that it was computed from";
+    return;
+  }
+  if (!result.different()) return;
+  if (sides.folding && sides.folding->incomplete) {
+    result.verdict = Equivalence::Verdict::Undecided;
+    result.undecided = "a file lacks folded weights that its record names, as where another "
+                       "program has joined equal weights, and the record cannot be followed";
+    result.help = "compare it with the file that it was made of";
+    result.part.reset();
+    result.counterexample.reset();
+    return;
+  }
+  for (const VerifySide* side : {&sides.b, &sides.a}) {
+    const VerifySide& other = side == &sides.a ? sides.b : sides.a;
+    std::vector<std::string> alone = weights_of_one_side(side->graph, other.graph);
+    llvm::append_range(alone, side == &sides.a ? sides.known_a : sides.known_b);
+    if (alone.empty()) continue;
+    result.verdict = Equivalence::Verdict::Undecided;
+    result.undecided = alone_text(alone, side->file);
+    result.help =
+        side->weights && !sides.untraced.empty()
+            ? llvm::formatv("a file says that it was computed from `{0}`, which the other lacks",
+                            sides.untraced)
+                  .str()
+        : side->weights
+            ? "its file has no record of what it was computed from; `tg opt` writes one of what it "
+              "computes"
+            : llvm::formatv("`{0}` names its file, where `tg opt --weights-out` records what it "
+                            "computed weights from",
+                            side == &sides.a ? "--weights" : "--weights-b")
+                  .str();
+    result.part.reset();
+    result.counterexample.reset();
+    return;
+  }
+}
+
+} // namespace
+
+Result<ModelsVerified> verify_models(VerifySide a, VerifySide b, const tangram::VerifyOptions& o,
+                                     const StopToken& stop) {
+  Sides sides{std::move(a), std::move(b)};
+  Result<void> weights = read_weights(sides, o, stop);
+  if (!weights && weights.error().code == Code::limit_no_answer)
+    return ModelsVerified{undecided("stopped before the weights were compared")};
+  TG_CHECK(weights);
+  EquivalenceOptions options;
+  options.seed = o.seed;
+  options.threads = thread_count(o.threads);
+  options.caveats = true;
+  options.stop = [stop = stop.with_memory()] { return stop.asked(); };
+  options.memory_limit_bytes = stop.bytes_left();
+  TG_TRY(Equivalence result, check_equivalence(sides.a.graph, sides.b.graph, options));
+  judge_weights(sides, result);
+  return ModelsVerified{std::move(result), std::move(sides.folding), std::move(sides.weight)};
+}
+
+} // namespace tg

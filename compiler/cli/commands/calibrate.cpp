@@ -1,0 +1,66 @@
+// `tg calibrate`: times operators of all kinds on this machine, so that the searches that follow
+// guess the prices of theirs.
+#include "compiler/api/calibration/calibration.h"
+#include "compiler/cli/pipeline.h"
+
+#include <llvm/Support/FormatVariadic.h>
+
+namespace tg::cli {
+
+namespace {
+
+void print(llvm::raw_ostream& out, const Calibration& found) {
+  if (found.timed == 0 && found.finished)
+    out << "this machine is calibrated: nothing is left to be timed\n";
+  else
+    out << llvm::formatv("timed {0} operators in {1:f1} s{2}\n", found.timed, found.seconds,
+                         found.finished ? "" : "; another run goes on from here");
+  out << llvm::formatv("the price model has {0} samples", found.samples);
+  if (found.median_error)
+    out << llvm::formatv("; what it had not seen it guessed to {0:f0}% (median)",
+                         100 * *found.median_error);
+  out << "\n";
+  if (found.unsettled > 0)
+    out << llvm::formatv("{0} prices were taken while other work ran: they are not kept, and "
+                         "another run takes them again\n",
+                         found.unsettled);
+}
+
+} // namespace
+
+int run_calibrate(Session& session) {
+  const Options& o = session.options;
+  session.interruptible = std::make_unique<Interruptible>(); // what was timed is kept
+  Result<Calibration> found = calibrate({.backend = o.backend,
+                                         .memory_limit_mb = o.memory_limit_mb,
+                                         .threads = static_cast<int>(o.threads),
+                                         .cost_db = o.cost_db,
+                                         .progress = progress_line(session, "timing operators")},
+                                        session.stop);
+  if (!found) return session.fail(found.error());
+  if (o.json) {
+    llvm::json::OStream json(session.out, 2);
+    json.object([&] {
+      json.attribute("samples", static_cast<int64_t>(found->samples));
+      json.attribute("timed", static_cast<int64_t>(found->timed));
+      json.attribute("unsettled", static_cast<int64_t>(found->unsettled));
+      json.attribute("seconds", found->seconds);
+      if (found->median_error)
+        write_number(json, "median_error", *found->median_error);
+      else
+        json.attribute("median_error", nullptr);
+      json.attribute("finished", found->finished);
+      json.attributeArray("notes", [&] {
+        for (const std::string& note : found->notes) json.value(note);
+      });
+    });
+    session.out << "\n";
+    return 0;
+  }
+  if (o.quiet) return 0;
+  print(session.out, *found);
+  for (const std::string& note : found->notes) session.out << "note: " << note << "\n";
+  return 0;
+}
+
+} // namespace tg::cli

@@ -1,0 +1,163 @@
+// `tg opt`: optimises a model, says what happened, writes the result as a .tg or .onnx file.
+#include "compiler/api/files/onnx_export.h"
+#include "compiler/api/files/weights.h"
+#include "compiler/cli/pipeline.h"
+#include "compiler/cli/terminal/table.h"
+#include "compiler/ir/to_text.h"
+#include "compiler/report/report_json.h"
+#include "lang/core/diagnostics/escape.h"
+
+#include <llvm/Support/FormatVariadic.h>
+
+#include <cmath>
+
+namespace tg::cli {
+namespace {
+
+void print_costs(llvm::raw_ostream& out, const OptimizeReport& report, bool color) {
+  Table table(
+      {{""}, {"before", Align::Right}, {"after", Align::Right}, {"gain", Align::Right}, {""}});
+  table.add({"operators", count_text(report.nodes_before), count_text(report.nodes_after), "", ""});
+  table.add({"cost", duration_text(report.cost_before_us), duration_text(report.cost_after_us),
+             ratio_text(report.cost_before_us / report.cost_after_us), report.cost_model});
+  if (const auto& groups = report.groups) {
+    double before = groups->before.microseconds, after = groups->after.microseconds;
+    std::string launches =
+        llvm::formatv("{0} launches to {1}", groups->before.groups, groups->after.groups);
+    table.add({"by groups", duration_text(before), duration_text(after), ratio_text(before / after),
+               launches});
+  }
+  if (report.load_nodes_after > 0)
+    table.add(
+        {"at load", "", count_text(report.load_nodes_after), "", "computed once, from weights"});
+  if (const auto& runs = report.comparison)
+    table.add({"whole run", duration_text(runs->first_us), duration_text(runs->second_us),
+               ratio_text(runs->ratio),
+               report.source_returned ? "of the new graph; the source is returned"
+               : runs->remembered     ? "as measured before"
+                                      : "medians of the least of 3, interleaved"});
+  table.print(out, color, 2);
+}
+
+void print_exploration(llvm::raw_ostream& out, const OptimizeReport& report) {
+  if (report.searches == 0) return;
+  bool extracts = report.extract != "none"; // else it went from graph to graph
+  out << "  explored   ";
+  if (extracts)
+    out << counted(report.egraph_nodes, "e-node") << " in "
+        << counted(report.egraph_classes, "class");
+  else
+    out << counted(report.egraphs, "graph") << " in " << counted(report.simulations, "move");
+  out << " with " << counted(report.rules, "rule") << ", in "
+      << duration_text(report.explore_s * 1e6) << "; stopped by: " << report.stopped_by << "\n";
+  if (!extracts) return;
+  out << "  extracted  " << report.extract << ", in " << duration_text(report.extract_s * 1e6);
+  if (report.bounds_all()) {
+    out << "; no graph here costs less than " << duration_text(*report.lower_bound_us);
+    if (std::isfinite(report.bound_bytes))
+      out << " (weights up to " << bytes_text(report.bound_bytes) << ")";
+  }
+  out << "\n";
+}
+
+/// Where operators were timed on the way: how long that took, and the searches before the last.
+void print_settling(llvm::raw_ostream& out, const OptimizeReport& report) {
+  constexpr double kWorthALine = 0.05;
+  if (report.settle_s + report.placed_s < kWorthALine) return;
+  out << "  timed      ";
+  if (report.graphs_placed > 0)
+    out << "operators within whole runs of " << counted(report.graphs_placed, "graph") << ", in "
+        << duration_text(report.placed_s * 1e6);
+  else
+    out << "what decides, in " << duration_text((report.settle_s + report.placed_s) * 1e6);
+  if (report.searches > 1)
+    out << "; " << report.searches << " searches, those before the last in "
+        << duration_text(report.searched_before_s * 1e6);
+  out << "\n";
+}
+
+void print_refinement(llvm::raw_ostream& out, const GroupReport& groups) {
+  out << "  refined    by groups, in " << duration_text(groups.seconds * 1e6) << "; "
+      << counted(groups.priced, "graph") << " priced, " << counted(groups.moves, "change");
+  if (groups.ended) out << ", ended by the clock";
+  if (groups.found) out << "; before it " << duration_text(groups.found->microseconds);
+  out << "\n";
+}
+
+void print_activity(llvm::raw_ostream& out, const OptimizeReport& report, bool color) {
+  Table table({{"rule while exploring"}, {"matched", Align::Right}, {"changed", Align::Right}});
+  for (const RuleActivity& rule : report.activity)
+    table.add({rule.rule, count_text(rule.matches), "x" + std::to_string(rule.applied)});
+  table.print(out, color, 2);
+}
+
+} // namespace
+
+void print_report(llvm::raw_ostream& out, const OptimizeReport& report, bool color, bool verbose) {
+  out << report.model << "\n\n";
+  print_costs(out, report, color);
+  out << "\n";
+  print_exploration(out, report);
+  print_settling(out, report);
+  if (verbose && report.groups) print_refinement(out, *report.groups);
+  out << "  total      in " << duration_text(report.total_s * 1e6) << ", "
+      << bytes_text(report.peak_memory_mb * 1024 * 1024) << " peak, seed " << report.seed << "\n";
+  for (const std::string& note : report.notes) out << "  note       " << printable(note) << "\n";
+  if (!report.rules_applied.empty()) {
+    out << "\n";
+    Table rules({{"rule"}, {"nodes made", Align::Right}});
+    for (const RuleCount& rule : report.rules_applied)
+      rules.add({rule.rule, "x" + std::to_string(rule.count)});
+    rules.print(out, color, 2);
+  }
+  if (!verbose || report.activity.empty()) return;
+  out << "\n";
+  print_activity(out, report, color);
+}
+
+namespace {
+
+/// The optimised model; with --weights-out as one that has nothing left to compute at load, and its
+/// weights; as an ONNX file, which has both, where the name ends so.
+Result<void> write_model(Session& session, const LoadedModel& source, const Graph& optimized,
+                         std::vector<std::string>& notes) {
+  const Options& o = session.options;
+  if (is_onnx_path(o.out_file)) {
+    TG_TRY(PrepareOptions options, prepare_options(o, source));
+    TG_TRY(OnnxExport exported,
+           export_onnx(source, optimized, options, static_cast<int>(o.opset), o.out_file));
+    for (std::string& note : exported.notes) notes.push_back(std::move(note));
+    if (source.kept && source.kept->has_nodes())
+      notes.push_back("costs are those of the rest, without what is kept");
+    return {};
+  }
+  if (o.weights_out.empty()) return write_text_file(session, o.out_file, to_text(optimized));
+  TG_TRY(PrepareOptions options, prepare_options(o, source));
+  TG_TRY(Graph folded, save_folded(optimized, options, o.weights_out));
+  return write_text_file(session, o.out_file, to_text(folded));
+}
+
+} // namespace
+
+int run_opt(Session& session) {
+  const Options& o = session.options;
+  std::optional<LoadedAndOptimized> optimized = load_and_optimize(session);
+  if (!optimized) return session.fail();
+  Optimized& result = optimized->best.result;
+  // With `-o -` the model takes standard output, and the report makes room.
+  bool model_to_stdout = o.out_file == "-";
+  if (!o.out_file.empty())
+    if (auto written = write_model(session, optimized->source, result.graph, result.report.notes);
+        !written)
+      return session.fail(written.error());
+  session.print_warnings();
+  if (o.json) {
+    session.out << report_json(result.report, o.priors) << "\n";
+  } else if (!o.quiet) {
+    print_report(model_to_stdout ? session.err : session.out, result.report, session.color,
+                 o.verbose);
+  }
+  return optimized->best.verified == Verified::Undecided ? kNotDecided : 0;
+}
+
+} // namespace tg::cli

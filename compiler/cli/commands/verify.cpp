@@ -1,0 +1,374 @@
+// `tg verify A B`: whether two models compute the same function;
+// if not, where they differ and with which inputs.
+#include "compiler/api/verify/verify_models.h"
+#include "compiler/cli/pipeline.h"
+#include "compiler/cli/terminal/table.h"
+#include "compiler/ir/to_text.h"
+#include "compiler/trial/run_model.h"
+#include "lang/syntax/parse.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/Support/FileSystem.h>
+
+#include <cmath>
+#include <map>
+
+namespace tg::cli {
+namespace {
+
+std::string index_text(llvm::ArrayRef<int64_t> index) {
+  std::string text;
+  for (int64_t i : index) text += (text.empty() ? "[" : ", ") + std::to_string(i);
+  return text.empty() ? "" : text + "]";
+}
+
+std::string number_text(const ConstNumber& x) { return value_of(x).text_form(); }
+
+void write_counterexample(llvm::json::OStream& json, const Counterexample& example) {
+  auto index = [&](llvm::ArrayRef<int64_t> at) {
+    json.attributeArray("index", [&] {
+      for (int64_t i : at) json.value(i);
+    });
+  };
+  json.attributeObject("counterexample", [&] {
+    json.attribute("output", example.output);
+    index(example.index);
+    write_number(json, "a", example.a);
+    write_number(json, "b", example.b);
+    json.attribute("inputs", example.probe);
+    json.attribute("complete", example.complete);
+    json.attributeArray("elements", [&] {
+      for (const WitnessElement& element : example.elements)
+        json.object([&] {
+          json.attribute("leaf", element.leaf);
+          index(element.index);
+          write_number(json, "value", element.value);
+        });
+    });
+  });
+}
+
+void write_weight(llvm::json::OStream& json, llvm::StringRef name,
+                  const std::optional<WeightDifference>& weight) {
+  if (!weight) return json.attribute(name, nullptr);
+  json.attributeObject(name, [&] {
+    json.attribute("path", weight->path);
+    json.attributeArray("index", [&] {
+      for (int64_t i : weight->index) json.value(i);
+    });
+    write_number(json, "a", weight->a);
+    write_number(json, "b", weight->b);
+  });
+}
+
+/// What the files of weights say, where there are two or one with a record of folded weights.
+void write_weights(llvm::json::OStream& json, const ModelsVerified& sides) {
+  write_weight(json, "weight", sides.weight);
+  if (!sides.folding) return json.attribute("folded", nullptr);
+  json.attributeObject("folded", [&] {
+    json.attribute("weights", static_cast<int64_t>(sides.folding->weights));
+    write_number(json, "max_rel_diff", sides.folding->max_rel_diff);
+    write_weight(json, "wrong", sides.folding->wrong);
+  });
+}
+
+void write_equivalence(llvm::json::OStream& json, const Equivalence& result) {
+  json.attribute("verdict", verdict_name(result.verdict));
+  json.attribute("equal", result.equal());
+  json.attribute("method", method_name(result.method));
+  json.attribute("points", static_cast<int64_t>(result.points));
+  bool bounded = !result.different() && result.method != Equivalence::Method::Float64;
+  bool exact = result.method == Equivalence::Method::Identical;
+  write_number(json, "error_bound",
+               bounded ? (exact ? 0 : std::exp2(result.log2_error)) : std::nan(""));
+  json.attribute("queries", result.per_point.queries);
+  json.attribute("undecided", result.undecided);
+  json.attributeArray("caveats", [&] {
+    for (const std::string& caveat : result.caveats) json.value(caveat);
+  });
+  if (result.counterexample)
+    write_counterexample(json, *result.counterexample);
+  else
+    json.attribute("counterexample", nullptr);
+  if (result.part)
+    json.attributeObject("part", [&] {
+      json.attribute("models", result.part->models);
+      write_counterexample(json, result.part->counterexample);
+    });
+  else
+    json.attribute("part", nullptr);
+}
+
+void print_bound(llvm::raw_ostream& out, const Equivalence& result) {
+  const PointBound& point = result.per_point;
+  out << llvm::formatv(
+      "  {0} modulo four random primes above 2^50: error bound 2^{1:f1}\n"
+      "  a point misses a difference with chance 2^{2:f1} at most: {3} queries of random\n"
+      "  functions, of degree {4:f0}; outputs of degree {5:f0}\n",
+      counted(result.points, "point"), result.log2_error, point.log2_miss,
+      count_text(static_cast<uint64_t>(point.queries)), point.query_degree, point.output_degree);
+}
+
+void print_equal(llvm::raw_ostream& out, const Equivalence& result) {
+  switch (result.method) {
+  case Equivalence::Method::Identical:
+    out << "equal: the same computation, node for node\n";
+    return;
+  case Equivalence::Method::Field: out << "equal\n"; return print_bound(out, result);
+  case Equivalence::Method::Float64:
+    out << "equal in float64, at ordinary and adversarial inputs; not shown exactly: `"
+        << result.field_difference
+        << "` differs\n  where relu, exp and their like are taken for arbitrary functions\n";
+  }
+}
+
+void print_undecided(llvm::raw_ostream& out, const Equivalence& result) {
+  out << "not decided: " << result.undecided << "\n";
+  if (result.method == Equivalence::Method::Field) print_bound(out, result);
+  if (!result.help.empty()) out << "  help: " << result.help << "\n";
+}
+
+/// A tensor as a nested list: "[[1, 2], [3, 4]]".
+std::string tensor_text(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<ConstNumber> values) {
+  if (shape.empty()) return number_text(values[0]);
+  std::string text;
+  size_t step = values.size() / static_cast<size_t>(shape[0]);
+  for (size_t i = 0; i < values.size(); i += step)
+    text += (i == 0 ? "[" : ", ") + tensor_text(shape.drop_front(), values.slice(i, step));
+  return text + "]";
+}
+
+void print_whole(llvm::raw_ostream& out, const Counterexample& example) {
+  if (example.whole_a.empty()) return;
+  out << "  `" << example.output << "` is " << tensor_text(example.shape, example.whole_a)
+      << "\n  and " << std::string(example.output.size(), ' ') << " "
+      << tensor_text(example.shape, example.whole_b) << "\n";
+}
+
+/// With the inputs that show it, if `inputs`.
+void print_difference(llvm::raw_ostream& out, const Counterexample& example, bool inputs) {
+  out << "output `" << example.output << "` at " << index_text(example.index) << ": "
+      << number_text(example.a) << " and " << number_text(example.b) << "\n";
+  if (!inputs) return;
+  if (example.complete)
+    out << "  where all inputs and weights are zero but for\n";
+  else
+    out << "  where the inputs and weights are " << example.probe << "; the first of them\n";
+  for (const WitnessElement& element : example.elements)
+    out << "    " << element.leaf << index_text(element.index) << " = "
+        << number_text(element.value) << "\n";
+  print_whole(out, example);
+}
+
+void print_part(llvm::raw_ostream& out, const Equivalence::Part& part) {
+  out << "the models part here, at the smallest shapes found:\n";
+  llvm::SmallVector<llvm::StringRef, 0> lines;
+  llvm::StringRef(part.models).split(lines, '\n', -1, /*KeepEmpty=*/false);
+  for (llvm::StringRef line : lines) out << "  " << line << "\n";
+  print_difference(out, part.counterexample, /*inputs=*/true);
+}
+
+void print_weight(llvm::raw_ostream& out, llvm::StringRef what, const WeightDifference& weight,
+                  llvm::StringRef a, llvm::StringRef b) {
+  out << "different: the " << what << " `" << weight.path << "`";
+  if (!weight.index.empty()) out << " at " << index_text(weight.index);
+  out << ": " << number_text(weight.a) << " " << a << " and " << number_text(weight.b) << " " << b
+      << "\n";
+}
+
+int exit_code(Equivalence::Verdict verdict) {
+  switch (verdict) {
+  case Equivalence::Verdict::Equal: return 0;
+  case Equivalence::Verdict::Different: return 1;
+  case Equivalence::Verdict::Undecided: return kNotDecided;
+  }
+  return 1;
+}
+
+} // namespace
+
+Result<ModelsVerified> compare(Session& session, VerifySide a, VerifySide b,
+                               tangram::VerifyOptions options) {
+  options.seed = session.options.seed;
+  options.threads = static_cast<int>(session.options.threads);
+  return verify_models(std::move(a), std::move(b), options, session.stop);
+}
+
+void print_equivalence(llvm::raw_ostream& out, const Equivalence& result) {
+  if (result.equal()) {
+    print_equal(out, result);
+    for (const std::string& caveat : result.caveats) out << "  note: " << caveat << "\n";
+    return;
+  }
+  if (!result.different()) return print_undecided(out, result);
+  out << "different: ";
+  // Thousands of numbers say nothing where a small part says it all.
+  bool inputs = result.counterexample->complete || !result.part;
+  print_difference(out, *result.counterexample, inputs);
+  if (result.part) print_part(out, *result.part);
+}
+
+namespace {
+
+void print_result(llvm::raw_ostream& out, const ModelsVerified& sides, const Equivalence& result) {
+  if (sides.weight)
+    return print_weight(out, "weight", *sides.weight, "in the file of the first model",
+                        "in that of the second");
+  if (result.different() && !result.counterexample)
+    return print_weight(out, "folded weight", *sides.folding->wrong,
+                        "from the weights of the source", "in the file");
+  print_equivalence(out, result);
+  if (sides.folding && result.equal())
+    out << llvm::formatv("  folded weights: {0}, computed again from those of the source, differ "
+                         "by {1} at most\n",
+                         sides.folding->weights, difference_text(sides.folding->max_rel_diff));
+}
+
+/// A file, and the model in it ("" = --model, or the only one).
+struct Named {
+  std::string file, model;
+};
+
+/// `f.tg:left`; a file whose own name has a colon is taken as it is.
+Named side_of(llvm::StringRef text, const std::string& model) {
+  auto [file, name] = text.rsplit(':');
+  if (name.empty() || llvm::sys::fs::exists(text)) return {text.str(), model};
+  return {file.str(), name.str()};
+}
+
+/// The names of the models of a file, in order.
+std::vector<std::string> models_of(Session& session, const std::string& path) {
+  std::vector<std::string> names;
+  if (is_onnx_path(path)) return {""};
+  Result<FileId> file = load_file(session.sources, path);
+  if (!file) return names;
+  DiagnosticSink quiet; // what is wrong is reported when the models are built
+  Ast tree = parse(session.sources, *file, quiet);
+  for (ast::DeclId id : tree.decls())
+    if (tree[id].kind == ast::DeclKind::Model) names.push_back(tree[id].name.text.str());
+  return names;
+}
+
+std::optional<std::pair<Named, Named>> named_sides(Session& session) {
+  const Options& o = session.options;
+  if (o.files.size() == 2)
+    return std::pair(side_of(o.files[0], o.model), side_of(o.files[1], o.model));
+  std::vector<std::string> names;
+  if (o.files.size() == 1) names = models_of(session, o.files[0]);
+  if (names.size() == 2 && !o.model.empty()) {
+    session.sink.report(
+        error(Code::usage, "`--model` names one model, and both of `{0}` are compared", o.files[0])
+            .suggest("leave it out, or name two files"));
+    return std::nullopt;
+  }
+  if (names.size() == 2) return std::pair(Named{o.files[0], names[0]}, Named{o.files[0], names[1]});
+  session.sink.report(error(Code::usage, "`tg verify` compares two models, not {0}",
+                            o.files.size() == 1 ? names.size() : o.files.size())
+                          .suggest("two files, FILE:MODEL twice, or one file with two models"));
+  return std::nullopt;
+}
+
+/// The two sides of a comparison while they are loaded.
+struct Loading {
+  /// Names that were given and that a side does not have, with the number of such sides.
+  std::map<std::string, int> left_out;
+  /// Inputs and outputs are called as in a .tg file, with which an .onnx file is compared.
+  bool text_names = false;
+  /// Inputs whose sizes one file leaves open and takes from the other.
+  std::vector<std::string> resized;
+};
+
+/// Gives the inputs of these names the shapes that they have in `other`.
+void add_shapes(llvm::ArrayRef<std::string> names, const Graph& other,
+                onnx::ImportOptions& options) {
+  for (NodeId input : other.inputs()) {
+    const std::string& name = other.attr(input, 0).text;
+    const Shape& shape = other.type(input).shape;
+    if (llvm::is_contained(names, name))
+      options.shapes.try_emplace(name, std::vector<int64_t>(shape.begin(), shape.end()));
+  }
+}
+
+/// `other`: has the sizes that this side's file leaves open; null: they are the options'.
+std::optional<VerifySide> load(Session& session, const Named& side, Loading& loading,
+                               const Graph* other) {
+  Result<ModelRequest> request = model_request(session.options);
+  if (!request) {
+    session.sink.report(std::move(request.error()));
+    return std::nullopt;
+  }
+  if (other) add_shapes(loading.resized, *other, request->onnx_options);
+  request->model = side.model;
+  request->shared = true;
+  std::optional<LoadedModel> model = load_model(session.sources, side.file, *request, session.sink);
+  if (!model) return std::nullopt;
+  for (std::string& name : model->left_out) ++loading.left_out[name];
+  if (loading.text_names) model->graph = with_text_names(model->graph);
+  return VerifySide{std::move(model->graph), side.file, std::move(model->weights)};
+}
+
+/// Both sides. Where the options give no sizes, a file that leaves some open takes those of the
+/// other file.
+std::optional<std::pair<VerifySide, VerifySide>> load_sides(Session& session, const Named& first,
+                                                            const Named& second, Loading& loading) {
+  const Options& o = session.options;
+  bool given = !o.shapes.empty() || !o.dims.empty();
+  std::vector<std::string> of_a, of_b;
+  if (!given) of_a = open_inputs(first.file), of_b = open_inputs(second.file);
+  bool from_b = !of_a.empty() && of_b.empty(), from_a = of_a.empty() && !of_b.empty();
+  if (from_a || from_b) loading.resized = from_b ? of_a : of_b;
+  std::optional<VerifySide> a, b;
+  if (from_b) {
+    if ((b = load(session, second, loading, nullptr))) a = load(session, first, loading, &b->graph);
+  } else if ((a = load(session, first, loading, nullptr))) {
+    b = load(session, second, loading, from_a ? &a->graph : nullptr);
+  }
+  if (!a || !b) return std::nullopt;
+  return std::pair(std::move(*a), std::move(*b));
+}
+
+/// What neither side has.
+bool report_left_out(Session& session, const std::map<std::string, int>& left_out) {
+  for (const auto& [name, count] : left_out)
+    if (count == 2)
+      session.sink.report(
+          error(Code::usage,
+                "neither model has an input, a symbolic dimension or a parameter `{0}`", name));
+  return !session.sink.failed();
+}
+
+} // namespace
+
+int run_verify(Session& session) {
+  const Options& o = session.options;
+  auto named = named_sides(session);
+  if (!named) return session.fail();
+  Loading loading;
+  loading.text_names = is_onnx_path(named->first.file) != is_onnx_path(named->second.file);
+  auto sides = load_sides(session, named->first, named->second, loading);
+  if (!sides || !report_left_out(session, loading.left_out)) return session.fail();
+  Result<ModelsVerified> verified =
+      compare(session, std::move(sides->first), std::move(sides->second),
+              {.weights_file_a = o.weights, .weights_file_b = o.weights_b});
+  if (!verified) return session.fail(verified.error());
+  if (!loading.resized.empty())
+    verified->result.caveats.push_back("one file leaves sizes of `" +
+                                       llvm::join(loading.resized, "`, `") +
+                                       "` open: they were compared at those of the other file");
+  session.print_warnings();
+  const Equivalence& result = verified->result;
+  if (o.json) {
+    llvm::json::OStream json(session.out, 2);
+    json.object([&] {
+      write_equivalence(json, result);
+      write_weights(json, *verified);
+    });
+    session.out << "\n";
+  } else if (!o.quiet) {
+    print_result(session.out, *verified, result);
+  }
+  return exit_code(result.verdict);
+}
+
+} // namespace tg::cli

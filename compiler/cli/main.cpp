@@ -1,0 +1,13 @@
+// The program `tg`: the rows of this folder and nothing beside them.
+#include "compiler/cli/options/program.h"
+
+namespace tg::cli {
+
+const ProgramTables& program_tables() {
+  static const ProgramTables tg{"tg", tg_commands(), tg_options()};
+  return tg;
+}
+
+} // namespace tg::cli
+
+int main(int argc, char** argv) { return tg::cli::run_main(argc, argv); }

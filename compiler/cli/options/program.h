@@ -1,0 +1,31 @@
+// What differs between the programs that are made of this folder: `tg`, and `tg-paper`
+// (bench/paper), which is `tg` with more rows. Each defines program_tables(), so that the linker,
+// and no registration at run time, decides which tables a program has.
+#pragma once
+
+#include "compiler/cli/options/arguments.h"
+#include "compiler/cli/options/options.h"
+#include "lang/core/result.h"
+
+namespace tg::cli {
+
+struct ProgramTables {
+  llvm::StringLiteral name; // "tg"
+  llvm::ArrayRef<CommandRow> commands;
+  llvm::ArrayRef<OptionRow> options;
+  /// Completes the options that were given, before those of `tg` are checked.
+  std::optional<Misuse> (*check)(Options& options,
+                                 llvm::ArrayRef<const OptionRow*> given) = nullptr;
+  /// Gives an optimisation the search that the program's own options ask for. Errors: of files.
+  Result<void> (*prepare)(const Options& options, tangram::OptimizeOptions& search) = nullptr;
+};
+const ProgramTables& program_tables();
+
+/// The rows of `tg`.
+llvm::ArrayRef<CommandRow> tg_commands();
+llvm::ArrayRef<OptionRow> tg_options();
+
+/// Reads the command line, runs the command, and returns the exit code.
+int run_main(int argc, char** argv);
+
+} // namespace tg::cli

@@ -1,0 +1,148 @@
+// Each step reports into the session's sink and hands its result on.
+#include "compiler/cli/pipeline.h"
+
+#include "compiler/api/files/onnx_export.h"
+#include "compiler/api/public_types.h"
+#include "compiler/api/verify/rule_trust.h"
+#include "compiler/cli/options/program.h"
+#include "compiler/cli/terminal/live_line.h"
+
+namespace tg::cli {
+
+namespace {
+
+/// "1,3,224,224"
+std::optional<std::vector<int64_t>> read_shape(llvm::StringRef text) {
+  llvm::SmallVector<llvm::StringRef, 8> parts;
+  if (!text.trim().empty()) text.split(parts, ','); // nothing is the shape of a scalar
+  std::vector<int64_t> sizes;
+  for (llvm::StringRef part : parts)
+    if (part.trim().getAsInteger(10, sizes.emplace_back())) return std::nullopt;
+  return sizes;
+}
+
+/// --shape and --dim.
+Result<onnx::ImportOptions> read_sizes(const Options& o) {
+  onnx::ImportOptions sizes;
+  for (const auto& [name, text] : o.shapes) {
+    std::optional<std::vector<int64_t>> shape = read_shape(text);
+    if (!shape)
+      return error(Code::usage, "`--shape` takes sizes, as in `{0}=1,3,224,224`, not `{1}`", name,
+                   text)
+          .suggest("`--shape NAME=` is the shape of a scalar");
+    if (!sizes.shapes.try_emplace(name, std::move(*shape)).second)
+      return error(Code::usage, "`--shape {0}=` is given twice", name);
+  }
+  for (const auto& [name, text] : o.dims) {
+    int64_t size = 0;
+    if (llvm::StringRef(text).getAsInteger(10, size))
+      return error(Code::usage, "`--dim` takes a size, as in `{0}=8`, not `{1}`", name, text);
+    if (!sizes.dims.try_emplace(name, size).second)
+      return error(Code::usage, "`--dim {0}=` is given twice", name);
+  }
+  return sizes;
+}
+
+/// ImportOptions::keep_for: the newest opset of the ONNX
+/// file that the command writes, 0 where it writes none.
+int keep_for(const Options& o) {
+  bool writes = o.command == CommandId::Opt || o.command == CommandId::Import ||
+                o.command == CommandId::Export;
+  if (!writes || !is_onnx_path(o.out_file)) return 0;
+  return newest_opset(static_cast<int>(o.opset));
+}
+
+} // namespace
+
+Result<ModelRequest> model_request(const Options& o) {
+  TG_TRY(onnx::ImportOptions options, read_sizes(o));
+  options.keep_for = keep_for(o);
+  return ModelRequest{o.model, o.set, std::move(options)};
+}
+
+std::optional<LoadedModel> load(Session& session, const std::string& path, bool shared) {
+  Result<ModelRequest> request = model_request(session.options);
+  if (!request) {
+    session.sink.report(std::move(request.error()));
+    return std::nullopt;
+  }
+  request->shared = shared;
+  return load_model(session.sources, path, *request, session.sink);
+}
+
+std::optional<LoadedModel> load(Session& session) {
+  return load(session, session.options.files.front());
+}
+
+namespace {
+
+tangram::CompileOptions compile_options(const Options& o) {
+  return {.backend = o.backend,
+          .allow_tf32 = o.allow_tf32,
+          .recompute = o.recompute / 100,
+          .threads = static_cast<int>(o.threads),
+          .memory_limit_mb = o.memory_limit_mb,
+          .cost_db = o.cost_db,
+          .tune_near_ms = o.tune_near_ms,
+          .seed = o.seed,
+          .weights_file = o.weights};
+}
+
+} // namespace
+
+PrepareOptions prepare_options(const Options& o) { return tg::run_options(compile_options(o)); }
+
+Result<PrepareOptions> prepare_options(const Options& o, const LoadedModel& model) {
+  return tg::run_options(compile_options(o), model.graph, model.weights);
+}
+
+std::function<void(size_t, size_t)> progress_line(Session& session, const char* what) {
+  if (session.options.quiet || session.options.json || !session.color) return {};
+  return [&err = session.err, what](size_t done, size_t total) {
+    err << "\r\x1b[K" << what << ": " << done << " of " << total;
+    if (done == total) err << "\r\x1b[K";
+    err.flush();
+  };
+}
+
+std::string rule_cache(const Options& o) {
+  return o.rule_cache.empty() ? default_rule_cache() : o.rule_cache;
+}
+
+std::optional<OptimizedModel> optimize_model(Session& session, const Graph& source,
+                                             OptimizeHost host) {
+  tangram::OptimizeOptions options = session.options;
+  options.rule_cache = rule_cache(session.options);
+  if (program_tables().prepare)
+    if (auto prepared = program_tables().prepare(session.options, options); !prepared) {
+      session.sink.report(std::move(prepared.error()));
+      return std::nullopt;
+    }
+  host.stop = session.stop;
+  host.isolated = true;
+  options.portable = is_onnx_path(session.options.out_file);
+  host.verifying = progress_line(session, "verifying rules");
+  host.timing = progress_line(session, "timing operators");
+  std::optional<LiveLine> line; // operators that are timed have one of their own
+  host.searching = [&](double time_limit_s, bool timed) {
+    return line.emplace(session, time_limit_s, !timed).listener();
+  };
+  host.searched = [&] { line.reset(); };
+  if (!session.options.trace.empty())
+    host.traced = [&](llvm::StringRef trace) {
+      return write_text_file(session, session.options.trace, trace);
+    };
+  return tg::optimize_model(source, options, nullptr, host, session.sources, session.sink);
+}
+
+std::optional<LoadedAndOptimized> load_and_optimize(Session& session) {
+  session.interruptible = std::make_unique<Interruptible>();
+  std::optional<LoadedModel> source = load(session);
+  if (!source) return std::nullopt;
+  std::optional<OptimizedModel> best =
+      optimize_model(session, source->graph, {.weights = source->weights, .kept = source->kept});
+  if (!best) return std::nullopt;
+  return LoadedAndOptimized{std::move(*source), std::move(*best)};
+}
+
+} // namespace tg::cli

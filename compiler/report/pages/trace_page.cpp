@@ -1,0 +1,47 @@
+// The trace of a search as a page. The trace goes into it as it is, with its graphs as drawings;
+// the page draws the rest (report_page.cpp).
+#include "compiler/report/pages/graph_picture.h"
+
+namespace tg::pages {
+namespace {
+
+std::vector<std::string> texts(const llvm::json::Object& node, llvm::StringRef key) {
+  std::vector<std::string> out;
+  if (const llvm::json::Array* list = node.getArray(key))
+    for (const llvm::json::Value& text : *list)
+      out.push_back(text.getAsString().getValueOr("").str());
+  return out;
+}
+
+/// A graph of a trace that has been checked.
+Picture picture_of(const llvm::json::Object& trace, llvm::StringRef key, llvm::StringRef title) {
+  Picture picture{title.str(), {}};
+  for (const llvm::json::Value& value : *trace.getArray(key)) {
+    const llvm::json::Object& from = *value.getAsObject();
+    PictureNode node;
+    node.op = from.getString("op")->str();
+    node.type = from.getString("type")->str();
+    node.attrs = from.getString("attrs")->str();
+    node.name = from.getString("name").getValueOr("").str();
+    node.changed = *from.getBoolean("changed");
+    node.weights = texts(from, "weights");
+    node.outputs = texts(from, "outputs");
+    for (const llvm::json::Value& operand : *from.getArray("operands"))
+      node.operands.push_back(static_cast<uint32_t>(*operand.getAsInteger()));
+    picture.nodes.push_back(std::move(node));
+  }
+  return picture;
+}
+
+} // namespace
+
+std::string trace_page(const llvm::json::Value& trace) {
+  const llvm::json::Object& fields = *trace.getAsObject();
+  llvm::StringRef model = *fields.getObject("report")->getString("model");
+  std::string text;
+  llvm::raw_string_ostream(text) << trace; // parsed and written anew: nothing else gets through
+  return report_page(text, picture_of(fields, "source", model),
+                     picture_of(fields, "result", model));
+}
+
+} // namespace tg::pages

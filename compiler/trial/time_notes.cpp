@@ -1,0 +1,104 @@
+#include "compiler/trial/time_notes.h"
+
+#include "compiler/pricing/cost_model.h"
+#include "compiler/trial/backend_finalists.h"
+
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/Support/FormatVariadic.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tg {
+
+bool DTypeTimes::slower() const {
+  constexpr double kNoise = 1.05;
+  return us > kNoise * f32_us;
+}
+
+std::string text_of(const DTypeTimes& times) {
+  llvm::StringRef name = dtype_name(times.dtype);
+  return llvm::formatv("a run takes {0:f1} us in {1} and {2:f1} us in f32{3}", times.us, name,
+                       times.f32_us,
+                       times.slower() ? ": " + name.str() + " is slower on this machine" : "");
+}
+
+namespace {
+
+constexpr llvm::StringLiteral kGapNote("a whole run takes ");
+
+/// A cause that lies with prices which are not times of this machine; "" of others.
+llvm::StringRef cause_in_prices(PriceOrigin origin) {
+  switch (origin) {
+  case PriceOrigin::Timed: return "";
+  case PriceOrigin::Estimated:
+    return "the prices are estimates; `tg calibrate` fits them to this machine";
+  case PriceOrigin::Profile:
+    return "the prices are estimates of a device by name; `--cost measured` takes those of this "
+           "machine";
+  case PriceOrigin::Table:
+    return "the prices are those of a file, taken on another machine or beside other programs; "
+           "`--cost measured` takes those of this machine";
+  }
+  return "";
+}
+
+/// The likeliest of the causes that are known, the surest first.
+std::string likely_cause(const PriceGap& gap, bool slower) {
+  if (gap.disturbance != Disturbance::None)
+    return "other programs used the machine meanwhile; repeat it on an idle machine";
+  if (gap.denormals && slower)
+    return "runs compute on denormal numbers, which prices are not taken on";
+  bool elsewhere = gap.origin == PriceOrigin::Table || gap.origin == PriceOrigin::Profile;
+  if (gap.slow_machine && slower && !elsewhere)
+    return "the machine computes slower now than it did when the prices were taken";
+  if (llvm::StringRef cause = cause_in_prices(gap.origin); !cause.empty()) return cause.str();
+  if (gap.threads > 1 && slower)
+    return "threads that wait for one another; compare with `--threads 1`";
+  if (slower) return "operands that are not in the caches, as they are where operators are timed";
+  return "the prices were taken on a busy machine";
+}
+
+PriceOrigin origin_of(const CostSpec& spec) {
+  CostSpec prices = resolved(spec);
+  switch (prices.source) {
+  case CostSpec::Source::Measured: return PriceOrigin::Timed;
+  case CostSpec::Source::Table: return PriceOrigin::Table;
+  case CostSpec::Source::Analytic:
+    return prices.name.empty() ? PriceOrigin::Estimated : PriceOrigin::Profile;
+  case CostSpec::Source::Default:
+  case CostSpec::Source::Calibrated: break;
+  }
+  return PriceOrigin::Estimated;
+}
+
+} // namespace
+
+PriceGap gap_of(const OptimizeReport& report, const tangram::CostSpec& prices, double run_us,
+                int threads) {
+  auto speaks_of_denormals = [](llvm::StringRef note) { return note.startswith(kDenormalsTurnUp); };
+  return {.price_us = report.cost_after_us,
+          .run_us = run_us,
+          .threads = threads,
+          .disturbance = report.disturbance,
+          .slow_machine = report.slow_machine,
+          .denormals = llvm::any_of(report.notes, speaks_of_denormals),
+          .origin = origin_of(prices)};
+}
+
+bool is_gap_note(llvm::StringRef note) { return note.startswith(kGapNote); }
+
+std::string gap_note(const PriceGap& gap) {
+  constexpr double kWide = 2, kLeastUs = 20; // below, a run's fixed overhead counts
+  if (!(gap.price_us > 0) || !(gap.run_us > 0)) return "";
+  double ratio = gap.run_us / gap.price_us;
+  if (std::max(ratio, 1 / ratio) < kWide || std::abs(gap.run_us - gap.price_us) < kLeastUs)
+    return "";
+  bool slower = ratio > 1;
+  return llvm::formatv("{5}{0:f1} us, {1:f1} times as {2} as the cost of {3:f1} us says; likely "
+                       "cause: {4}",
+                       gap.run_us, slower ? ratio : 1 / ratio, slower ? "long" : "short",
+                       gap.price_us, likely_cause(gap, slower), kGapNote);
+}
+
+} // namespace tg

@@ -1,0 +1,85 @@
+#include "compiler/trial/whole_runs.h"
+
+#include "compiler/api/backends/devices.h"
+#include "compiler/api/files/weights.h"
+#include "compiler/pricing/cost_model.h"
+#include "runtime/execute.h"
+
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/Support/SHA1.h>
+#include <llvm/Support/xxhash.h>
+
+namespace tg {
+
+namespace {
+
+BackendFinalists runner_of(const PrepareOptions& run, bool measured) {
+  if (measured) return BackendFinalists(run);
+  // Prices that took no time to get are not followed by minutes of runs: all ends in ten seconds.
+  constexpr double kPatientUntil = 9;
+  return BackendFinalists(run, {.min_runs = 5, .seconds = 1, .patience_seconds = 2}, kPatientUntil);
+}
+
+/// The conditions, besides the graphs, of results of whole runs; nullopt where they cannot be
+/// named: a kernel of the user's own may be another one tomorrow.
+std::optional<std::string> conditions_of(const WholeRunOptions& options,
+                                         const PrepareOptions& run) {
+  if (run.externs) return std::nullopt;
+  std::string conditions = dtype_name(run.dtype).str() + (run.allow_tf32 ? ", tf32" : "");
+  if (!run.weights) return conditions;
+  std::string weights = options.source ? digest_of_weights(*options.source, run) : "";
+  if (weights.empty()) return std::nullopt;
+  return conditions + ", weights " + weights;
+}
+
+} // namespace
+
+// The elements are hashed by a function that is fixed: where two files collide, an earlier result
+// is taken that was timed with other weights.
+std::string digest_of_weights(const Graph& graph, const PrepareOptions& run) {
+  CompileOptions options;
+  options.weights = run.weights;
+  options.stop = run.stop;
+  std::vector<bool> needed = graph.reachable();
+  llvm::SHA1 digest;
+  for (uint32_t i = 0; i < graph.size(); ++i) {
+    if (!needed[i] || graph.node({i}).op != OpKind::Weight) continue;
+    PlanValue value = plan_value(graph, {i});
+    Result<Tensor> tensor = contents_of(value, options);
+    if (!tensor) return "";
+    llvm::StringRef elements(reinterpret_cast<const char*>(std::as_const(*tensor).data()),
+                             static_cast<size_t>(tensor->bytes()));
+    digest.update(
+        llvm::formatv("{0}\n{1}\n{2:x}\n", value.name, value.type.text(), llvm::xxHash64(elements))
+            .str());
+  }
+  return llvm::toHex(digest.final(), /*LowerCase=*/true);
+}
+
+WholeRunPolicy::WholeRunPolicy(const WholeRunOptions& options, const PrepareOptions& run)
+    : judge_(options.judge), measured_(judge_ || is_measured(options.cost)),
+      asked_(options.wanted && (judge_ || meets_source(options.cost))),
+      run_(asked_ && options.finalists > 0), finalists_(options.finalists),
+      runner_(runner_of(run, measured_)) {
+  if (!run_ || measured_ || !options.remember) return;
+  std::optional<std::string> conditions = conditions_of(options, run);
+  if (!conditions) return;
+  if (Result<std::unique_ptr<Backend>> backend = make_backend(run.backend, run.cost_db))
+    remembered_.emplace(runner_, open_whole_runs(run.cost_db, **backend, thread_count(run.threads)),
+                        std::move(*conditions));
+}
+
+FinalistRunner* WholeRunPolicy::runner() {
+  if (!run_) return nullptr;
+  if (judge_) return judge_;
+  return remembered_ ? static_cast<FinalistRunner*>(&*remembered_) : &runner_;
+}
+
+void WholeRunPolicy::set(OptimizeOptions& options) const {
+  options.must_gain = measured_;
+  // What was guessed in a second meets its source, and nobody waits for others to be built.
+  options.finalists = measured_ ? finalists_ : std::min<size_t>(finalists_, 1);
+  if (run_) options.search_share *= 0.6; // they come after it
+}
+
+} // namespace tg

@@ -1,0 +1,145 @@
+#include "compiler/verify/equivalent.h"
+
+#include "compiler/ir/evaluate.h"
+#include "compiler/verify/counterexample/float_look.h"
+#include "compiler/verify/counterexample/narrow.h"
+#include "compiler/verify/field/check.h"
+
+#include <algorithm>
+
+namespace tg {
+
+namespace {
+
+constexpr size_t kMostPoints = 16; // where more would be needed, the bound says too little
+
+/// Pairs of outputs that are not one node.
+struct Pairs {
+  llvm::SmallVector<NodeId, 4> wanted; // a, b, a, b, ...
+  llvm::SmallVector<size_t, 4> outputs;
+
+  explicit Pairs(const Joined& joined) {
+    for (size_t i = 0; i < joined.a.size(); ++i) {
+      if (joined.a[i] == joined.b[i]) continue;
+      wanted.append({joined.a[i], joined.b[i]});
+      outputs.push_back(i);
+    }
+  }
+};
+
+Equivalence undecided(Equivalence result, std::string why) {
+  result.verdict = Equivalence::Verdict::Undecided;
+  result.undecided = std::move(why);
+  return result;
+}
+
+/// At how many points bounds ask the models to agree.
+size_t points_of(const PointBound& bound, const EquivalenceOptions& options) {
+  return std::min(points_for(bound, options.log2_target, options.least_points), kMostPoints);
+}
+
+/// Whether `points` agreements would leave a difference more room than is asked.
+bool says_too_little(const PointBound& bound, size_t points, const EquivalenceOptions& options) {
+  return bound.log2_miss * static_cast<double>(points) > options.log2_target;
+}
+
+/// Whether the models agree part by part, where that says more than as wholes.
+std::optional<Equivalence> check_in_parts(const Joined& joined, const EquivalenceOptions& options) {
+  std::optional<Joined> parts = cut_at_necks(joined, options);
+  if (!parts) return std::nullopt;
+  Pairs pairs(*parts);
+  Equivalence result;
+  result.per_point = bound_of(parts->graph, pairs.wanted);
+  size_t points = points_of(result.per_point, options);
+  if (says_too_little(result.per_point, points, options)) return std::nullopt;
+  FieldCheck field(*parts, pairs.wanted, options);
+  while (result.points < points)
+    if (field.run(result.points++) != FieldCheck::Outcome::Agree) return std::nullopt;
+  result.verdict = Equivalence::Verdict::Equal;
+  result.method = Equivalence::Method::Field;
+  result.log2_error = result.per_point.log2_miss * static_cast<double>(points);
+  confirm_in_float64(joined, options, result);
+  return result;
+}
+
+bool stopped(const EquivalenceOptions& options) { return options.stop && options.stop(); }
+
+void undecided_by_bound(Equivalence& result) {
+  result.verdict = Equivalence::Verdict::Undecided;
+  result.undecided =
+      llvm::formatv("the models agree at {0} random point{2} of the field, but a difference "
+                    "could hide there: the error bound is 2^{1:f1}, not below 2^-20",
+                    result.points, result.log2_error, result.points == 1 ? "" : "s");
+  result.help = "smaller shapes (`--set`) have fewer places for a difference to hide in";
+}
+
+} // namespace
+
+llvm::StringRef verdict_name(Equivalence::Verdict verdict) {
+  switch (verdict) {
+  case Equivalence::Verdict::Equal: return "equal";
+  case Equivalence::Verdict::Different: return "different";
+  case Equivalence::Verdict::Undecided: return "undecided";
+  }
+  return "";
+}
+
+llvm::StringRef method_name(Equivalence::Method method) {
+  switch (method) {
+  case Equivalence::Method::Identical: return "identical";
+  case Equivalence::Method::Field: return "prime field";
+  case Equivalence::Method::Float64: return "float64";
+  }
+  return "";
+}
+
+Result<Equivalence> check_equivalence(const Graph& a, const Graph& b,
+                                      const EquivalenceOptions& options) {
+  TG_TRY(Joined joined, join(a, b));
+  return check_equivalence(joined, options);
+}
+
+double check_bytes(const Joined& joined) {
+  return Evaluation<Field>(joined.graph, Pairs(joined).wanted).peak_bytes();
+}
+
+Equivalence check_equivalence(const Joined& joined, const EquivalenceOptions& options) {
+  Equivalence result;
+  Pairs pairs(joined);
+  result.verdict = Equivalence::Verdict::Equal;
+  if (pairs.outputs.empty()) return result;
+  double bytes = check_bytes(joined);
+  if (bytes > static_cast<double>(options.memory_limit_bytes))
+    return undecided(result, llvm::formatv("the check would hold {0:f0} MB, and the limit is {1}",
+                                           bytes / (1 << 20), options.memory_limit_bytes >> 20));
+  result.per_point = bound_of(joined.graph, pairs.wanted);
+  result.method = Equivalence::Method::Field;
+  size_t points = points_of(result.per_point, options);
+  if (says_too_little(result.per_point, points, options))
+    if (std::optional<Equivalence> parts = check_in_parts(joined, options))
+      return std::move(*parts);
+  FieldCheck field(joined, pairs.wanted, options);
+  FieldCheck::Outcome outcome = FieldCheck::Outcome::Agree;
+  while (result.points < points && outcome == FieldCheck::Outcome::Agree)
+    outcome = field.run(result.points++);
+  result.log2_error = result.per_point.log2_miss * static_cast<double>(result.points);
+  if (outcome == FieldCheck::Outcome::Stopped) return undecided(result, "stopped");
+  if (outcome == FieldCheck::Outcome::Spoilt)
+    return undecided(result, "a divisor is zero wherever the models were evaluated");
+  if (outcome == FieldCheck::Outcome::Agree) {
+    confirm_in_float64(joined, options, result);
+    if (result.equal() && result.log2_error > options.log2_decided) undecided_by_bound(result);
+    return result;
+  }
+  result.field_difference = joined.names[pairs.outputs[field.differing()]];
+  decide_in_float64(joined, options, result);
+  if (!result.different() && stopped(options)) return undecided(result, "stopped");
+  if (result.different() && options.minimise) {
+    FieldScope scope(field.point());
+    result.part =
+        find_part(joined, pairs.outputs[field.differing()], FieldCheck::leaves(), options);
+  }
+  return result;
+}
+
+} // namespace tg

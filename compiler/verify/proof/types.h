@@ -1,0 +1,84 @@
+// Types of terms over symbolic sizes, after lang/core/shapes/. What infer() demands is
+// assumed (`must`): a case where it fails is one that the engine refuses.
+#pragma once
+
+#include "compiler/verify/proof/variables.h"
+#include "compiler/verify/proof/windows.h"
+
+namespace tg::proof {
+
+/// Attributes of the terms of a rule, each in the normal form of its kind, so that who asks for one
+/// never finds another. A value variable that is nothing yet becomes any value that its slot may
+/// have. Which attributes were asked for is known in the end (Types::expect_all_read).
+class Attributes {
+public:
+  Attributes(const Rule& rule, const Ranks& ranks, Variables& variables, Facts& facts)
+      : rule_(rule), ranks_(ranks), variables_(variables), facts_(facts),
+        known_(rule.terms.size()) {}
+
+  /// `first`: the type of the term's first operand, for an attribute that may be anything.
+  Attr of(TermId id, size_t slot, llvm::function_ref<Tensor()> first);
+  /// What turned out to be meant, for a place that counts from the end.
+  void replace(TermId id, size_t slot, Attr attr) {
+    known_[id].insert_or_assign(slot, std::move(attr));
+  }
+  bool was_read(TermId id, size_t slot) const { return known_[id].count(slot) != 0; }
+
+private:
+  Attr variable(TermId id, size_t slot, llvm::function_ref<Tensor()> first);
+  Attr fresh(const AttrInfo& info, uint32_t v, const Tensor& first);
+  std::optional<Attr> some_axes(OpKind op, const Tensor& type);
+  Attr some_shape(TermId reshape, uint32_t v);
+  std::optional<Attr> in_normal_form(AttrKind kind, Attr attr);
+
+  const Rule& rule_;
+  const Ranks& ranks_;
+  Variables& variables_;
+  Facts& facts_;
+  std::vector<std::map<size_t, Attr>> known_; // of terms, by slot
+};
+
+class Types {
+public:
+  Types(const Rule& rule, const Ranks& ranks, Variables& variables, Facts& facts)
+      : rule_(rule), variables_(variables), facts_(facts),
+        attributes_(rule, ranks, variables, facts), windows_(facts), types_(rule.terms.size()) {}
+
+  const Tensor& type(TermId id);
+  Attr attribute(TermId id, size_t slot);
+  const Window& conv_window(TermId id, size_t axis);
+  const Window& pool_window(TermId id, size_t axis);
+  Windows& windows() { return windows_; }
+  /// Ends the proof at an operator of which something had no part in its type and its elements.
+  void expect_all_read(TermId id);
+
+private:
+  Tensor type_of(TermId id);
+  const Tensor& with_rank(TermId id, size_t rank);
+  const Tensor& of_rank(TermId id, size_t rank);
+  void fill(TermId id, const Tensor& wanted);
+  Tensor broadcast(const Tensor& a, const Tensor& b);
+  Poly broadcast(const Poly& a, const Poly& b);
+  Tensor leaf(TermId id);
+  Tensor matmul(TermId id);
+  Tensor conv(TermId id);
+  Tensor pool(TermId id);
+  Tensor concat(TermId id);
+  Tensor slice(TermId id);
+  Tensor reshape(TermId id);
+  Tensor broadcast_to(TermId id);
+  Tensor transpose(TermId id);
+  Tensor pad(TermId id);
+  Tensor enlarge(TermId id);
+  Tensor reduce(TermId id);
+  Tensor batch_norm(TermId id);
+
+  const Rule& rule_;
+  Variables& variables_;
+  Facts& facts_;
+  Attributes attributes_;
+  Windows windows_;
+  std::vector<std::optional<Tensor>> types_;
+};
+
+} // namespace tg::proof

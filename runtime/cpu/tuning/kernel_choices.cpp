@@ -1,0 +1,69 @@
+#include "runtime/cpu/tuning/kernel_choices.h"
+
+#include "runtime/cpu/simd/simd.h"
+#include "runtime/cpu/tuning/tuned_programs.h"
+#include "runtime/measure/whole_run_keys.h"
+
+#include <dnnl_version.h>
+#include <llvm/ADT/StringSwitch.h>
+#include <llvm/Support/FormatVariadic.h>
+#include <oneapi/dnnl/dnnl.h>
+
+namespace tg::cpu {
+
+namespace {
+
+constexpr llvm::StringLiteral kRule = "by rule", kOurs = "ours", kLibrary = "library";
+
+llvm::StringRef word(Whose whose) {
+  return whose == Whose::Ours ? kOurs : whose == Whose::Library ? kLibrary : kRule;
+}
+
+/// Begins otherwise than keys of prices, which are forgotten by their beginning.
+std::string key_of(llvm::StringRef op) { return "kernel of " + op.str(); }
+
+} // namespace
+
+CostEnvironment KernelChoices::environment(llvm::StringRef processor) {
+  const dnnl_version_t* v = dnnl_version();
+  CostEnvironment rows;
+  rows.processor = processor.str();
+  // What DNNL_MAX_CPU_ISA forbids is no choice.
+  rows.instruction_set =
+      llvm::formatv("{0}, library {1}", simd().isa, static_cast<int>(dnnl_get_effective_cpu_isa()));
+  rows.library = llvm::formatv("oneDNN {0}.{1}.{2}, tiles, revision {3}", v->major, v->minor,
+                               v->patch, kTileRevision);
+  rows.layout = "whose kernels";
+  rows.dtype = "f32";
+  rows.threads = 0; // an operator's text says how many
+  return rows;
+}
+
+std::unique_ptr<KernelChoices> KernelChoices::open(llvm::StringRef path,
+                                                   llvm::StringRef processor) {
+  std::string file = path.empty() ? default_cost_db_path() : path.str();
+  return std::unique_ptr<KernelChoices>(
+      new KernelChoices(CostDb::open(file, environment(processor))));
+}
+
+std::optional<Whose> KernelChoices::find(llvm::StringRef op) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::optional<CostRow> row = rows_->find_row(key_of(op));
+  if (!row) return std::nullopt;
+  return llvm::StringSwitch<std::optional<Whose>>(row->implementation)
+      .Case(kRule, Whose::Rule)
+      .Case(kOurs, Whose::Ours)
+      .Case(kLibrary, Whose::Library)
+      .Default(std::nullopt);
+}
+
+void KernelChoices::keep(llvm::StringRef op, Whose whose, double microseconds) {
+  Whose before = find(op).value_or(Whose::Rule);
+  std::lock_guard<std::mutex> lock(mutex_);
+  rows_->store(CostRow{key_of(op), microseconds, word(whose).str()});
+  if (whose == before) return;
+  rows_->forget(op.take_until([](char c) { return c == '('; }).str() + "(", "");
+  forget_whole_runs(*rows_);
+}
+
+} // namespace tg::cpu

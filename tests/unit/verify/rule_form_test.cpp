@@ -1,0 +1,95 @@
+// Which rules say the same, and which dtypes their tensors may have.
+#include "compiler/rules/instances/dtypes.h"
+#include "compiler/verify/rule_form.h"
+#include "tests/unit/rules/rule_fixture.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace tg {
+namespace {
+
+std::string repeated(const std::string& text) {
+  std::string list;
+  for (const Repetition& r : repetitions(test::rules_of(text)))
+    list += r.declared + (r.whole ? " = " : " < ") + r.of + ";";
+  return list;
+}
+
+TEST(RuleForm, NamesAreNothing) {
+  EXPECT_EQ(repeated("rule a(x, y) { x - y => x + (-y) }\nrule b(y, x) { y - x => y + (-x) }"),
+            "b = a;");
+  EXPECT_EQ(repeated("rule a(x, y) { x - y => x + (-y) }\nrule b(x, y) { y - x => x + (-y) }"), "");
+  EXPECT_EQ(repeated("rule a(x, s, t) { reshape(reshape(x, s), t) => reshape(x, t) }\n"
+                     "rule b(x, t, s) { reshape(reshape(x, t), s) => reshape(x, s) }\n"
+                     "rule c(x, s, t) { reshape(reshape(x, s), t) => reshape(reshape(x, t), t) }"),
+            "b = a;");
+}
+
+TEST(RuleForm, SidesOfATwoWayRuleMayBeSwapped) {
+  EXPECT_EQ(repeated("rule a(x, y) { x - y <=> x + (-y) }\nrule b(x, y) { x + (-y) <=> x - y }"),
+            "b = a;");
+  EXPECT_EQ(repeated("rule a(x, y) { x - y => x + (-y) }\nrule b(x, y) { x + (-y) => x - y }"), "");
+  EXPECT_EQ(repeated("rule a(x, y) { x - y => x + (-y) }\nrule b(x, y) { x + (-y) <=> x - y }"),
+            "a < b;");
+}
+
+TEST(RuleForm, ConditionsHaveNoOrder) {
+  const char* two = "rule a(x, y, z) { x @ y + x @ z => x @ (y + z) "
+                    "where rank(x) == 2, dim(y, 0) >= rank(z) }\n"
+                    "rule b(x, z, y) { x @ z + x @ y => x @ (z + y) where ";
+  EXPECT_EQ(repeated(std::string(two) + "rank(y) <= dim(z, 0), 2 == rank(x) }"), "b = a;");
+  EXPECT_EQ(repeated(std::string(two) + "rank(y) < dim(z, 0), 2 == rank(x) }"), "");
+  EXPECT_EQ(repeated(std::string(two) + "rank(x) == 2 }"), "");
+}
+
+TEST(RuleForm, ResultsHaveNoOrder) {
+  EXPECT_EQ(repeated("rule a(x) { relu(x), tanh(x) => x, neg(x) }\n"
+                     "rule b(y) { tanh(y), relu(y) => neg(y), y }\n"
+                     "rule c(y) { tanh(y), relu(y) => y, neg(y) }"),
+            "b = a;");
+}
+
+// --- dtypes --------------------------------------------------------------------------------------
+
+/// Those that are drawn of the variable that the left side names first.
+std::string drawn(const std::string& text) {
+  std::vector<Rule> rules = test::rules_of(text);
+  if (rules.empty()) return "";
+  RuleDTypes dtypes(rules[0]);
+  std::mt19937_64 rng(1);
+  std::set<std::string> seen;
+  for (int i = 0; i < 500; ++i) seen.insert(dtype_name(dtypes.draw(rng)[0]).str());
+  std::string list;
+  for (const std::string& name : seen) list += name + " ";
+  return list + "usually " + dtype_name(dtypes.usual()[0]).str();
+}
+
+TEST(RuleDTypes, FollowFromOperatorsAndConditions) {
+  EXPECT_EQ(drawn("rule r(x) { neg(neg(x)) => x }"), "bf16 f16 f32 f64 i32 i64 usually f32");
+  EXPECT_EQ(drawn("rule r(x) { identity(x) => x }"), "bf16 bool f16 f32 f64 i32 i64 usually f32");
+  EXPECT_EQ(drawn("rule r(x) { tanh(identity(x)) => tanh(x) }"), "bf16 f16 f32 f64 usually f32");
+  EXPECT_EQ(drawn("rule r(x, y) { neg(x + y) => neg(x) + neg(y) where float(y) }"),
+            "bf16 f16 f32 f64 usually f32");
+  EXPECT_EQ(drawn("rule r(x) { neg(neg(x)) => x where not float(x) }"), "i32 i64 usually i64");
+  EXPECT_EQ(drawn("rule r(c, x) { select(c, x, x) => x where same_type(x, x), rank(c) == 0 }"),
+            "bool usually bool");
+  EXPECT_EQ(drawn("rule r(x) { gather(x, gather(x, x)) => gather(gather(x, x), x) }"),
+            "i32 i64 usually i64");
+  // Numbers are of what they stand beside, as far as its dtype holds them.
+  EXPECT_EQ(drawn("rule r(x) { x * 1 => x }"), "bf16 f16 f32 f64 i32 i64 usually f32");
+  EXPECT_EQ(drawn("rule r(x) { x * 0.5 => x / 2 }"), "bf16 f16 f32 f64 usually f32");
+}
+
+TEST(RuleDTypes, KnowWhichTermsMayBeOfIntegers) {
+  std::vector<Rule> rules = test::rules_of("rule a(x, y) { x / y => x * (1 / y) }\n"
+                                           "rule b(x, y) { x / y => x * (1 / y) where float(x) }\n"
+                                           "rule c(x, y) { x / exp(y) => x * (1 / exp(y)) }");
+  ASSERT_EQ(rules.size(), 3u);
+  for (const Rule& rule : rules)
+    EXPECT_EQ(RuleDTypes(rule).may_be_integer(rule.lhs[0]), rule.name == "a") << rule.name;
+}
+
+} // namespace
+} // namespace tg
