@@ -114,8 +114,8 @@ def first_session(tg, state):
     t.wait("[4, 8], 32 elements")
     t.wait("tg> ")
     # Of a setting, and of what it can be.
-    t.send(":set mcts-p\t")
-    t.wait(":set mcts-profile ")
+    t.send(":set node-l\t")
+    t.wait(":set node-limit ")
     t.send("\x15:set search=ta\t")
     t.wait(":set search=taso ")
     t.send("\x15")
