@@ -47,6 +47,7 @@ def commands_of(folder):
         "bench demo": [["bench", "demo", model, "--time-limit", "1", *database]],
         "calibrate": [["calibrate", "--time-limit", "0.1", *database]],
         "train": [["train", model, "--by-prices", "--cost", "analytic:cpu", "--episodes", "1", "-o", folder / "p.safetensors"]],
+        "table": [["table", "no_such_network", "--output", folder / "cells.json"]],
         "tune": [["tune", model, "--time-limit", "0.1", *database]],
         "devices": [["devices"]],
         "options": [["options"]],
