@@ -66,7 +66,7 @@ def convolutions(nn):
     return nn.Sequential(nn.Conv2d(16, 32, 3, 1, 1), nn.ReLU(), nn.Conv2d(32, 32, 3, 1, 1))
 
 
-#: Name: what it is, how it is made, the shape of its input.
+#: By name: a description, the module, the shape of its input.
 NETWORKS = {
     "products": ("two products, 512 and 256 wide", products, (32, 256)),
     "convolutions": ("two convolutions to 32 channels", convolutions, (1, 16, 32, 32)),

@@ -35,7 +35,7 @@ install(FILES ${package}/tangram.pc DESTINATION lib/pkgconfig)
 install(DIRECTORY compiler/api/include/tangram ${CMAKE_BINARY_DIR}/include/tangram DESTINATION include)
 install(FILES LICENSE NOTICE DESTINATION share/doc/tangram COMPONENT program)
 install(TARGETS tg tg-paper RUNTIME DESTINATION bin COMPONENT program)
-# What the programs say of themselves: completion of shells, and a man page.
+# Completion of shells and a man page, which each program prints.
 set(share ${CMAKE_BINARY_DIR}/share)
 foreach(program tg tg-paper)
   set(bash bash-completion/completions/${program})

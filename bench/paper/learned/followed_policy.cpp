@@ -12,7 +12,7 @@ namespace tg::paper {
 
 namespace {
 
-/// What a followed policy has beside the options of every search.
+/// The options of a followed policy, in addition to those of every search.
 struct FollowOptions {
   size_t episodes = 8;  // the first by what is most likely, the others drawn
   size_t horizon = 100; // steps of each

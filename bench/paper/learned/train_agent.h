@@ -27,7 +27,7 @@ struct TrainedAgent {
   std::string stopped_by = {}; // before all rounds: "time limit", "interrupted"
 };
 
-/// Whether a policy of `tg-paper train` is one of these.
+/// Returns true if a policy of `tg-paper train` is one of these.
 bool is_agent(llvm::StringRef policy);
 
 /// Networks are cut into parts as searches do, equal ones taken once. A guide of a file is trained

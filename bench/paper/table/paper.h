@@ -1,4 +1,4 @@
-// What the parts of `tg-paper table` share: its options, the networks and approaches of the
+// Shared by the parts of `tg-paper table`: its options, the networks and approaches of the
 // published table, the cells that are done, the file that keeps them, and the tables made of them.
 #pragma once
 
@@ -31,7 +31,8 @@ template <> struct tangram::Words<tg::paper::Approach> {
 
 namespace tg::paper {
 
-/// What a run computes. Defaults are those of the command line (bench/paper/program/options.def).
+/// The cells that a run computes. Defaults are those of the command line
+/// (bench/paper/program/options.def).
 struct Options {
   std::vector<std::string> networks; // none: all
   std::vector<Approach> approaches;  // none: all

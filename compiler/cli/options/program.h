@@ -1,4 +1,4 @@
-// What differs between the programs that are made of this folder: `tg`, and `tg-paper`
+// The differences between the programs that are made of this folder: `tg`, and `tg-paper`
 // (bench/paper), which is `tg` with more rows. Each defines program_tables(), so that the linker,
 // and no registration at run time, decides which tables a program has.
 #pragma once
