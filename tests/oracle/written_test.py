@@ -37,6 +37,11 @@ LAYERS = {"bert": 2, "bert_masked": 2, "gpt2": 2, "vit": 2, "llama": 2}
 EXPECTED = {
     "32,400 rows that data select among 32,400: more than the check has time for":
         "test_nllloss_NCd1d2d3d4d5_(mean_weight|none_no_weight)_expanded$",
+    "shifts of signed integers, which older operator sets lack: written out, equal only for inputs that stay within their type, "
+    "which the check does not know":
+        "test_bitshift_(left|right)_int(8|16|32|64)",
+    "a remainder of a remainder, which the check of integers does not join":
+        "test_bitwise_not_[34]d$",
 }
 
 
