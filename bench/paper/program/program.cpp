@@ -71,34 +71,11 @@ constexpr CommandRow kCommands[] = {
 #include "bench/paper/program/commands.def"
 };
 
-#define TG_ROW(place, flag, value_name, kind, value, limits, group, basic, commands, strategies,   \
-               help, detail)                                                                       \
-  {flag,                                                                                           \
-   value_name,                                                                                     \
-   OptionKind::kind,                                                                               \
-   value,                                                                                          \
-   limits,                                                                                         \
-   OptionGroup::group,                                                                             \
-   basic,                                                                                          \
-   commands,                                                                                       \
-   strategies,                                                                                     \
-   help,                                                                                           \
-   detail,                                                                                         \
-   [](void* given) -> void* {                                                                      \
-     auto& options = *static_cast<Options*>(given);                                                \
-     Stored<OptionKind::kind, decltype(limits)>* field = &place;                                   \
-     return field;                                                                                 \
-   },                                                                                              \
-   [](void* given) {                                                                               \
-     auto& options = *static_cast<Options*>(given);                                                \
-     place = initial<std::remove_reference_t<decltype(place)>>(value);                             \
-   }},
 constexpr OptionRow kOptions[] = {
-#define TG_OPTION(field, ...) TG_ROW(own(options).field, __VA_ARGS__)
-#define TG_ALSO(field, ...) TG_ROW(options.field, __VA_ARGS__)
+#define TG_OPTION(field, ...) TG_OPTION_ROW(own(options).field, __VA_ARGS__)
+#define TG_ALSO(field, ...) TG_OPTION_ROW(options.field, __VA_ARGS__)
 #include "bench/paper/program/options.def"
 };
-#undef TG_ROW
 
 /// Rows of `tg` that the commands of this program take, too, and where --help shows them.
 struct Taken {

@@ -41,27 +41,7 @@ constexpr CommandRow kCommands[] = {
 };
 
 constexpr OptionRow kOptions[] = {
-#define TG_OPTION(member, flag, value_name, kind, value, limits, group, basic, commands,           \
-                  strategies, help, detail)                                                        \
-  {flag,                                                                                           \
-   value_name,                                                                                     \
-   OptionKind::kind,                                                                               \
-   value,                                                                                          \
-   limits,                                                                                         \
-   OptionGroup::group,                                                                             \
-   basic,                                                                                          \
-   commands,                                                                                       \
-   strategies,                                                                                     \
-   help,                                                                                           \
-   detail,                                                                                         \
-   [](void* options) -> void* {                                                                    \
-     Stored<Kind::kind, decltype(limits)>* field = &static_cast<Options*>(options)->member;        \
-     return field;                                                                                 \
-   },                                                                                              \
-   [](void* options) {                                                                             \
-     auto& field = static_cast<Options*>(options)->member;                                         \
-     field = initial<std::remove_reference_t<decltype(field)>>(value);                             \
-   }},
+#define TG_OPTION(member, ...) TG_OPTION_ROW(options.member, __VA_ARGS__)
 #define TG_SEARCH_OPTION TG_OPTION
 #define TG_ALSO TG_OPTION
 #include "compiler/api/options.def"

@@ -29,3 +29,27 @@ llvm::ArrayRef<OptionRow> tg_options();
 int run_main(int argc, char** argv);
 
 } // namespace tg::cli
+
+/// An OptionRow from a row of an options.def; `place` is the field, as reached from `options`.
+#define TG_OPTION_ROW(place, flag, value_name, kind, value, limits, group, basic, commands,        \
+                      strategies, help, detail)                                                    \
+  {flag,                                                                                           \
+   value_name,                                                                                     \
+   OptionKind::kind,                                                                               \
+   value,                                                                                          \
+   limits,                                                                                         \
+   OptionGroup::group,                                                                             \
+   basic,                                                                                          \
+   commands,                                                                                       \
+   strategies,                                                                                     \
+   help,                                                                                           \
+   detail,                                                                                         \
+   [](void* given) -> void* {                                                                      \
+     auto& options = *static_cast<Options*>(given);                                                \
+     Stored<OptionKind::kind, decltype(limits)>* field = &place;                                   \
+     return field;                                                                                 \
+   },                                                                                              \
+   [](void* given) {                                                                               \
+     auto& options = *static_cast<Options*>(given);                                                \
+     place = initial<std::remove_reference_t<decltype(place)>>(value);                             \
+   }},
