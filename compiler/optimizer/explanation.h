@@ -28,9 +28,9 @@ std::vector<RuleCount> count_rules(const Derivation& chain, llvm::ArrayRef<Rule>
 Result<void> confirm_chain(const Optimized& optimized, llvm::ArrayRef<Rule> rules,
                            const Graph& source, const StopToken& stop = {});
 
-/// Whether the result is the same function as its source, exactly (verify/equivalent.h). Requires
-/// the chain. Errors: `optimiser_differs` names the first step that is wrong, its rule and both its
-/// sides, or else says that no step is.
+/// Checks that the result is exactly the same function as its source (verify/equivalent.h).
+/// Requires the chain. Errors: `optimiser_differs` names the first step that is wrong, its rule and
+/// both its sides, or else says that no step is.
 Result<Equivalence> verify_optimized(const Graph& source, const Optimized& optimized,
                                      llvm::ArrayRef<Rule> rules, const EquivalenceOptions& options);
 

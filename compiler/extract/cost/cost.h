@@ -1,4 +1,4 @@
-// What an operator costs. The compiler knows only this interface; `compiler/pricing` fills it with
+// The cost of an operator. The compiler knows only this interface; `compiler/pricing` fills it with
 // the analytic model, a measured one (runtime/measure), or a fixed table.
 #pragma once
 

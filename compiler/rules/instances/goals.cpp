@@ -97,8 +97,8 @@ std::optional<double> RuleGoals::number(const RuleInstance& instance, ExprIndex 
 
 /// Returns the case that an atom is in. A comparison, of a magnitude or exponent with 0: -2 to 2,
 /// the sign of the difference and whether it is 1. Of other values 0 and 2, whether they are equal.
-/// Of a quotient its value, up to 3; of a remainder 0, 1 for the largest, 2 else, 3 where the
-/// dividend is below the divisor; of a list the entry.
+/// A quotient gives its value, up to 3. A remainder gives 0 if it is 0, 1 if it is the largest, 3
+/// if the dividend is below the divisor, else 2. A list gives the entry.
 std::optional<int> RuleGoals::outcome(const RuleInstance& instance, ExprIndex at) const {
   const ValueExpr& e = rule_.exprs[at];
   const std::optional<ExprIndex> alone = compared_with_zero(rule_, e);

@@ -94,7 +94,7 @@ public:
 /// Records by name of the declared rule, as searches before this one left them.
 using PriorTable = std::map<std::string, RuleRecord>;
 
-/// Where searches before this one left what they learned; `compiler/api` fills it from a file.
+/// Statistics that earlier searches left; `compiler/api` fills it from a file.
 class PriorStore {
 public:
   virtual ~PriorStore() = default;

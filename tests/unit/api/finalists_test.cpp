@@ -388,7 +388,7 @@ struct InParts : testing::Test {
   }
 };
 
-/// What runs in parts gives as outputs, beside the run of the whole.
+/// Compares the outputs of a run in parts with those of a run of the whole.
 void expect_equal_outputs(const Graph& graph, const PrepareOptions& options, double bound) {
   Result<std::unique_ptr<LoadedGraph>> parts = load_parts(graph, options);
   ASSERT_TRUE(parts) << parts.error().message;

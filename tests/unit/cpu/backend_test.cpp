@@ -1,5 +1,5 @@
-// What the cpu backend chooses: kernels, reorders, in-place results (layouts: layouts_test.cpp). A
-// kernel that is worse than what this library has is a failure here, not a matter of taste.
+// The choices of the cpu backend: kernels, reorders, in-place results (layouts: layouts_test.cpp).
+// A kernel that is worse than what this library has is a failure here, not a matter of taste.
 // Expectations that name oneDNN's AVX-512 kernels are skipped on other processors; products run on
 // tiles of our own where there are any, and most convolutions on code of our own; all else holds
 // everywhere.
