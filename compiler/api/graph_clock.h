@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compiler/api/optimize_model.h"
-#include "compiler/search/learned/environment.h"
+#include "compiler/search/game/environment.h"
 #include "compiler/trial/backend_finalists.h"
 
 namespace tg {

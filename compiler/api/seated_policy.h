@@ -1,7 +1,7 @@
-// Policies of the tree search as files: tables of weights of rules (search/learned/rivals.h).
+// Policies of the tree search as files: tables of weights of rules (search/game/rivals.h).
 #pragma once
 
-#include "compiler/search/learned/rivals.h"
+#include "compiler/search/game/rivals.h"
 #include "lang/core/result.h"
 
 #include <llvm/Support/raw_ostream.h>

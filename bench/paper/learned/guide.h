@@ -4,7 +4,7 @@
 // network behind it runs elsewhere: who runs models fills the door GuideRunner.
 #pragma once
 
-#include "compiler/search/learned/features.h"
+#include "compiler/search/game/features.h"
 #include "compiler/search/mcts/mcts.h"
 #include "lang/core/result.h"
 

@@ -4,7 +4,7 @@
 // door PolicyRunner.
 #pragma once
 
-#include "compiler/search/learned/environment.h"
+#include "compiler/search/game/environment.h"
 #include "lang/core/support/stop.h"
 
 #include <limits>

@@ -3,7 +3,7 @@
 // and learns what every action gained. One that looks at graphs is also shown the best graph of a
 // state, and says how promising each rule is there and how much can be gained. Nothing else of a
 // search is known to it, so that a learned policy can take the seat: two are here, one that knows
-// nothing and one that keeps statistics; those that tables and networks made are in search/learned
+// nothing and one that keeps statistics; those that tables and networks made are in search/game
 // and bench/paper.
 //
 // A policy must be deterministic: same calls, same answers. Searches that work in parallel have one

@@ -2,7 +2,7 @@
 // learned from a search.
 #include "bench/paper/learned/guide.h"
 
-#include "compiler/search/learned/rivals.h"
+#include "compiler/search/game/rivals.h"
 #include "compiler/search/portfolio/portfolio.h"
 #include "tests/unit/search/search_fixture.h"
 

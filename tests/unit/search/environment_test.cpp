@@ -1,5 +1,5 @@
 // Optimisation as a game: what can be done in a state, what it is rewarded with, when it ends.
-#include "compiler/search/learned/environment.h"
+#include "compiler/search/game/environment.h"
 
 #include "compiler/extract/extract.h"
 #include "tests/unit/search/rewrite_game.h"

@@ -1,4 +1,4 @@
-#include "compiler/search/learned/environment.h"
+#include "compiler/search/game/environment.h"
 
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/STLExtras.h>

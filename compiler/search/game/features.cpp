@@ -1,4 +1,4 @@
-#include "compiler/search/learned/features.h"
+#include "compiler/search/game/features.h"
 
 #include <llvm/Support/DJB.h>
 

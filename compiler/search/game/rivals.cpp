@@ -1,4 +1,4 @@
-#include "compiler/search/learned/rivals.h"
+#include "compiler/search/game/rivals.h"
 
 #include <algorithm>
 

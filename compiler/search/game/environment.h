@@ -4,8 +4,8 @@
 // every few steps and at the end, and once for each graph.
 #pragma once
 
-#include "compiler/search/learned/encoding.h"
-#include "compiler/search/learned/features.h"
+#include "compiler/search/game/encoding.h"
+#include "compiler/search/game/features.h"
 #include "compiler/search/rewrites.h"
 #include "lang/core/result.h"
 #include "lang/core/support/stop.h"

@@ -1,6 +1,6 @@
-#include "compiler/search/learned/encoding.h"
+#include "compiler/search/game/encoding.h"
 
-#include "compiler/search/learned/features.h"
+#include "compiler/search/game/features.h"
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/DenseSet.h>
