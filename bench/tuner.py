@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Reuse against full searches of the operator tuner (`tg tune`), on the products of networks.
+"""Reuse against full searches of the operator tuner (`tg-paper tune`), on the products of networks.
 
-    tuner.py [--tg build/tg] [--threads N] [--trials N] [--kinds eto,full,eto+no-guess,...] [--runs N] [--json FILE] MODEL.tg ...
+    tuner.py [--tg build/tg-paper] [--threads N] [--trials N] [--kinds eto,full,eto+no-guess,...] [--runs N] [--json FILE] MODEL.tg ...
     tuner.py --across [...] MODEL.tg MODEL.tg ...
     tuner.py --near MS,MS,... [...] MODEL.tg MODEL.tg ...
 
 Each kind of reuse tunes the model's operators from nothing, into a database of its own. What a kind finds is timed in
 turns with what the runtime does untuned, so kinds are compared by that ratio, over all operators weighted by how often
-they occur; of several runs (`--seed` 1, 2, ..) the median counts, with the least and the most. Words behind a kind are switches (`tg tune --tuner`).
+they occur; of several runs (`--seed` 1, 2, ..) the median counts, with the least and the most. Words behind a kind are switches (`tg-paper tune --tuner`).
 Trials and seconds are those of the operators, bridges included. Prints tables in Markdown; `--json` keeps what each run
 said. With `--across` each model is tuned from nothing, and once more with what the first one left, by the first kind.
 With `--near` each but the first is run with so many milliseconds for what neighbours use (`tg run --tune-near`), when the
@@ -187,7 +187,7 @@ def estimates(reports):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tg", default="build/tg")
+    parser.add_argument("--tg", default="build/tg-paper")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--kinds", help="default: all; with --across eto")

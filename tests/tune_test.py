@@ -158,7 +158,7 @@ def plans_try_what_neighbours_use(folder):
 def interrupted_keeps_what_is_done(folder):
     model, database = folder / "large.tg", folder / "interrupted.db"
     model.write_text(LARGE)
-    running = subprocess.Popen([TG, "tune", str(model), "--cost-db", str(database), "--threads", "1", "--reuse", "full",
+    running = subprocess.Popen([TG_PAPER, "tune", str(model), "--cost-db", str(database), "--threads", "1", "--reuse", "full",
                                 "--trials", "60", "--tuner", "to-the-end,by-rule"], stdout=subprocess.PIPE, text=True)
     first = running.stdout.readline()
     assert "60 trials" in first, first
@@ -202,5 +202,5 @@ def main():
 
 
 if __name__ == "__main__":
-    TG = sys.argv[1]
+    TG, TG_PAPER = sys.argv[1:]
     main()

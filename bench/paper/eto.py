@@ -5,7 +5,7 @@
     bench/paper/eto.py [--tg build/tg-paper] [--threads N] [--trials N] [--seeds N] [--only NAME,...] [--kinds KIND,...]
                        [--total-limit S] [--output FILE] [--print]
 
-A cell is a file (a type of `examples/paper/eto`, or a network), a kind of reuse and a seed: one `tg tune` from nothing, into a
+A cell is a file (a type of `examples/paper/eto`, or a network), a kind of reuse and a seed: one `tg-paper tune` from nothing, into a
 database of its own. It is kept in FILE (eto_cells.json) under its setting: program, processor, threads, trials. Cells of one
 setting are never computed twice, those of others stay in the file, so a run may be ended at any moment. `--print` computes
 nothing. Types without a program of ours say so. Full searches go on to the end (`--tuner to-the-end`), which is after 256 trials

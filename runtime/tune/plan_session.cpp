@@ -2,7 +2,6 @@
 #include "runtime/tune/plan_session.h"
 
 #include "runtime/tune/reuse.h"
-#include "runtime/tune/search/baselines.h"
 
 #include <llvm/ADT/BitVector.h>
 #include <llvm/ADT/STLExtras.h>
@@ -25,15 +24,11 @@ double seconds_from(Clock::time_point start) {
 constexpr size_t kCompared = 2;   // of the best programs of an operator
 constexpr double kClose = 1.03;   // times the best: what is slower in its trials is not compared
 constexpr double kSame = 0.995;   // no gain is less, of the time before
-constexpr size_t kTop = 3;        // of a ranking, as published
 constexpr size_t kMostKnown = 32; // that a graph has
 constexpr int kDrawn = 8;         // programs that stand for an operator before it is tuned
 constexpr size_t kMostExact = 8;  // operators whose cheapest tree is found exactly
 
-/// What a step of the tree tried.
-struct Searched {
-  std::vector<Measured> ranking; // the fastest first
-  int64_t trials = 0, filtered = 0, to_best = 0;
+struct Searched : StepTrials {
   std::string note;
 };
 
@@ -77,9 +72,7 @@ public:
 
 private:
   bool is_impatient() const { return options_.until_enough && options_.reuse_patience > 0; }
-  bool by_features() const {
-    return options_.reuse == ReuseKind::Eto || options_.reuse == ReuseKind::NoBridges;
-  }
+  bool by_features() const { return !options_.baseline; }
 
   /// Lines of what needs no trials; the others, one for each operator as the device rounds it.
   void sort_out() {
@@ -192,7 +185,7 @@ private:
 
   void choose_tree() {
     SelectionOptions selection;
-    bool bridges = options_.reuse == ReuseKind::Eto;
+    bool bridges = by_features() && options_.hops > 0;
     selection.hops = bridges ? options_.hops : 0;
     selection.full_trials = static_cast<double>(options_.trials);
     std::vector<Operator> operators;
@@ -204,9 +197,8 @@ private:
     }
     if (options_.dry_estimates) selection.dry_runs = &dry_runs_;
     if (options_.dry_estimates && is_impatient())
-      selection.reuse_trials = options_.reuse == ReuseKind::Top
-                                   ? selection_trials(/*full=*/false)
-                                   : static_cast<double>(options_.reuse_patience + 1);
+      selection.reuse_trials = by_features() ? static_cast<double>(options_.reuse_patience + 1)
+                                             : options_.baseline->reuse_trials();
     selection.estimate.thread_limit = device_.limits().threads_of_block + 1;
     selection.occurrence_weight = options_.occurrence_weight;
     for (size_t i : asked_) selection.occurrences.push_back(device_.operators()[i].occurrences);
@@ -223,7 +215,20 @@ private:
       selection.hops = options_.hops;
     }
     graph_ = operator_graph(operators, selection);
-    make_plan(operators);
+    plan_ = bridges         ? plan_reuse(graph_,
+                                 asked_.size() <= kMostExact ? Selection::Exact : Selection::Greedy)
+            : by_features() ? plan_reuse(graph_, Selection::Arborescence)
+                            : options_.baseline->plan(graph_, work(), selection.full_trials);
+  }
+
+  /// Floating-point operations of the graph's originals, as often as they occur.
+  std::vector<double> work() const {
+    std::vector<double> all;
+    for (size_t i : asked_) {
+      const PlanOperator& op = device_.operators()[i];
+      all.push_back(op.flops * static_cast<double>(op.occurrences));
+    }
+    return all;
   }
 
   /// Each has one full search at least.
@@ -232,20 +237,6 @@ private:
     for (const Operator& op : operators) types.insert(op.type);
     for (const Reusable& one : reusable_) types.erase(one.program.op.type);
     return types.size();
-  }
-
-  void make_plan(llvm::ArrayRef<Operator> operators) {
-    switch (options_.reuse) {
-    case ReuseKind::Eto:
-      plan_ =
-          plan_reuse(graph_, asked_.size() <= kMostExact ? Selection::Exact : Selection::Greedy);
-      break;
-    case ReuseKind::NoBridges:
-    case ReuseKind::Top: plan_ = plan_reuse(graph_, Selection::Arborescence); break;
-    case ReuseKind::Selective: plan_clusters(operators); break;
-    case ReuseKind::Full:
-    case ReuseKind::Random: plan_ = plan_reuse(graph_, Selection::Full); break;
-    }
   }
 
   void find_known(llvm::ArrayRef<Operator> operators) {
@@ -262,25 +253,6 @@ private:
       std::string name = text(program.op);
       reusable_.push_back({std::move(program), std::move(name)});
     }
-  }
-
-  /// Of each cluster the operator with most to do is searched for in full.
-  void plan_clusters(llvm::ArrayRef<Operator> operators) {
-    for (std::vector<size_t>& cluster : clusters(operators)) {
-      llvm::stable_sort(cluster, [&](size_t a, size_t b) { return work_of(a) > work_of(b); });
-      for (size_t op : cluster) {
-        TuneStep step{op, {}, selection_trials(op == cluster[0])};
-        if (op != cluster[0]) step.reused = cluster[0];
-        plan_.steps.push_back(step);
-      }
-    }
-  }
-  double work_of(size_t node) const {
-    const PlanOperator& op = device_.operators()[asked_[node]];
-    return op.flops * static_cast<double>(op.occurrences);
-  }
-  double selection_trials(bool full) const {
-    return full ? static_cast<double>(options_.trials) : static_cast<double>(kTop);
   }
 
   /// The trials as what is known by now says. Where what is reused leaves none that is legal
@@ -360,10 +332,10 @@ private:
   void search(const Operator& op, const TuneStep& step, const KeptProgram* begun, Searched& found) {
     const std::vector<Measured>* reused = step.reused ? &searched_[*step.reused].ranking : nullptr;
     if (reused && !reused->empty()) {
-      if (options_.reuse == ReuseKind::Top || options_.reuse == ReuseKind::Selective)
-        take_top(op, *reused, found);
-      else
+      if (by_features())
         reuse(op, reused->front().program, found);
+      else
+        static_cast<StepTrials&>(found) = options_.baseline->reuse(op, *reused, device_);
       if (!found.ranking.empty() || device_.stopped()) return;
       found.note = llvm::formatv("none of {0} programs by reuse ran", found.trials);
     } else if (reused) {
@@ -386,20 +358,14 @@ private:
     found.filtered = result.filtered;
   }
 
-  void take_top(const Operator& op, llvm::ArrayRef<Measured> ranking, Searched& found) {
-    TopResult result = tune_by_top(op, ranking, kTop, device_);
-    if (result.best) found.ranking = {*result.best};
-    found.trials = result.trials;
-  }
-
   void search_in_full(const Operator& op, const KeptProgram* begun, Searched& found) {
     FullSearchOptions full;
     full.trials = options_.trials;
     full.seed = options_.seed;
     full.patience = options_.patience;
-    full.only_random = options_.reuse == ReuseKind::Random;
     full.to_the_end = !options_.until_enough;
-    if (options_.guess && !full.only_random) full.start = device_.guess(op);
+    if (options_.guess) full.start = device_.guess(op);
+    if (options_.baseline) options_.baseline->adjust(full);
     if (first_trial_) full.remembered = first_trial_->measured;
     if (begun) { // other programs than those that were tried then
       full.seed += static_cast<uint64_t>(begun->trials);

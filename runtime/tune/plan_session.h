@@ -12,15 +12,33 @@
 
 namespace tg::tune {
 
-/// Eto: Algorithm 1, with bridges. NoBridges: without. Top: the tiles of the three best programs of
-/// the operator that would be reused, as they are. Selective: the same within clusters of operators
-/// whose spaces overlap. Full: every operator is searched for in full. Random: by chance.
-enum class ReuseKind : uint8_t { Eto, NoBridges, Top, Selective, Full, Random };
+/// The trials of one step of the tree.
+struct StepTrials {
+  std::vector<Measured> ranking; // the fastest first; empty: nothing ran
+  int64_t trials = 0, filtered = 0, to_best = 0;
+};
+
+/// A way to reuse programs in place of Algorithm 1 and its bridges, which a program brings along.
+class ReuseBaseline {
+public:
+  virtual ~ReuseBaseline() = default;
+  /// Returns who reuses whom. `work`: floating-point operations of each original, times its
+  /// occurrences; `full_trials`: of a full search, at most.
+  virtual ReusePlan plan(const OperatorGraph& graph, llvm::ArrayRef<double> work,
+                         double full_trials) const = 0;
+  /// The trials that a reuse takes, by estimate.
+  virtual double reuse_trials() const = 0;
+  /// Tries programs of `op` made of those of the operator that it reuses, the fastest first.
+  virtual StepTrials reuse(const Operator& op, llvm::ArrayRef<Measured> ranking,
+                           Device& device) const = 0;
+  /// Changes a search from nothing, which every step without a reused operator is.
+  virtual void adjust(FullSearchOptions& options) const = 0;
+};
 
 struct PlanTuneOptions {
-  ReuseKind reuse = ReuseKind::Eto;
-  int64_t trials = 1000;  // of a full search, at most
-  int64_t patience = 256; // FullSearchOptions
+  const ReuseBaseline* baseline = nullptr; // null: Algorithm 1, with bridges
+  int64_t trials = 1000;                   // of a full search, at most
+  int64_t patience = 256;                  // FullSearchOptions
   uint64_t seed = 1;
   bool again = false; // also what is known
 
@@ -34,7 +52,7 @@ struct PlanTuneOptions {
 
   // Ablations.
   bool shape_costs = true; // ReuseOptions; without: shapes drawn at random
-  int hops = 1;            // of bridges (SelectionOptions)
+  int hops = 1;            // of bridges (SelectionOptions); 0: no bridges, and nothing known
 };
 
 enum class TuneState : uint8_t {

@@ -5,6 +5,7 @@
 #include "bench/paper/learned/followed_policy.h"
 #include "bench/paper/learned/train_agent.h"
 #include "bench/paper/program/own_options.h"
+#include "bench/paper/tuning/published.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FileSystem.h>
@@ -45,7 +46,8 @@ namespace columns { // the words that the rows are written in
 
 // NOLINTBEGIN(readability-identifier-naming): as the rows name them
 constexpr CommandSet None;
-constexpr CommandSet Train{id_of(OwnCommand::Train)}, Table{id_of(OwnCommand::Table)};
+constexpr CommandSet Train{id_of(OwnCommand::Train)}, Table{id_of(OwnCommand::Table)},
+    Tune{CommandId::Tune};
 // NOLINTEND(readability-identifier-naming)
 constexpr CommandSet kSearches =
     CommandId::Opt | CommandId::Explain | CommandId::Run | CommandId::Prompt;
@@ -135,6 +137,19 @@ void widen_search(OptionRow& row) {
   };
 }
 
+/// --tuner, with what the publication does not have, switched off, and its ablations.
+void widen_tuner(OptionRow& row) {
+  row.limits.words =
+      "by-rule|library|no-guess|to-the-end|formulas|occurrences|random-shapes|all-bridges";
+  row.detail =
+      "by-rule: operators keep the kernels that the rule gives them; library: also time each on "
+      "oneDNN, in some runs of the model; no-guess: searches do not begin with the schedule by "
+      "rule; to-the-end: nor end at the peak, nor reuse after eight trials without a gain; "
+      "formulas: trials are estimated without asking what is legal; occurrences: what takes most "
+      "of the time is rather searched for in full; random-shapes: no cost model chooses the shapes "
+      "that reuse tries; all-bridges: operators between operators between others, too.";
+}
+
 std::vector<OptionRow> make_options() {
   std::vector<OptionRow> rows = cli::tg_options().vec();
   auto named = [&](StringRef flag) {
@@ -151,6 +166,7 @@ std::vector<OptionRow> make_options() {
     if (!widened.detail.empty()) row->detail = widened.detail;
   }
   widen_search(*named("--search"));
+  widen_tuner(*named("--tuner"));
   rows.insert(rows.end(), std::begin(columns::kOptions), std::end(columns::kOptions));
   return rows;
 }
@@ -213,6 +229,13 @@ Result<void> prepare(const cli::Options& o, tangram::OptimizeOptions& search) {
   return {};
 }
 
+std::shared_ptr<const void> prepare_tuning(const cli::Options& o, tune::PlanTuneOptions& session) {
+  apply_variants(own(o).reuse, o.tuner, session);
+  std::shared_ptr<const tune::ReuseBaseline> baseline = published_baseline(own(o).reuse);
+  session.baseline = baseline.get();
+  return baseline;
+}
+
 } // namespace
 } // namespace tg::paper
 
@@ -221,7 +244,8 @@ namespace tg::cli {
 const ProgramTables& program_tables() {
   static const std::vector<CommandRow> commands = paper::make_commands();
   static const std::vector<OptionRow> options = paper::make_options();
-  static const ProgramTables paper{"tg-paper", commands, options, paper::check, paper::prepare};
+  static const ProgramTables paper{"tg-paper",   commands,       options,
+                                   paper::check, paper::prepare, paper::prepare_tuning};
   return paper;
 }
 

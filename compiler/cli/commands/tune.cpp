@@ -1,9 +1,10 @@
 // `tg tune`: the operators of a model tuned on this machine, a line each as soon as it is done.
+#include "compiler/cli/options/program.h"
 #include "compiler/cli/pipeline.h"
 #include "compiler/cli/terminal/table.h"
 #include "compiler/trial/tune_model.h"
 
-#include <llvm/ADT/StringSwitch.h>
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/Support/FormatVariadic.h>
 
 namespace tg::cli {
@@ -11,18 +12,7 @@ namespace tg::cli {
 namespace {
 
 using tune::PlanTuneLine;
-using tune::ReuseKind;
 using tune::TuneState;
-
-ReuseKind reuse_kind(llvm::StringRef word) {
-  return llvm::StringSwitch<ReuseKind>(word)
-      .Case("no-bridges", ReuseKind::NoBridges)
-      .Case("top", ReuseKind::Top)
-      .Case("selective", ReuseKind::Selective)
-      .Case("full", ReuseKind::Full)
-      .Case("random", ReuseKind::Random)
-      .Default(ReuseKind::Eto);
-}
 
 double peak_share(const TunedModel& model, const PlanTuneLine& line) {
   if (!line.op || !line.found || model.peak_flops <= 0) return 0;
@@ -161,20 +151,13 @@ int run_tune(Session& session) {
   options.threads = static_cast<int>(o.threads);
   options.cost_db = o.cost_db;
   options.stop = session.stop;
-  options.session.reuse = reuse_kind(o.reuse);
   options.session.trials = o.trials;
   options.session.seed = o.seed;
   options.session.again = o.again;
-  auto has = [&](llvm::StringRef word) { return llvm::is_contained(o.tuner, word); };
-  options.choose_kernels = !has("by-rule");
-  options.session.guess = !has("no-guess");
-  options.session.until_enough = !has("to-the-end");
-  options.session.dry_estimates = !has("formulas");
-  options.session.occurrence_weight = has("occurrences") ? 1 : 0;
-  constexpr int kAllHops = 8; // there are fewer loops
-  if (has("all-bridges")) options.session.hops = kAllHops;
-  options.session.shape_costs = !has("random-shapes");
-  options.session.library = has("library");
+  options.choose_kernels = !llvm::is_contained(o.tuner, "by-rule");
+  options.session.library = llvm::is_contained(o.tuner, "library");
+  std::shared_ptr<const void> own;
+  if (program_tables().prepare_tuning) own = program_tables().prepare_tuning(o, options.session);
   bool lines = !o.json && !o.quiet;
   auto on_chosen = [&](const tune::KernelReport& kernels) {
     if (lines) print_kernels(session.out, kernels);

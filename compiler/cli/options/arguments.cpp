@@ -176,8 +176,11 @@ private:
     for (const OptionRow* row : rows_) flags.push_back(row->flag);
     StringRef name = word.split('=').first, near = idiom_of_option(name);
     if (!find_row(rows_, near)) near = near_miss(name, flags);
+    StringRef elsewhere = idiom_of_program(command_, name);
     return {formatv("`{0}` does not take `{1}`", command_, word),
-            near.empty() ? "" : formatv("did you mean `{0}`?", near).str()};
+            !elsewhere.empty() ? elsewhere.str()
+            : near.empty()     ? ""
+                               : formatv("did you mean `{0}`?", near).str()};
   }
 
   llvm::ArrayRef<const OptionRow*> rows_;

@@ -41,4 +41,7 @@ llvm::StringRef idiom_of_word(llvm::StringRef flag, llvm::StringRef word);
 /// For an option (`--timeout`): the one that is meant, if the command has it; or "".
 llvm::StringRef idiom_of_option(llvm::StringRef word);
 
+/// For an option of another program (`tg tune --reuse`): which has it; or "".
+llvm::StringRef idiom_of_program(llvm::StringRef command, llvm::StringRef word);
+
 } // namespace tg::cli

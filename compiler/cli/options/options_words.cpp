@@ -26,10 +26,27 @@ StringRef idiom_of_command(StringRef word) {
 }
 
 StringRef idiom_of_word(StringRef flag, StringRef word) {
+  if (flag == "--tuner")
+    return Words(word)
+        .Cases("no-guess", "to-the-end", "formulas", "occurrences", "random-shapes", "all-bridges",
+               "the published variants of the tuner are in `tg-paper tune --tuner`")
+        .Default("");
   if (flag != "--search") return "";
   return Words(word)
       .Case("pact24", "the published tree search is in `tg-paper opt --search pact24`")
       .Case("rl", "trained policies are followed by `tg-paper opt --search rl`")
+      .Default("");
+}
+
+StringRef idiom_of_program(StringRef command, StringRef word) {
+  if (command.endswith(" tune"))
+    return Words(word)
+        .Cases("--reuse", "--strategy", "--algorithm", "--search",
+               "the published variants of the tuner are in `tg-paper tune --reuse`")
+        .Default("");
+  return Words(word)
+      .Cases("--mcts-profile", "--reward", "--reuse-tree",
+             "the published tree search is in `tg-paper opt --search pact24`")
       .Default("");
 }
 

@@ -7,6 +7,10 @@
 #include "compiler/cli/options/options.h"
 #include "lang/core/result.h"
 
+namespace tg::tune {
+struct PlanTuneOptions;
+} // namespace tg::tune
+
 namespace tg::cli {
 
 struct ProgramTables {
@@ -18,6 +22,9 @@ struct ProgramTables {
                                  llvm::ArrayRef<const OptionRow*> given) = nullptr;
   /// Gives an optimisation the search that the program's own options ask for. Errors: of files.
   Result<void> (*prepare)(const Options& options, tangram::OptimizeOptions& search) = nullptr;
+  /// Gives `tune` what the program's own options ask for; what it returns lives as long as the run.
+  std::shared_ptr<const void> (*prepare_tuning)(const Options& options,
+                                                tune::PlanTuneOptions& session) = nullptr;
 };
 const ProgramTables& program_tables();
 

@@ -1,6 +1,5 @@
 // Whole searches on a device that computes times: what reuse finds against full searches, what it
 // costs, what its parts are good for, and whether estimates say how many programs are tried.
-#include "runtime/tune/search/baselines.h"
 #include "runtime/tune/session.h"
 
 #include "tests/unit/tune/synthetic_device.h"
@@ -53,7 +52,7 @@ double mean_of_logs(const std::vector<double>& ratios) {
 }
 
 TEST(Reuse, ComesNearAFullSearchForAFractionOfItsTrials) {
-  std::vector<double> speed, share, without_shapes, top;
+  std::vector<double> speed, share, without_shapes;
   for (const Pair& pair : kPairs) {
     FullSearchResult reused = full(pair.reused, 400), whole = full(pair.target, 400);
     ASSERT_TRUE(reused.best && whole.best) << pair.target;
@@ -62,19 +61,15 @@ TEST(Reuse, ComesNearAFullSearchForAFractionOfItsTrials) {
     ReuseOptions random;
     random.use_block_cost = random.use_thread_cost = false;
     ReuseResult ablated = reuse(pair, reused.best->program, random);
-    SyntheticDevice device;
-    TopResult copied = tune_by_top(*read_operator(pair.target), reused.ranking, 3, device);
     speed.push_back(whole.best->microseconds / found.best->microseconds);
     share.push_back(static_cast<double>(found.trials) / static_cast<double>(whole.trials));
     without_shapes.push_back(ablated.best ? whole.best->microseconds / ablated.best->microseconds
                                           : 0.1);
-    top.push_back(copied.best ? whole.best->microseconds / copied.best->microseconds : 0.1);
   }
   EXPECT_GT(mean_of_logs(speed), 0.9);
   EXPECT_LT(mean_of_logs(share), 0.5);
   EXPECT_GT(mean_of_logs(speed),
             mean_of_logs(without_shapes)); // cost models are good for something
-  EXPECT_GT(mean_of_logs(speed), mean_of_logs(top));
 }
 
 TEST(Reuse, IsExpectedToTryAboutWhatItTries) {
@@ -183,16 +178,6 @@ TEST(Session, FallsBackToAFullSearchAndSaysWhy) {
   EXPECT_EQ(report.operators[0].note, "");
   EXPECT_NE(report.operators[1].note.find("programs ran"), std::string::npos);
   EXPECT_TRUE(report.best_of(1));
-}
-
-TEST(Top, TilesAreKeptAndBlocksTakeTheRest) {
-  Program reused = *read_program("BMM [1, 64, 64 | 64]; tiles 1.1.1.1.1, 4.1.8.1.2, 4.1.8.1.2 | "
-                                 "4.8.2; unroll 16; vectors 1, 2");
-  std::optional<Program> program = with_tiles_of(*read_operator("BMM [2, 96, 64 | 32]"), reused);
-  ASSERT_TRUE(program);
-  EXPECT_EQ(text(*program), "BMM [2, 96, 64 | 32]; tiles 2.1.1.1.1, 6.1.8.1.2, 4.1.8.1.2 | 2.8.2; "
-                            "unroll 16; vectors 1, 2");
-  EXPECT_FALSE(with_tiles_of(*read_operator("BMM [1, 40, 64 | 64]"), reused));
 }
 
 } // namespace

@@ -1,7 +1,6 @@
 // Trees against brute force and against each other; graphs of operators of networks, whose numbers
 // of bridges and pairs are published.
 #include "runtime/tune/pairs/selection.h"
-#include "runtime/tune/search/baselines.h"
 
 #include "tests/unit/random_draws.h"
 #include "tests/unit/tune/workloads.h"
@@ -252,15 +251,6 @@ TEST(Estimate, SamplesComeNearTheMeanOfAll) {
     EXPECT_NEAR(expected_trials(target, reused) / exact, 1, 0.6);
     EXPECT_EQ(expected_trials(target, reused), expected_trials(target, reused));
   }
-}
-
-TEST(Clusters, OverlapIsTheShareOfCommonFactors) {
-  Operator a = *read_operator("BMM [1, 4, 4 | 4]"), b = *read_operator("BMM [1, 4, 4 | 8]");
-  EXPECT_EQ(overlap(a, a), 1);
-  EXPECT_EQ(overlap(a, b), 0.6); // C(4, 2) of C(5, 2) ways to factor 8 into three
-  EXPECT_EQ(overlap(a, *read_operator("C1D [1, 4, 4 | 4, 1]")), 0);
-  std::vector<Operator> operators = {a, *read_operator("FRB [1 | 8, 8]"), b};
-  EXPECT_EQ(clusters(operators), (std::vector<std::vector<size_t>>{{0, 2}, {1}}));
 }
 
 } // namespace

@@ -132,20 +132,16 @@ TEST(PlanSession, WhatIsNotFasterIsKeptAsThat) {
   EXPECT_FALSE(store.begin()->second.faster);
 }
 
-TEST(PlanSession, EveryKindOfReuseGivesEveryOperatorAProgram) {
-  for (ReuseKind kind : {ReuseKind::Eto, ReuseKind::NoBridges, ReuseKind::Top, ReuseKind::Selective,
-                         ReuseKind::Full, ReuseKind::Random}) {
-    Store store;
-    SyntheticPlan device({kOut, kUp, kKeys}, store);
-    PlanTuneOptions options;
-    options.reuse = kind;
-    PlanTuneReport report = run(device, options);
-    EXPECT_EQ(store.size(), 3u);
-    EXPECT_EQ(count(report, TuneState::Tuned), 3u);
-    if (kind == ReuseKind::Full) {
-      EXPECT_GT(report.trials, 3 * 100);
-    }
-  }
+TEST(PlanSession, WithoutBridgesNothingKnownIsReused) {
+  Store store;
+  SyntheticPlan first({kOut}, store);
+  run(first);
+  SyntheticPlan second({kOut, kUp}, store);
+  PlanTuneOptions options;
+  options.hops = 0;
+  PlanTuneReport report = run(second, options);
+  EXPECT_EQ(count(report, TuneState::Bridge), 0u);
+  for (const PlanTuneLine& line : report.lines) EXPECT_EQ(line.reused_from, "") << line.name;
 }
 
 TEST(PlanSession, WhatIsFastEnoughEndsASearch) {
@@ -207,8 +203,9 @@ protected:
   static constexpr const char* kDeep = "BMM [1, 128, 512 | 1024]";
   void SetUp() override {
     SyntheticPlan device({kOut, kUp, kKeys, kMore, kDeep}, found);
+    InFull in_full;
     PlanTuneOptions options;
-    options.reuse = ReuseKind::Full;
+    options.baseline = &in_full;
     run(device, options);
   }
   void guess_best(SyntheticPlan& device) {

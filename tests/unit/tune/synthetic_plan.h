@@ -2,7 +2,7 @@
 // left of them.
 #pragma once
 
-#include "runtime/tune/plan_device.h"
+#include "runtime/tune/plan_session.h"
 
 #include "tests/unit/tune/synthetic_device.h"
 
@@ -101,6 +101,17 @@ private:
   Store& store_;
   std::vector<PlanOperator> operators_;
   SyntheticDevice device_;
+};
+
+/// Searches every operator in full.
+class InFull final : public ReuseBaseline {
+public:
+  ReusePlan plan(const OperatorGraph& graph, llvm::ArrayRef<double>, double) const override {
+    return plan_reuse(graph, Selection::Full);
+  }
+  double reuse_trials() const override { return 1; }
+  StepTrials reuse(const Operator&, llvm::ArrayRef<Measured>, Device&) const override { return {}; }
+  void adjust(FullSearchOptions&) const override {}
 };
 
 } // namespace tg::tune

@@ -1,5 +1,5 @@
 // TopK and selective tuning. Cliques by Bron and Kerbosch with a pivot, on sets of bits.
-#include "runtime/tune/search/baselines.h"
+#include "bench/paper/tuning/baselines.h"
 
 #include "runtime/tune/stages.h"
 
@@ -8,7 +8,9 @@
 
 #include <numeric>
 
-namespace tg::tune {
+namespace tg::paper {
+
+using namespace tune;
 
 namespace {
 
@@ -125,4 +127,4 @@ std::vector<std::vector<size_t>> clusters(llvm::ArrayRef<Operator> operators, do
   return found;
 }
 
-} // namespace tg::tune
+} // namespace tg::paper
