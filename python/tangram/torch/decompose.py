@@ -64,6 +64,8 @@ def lstm_layer(x: Any, w_x: Any, w_h: Any, b_x: Any, b_h: Any, h: Any, c: Any, r
 
 def cdist(x: Any, y: Any, p: float, compute_mode: int | None) -> Any:
     """norms of differences of rows; of many rows by a product, as PyTorch does"""
+    if not x.numel() or not y.numel():  # PyTorch cannot trace some norms of empty tensors
+        return NotImplemented
     if p == 2 and compute_mode != 2 and (compute_mode == 1 or max(x.shape[-2], y.shape[-2]) > 25):
         squares = (x * x).sum(-1, True) + (y * y).sum(-1, True).transpose(-1, -2)
         return (squares - 2 * (x @ y.transpose(-1, -2))).clamp(min=0).sqrt()
@@ -72,6 +74,8 @@ def cdist(x: Any, y: Any, p: float, compute_mode: int | None) -> Any:
 
 def pdist(x: Any, p: float = 2) -> Any:
     """`gather` of each two rows, and norms of their differences"""
+    if x.shape[0] < 2 or not x.numel():
+        return NotImplemented
     first, second = torch.triu_indices(x.shape[0], x.shape[0], 1)
     return torch.linalg.vector_norm(x[first] - x[second], p, -1)
 
