@@ -36,7 +36,7 @@ Result<std::unique_ptr<GraphClock>> GraphClock::make(const Graph& source, bool b
   TimingOptions timing;
   timing.min_runs = runs.pairs, timing.seconds = runs.seconds;
   timing.max_runs = std::max(timing.max_runs, runs.pairs);
-  clock->runs_ = std::make_unique<BackendFinalists>(std::move(run), timing, /*patient*/ 0);
+  clock->runs_ = std::make_unique<BackendFinalists>(std::move(run), timing);
   return clock;
 }
 

@@ -166,9 +166,7 @@ Result<std::unique_ptr<CostModel>> cost_model(const Graph& as_run, const Public&
   options.allow_tf32 = in_tf32(o);
   options.threads = static_cast<int>(o.threads);
   options.memory_limit_bytes = memory_limit_bytes(o.memory_limit_mb);
-  // What is not timed by then has no price: under a time limit whole runs come after it.
-  constexpr double kShareOfTiming = 0.55;
-  options.stop = stop.within(kShareOfTiming * stop.seconds_left());
+  options.stop = TimePlan(stop).pricing();
   options.progress = std::move(progress);
   return make_cost_model(options, as_run);
 }
@@ -268,19 +266,17 @@ private:
 class Optimization {
 public:
   Optimization(const Graph& source, const Public& options,
-               std::shared_ptr<const ExternKernels> externs, const OptimizeHost& host)
+               std::shared_ptr<const ExternKernels> externs, const OptimizeHost& host,
+               const StopToken& stop)
       : source_(source), o_(options), externs_(std::move(externs)), host_(host),
-        stop_(host.stop
-                  ? *host.stop
-                  : stop_within(options.time_limit_s, options.memory_limit_mb, options.interrupt)) {
-  }
+        time_(stop, later_work()) {}
 
-  const StopToken& stop() const { return stop_; }
   /// What was found, but for `rules`, and the trace where one is recorded.
   Result<OptimizedModel> search(llvm::ArrayRef<Rule> rules) const;
   Result<Verified> verify(Optimized& result, llvm::ArrayRef<Rule> rules) const;
 
 private:
+  LaterWork later_work() const;
   Result<PrepareOptions> run_options() const;
   CostModel& in_runtime(CostModel& prices, std::optional<ExportCost>& foreign) const;
   WholeRunOptions whole_runs(FinalistRunner* judge) const;
@@ -299,8 +295,14 @@ private:
   const Public& o_;
   std::shared_ptr<const ExternKernels> externs_;
   const OptimizeHost& host_;
-  StopToken stop_;
+  const TimePlan time_;
 };
+
+/// The work after the search, as the options ask for it.
+LaterWork Optimization::later_work() const {
+  bool runs = o_.finalists > 0 && (host_.judge || whole_runs(nullptr).asked());
+  return {.whole_runs = runs, .replay = o_.explain, .proof = o_.verify};
+}
 
 /// How whole graphs are run.
 Result<PrepareOptions> Optimization::run_options() const {
@@ -314,7 +316,7 @@ Result<PrepareOptions> Optimization::run_options() const {
                                   .weights_file = o_.weights};
   TG_TRY(PrepareOptions run, tg::run_options(options, source_, host_.weights));
   run.externs = externs_;
-  run.stop = stop_;
+  run.stop = time_.end();
   return run;
 }
 
@@ -341,9 +343,7 @@ OptimizeOptions Optimization::told(SearchTrace& trace) const {
   options.explain |= host_.chain || tracing();
   using tangram::Groups;
   options.groups = o_.groups == Groups::On || (o_.groups == Groups::Auto && is_timed(o_.cost));
-  options.stop = stop_;
-  // What comes afterwards is a replay of the chain, or that and a proof.
-  options.search_share = o_.verify ? 0.5 : o_.explain ? 0.75 : 1;
+  options.time = time_;
   options.kernels = o_.kernels;
   options.trace = tracing() ? &trace : nullptr;
   if (o_.portable)
@@ -381,9 +381,8 @@ std::string Optimization::own_note(llvm::ArrayRef<Rule> rules) const {
 /// Operators were measured on the kernels that rules choose: on those of the result it is asked
 /// whether others are faster on this machine. What goes wrong leaves the rule.
 void Optimization::choose_kernels(Optimized& found, const PrepareOptions& run) const {
-  constexpr double kSeconds = 1;
   const BackendRow* row = find_backend(run.backend);
-  if (!row || !row->choose_kernels || run.dtype != DType::F32 || run.externs || stop_.asked())
+  if (!row || !row->choose_kernels || run.dtype != DType::F32 || run.externs || time_.end().asked())
     return;
   Stopwatch clock;
   Result<tune::KernelReport> chosen =
@@ -392,8 +391,8 @@ void Optimization::choose_kernels(Optimized& found, const PrepareOptions& run) c
                            .cost_db = run.cost_db,
                            .memory_limit_bytes = run.memory_limit_bytes > 0 ? run.memory_limit_bytes
                                                                             : memory_limit_bytes(0),
-                           .stop = stop_},
-                          kSeconds);
+                           .stop = time_.end()},
+                          time_.kernel_choice_s());
   found.report.total_s += clock.seconds();
   if (!chosen || chosen->changes() == 0) return;
   found.report.notes.push_back(llvm::formatv(
@@ -415,7 +414,7 @@ void Optimization::add_time_notes(OptimizeReport& report, const PrepareOptions& 
 /// A narrow float that was asked for, beside f32, interleaved. Without room or time for both there
 /// is no note.
 void Optimization::time_beside_f32(Optimized& found, const PrepareOptions& run) const {
-  if (run.dtype == DType::F32 || run.externs || stop_.asked()) return;
+  if (run.dtype == DType::F32 || run.externs || time_.end().asked()) return;
   Stopwatch clock;
   PrepareOptions in_f32 = run;
   in_f32.dtype = DType::F32;
@@ -423,7 +422,7 @@ void Optimization::time_beside_f32(Optimized& found, const PrepareOptions& run) 
   Result<Prepared> narrow = prepare_with_inputs(found.graph, run);
   if (!wide || !narrow) return;
   TimingOptions timing;
-  timing.stop = stop_;
+  timing.stop = time_.end();
   Result<Comparison> times = time_in_turns(*wide->executable, *narrow->executable, timing);
   if (times && !times->cut)
     found.report.notes.push_back(text_of(DTypeTimes{run.dtype, times->second_us, times->first_us}));
@@ -433,15 +432,15 @@ void Optimization::time_beside_f32(Optimized& found, const PrepareOptions& run) 
 Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
   DType dtype = part_of(o_.dtype);
   TG_TRY(Graph as_run, retype(source_, dtype));
-  TG_TRY(std::unique_ptr<CostModel> costs, cost_model(as_run, o_, stop_, host_.timing));
+  TG_TRY(std::unique_ptr<CostModel> costs, cost_model(as_run, o_, time_.end(), host_.timing));
   RecordingCost recorder(*costs);
   std::optional<RetypedCost> narrow, narrow_analytic;
   std::optional<ExportCost> foreign, foreign_analytic;
   CostModel& prices = in_runtime(in_dtype(dtype, recorder, narrow), foreign);
   TG_TRY(PrepareOptions run, run_options());
   std::optional<JudgedFinalists> judged;
-  if (host_.judge) judged.emplace(host_.judge, stop_);
-  WholeRunPolicy runs(whole_runs(judged ? &*judged : nullptr), run);
+  if (host_.judge) judged.emplace(host_.judge, time_);
+  WholeRunPolicy runs(whole_runs(judged ? &*judged : nullptr), run, time_);
   TG_TRY(std::unique_ptr<CostModel> analytic, make_analytic_cost(profile_of_backend(run.backend)));
   CostModel& second_opinion =
       in_runtime(in_dtype(dtype, *analytic, narrow_analytic), foreign_analytic);
@@ -514,7 +513,7 @@ std::string verified_text(const Equivalence& equivalence, size_t steps) {
 /// against its source, exactly; a note says with what outcome.
 Result<Verified> Optimization::verify(Optimized& result, llvm::ArrayRef<Rule> rules) const {
   if (!o_.verify && !o_.explain) return Verified::NotAsked;
-  StopToken stop = stop_.with_memory().with_grace(kGraceOfVerification);
+  StopToken stop = time_.verification();
   Result<void> confirmed = confirm_chain(result, rules, source_, stop);
   if (!confirmed && !o_.explain && confirmed.error().code == Code::limit_no_answer) {
     result.report.notes.push_back("not verified: " + confirmed.error().message);
@@ -551,10 +550,12 @@ std::optional<OptimizedModel> optimize_model(const Graph& source, const Public& 
     sink.report(std::move(checked.error()));
     return std::nullopt;
   }
-  Optimization optimization(source, options, std::move(externs), host);
-  std::optional<std::vector<Rule>> rules =
-      select_rules(options, host, optimization.stop(), sources, sink);
+  StopToken stop =
+      host.stop ? *host.stop
+                : stop_within(options.time_limit_s, options.memory_limit_mb, options.interrupt);
+  std::optional<std::vector<Rule>> rules = select_rules(options, host, stop, sources, sink);
   if (!rules) return std::nullopt;
+  Optimization optimization(source, options, std::move(externs), host, stop);
   Result<OptimizedModel> found = optimization.search(*rules);
   Result<Verified> verified = found ? optimization.verify(found->result, *rules)
                                     : Result<Verified>(std::move(found.error()));

@@ -89,7 +89,7 @@ bool refine_once(const Graph& source, llvm::ArrayRef<Rule> rules, const PricingC
   if (!refined) return false;
   if (candidate.chain) {
     auto next = explain(history_of(egraph), rules, candidate.graph, refined->result.graph,
-                        options.stop.with_grace(kGraceOfExplanation));
+                        options.time.explanation());
     if (!next) return false; // a result that cannot be explained is not used
     append(*candidate.chain, *next);
     trim(*candidate.chain);

@@ -193,24 +193,18 @@ void note_result(const OptimizeOptions& options, const OptimizeReport& report) {
   trace->steps.push_back(std::move(step));
 }
 
-/// The end of all that runs reaches every phase, and each leaves time to those after it:
-/// exploration half of what there is to extraction by programs, a quarter to greedy ones. And
-/// memory: extraction of an e-graph takes as much again and more, and vectors double as they grow.
-OptimizeOptions with_stop(const OptimizeOptions& given) {
+/// The options with the limits of search and extraction, which the plan of the time says.
+OptimizeOptions with_shared_time(const OptimizeOptions& given) {
   OptimizeOptions out = given;
-  bool in_one = strategy_of(given).extracts_at_the_end();
-  constexpr double kMemoryToExtract = 0.8;
-  double to_explore = (in_one ? 0.4 : 0.6) * (given.explain ? 0.6 : 1);
+  SearchTime time =
+      given.time.search({.extracts_at_the_end = strategy_of(given).extracts_at_the_end(),
+                         .greedy = is_greedy(given.extract.extractor),
+                         .explains = given.explain});
   out.explore.trace = given.trace;
-  out.explore.stop = given.stop.with_memory(to_explore);
-  out.extract.stop = given.stop.with_memory(kMemoryToExtract).with_grace(kGraceOfExtraction);
-  bool greedy = is_greedy(given.extract.extractor);
-  double left = given.search_share * given.stop.seconds_left();
-  double share = !in_one ? 1 : greedy ? 0.75 : 0.5;
-  out.explore.time_limit_s = std::min(given.explore.time_limit_s, share * left);
-  out.explore.stop = out.explore.stop.within(share * left); // prices that are timed included
-  out.settle_time_s = std::min(given.settle_time_s, 0.5 * share * left);
-  out.extract.stop = out.extract.stop.within(left);
+  out.explore.stop = time.explore; // prices that are timed included
+  out.explore.time_limit_s = std::min(given.explore.time_limit_s, time.explore_s);
+  out.settle_time_s = std::min(given.settle_time_s, time.settle_s);
+  out.extract.stop = time.extract;
   return out;
 }
 
@@ -306,7 +300,7 @@ Preference compare_with_source(const Graph& source, const Candidate& found,
   };
   if (std::optional<UsedForm> a = used(source), b = used(found.graph); a && b) {
     if (a->digest == b->digest) return Preference::None;
-    bool in_time = !options.stop.asked();
+    bool in_time = !options.time.end().asked();
     auto rank = [&](const UsedForm& form) {
       double cost = in_time ? price_fused(form.graph, rules, prices, options.explore.numerics)
                             : price_graph(form.graph, prices);
@@ -351,7 +345,7 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
                            const OptimizeOptions& given, FinalistRunner* finalists,
                            CostModel* second_opinion) {
   Stopwatch watch;
-  OptimizeOptions options = with_stop(given);
+  OptimizeOptions options = with_shared_time(given);
   OptimizeReport report;
   report.model = source.name();
   report.search = search_name(options).str();
@@ -365,7 +359,7 @@ Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, Cost
   report.nodes_before = report.nodes_after = run_op_count(source);
   PriceCache prices(source.symbols(), costs);
   report.cost_before_us = price_graph(source, prices);
-  if (!std::isfinite(report.cost_before_us) && options.stop.asked())
+  if (!std::isfinite(report.cost_before_us) && options.time.end().asked())
     return error(Code::limit_no_answer, "the operators of `{0}` were not priced in time",
                  source.name());
 

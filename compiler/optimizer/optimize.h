@@ -7,6 +7,7 @@
 #include "compiler/egraph/explain/derivation.h"
 #include "compiler/extract/extract.h"
 #include "compiler/extract/groups/group_refine.h"
+#include "compiler/optimizer/time_plan.h"
 #include "compiler/search/baselines/local.h"
 #include "compiler/search/baselines/rollout.h"
 #include "compiler/search/portfolio/portfolio.h"
@@ -65,30 +66,23 @@ struct OptimizeOptions {
   /// What was found goes on by prices of groups, where the cost model has them (CostModel::groups).
   bool groups = false;
   RefineOptions refine; // of that: how many graphs are priced, for how long
-  /// Searches begin anew with better prices
-  /// (settled_search.h) up to so many seconds from the start.
+  /// Searches begin anew with better prices (settled_search.h) up to so many seconds from the
+  /// start.
   double settle_time_s = 5;
   /// Though an earlier result is known that took long to judge: else that is the answer at once.
   /// Where the user says how long, how much or whence to search.
   bool search_on = false;
-  /// Of all that runs: the limits of phases (explore, extract, refine) come on top. What is found
-  /// by then is the result.
-  StopToken stop = {};
-  /// Of the time up to then: what comes after search and extraction (verification) has the others.
-  double search_share = 1;
+  /// Ends all phases, whose limits (explore, extract, refine) hold as well. The best so far is then
+  /// the result.
+  TimePlan time = {};
 };
-
-/// Seconds that what has to be finished has left, once the time is over or somebody has asked for
-/// the end: each phase up to its own, so that the whole ends within a second.
-inline constexpr double kGraceOfExtraction = 0.3, kGraceOfExplanation = 0.5,
-                        kGraceOfWholeRuns = 0.5, kGraceOfVerification = 0.7;
 
 /// The limits of a search and of its extractions; a negative time and no nodes stand for what suits
 /// it (options.search): tree searches have e-graphs of 2,000 nodes, as published, but what Mcts
 /// saturates first, like Saturate's, has 50,000; Mcts ends after 10 s in all, the others have 60 s
 /// to explore and 60 s to extract. Where prices are `guessed` and found out between searches, each
 /// of Mcts is short: it finds within a second what it finds at all, and proves the rest of the
-/// time. A time of all that runs is `options.stop`.
+/// time. The deadline of the whole is `options.time`.
 void set_limits(OptimizeOptions& options, double time_limit_s, int64_t node_limit,
                 bool guessed = false);
 

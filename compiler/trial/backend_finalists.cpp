@@ -149,7 +149,9 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
   if (!other) return WholeRuns{{}, does_not_run(other.error())};
   LoadedGraph* two = *other;
   timing.warmup = one->run_s() + two->run_s() > 2 * kSlowRun ? 0 : 1; // each has run
-  limit_by_what_is_left(timing);
+  auto [seconds, patience_s] =
+      time_.comparison({timing.seconds, timing.patience_seconds}, guessed_);
+  timing.seconds = seconds, timing.patience_seconds = patience_s;
   std::string fault = output_fault(second, two->outputs, one->outputs, bound());
   if (!fault.empty()) return WholeRuns{{}, std::move(fault)};
   MachineWatch* watch = watch_for(one->parts.front().prepared);
@@ -167,14 +169,6 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
   runs.slow_machine = all_signs != runs.disturbance; // by the yardstick
   database_->keep_yardstick(watch->usual_us());
   return runs;
-}
-
-void BackendFinalists::limit_by_what_is_left(TimingOptions& timing) const {
-  // The grace is for the least number of runs.
-  double left = stopped() ? 0 : options().stop.seconds_left();
-  timing.seconds = std::min(timing.seconds, left);
-  double patience = std::max(patient_until_s_ - since_.seconds() - timing.seconds, 0.0);
-  timing.patience_seconds = std::min({timing.patience_seconds, left, patience});
 }
 
 bool BackendFinalists::is_run_in_parts(const Graph& graph) const {
@@ -251,7 +245,7 @@ Result<std::vector<PlacedNodes>> BackendFinalists::time_in_place(const Graph& so
   out.resize(graphs.size());
   std::vector<std::vector<Disturbance>> disturbed(graphs.size()); // in each round
   // No warm-up: a median of three does without the first. Slow networks run once a round.
-  TimingOptions round_timing{.warmup = 0, .min_runs = 1, .stop = options().stop.with_grace(0)};
+  TimingOptions round_timing{.warmup = 0, .min_runs = 1, .stop = time_.end()};
   round_timing.seconds = kSeconds / static_cast<double>(kMostRounds * graphs.size());
   Stopwatch clock;
   for (size_t round = 0; round < kMostRounds; ++round) {

@@ -6,8 +6,6 @@
 #include "runtime/measure/cost_db.h"
 #include "runtime/measure/machine_watch.h"
 
-#include <limits>
-
 namespace tg {
 
 /// The beginning of the note about them.
@@ -20,17 +18,17 @@ Result<void> add_round(PlacedNodes& placed, Prepared& prepared, const TimingOpti
 /// Compares graphs on a backend, interleaved, on equal random weights and inputs, in options.dtype.
 class BackendFinalists : public FinalistRunner {
 public:
-  /// `patient_until_s`: seconds from now on,
-  /// after which no comparison goes on for want of an answer.
-  explicit BackendFinalists(PrepareOptions options,
-                            TimingOptions timing = {.min_runs = 15,
-                                                    .seconds = 1.5,
-                                                    .patience_seconds = 8},
-                            double patient_until_s = std::numeric_limits<double>::infinity())
-      : loaded_(that_stop(std::move(options))), timing_(std::move(timing)),
-        patient_until_s_(patient_until_s) {
+  /// `time` takes the place of the options' stop. `guessed` is that of TimePlan::comparison().
+  BackendFinalists(PrepareOptions options, TimingOptions timing, TimePlan time,
+                   bool guessed = false)
+      : loaded_(that_stop(std::move(options), time)), timing_(std::move(timing)),
+        time_(std::move(time)), guessed_(guessed) {
     timing_.stop = this->options().stop;
   }
+  explicit BackendFinalists(PrepareOptions options, TimingOptions timing = careful())
+      : BackendFinalists(options, std::move(timing), TimePlan(options.stop)) {}
+  /// The timing of comparisons whose prices were measured.
+  static TimingOptions careful() { return {.min_runs = 15, .seconds = 1.5, .patience_seconds = 8}; }
   Result<WholeRuns> compare(const Graph& first, const Graph& second) override {
     return compare(first, second, timing_);
   }
@@ -51,17 +49,15 @@ private:
   Result<WholeRuns> compare(const Graph& first, const Graph& second, TimingOptions timing);
   /// Returns true if loading the graph whole would take much of the memory limit, and long.
   bool is_run_in_parts(const Graph& graph) const;
-  /// Ends a comparison in time for what comes after it.
-  void limit_by_what_is_left(TimingOptions& timing) const;
   /// Also while they load, since a large network takes seconds. What was found by then may still
   /// meet the source, if it is small: else it is not returned.
-  static PrepareOptions that_stop(PrepareOptions options) {
-    options.stop = options.interrupt = options.stop.with_grace(kGraceOfWholeRuns);
+  static PrepareOptions that_stop(PrepareOptions options, const TimePlan& time) {
+    options.stop = options.interrupt = time.whole_runs();
     return options;
   }
   const PrepareOptions& options() const { return loaded_.options(); }
   /// Of what has no grace: it is not the last comparison.
-  bool stopped() const { return options().stop.with_grace(0).asked(); }
+  bool stopped() const { return time_.end().asked(); }
   bool times_in_place(const Graph& graph) const;
   /// Returns true if its operators take as long in other models: not with kernels of the user's
   /// own, nor where numbers are denormal, or NaN, for which kernels run twice.
@@ -73,8 +69,8 @@ private:
 
   LoadedGraphs loaded_;
   TimingOptions timing_;
-  double patient_until_s_;
-  Stopwatch since_;
+  TimePlan time_;
+  bool guessed_;
   std::unique_ptr<CostDb> database_; // of the yardstick, as is the watch there once it is needed
   std::unique_ptr<MachineWatch> watch_;
 };

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "compiler/optimizer/optimize.h"
-#include "lang/core/support/stop.h"
 
 #include <functional>
 
@@ -15,8 +14,8 @@ using GraphJudge = std::function<std::function<double()>(const Graph& graph)>;
 
 class JudgedFinalists : public FinalistRunner {
 public:
-  JudgedFinalists(GraphJudge judge, StopToken stop)
-      : judge_(std::move(judge)), stop_(stop.with_grace(kGraceOfWholeRuns)) {}
+  JudgedFinalists(GraphJudge judge, const TimePlan& time)
+      : judge_(std::move(judge)), stop_(time.whole_runs()) {}
   Result<WholeRuns> compare(const Graph& first, const Graph& second) override;
   Result<std::vector<ScreeningResult>> screen(const Graph& source,
                                               llvm::ArrayRef<const Graph*> graphs) override;

@@ -13,11 +13,10 @@ namespace tg {
 
 namespace {
 
-BackendFinalists runner_of(const PrepareOptions& run, bool measured) {
-  if (measured) return BackendFinalists(run);
-  // Prices that took no time to get are not followed by minutes of runs: all ends in ten seconds.
-  constexpr double kPatientUntil = 9;
-  return BackendFinalists(run, {.min_runs = 5, .seconds = 1, .patience_seconds = 2}, kPatientUntil);
+/// Prices that took no time to get are not followed by minutes of runs.
+BackendFinalists runner_of(const PrepareOptions& run, const TimePlan& time, bool measured) {
+  const TimingOptions quick = {.min_runs = 5, .seconds = 1, .patience_seconds = 2};
+  return {run, measured ? BackendFinalists::careful() : quick, time, !measured};
 }
 
 /// The conditions, besides the graphs, of results of whole runs; nullopt where they cannot be
@@ -56,11 +55,13 @@ std::string digest_of_weights(const Graph& graph, const PrepareOptions& run) {
   return llvm::toHex(digest.final(), /*LowerCase=*/true);
 }
 
-WholeRunPolicy::WholeRunPolicy(const WholeRunOptions& options, const PrepareOptions& run)
+bool WholeRunOptions::asked() const { return wanted && (judge || meets_source(cost)); }
+
+WholeRunPolicy::WholeRunPolicy(const WholeRunOptions& options, const PrepareOptions& run,
+                               const TimePlan& time)
     : judge_(options.judge), measured_(judge_ || is_measured(options.cost)),
-      asked_(options.wanted && (judge_ || meets_source(options.cost))),
-      run_(asked_ && options.finalists > 0), finalists_(options.finalists),
-      runner_(runner_of(run, measured_)) {
+      asked_(options.asked()), run_(asked_ && options.finalists > 0), finalists_(options.finalists),
+      runner_(runner_of(run, time, measured_)) {
   if (!run_ || measured_ || !options.remember) return;
   std::optional<std::string> conditions = conditions_of(options, run);
   if (!conditions) return;
@@ -79,7 +80,6 @@ void WholeRunPolicy::set(OptimizeOptions& options) const {
   options.must_gain = measured_;
   // What was guessed in a second meets its source, and nobody waits for others to be built.
   options.finalists = measured_ ? finalists_ : std::min<size_t>(finalists_, 1);
-  if (run_) options.search_share *= 0.6; // they come after it
 }
 
 } // namespace tg

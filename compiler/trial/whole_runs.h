@@ -21,6 +21,9 @@ struct WholeRunOptions {
   /// Results depend on its weights where the user gives them; null: those are not remembered.
   const Graph* source = nullptr;
   FinalistRunner* judge = nullptr; // runs them in the place of a backend
+
+  /// True if whole runs belong to these costs.
+  bool asked() const;
 };
 
 class WholeRunPolicy {
@@ -28,7 +31,7 @@ public:
   WholeRunPolicy(const WholeRunPolicy&) = delete;
   WholeRunPolicy& operator=(const WholeRunPolicy&) = delete;
   /// `run.backend` is that of the costs (backend_of_costs).
-  WholeRunPolicy(const WholeRunOptions& options, const PrepareOptions& run);
+  WholeRunPolicy(const WholeRunOptions& options, const PrepareOptions& run, const TimePlan& time);
 
   /// Null: nothing is run. Of this object.
   FinalistRunner* runner();

@@ -87,7 +87,7 @@ private:
     Candidate out{best.graph, best.time};
     if (task_.options.explain)
       out.set_explanation(explain_moves(task_.source, replayed(best.path).get(), task_.rules,
-                                        end_of_explaining(task_.options)));
+                                        task_.options.time.explanation()));
     return out;
   }
 

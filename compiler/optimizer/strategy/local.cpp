@@ -44,7 +44,7 @@ public:
       Candidate out{std::move(graph), cost_us};
       if (task.options.explain)
         out.set_explanation(
-            explain_moves(task.source, last, task.rules, end_of_explaining(task.options)));
+            explain_moves(task.source, last, task.rules, task.options.time.explanation()));
       return out;
     };
     for (LocalFinalist& other : found.finalists) {

@@ -15,7 +15,7 @@ PortfolioOptions portfolio_options(const OptimizeOptions& options, size_t finali
   out.saturate = options.explore;
   out.extract = options.extract;
   out.explain = options.explain;
-  out.explaining = end_of_explaining(options);
+  out.explaining = options.time.explanation();
   out.finalists = finalists;
   MctsOptions& mcts = out.mcts;
   mcts.explore.numerics = options.explore.numerics;

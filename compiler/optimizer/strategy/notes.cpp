@@ -22,11 +22,6 @@ void note_cut_extractions(size_t count, OptimizeReport& report) {
         llvm::formatv("{0} extraction{1} ended by the clock", count, count == 1 ? "" : "s"));
 }
 
-StopToken end_of_explaining(const OptimizeOptions& options) {
-  constexpr double kMemory = 0.6; // what is found is then trimmed, beside what it was found in
-  return options.stop.with_memory(kMemory).with_grace(kGraceOfExplanation);
-}
-
 Result<Derivation> explain_moves(const Graph& source, const MoveMade* last,
                                  llvm::ArrayRef<Rule> rules, const StopToken& stop) {
   std::vector<const MoveMade*> moves;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "compiler/optimizer/strategy/strategy.h"
-#include "lang/core/support/stop.h"
 
 namespace tg {
 
@@ -12,9 +11,6 @@ void note_activity(llvm::ArrayRef<RuleStats> stats, llvm::ArrayRef<Rule> rules,
 
 /// Extractions that used up their time: a less busy machine may find more.
 void note_cut_extractions(size_t count, OptimizeReport& report);
-
-/// Explanations end then.
-StopToken end_of_explaining(const OptimizeOptions& options);
 
 /// Move by move from the source to what the last one led to; null: nowhere.
 Result<Derivation> explain_moves(const Graph& source, const MoveMade* last,

@@ -52,7 +52,7 @@ Candidate explained(Candidate candidate, const EGraph& egraph, llvm::ArrayRef<Ru
                     const Graph& source, const OptimizeOptions& options) {
   if (egraph.recording())
     candidate.set_explanation(
-        explain(history_of(egraph), rules, source, candidate.graph, end_of_explaining(options)));
+        explain(history_of(egraph), rules, source, candidate.graph, options.time.explanation()));
   return candidate;
 }
 

@@ -264,7 +264,7 @@ struct RememberedWithWeights : RememberedResults {
   void search(float number, bool expect_known) {
     WholeRunPolicy policy(
         {.cost = tangram::CostSpec::calibrated(), .finalists = 1, .source = &weighted},
-        giving(number));
+        giving(number), TimePlan());
     FinalistRunner* runner = policy.runner();
     ASSERT_TRUE(runner);
     EXPECT_EQ(runner->recall(weighted, known_rules, options).has_value(), expect_known) << number;

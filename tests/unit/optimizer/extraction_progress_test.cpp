@@ -52,7 +52,7 @@ TEST_F(Following, CostsFallAndBoundsRise) {
 TEST_F(Following, AnEndedSearchHasAnAnswer) {
   Cancellation cancel;
   cancel.request();
-  options.stop = StopToken(&cancel);
+  options.time = TimePlan(StopToken(&cancel));
   Result<Optimized> result = run();
   ASSERT_TRUE(result.ok());
   EXPECT_LE(result->report.cost_after_us, result->report.cost_before_us);
@@ -60,7 +60,7 @@ TEST_F(Following, AnEndedSearchHasAnAnswer) {
 
 TEST_F(Following, AnExtractionThatIsEndedHasAnAnswer) {
   Cancellation cancel;
-  options.stop = StopToken(&cancel);
+  options.time = TimePlan(StopToken(&cancel));
   options.portfolio.progress = [&](const SearchProgress& now) {
     if (now.where == "extraction") cancel.request();
   };
