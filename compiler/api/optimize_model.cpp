@@ -287,6 +287,8 @@ private:
   std::string own_note(llvm::ArrayRef<Rule> rules) const;
   NotifyProgress progress_listener(double time_limit_s, bool timed) const;
   Result<void> write_files(const Optimized& result, const CostTable& prices) const;
+  void look_at_result(Optimized& found, llvm::ArrayRef<Rule> rules, WholeRunPolicy& runs,
+                      const PrepareOptions& run) const;
   void choose_kernels(Optimized& found, const PrepareOptions& run) const;
   void add_time_notes(OptimizeReport& report, const PrepareOptions& run) const;
   void time_beside_f32(Optimized& found, const PrepareOptions& run) const;
@@ -429,6 +431,19 @@ void Optimization::time_beside_f32(Optimized& found, const PrepareOptions& run) 
   found.report.total_s += clock.seconds();
 }
 
+/// Adds notes on the result, and on what else it was measured by.
+void Optimization::look_at_result(Optimized& found, llvm::ArrayRef<Rule> rules,
+                                  WholeRunPolicy& runs, const PrepareOptions& run) const {
+  std::vector<std::string>& notes = found.report.notes;
+  if (std::string note = own_note(rules); !note.empty()) notes.push_back(std::move(note));
+  if (runs.turned_off() && found.report.found_other)
+    notes.push_back("no whole runs (--finalists 0): the prices alone decide");
+  if (is_measured(o_.cost) && !runs.turned_off()) choose_kernels(found, run);
+  if (!runs.runner() || host_.judge) return;
+  if (!o_.portable) add_time_notes(found.report, run);
+  time_beside_f32(found, run);
+}
+
 Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
   DType dtype = part_of(o_.dtype);
   TG_TRY(Graph as_run, retype(source_, dtype));
@@ -461,17 +476,9 @@ Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
                                      measured ? &second_opinion : nullptr);
   if (host_.searched) host_.searched();
   if (!found) return std::move(found.error());
-  std::vector<std::string>& notes = found->report.notes;
-  if (std::string note = own_note(rules); !note.empty()) notes.push_back(std::move(note));
-  if (runs.turned_off() && found->report.found_other)
-    notes.push_back("no whole runs (--finalists 0): the prices alone decide");
   if (o_.groups == tangram::Groups::On && !recorder.groups())
-    notes.push_back("these costs have no prices of groups: --groups does nothing");
-  if (measured && !runs.turned_off()) choose_kernels(*found, run);
-  if (runs.runner() && !host_.judge) {
-    if (!foreign) add_time_notes(found->report, run);
-    time_beside_f32(*found, run);
-  }
+    found->report.notes.push_back("these costs have no prices of groups: --groups does nothing");
+  look_at_result(*found, rules, runs, run);
   TG_CHECK(write_files(*found, recorder.table()));
   std::string text;
   if (tracing()) text = trace_json(trace, source_, *found, rules, o_.priors);
