@@ -85,8 +85,8 @@ Report to_public(const tg::OptimizeReport& r) {
   report.lower_bound_us = r.lower_bound_us;
   report.optimal = r.optimal && r.bounds_all();
   if (r.comparison) {
-    report.run_before_us = r.comparison->first.median_us;
-    report.run_after_us = r.comparison->second.median_us;
+    report.run_before_us = r.comparison->first_us;
+    report.run_after_us = r.comparison->second_us;
   }
   report.changed = r.changed(), report.source_returned = r.source_returned;
   report.seconds = r.total_s, report.peak_memory_mb = r.peak_memory_mb;

@@ -91,8 +91,8 @@ void write_report(llvm::json::OStream& json, const OptimizeReport& report) {
   if (!report.chain_steps.empty()) write_counts(json, "chain_steps", report.chain_steps);
   if (report.groups) write_groups(json, *report.groups);
   if (report.comparison) {
-    write_number(json, "median_before_us", report.comparison->first.median_us);
-    write_number(json, "median_after_us", report.comparison->second.median_us);
+    write_number(json, "median_before_us", report.comparison->first_us);
+    write_number(json, "median_after_us", report.comparison->second_us);
     json.attribute("remembered", report.comparison->remembered);
     write_number(json, "speedup", !report.changed() ? 1.0 : report.comparison->ratio);
   }

@@ -34,6 +34,17 @@ class Statistics(unittest.TestCase):
         self.assertGreater(found.low, 1)
         self.assertFalse(_timing.summary([1.0] * 15, [1.1] * 15).second_faster)
 
+    def test_times_have_the_ratio_that_is_shown_beside_them(self):
+        rng = numpy.random.default_rng(2)
+        for _ in range(50):  # a machine that others slow down now and then
+            busy = 1 + 4 * (rng.random(41) < 0.5)
+            found = _timing.summary(list(1.1 * busy), list(busy * (1 + rng.random(41))))
+            self.assertAlmostEqual(found.first_us / found.second_us, found.ratio)
+
+    def test_medians_that_disagree_decide_nothing(self):
+        first, second = [1.0] * 6 + [9.0] * 5, [0.9] * 5 + [1.1] * 1 + [8.0] * 5
+        self.assertFalse(_timing.summary(first, second).second_faster)
+
 
 class Simplify(unittest.TestCase):
     def test_it_is_faster_or_the_original(self):

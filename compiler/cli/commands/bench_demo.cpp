@@ -24,10 +24,10 @@ struct Row {
   double max_rel_diff = 0;
   double optimise_s = 0; // but for the whole runs that judge the result
 
-  double before_us() const { return runs.first.median_us; }
-  /// What was returned is what counts: the source where the new graph is not faster.
-  double after_us() const { return !report.changed() ? before_us() : runs.second.median_us; }
-  double speedup() const { return before_us() / after_us(); }
+  double before_us() const { return runs.first_us; }
+  /// Of the returned graph: the source where the new one is not faster.
+  double after_us() const { return report.changed() ? runs.second_us : before_us(); }
+  double speedup() const { return report.changed() ? runs.ratio : 1; }
 };
 
 /// On random inputs, the same for all graphs.
@@ -53,7 +53,7 @@ Result<double> difference_from_ref(const Options& o, const LoadedModel& source,
 Result<Comparison> time_alone(const Options& o, const LoadedModel& source) {
   TG_TRY(RunReport run, run_on_cpu(o, source, source.graph, {.timing = {.seconds = 1}}));
   const Timing& timing = run.times.timing;
-  return Comparison{timing, timing, 1, 1, 1};
+  return Comparison{timing, timing, 1, 1, 1, timing.median_us, timing.median_us};
 }
 
 Result<Row> finish_row(const Options& o, const LoadedModel& source, Optimized optimized) {

@@ -35,7 +35,7 @@ void print_costs(llvm::raw_ostream& out, const OptimizeReport& report, bool colo
                ratio_text(runs->ratio),
                report.source_returned ? "of the new graph; the source is returned"
                : runs->remembered     ? "as measured before"
-                                      : "medians of the least of 3, interleaved"});
+                                      : "interleaved runs, the least of 3 counts"});
   table.print(out, color, 2);
 }
 

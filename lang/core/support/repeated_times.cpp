@@ -28,13 +28,12 @@ Timing summarise_times(std::vector<double> samples) {
 Comparison compare_times(llvm::ArrayRef<double> first, llvm::ArrayRef<double> second,
                          size_t runs_per_pair) {
   assert(first.size() == second.size() && !first.empty() && "samples come in pairs");
-  std::vector<double> ratios, firsts, seconds;
+  std::vector<double> ratios, firsts;
   for (size_t i = 0; i < first.size(); i += runs_per_pair) {
     size_t count = std::min(runs_per_pair, first.size() - i);
     llvm::ArrayRef<double> a = first.slice(i, count), b = second.slice(i, count);
     firsts.push_back(*std::min_element(a.begin(), a.end()));
-    seconds.push_back(*std::min_element(b.begin(), b.end()));
-    ratios.push_back(firsts.back() / seconds.back());
+    ratios.push_back(firsts.back() / *std::min_element(b.begin(), b.end()));
   }
   std::sort(ratios.begin(), ratios.end());
   // The number of ratios below the true median is binomial(n, 1/2); its 95% interval bounds the
@@ -42,13 +41,15 @@ Comparison compare_times(llvm::ArrayRef<double> first, llvm::ArrayRef<double> se
   double n = static_cast<double>(ratios.size());
   auto places = static_cast<int64_t>(std::floor(n / 2 - 0.98 * std::sqrt(n)));
   size_t low = static_cast<size_t>(std::max<int64_t>(places, 0));
+  double ratio = percentile(ratios, 0.5);
+  double first_us = summarise_times(std::move(firsts)).median_us;
   return {.first = summarise_times(first.vec()),
           .second = summarise_times(second.vec()),
-          .ratio = percentile(ratios, 0.5),
+          .ratio = ratio,
           .low = ratios[low],
           .high = ratios[ratios.size() - 1 - low],
-          .first_us = summarise_times(std::move(firsts)).median_us,
-          .second_us = summarise_times(std::move(seconds)).median_us};
+          .first_us = first_us,
+          .second_us = first_us / ratio};
 }
 
 } // namespace tg

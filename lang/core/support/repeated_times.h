@@ -33,11 +33,15 @@ Timing summarise_times(std::vector<double> samples_us);
 /// (distribution-free; Conover, Practical Nonparametric Statistics, section 3.2). A pair is the
 /// least of some neighbouring runs of each: what others do on the machine only ever adds time, in
 /// bursts.
+///
+/// Times that are shown beside the ratio are `first_us` and `second_us`, which have that ratio.
 struct Comparison {
   Timing first, second; // of all runs
   double ratio = 1, low = 0, high = 0;
-  double first_us = 0, second_us = 0; // medians over pairs: what the ratio is about
-  bool remembered = false;            // from earlier runs: of both, the median alone is known
+  /// The median of the first over pairs, and what the second takes beside that: `first_us / ratio`.
+  /// On a busy machine two medians are of different moments; only the ratio is of the same ones.
+  double first_us = 0, second_us = 0;
+  bool remembered = false; // from earlier runs: of both, the median alone is known
   bool cut = false; // ended before there were as many runs as were asked for: decides nothing
   /// Faster beyond the noise, and by the medians too.
   bool second_faster() const { return !cut && low > 1 && second.median_us < first.median_us; }

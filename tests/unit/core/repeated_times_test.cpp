@@ -70,6 +70,24 @@ TEST(Comparison, BurstsOfOtherWorkDoNotHideAGain) {
   EXPECT_LE(single.low, 1) << "single runs would not have shown it";
 }
 
+/// The machine is three times as slow in bursts that hit the second more often: the medians of each
+/// are of different moments, and say 1.8, where the pairs say 1.1.
+TEST(Comparison, TimesHaveTheRatioThatIsShownBesideThem) {
+  std::vector<double> first, second;
+  for (int i = 0; i < 300; ++i) {
+    double machine = i % 100 < 55 ? 3 : 1;
+    first.push_back(100 * machine * (1 + 0.01 * (i % 7)));
+    second.push_back(90 * machine * (1 + 0.01 * (i % 5)) *
+                     (i % 100 >= 45 && i % 100 < 55 ? 0.33 : 1));
+  }
+  for (size_t pair : {size_t{1}, kRunsPerPair}) {
+    Comparison c = compare_times(first, second, pair);
+    EXPECT_GT(c.first.median_us / c.second.median_us, 1.5 * c.ratio) << "else it shows nothing";
+    EXPECT_DOUBLE_EQ(c.first_us / c.second_us, c.ratio);
+    EXPECT_GE(c.first_us, c.first.min_us);
+  }
+}
+
 TEST(Comparison, ALastGroupMayBeSmaller) {
   Comparison c = compare_times({2, 2, 2, 2}, {1, 1, 1, 1}, 3);
   EXPECT_DOUBLE_EQ(c.ratio, 2);
