@@ -128,8 +128,8 @@ def optimise(options, name, sizes, folder):
     fast = Path(folder, f"{name}.tg")
     report, memory = measured([options.tg, "opt", ROOT / "examples" / "training" / f"{name}.tg", *sizes, "--threads", options.threads, "--time-limit", options.opt_limit, *options.opt,
                                "-o", fast, "--json"])
-    keep = {k: report.get(k) for k in ("nodes_before", "nodes_after", "cost_before_us", "cost_after_us", "run_before_us",
-                                       "run_after_us", "total_s", "stopped_by", "source_returned", "rules_applied", "notes")}
+    keep = {k: report.get(k) for k in ("nodes_before", "nodes_after", "cost_before_us", "cost_after_us", "median_before_us",
+                                       "median_after_us", "total_s", "stopped_by", "source_returned", "rules_applied", "notes")}
     return fast, {**keep, "peak_mb": memory}
 
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """`tg opt --cost measured:cpu --finalists K`: whole graphs are run but for 0, where prices alone decide; the same by
-default, but not by the prices of a profile by name. With `--dtype` prices are those of the type that runs. A graph that
+default, but not by the prices of a profile by name. Times that are shown beside a gain have that ratio. With `--dtype` prices are those of the type that runs. A graph that
 gives other outputs is not returned. Numbers that are not finite, or denormal, are said.
 
     finalists_test.py TG
 """
 import json
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -80,6 +81,23 @@ def check_default(tg, folder):
     assert report["source_returned"], report
 
 
+def check_figures(tg, folder):
+    """In text and JSON; figures of text have three digits."""
+    model = folder / "model.tg"
+    for options, written in (([], MODEL), (["--threads", "2"], MODEL), ([], DEEP)):
+        model.write_text(written)
+        command = [tg, "opt", model, "--cost-db", folder / "figures.db", *options]
+        text = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+        for row in re.findall(r"whole run +([\d.]+) (\w+) +([\d.]+) (\w+) +([\d.]+)x", text):
+            unit = {"us": 1, "ms": 1e3, "s": 1e6}
+            before, after, gain = float(row[0]) * unit[row[1]], float(row[2]) * unit[row[3]], float(row[4])
+            assert abs(before / after - gain) < 0.006 + 0.011 * gain, f"{options}: {row}"
+        report = default_report(tg, folder, model, *options)
+        if "speedup" in report and report["changed"]:
+            ratio = report["median_before_us"] / report["median_after_us"]
+            assert abs(ratio - report["speedup"]) < 1e-9 * ratio, f"{options}: {report}"
+
+
 def check_numbers(tg, folder):
     """What random inputs or the model's constants make of a run is said, and is no fault of what was found."""
     model = folder / "model.tg"
@@ -116,6 +134,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="tg-finalists-") as scratch:
         check_wrong(tg, Path(scratch))
         check_default(tg, Path(scratch))
+        check_figures(tg, Path(scratch))
         check_numbers(tg, Path(scratch))
     assert "median_before_us" in whole, f"2 finalists: no whole graph was run: {whole}"
     assert "median_before_us" not in alone, f"no finalists: whole graphs were run: {alone}"

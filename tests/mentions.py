@@ -21,7 +21,8 @@ LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]*[./][^)#\s]*)")
 CALL = re.compile(r"`(?:\w+::)*(\w+)\(\)`|(?<![\w.:`\"'])([a-z]\w*_\w+)\(\)")
 # Headers of others, and files that are made when Tangram is built or installed.
 ELSEWHERE = {"FormatProviders.h", "cublasLt.h", "cuda.h", "cudnn_backend.h", "nvrtc.h", "t-t.py",
-             "vit_base.py", "generated/embedded_files.cpp", "tables/options.def", "tangram/tables/options.def"}
+             "vit_base.py", "generated/embedded_files.cpp", "tables/options.def", "tangram/tables/options.def",
+             "tables/report.def", "tangram/tables/report.def"}
 
 
 def tracked(root):

@@ -147,7 +147,7 @@ def listing(root):
 
 # The public C++ API (docs/compatibility.md).
 PUBLIC = {"tangram.h", "environment.h", "fields.h", "choices.h", "tables/backends.def", "tables/extractors.def", "tables/options.def",
-          "tables/strategies.def"}
+          "tables/report.def", "tables/strategies.def"}
 
 
 def packages(build, scratch):

@@ -17,6 +17,7 @@
 #include "compiler/ir/to_text.h"
 #include "compiler/pricing/cost_model.h"
 #include "compiler/report/pages/graph_picture.h"
+#include "compiler/report/public_report.h"
 #include "compiler/report/report_json.h"
 #include "compiler/report/trace_check.h"
 #include "compiler/rules/text.h"
@@ -71,31 +72,6 @@ tg::Result<void> check_tf32(bool asked, const Backend* backend, llvm::StringRef 
   std::string having = tg::backend_names(std::mem_fn(&tg::BackendRow::tf32));
   return tg::error(tg::Code::usage, "`allow_tf32` requires {0}, not `{1}`",
                    having.empty() ? "a backend that this build lacks" : having, where);
-}
-
-Report to_public(const tg::OptimizeReport& r) {
-  Report report;
-  report.model = r.model, report.search = r.search, report.extract = r.extract;
-  report.cost_model = r.cost_model;
-  report.rules = r.rules;
-  report.nodes_before = r.nodes_before;
-  report.nodes_after = r.nodes_after, report.load_nodes_after = r.load_nodes_after;
-  report.cost_before_us = r.cost_before_us;
-  report.cost_after_us = r.cost_after_us;
-  report.lower_bound_us = r.lower_bound_us;
-  report.optimal = r.optimal && r.bounds_all();
-  if (r.comparison) {
-    report.run_before_us = r.comparison->first_us;
-    report.run_after_us = r.comparison->second_us;
-  }
-  report.changed = r.changed(), report.source_returned = r.source_returned;
-  report.seconds = r.total_s, report.peak_memory_mb = r.peak_memory_mb;
-  report.egraph_nodes = r.egraph_nodes, report.search_memory_mb = r.search_memory_mb;
-  report.extractions_cut = r.cut_extractions;
-  report.stopped_by = r.stopped_by;
-  report.notes = r.notes;
-  for (const tg::RuleCount& rule : r.rules_applied) report.rules_applied[rule.rule] = rule.count;
-  return report;
 }
 
 /// The kernel behind the types of this header, whose parts that do not change are made once.
@@ -310,7 +286,7 @@ Expected<Optimized> optimize(const Model& model, const OptimizeOptions& options)
                          sources, sink);
   if (!found) return to_error(sink, sources);
   tg::Optimized& result = found->result;
-  Report report = to_public(result.report);
+  Report report = tg::public_report(result.report);
   report.verified = found->verified;
   Optimized optimized{to_model(std::move(result.graph), model.impl().weights, model.impl().kept),
                       std::move(report)};

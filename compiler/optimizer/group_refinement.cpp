@@ -129,7 +129,7 @@ bool start_from_cheapest(const PricingContext& pricing, Candidate& candidate,
 
 } // namespace
 
-bool note_groups(const Graph& source, GroupPricer& groups, OptimizeReport& report) {
+bool note_groups(const Graph& source, GroupPricer& groups, ExtractionSection& report) {
   GroupPrice price = groups.price({&source}).front();
   if (!std::isfinite(price.microseconds)) return false;
   report.groups = GroupReport{};

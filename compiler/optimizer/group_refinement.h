@@ -11,7 +11,7 @@ namespace tg {
 
 /// The prices of the source, for the report. False where the device does not take it: then prices
 /// of groups say nothing.
-bool note_groups(const Graph& source, GroupPricer& groups, OptimizeReport& report);
+bool note_groups(const Graph& source, GroupPricer& groups, ExtractionSection& report);
 
 /// Within the e-graph; its best takes the place of `extracted` (no kernels among it).
 void refine_extracted(const EGraph& egraph, const Graph& source, const PricingContext& pricing,

@@ -9,19 +9,19 @@ namespace tg {
 
 namespace {
 
-/// What the result costs by groups; whether that is more than the source does.
-bool worse_by_groups(const Graph& result, GroupPricer& groups, OptimizeReport& report) {
+/// Prices the result by groups. Returns true if it costs more than the source.
+bool worse_by_groups(const Graph& result, GroupPricer& groups, ExtractionSection& report) {
   report.groups->after = groups.price({&result}).front();
   return costs_more(report.groups->after.microseconds, report.groups->before.microseconds);
 }
 
-/// Whether what is launched at once costs less than the source's, as far as that is known.
-bool gains_by_groups(const OptimizeReport& report) {
+/// Returns true if the result costs less than the source by groups, or these have no prices.
+bool gains_by_groups(const ExtractionSection& report) {
   return !report.groups ||
          costs_more(report.groups->before.microseconds, report.groups->after.microseconds);
 }
 
-/// The source is the answer; why, for a person.
+/// Returns the source, with a note if there is a reason to tell.
 Optimized keep_source(const Graph& source, OptimizeReport report, std::string why) {
   report.source_returned = report.found_other;
   report.cost_after_us = report.cost_before_us;
@@ -35,21 +35,21 @@ Optimized keep_source(const Graph& source, OptimizeReport report, std::string wh
   return {source, std::move(report)};
 }
 
-/// What was found, for a person.
-std::string new_graph(const OptimizeReport& report) {
+/// Describes the found graph for a note.
+std::string new_graph(const ResultSection& report) {
   return llvm::formatv("the new graph ({0} operators, {1:f1} us by the model)", report.nodes_after,
                        report.cost_after_us);
 }
 
-/// Why not the new graph, where there was no time to run both.
-std::string why_unmet(const OptimizeReport& report, llvm::StringRef what_ended) {
+/// The note for a found graph that there was no time to run.
+std::string why_unmet(const ResultSection& report, llvm::StringRef what_ended) {
   return llvm::formatv("{0} did not meet the source ({1}): the source is returned; with "
                        "`--finalists 0` prices alone decide",
                        new_graph(report), what_ended);
 }
 
-/// Why not the new graph, as measured: a fault, or what it gained.
-std::string why_source(const OptimizeReport& report, const WholeRuns& runs) {
+/// The note for a found graph that has a fault or is not faster.
+std::string why_source(const ResultSection& report, const WholeRuns& runs) {
   std::string graph = new_graph(report);
   if (!runs.fault.empty()) return graph + " " + runs.fault + ": the source is returned";
   if (runs.times.cut)
@@ -62,9 +62,9 @@ std::string why_source(const OptimizeReport& report, const WholeRuns& runs) {
                        runs.disturbance != Disturbance::None ? " while other work ran" : "");
 }
 
-/// Where no runs are to be had. A source that does not run here is too large, perhaps; what
-/// operators cost is known all the same. Where it is time that lacks, nothing is known of the new
-/// graph but its price, unless it met the source in an earlier search.
+/// Judges without whole runs. If the source does not run here, it may be too large, and prices
+/// decide. If there was no time, only the price of the found graph is known, unless it was run
+/// beside the source in an earlier search.
 Optimized judge_without_runs(const Graph& source, Optimized optimized, const Diagnostic& why) {
   OptimizeReport& report = optimized.report;
   if (why.code != Code::limit_no_answer) {
@@ -82,11 +82,11 @@ Optimized judge_without_runs(const Graph& source, Optimized optimized, const Dia
   return keep_source(source, std::move(report), std::move(note));
 }
 
-/// Whether runs say that the new graph may take the source's place. What was guessed and not timed
-/// is not given up for a machine's noise, unless it promised little: then there is little to lose,
-/// and as much to be gained as other layouts in memory make from load to load. Runs have to show
-/// what the price did not promise: an interval knows the noise of some seconds alone.
-bool passes(const OptimizeReport& report, const WholeRuns& runs, bool must_gain) {
+/// Returns true if runs allow the found graph to replace the source. A gain by guessed prices is
+/// not given up for the noise of a machine unless it is small: then little is lost, and other
+/// layouts in memory change as much from load to load. Runs have to show what the price does not
+/// promise, since an interval covers the noise of some seconds only.
+bool passes(const ResultSection& report, const WholeRuns& runs, bool must_gain) {
   constexpr double kLittle = 1.03;
   const Comparison& times = runs.times;
   if (times.cut) return false;

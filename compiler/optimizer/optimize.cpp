@@ -44,9 +44,9 @@ size_t run_op_count(const Graph& graph) {
   return count;
 }
 
-/// Whether the result says something of other days: it met its source while nobody took much of
-/// the machine, or nothing was found that could.
-bool lasting(const OptimizeReport& report) {
+/// Returns true if the result is worth keeping for later searches: it was run beside its source
+/// while other programs took little of the machine, or nothing was found.
+bool lasting(const RunsSection& report) {
   bool met = report.comparison || !report.found_other;
   return met && !report.recalled && report.disturbance != Disturbance::Heavy;
 }
@@ -84,8 +84,8 @@ void note_result(const OptimizeOptions& options, const OptimizeReport& report) {
   trace->steps.push_back(std::move(step));
 }
 
-/// Rules of the result that take finite tensors for granted.
-void note_assumptions(llvm::ArrayRef<Rule> rules, OptimizeReport& report) {
+/// Notes rules of the result that assume finite tensors.
+void note_assumptions(llvm::ArrayRef<Rule> rules, ResultSection& report) {
   std::string names;
   for (const RuleCount& used : report.rules_applied)
     for (const Rule& rule : rules)
@@ -96,8 +96,8 @@ void note_assumptions(llvm::ArrayRef<Rule> rules, OptimizeReport& report) {
         "takes it for granted that no input or weight holds an infinity or NaN: " + names);
 }
 
-/// Rules of the user's own that `--numerics` leaves out, which nobody should have to find out.
-void note_left_out(llvm::ArrayRef<Rule> rules, Numerics numerics, OptimizeReport& report) {
+/// Notes the user's own rules that `--numerics` leaves out.
+void note_left_out(llvm::ArrayRef<Rule> rules, Numerics numerics, ResultSection& report) {
   std::string names;
   Numerics least = Numerics::Reassociates; // admits what is exact where inputs are finite
   for (const Rule& rule : rules) {
@@ -114,8 +114,8 @@ void note_left_out(llvm::ArrayRef<Rule> rules, Numerics numerics, OptimizeReport
       llvm::formatv("rules left out, which `--numerics {0}` uses: {1}", option, names));
 }
 
-/// How large what was found is. Errors: `internal`, in builds that verify.
-Result<void> note_found(const Graph& found, OptimizeReport& report) {
+/// Notes the size of the found graph. Errors: `internal`, in builds that verify.
+Result<void> note_found(const Graph& found, ResultSection& report) {
 #ifdef TG_VERIFY
   if (std::string fault = verify(found); !fault.empty())
     return error(Code::internal, "the optimised graph of `{0}` is not well formed: {1}",
@@ -126,7 +126,7 @@ Result<void> note_found(const Graph& found, OptimizeReport& report) {
   return {};
 }
 
-/// How the result, which may be the source, follows from the source.
+/// Sets the chain of rewrites from the source to the result, which may be the source.
 void explain(const Graph& source, bool is_source, Candidate& found, llvm::ArrayRef<Rule> rules,
              Optimized& result) {
   result.chain = is_source ? derivation_of(source) : std::move(found.chain);
@@ -134,9 +134,9 @@ void explain(const Graph& source, bool is_source, Candidate& found, llvm::ArrayR
   if (result.chain) result.report.chain_steps = count_rules(*result.chain, rules);
 }
 
-/// What is known in the end alone.
+/// Completes the report at the end.
 void finish(const CostModel& costs, llvm::ArrayRef<Rule> rules, const Stopwatch& watch,
-            OptimizeReport& report) {
+            ResultSection& report) {
   llvm::sort(report.rules_applied);
   llvm::append_range(report.notes, costs.notes());
   note_assumptions(rules, report);

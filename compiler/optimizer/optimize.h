@@ -6,12 +6,10 @@
 
 #include "compiler/egraph/explain/derivation.h"
 #include "compiler/extract/extract.h"
-#include "compiler/extract/groups/group_refine.h"
+#include "compiler/optimizer/report.h"
 #include "compiler/optimizer/time_plan.h"
 #include "compiler/search/baselines/local.h"
 #include "compiler/search/baselines/rollout.h"
-#include "compiler/search/portfolio/portfolio.h"
-#include "lang/core/support/repeated_times.h"
 
 #include <functional>
 #include <optional>
@@ -85,98 +83,6 @@ struct OptimizeOptions {
 /// time. The deadline of the whole is `options.time`.
 void set_limits(OptimizeOptions& options, double time_limit_s, int64_t node_limit,
                 bool guessed = false);
-
-/// What a rule did while exploring, whether or not its work was chosen.
-struct RuleActivity {
-  std::string rule, declared;
-  size_t matches = 0, applied = 0;
-};
-
-/// Costs by what the device launches at once.
-struct GroupReport {
-  GroupPrice before;               // the source
-  std::optional<GroupPrice> found; // what operators' prices chose
-  GroupPrice after;                // the result
-  size_t priced = 0, moves = 0;    // graphs asked for while refining; what was changed
-  bool ended = false;              // by the clock, or the user
-  double seconds = 0;
-};
-
-struct OptimizeReport {
-  std::string model, search, extract, cost_model;
-  size_t rules = 0; // in use
-  /// Operators of a run; those computed once at load, from weights alone, are counted apart.
-  size_t nodes_before = 0, nodes_after = 0, load_nodes_after = 0;
-  double cost_before_us = 0, cost_after_us = 0;
-  std::optional<double> lower_bound_us; // of the extraction, where it gives one
-  /// The bound is of graphs that hold at most so many bytes of weights and constants.
-  double bound_bytes = kInfiniteCost;
-  /// The e-graph of the bound was grown until no rule had anything to add.
-  bool holds_all = false;
-  /// Of Mcts, where that is known: which e-graphs bound the result (GraphBound); the
-  /// first is what lower_bound_us is of.
-  std::vector<GraphBound> bounds;
-  size_t egraph_nodes = 0, egraph_classes = 0;
-  double explore_s = 0, extract_s = 0, total_s = 0;
-  /// Where prices were found out on the way (settled_search.h): how many searches there were, what
-  /// those before the last took, and the timing of operators.
-  size_t searches = 1;
-  double searched_before_s = 0, settle_s = 0;
-  /// Graphs whose operators were timed within whole runs, and how long that took.
-  size_t graphs_placed = 0;
-  double placed_s = 0;
-  double peak_memory_mb = 0;
-  uint64_t seed = 0;
-  std::string stopped_by;
-  /// Rules that made nodes of the result, most often used first, then by name.
-  std::vector<RuleCount> rules_applied;
-  /// Where a chain was asked for: its steps by rule, those included of which nothing is left.
-  std::vector<RuleCount> chain_steps;
-  /// Rules that matched, in their order.
-  std::vector<RuleActivity> activity;
-  /// Of tree searches: simulations, decisions, e-graphs; of Mcts also the parts of the network that
-  /// were searched, and how many of them were distinct.
-  size_t simulations = 0, decisions = 0, egraphs = 1, segments = 0, distinct_segments = 0;
-  size_t cut_extractions = 0;  // ended by the clock
-  double search_memory_mb = 0; // of e-graphs and the search's tables, where it is known
-  PriorTable learned;          // what the search saw of its rules
-  /// Where asked for and known.
-  std::optional<GroupReport> groups;
-  /// What a person should know: a solver that failed, a source returned because it was faster, ...
-  std::vector<std::string> notes;
-
-  /// Whether the extractor proved that no graph of the e-graph costs less;
-  /// of Mcts, of the first of `bounds`.
-  bool optimal = false;
-  /// Where whole graphs were run: the source and of what was found, interleaved.
-  std::optional<Comparison> comparison;
-  /// The search found another graph than the source; and the source is the result all the same: by
-  /// that comparison, a fault (WholeRuns), or prices. keep_source() alone sets the second.
-  bool found_other = false, source_returned = false;
-  Disturbance disturbance = Disturbance::None; // of it: another day it may come out otherwise
-  bool slow_machine = false;                   // of it, as WholeRuns has it
-  double tried_us = 0;                         // the price of what was run
-  double finalists_s = 0;                      // that it took
-  size_t finalists = 1;  // distinct graphs that were measured whole, beside the source
-  bool recalled = false; // it is an earlier search's, which this one did not better
-  std::optional<Comparison> recalled_times; // of then, where it is not the source
-  /// What loading and running the graphs takes, as far as this search or one before it knows.
-  double judging_s = 0;
-
-  /// The result is another graph than the source.
-  bool changed() const { return found_other && !source_returned; }
-
-  /// True if the bound may be stated of everything that the rules lead to: no limit and no
-  /// interruption ended the search or the extraction.
-  bool bounds_all() const { return lower_bound_us && holds_all && cut_extractions == 0; }
-
-  /// Another graph than that which they are of is the result.
-  void forget_bounds() {
-    lower_bound_us.reset();
-    bounds.clear();
-    optimal = holds_all = false;
-  }
-};
 
 struct Optimized {
   Graph graph;

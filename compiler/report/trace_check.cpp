@@ -2,8 +2,10 @@
 #include "compiler/report/trace_check.h"
 
 #include "compiler/api/files/json_files.h"
+#include "tangram/tangram.h"
 
 #include <cmath>
+#include <type_traits>
 
 namespace tg {
 namespace {
@@ -20,19 +22,22 @@ struct Key {
   Holds holds;
 };
 
-constexpr Key kReport[] = {{"model", Holds::Text},
-                           {"search", Holds::Text},
-                           {"extract", Holds::Text},
-                           {"cost_model", Holds::Text},
-                           {"stopped_by", Holds::Text},
-                           {"rules", Holds::Number},
-                           {"egraph_nodes", Holds::Number},
-                           {"simulations", Holds::Number},
-                           {"seed", Holds::Number},
-                           {"cost_before_us", Holds::Number},
-                           {"cost_after_us", Holds::Number},
-                           {"total_s", Holds::NumberOrNull},
-                           {"lower_bound_us", Holds::NumberOrNull}};
+template <class T>
+constexpr Holds kHeld = std::is_same_v<T, std::string>             ? Holds::Text
+                        : std::is_same_v<T, std::optional<double>> ? Holds::NumberOrNull
+                                                                   : Holds::Number;
+constexpr Key kReport[] = {
+#define TG_KEY_Always_(field)
+#define TG_KEY_Known_(field)
+#define TG_KEY_Never_(field)
+#define TG_KEY_Drawn_(field) {#field, kHeld<decltype(tangram::Report::field)>},
+#define TG_ROW(section, origin, written, type, field, value, meaning) TG_KEY_##written##_(field)
+#include "compiler/optimizer/report.def"
+#undef TG_KEY_Always_
+#undef TG_KEY_Known_
+#undef TG_KEY_Never_
+#undef TG_KEY_Drawn_
+};
 constexpr Key kPoint[] = {
     {"s", Holds::Number}, {"cost_us", Holds::NumberOrNull}, {"where", Holds::Text}};
 constexpr Key kTreeNode[] = {{"rule", Holds::Text},

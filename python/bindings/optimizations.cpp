@@ -3,7 +3,6 @@
 #include "python/bindings/option_values.h"
 #include "python/bindings/parts.h"
 
-#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -96,36 +95,28 @@ Optimized search(const Model& model, const nb::dict& values, const std::string& 
   return value_of(std::move(*found));
 }
 
-std::string_view verified_word(const Report& report) {
+// Values of a report as Python has them.
+template <class T> const T& to_python(const T& value) { return value; }
+
+std::string_view to_python(Verified verified) {
   constexpr std::string_view words[] = {"not asked", "equal", "undecided"};
-  return words[static_cast<size_t>(report.verified)];
+  return words[static_cast<size_t>(verified)];
+}
+
+nb::dict to_python(const RuleCounts& counts) {
+  nb::dict out;
+  for (const auto& [rule, count] : counts) out[rule.c_str()] = count;
+  return out;
 }
 
 void bind_report(nb::module_& m) {
-  nb::class_<Report>(m, "Report", "What the optimiser did. Costs are microseconds.")
-      .def_ro("model", &Report::model)
-      .def_ro("search", &Report::search)
-      .def_ro("extract", &Report::extract)
-      .def_ro("cost_model", &Report::cost_model)
-      .def_ro("rules", &Report::rules)
-      .def_ro("nodes_before", &Report::nodes_before)
-      .def_ro("nodes_after", &Report::nodes_after)
-      .def_ro("load_nodes_after", &Report::load_nodes_after)
-      .def_ro("cost_before_us", &Report::cost_before_us)
-      .def_ro("cost_after_us", &Report::cost_after_us)
-      .def_ro("lower_bound_us", &Report::lower_bound_us)
-      .def_ro("optimal", &Report::optimal)
-      .def_ro("run_before_us", &Report::run_before_us)
-      .def_ro("run_after_us", &Report::run_after_us)
-      .def_ro("changed", &Report::changed)
-      .def_ro("source_returned", &Report::source_returned)
-      .def_ro("seconds", &Report::seconds)
-      .def_ro("peak_memory_mb", &Report::peak_memory_mb)
-      .def_ro("egraph_nodes", &Report::egraph_nodes)
-      .def_ro("stopped_by", &Report::stopped_by)
-      .def_ro("rules_applied", &Report::rules_applied)
-      .def_prop_ro("verified", &verified_word, "'not asked', 'equal' or 'undecided'")
-      .def_ro("notes", &Report::notes);
+  nb::class_<Bound> bound(m, "Bound", "A bound on the cost of the graphs of an e-graph.");
+#define TG_BOUND(type, field, value, meaning) bound.def_ro(#field, &Bound::field, meaning);
+  nb::class_<Report> report(m, "Report", "What the optimiser did. Costs are microseconds.");
+#define TG_ROW(section, origin, written, type, field, value, meaning)                              \
+  report.def_prop_ro(                                                                              \
+      #field, [](const Report& r) { return to_python(r.field); }, meaning);
+#include "tangram/tables/report.def"
 }
 
 } // namespace

@@ -27,11 +27,12 @@ class Optimized(NamedTuple):
 class Report:
     """What the optimiser did.
 
-    Costs (`cost_before_us`, `cost_after_us`, `lower_bound_us`) are microseconds by the prices in use;
-    `run_before_us` and `run_after_us` medians of whole runs, where both graphs were run; `nodes_before`,
-    `nodes_after`; `rules_applied` {rule: nodes that it made}; `steps` the chain of rewrites, with
-    `optimize(explain=True)`; `notes` what did not go as asked; `verified` 'not asked', 'equal' or
-    'undecided'; `stopped_by`, `seconds`, `source_returned` and others as in C++ (tangram::Report).
+    The fields are those of `tg opt --json` (docs/json.md), with the same names: costs (`cost_before_us`,
+    `cost_after_us`, `lower_bound_us`) in microseconds by the prices in use; `median_before_us`,
+    `median_after_us` and `speedup` of whole runs, where both graphs were run; `nodes_before`, `nodes_after`;
+    `rules_applied` {rule: nodes that it made}; `notes` what did not go as asked; `stopped_by`, `total_s`,
+    `source_returned` and others. Beside these, `steps` is the chain of rewrites, with
+    `optimize(explain=True)`, and `verified` is 'not asked', 'equal' or 'undecided'.
 
     >>> import tangram
     >>> model = tangram.parse("model m(x: f32[64, 64]) { relu(relu(x)) + 0.0 }")
@@ -56,11 +57,9 @@ class Report:
     def speedup(self) -> float:
         """Of whole runs where both graphs were run, else by prices."""
         r = self._core
-        if not r.changed:
-            return 1.0
-        if r.run_before_us and r.run_after_us:
-            return r.run_before_us / r.run_after_us
-        return r.cost_before_us / r.cost_after_us if r.cost_after_us else 1.0
+        if r.speedup is not None:
+            return r.speedup
+        return r.cost_before_us / r.cost_after_us if r.changed and r.cost_after_us else 1.0
 
     @property
     def json(self) -> dict[str, Any]:
@@ -106,12 +105,13 @@ class Report:
         r = self._core
         yield "operators", f"{r.nodes_before} → {r.nodes_after}"
         yield "cost", f"{r.cost_before_us:.1f} → {r.cost_after_us:.1f} us by {r.cost_model}"
-        if r.run_before_us and r.run_after_us:
-            yield "whole runs", f"{r.run_before_us:.1f} → {r.run_after_us:.1f} us"
+        if r.median_before_us is not None:
+            yield "whole runs", f"{r.median_before_us:.1f} → {r.median_after_us:.1f} us" + (
+                " of the new graph" if r.source_returned else "")
         yield "speedup", f"{self.speedup:.2f}x" + (", the source is returned" if r.source_returned else "")
         rules = sorted(r.rules_applied.items(), key=lambda rule: -rule[1])
         yield "rules", ", ".join(f"{name} x{count}" for name, count in rules) or "none"
-        yield "search", f"{r.search}, {r.seconds:.2f} s, stopped by: {r.stopped_by}"
+        yield "search", f"{r.search}, {r.total_s:.2f} s, stopped by: {r.stopped_by}"
         for note in r.notes:
             yield "note", note
 

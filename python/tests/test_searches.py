@@ -1,6 +1,7 @@
 """Searches: options, reports, progress, judges, Ctrl-C."""
 import json
 import os
+import random
 import re
 import signal
 import tempfile
@@ -96,7 +97,26 @@ class Judges(unittest.TestCase):
         fast, report = self.judged(lambda model: 1e-3 * (model.text.count("@") + 1))
         self.assertLess(fast.text.count("@"), 2)
         self.assertFalse(report.source_returned)
-        self.assertLess(report.run_after_us, report.run_before_us)
+        self.assertLess(report.median_after_us, report.median_before_us)
+
+    def test_the_report_has_the_fields_of_its_json(self):
+        _, report = self.judged(lambda model: 1e-3 * (model.text.count("@") + 1))
+        for name, told in report.json.items():
+            if name not in ("priors", "bounds"):
+                self.assertEqual(getattr(report, name), told, name)
+        for bound, told in zip(report.bounds, report.json.get("bounds", []), strict=True):
+            self.assertEqual({name: getattr(bound, name) for name in told}, told)
+
+    def test_times_have_the_ratio_that_is_shown_beside_them(self):
+        """On a machine that is slowed down now and then, each time by another factor."""
+        chance = random.Random(3).random
+        for _ in range(5):
+            _, report = self.judged(
+                lambda model: 1e-3 * (model.text.count("@") + 1) * (1 + 4 * (chance() < 0.5) * chance()))
+            before, after = (float(part.split()[0]) for part in dict(report.lines())["whole runs"].split(" → "))
+            if report.changed:
+                self.assertAlmostEqual(before / after, report.speedup, delta=0.01)
+                self.assertIn(f"{report.speedup:.2f}x", dict(report.lines())["speedup"])
 
     def test_what_is_slower_there_does_not(self):
         fast, report = self.judged(lambda model: 1e-3 / (model.text.count("@") + 1))

@@ -185,14 +185,14 @@ Result<PaperCell> Paper::cell_of(const PaperJob& job, double limit_s, const tang
   cell.model = job.network->name.str(), cell.approach = job.approach->name.str();
   cell.seed = job.seed;
   cell.source_us = r.cost_before_us, cell.cost_us = r.cost_after_us;
-  cell.seconds = r.seconds, cell.processor_s = processor_s;
+  cell.seconds = r.total_s, cell.processor_s = processor_s;
   cell.memory_mb = r.search_memory_mb;
   cell.nodes = r.egraph_nodes;
   cell.stopped_by = r.stopped_by;
   cell.limit_s = limit_s;
   // The shipped search extracts many times, each time for a slice that is not of this limit.
   cell.capped = r.stopped_by == "time limit" ||
-                (job.approach->search != tangram::Search::Mcts && r.extractions_cut > 0);
+                (job.approach->search != tangram::Search::Mcts && r.cut_extractions > 0);
   return cell;
 }
 

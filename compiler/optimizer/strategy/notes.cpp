@@ -8,7 +8,7 @@
 namespace tg {
 
 void note_activity(llvm::ArrayRef<RuleStats> stats, llvm::ArrayRef<Rule> rules,
-                   OptimizeReport& report) {
+                   SearchSection& report) {
   for (size_t i = 0; i < stats.size() && i < rules.size(); ++i)
     if (stats[i].matches > 0)
       report.activity.push_back(

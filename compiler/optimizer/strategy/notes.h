@@ -7,7 +7,7 @@ namespace tg {
 
 /// Rules that matched, for the report.
 void note_activity(llvm::ArrayRef<RuleStats> stats, llvm::ArrayRef<Rule> rules,
-                   OptimizeReport& report);
+                   SearchSection& report);
 
 /// Extractions that used up their time: a less busy machine may find more.
 void note_cut_extractions(size_t count, OptimizeReport& report);

@@ -25,7 +25,7 @@ private:
 };
 
 /// The size of the e-graph, and why it grew no further.
-template <class Report> void note_egraph(const Report& explored, OptimizeReport& report) {
+template <class Report> void note_egraph(const Report& explored, SearchSection& report) {
   report.egraph_nodes = explored.nodes;
   report.egraph_classes = explored.classes;
   report.explore_s = explored.seconds;

@@ -120,7 +120,8 @@ TEST(ExternOps, RulesOverThemAreAppliedAndTheResultRuns) {
   options.trust_rules = true;
   auto fast = optimize(*model, options);
   ASSERT_TRUE(fast) << fast.error().text();
-  EXPECT_GE(fast->report.rules_applied["reversed_twice"], 1u);
+  EXPECT_TRUE(std::any_of(fast->report.rules_applied.begin(), fast->report.rules_applied.end(),
+                          [](const auto& rule) { return rule.first == "reversed_twice"; }));
   EXPECT_LT(fast->model.op_count(), model->op_count());
   for (Backend backend : {Backend::Ref, Backend::Cpu})
     expect_outputs(fast->model, {.backend = backend, .externs = {reversed(), pairs()}});

@@ -47,7 +47,7 @@ TEST(JsonFiles, PriorsThatCannotBeAreRefused) {
 constexpr const char* kTrace = R"({"tangram_trace": 1, "report": {
   "model": "m", "search": "mcts", "extract": "ilp", "cost_model": "c", "stopped_by": "s",
   "rules": 3, "egraph_nodes": 5, "simulations": 0, "seed": 1, "cost_before_us": 2.5,
-  "cost_after_us": 1, "total_s": null, "lower_bound_us": null},
+  "cost_after_us": 1, "total_s": 0.5, "lower_bound_us": null},
  "points": [{"s": 0.5, "cost_us": null, "where": ""}],
  "columns": 1, "applications": [{"rule": "r", "cells": [[0, 2, ["here"]]]}],
  "tree": [{"parent": -1, "rule": "", "places": 0, "where": "", "visits": 1, "value": 0,
@@ -65,6 +65,8 @@ TEST(JsonFiles, DamagedTracesSayWhere) {
   for (Damage damage : {
            Damage{R"("model": "m", )", "", "trace.report.model"},
            {R"("cost_before_us": 2.5)", R"("cost_before_us": null)", "trace.report.cost_before_us"},
+           {R"("lower_bound_us": null)", R"("lower_bound_us": "none")", "report.lower_bound_us"},
+           {R"("seed": 1)", R"("seed": "1")", "trace.report.seed"},
            {R"("cost_before_us": 2.5)", R"("cost_before_us": 1e999)", "cost_before_us"},
            {R"([{"s": 0.5, "cost_us": null, "where": ""}])", R"("str")", "trace.points"},
            {R"("s": 0.5)", R"("s": "0.5")", "trace.points[0].s"},

@@ -14,6 +14,7 @@
 #include "tangram/fields.h"
 
 #include <cassert>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -245,31 +246,53 @@ struct OptimizeOptions {
 /// a limit left no answer, and a note of the report says which.
 enum class Verified : uint8_t { NotAsked, Equal, Undecided };
 
-/// What the optimiser did. Costs are microseconds under the cost model in use.
-struct Report {
-  std::string model, search, extract, cost_model;
-  size_t rules = 0; // in use
-  /// Operators that each run computes; those computed once at load, from weights alone, are apart.
-  size_t nodes_before = 0, nodes_after = 0, load_nodes_after = 0;
-  double cost_before_us = 0, cost_after_us = 0;
-  std::optional<double>
-      lower_bound_us; // no graph of the e-graph that was explored costs less; where that is known
-  /// The result does not cost more than that, and no limit ended the search.
-  bool optimal = false;
-  /// Medians of whole runs of the source and of what was found, where both were run.
-  std::optional<double> run_before_us, run_after_us;
-  bool changed = false;         // the result is another graph than the source
-  bool source_returned = false; // another graph was found, and was slower, dearer, or wrong
-  double seconds = 0;
-  double peak_memory_mb = 0;
-  size_t egraph_nodes = 0;
-  double search_memory_mb = 0; // of e-graphs and the search's tables, where it is known
-  size_t extractions_cut = 0;  // ended by the clock
-  std::string stopped_by;      // "saturated", "node limit", ...
-  std::map<std::string, size_t> rules_applied; // nodes of the result that each made
-  Verified verified = Verified::NotAsked;
-  std::vector<std::string> notes; // what did not go as asked
+/// Rule -> count, in the order of the report: most often first, then by name.
+using RuleCounts = std::vector<std::pair<std::string, size_t>>;
+
+/// A bound on the cost of the graphs of an e-graph that holds the result, or a graph as cheap.
+struct Bound {
+#define TG_BOUND(type, field, value, meaning) type field = value;
+#include "tangram/tables/report.def"
 };
+
+/// The sections of a report. Their fields are the rows of tables/report.def: type, initial value,
+/// and meaning.
+namespace report_sections {
+#define TG_FIELD(origin, written, type, field, value, meaning) type field = value;
+struct Result {
+#define TG_RESULT TG_FIELD
+#include "tangram/tables/report.def"
+};
+struct Search {
+#define TG_SEARCH TG_FIELD
+#include "tangram/tables/report.def"
+};
+struct Extraction {
+#define TG_EXTRACTION TG_FIELD
+#include "tangram/tables/report.def"
+};
+struct Runs {
+#define TG_RUNS TG_FIELD
+#include "tangram/tables/report.def"
+};
+struct Verification {
+#define TG_VERIFICATION TG_FIELD
+#include "tangram/tables/report.def"
+};
+#undef TG_FIELD
+} // namespace report_sections
+
+/// What the optimiser did, section by section. JSON (`tg opt --json`) and Python have the same
+/// fields with the same names. Costs (`_us`) are microseconds under the cost model in use; the
+/// times of whole runs, `median_before_us` and `median_after_us`, are microseconds, others (`_s`)
+/// seconds.
+///
+///   fast->report.cost_after_us, fast->report.egraph_nodes, fast->report.speedup
+struct Report : report_sections::Result,
+                report_sections::Search,
+                report_sections::Extraction,
+                report_sections::Runs,
+                report_sections::Verification {};
 
 /// One application of a rule on the way from the source to the result.
 struct Step {
