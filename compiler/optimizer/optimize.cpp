@@ -177,23 +177,75 @@ public:
   Optimization(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
                const OptimizeOptions& given, FinalistRunner* runner, CostModel* second_opinion)
       : source_(source), rules_(rules), options_(with_shared_time(given)),
-        prices_(source.symbols(), costs), pricing_{
-                                              costs,   prices_, runner ? second_opinion : nullptr,
-                                              nullptr, nullptr, runner} {}
+        prices_(source.symbols(), costs), pricing_{.costs = costs,
+                                                   .prices = prices_,
+                                                   .second_opinion =
+                                                       runner ? second_opinion : nullptr,
+                                                   .runner = runner} {}
 
   /// Errors: `limit_no_answer` if the operators were not priced in time.
-  Result<void> price_source();
+  Result<void> price_source() {
+    describe();
+    report_.cost_before_us = price_graph(source_, prices_);
+    if (!std::isfinite(report_.cost_before_us) && options_.time.end().asked())
+      return error(Code::limit_no_answer, "the operators of `{0}` were not priced in time",
+                   source_.name());
+    GroupPricer* groups = options_.groups ? pricing_.costs.groups() : nullptr;
+    if (groups && note_groups(source_, *groups, report_)) pricing_.groups = groups;
+    bool several = (pricing_.runner || pricing_.groups) && options_.finalists > 1;
+    if (several) pricing_.others = &others_;
+    return {};
+  }
+
   /// Until prices have settled. Errors: those of the strategy.
-  Result<Candidate> search();
+  Result<Candidate> search() {
+    Result<Candidate> found = find_settled(source_, rules_, pricing_, options_, report_);
+    if (!found) return with_notes(std::move(found.error()), pricing_.costs);
+    return found;
+  }
+
   /// Refines what was found by prices of groups, and takes the one of several that runs fastest.
-  Finalist choose(Candidate found);
+  Finalist choose(Candidate found) {
+    Finalist chosen{std::move(found)};
+    if (pricing_.groups)
+      refine_candidate(source_, rules_, pricing_, options_, chosen.candidate, report_);
+    auto complete = [&](Candidate& one) { add_kernels(one, rules_, prices_, options_); };
+    if (pricing_.others && pricing_.runner)
+      chosen = choose_finalist(source_, std::move(chosen.candidate), std::move(others_),
+                               *pricing_.runner,
+                               {options_.finalists, pricing_.costs.groups(), complete}, report_);
+    note_result(options_, report_);
+    return chosen;
+  }
+
   /// Moves the graph out of `chosen`. Errors: `internal`, in builds that verify.
-  Result<Optimized> judge(Finalist& chosen);
+  Result<Optimized> judge(Finalist& chosen) {
+    TG_CHECK(note_found(chosen.candidate.graph, report_));
+    return tg::judge(source_, chosen, rules_, pricing_, options_, std::move(report_));
+  }
+
   /// Explains the result, keeps it for later searches, and completes its report.
-  void conclude(Candidate& found, Optimized& result);
+  void conclude(Candidate& found, Optimized& result) {
+    OptimizeReport& report = result.report;
+    report.judging_s = std::max(report.judging_s, report.placed_s + report.finalists_s);
+    if (pricing_.costs.guesses()) keep_lasting(source_, rules_, options_, result, pricing_.runner);
+    if (options_.explain) explain(source_, !report.changed(), found, rules_, result);
+    finish(pricing_.costs, rules_, watch_, report);
+  }
 
 private:
-  void describe();
+  void describe() {
+    Numerics numerics = options_.explore.numerics;
+    report_.model = source_.name();
+    report_.search = search_name(options_).str();
+    report_.extract = extractor_name(options_.extract.extractor).str();
+    report_.cost_model = pricing_.costs.name();
+    report_.seed = options_.explore.seed;
+    report_.rules = static_cast<size_t>(llvm::count(
+        rules_in_use(rules_, numerics, [&](OpKind op) { return occurs(source_, op); }), true));
+    note_left_out(rules_, numerics, report_);
+    report_.nodes_before = report_.nodes_after = run_op_count(source_);
+  }
 
   const Graph& source_;
   llvm::ArrayRef<Rule> rules_;
@@ -204,64 +256,6 @@ private:
   OptimizeReport report_;
   Stopwatch watch_;
 };
-
-void Optimization::describe() {
-  Numerics numerics = options_.explore.numerics;
-  report_.model = source_.name();
-  report_.search = search_name(options_).str();
-  report_.extract = extractor_name(options_.extract.extractor).str();
-  report_.cost_model = pricing_.costs.name();
-  report_.seed = options_.explore.seed;
-  report_.rules = static_cast<size_t>(llvm::count(
-      rules_in_use(rules_, numerics, [&](OpKind op) { return occurs(source_, op); }), true));
-  note_left_out(rules_, numerics, report_);
-  report_.nodes_before = report_.nodes_after = run_op_count(source_);
-}
-
-Result<void> Optimization::price_source() {
-  describe();
-  report_.cost_before_us = price_graph(source_, prices_);
-  if (!std::isfinite(report_.cost_before_us) && options_.time.end().asked())
-    return error(Code::limit_no_answer, "the operators of `{0}` were not priced in time",
-                 source_.name());
-  GroupPricer* groups = options_.groups ? pricing_.costs.groups() : nullptr;
-  if (groups && note_groups(source_, *groups, report_)) pricing_.groups = groups;
-  bool several = (pricing_.runner || pricing_.groups) && options_.finalists > 1;
-  if (several) pricing_.others = &others_;
-  return {};
-}
-
-Result<Candidate> Optimization::search() {
-  Result<Candidate> found = find_settled(source_, rules_, pricing_, options_, report_);
-  if (!found) return with_notes(std::move(found.error()), pricing_.costs);
-  return found;
-}
-
-Finalist Optimization::choose(Candidate found) {
-  Finalist chosen{std::move(found)};
-  if (pricing_.groups)
-    refine_candidate(source_, rules_, pricing_, options_, chosen.candidate, report_);
-  auto complete = [&](Candidate& one) { add_kernels(one, rules_, prices_, options_); };
-  if (pricing_.others && pricing_.runner)
-    chosen =
-        choose_finalist(source_, std::move(chosen.candidate), std::move(others_), *pricing_.runner,
-                        {options_.finalists, pricing_.costs.groups(), complete}, report_);
-  note_result(options_, report_);
-  return chosen;
-}
-
-Result<Optimized> Optimization::judge(Finalist& chosen) {
-  TG_CHECK(note_found(chosen.candidate.graph, report_));
-  return tg::judge(source_, chosen, rules_, pricing_, options_, std::move(report_));
-}
-
-void Optimization::conclude(Candidate& found, Optimized& result) {
-  OptimizeReport& report = result.report;
-  report.judging_s = std::max(report.judging_s, report.placed_s + report.finalists_s);
-  if (pricing_.costs.guesses()) keep_lasting(source_, rules_, options_, result, pricing_.runner);
-  if (options_.explain) explain(source_, !report.changed(), found, rules_, result);
-  finish(pricing_.costs, rules_, watch_, report);
-}
 
 } // namespace
 
