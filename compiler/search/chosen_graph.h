@@ -1,12 +1,12 @@
-// The graph that a choice of an e-graph's nodes makes.
+// Builds the graph that a choice of e-nodes represents.
 #pragma once
 
 #include "compiler/egraph/egraph.h"
 
 namespace tg {
 
-/// Builds the graph of the chosen nodes, which are given children first; inputs and names as in
-/// `source`.
+/// Builds the graph of the chosen nodes, which must be listed children first. Inputs and names are
+/// taken from `source`.
 Graph graph_of(const EGraph& egraph, const Graph& source, llvm::ArrayRef<ENodeId> nodes);
 
 } // namespace tg

@@ -44,7 +44,7 @@ void Explorer::refresh_order() {
 
 // --- finding ------------------------------------------------------------------------------------
 
-/// Leaves the new matches of a rule in rows_, or joint_ if it has several left sides.
+/// Stores the new matches of a rule in rows_, or in joint_ if the rule has several left sides.
 size_t Explorer::find(const CompiledRule& rule, uint32_t since) {
   rows_.clear();
   if (rule.multi()) {
@@ -65,7 +65,7 @@ size_t Explorer::find(const CompiledRule& rule, uint32_t since) {
   return rows_.size();
 }
 
-/// Whether the pattern has a match in the frontier that the matcher looks at.
+/// Returns true if the pattern matches in the matcher's current frontier.
 bool Explorer::occurs(uint32_t pattern) {
   int8_t& known = occurs_[pattern];
   if (known < 0) {
@@ -88,7 +88,7 @@ void Explorer::find_new(uint32_t since, std::vector<Match>& out,
   look_since(since);
   auto fresh = [&](const PatternUse& use) { return occurs(use.pattern); };
   for (const CompiledRule* rule : enabled_) {
-    // A joint match is new if one of its parts is.
+    // A joint match is new if any of its component matches is new.
     if (rule->multi() && llvm::none_of(rule->sources, fresh)) continue;
     if (find(*rule, since) > 0) append(*rule, out, wanted);
   }
@@ -119,8 +119,8 @@ void Explorer::widen(const CompiledRule& rule, const uint32_t* row,
   for (uint32_t variable : rule.sources[0].value_map) words[1 + classes + variable] = *row++;
 }
 
-/// A sum of products, which do not wait for each other: there are thousands of matches in a step,
-/// and what is summed are hashes already.
+/// Combines the words by independent multiplications, which can overlap in the pipeline: a step has
+/// thousands of matches. The summands are hashes already.
 uint64_t Explorer::group_of(const CompiledRule& rule, llvm::ArrayRef<uint32_t> words) {
   uint64_t sum = 0, factor = 0x9E3779B97F4A7C15ull;
   auto add = [&](uint64_t word) { sum += word * factor, factor += 0xD6E8FEB86659FD92ull; };
@@ -173,7 +173,7 @@ Explorer::Step Explorer::apply_everywhere(const CompiledRule& rule) {
     step.applied += outcome == Outcome::Applied;
     step.cyclic += outcome == Outcome::Cyclic;
   }
-  // What was left out may have its turn another time.
+  // Matches that were skipped must be found again later.
   if (step.complete) egraph_.set_rule_seen(rule.id, mark);
   settle();
   return step;

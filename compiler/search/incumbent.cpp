@@ -7,8 +7,8 @@ namespace tg {
 
 namespace {
 
-/// Fewer operators win where prices are equal:
-/// far below what can be measured (extract.cpp has the same).
+/// Breaks ties between equal prices in favour of fewer operators. Far below measurable differences;
+/// extract.cpp has the same constant.
 constexpr double kOperatorTie = 1e-5;
 constexpr int kRounds = 4;
 
@@ -37,11 +37,11 @@ double Incumbent::update() {
     if (!better) break;
     value_classes();
   }
-  count_uses(); // sums anew: no drift
+  count_uses(); // recompute the sums to avoid drift
   return state_.cost = total_;
 }
 
-/// Choices of classes that were merged go to the class that stayed; nodes that died go.
+/// Moves the choices of merged classes to the canonical class, and clears choices of dead nodes.
 void Incumbent::carry_over() {
   state_.choice.resize(egraph_.class_bound());
   for (uint32_t c = 0; c < state_.choice.size(); ++c) {
@@ -59,7 +59,7 @@ void Incumbent::carry_over() {
   }
 }
 
-/// What the choices that were carried over use, as far as they go.
+/// Counts the uses of the carried-over choices. Classes without a choice are skipped.
 void Incumbent::note_known_uses() {
   for (Row& row : rows_) row.uses = 0;
   for (const EGraphRoot& root : egraph_.roots()) worklist_.push_back(egraph_.find(root.id));
@@ -77,8 +77,9 @@ void Incumbent::value_classes() {
   for (ClassId cls : *classes_) value(cls);
 }
 
-/// The node of least marginal cost, children being valued already; what is in use is free. A class
-/// that is known at load takes, of the nodes that are, the one of least work.
+/// Picks the node of least marginal cost; classes in use cost nothing. Children must be valued
+/// already. A class that is known at load picks, among its nodes known at load, the one of least
+/// work.
 void Incumbent::value(ClassId cls) {
   Row& row = rows_[cls.index];
   bool load = egraph_.weight_only(cls);
@@ -103,14 +104,15 @@ void Incumbent::value(ClassId cls) {
   }
 }
 
-/// From the roots down: who uses what, and the sum of prices.
+/// Counts the users of each class, from the roots down, and sums up the prices.
 void Incumbent::count_uses() {
   for (ClassId cls : *classes_) rows_[cls.index].uses = 0;
   total_ = 0;
   for (const EGraphRoot& root : egraph_.roots()) use(egraph_.find(root.id));
 }
 
-/// What would be given up with each class in use, if it is the only user of what is below.
+/// Computes, for each class in use, the cost saved by dropping it if it is the only user of its
+/// operands.
 void Incumbent::value_exclusive() {
   for (ClassId cls : *classes_) {
     Row& row = rows_[cls.index];
@@ -126,7 +128,7 @@ void Incumbent::value_exclusive() {
 
 // --- reference counts -------------------------------------------------------------------------
 
-/// One more user. A class that comes into use brings what its node needs.
+/// Adds a user. A class that comes into use adds uses of its node's operands.
 void Incumbent::use(ClassId cls) {
   worklist_.push_back(cls);
   while (!worklist_.empty()) {
@@ -155,9 +157,9 @@ void Incumbent::drop(ClassId cls) {
   }
 }
 
-/// What is needed is used before the rest is dropped, so that nothing shared is given up between.
-/// A class that was out of use may hold a choice of long ago: unless that is what is wanted back,
-/// the cheapest now is better.
+/// Adds the uses of the new node before dropping those of the old one, so that shared classes are
+/// not dropped in between. A class that was out of use may hold an outdated choice, so it takes the
+/// cheapest node now, unless `back` restores that choice.
 void Incumbent::change(ClassId cls, ENodeId node, bool back) {
   ENodeId before = chosen(cls);
   for (ClassId child : egraph_.children(node)) {
@@ -173,8 +175,8 @@ void Incumbent::change(ClassId cls, ENodeId node, bool back) {
 
 // --- moves ------------------------------------------------------------------------------------
 
-/// The change of the cost if the class took the node; an estimate, since what comes into use may
-/// share, and what goes out of use may be shared.
+/// Estimates the change in cost if the class took the node. It is not exact, because the classes
+/// that come into use or go out of use may be shared.
 double Incumbent::estimate(ClassId cls, ENodeId node) const {
   auto self = const_cast<Incumbent*>(this);
   ENodeId now = state_.choice[cls.index];
@@ -224,11 +226,11 @@ bool Incumbent::open_classes() {
   return better;
 }
 
-/// All classes in use that could use this one, and would gain if it were there, take it together.
+/// Switches together all classes in use that could use this class and would gain if it were in use.
 bool Incumbent::try_open(ClassId cls) {
   switches_.clear();
   double gain = 0;
-  double marginal = std::exchange(rows_[cls.index].marginal, 0); // as if it were there
+  double marginal = std::exchange(rows_[cls.index].marginal, 0); // as if it were in use
   egraph_.for_users(cls, [&](ENodeId node) {
     ClassId user = egraph_.class_of(node);
     if (rows_[user.index].uses == 0 || egraph_.weight_only(user) || !usable(egraph_, node)) return;
@@ -247,14 +249,14 @@ bool Incumbent::close_classes() {
   bool better = false;
   for (ClassId cls : *classes_) {
     const Row& row = rows_[cls.index];
-    // With one user, that one's own move is the same.
+    // With one user, switching that user is the same move.
     if (row.uses < 2 || egraph_.weight_only(cls) || row.exclusive <= 0) continue;
     better |= try_close(cls);
   }
   return better;
 }
 
-/// All users of a class take, together, their best nodes that do not need it.
+/// Switches all users of a class together to their best nodes that do not need the class.
 bool Incumbent::try_close(ClassId cls) {
   switches_.clear();
   double gain = rows_[cls.index].exclusive;
@@ -269,7 +271,7 @@ bool Incumbent::try_close(ClassId cls) {
     gain -= delta;
     switches_.push_back({user, other});
   });
-  // An output needs it, or there is no doing without.
+  // An output needs the class, or a user has no alternative.
   if (uses < rows_[cls.index].uses || switches_.empty() || gain <= 0) return false;
   return switch_all(total_);
 }
@@ -286,7 +288,7 @@ ENodeId Incumbent::best_without(ClassId user, ClassId cls, double& delta) const 
   return best;
 }
 
-/// Makes all the switches. If that costs no less than before, takes them back.
+/// Makes all switches, and undoes them unless the cost falls.
 bool Incumbent::switch_all(double before) {
   for (Switch& s : switches_) {
     if (rows_[s.cls.index].uses == 0) { // another switch put it out of use

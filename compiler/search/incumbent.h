@@ -1,17 +1,23 @@
-// The best choice of nodes that a search knows for the e-graph as it is: the value of an e-graph
-// while it grows, priced by its distinct nodes (shared work once), and kept up from state to state
-// instead of extracted anew.
+// Maintains the best known choice of nodes for the current state of a growing e-graph. Its cost
+// counts each distinct node once, so shared work is free. The choice is updated from state to state
+// instead of being extracted anew.
 //
-// The choice is that of the state before, improved by three kinds of moves until none helps: a
-// class takes another of its nodes; a class that nobody uses is opened, and all classes that could
-// use it and gain by it change over together (one joined matmul instead of four); or a class is
-// closed, and all its users make do without it (a chain of products with weights). What a move is
-// worth is found by making it, with reference counts: classes that nobody uses any more are given
-// up, and classes that come into use take the node of least marginal cost, where what is used
-// already is free. It is the local search of extract/sharing.cpp on a data structure that pays for
-// changes only.
+// update() starts from the choice of the previous state and applies three kinds of moves until none
+// helps:
 //
-// The e-graph must be rebuilt and free of cycles: then every choice is, and no move needs a check.
+//   switch   a class takes another of its nodes
+//   open     an unused class is opened, and all classes that could use it and gain from it switch
+//            together (one joined matmul instead of four)
+//   close    a class is closed, and all its users switch to nodes that do not need it (a chain of
+//            products with weights)
+//
+// A move is evaluated by making it, with reference counts: classes without users are dropped, and
+// classes that come into use take the node of least marginal cost, where classes already in use are
+// free. This is the local search of extract/sharing.cpp on a data structure whose work is
+// proportional to the changes.
+//
+// Invariant: the e-graph is rebuilt and free of cycles. Then every choice is acyclic, and no move
+// needs a check.
 #pragma once
 
 #include "compiler/search/node_prices.h"
@@ -22,36 +28,36 @@ class Incumbent {
 public:
   Incumbent(const EGraph& egraph, PriceCache& prices) : egraph_(egraph), prices_(egraph, prices) {}
 
-  /// What a state needs to come back.
+  /// The data needed to restore the incumbent of a state.
   struct State {
-    std::vector<ENodeId> choice; // by class as numbered in the e-graph; invalid: no choice
+    std::vector<ENodeId> choice; // by class number; invalid: no choice
     double cost = kInfiniteCost;
   };
 
-  /// Brings the choice up to the e-graph as it is now. The cost: microseconds of the distinct
-  /// nodes; infinite if a root has no form with a finite price.
+  /// Updates the choice to the current e-graph. Returns the cost: microseconds of the distinct
+  /// nodes, or infinity if a root has no form with a finite price.
   double update();
   double cost() const { return state_.cost; }
   const State& save() const { return state_; }
   void restore(const State& state) { state_ = state; }
   NodePrices& prices() { return prices_; }
 
-  /// The nodes chosen, children first: `graph_of` makes a graph of them. Requires update() since
-  /// the last change, and a finite cost.
+  /// Returns the chosen nodes, children first, as `graph_of` expects them. Requires update() since
+  /// the last change and a finite cost.
   std::vector<ENodeId> used_nodes() const;
   size_t memory_bytes() const;
 
 private:
   struct Row {
-    double marginal = 0;  // of bringing the class into use
-    double exclusive = 0; // given up with the class: its price, and what only it uses
-    double load = 0;      // work at load; ties go to less
-    ENodeId pick;         // of least marginal cost
+    double marginal = 0;  // cost of bringing the class into use
+    double exclusive = 0; // cost saved by dropping it: its price, and that of classes only it uses
+    double load = 0;      // work at load; ties go to less work
+    ENodeId pick;         // node of least marginal cost
     uint32_t uses = 0;
   };
   struct Switch {
     ClassId cls;
-    ENodeId before; // first the node to take, then the one that was there
+    ENodeId before; // before the switch the new node, after it the old one
   };
 
   void carry_over();
@@ -78,7 +84,7 @@ private:
   const EGraph& egraph_;
   NodePrices prices_;
   ClassOrder order_;
-  const std::vector<ClassId>* classes_ = nullptr; // of order_
+  const std::vector<ClassId>* classes_ = nullptr; // owned by order_
   std::vector<Row> rows_;                         // by class
   State state_;
   double total_ = 0;

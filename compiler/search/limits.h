@@ -1,6 +1,6 @@
-// What ends a search from outside (somebody's wish, the clock, memory), what else every strategy
-// is given, and what it reports while it goes on. Every strategy asks the same question in the same
-// order; nodes and budgets it counts itself.
+// Limits that end a search from outside (cancellation, clock, memory), other inputs common to all
+// strategies, and progress reports. Every strategy checks these limits in the same order; each
+// strategy counts nodes and budgets itself.
 #pragma once
 
 #include "compiler/search/trace.h"
@@ -18,7 +18,7 @@
 namespace tg {
 
 enum class StopReason : uint8_t { Saturated, Iterations, Nodes, Time, Memory, Cancelled };
-/// "saturated", "node limit", …
+/// Returns "saturated", "node limit", and so on.
 inline llvm::StringRef stop_reason_text(StopReason reason) {
   switch (reason) {
   case StopReason::Saturated: return "saturated";
@@ -31,16 +31,16 @@ inline llvm::StringRef stop_reason_text(StopReason reason) {
   return "";
 }
 
-/// The options of each strategy begin with these.
+/// Common part of the options of each strategy.
 struct SearchLimits {
-  StopToken stop;                // of all that runs
-  double time_limit_s = 60;      // this search's own
-  size_t memory_limit_mb = 4096; // of e-graphs and the search's own tables
-  uint64_t seed = 1;             // of what is drawn, where anything is
-  SearchTrace* trace = nullptr;  // filled where it is given
+  StopToken stop;                // shared by the whole process
+  double time_limit_s = 60;      // of this search alone
+  size_t memory_limit_mb = 4096; // of e-graphs and the tables of this search
+  uint64_t seed = 1;             // for strategies that draw random numbers
+  SearchTrace* trace = nullptr;  // filled if given
 
-  /// `bytes`: what the search's tables hold, or have held at most. That ends one search of several
-  /// that share the process, as what the process holds (the token's ceiling) ends all of them.
+  /// `bytes` is the current or peak size of the search's tables. It limits one of several searches
+  /// in a process; the process-wide memory ceiling of the token ends all of them.
   std::optional<StopReason> reached(double seconds, size_t bytes) const {
     if (stop.cancelled()) return StopReason::Cancelled;
     if (seconds >= time_limit_s || stop.late()) return StopReason::Time;
@@ -49,19 +49,19 @@ struct SearchLimits {
   }
 };
 
-/// What a search tells, while it goes on, to whoever watches it. Told from any thread, never from
-/// two at once; where nobody watches, nothing is told, and nothing that is told changes a result.
+/// A progress report of a running search. Reports may come from any thread, but never from two at
+/// once. They are made only if a callback is given, and they do not affect the result.
 struct SearchProgress {
   double seconds = 0, time_limit_s = 0;
   double source_us = 0, best_us = 0, bound_us = 0; // bound 0: none yet
   size_t nodes = 0, simulations = 0;
   std::string where = {};
-  std::vector<RuleCount> rules = {}; // that paid, most often first
+  std::vector<RuleCount> rules = {}; // rules that lowered the cost, most frequent first
 };
 
 using NotifyProgress = std::function<void(const SearchProgress&)>;
 
-/// Between two times that a search which finds nothing says that it is still there.
+/// Minimum time between two progress reports.
 inline constexpr double kBetweenNotificationsS = 0.1;
 
 } // namespace tg

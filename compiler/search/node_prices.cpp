@@ -51,7 +51,7 @@ void ClassOrder::enter(const EGraph& egraph, ClassId id) {
   visits_.push_back({id, {row.first_node}, row.node_count, 0, 0});
 }
 
-/// Goes to the next child of the class's nodes. False if there are none left.
+/// Advances to the next child of the class's nodes. Returns false if none is left.
 bool ClassOrder::advance(const EGraph& egraph, Visit& visit) {
   while (visit.edges_left == 0) {
     if (visit.nodes_left == 0) return false;
@@ -72,7 +72,7 @@ const std::vector<ClassId>& ClassOrder::compute(const EGraph& egraph) {
   for (const EGraphRoot& root : egraph.roots()) {
     enter(egraph, egraph.find(root.id));
     while (!visits_.empty()) {
-      // `enter` may move the stack: what is needed of the visit is taken before.
+      // `enter` may reallocate the stack, so the visit is copied first.
       size_t at = visits_.size() - 1;
       Visit visit = visits_[at];
       ClassId id = visit.id;

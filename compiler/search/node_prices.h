@@ -1,7 +1,7 @@
-// What searches ask of an e-graph after every step: prices of its nodes and an order of its
-// classes, without building an extraction problem. Prices are remembered by node and are good as
-// long as the node's stamp is; before a rollback, `forget` must hear of what is undone, since its
-// numbers and stamps will be given out again.
+// Prices of an e-graph's nodes and an order of its classes, without building an extraction problem:
+// the queries that searches make after every step. Prices are cached by node and are valid as long
+// as the node's stamp is unchanged. `forget` must be called before a rollback with the nodes that
+// it undoes, because their numbers and stamps will be reused.
 #pragma once
 
 #include "compiler/egraph/egraph.h"
@@ -14,8 +14,8 @@ class NodePrices {
 public:
   NodePrices(const EGraph& egraph, PriceCache& prices) : egraph_(egraph), prices_(prices) {}
 
-  /// Of one run of the node's operator, in microseconds; 0 for leaves and for what is computed at
-  /// load; infinite if no backend can run it.
+  /// Returns the price of one run of the node's operator, in microseconds. It is 0 for leaves and
+  /// for nodes computed at load, and infinite if no backend can run the operator.
   double price(ENodeId node) {
     if (node.index >= known_.size()) known_.resize(egraph_.node_bound());
     Entry& entry = known_[node.index];
@@ -25,8 +25,8 @@ public:
   bool knows(ENodeId node) const {
     return node.index < known_.size() && known_[node.index].stamp == egraph_.stamp(node);
   }
-  /// Says to a cost model that measures which prices will be asked for, so that it can take them
-  /// together: of all nodes that may be used and are new.
+  /// Announces the prices of all usable nodes without a cached price to the cost model, so that a
+  /// measuring model can measure them together.
   void announce();
   void forget(llvm::ArrayRef<ENodeId> changed) {
     for (ENodeId node : changed)
@@ -46,13 +46,13 @@ private:
   std::vector<Entry> known_; // by node
 };
 
-/// Whether extraction may use the node.
+/// Returns true if extraction may use the node.
 inline bool usable(const EGraph& egraph, ENodeId node) {
   return egraph.alive(node) && !egraph.filtered(node);
 }
 
-/// The canonical classes below the roots through usable nodes, children before users. Requires an
-/// e-graph that is rebuilt and free of cycles.
+/// The canonical classes reachable from the roots through usable nodes, children before users.
+/// Requires an e-graph that is rebuilt and free of cycles.
 class ClassOrder {
 public:
   const std::vector<ClassId>& compute(const EGraph& egraph);
@@ -67,7 +67,7 @@ private:
   bool advance(const EGraph& egraph, Visit& visit);
 
   std::vector<ClassId> order_;
-  std::vector<uint32_t> seen_; // by class: the pass that saw it
+  std::vector<uint32_t> seen_; // by class: the last pass that visited it
   std::vector<Visit> visits_;
   uint32_t pass_ = 0;
 };

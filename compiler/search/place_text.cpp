@@ -4,9 +4,9 @@ namespace tg {
 
 namespace {
 
-constexpr int kMostLevels = 8; // further down is no longer the place
+constexpr int kMostLevels = 8; // deeper leaves do not identify the place
 
-/// The name of the first member of the class that is a leaf of that kind; "" if there is none.
+/// Returns the name of the first leaf of that kind in the class, or "" if there is none.
 std::string leaf_name(const EGraph& egraph, ClassId cls, OpKind kind) {
   for (ENodeId id : egraph.nodes(egraph.find(cls))) {
     const ENode& node = egraph.node(id);
@@ -27,7 +27,7 @@ std::string place_text(const EGraph& egraph, ENodeId node) {
   OpKind op = egraph.node(node).op;
   std::string text(op_info(op).name);
   text += " " + egraph.symbols().type(egraph.type(egraph.class_of(node))).text();
-  for (OpKind kind : {OpKind::Weight, OpKind::Input}) { // any weight is nearer to a person
+  for (OpKind kind : {OpKind::Weight, OpKind::Input}) { // weights name a place better than inputs
     ENodeId at = node;
     for (int level = 0; level < kMostLevels; ++level) {
       if (std::string name = operand_name(egraph, at, kind); !name.empty())

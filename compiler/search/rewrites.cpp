@@ -33,8 +33,8 @@ std::optional<Graph> Rewrites::make(size_t i) {
   return out;
 }
 
-/// New nodes in the classes that were there replace theirs; where classes became one, so do
-/// their users' operands, and the older node stays.
+/// Builds the graph after a rewrite. New nodes replace the old nodes of their classes. If classes
+/// were merged, the users' operands change with them, and the older node remains.
 std::optional<Graph> Rewrites::rebuilt(uint32_t first_new) {
   std::vector<ENodeId> choice(egraph_.class_bound());
   for (uint32_t c = 0; c < source_.size(); ++c) {
@@ -50,8 +50,8 @@ std::optional<Graph> Rewrites::rebuilt(uint32_t first_new) {
   return graph_of(egraph_, graph_, order);
 }
 
-/// Chosen nodes below the roots, operands first and in their order, so that equal graphs are
-/// numbered equally. False where a class has none.
+/// Lists the chosen nodes below the roots, operands first and in order, so that equal graphs are
+/// numbered equally. Returns false if a class has no chosen node.
 bool Rewrites::walk(llvm::ArrayRef<ENodeId> choice, std::vector<ENodeId>& order) const {
   std::vector<uint8_t> state(choice.size()); // 1: entered, 2: done
   std::vector<ClassId> worklist;

@@ -13,17 +13,17 @@ namespace tg {
 
 namespace {
 
-/// Matches of one rule that wait for their turn.
+/// Matches of one rule that wait to be applied.
 struct Turn {
   const CompiledRule* rule = nullptr;
-  const Rows* rows = nullptr; // one pattern: all of them
-  JointCursor joint;          // several: made when it is their turn
-  size_t next = 0;            // of `rows`
+  const Rows* rows = nullptr; // single-pattern rules: all matches
+  JointCursor joint;          // multi-pattern rules: joined on demand
+  size_t next = 0;            // next entry of `rows`
   bool done = false;
-  bool partial = false; // there are more matches than were searched for
+  bool partial = false; // the search stopped at a limit
 };
 
-/// egg 0.9's BackoffScheduler with its defaults.
+/// Implements egg 0.9's BackoffScheduler with its defaults.
 struct Backoff {
   static constexpr size_t kMatchLimit = 1000;
   static constexpr int kBanLength = 5;
@@ -45,7 +45,7 @@ public:
   SaturateReport run();
 
 private:
-  /// Rows that are applied before another rule has its turn.
+  /// Number of rows applied before the next rule is served.
   static constexpr size_t kTurn = 256;
 
   bool iterate(int iteration);
@@ -85,12 +85,12 @@ private:
   const SaturateOptions& options_;
   RuleBook book_;
   Matcher matcher_;
-  MatchTally tally_; // of the compatible mode
+  MatchTally tally_; // for the compatible mode
   Joiner joiner_;
   Cycles cycles_;
   Applier applier_;
-  // By pattern, of this iteration: matches to apply, how many it has (compatible mode), whether
-  // there are more, and where to go on.
+  // By pattern, in this iteration: the matches to apply, their total number (compatible mode),
+  // whether there are more, and where to resume.
   std::vector<std::optional<Rows>> rows_;
   std::vector<size_t> totals_;
   std::vector<bool> partial_;
@@ -99,13 +99,13 @@ private:
   std::vector<Backoff> backoff_;
   SaturateReport report_;
   Stopwatch watch_;
-  size_t waiting_bytes_ = 0; // of joins of three and more that wait
+  size_t waiting_bytes_ = 0; // for waiting joins of three and more patterns
   double phase_start_ = 0, notified_s_ = -kBetweenNotificationsS;
-  size_t multi_nodes_ = 0; // made by multi-pattern rules so far
+  size_t multi_nodes_ = 0; // by multi-pattern rules so far
   size_t asked_ = 0;
   bool stopped_ = false;
   bool news_ = false;
-  bool any_left_ = false; // matches that this iteration did not look at
+  bool any_left_ = false; // matches were skipped in this iteration
 };
 
 SaturateReport Saturation::run() {
@@ -134,7 +134,7 @@ SaturateReport Saturation::run() {
   return report_;
 }
 
-/// A column of the trace: what an iteration has done.
+/// Adds a trace column for the iteration.
 void Saturation::note(llvm::ArrayRef<RuleStats> before) {
   if (!options_.trace) return;
   for (size_t r = 0; r < before.size(); ++r)
@@ -142,7 +142,7 @@ void Saturation::note(llvm::ArrayRef<RuleStats> before) {
   ++options_.trace->columns;
 }
 
-/// False if a limit stopped it; the e-graph is rebuilt and filtered in any case.
+/// Returns false if a limit stopped it. The e-graph is rebuilt and filtered in any case.
 bool Saturation::iterate(int iteration) {
   news_ = false;
   if (iteration < options_.multi_iterations && !run_multi()) return false;
@@ -163,7 +163,7 @@ bool Saturation::enabled(const CompiledRule& rule) const {
   return admits(options_.numerics, *rule.rule);
 }
 
-/// The mark since which rules of a kind must look: patterns are shared, so one for all of them.
+/// Returns the oldest mark of the rules of one kind. Patterns are shared, so the rules share it.
 uint32_t Saturation::oldest_mark(bool multi) const {
   uint32_t mark = egraph_.change_mark();
   for (const CompiledRule& rule : book_.rules())
@@ -233,8 +233,8 @@ bool Saturation::search_single(std::vector<Turn>& turns) {
   return true;
 }
 
-/// A rule that has more matches than the e-graph may have nodes gets so many, and the others in the
-/// next iterations. False if stopped.
+/// Searches one pattern for at most as many matches as the e-graph may have nodes; the others
+/// follow in later iterations. Returns false if stopped.
 bool Saturation::search_pattern(uint32_t index, Rows& rows) {
   const Pattern& pattern = book_.patterns()[index];
   size_t limit = std::max<size_t>(options_.node_limit, 1);
@@ -245,9 +245,9 @@ bool Saturation::search_pattern(uint32_t index, Rows& rows) {
   return end != Matcher::End::Stopped;
 }
 
-/// All matches count, but only those are applied that are new since the rule was last applied: of
-/// the others the e-graph holds what they say. (Rules that share a pattern have the same matches,
-/// hence the same bans; a pattern that was banned is searched for afresh.)
+/// Counts all matches, but applies only those that are new since the rule was last applied, because
+/// the e-graph contains the results of the others. Rules that share a pattern have the same matches
+/// and hence the same bans. A pattern that was banned is searched from scratch.
 void Saturation::search_compatible(int iteration, std::vector<Turn>& turns) {
   tally_.look();
   for (const CompiledRule& rule : book_.rules()) {
@@ -278,10 +278,10 @@ void Saturation::search_compatible(int iteration, std::vector<Turn>& turns) {
   }
 }
 
-/// Once for each pattern and iteration.
+/// Searches a pattern, once per iteration.
 void Saturation::tally_pattern(uint32_t index, size_t limit) {
   if (rows_[index]) return;
-  // The vanilla cycle filter may let a match pass later that it refused before.
+  // The vanilla cycle filter may admit a match later that it refused before.
   bool afresh = options_.cycle_filter == CycleFilter::Vanilla;
   totals_[index] = tally_.search(index, limit, afresh, rows_[index].emplace());
 }
@@ -300,8 +300,8 @@ void Saturation::ban(const CompiledRule& rule, int iteration) {
   any_left_ = true;
 }
 
-/// Applies what was found, if all was; then rebuilds. Only rules that had all their turns count as
-/// run up to the mark.
+/// Applies the matches if the search was complete, then rebuilds. Only rules whose matches were all
+/// applied count as run up to the mark.
 bool Saturation::finish(std::vector<Turn>& turns, uint32_t mark, bool complete) {
   phase(report_.search_s);
   complete = complete && take_turns(turns);
@@ -332,7 +332,7 @@ bool Saturation::take_turns(std::vector<Turn>& turns) {
   return true;
 }
 
-/// The next rows of a rule with one pattern. False if stopped.
+/// Applies the next rows of a single-pattern rule. Returns false if stopped.
 bool Saturation::apply_single(Turn& turn) {
   size_t end = std::min(turn.next + kTurn, turn.rows->size());
   for (; turn.next < end; ++turn.next) {
@@ -345,7 +345,7 @@ bool Saturation::apply_single(Turn& turn) {
   return true;
 }
 
-/// The next rows of a join. False if stopped.
+/// Applies the next rows of a join. Returns false if stopped.
 bool Saturation::apply_joint(Turn& turn) {
   JointRows chunk = turn.joint.form();
   if (!turn.joint.fill(kTurn, chunk, [&] { return stop_now(); })) return false;
@@ -378,7 +378,7 @@ size_t Saturation::memory_bytes() const {
   return bytes;
 }
 
-/// Asked whenever limits are, which is often enough.
+/// Called with every check of the limits, which is often enough.
 void Saturation::notify() {
   if (!options_.progress || elapsed() - notified_s_ < kBetweenNotificationsS) return;
   notified_s_ = elapsed();
@@ -396,8 +396,8 @@ bool Saturation::over_limit() {
   return true;
 }
 
-/// Asked before each application and now and then while searching. Nodes are counted each time;
-/// clock and memory, which cost more, every 64 times.
+/// Called before each application and periodically while searching. Checks the nodes each time, and
+/// the more expensive clock and memory every 64 times.
 bool Saturation::stop_now() {
   if (options_.compatible || stopped_) return stopped_;
   bool look = egraph_.node_count() >= options_.node_limit || (++asked_ & 63) == 0;

@@ -25,7 +25,7 @@ void SharedCost::begin_work() {
   working_.insert(std::this_thread::get_id());
 }
 
-/// Whether the thread was at work.
+/// Returns true if the thread was working.
 bool SharedCost::end_work() {
   std::lock_guard lock(mutex_);
   bool worked = working_.erase(std::this_thread::get_id()) > 0;
@@ -38,7 +38,7 @@ void SharedCost::let_measure() {
   IdleThread idle(*this);
 }
 
-/// Threads that wait to measure come one after the other, before any goes back to work.
+/// Measures exclusively. Waiting measurements run one after the other before any thread resumes.
 void SharedCost::alone(llvm::function_ref<void()> measure) {
   ++waiting_;
   bool worked = end_work();

@@ -1,6 +1,5 @@
-// A cost model for several threads: one question at a time. What it has to measure it measures
-// alone: the threads at work stand still meanwhile, each at its next question, since what they do
-// would be measured, too.
+// A thread-safe cost model. Queries are serialised. A measurement runs alone: working threads pause
+// at their next query, because their load would distort the measured time.
 #pragma once
 
 #include "compiler/extract/cost/cost.h"
@@ -17,8 +16,8 @@ namespace tg {
 
 class SharedCost final : public CostModel {
 public:
-  /// As long as it lives, the thread that made it computes:
-  /// who measures waits for its next question.
+  /// While it exists, its thread counts as computing: measurements wait for the thread's next
+  /// query.
   class BusyThread {
   public:
     explicit BusyThread(SharedCost& costs) : costs_(costs) { costs_.begin_work(); }
@@ -29,7 +28,7 @@ public:
   private:
     SharedCost& costs_;
   };
-  /// As long as it lives, the thread that made it waits for others, which may measure.
+  /// While it exists, its thread counts as waiting, so other threads may measure.
   class IdleThread {
   public:
     explicit IdleThread(SharedCost& costs) : costs_(costs), worked_(costs_.end_work()) {}
@@ -60,13 +59,13 @@ private:
   void alone(llvm::function_ref<void()> measure);
 
   CostModel& model_;
-  std::mutex asking_; // held for a question
+  std::mutex asking_; // held during a query
 
-  std::mutex mutex_; // of what follows
+  std::mutex mutex_; // guards the members below
   std::condition_variable changed_;
   std::set<std::thread::id> working_;
   bool measuring_ = false;
-  std::atomic<int> waiting_ = 0; // to measure, or measuring
+  std::atomic<int> waiting_ = 0; // threads that wait to measure or are measuring
 };
 
 } // namespace tg

@@ -18,19 +18,19 @@ namespace tg {
 
 namespace {
 
-using Path = std::map<RuleId, size_t>; // rules on the way to a graph
+using Path = std::map<RuleId, size_t>; // rules applied on the path to a graph
 
-/// Of the last move made; nothing unless asked for.
+/// Returns the chain extended by this move, or null unless explanations are requested.
 std::shared_ptr<MoveMade> made_by(const Rewrites& moves, const Graph& before, const Graph& after,
                                   std::shared_ptr<MoveMade> earlier) {
   if (!moves.recording()) return nullptr;
   return std::make_shared<MoveMade>(MoveMade{before, after, moves.history(), std::move(earlier)});
 }
 
-/// About: a node, its operands, its entry in the index of equal nodes.
+/// Estimates the size of a graph: each node, its operands and its entry in the hash index.
 size_t bytes_of(const Graph& graph) { return graph.size() * (sizeof(Node) + 80); }
 
-/// What both searches share: limits, the best so far, figures.
+/// State that both searches share: limits, the best graph so far and statistics.
 class Local {
 public:
   Local(const Graph& source, llvm::ArrayRef<Rule> rules, PriceCache& prices,
@@ -85,7 +85,7 @@ private:
     notify();
   }
 
-  /// The best so far, which is about to be replaced.
+  /// Keeps the current best graph as a finalist before it is replaced.
   void keep_finalist() {
     std::vector<LocalFinalist>& kept = report_.finalists;
     if (options_.finalists == 0 || !(report_.best_cost < report_.start_cost)) return;
@@ -94,7 +94,7 @@ private:
     if (kept.size() > options_.finalists) kept.pop_back();
   }
 
-  /// Graphs are tried, not simulations; and there is no e-graph that grows.
+  /// Reports moves instead of simulations, and no e-graph size.
   void notify() {
     notified_s_ = elapsed();
     if (!options_.progress) return;
@@ -111,7 +111,7 @@ private:
     return reason.has_value();
   }
 
-  /// What is held now: the graph that is looked at, the best, and those that wait.
+  /// Updates the peak memory: the current graph, the best one and the queue.
   void hold(const Rewrites& moves) {
     report_.memory_bytes = std::max(report_.memory_bytes,
                                     moves.memory_bytes() + bytes_of(report_.best) + queued_bytes_);
@@ -187,12 +187,12 @@ LocalReport Local::taso() {
   return finish();
 }
 
-/// Makes all moves of a graph; those that are new and cheap enough join the queue.
+/// Makes all moves of a graph and queues the new ones that are cheap enough.
 void Local::expand(const Entry& entry, std::multimap<double, Entry>& queue) {
   if (entry.cost > options_.alpha * report_.best_cost) return;
   Rewrites moves(entry.graph, rules_, options_.explore, options_.explain);
   hold(moves);
-  if (moves.full()) report_.stop = StopReason::Nodes; // of this graph nothing is made
+  if (moves.full()) report_.stop = StopReason::Nodes; // this graph is not expanded
   if (moves.full()) return;
   for (size_t i = 0; i < moves.size() && !limited(); ++i) {
     std::optional<Graph> made = make(moves, i);

@@ -89,9 +89,10 @@ RolloutReport Rollouts::run() {
   return std::move(report_);
 }
 
-/// One rollout from the root and back. What led to its best state is kept if that is the best yet.
+/// Runs one rollout from the root. Keeps the changes that led to its best state if that state is
+/// the best of all rollouts.
 void Rollouts::roll() {
-  settle(); // the cycle filter's order is that of another state
+  settle(); // the cycle filter's order belongs to another state
   double best = report_.start_cost;
   Checkpoint at = root_, best_at = root_;
   for (int i = 0; i < options_.depth && egraph_.node_count() < options_.node_limit; ++i) {
@@ -111,7 +112,7 @@ void Rollouts::roll() {
                                       best_.result_counters.live_nodes, ""});
 }
 
-/// Applies the first rule, in a random order of them all, that changes something.
+/// Applies the rules in a random order until one changes the e-graph.
 bool Rollouts::step() {
   std::vector<const CompiledRule*> order = enabled_;
   for (size_t i = 0; i < order.size(); ++i) {
@@ -146,7 +147,7 @@ bool Rollouts::apply(const CompiledRule& rule) {
     news |= outcome == Outcome::Applied;
   }
   if (options_.trace) options_.trace->apply(rule.id, stats.applied - applied_before);
-  // What was left out may be drawn another time.
+  // Matches that were skipped must be found again later.
   if (count == found && found < options_.node_limit) egraph_.set_rule_seen(rule.id, mark);
   egraph_.rebuild();
   settle();
@@ -163,7 +164,7 @@ size_t Rollouts::search(const CompiledRule& rule) {
     joiner_.search(rule, since, never);
     joiner_.start(rule, cursor, never);
     joint_ = cursor.form();
-    cursor.fill(options_.node_limit, joint_, never); // more could not be applied
+    cursor.fill(options_.node_limit, joint_, never); // more matches could not be applied
     return joint_.rows.size();
   }
   matcher_.look_since(since);

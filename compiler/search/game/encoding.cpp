@@ -68,8 +68,8 @@ uint64_t key_of(const EncodedNode& node) {
   return key;
 }
 
-/// Of each node a key of all that its vectors depend on. Sums of mixed keys, so that the order of
-/// senders does not matter.
+/// Returns, for each node, a key of everything that its vectors depend on. The keys are sums of
+/// mixed keys, so the order of senders does not matter.
 std::vector<uint64_t> keys_of(const EncodedGraph& graph) {
   std::vector<uint64_t> keys;
   for (const EncodedNode& node : graph.nodes) keys.push_back(key_of(node));
@@ -83,12 +83,12 @@ std::vector<uint64_t> keys_of(const EncodedGraph& graph) {
 
 using Counts = llvm::MapVector<uint32_t, float>; // by node
 
-/// Nodes of several graphs, each distinct one once.
+/// Deduplicates the nodes of several graphs.
 class Sharing {
 public:
   Sharing(EncodedState& state, bool apart) : state_(state), apart_(apart) {}
 
-  /// How many of each node a graph has.
+  /// Adds a graph and returns how often each distinct node occurs in it.
   Counts add(const EncodedGraph& graph) {
     std::vector<uint64_t> keys = keys_of(graph);
     if (apart_)
@@ -107,7 +107,8 @@ public:
   }
 
 private:
-  /// Those of nodes that are new with this graph. An edge is one of each pair, as in attention.
+  /// Adds the edges into nodes that are new with this graph. Parallel edges between two nodes count
+  /// once, as in attention.
   void add_edges(const EncodedGraph& graph, llvm::ArrayRef<uint32_t> places, size_t known) {
     llvm::DenseSet<std::pair<uint32_t, uint32_t>> seen;
     llvm::MapVector<std::pair<uint32_t, uint32_t>, float> times;
@@ -121,8 +122,8 @@ private:
   EncodedState& state_;
   bool apart_;
   uint64_t salt_ = 0;
-  llvm::DenseMap<uint64_t, uint32_t> places_; // of keys
-  std::vector<size_t> source_;                // of nodes: which it is in the graph that it is from
+  llvm::DenseMap<uint64_t, uint32_t> places_; // by key
+  std::vector<size_t> source_;                // by node: its index in the graph that introduced it
 };
 
 } // namespace
@@ -167,7 +168,7 @@ StateBatch::StateBatch(llvm::ArrayRef<const EncodedState*> batch, const Sizes& l
 }
 
 StateBatch::Sizes StateBatch::merge(llvm::ArrayRef<const EncodedState*> batch) {
-  llvm::DenseMap<uint64_t, int32_t> places; // of keys
+  llvm::DenseMap<uint64_t, int32_t> places; // by key
   mask.resize(sizes.states * sizes.candidates);
   for (size_t s = 0; s < batch.size(); ++s) {
     const EncodedState& state = *batch[s];
@@ -179,7 +180,7 @@ StateBatch::Sizes StateBatch::merge(llvm::ArrayRef<const EncodedState*> batch) {
       place.push_back(found->second);
     }
     for (const EncodedState::Edge& edge : state.edges) {
-      if (place[edge.to] < known) continue; // it has its edges
+      if (place[edge.to] < known) continue; // its edges are already added
       from.push_back(place[edge.from]), to.push_back(place[edge.to]);
       edge_times.push_back(edge.times);
     }

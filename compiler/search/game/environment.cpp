@@ -7,9 +7,9 @@ namespace tg {
 
 namespace {
 
-/// States that are kept; one of a large network is some hundred kilobytes.
+/// Number of cached states; a state of a large network takes a few hundred kilobytes.
 constexpr size_t kMostKnown = 1'000;
-/// A candidate with so many times the operators of its graph is left out, as published.
+/// A candidate with more than this many times the operators of its graph is skipped, as published.
 constexpr size_t kMostGrowth = 2;
 
 } // namespace
@@ -108,7 +108,7 @@ Result<void> RewriteEnvironment::follow(llvm::ArrayRef<size_t> rewrites) {
     state_ = state_of(after(static_cast<size_t>(found - state_->candidates.begin())));
   }
   TG_TRY(last_, time_of(state_->graph));
-  // What was the best before stays so where it is timed anew and chance is against it.
+  // The previous best is kept even if noise makes its new time worse.
   bool only_the_source = best_.path.empty() && !path_.empty();
   if (only_the_source || last_ < best_.time) best_ = {state_->graph, last_, path_};
   return {};

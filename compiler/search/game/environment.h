@@ -1,7 +1,7 @@
-// Optimisation as a game (He et al., MLSys 2023, section 3): a state is a graph, an action one
-// rewrite of it or to stop, a reward what the time of the whole graph gained, in hundredths of the
-// source's. What a graph takes is asked from outside: measured, or a sum of prices. It is asked
-// every few steps and at the end, and once for each graph.
+// Optimisation as a game (He et al., MLSys 2023, section 3). A state is a graph; an action is one
+// rewrite of it, or to stop; a reward is the reduction of the whole graph's time, in percent of the
+// source's time. The caller supplies the time of a graph, measured or as a sum of prices. It is
+// requested every few steps and at the end of an episode, and once for each graph.
 #pragma once
 
 #include "compiler/search/game/encoding.h"
@@ -14,46 +14,46 @@
 
 namespace tg {
 
-/// What one graph takes, in any unit. Errors end the episode.
+/// Returns the time of one graph, in any unit. Errors end the episode.
 using GraphTime = std::function<Result<double>(const Graph& graph)>;
 
-/// What a reward may depend on.
+/// The inputs of a reward function.
 struct StepTaken {
-  size_t step = 0;                     // of the episode, from 1
-  bool measured = false;               // else `now` is `last`
-  double first = 0, last = 0, now = 0; // times: the source's, the one measured before, this
+  size_t step = 0;                     // within the episode, from 1
+  bool measured = false;               // otherwise `now` equals `last`
+  double first = 0, last = 0, now = 0; // times of the source, the last measured and this graph
   bool done = false;
 };
 using RewardOf = std::function<double(const StepTaken& step)>;
 
 struct EnvironmentOptions {
   ExplorerOptions explore = {};
-  size_t horizon = 100;         // steps of an episode
-  size_t measure_every = 5;     // 0: at the end alone
-  double waiting_reward = 0;    // of a step that is not measured (published: 0.1)
-  size_t most_candidates = 500; // with the graph as it stands; what comes later is left out
+  size_t horizon = 100;         // maximum steps of an episode
+  size_t measure_every = 5;     // 0: only at the end
+  double waiting_reward = 0;    // reward of a step that is not measured (published: 0.1)
+  size_t most_candidates = 500; // includes the current graph; later candidates are dropped
   size_t most_operators = 0;    // of a candidate; 0: twice those of its graph, as published
-  bool features = false;        // with RewriteState::features
-  RewardOf reward = {};         // in the place of the usual one
-  StopToken stop = {};          // then steps are errors
+  bool features = false;        // fill RewriteState::features
+  RewardOf reward = {};         // replaces the default reward
+  StopToken stop = {};          // once requested, steps return errors
 };
 
-/// A graph, and what one action makes of it.
+/// A graph and the results of each action on it.
 struct RewriteState {
   struct Candidate {
     RuleId rule{};
-    size_t rewrite = 0; // in Rewrites of the graph
+    size_t rewrite = 0; // index in the Rewrites of the graph
     std::string place;
   };
   Graph graph;
-  std::vector<Candidate> candidates; // rule by rule, each place of it; action i is candidate i
-  EncodedState encoded;              // of these, then of the graph: the action to stop
-  std::vector<GraphFeatures> features = {}; // of the same, where the options ask for them
+  std::vector<Candidate> candidates; // ordered by rule, then by place; action i is candidate i
+  EncodedState encoded;              // the candidates, then the graph, which is the action to stop
+  std::vector<GraphFeatures> features = {}; // of the same graphs, with EnvironmentOptions::features
   size_t actions() const { return candidates.size() + 1; }
   size_t stop() const { return candidates.size(); }
 };
 
-/// A step on the way to a graph: which of the rewrites of the graph before, and its rule.
+/// A step on the path to a graph: the index of the rewrite in the previous graph, and its rule.
 struct RewriteTaken {
   RuleId rule{};
   size_t rewrite = 0;
@@ -62,45 +62,45 @@ struct RewriteTaken {
 
 class RewriteEnvironment {
 public:
-  /// Rules and graph have to outlive this.
+  /// Rules and graph must outlive the environment.
   RewriteEnvironment(const Graph& source, llvm::ArrayRef<Rule> rules, GraphTime time,
                      EnvironmentOptions options);
 
   struct Step {
     double reward = 0;
     bool done = false;
-    bool cut = false; // done because of the horizon alone: the state was worth something yet
+    bool cut = false; // done because of the horizon alone, so the state still has value
   };
-  /// Back to the source. Errors: those of `time`; `usage` where the source takes none, since
-  /// rewards are shares of it.
+  /// Returns to the source. Errors: those of `time`; `usage` if the source's time is zero, because
+  /// rewards are relative to it.
   Result<void> reset();
-  /// Requires that the episode goes on, and an action of the state. Errors: those of `time`;
-  /// `limit_no_answer` where it was stopped.
+  /// Takes an action. Requires an unfinished episode and an action of the state. Errors: those of
+  /// `time`; `limit_no_answer` if the episode was stopped.
   Result<Step> step(size_t action);
-  /// From the source by these rewrites (RewriteTaken::rewrite), as far as there are such; then asks
-  /// for the time of the graph, which is the best if there is none but the source, whatever it
-  /// takes. Errors: those of `time`.
+  /// Replays these rewrites (RewriteTaken::rewrite) from the source as far as they exist, then
+  /// times the resulting graph. If no graph but the source was known, this graph becomes the best
+  /// one regardless of its time. Errors: those of `time`.
   Result<void> follow(llvm::ArrayRef<size_t> rewrites);
-  /// What an action leads to. Requires an action of the state.
+  /// Returns the graph after an action. Requires an action of the state.
   Graph after(size_t action) const;
-  /// What the last step was rewarded for.
+  /// Returns the reward inputs of the last step.
   const StepTaken& taken() const { return taken_; }
 
   const std::shared_ptr<const RewriteState>& state() const { return state_; }
-  /// What was done since reset().
+  /// Rewrites taken since reset().
   llvm::ArrayRef<RewriteTaken> path() const { return path_; }
-  /// That of the graph measured last, and the source's.
+  /// Time of the graph measured last, and of the source.
   double time() const { return last_; }
   double source_time() const { return first_; }
 
-  /// The best graph of all episodes that was measured; at first the source.
+  /// The best measured graph of all episodes; initially the source.
   struct Best {
     Graph graph;
     double time = 0;
     std::vector<RewriteTaken> path = {};
   };
   const Best& best() const { return best_; }
-  /// Graphs whose time was asked for.
+  /// Number of graphs that were timed.
   size_t measurements() const { return times_.size(); }
   const EnvironmentOptions& options() const { return options_; }
   llvm::ArrayRef<Rule> rules() const { return rules_; }
@@ -115,8 +115,8 @@ private:
   GraphTime time_of_graph_;
   EnvironmentOptions options_;
   llvm::DenseMap<uint64_t, double> times_; // by structural_hash
-  /// States that episodes came to, by structural_hash: they come back to most of them. All are let
-  /// go of when there are too many.
+  /// Cached states by structural_hash, since episodes revisit most states. Cleared when there are
+  /// too many.
   llvm::DenseMap<uint64_t, std::shared_ptr<const RewriteState>> known_;
   std::shared_ptr<const RewriteState> state_;
   std::vector<RewriteTaken> path_;

@@ -10,12 +10,12 @@ namespace tg {
 namespace {
 
 constexpr size_t kResult = 0, kOperands = 4, kWeights = 12, kAttributes = 16;
-constexpr size_t kShown = 2;      // operands whose dimensions are seen; numbers of an attribute
-constexpr size_t kDimensions = 4; // of a shape
+constexpr size_t kShown = 2;      // operands whose dimensions are encoded; numbers per attribute
+constexpr size_t kDimensions = 4; // dimensions per shape
 constexpr size_t kShownWeights = 3, kShownAttributes = 5;
 static_assert(kAttributes + kShownAttributes * kShown == kNodeTraits);
 
-/// Within [-16, 16], infinite bounds of a clip among them; NaN is 0.
+/// Clamps to [-16, 16], including infinite bounds of a clip. NaN becomes 0.
 float scaled(double number) {
   if (std::isnan(number)) return 0;
   double size = std::min(std::log2(1 + std::abs(number)) / 8, 16.0);

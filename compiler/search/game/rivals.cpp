@@ -6,11 +6,11 @@ namespace tg {
 
 namespace {
 
-/// No rule is given up for good: the least weight, of the most.
+/// Minimum weight of a rule, relative to the highest: no rule is excluded.
 constexpr double kLeast = 0.02;
-/// Actions without a gain that a table's rule is taken to have had beside its own.
+/// Imaginary actions without a gain that are added to each record of a table.
 constexpr double kDoubted = 2;
-/// Steps of an explanation that count as soon after one.
+/// Number of following steps in an explanation that count as successors of a step.
 constexpr size_t kSoon = 3;
 
 double mean_gain(const RuleRecord& record) { return record.gain / (record.tried + kDoubted); }

@@ -1,5 +1,5 @@
-// The guide's simple rivals, in the same seat: what a table says of each rule, whatever the graph,
-// and what rules followed each other where earlier searches gained. A network has to beat both.
+// Simple policies that a learned guide must beat, with the same interface: mean gains by rule,
+// independent of the graph, and pairs of rules that followed each other in earlier gains.
 #pragma once
 
 #include "compiler/egraph/explain/derivation.h"
@@ -7,8 +7,8 @@
 
 namespace tg {
 
-/// Weighs a rule by what its actions gained on the mean in earlier searches, and by what this one
-/// saw of it.
+/// Weights a rule by the mean gain of its actions in earlier searches and by its statistics in the
+/// current search.
 class MeanGainsPolicy final : public Policy {
 public:
   explicit MeanGainsPolicy(std::shared_ptr<const PriorTable> table);
@@ -25,19 +25,19 @@ private:
   StatisticsPolicy seen_;
 };
 
-/// Rules by name, weighed by the gains of the explanations in which they occur, each gain shared
-/// among the steps of its explanation.
+/// Gains by rule name and by pair of rules. The gain of an explanation is divided equally among its
+/// steps.
 struct MotifTable {
   std::map<std::string, double> rules;
-  std::map<std::pair<std::string, std::string>, double> pairs; // the second soon after the first
+  std::map<std::pair<std::string, std::string>, double> pairs; // second soon after the first
 };
 
-/// Adds what the explanation of a gain (relative) shows.
+/// Adds the steps of an explanation and its relative gain to the table.
 void mine_motifs(const Derivation& explanation, llvm::ArrayRef<Rule> rules, double gain,
                  MotifTable& table);
 
-/// Weighs a rule by the motifs that it begins, or goes on with after the rule before it, and by
-/// what this search saw of it.
+/// Weights a rule by the motifs that it starts or continues after the previous rule, and by its
+/// statistics in the current search.
 class MotifPolicy final : public Policy {
 public:
   explicit MotifPolicy(std::shared_ptr<const MotifTable> table);
@@ -52,7 +52,7 @@ private:
   std::shared_ptr<const MotifTable> table_;
   double most_rule_ = 0, most_pair_ = 0;
   StatisticsPolicy seen_;
-  /// Rules that actions were of, by number: what `StateFeatures::last` was called.
+  /// Rule names by rule number, for looking up `StateFeatures::last`.
   std::vector<std::string> names_;
 };
 

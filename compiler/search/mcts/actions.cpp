@@ -10,9 +10,9 @@ namespace tg {
 
 namespace {
 
-/// Single matches of a rule that are offered at a node; the others have their turn in rollouts.
+/// Number of single matches of a rule that are offered at a node; rollouts may draw the others.
 constexpr size_t kMostSingles = 8;
-/// How much sooner coarse actions have their turn.
+/// Weights of the finer grains relative to a whole rule, which is tried sooner.
 constexpr double kGroupWeight = 0.7, kMatchWeight = 0.2;
 
 double draw_unit(std::mt19937_64& rng) { return std::uniform_real_distribution<double>(0, 1)(rng); }
@@ -21,7 +21,7 @@ double grain_weight(Grain grain) {
   return grain == Grain::Rule ? 1 : grain == Grain::Group ? kGroupWeight : kMatchWeight;
 }
 
-/// An index, by weight.
+/// Draws an index with probability proportional to its weight.
 size_t draw_by_weight(llvm::ArrayRef<double> weights, std::mt19937_64& rng) {
   double sum = 0, at = 0;
   for (double weight : weights) sum += weight;
@@ -83,7 +83,7 @@ ActionFeatures ActionPool::features(RuleId rule, Grain grain, size_t places) con
   return out;
 }
 
-/// Draws the order of their turns, heavier ones sooner (Efraimidis and Spirakis 2006).
+/// Draws the order of the actions; heavier ones tend to come first (Efraimidis and Spirakis 2006).
 std::vector<Action> ActionPool::list(const StateFeatures& state, const Policy& policy,
                                      std::mt19937_64& rng) const {
   std::vector<Action> actions;
@@ -108,7 +108,8 @@ std::vector<Action> ActionPool::list(const StateFeatures& state, const Policy& p
   return sorted;
 }
 
-/// The rule everywhere; and, if they are fewer, each kind of place, and some places alone.
+/// Offers the rule everywhere, and, if these are finer, each group of places and some single
+/// places.
 void ActionPool::offer(RuleId rule, std::mt19937_64& rng, std::vector<Action>& actions) const {
   const std::vector<uint32_t>& open = open_[rule];
   actions.push_back({rule, Grain::Rule, open, 0});

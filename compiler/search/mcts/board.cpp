@@ -52,7 +52,7 @@ void Board::roll_out(uint32_t depth, const Policy& policy, Simulation& simulatio
     size_t applied = act(action, depth++, simulation);
     pool.forget_spent(action.rule);
     if (applied == 0) {
-      if (options_.actions.firing) --i; // nothing happened: the pool is smaller, so this ends
+      if (options_.actions.firing) --i; // no change: the pool shrank, so the loop ends
       continue;
     }
     see(incumbent.cost());

@@ -1,9 +1,9 @@
-// What simulations are played on: an e-graph with the rules to act on it, the best choice of nodes
-// in its present state, and what can be done there. A tree search has one over the e-graph that it
-// grows; each of its helpers has one over a replica (Helpers).
+// The environment of a simulation: an e-graph with rules, the best choice of nodes in its current
+// state, and the available actions. A tree search has one board over the e-graph that it grows.
+// Each helper thread has a board over a replica (Helpers).
 //
-// What comes of a simulation depends on the state that it starts from, the policy, the refusals
-// that are known and its random numbers, not on the board or on what was played there before.
+// Invariant: the result of a simulation depends on its start state, the policy, the known refusals
+// and its random numbers, but not on the board or on earlier simulations on it.
 #pragma once
 
 #include "compiler/search/incumbent.h"
@@ -16,34 +16,34 @@
 
 namespace tg {
 
-/// Something that was done, for the search to learn from.
+/// An applied action, from which the search learns.
 struct AppliedAction {
-  StateFeatures state; // after it
+  StateFeatures state; // after the action
   ActionFeatures action;
   size_t matches = 0, applied = 0, cyclic = 0;
-  double gain = 0; // relative
+  double gain = 0; // relative reduction of the cost
 };
 
-/// One simulation: the way down the tree to a leaf, and what came of going on from there.
+/// One simulation: the path down the tree to a leaf, and the results of the rollout from there.
 struct Simulation {
-  std::vector<int32_t> path;     // nodes of the tree, the root first
-  uint64_t seed = 0;             // of the random numbers beyond the leaf
-  std::vector<uint32_t> spent;   // matches that were tried at the leaf and changed nothing
-  std::vector<uint64_t> refused; // groups of matches, on the way
+  std::vector<int32_t> path;     // nodes of the tree, root first
+  uint64_t seed = 0;             // for the rollout
+  std::vector<uint32_t> spent;   // matches that changed nothing at the leaf
+  std::vector<uint64_t> refused; // groups of matches refused on the way
   std::vector<AppliedAction> actions;
-  double least = kInfiniteCost; // cost
+  double least = kInfiniteCost; // lowest cost seen
 };
 
 struct BoardOptions {
   ExplorerOptions explore;
   ActionOptions actions;
-  int depth = 10; // random steps of a simulation
+  int depth = 10; // random steps per simulation
 };
 
 class Board {
 public:
-  /// `refused`: groups of matches that were refused for good, before. `from_tree`: what the symbols
-  /// of the tree's matches are here; null where they are the same.
+  /// `refused` holds the groups of matches refused so far. `from_tree` maps the symbols of the
+  /// tree's matches to those of this e-graph, or is null if they are the same.
   Board(EGraph& egraph, llvm::ArrayRef<Rule> rules, PriceCache& prices, const BoardOptions& options,
         const ActionPool::Groups& refused, SymbolMap* from_tree = nullptr)
       : explorer(egraph, rules, options.explore), incumbent(egraph, prices),
@@ -53,14 +53,15 @@ public:
   Explorer explorer;
   Incumbent incumbent;
   ActionPool pool;
-  double source_cost = 0;           // of the first state of the search
-  RuleId last = kSourceRule;        // of the action that led here
-  const Opinion* opinion = nullptr; // that holds here; may be null
+  double source_cost = 0;           // cost of the first state of the search
+  RuleId last = kSourceRule;        // rule of the last action
+  const Opinion* opinion = nullptr; // for the current state; may be null
 
   StateFeatures state(uint32_t depth) const;
-  /// Applies the matches and prices the state. How many changed something; the action is noted.
+  /// Applies the matches, prices the state and records the action. Returns the number of matches
+  /// that changed the e-graph.
   size_t act(const Action& action, uint32_t depth, Simulation& simulation);
-  /// On at random from the present state. `see` is called with the cost of each state.
+  /// Plays random actions from the current state. `see` is called with the cost of each state.
   void roll_out(uint32_t depth, const Policy& policy, Simulation& simulation,
                 llvm::function_ref<void(double)> see, llvm::function_ref<bool()> stop);
   size_t memory_bytes() const;
@@ -71,23 +72,23 @@ private:
   SymbolMap* from_tree_;
 };
 
-/// Threads that play the simulations of one tree search side by side. Each has a replica of the
-/// e-graph, over symbols of its own, and is brought to a leaf by the changes that the tree holds:
-/// the words as they were written, nothing is matched again. While helpers play, the search's own
-/// e-graph, its symbols and its tree stand still; helpers read all three.
+/// Threads that play the simulations of one tree search in parallel. Each has a replica of the
+/// e-graph with its own symbols. A replica reaches a leaf by redoing the changes recorded in the
+/// tree, without matching again. While helpers play, the search does not modify its e-graph,
+/// symbols and tree, which all helpers read.
 ///
-/// A simulation comes out the same on any helper, so it does not matter who plays which.
+/// A simulation has the same result on any helper, so their assignment does not matter.
 class Helpers {
 public:
-  /// In the state of `original`, which must be rebuilt. `costs` is asked by all threads at once.
+  /// Replicates `original`, which must be rebuilt. All threads query `costs` concurrently.
   Helpers(int threads, const EGraph& original, llvm::ArrayRef<Rule> rules, SharedCost& costs,
           const BoardOptions& options, const ActionPool::Groups& refused, double source_cost);
   ~Helpers();
 
-  /// Plays on from the leaves of all simulations.
+  /// Plays all simulations on from their leaves.
   void play(const SearchTree& tree, llvm::MutableArrayRef<Simulation> simulations,
             const Policy& policy, llvm::function_ref<bool()> stop);
-  /// The change was made for good.
+  /// Applies a committed change to all replicas.
   void follow(const Delta& change);
   size_t memory_bytes() const;
 

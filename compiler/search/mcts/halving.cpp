@@ -14,7 +14,7 @@ namespace tg {
 
 namespace {
 
-/// As published: by how much values outweigh scores, the more the more was tried.
+/// As published: the weight of values against scores. It grows with the number of trials.
 constexpr double kValueScale = 0.1, kTriedAtLeast = 50;
 constexpr double kLeastShare = 1e-12;
 
@@ -24,7 +24,7 @@ SequentialHalving::SequentialHalving(size_t arms, size_t trials)
     : trials_(trials), phases_(std::max<size_t>(llvm::Log2_64_Ceil(std::max<size_t>(arms, 2)), 1)),
       most_arms_(std::max<size_t>(arms, 1)) {}
 
-/// Trials of one arm in a phase of those that are left.
+/// Returns the number of trials of each remaining arm in one phase.
 size_t SequentialHalving::share() const {
   size_t count = std::max(left_.size(), due_ == 0 ? most_arms_ : 1);
   return std::max<size_t>(trials_ / (phases_ * count), 1);

@@ -19,7 +19,7 @@ namespace tg {
 
 namespace {
 
-/// A policy that looks at graphs is asked again about one that costs so much less.
+/// A graph policy is queried again when the best graph's cost has fallen by this share.
 constexpr double kOtherGraph = 0.05;
 
 BoardOptions board_options(const MctsOptions& o) {
@@ -64,9 +64,9 @@ private:
   void commit(int32_t child);
   void see(double cost);
   void go_back();
-  /// Whether the best costs less than the start, by more than this share of it.
+  /// Returns true if the best cost is below the start cost by more than this share of it.
   bool ahead_by(double share) const;
-  /// Simulations without a gain after which the next decision is due.
+  /// Returns the number of simulations without a gain after which the next decision is made.
   size_t patience_now() const;
   bool limited();
   std::optional<StopReason> limit() const;
@@ -79,21 +79,21 @@ private:
   llvm::ArrayRef<Rule> rules_;
   const MctsOptions& options_;
   Policy& policy_;
-  ActionPool::Groups refused_; // groups of matches, for good
+  ActionPool::Groups refused_; // groups of matches, permanently
   Board board_;
   SearchTree tree_;
-  std::optional<Helpers> helpers_; // made when they are first needed
+  std::optional<Helpers> helpers_; // created on first use
 
   Checkpoint root_;
   uint32_t root_mark_ = 0;
-  size_t since_gain_ = 0;                    // simulations
-  bool gained_ = false;                      // in this batch
+  size_t since_gain_ = 0;                    // simulations since the last gain
+  bool gained_ = false;                      // within this batch
   std::optional<SequentialHalving> halving_; // of this decision; its arms are the root's edges
-  std::vector<double> root_scores_;          // of the root's actions
-  size_t reused_edges_ = 0;                  // of the root, from the decision before
-  double gain_here_ = 0;                     // of the simulations of this decision: the sum
+  std::vector<double> root_scores_;          // by action of the root
+  size_t reused_edges_ = 0;                  // root edges kept from the previous decision
+  double gain_here_ = 0;                     // sum over the simulations of this decision
   size_t simulations_here_ = 0;
-  std::vector<double> visits_, gains_; // of them, by rule and grain, where somebody wants to know
+  std::vector<double> visits_, gains_; // by rule and grain; only with `decided`
   double most_gain_ = 0;
   double notified_s_ = -kBetweenNotificationsS;
   std::mt19937_64 rng_;
@@ -101,7 +101,7 @@ private:
   Stopwatch watch_;
 };
 
-// --- the whole ----------------------------------------------------------------------------------
+// --- the main loop ------------------------------------------------------------------------------
 
 MctsReport TreeSearch::run() {
   start();
@@ -153,7 +153,7 @@ size_t TreeSearch::patience_now() const {
                                        : patience);
 }
 
-/// Simulations from the root, then one action for good. False if there is nothing to do.
+/// Runs simulations from the root, then commits one action. Returns false if no action is left.
 bool TreeSearch::decide() {
   root_ = egraph_.checkpoint();
   root_mark_ = egraph_.change_mark();
@@ -188,7 +188,7 @@ bool TreeSearch::decide() {
 
 // --- a batch ------------------------------------------------------------------------------------
 
-/// Leaves first, then what lies beyond them; policy and refusals stay as they are until the end.
+/// Selects all leaves first, then plays on from them. Policy and refusals change only at the end.
 void TreeSearch::play(size_t count) {
   gained_ = false;
   std::vector<Simulation> simulations(count);
@@ -218,7 +218,7 @@ void TreeSearch::play(size_t count) {
   notify();
 }
 
-/// On helpers; what was better than anything before is played again here, to be kept.
+/// Plays on helpers. A simulation that improves on the best is replayed here, to keep its graph.
 void TreeSearch::play_apart(llvm::MutableArrayRef<Simulation> simulations) {
   if (!helpers_)
     helpers_.emplace(options_.threads, egraph_, rules_, *options_.costs, board_options(options_),
@@ -239,7 +239,7 @@ void TreeSearch::play_apart(llvm::MutableArrayRef<Simulation> simulations) {
   }
 }
 
-/// From the root to a leaf, which is new where something can be added.
+/// Descends from the root to a leaf, which is added to the tree if possible.
 void TreeSearch::descend(Simulation& simulation) {
   board_.pool.clear();
   enter(0, simulation);
@@ -262,8 +262,8 @@ void TreeSearch::descend(Simulation& simulation) {
   for (int32_t at : simulation.path) tree_.visit(at);
 }
 
-/// What can be done in a node's state, in the order of their turns. What the policy said of a graph
-/// holds until the best graph is clearly cheaper.
+/// Lists the actions of a node's state in the order in which they are to be tried. The policy's
+/// opinion of a graph is kept until the best graph is clearly cheaper.
 void TreeSearch::list(int32_t at) {
   SearchTree::Node& node = tree_[at];
   bool other = !node.opinion || node.incumbent.cost < node.opinion_us * (1 - kOtherGraph);
@@ -277,22 +277,22 @@ void TreeSearch::list(int32_t at) {
   node.listed = true;
 }
 
-/// The best graph of the node's state, in which the e-graph is.
+/// Returns the best graph of the node's state. The e-graph must be in that state.
 Graph TreeSearch::best_of(const SearchTree::Node& node) {
-  board_.incumbent.update(); // which nodes are in use is not saved
+  board_.incumbent.update(); // used nodes are not part of the saved state
   Graph graph = graph_of(egraph_, source_, board_.incumbent.used_nodes());
   board_.incumbent.restore(node.incumbent);
   return graph;
 }
 
-/// The e-graph is in the state of the node.
+/// Restores the incumbent of a node. The e-graph must be in the node's state.
 void TreeSearch::arrive(const SearchTree::Node& node) {
   board_.incumbent.restore(node.incumbent);
   board_.last = node.rule;
   board_.opinion = node.opinion.get();
 }
 
-/// The node is on the path now: its matches join the pool.
+/// Appends the node to the path and adds its matches to the pool.
 void TreeSearch::enter(int32_t at, Simulation& simulation) {
   const SearchTree::Node& node = tree_[at];
   simulation.path.push_back(at);
@@ -301,7 +301,7 @@ void TreeSearch::enter(int32_t at, Simulation& simulation) {
   simulation.least = std::min(simulation.least, node.incumbent.cost);
 }
 
-/// Down a path that is known, from the root.
+/// Descends along a known path from the root.
 void TreeSearch::go_to(const Simulation& simulation) {
   board_.pool.clear();
   for (int32_t at : simulation.path) {
@@ -341,7 +341,8 @@ size_t TreeSearch::allowed(const SearchTree::Node& node) const {
   return 2 + static_cast<size_t>(1.5 * std::sqrt(tree_.stats(node).visits));
 }
 
-/// The next action that changes something becomes a new node, which is entered. False if none does.
+/// Adds a node for the next action that changes the e-graph, and enters it. Returns false if there
+/// is none.
 bool TreeSearch::expand(Simulation& simulation) {
   SearchTree::Node& node = tree_[simulation.path.back()];
   while (node.next_action < node.actions.size()) {
@@ -363,7 +364,7 @@ bool TreeSearch::expand(Simulation& simulation) {
   return false;
 }
 
-/// The state that an action has just led to becomes a node of the tree.
+/// Adds the state after the last action to the tree as a node.
 void TreeSearch::grow(Simulation& simulation, uint32_t number, size_t applied, Checkpoint before,
                       uint32_t mark) {
   int32_t parent = simulation.path.back();
@@ -386,8 +387,8 @@ void TreeSearch::grow(Simulation& simulation, uint32_t number, size_t applied, C
   enter(tree_.last(), simulation);
 }
 
-/// The root's actions by a draw of this decision, the first of which it begins with. Those that
-/// were tried in the decision before stay where they are.
+/// Orders the root's actions by a fresh draw for this decision. Actions tried in the previous
+/// decision keep their places.
 void TreeSearch::order_root() {
   SearchTree::Node& root = tree_.root();
   std::vector<double> shares;
@@ -409,7 +410,7 @@ void TreeSearch::order_root() {
   root_scores_ = std::move(scores);
 }
 
-/// Edges that are new in this decision were tried once, when they were made.
+/// Edges added in this decision have had one trial, when they were created.
 int32_t TreeSearch::next_arm() {
   const SearchTree::Node& root = tree_.root();
   while (halving_->arms() < root.edges.size()) {
@@ -422,20 +423,20 @@ int32_t TreeSearch::next_arm() {
   return root.edges[halving_->next(values)].child;
 }
 
-/// The child to go on with; -1 if there is none.
+/// Returns the child to descend to, or -1 if there is none.
 int32_t TreeSearch::select(const SearchTree::Node& node) {
   if (halving_ && node.parent < 0 && !node.edges.empty()) return next_arm();
   if (policy_.guides())
     return tree_.highest_prior_bound(node, 1 / std::max(most_gain_, 1e-12), options_.guidance);
   if (options_.normalise)
     return tree_.highest_bound(node, 1 / std::max(most_gain_, 1e-12), options_.exploration);
-  // Published: milliseconds against a constant of two.
+  // As published: milliseconds, with a constant of two.
   return tree_.highest_bound(node, report_.start_cost / 1000, 2);
 }
 
-// --- what comes of it ---------------------------------------------------------------------------
+// --- results ------------------------------------------------------------------------------------
 
-/// A state's cost; if it is the best so far its graph is kept.
+/// Records the cost of a state, and keeps its graph if it is the best so far.
 void TreeSearch::see(double cost) {
   if (!(cost < report_.best_cost * (1 - kLeastGain))) return;
   report_.best_cost = cost;
@@ -462,8 +463,8 @@ void TreeSearch::learn(const Simulation& simulation) {
   }
 }
 
-/// What a simulation gained beyond the mean of those before it in this decision is its actions',
-/// in equal parts; what an action gained at once is its own.
+/// Credits a simulation's gain over the mean of the earlier ones in this decision equally to its
+/// actions. The immediate gain of an action is credited to it alone.
 void TreeSearch::note_credit(const Simulation& simulation) {
   double from = tree_.root().incumbent.cost;
   double gain = std::max(1 - simulation.least / from, 0.0);
@@ -479,7 +480,7 @@ void TreeSearch::note_credit(const Simulation& simulation) {
   for (const AppliedAction& done : simulation.actions)
     if (done.applied > 0)
       add(static_cast<RuleId>(done.action.rule_number), done.action.grain, done.gain);
-  for (size_t i = 1; i + 1 < simulation.path.size(); ++i) { // the last one's is among these
+  for (size_t i = 1; i + 1 < simulation.path.size(); ++i) { // the last is an applied action
     const SearchTree::Node& parent = tree_[simulation.path[i - 1]];
     for (const SearchTree::Edge& edge : parent.edges)
       if (edge.child == simulation.path[i])
@@ -487,7 +488,7 @@ void TreeSearch::note_credit(const Simulation& simulation) {
   }
 }
 
-/// Where the policy says what can be gained from the leaf's graph, that counts half.
+/// The gain that the policy predicts for the leaf's graph counts half.
 void TreeSearch::back_up(const Simulation& simulation) {
   double gain = std::max(1 - simulation.least / report_.start_cost, 0.0);
   most_gain_ = std::max(most_gain_, gain);
@@ -511,7 +512,7 @@ void TreeSearch::commit(int32_t child) {
   egraph_.release(root_);
   board_.explorer.settle();
   SearchTree::Node& root = tree_.root();
-  // The pool goes on where it was: places in it are numbers in this order.
+  // Keep the pool order: match numbers are positions in it.
   std::vector<Match> found = std::move(root.found);
   found.insert(found.end(), std::make_move_iterator(node.found.begin()),
                std::make_move_iterator(node.found.end()));
@@ -528,7 +529,7 @@ bool TreeSearch::limited() {
   return reason.has_value();
 }
 
-/// Asked by helpers too, while nothing else happens.
+/// Also called by helpers, while no other thread changes the search.
 std::optional<StopReason> TreeSearch::limit() const {
   return options_.reached(elapsed(), report_.memory_bytes);
 }

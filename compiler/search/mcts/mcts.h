@@ -1,27 +1,26 @@
-// Monte Carlo tree search over one e-graph, as we ship it. A node of the tree is a state of the
-// e-graph, an edge an action; a simulation walks down by an upper confidence bound, adds a node,
-// and goes on at random from there; what the best choice of nodes on the way costs is the reward.
-// Against the published search (pact24.h), each to be turned off for comparison:
+// Monte Carlo tree search over one e-graph, the default search. A node of the tree is a state of
+// the e-graph and an edge is an action. A simulation descends by upper confidence bounds, adds a
+// node, and continues with random actions. The reward is derived from the lowest cost of a choice
+// of nodes on the way. Differences from the published search (pact24.h), each of which can be
+// turned off for comparison:
 //
 //   whole rules and single places   progressive widening: a node starts with a few actions, drawn
 //                                   by prior, and gets more with its visits; an action is a rule
-//                                   everywhere, everywhere where things look equal, or at one place
-//   only what can fire              actions come from matches that are there and not yet applied;
-//                                   kinds of matches that were refused once are not drawn again
-//   priors                          a policy (policy.h) weighs the actions
-//   rewards normalised              gain of the best state of a simulation over the most so far
-//   transpositions                  states reached by other orders share their statistics
-//   guidance                        a policy that looks at graphs leads the way down (PUCT) and
-//   says
-//                                   what a leaf is worth beside what was seen beyond it
+//                                   everywhere, in one group of places, or at one place
+//   only applicable rules           actions come from open matches; groups of matches that were
+//                                   refused once are not drawn again
+//   priors                          a policy (policy.h) weights the actions
+//   normalised rewards              gain of a simulation's best state over the highest gain so far
+//   transpositions                  states reached in different orders share their statistics
+//   guidance                        a policy that looks at graphs guides the descent (PUCT) and
+//                                   predicts the value of a leaf besides the observed one
 //
-// Simulations come in batches of a fixed size: first the leaves of all are chosen and added to the
-// tree, with virtual loss; then all are played on from there, on as many threads as there are
-// (board.h); then what they saw is counted and learned, in their order. So the number of threads
-// changes nothing but the time.
+// Simulations run in batches of a fixed size. First the leaves of the batch are selected and added
+// to the tree, with virtual loss. Then all simulations are played on in parallel (board.h). Finally
+// their results are counted and learned in order. So the number of threads affects only the time.
 //
-// The value of a state is the cost of its incumbent (incumbent.h); the best graph is kept at any
-// moment.
+// The value of a state is the cost of its incumbent (incumbent.h). The best graph is available at
+// any moment.
 #pragma once
 
 #include "compiler/egraph/explain/explain.h"
@@ -39,54 +38,54 @@ namespace tg {
 
 struct MctsReport;
 
-/// A decision, for those who learn from searches.
+/// A decision, for callers that learn from searches.
 struct DecisionRecord {
-  const Graph& graph; // the best one of the state
-  double cost_us = 0; // of it
-  /// [rules, kGrains]: how often an action was taken in the simulations from here, and what these
-  /// gained beyond the others, shared among their actions: relative.
+  const Graph& graph; // the best graph of the state
+  double cost_us = 0; // of that graph
+  /// [rules, kGrains]: how often an action was taken in the simulations of this decision, and their
+  /// relative gains above the mean, divided among their actions.
   std::vector<double> visits, gains;
 };
 
 struct MctsOptions : SearchLimits {
-  int budget = 128; // simulations for a decision
-  int depth = 10;   // random steps of a simulation
+  int budget = 128; // simulations per decision
+  int depth = 10;   // random steps per simulation
   double exploration = 0.5;
   bool reuse_tree = true;
-  /// Decisions without a gain after which the search ends (the first, where nothing was ever
-  /// gained); simulations, in a decision.
+  /// Number of decisions without a gain that end the search (one decision suffices if no gain was
+  /// ever made), and of simulations without a gain that end a decision.
   int patience = 2, simulation_patience = 48;
-  /// The first decisions bind all that follow: once this share of the cost is gained, they wait for
-  /// more simulations. Without, seeds came to different ends (nasrnn by TASO's rules).
+  /// The first decisions constrain all later ones, so they take more simulations once this relative
+  /// gain is reached. Without this, results varied between seeds (nasrnn with TASO's rules).
   double promising_gain = 0.05;
   int promising_decisions = 3, promising_patience = 96;
-  int batch = 8; // simulations that are chosen before the first of them counts
-  /// More than one needs `costs`, which they ask at once.
+  int batch = 8; // simulations selected before their results are counted
+  /// More than one requires `costs`, which the threads query concurrently.
   int threads = 1;
   SharedCost* costs = nullptr;
   ExplorerOptions explore;
-  double guidance = 1.5; // the constant of PUCT, where the policy guides
-  /// Actions of the root that a decision begins with, of which the better half goes on again and
-  /// again (halving.h), for budgets of few simulations; 0: bounds choose there, too.
+  double guidance = 1.5; // the constant of PUCT, for guiding policies
+  /// Number of root actions that a decision starts with; the better half continues each time
+  /// (halving.h). For budgets of few simulations. 0: the root uses confidence bounds as well.
   size_t halving = 0;
-  /// Decisions in all.
+  /// Maximum number of decisions.
   int decisions = std::numeric_limits<int>::max();
   /// Called after the simulations of each decision.
   std::function<void(const DecisionRecord&)> decided = {};
-  /// Called after each batch: simulations, and the least cost so far.
+  /// Called after each batch with the number of simulations and the lowest cost so far.
   std::function<void(size_t simulations, double best_cost)> simulated = {};
-  /// Called between batches, now and then, with what is known so far: counts and the best.
+  /// Called periodically between batches with the counts and the best result so far.
   std::function<void(const MctsReport&)> progress = {};
-  // What can be turned off.
+  // Features that can be turned off.
   bool widen = true, firing = true, normalise = true, transpose = true;
 };
 
-/// A graph that was found, and the rules whose work is in it.
+/// A graph found by the search, and the rules that made it.
 struct Found {
   Graph graph;
   double cost_us = 0;
   std::vector<RuleUse> rules; // by rule
-  /// Of the e-graph in the state where it was found; nothing if that keeps none.
+  /// History of the e-graph in the state of the graph; null unless the e-graph records it.
   std::shared_ptr<const History> history;
 };
 
@@ -95,22 +94,23 @@ struct MctsReport {
   int decisions = 0;
   size_t simulations = 0, steps = 0, transpositions = 0;
   double start_cost = 0, best_cost = 0;
-  std::optional<Found> best; // nothing if no state was better than the first
+  std::optional<Found> best; // empty if no state improved on the first
   double seconds = 0;
-  size_t nodes = 0, classes = 0; // where the decisions led
+  size_t nodes = 0, classes = 0; // size of the final state
   size_t most_nodes = 0, memory_bytes = 0;
   std::vector<RuleStats> rules;    // by RuleId, over all steps
-  std::vector<RuleRecord> records; // by RuleId: what was tried and what paid
+  std::vector<RuleRecord> records; // by RuleId: actions tried, and their gains
 };
 
-/// Leaves the e-graph in the state that the decisions led to. `source`: what it was made from.
+/// Leaves the e-graph in the state after the last decision. `source` is the graph it was built
+/// from.
 MctsReport search_mcts(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules,
                        PriceCache& prices, const MctsOptions& options, Policy& policy);
 
-/// What an e-graph has recorded, if it does.
+/// Returns the history of an e-graph, or null unless it records one.
 std::shared_ptr<const History> told_by(const EGraph& egraph);
 
-/// Rules that made chosen nodes, and at how many places each. Merges are not looked at.
+/// Returns the rules that made the chosen nodes, each with its number of places. Ignores merges.
 std::vector<RuleUse> rules_behind(const EGraph& egraph, llvm::ArrayRef<ENodeId> nodes);
 
 } // namespace tg

@@ -6,10 +6,10 @@ namespace tg {
 
 namespace {
 
-constexpr double kImaginary = 2;      // actions, before there are real ones
-constexpr double kImaginaryPaid = 1;  // of them
-constexpr double kMostPrior = 20;     // a table counts as at most so many actions
-constexpr double kLeastWeight = 0.02; // no rule is given up for good
+constexpr double kImaginary = 2;      // imaginary actions before there are real ones
+constexpr double kImaginaryPaid = 1;  // of which this many lowered the cost
+constexpr double kMostPrior = 20;     // maximum number of actions that a table counts as
+constexpr double kLeastWeight = 0.02; // minimum weight: no rule is excluded
 
 } // namespace
 

@@ -1,14 +1,13 @@
-// The open seat of the searches: what decides which actions are tried first, and learns from what
-// came of them. A policy is given features of the state and of each action, answers with weights,
-// and learns what every action gained. One that looks at graphs is also shown the best graph of a
-// state, and says how promising each rule is there and how much can be gained. Nothing else of a
-// search is known to it, so that a learned policy can take the seat: two are here, one that knows
-// nothing and one that keeps statistics; those that tables and networks made are in search/game
-// and bench/paper.
+// The interface of policies, which determine the order of actions and learn from their results. A
+// policy receives features of the state and of each action, returns weights, and is notified of the
+// gain of every action. A policy that looks at graphs also receives the best graph of a state, and
+// returns how promising each rule is and how much can be gained. A policy has no other access to a
+// search, so learned policies are interchangeable with these. This file has one without knowledge
+// and one based on statistics. Policies from tables and networks are in search/game and
+// bench/paper.
 //
-// A policy must be deterministic: same calls, same answers. Searches that work in parallel have one
-// each (`fresh`); within a search several threads may ask for weights at once, and none while it
-// learns.
+// A policy must be deterministic: equal calls return equal results. Parallel searches have one each
+// (`fresh`). Within a search several threads may request weights at once, but never during learn().
 #pragma once
 
 #include "compiler/egraph/ids.h"
@@ -22,14 +21,14 @@
 
 namespace tg {
 
-/// How much of a rule an action is.
+/// The extent of an action.
 enum class Grain : uint8_t { Rule, Group, Match };
 inline constexpr size_t kGrains = 3;
 
-/// What a policy says of a graph.
+/// A policy's assessment of a graph.
 struct Opinion {
   std::vector<float> weights; // [rules, kGrains], > 0
-  double gain = 0;            // that is expected beyond: relative
+  double gain = 0;            // expected further relative gain
   double weight(RuleId rule, Grain grain) const {
     return weights[rule * kGrains + static_cast<size_t>(grain)];
   }
@@ -39,49 +38,49 @@ struct ActionFeatures {
   const Rule* rule = nullptr;
   uint32_t rule_number = 0;
   Grain grain{};
-  uint32_t places = 0;                                // matches that it would apply
-  uint32_t operators_before = 0, operators_after = 0; // of the rule's sides
+  uint32_t places = 0;                                // number of matches it would apply
+  uint32_t operators_before = 0, operators_after = 0; // in the rule's left and right sides
 };
 
 struct StateFeatures {
   size_t nodes = 0, classes = 0, node_limit = 0;
   double cost_us = 0, source_cost_us = 0;
   uint32_t depth = 0;               // actions since the root of the tree
-  RuleId last = kSourceRule;        // of the action before
-  const Opinion* opinion = nullptr; // of the graph that the state, or one before it, had
+  RuleId last = kSourceRule;        // rule of the previous action
+  const Opinion* opinion = nullptr; // on the graph of this state or of an earlier one
 };
 
-/// What is known of a rule: summed over actions, or read from a file.
+/// Statistics of a rule: summed over actions, or read from a file.
 struct RuleRecord {
   double tried = 0;
-  double paid = 0; // actions after which the cost was lower
-  double gain = 0; // sum of costs after over costs before, less one: relative
+  double paid = 0; // actions that lowered the cost
+  double gain = 0; // sum of the relative cost reductions of the actions
 };
 
 class Policy {
 public:
   virtual ~Policy() = default;
   virtual std::string name() const = 0;
-  /// Weights > 0, by action; they need not sum up to anything.
+  /// Computes a weight > 0 for each action. Weights need not be normalised.
   virtual void weigh(const StateFeatures& state, llvm::ArrayRef<ActionFeatures> actions,
                      llvm::MutableArrayRef<double> weights) const = 0;
-  /// The action was taken, and the cost of the state after it relative to before is 1 - gain.
+  /// Called after an action. The cost of the new state is 1 - gain times the cost before.
   virtual void learn(const StateFeatures& state, const ActionFeatures& action, double gain) = 0;
-  /// Whether it looks at graphs; then look() is asked about the best graph of a state, again where
-  /// one is clearly cheaper, by several searches at once.
+  /// Returns true if the policy looks at graphs. Then look() is called with the best graph of a
+  /// state, again when that is clearly cheaper, and by several searches at once.
   virtual bool looks() const { return false; }
   virtual std::shared_ptr<const Opinion> look(const Graph& /*best*/,
                                               llvm::ArrayRef<Rule> /*rules*/) const {
     return nullptr;
   }
-  /// Weights are what is known beforehand, by which a search also chooses where to go on (PUCT),
-  /// not only in which order to try.
+  /// Returns true if the weights are priors that also guide the descent (PUCT), instead of only the
+  /// order of trials.
   virtual bool guides() const { return false; }
-  /// One of the same kind and start, for a search of its own.
+  /// Returns a policy of the same kind in its initial state, for another search.
   virtual std::unique_ptr<Policy> fresh() const = 0;
 };
 
-/// All actions weigh the same.
+/// Weights all actions equally.
 class RandomPolicy final : public Policy {
 public:
   std::string name() const override { return "random"; }
@@ -91,19 +90,19 @@ public:
   std::unique_ptr<Policy> fresh() const override { return std::make_unique<RandomPolicy>(); }
 };
 
-/// Records by name of the declared rule, as searches before this one left them.
+/// Records by name of the declared rule, from earlier searches.
 using PriorTable = std::map<std::string, RuleRecord>;
 
-/// Statistics that earlier searches left; `compiler/api` fills it from a file.
+/// Statistics of earlier searches; `compiler/api` reads them from a file.
 class PriorStore {
 public:
   virtual ~PriorStore() = default;
   virtual const PriorTable& priors() const = 0;
 };
 
-/// A rule weighs what share of its actions paid in this search so far, with two imaginary actions
-/// of which one paid, or what a prior table says, in their place; rules that shrink are a little
-/// ahead at the start.
+/// Weights a rule by the share of its actions that lowered the cost in this search. The prior is a
+/// prior table's record, or else two imaginary actions of which one lowered the cost. Rules that
+/// shrink the graph start slightly ahead.
 class StatisticsPolicy final : public Policy {
 public:
   explicit StatisticsPolicy(const PriorStore* store = nullptr) : store_(store) {}
@@ -119,10 +118,10 @@ private:
   const RuleRecord* prior(const Rule& rule) const;
 
   const PriorStore* store_;
-  std::vector<RuleRecord> records_; // by number of the rule
+  std::vector<RuleRecord> records_; // by rule number
 };
 
-/// Adds what one search learned to a table.
+/// Adds the statistics of one search to a table.
 void add_records(llvm::ArrayRef<Rule> rules, llvm::ArrayRef<RuleRecord> records, PriorTable& table);
 
 } // namespace tg

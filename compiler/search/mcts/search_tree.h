@@ -1,6 +1,6 @@
 // The tree of a Monte Carlo tree search: states of an e-graph as changes from their parents, and
-// what simulations through them were worth. Statistics belong to states, not to nodes: where two
-// orders of the same steps lead to one state (a fingerprint tells), both nodes share them.
+// the results of the simulations through them. Statistics belong to states, not to nodes: if two
+// orders of the same steps lead to one state, by its fingerprint, both nodes share them.
 #pragma once
 
 #include "compiler/search/incumbent.h"
@@ -20,78 +20,79 @@ class SearchTree {
 public:
   struct Stats {
     uint32_t visits = 0;
-    double total = 0; // of gains
+    double total = 0; // sum of gains
     double mean() const { return visits ? total / visits : 0; }
   };
   struct Edge {
-    uint32_t action = 0; // in the node's actions
+    uint32_t action = 0; // index in the node's actions
     int32_t child = -1;
   };
   struct Node {
     int32_t parent = -1;
-    Delta change;                // from its parent
-    std::vector<uint32_t> spent; // matches that its action used, by number in the pool
-    std::vector<Match> found;    // what its change made possible
+    Delta change;                // from the parent's state
+    std::vector<uint32_t> spent; // matches used by its action, by pool number
+    std::vector<Match> found;    // matches that its change made possible
     Incumbent::State incumbent;
-    /// What the policy said of its best graph, or of one before that was hardly dearer; and what
-    /// that graph costs.
+    /// The policy's opinion of the node's best graph, or of an earlier graph that was hardly more
+    /// expensive, and the cost of that graph.
     std::shared_ptr<const Opinion> opinion;
     double opinion_us = 0;
-    std::vector<Action> actions; // in the order of their turns; made at the first visit
-    std::vector<Edge> edges;     // of the first of them
-    bool listed = false;         // actions are made
+    std::vector<Action> actions; // in the order of trials; listed at the first visit
+    std::vector<Edge> edges;     // for the first of the actions
+    bool listed = false;         // actions are listed
     size_t next_action = 0;
     uint32_t stats = 0;
     uint32_t depth = 0;
-    double best = kInfiniteCost; // least cost below
+    double best = kInfiniteCost; // lowest cost below
     RuleId rule = kSourceRule;
     uint32_t places = 0;
-    std::string where; // of traces: the place, in words
+    std::string where; // description of the place, with a trace
   };
 
   explicit SearchTree(bool transpose) : transpose_(transpose) {}
 
-  /// References stay good while nodes are added.
+  /// References remain valid while nodes are added.
   Node& operator[](int32_t at) { return nodes_[static_cast<size_t>(at)]; }
   const Node& operator[](int32_t at) const { return nodes_[static_cast<size_t>(at)]; }
   Node& root() { return nodes_.front(); }
   Node& add() { return nodes_.emplace_back(); }
-  /// To call when a node is complete: what it holds counts.
+  /// Must be called when a node is complete: adds its memory.
   void weigh(const Node& node) { bytes_ += bytes_of(node); }
   size_t memory_bytes() const { return bytes_; }
-  /// The newest node.
+  /// Returns the newest node.
   int32_t last() const { return static_cast<int32_t>(nodes_.size()) - 1; }
   const Stats& stats(const Node& node) const { return stats_[node.stats]; }
 
-  /// Statistics for a state: new ones, or those that the state has already.
+  /// Returns the statistics of a state, created if the state is new.
   uint32_t stats_of(const EGraph& state);
   size_t transpositions() const { return transpositions_; }
-  /// A simulation goes through the node. Until it is credited it counts as one without a gain, so
-  /// that those beside it go elsewhere (virtual loss).
+  /// Counts a visit. Until the simulation is credited it counts as one without a gain, so parallel
+  /// simulations take other paths (virtual loss).
   void visit(int32_t at) { ++stats_[(*this)[at].stats].visits; }
-  /// It ended in a gain, and saw this least cost.
+  /// Adds a finished simulation's gain and the lowest cost it saw.
   void credit(int32_t at, double gain, double least);
 
-  /// The child with the highest bound on its gain, `scale` times the mean gain and `c` times the
-  /// width; -1 if there is none.
+  /// Returns the child with the highest upper bound on its gain: `scale` times the mean gain plus
+  /// `c` times the width. Returns -1 if there is none.
   int32_t highest_bound(const Node& node, double scale, double c) const;
-  /// The same of a bound by what was known beforehand (PUCT; Rosin 2011, Silver et al. 2017).
+  /// The same with a bound that includes priors (PUCT; Rosin 2011, Silver et al. 2017).
   int32_t highest_prior_bound(const Node& node, double scale, double c) const;
-  /// The child of the root below which the best state was found; among equals the most visited.
+  /// Returns the root's child below which the best state was found; ties go to the most visited.
   int32_t best_child() const;
-  /// The node becomes the root. What is below it stays, or, unless `keep`, the node alone.
+  /// Makes the node the root. Keeps its subtree if `keep`, otherwise only the node.
   void reroot(int32_t at, bool keep);
-  /// Breadth first, up to what can be looked at. `nodes`: of the e-graph at the root.
+  /// Appends the tree to the trace breadth first, up to a displayable size. `nodes` is the size of
+  /// the e-graph at the root.
   void note(int32_t chosen, size_t nodes, SearchTrace& trace) const;
 
 private:
   static size_t bytes_of(const Node& node);
 
   bool transpose_;
-  size_t bytes_ = 0;       // about
-  std::deque<Node> nodes_; // the root first
+  size_t bytes_ = 0;       // approximate
+  std::deque<Node> nodes_; // the root is first
   std::vector<Stats> stats_;
-  llvm::DenseMap<uint64_t, uint32_t> seen_; // fingerprint to stats
+  llvm::DenseMap<uint64_t, uint32_t> seen_; // from fingerprint to index in stats_
   size_t transpositions_ = 0;
 };
 

@@ -18,9 +18,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kStageGrowth = 5;
-// At the end, where e-graphs may be large: a share of the time, and seconds at most.
+// Time reserved for the final bounds, where e-graphs may be large: a share of the limit, capped.
 constexpr double kReservedForBounds = 0.15, kMostReservedS = 10;
-constexpr int kSweepsBeforeLonger = 2; // thorough ones in a row that gained nothing
+constexpr int kSweepsBeforeLonger = 2; // consecutive thorough sweeps without a gain
 
 class TableStore final : public PriorStore {
 public:
@@ -31,10 +31,10 @@ private:
   const PriorTable& table_;
 };
 
-/// Some of the rules that were given, to be searched with alone.
+/// A subset of the given rules, to search with.
 struct RuleSelection {
   std::vector<Rule> rules;
-  std::vector<RuleId> number; // of each, among all that were given
+  std::vector<RuleId> number; // RuleId of each among all given rules
   void add(const Rule& rule, RuleId of) { rules.push_back(rule), number.push_back(of); }
 };
 
@@ -44,13 +44,13 @@ RuleSelection select_distinct(llvm::ArrayRef<Rule> rules) {
   return selection;
 }
 
-/// Searches side by side, as they go on; threads take turns at it.
+/// Searches running in parallel; `turn` guards them.
 struct UnderWay {
   std::mutex turn;
   std::vector<SearchSoFar> searches; // by task
   size_t done = 0;
-  bool whole = true;      // they search the network; else segments of it
-  bool of_source = false; // from the source on, whatever the best is
+  bool whole = true;      // the tasks search the network, else segments of it
+  bool of_source = false; // the tasks start at the source, not at the best graph
 };
 
 class Portfolio {
@@ -85,7 +85,7 @@ private:
   void extend_chain(const Finding& finding);
   void extend_chain(const Graph& before, llvm::ArrayRef<Replacement> replacements,
                     llvm::ArrayRef<const Finding*> findings);
-  /// Of the time that was given, for the end.
+  /// Reserves part of the time limit for the end.
   void reserve(double seconds) {
     reserved_s_ = seconds;
     double limit_s = std::min(options_.mcts.time_limit_s, 1e8) - seconds;
@@ -93,7 +93,7 @@ private:
                 std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limit_s));
   }
   bool stopped();
-  /// No rule had room for anything.
+  /// Returns true if the e-graph was full before any rule could be applied.
   bool full_at_once() const {
     return report_.most_nodes >= options_.mcts.explore.node_limit &&
            llvm::all_of(report_.rules, [](const RuleStats& rule) { return rule.applied == 0; });
@@ -103,26 +103,26 @@ private:
   void add(const UnderWay& under_way, SearchProgress& progress,
            std::vector<RuleCount>& rules) const;
   void show(const std::string& where, const UnderWay* under_way = nullptr);
-  /// Where that is more than the best of the search itself.
+  /// Returns true if plain saturation's result is better than the best of the search.
   bool plain_is_best() const { return plain_ && plain_->cost_us < report_.cost_us; }
   double best_us() const { return plain_is_best() ? plain_->cost_us : report_.cost_us; }
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
   const Graph& source_;
   llvm::ArrayRef<Rule> rules_;
-  RuleSelection distinct_; // two that say the same would only share one's turns
+  RuleSelection distinct_; // without duplicates, which would share one's matches
   SharedCost costs_;
-  PortfolioOptions options_; // its node limit is that of the stage
+  PortfolioOptions options_; // the node limit is that of the current stage
   PriceCache prices_;
   PortfolioReport report_;
   std::vector<RuleCount> applied_;
   bool out_of_memory_ = false;
-  std::string phase_;            // that is reported
-  std::optional<Finding> plain_; // by plain saturation, held back until the end
-  /// Keys of segments that gave nothing: to tree search, to thorough saturation.
+  std::string phase_;            // as reported
+  std::optional<Finding> plain_; // result of plain saturation, held back until the end
+  /// Keys of segments in which nothing was found, by tree search and by thorough saturation.
   std::set<std::vector<uint32_t>> settled_[2];
-  std::vector<GraphBound> bounds_; // of e-graphs of the whole network
-  double reserved_s_ = 0;          // at the end, for bounds
+  std::vector<GraphBound> bounds_; // from e-graphs of the whole network
+  double reserved_s_ = 0;          // for bounds at the end
   Clock::time_point start_ = Clock::now(), deadline_;
 };
 
@@ -141,7 +141,7 @@ PortfolioReport Portfolio::run() {
     if (options_.use_focus && plain_ && !stopped()) focus();
     if (limit == last || stopped()) break;
     limit = std::min(last, limit * kStageGrowth);
-    for (auto& keys : settled_) keys.clear(); // larger e-graphs may show more
+    for (auto& keys : settled_) keys.clear(); // larger e-graphs may contain better graphs
   }
   if (plain_) keep_better(*plain_, "whole network, saturation");
   options_.mcts.explore.node_limit = last;
@@ -156,10 +156,10 @@ PortfolioReport Portfolio::run() {
   return std::move(report_);
 }
 
-/// One stage: e-graphs of one node limit, until they show nothing more.
+/// Runs one stage: e-graphs of one node limit until they yield nothing more.
 void Portfolio::sweeps_and_whole() {
   bool thorough = false;
-  int without_gain = 0; // of the thorough: with these cuts, with others, with longer segments
+  int without_gain = 0; // thorough: with these cuts, other cuts, longer segments
   for (int i = 0; i < options_.sweeps && options_.use_segments && !stopped(); ++i) {
     bool gained = sweep(i, thorough, without_gain == kSweepsBeforeLonger);
     without_gain = gained || !thorough ? 0 : without_gain + 1;
@@ -171,8 +171,8 @@ void Portfolio::sweeps_and_whole() {
     if (!whole(SearchTask::Kind::Search) || !options_.use_restarts) break;
 }
 
-/// Plain saturation, whose best is not where the search goes on: its e-graph, cut off by the node
-/// limit, leads to forms that are dead ends. It is compared with the search's in the end.
+/// Saturates the source. The search does not continue from the result, because an e-graph cut off
+/// by the node limit leads to dead ends. The result is compared with the search's at the end.
 void Portfolio::saturate_source() {
   SearchTask task{&source_, SearchTask::Kind::Plain, "whole network, saturation"};
   begin(task.where);
@@ -184,7 +184,8 @@ void Portfolio::saturate_source() {
   notify(task.where);
 }
 
-/// What was found for the whole, from the source on, if it is better, or as good and simpler.
+/// Takes a finding for the whole network, starting at the source, if it is cheaper, or as cheap
+/// with fewer operators.
 void Portfolio::keep_better(const Finding& other, const std::string& where) {
   auto simpler = [&] {
     return other.cost_us <= report_.cost_us && other.graph->op_count() < report_.graph.op_count();
@@ -203,8 +204,8 @@ void Portfolio::keep_better(const Finding& other, const std::string& where) {
   notify(where);
 }
 
-/// The rules that paid, alone, on the source: with few rules one e-graph reaches deeper, and what
-/// the searches found one after the other and in different places comes together.
+/// Searches the source with the effective rules alone. With few rules one e-graph reaches deeper,
+/// and combines changes that the searches found separately.
 void Portfolio::focus() {
   RuleSelection few;
   for (size_t i = 0; i < distinct_.rules.size(); ++i) {
@@ -216,13 +217,13 @@ void Portfolio::focus() {
   SearchTask task{&source_, SearchTask::Kind::Search, "whole network, rules that paid"};
   begin(task.where);
   Finding found = std::move(work(task, few).front());
-  found.records.clear(); // what was learned of few rules alone is no measure of them
+  found.records.clear(); // statistics of a few rules alone are not representative
   found.complete = false;
   account(found, task, 0);
   keep_better(found, task.where);
 }
 
-/// The best network in one e-graph. True if that gained something.
+/// Searches the best network in one e-graph. Returns true on a gain.
 bool Portfolio::whole(SearchTask::Kind kind) {
   Graph graph = report_.graph;
   SearchTask task{&graph, kind, "whole network"};
@@ -236,8 +237,8 @@ bool Portfolio::whole(SearchTask::Kind kind) {
   return better;
 }
 
-/// What an extraction certifies of e-graphs that hold the result, and what is cheaper in them.
-/// Where e-graphs are to be small, only if no other has.
+/// Computes bounds from e-graphs that contain the result, and takes cheaper graphs found there.
+/// With a small node limit, runs only if no bound is known.
 void Portfolio::bound_result() {
   report_.bounds = bounds_on(report_.cost_us, bounds_);
   bool large = options_.mcts.explore.node_limit > kFirstStageNodes;
@@ -248,16 +249,16 @@ void Portfolio::bound_result() {
 
 // --- segments ----------------------------------------------------------------------------------
 
-/// Thorough: what tree search has nothing more to say of is saturated and extracted from. Longer:
-/// the segments are, which shows what lies across all other cuts.
+/// Runs a sweep. `thorough`: segments in which tree search finds nothing more are saturated and
+/// extracted. `longer`: segments are longer, to cross all other cuts.
 bool Portfolio::sweep(int number, bool thorough, bool longer) {
   SegmentOptions cuts = options_.segments;
   if (longer) cuts.most = cuts.first_most = cuts.most * 3 / 2;
   Sweep s = plan_sweep(report_.graph, cuts, longer ? 0 : number, options_.use_repeats);
-  // A short network is one segment, which is the whole.
+  // A short network is a single segment, which equals the whole.
   if (s.segments.size() < 2) return false;
   report_.segments += s.segments.size();
-  // What gave nothing before gives nothing again.
+  // Skip segments in which nothing was found before.
   std::vector<SearchTask> tasks;
   std::vector<int64_t> number_of(s.tasks.size(), -1);
   for (uint32_t t = 0; t < s.tasks.size(); ++t) {
@@ -294,7 +295,7 @@ bool Portfolio::sweep(int number, bool thorough, bool longer) {
 
 // --- work ---------------------------------------------------------------------------------------
 
-/// A search with a selection reports rules by their places in it.
+/// Maps rule numbers of a selection back to all rules.
 void renumber(Finding& finding, const RuleSelection& selection, size_t all) {
   llvm::ArrayRef<RuleId> number = selection.number;
   std::vector<RuleStats> rules(all);
@@ -315,7 +316,7 @@ void renumber(Finding& finding, const RuleSelection& selection, size_t all) {
   for (PortfolioFinalist& other : finding.others) renumber_chain(other.chain);
 }
 
-/// By the searches before, and what was given.
+/// Returns rule statistics from the earlier searches and from the given priors.
 PriorTable Portfolio::known_of_rules() const {
   PriorTable known = report_.learned;
   if (options_.priors)
@@ -326,20 +327,20 @@ PriorTable Portfolio::known_of_rules() const {
   return known;
 }
 
-/// All tasks, on as many threads as there are; the order of the findings is that of the tasks.
+/// Runs all tasks on the available threads. Findings are in the order of the tasks.
 std::vector<Finding> Portfolio::work(llvm::ArrayRef<SearchTask> tasks,
                                      const RuleSelection& selection) {
   std::vector<Finding> findings(tasks.size());
   PriorTable learned = known_of_rules();
   TableStore store(learned);
-  std::vector<OwnTask> own; // symbols are not shared between threads
+  std::vector<OwnTask> own; // symbols are not thread-safe
   for (const SearchTask& task : tasks) own.push_back(own_task(task));
-  // Not by the number of tasks: what a search may hold must not depend on what else is to do.
+  // The memory per search is independent of the number of tasks, so that results are, too.
   size_t threads_wanted = static_cast<size_t>(std::max(options_.threads, 1));
   size_t memory_limit_mb = options_.mcts.memory_limit_mb / threads_wanted;
   if (options_.mcts.memory_limit_mb > 0) memory_limit_mb = std::max<size_t>(memory_limit_mb, 1);
   size_t count = std::min(threads_wanted, tasks.size());
-  // Threads for which there is no task help within the searches.
+  // Threads without a task help within the searches.
   int threads_each = count > 0 ? static_cast<int>(threads_wanted / count) : 1;
   std::atomic<size_t> next = 0;
   UnderWay under_way;
@@ -377,7 +378,7 @@ std::vector<Finding> Portfolio::work(llvm::ArrayRef<SearchTask> tasks,
   return findings;
 }
 
-/// What a search left behind joins the trace of the whole; places are reported with their segment.
+/// Appends a search's trace to that of the whole. Places are prefixed with their segment.
 void append_trace(const Finding& finding, const SearchTask& task, size_t times,
                   SearchTrace& trace) {
   auto in_whole = [&](const std::string& where) {
@@ -400,7 +401,7 @@ void append_trace(const Finding& finding, const SearchTask& task, size_t times,
   trace.steps.push_back(std::move(step));
 }
 
-/// Adds a finding that was put in at so many places.
+/// Adds a finding that was spliced at this many places to the report.
 void Portfolio::account(const Finding& finding, const SearchTask& task, size_t times) {
   report_.decisions += finding.decisions;
   report_.simulations += finding.simulations;
@@ -418,7 +419,7 @@ void Portfolio::account(const Finding& finding, const SearchTask& task, size_t t
   if (SearchTrace* trace = options_.mcts.trace) append_trace(finding, task, times, *trace);
 }
 
-/// The network, if it costs less than the best so far.
+/// Takes the network if it costs less than the best so far.
 bool Portfolio::take(Graph graph) {
   double cost = price_graph(graph, prices_);
   bool better = cost < report_.cost_us * (1 - kLeastGain);
@@ -426,12 +427,12 @@ bool Portfolio::take(Graph graph) {
     keep_best_so_far();
     report_.graph = std::move(graph);
     report_.cost_us = cost;
-    report_.bounds.clear(); // of the one before
+    report_.bounds.clear(); // these belong to the previous graph
   }
   return better;
 }
 
-/// In its place by cost; of equal ones the last that was found is first.
+/// Inserts a finalist by cost; among equal ones the latest comes first.
 void Portfolio::keep_finalist(PortfolioFinalist finalist) {
   if (!(finalist.cost_us < report_.source_us)) return;
   std::vector<PortfolioFinalist>& kept = report_.finalists;
@@ -440,13 +441,13 @@ void Portfolio::keep_finalist(PortfolioFinalist finalist) {
   if (kept.size() > options_.finalists) kept.pop_back();
 }
 
-/// It is about to be replaced.
+/// Keeps the best graph as a finalist before it is replaced.
 void Portfolio::keep_best_so_far() {
   if (options_.finalists > 0)
     keep_finalist({report_.graph, report_.cost_us, most_often_first(applied_), report_.chain});
 }
 
-/// What was found for the whole, from the source on, and is not the best.
+/// Keeps a finding for the whole network that starts at the source and is not the best.
 void Portfolio::keep_found(const Graph& graph, std::vector<RuleCount> applied,
                            const std::optional<Derivation>& chain) {
   if (options_.finalists == 0 || (options_.explain && !chain)) return;
@@ -460,7 +461,7 @@ void Portfolio::keep_found(const Graph& graph, std::vector<RuleCount> applied,
   keep_finalist(std::move(found));
 }
 
-/// What was found for the whole goes on from where the chain is.
+/// Extends the chain by a finding for the whole network.
 void Portfolio::extend_chain(const Finding& finding) {
   if (!report_.chain) return;
   if (finding.chain) {
@@ -472,7 +473,7 @@ void Portfolio::extend_chain(const Finding& finding) {
   report_.unexplained = finding.unexplained;
 }
 
-/// The same of segments of a network.
+/// Extends the chain by findings for segments.
 void Portfolio::extend_chain(const Graph& before, llvm::ArrayRef<Replacement> replacements,
                              llvm::ArrayRef<const Finding*> findings) {
   if (!report_.chain) return;
@@ -501,8 +502,8 @@ void Portfolio::begin(std::string phase) {
   show(phase_);
 }
 
-/// What searches have found so far, which is not accounted for yet. Of a segment only the rules
-/// are reported: what it gains for the network is known once it is put in.
+/// Adds running searches' results, which are not accounted for yet, to the progress. For segments
+/// only the rules are added, because the gain for the network is known only after splicing.
 void Portfolio::add(const UnderWay& under_way, SearchProgress& progress,
                     std::vector<RuleCount>& rules) const {
   for (const SearchSoFar& search : under_way.searches) {
@@ -536,7 +537,7 @@ void Portfolio::show(const std::string& where, const UnderWay* under_way) {
 }
 
 bool Portfolio::stopped() {
-  // Memory is watched by the searches; a whole network and a report of it are little beside them.
+  // The searches check memory; the whole network and its report are small in comparison.
   SearchLimits limits = options_.mcts;
   limits.time_limit_s -= reserved_s_;
   std::optional<StopReason> reason = limits.reached(elapsed(), 0);
@@ -553,7 +554,7 @@ PortfolioReport search_portfolio(const Graph& source, llvm::ArrayRef<Rule> rules
 }
 
 std::vector<GraphBound> bounds_on(double cost_us, llvm::ArrayRef<GraphBound> known) {
-  constexpr double kTolerance = 1e-9; // relative: sums in another order
+  constexpr double kTolerance = 1e-9; // relative, for different summation orders
   auto preferred = [](const GraphBound& a, const GraphBound* b) {
     return !b || std::pair(a.saturated, a.nodes) >= std::pair(b->saturated, b->nodes);
   };

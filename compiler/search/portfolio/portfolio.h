@@ -1,34 +1,37 @@
-// The search that `tg opt` runs: a whole network made faster with e-graphs of bounded size.
+// The search of `tg opt`: optimises a whole network with e-graphs of bounded size. It consists of
+// these steps:
 //
-//   sweep      the network is cut into segments (segments.h); equal ones are searched once, in
-//              parallel, each in an e-graph of its own; what was found goes into all of them and
-//              the whole is priced. The next sweep cuts elsewhere, so that it sees across. When
-//              nothing is gained any more, sweeps are thorough: each segment is saturated as far
-//              as its e-graph may grow, and extracted from by ILP; before they end, once in
-//              segments half as long again, for what lies across all other cuts.
-//   whole      the best network so far in one e-graph, for what no segment shows.
-//   focus      the source again in one e-graph, with the rules that paid alone.
-//   stage      all of that in e-graphs of 2,000 nodes; where the limit is higher and time is left,
-//              again with five times as many, from the best so far: large e-graphs take long and
-//              alone find less (nasrnn in 10 s: 240 us by 50,000 nodes from the start).
-//   bounds     in the end the best network is saturated with one more iteration of rules with
-//              several patterns at a time, as far as nodes and time go: what an extraction
-//              certifies of these e-graphs is the bound that the report has. What is cheaper in
-//              them is taken.
-//   an e-graph is grown by saturation first, which is all there is to find where it ends; else by
-//              tree search (mcts.h); what it holds is extracted, and the best graph starts the next
-//              e-graph (restart), until nothing is gained: so the nodes that no good graph uses are
-//              gone, and the node limit is spent on what is near the best.
+//   sweep    cuts the network into segments (segments.h), searches distinct segments in parallel,
+//            each in its own e-graph, splices the findings into all equal segments, and prices the
+//            whole. The next sweep uses other cuts, so changes across a cut are found as well.
+//            When nothing is gained, sweeps become thorough: each segment is saturated up to the
+//            node limit and extracted by ILP. A last sweep has segments half as long again, for
+//            changes across all other cuts.
+//   whole    searches the best network in one e-graph, for changes that no segment contains.
+//   focus    searches the source again in one e-graph, with the effective rules only.
+//   stage    all of these steps with e-graphs of 2,000 nodes. If the limit is higher and time is
+//            left, the next stage has five times as many and starts at the best graph. Large
+//            e-graphs take long and alone find less (nasrnn in 10 s: 240 us with 50,000 nodes
+//            from the start).
+//   bounds   finally saturates the best network with one more iteration of multi-pattern rules at
+//            a time, as far as nodes and time allow. The report's bound is certified by extraction
+//            from these e-graphs. A cheaper graph in them becomes the result.
 //
-// Plain saturation of the source, extracted the same way, comes first (where it ends by itself,
-// again with one more iteration of rules with several patterns, and so on) and is compared with the
-// search in the end: so the result is never worse than that of `--search saturate`, time limits of
-// extraction aside, and where that e-graph is complete and its best is proved, nothing is searched.
-// It is no start for the search: cut off by the node limit it leads into dead ends (nasrnn 206 us
-// from there, 100 us from the source; a100, 2,000 nodes). Whatever stops the search, the best
-// network so far is the result. Stopped by budgets and node limits the result depends on nothing
-// but input, options and seed, not on the number of threads; an extraction that reaches its time
-// limit is noted.
+// An e-graph is first grown by saturation. If saturation completes, nothing else can be found.
+// Otherwise tree search (mcts.h) grows it. The best extracted graph then starts the next e-graph
+// (restart), until nothing is gained. A restart drops the nodes that no good graph uses, so the
+// node limit is spent near the best graph.
+//
+// Plain saturation of the source, with extraction, comes first. If it completes, it is repeated
+// with one more iteration of multi-pattern rules, and so on. Its result is compared with the
+// search's at the end, so the result is never worse than that of `--search saturate`, except for
+// time limits of extraction. If the e-graph is complete and its best graph is proved optimal, no
+// search follows. The search does not start from plain saturation, whose cut-off e-graph leads into
+// dead ends (nasrnn 206 us from there, 100 us from the source; a100, 2,000 nodes).
+//
+// If the search is stopped, the result is the best network so far. If it ends by budgets and node
+// limits, the result depends only on input, options and seed, not on the number of threads. The
+// report notes extractions that reached their time limit.
 #pragma once
 
 #include "compiler/extract/extract.h"
@@ -43,83 +46,86 @@
 
 namespace tg {
 
-// What extractions have certified of the e-graphs of a network, and which of it says something of a
-// result: that it is the best of what an e-graph holds, or how far from it at most.
+// Bounds certified by extraction from e-graphs of a network, and the selection of those that apply
+// to a result: it is optimal within an e-graph, or its distance from the optimum is bounded.
 
-/// What the extraction of one e-graph of the whole network says.
+/// The bound from one extraction of an e-graph of the whole network.
 struct GraphBound {
-  /// No graph in it of at most `most_bytes` of weights costs less; the cheapest known one.
+  /// Lower bound on graphs in the e-graph with at most `most_bytes` of weights; cheapest known
+  /// cost.
   double lower_us = 0, best_us = 0;
-  size_t nodes = 0;       // of the e-graph
-  size_t filtered = 0;    // beside these: would close cycles, and are used by no graph
-  bool of_source = false; // grown from the source; else from a result
-  /// It ended by itself, with rules of several patterns in so many iterations.
+  size_t nodes = 0;       // in the e-graph
+  size_t filtered = 0;    // besides these: nodes that would close cycles, unused
+  bool of_source = false; // grown from the source, else from a result
+  /// Saturation completed, with multi-pattern rules in this many iterations.
   bool saturated = false;
   int multi_iterations = 0;
   double most_bytes = kInfiniteCost;
   bool optimal() const { return lower_us >= best_us * (1 - 1e-9); }
 };
 
-/// Of e-graphs that hold a result of that cost, or a graph as cheap: the largest in which nothing
-/// is cheaper, by proof, preferably one that ended by itself; then the largest of which a bound is
-/// known, if that is a larger one.
+/// Selects bounds of e-graphs that contain a result of this cost, or an equally cheap graph. First
+/// the largest e-graph in which the result is proved optimal, preferably a saturated one; then the
+/// largest with a bound, if that is larger.
 std::vector<GraphBound> bounds_on(double cost_us, llvm::ArrayRef<GraphBound> known);
 
-/// E-graphs have so many nodes before larger ones follow, where these are allowed.
+/// Node limit of the first stage; later stages are larger if options allow it.
 inline constexpr size_t kFirstStageNodes = 2'000;
 
 struct PortfolioOptions {
-  /// Networks to keep beside the best: prices err, and whole runs may prefer another.
+  /// Number of networks to keep besides the best. Since prices are inexact, whole runs may prefer
+  /// another one.
   size_t finalists = 0;
-  MctsOptions mcts;         // of each e-graph; node, time and memory limits hold for the whole
-  SaturateOptions saturate; // of the first e-graph: TENSAT's schedule
-  ExtractOptions extract;   // of each e-graph; the solver's time is cut into slices
+  MctsOptions mcts;         // for each e-graph; node, time and memory limits: whole
+  SaturateOptions saturate; // for the first e-graph: TENSAT's schedule
+  ExtractOptions extract;   // for each e-graph; the solver's time is divided into slices
   SegmentOptions segments;
   int threads = 1;
-  int sweeps = 9, rounds = 3; // at most: passes over the network; e-graphs one after the other
-  double slice_s = 1;         // of the solver, for one e-graph
-  bool explain = false;       // with PortfolioReport::chain
-  StopToken explaining = {};  // ends explanations, as mcts.stop ends the rest
+  int sweeps = 9, rounds = 3; // at most: passes over the network; consecutive e-graphs
+  double slice_s = 1;         // solver time per e-graph
+  bool explain = false;       // fill PortfolioReport::chain
+  StopToken explaining = {};  // ends explanations; mcts.stop ends the search
   const PriorStore* priors = nullptr;
-  /// Takes the seat in every tree search, as `fresh()` says; null: statistics, or, without
-  /// `use_priors`, random.
+  /// Used in every tree search through `fresh()`. Null: statistics, or a random policy without
+  /// `use_priors`.
   const Policy* policy = nullptr;
   NotifyProgress progress;
-  // What can be turned off; more in mcts.
+  // Features that can be turned off; `mcts` has more.
   bool use_priors = true, use_segments = true, use_repeats = true, use_restarts = true;
   bool use_saturation = true, use_tree = true, use_thorough = true, use_focus = true;
 };
 
-/// A network that was the best for a while, or what the source's own e-graph or the focus came to:
-/// cheaper than the source.
+/// A network, cheaper than the source, that was the best for some time or resulted from plain
+/// saturation or the focus step.
 struct PortfolioFinalist {
   Graph graph;
   double cost_us = 0;
   std::vector<RuleCount> rules_applied = {};
-  std::optional<Derivation> chain = {}; // where asked for
+  std::optional<Derivation> chain = {}; // with PortfolioOptions::explain
 };
 
 struct PortfolioReport {
   Graph graph;
   double source_us = 0, cost_us = 0;
-  std::vector<GraphBound> bounds = {}; // of the result (bounds_on)
+  std::vector<GraphBound> bounds = {}; // bounds on the result (bounds_on)
   StopReason stop = StopReason::Saturated;
   bool changed = false;
   size_t decisions = 0, simulations = 0, egraphs = 0, segments = 0, distinct_segments = 0;
   size_t most_nodes = 0, most_classes = 0, memory_bytes = 0;
   double seconds = 0, extract_s = 0;
-  size_t slices_used_up = 0; // extractions that the clock ended
+  size_t slices_used_up = 0; // extractions that reached the time limit
   std::vector<RuleStats> rules = {};
-  std::vector<RuleCount> rules_applied = {}; // all steps together; most often first
+  std::vector<RuleCount> rules_applied = {}; // over all steps; most frequent first
   PriorTable learned = {};
-  /// Where asked for: how the graph follows from the source; or why that is not known, a fault.
+  /// With PortfolioOptions::explain: the derivation of the graph from the source, or the reason why
+  /// it is missing, which is a bug.
   std::optional<Derivation> chain = {};
   std::string unexplained = {};
-  /// Others than `graph`, at most PortfolioOptions::finalists, the cheapest first.
+  /// Up to PortfolioOptions::finalists graphs other than `graph`, cheapest first.
   std::vector<PortfolioFinalist> finalists = {};
 };
 
-/// Never costs more than the source.
+/// The result never costs more than the source.
 PortfolioReport search_portfolio(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
                                  const PortfolioOptions& options);
 

@@ -13,7 +13,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kDeeperSlices = 4;
 
-/// Searches one graph, with symbols of its own.
+/// Searches one graph with its own symbols.
 class Searcher {
 public:
   Searcher(OwnTask task, llvm::ArrayRef<Rule> rules, SharedCost& costs,
@@ -61,9 +61,9 @@ private:
     }
   }
 
-  /// On the schedule of the options; where that ends by itself, as far beyond as may be seen. Where
-  /// e-graphs are small that is a look whether there is more, which costs at most twice as much.
-  /// True if nothing else can be found.
+  /// Saturates on the schedule of the options. If that completes, tries deeper schedules as far as
+  /// the limits allow; with small e-graphs this check costs at most twice as much. Returns true if
+  /// nothing else can be found.
   bool saturate_source() {
     Saturated source = saturate_once(options_.saturate, true);
     size_t limit = options_.mcts.explore.node_limit;
@@ -75,9 +75,9 @@ private:
     return saturate_once(all, false).complete;
   }
 
-  /// Rules with several patterns multiply: a second iteration of them may be all that there is, or
-  /// more than fits. So each e-graph has one more, up to the first that is cut off; that is
-  /// extracted from only if asked. True if nothing else can be found.
+  /// Increases the iterations of multi-pattern rules one by one until an e-graph is cut off,
+  /// because each such iteration multiplies the nodes. The e-graph that was cut off is extracted
+  /// only with `extract_anyway`. Returns true if nothing else can be found.
   bool go_deeper(int first, size_t node_limit, bool extract_anyway) {
     anew_ = true;
     SaturateOptions options = exhaustive();
@@ -91,11 +91,12 @@ private:
     return last.complete;
   }
 
-  /// What the next e-graph is made from.
+  /// Returns the graph from which the next e-graph is built.
   const Graph& line() const { return out_.graph && !anew_ ? *out_.graph : task_.graph; }
   double left() const { return std::chrono::duration<double>(deadline_ - Clock::now()).count(); }
 
-  /// All rules in all iterations: where it ends by itself, nothing else can be found.
+  /// Returns a schedule with all rules in all iterations. If it completes, nothing else can be
+  /// found.
   SaturateOptions exhaustive() const {
     SaturateOptions saturate = options_.saturate;
     saturate.compatible = false;
@@ -106,13 +107,13 @@ private:
   }
 
   struct Saturated {
-    bool proved = false;   // it ended by itself, and the best in it is known
-    bool complete = false; // and there is nothing else that any rule could say
-    bool filtered = false; // what would close cycles was left out
+    bool proved = false;   // saturated, and the best graph is proved optimal
+    bool complete = false; // and no rule can add anything else
+    bool filtered = false; // nodes that would close cycles were left out
   };
 
-  /// An e-graph that does not end by itself is extracted from only if asked; one that to the tree
-  /// search is not complete, since nodes that would close cycles were left out, is none that ended.
+  /// Saturates once. An e-graph that is cut off is extracted only with `extract_anyway`. For a tree
+  /// search task, an e-graph with filtered nodes counts as cut off.
   Saturated saturate_once(SaturateOptions options, bool extract_anyway) {
     options.time_limit_s = std::max(std::min(options.time_limit_s, left()), 0.0);
     options.memory_limit_mb = memory_limit_mb_;
@@ -133,7 +134,7 @@ private:
     if (task_.kind == SearchTask::Kind::Search) ended &= unfiltered;
     if (!ended && !extract_anyway) return {};
     bool proved = extract_from(egraph, ended, options.multi_iterations) && ended;
-    // If the last iteration had all rules, nothing is left to any.
+    // If the last iteration included all rules, no rule can add anything.
     bool all = unfiltered && report.iterations <= options.multi_iterations;
     return {proved, proved && all, !unfiltered};
   }
@@ -142,7 +143,7 @@ private:
     MctsOptions options = options_.mcts;
     options.time_limit_s = std::max(std::min(options.time_limit_s, left()), 0.0);
     options.seed += static_cast<uint64_t>(round);
-    // Rules everywhere first, which all seeds agree on; places one by one around what that found.
+    // The first round uses whole rules, which all seeds share; later ones refine place by place.
     options.widen &= round > 0;
     if (round > 0) options.promising_decisions = 0;
     options.trace = options_.mcts.trace ? &out_.trace : nullptr;
@@ -173,7 +174,7 @@ private:
     extract_from(egraph, false, 0);
   }
 
-  /// To whoever follows: the e-graph that is being grown, by tree search or else by saturation.
+  /// Reports the e-graph being grown, by tree search if `tree` is given, else by saturation.
   void show(size_t nodes, const MctsReport* tree = nullptr) {
     SearchSoFar now{std::max(out_.most_nodes, nodes), out_.simulations, out_.cost_us, out_.applied};
     if (tree) now.simulations += tree->simulations;
@@ -190,8 +191,8 @@ private:
     out_.most_classes = std::max(out_.most_classes, egraph.class_count());
   }
 
-  /// True if what was extracted is the best of the e-graph, by proof. What is reported of it:
-  /// whether it ended by itself, and with how many iterations of rules with several patterns.
+  /// Extracts, and returns true if the result is proved optimal for the e-graph. `saturated` and
+  /// `multi_iterations` (iterations with multi-pattern rules) are recorded with the bound.
   bool extract_from(const EGraph& egraph, bool saturated, int multi_iterations) {
     ExtractOptions options = options_.extract;
     double slice = options_.slice_s;
@@ -203,14 +204,14 @@ private:
     Clock::time_point start = Clock::now();
     Result<ExtractedGraph> found = extract(egraph, line(), prices_, options);
     bool storable = found.ok();
-    // What was given may store more weights than what is extracted may: then there is a bound.
+    // The given graph may store more weights than extraction allows. Then only a bound is computed.
     if (!storable && task_.kind == SearchTask::Kind::Deeper) {
       options.max_weight_growth = kInfiniteCost;
       found = extract(egraph, line(), prices_, options);
     }
     double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     out_.extract_s += seconds;
-    if (!found) return false; // there is what was given
+    if (!found) return false; // the given graph remains
     out_.slices_used_up += found->out_of_time;
     bool of_source = task_.kind == SearchTask::Kind::Plain && (anew_ || !out_.graph);
     if (found->lower_bound_us > 0)
@@ -225,7 +226,7 @@ private:
     return optimal;
   }
 
-  /// By extractors that take no time beside the saturation. The e-graph is of what was given.
+  /// Extracts with the fast extractors as well. The e-graph must be built from the given graph.
   void extract_others(const EGraph& egraph, const History* history) {
     out_.others.clear();
     std::vector<Extractor> greedy = greedy_extractors();
@@ -246,7 +247,7 @@ private:
     }
   }
 
-  /// If it is better than what there was.
+  /// Takes the graph if it is better than the current one.
   bool take(Graph graph, llvm::ArrayRef<RuleUse> used, const History* history) {
     double cost = price_graph(graph, prices_);
     bool simpler = task_.kind == SearchTask::Kind::Plain && cost <= out_.cost_us &&
@@ -260,7 +261,7 @@ private:
     return true;
   }
 
-  /// What the next e-graph finds is reported from here on.
+  /// Records the start of the chain for the next e-graph.
   void start_chain() {
     if (!options_.explain) return;
     start_.emplace(line());
@@ -290,9 +291,9 @@ private:
   int threads_;
   FollowSearch follow_;
   double line_us_ = 0;
-  bool anew_ = false; // all e-graphs are made from what was given: each holds the one before
+  bool anew_ = false; // e-graphs start at the given graph: each contains the previous
   std::unique_ptr<Policy> policy_;
-  // Of explanations: the graph that the present e-graph was made from, and the chain to it.
+  // For explanations: the graph from which the current e-graph was built, and the chain to it.
   std::optional<Graph> start_;
   std::optional<Derivation> to_start_;
   Finding out_;

@@ -1,5 +1,5 @@
-// One search of one graph, in one e-graph after the other, with symbols of its own: what the
-// portfolio hands to its threads.
+// Searches one graph in a sequence of e-graphs with its own symbols: the unit of work that the
+// portfolio assigns to its threads.
 #pragma once
 
 #include "compiler/search/portfolio/portfolio.h"
@@ -11,19 +11,19 @@ namespace tg {
 
 struct SearchTask {
   const Graph* graph = nullptr;
-  /// Search: until nothing is gained. Plain: saturation alone, on the schedule of the options.
-  /// Thorough: saturation alone, all rules in all iterations, extracted from wherever it ends.
-  /// Deeper: saturation alone, rules with several patterns in one iteration more each time.
+  /// Search: until nothing is gained. Plain: only saturation, on the schedule of the options.
+  /// Thorough: only saturation, all rules in all iterations, extracted even if cut off.
+  /// Deeper: only saturation, with one more iteration of multi-pattern rules each time.
   enum class Kind : uint8_t { Search, Plain, Thorough, Deeper } kind = Kind::Search;
   std::string where;
-  bool whole = true; // the network; else a segment of it
+  bool whole = true; // the network, else a segment of it
 };
 
-/// What a search in one or a few e-graphs came to.
+/// The result of a search in one or more e-graphs.
 struct Finding {
-  std::optional<Graph> graph; // better than what was given
+  std::optional<Graph> graph; // better than the given graph
   double before_us = 0, cost_us = 0;
-  std::vector<GraphBound> bounds; // of the e-graphs that were extracted from
+  std::vector<GraphBound> bounds; // of the extracted e-graphs
   std::vector<RuleCount> applied;
   std::vector<RuleStats> rules;    // by RuleId
   std::vector<RuleRecord> records; // by RuleId
@@ -31,23 +31,23 @@ struct Finding {
          memory_bytes = 0;
   double extract_s = 0;
   size_t slices_used_up = 0;
-  bool complete = false;      // nothing else can be found by these rules
-  bool out_of_memory = false; // the limit ended it
+  bool complete = false;      // nothing else can be found with these rules
+  bool out_of_memory = false; // the memory limit ended it
   SearchTrace trace;
-  std::optional<Derivation> chain; // where asked for: from what was given to `graph`
+  std::optional<Derivation> chain; // with `explain`: from the given graph to `graph`
   std::string unexplained;
-  /// Of Plain, where finalists are kept: what other extractors choose from the last e-graph.
+  /// For Plain with finalists: the choices of other extractors from the last e-graph.
   std::vector<PortfolioFinalist> others;
 };
 
-/// A task as a thread can take it: over symbols that nobody else has.
+/// A task for one thread, over symbols that no other thread uses.
 struct OwnTask {
   Graph graph;
   SearchTask::Kind kind{};
 };
 OwnTask own_task(const SearchTask& task);
 
-/// What a search has found so far: in the e-graph that it grows, and in those before.
+/// Progress of a search: in the e-graph being grown and in earlier ones.
 struct SearchSoFar {
   size_t nodes = 0, simulations = 0;
   double cost_us = kInfiniteCost;
@@ -55,27 +55,27 @@ struct SearchSoFar {
 };
 using FollowSearch = std::function<void(const SearchSoFar&)>;
 
-/// Searches until nothing is gained, at most `options.rounds` e-graphs. `memory_limit_mb`: of this
-/// search alone; `threads`: that it may use, which then ask `costs` at once; `follow`: is called
-/// now and then, by the calling thread; may be empty.
+/// Searches until nothing is gained, with at most `options.rounds` e-graphs. `memory_limit_mb` is
+/// the limit of this search alone. `threads` is the number of threads that it may use, which query
+/// `costs` concurrently. `follow` is called periodically by the calling thread; it may be empty.
 Finding run_search(OwnTask task, llvm::ArrayRef<Rule> rules, SharedCost& costs,
                    const PortfolioOptions& options, const PriorStore* priors,
                    std::chrono::steady_clock::time_point deadline, size_t memory_limit_mb,
                    int threads, FollowSearch follow);
 
-/// A pass over a network: where it is cut this time, which segments are equal, and what is to be
-/// searched. Passes cut at other places, so that a later one sees across the cuts of an earlier
-/// one.
+/// A pass over a network: its segments, which of them are equal, and the tasks to search.
+/// Successive passes use different cuts, so that a later one finds changes across the cuts of an
+/// earlier one.
 struct Sweep {
-  std::vector<NodeId> operators; // of a run, in their order
+  std::vector<NodeId> operators; // computed at each run, in order
   std::vector<Segment> segments;
   std::vector<CutOut> places;    // by segment
-  std::vector<uint32_t> task_of; // by segment: equal ones have one
-  std::vector<SearchTask> tasks; // that refer to `places`
+  std::vector<uint32_t> task_of; // by segment; equal segments have one task
+  std::vector<SearchTask> tasks; // refer to `places`
 };
 
-/// The cuts of the pass of that number; four in turn differ. Without `repeats` equal segments are
-/// searched one by one.
+/// Plans the pass with this number; four successive passes have different cuts. Without `repeats`
+/// equal segments are searched separately.
 Sweep plan_sweep(const Graph& graph, SegmentOptions options, int number, bool repeats);
 
 } // namespace tg

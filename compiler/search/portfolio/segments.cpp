@@ -11,14 +11,15 @@ namespace {
 
 constexpr uint32_t kNowhere = UINT32_MAX;
 
-/// Place of each node among the operators; kNowhere for others.
+/// Returns the position of each node among the operators, or kNowhere.
 std::vector<uint32_t> places_of(const Graph& graph, llvm::ArrayRef<NodeId> operators) {
   std::vector<uint32_t> place(graph.size(), kNowhere);
   for (uint32_t i = 0; i < operators.size(); ++i) place[operators[i].index] = i;
   return place;
 }
 
-/// For each place the last one that uses its result; the number of operators if an output does.
+/// Returns, for each position, the last one that uses its result; the number of operators if an
+/// output uses it.
 std::vector<uint32_t> last_uses(const Graph& graph, llvm::ArrayRef<NodeId> operators,
                                 llvm::ArrayRef<uint32_t> place) {
   std::vector<uint32_t> last(operators.size());
@@ -32,11 +33,11 @@ std::vector<uint32_t> last_uses(const Graph& graph, llvm::ArrayRef<NodeId> opera
   return last;
 }
 
-/// For each cut before a place how many values cross it.
+/// Returns, for each cut before a position, the number of values that cross it.
 std::vector<uint32_t> crossings(llvm::ArrayRef<uint32_t> last, size_t count) {
   std::vector<int32_t> change(count + 2);
   for (uint32_t i = 0; i < count; ++i)
-    // What only an output needs crosses nothing that matters.
+    // Values needed only by an output do not count as crossing.
     if (last[i] > i && last[i] < count) ++change[i + 1], --change[last[i] + 1];
   std::vector<uint32_t> width(count + 1);
   int32_t alive = 0;
@@ -44,7 +45,7 @@ std::vector<uint32_t> crossings(llvm::ArrayRef<uint32_t> last, size_t count) {
   return width;
 }
 
-/// Copies nodes from one graph to another over other symbols.
+/// Copies nodes from one graph to another with other symbols.
 class Copier {
 public:
   Copier(const Graph& from, Graph& to) : from_(from), to_(to), copy_(from.size()) {}
@@ -62,7 +63,7 @@ public:
     return out;
   }
 
-  /// Operands must be known.
+  /// Copies a node. Its operands must have been copied.
   NodeId add(NodeId node) {
     llvm::SmallVector<NodeId, 5> operands;
     for (NodeId operand : from_.operands(node)) operands.push_back(of(operand));
@@ -78,7 +79,7 @@ private:
   std::vector<NodeId> copy_; // by node of `from_`
 };
 
-/// Cuts one segment out.
+/// Cuts out one segment.
 class Cutter {
 public:
   Cutter(const Graph& whole, llvm::ArrayRef<NodeId> operators, Segment segment)
@@ -101,7 +102,7 @@ public:
   }
 
 private:
-  /// An operand that is not of the segment: a new input, or work at load with all it needs.
+  /// Adds an operand from outside the segment: as a new input, or copied if it is known at load.
   void bring(NodeId node, llvm::ArrayRef<uint32_t> place) {
     if (copier_.known(node)) return;
     if (place[node.index] != kNowhere || !whole_.node(node).weight_only) {
@@ -148,7 +149,7 @@ private:
   Copier copier_;
 };
 
-/// Puts the graph of a segment into the new whole.
+/// Splices the graph of a segment into the new whole.
 void insert(const Graph& whole, const CutOut& place, const Graph& graph, Graph& out, Copier& to) {
   Copier from(graph, out);
   for (size_t i = 0; i < graph.inputs().size(); ++i)
@@ -186,7 +187,7 @@ std::vector<Segment> cut_segments(const Graph& graph, const SegmentOptions& opti
   uint32_t count = static_cast<uint32_t>(operators.size());
   std::vector<uint32_t> place = places_of(graph, operators);
   std::vector<uint32_t> width = crossings(last_uses(graph, operators, place), count);
-  // Least sum of crossings, one more for each cut, to the end of every segment.
+  // Minimise, up to the end of each segment, the crossing values plus one for each cut.
   std::vector<uint32_t> least(count + 1, kNowhere), from(count + 1);
   least[0] = 0;
   for (uint32_t end = 1; end <= count; ++end)
@@ -238,10 +239,9 @@ Graph transfer(const Graph& graph, std::shared_ptr<Symbols> symbols) {
   return out;
 }
 
-// A step of a segment says the same of the whole where the segment's inputs are what they are
-// there: as they were before any segment was replaced, whichever that was. What the whole ends at
-// is made once, in the end, in the graph's order: the inputs of a segment come before its
-// operators.
+// A step of a segment's chain is valid in the whole, with the segment's inputs set to the nodes of
+// the original graph, whichever segments were replaced before. The end of the whole is built once,
+// at the end, in the order of the graph, in which a segment's inputs precede its operators.
 
 namespace {
 
@@ -276,7 +276,7 @@ private:
     size_t number = 0;
   };
 
-  /// The inputs of the cut-out are nodes of the whole, its weights those of the whole.
+  /// Maps the inputs of the cut-out to nodes of the whole, and its weights to weights of the whole.
   void set_leaves(const SegmentChain& segment, llvm::ArrayRef<NodeId> nodes, Translation& into) {
     const CutOut& place = *segment.place;
     const Graph& terms = segment.chain->terms;
@@ -311,7 +311,7 @@ private:
   Derivation& whole_;
   const Graph& graph_;
   std::vector<bool> needed_;
-  std::vector<NodeId> before_, after_; // by node of the graph, in whole_.terms
+  std::vector<NodeId> before_, after_; // by node of the graph; in whole_.terms
   std::vector<Output> made_by_;
 };
 

@@ -6,7 +6,7 @@ namespace tg {
 
 namespace {
 
-/// Half a segment on, then longer and shorter segments.
+/// Shifts the cuts by half a segment for odd passes, and varies the segment length.
 SegmentOptions other_cuts(SegmentOptions options, int number) {
   if (number % 2 == 1) options.first_most = options.most / 2;
   if (number % 4 >= 2) options.most = options.most * 2 / 3;
@@ -33,7 +33,7 @@ Sweep plan_sweep(const Graph& graph, SegmentOptions options, int number, bool re
     out.task_of.push_back(known.try_emplace(std::move(key), fresh).first->second);
   }
   for (size_t i = 0; i < out.segments.size(); ++i)
-    if (out.task_of[i] == out.tasks.size()) // the first of its kind
+    if (out.task_of[i] == out.tasks.size()) // first of its kind
       out.tasks.push_back({&out.places[i].graph, SearchTask::Kind::Search,
                            operators_text(out.segments[i]),
                            /*whole=*/false});
