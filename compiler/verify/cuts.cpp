@@ -94,8 +94,8 @@ std::vector<std::pair<NodeId, NodeId>> matches(const Joined& joined, llvm::Array
 class Cutter {
 public:
   Cutter(const Joined& joined, llvm::ArrayRef<std::pair<NodeId, NodeId>> cuts)
-      : from_(joined.graph), cut_(from_.size()), copies_(from_.size()),
-        uses_(from_.size()), made_{Graph(std::make_shared<Symbols>(), from_.name()), {}, {}, {}} {
+      : from_(joined.graph), cut_(from_.size()), copies_(from_.size()), uses_(from_.size()),
+        made_{Graph(std::make_shared<Symbols>(), from_.name()), {}, {}, {}, joined.ranges} {
     for (size_t i = 0; i < cuts.size(); ++i)
       cut_[cuts[i].first.index] = cut_[cuts[i].second.index] = static_cast<uint32_t>(i + 1);
     leaves_.resize(cuts.size() + 1);

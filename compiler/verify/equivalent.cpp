@@ -4,6 +4,7 @@
 #include "compiler/verify/counterexample/float_look.h"
 #include "compiler/verify/counterexample/narrow.h"
 #include "compiler/verify/field/check.h"
+#include "compiler/verify/integers.h"
 
 #include <algorithm>
 
@@ -43,16 +44,15 @@ bool says_too_little(const PointBound& bound, size_t points, const EquivalenceOp
   return bound.log2_miss * static_cast<double>(points) > options.log2_target;
 }
 
-/// Whether the models agree part by part, where that says more than as wholes.
-std::optional<Equivalence> check_in_parts(const Joined& joined, const EquivalenceOptions& options) {
-  std::optional<Joined> parts = cut_at_necks(joined, options);
-  if (!parts) return std::nullopt;
-  Pairs pairs(*parts);
+/// `Equal` if these pairs of nodes, which say the same as the outputs of `joined`, agree at as many
+/// points as are asked for.
+std::optional<Equivalence> agreement(const Joined& same, llvm::ArrayRef<NodeId> pairs,
+                                     const Joined& joined, const EquivalenceOptions& options) {
   Equivalence result;
-  result.per_point = bound_of(parts->graph, pairs.wanted);
+  result.per_point = bound_of(same.graph, pairs);
   size_t points = points_of(result.per_point, options);
   if (says_too_little(result.per_point, points, options)) return std::nullopt;
-  FieldCheck field(*parts, pairs.wanted, options);
+  FieldCheck field(same, pairs, options);
   while (result.points < points)
     if (field.run(result.points++) != FieldCheck::Outcome::Agree) return std::nullopt;
   result.verdict = Equivalence::Verdict::Equal;
@@ -60,6 +60,22 @@ std::optional<Equivalence> check_in_parts(const Joined& joined, const Equivalenc
   result.log2_error = result.per_point.log2_miss * static_cast<double>(points);
   confirm_in_float64(joined, options, result);
   return result;
+}
+
+/// Whether the models agree part by part, where that says more than as wholes.
+std::optional<Equivalence> check_in_parts(const Joined& joined, const EquivalenceOptions& options) {
+  std::optional<Joined> parts = cut_at_necks(joined, options);
+  if (!parts) return std::nullopt;
+  return agreement(*parts, Pairs(*parts).wanted, joined, options);
+}
+
+/// Whether the models agree once their integers are rewritten; outputs that become one node count
+/// as well.
+std::optional<Equivalence> check_simple(const Joined& simple, llvm::ArrayRef<size_t> outputs,
+                                        const Joined& joined, const EquivalenceOptions& options) {
+  llvm::SmallVector<NodeId, 8> pairs;
+  for (size_t i : outputs) pairs.append({simple.a[i], simple.b[i]});
+  return agreement(simple, pairs, joined, options);
 }
 
 bool stopped(const EquivalenceOptions& options) { return options.stop && options.stop(); }
@@ -94,8 +110,10 @@ llvm::StringRef method_name(Equivalence::Method method) {
 }
 
 Result<Equivalence> check_equivalence(const Graph& a, const Graph& b,
-                                      const EquivalenceOptions& options) {
+                                      const EquivalenceOptions& options,
+                                      const InputRanges& ranges) {
   TG_TRY(Joined joined, join(a, b));
+  joined.ranges = ranges;
   return check_equivalence(joined, options);
 }
 
@@ -131,8 +149,12 @@ Equivalence check_equivalence(const Joined& joined, const EquivalenceOptions& op
     if (result.equal() && result.log2_error > options.log2_decided) undecided_by_bound(result);
     return result;
   }
+  std::optional<Joined> simple = with_simple_integers(joined);
+  if (simple)
+    if (std::optional<Equivalence> same = check_simple(*simple, pairs.outputs, joined, options))
+      return std::move(*same);
   result.field_difference = joined.names[pairs.outputs[field.differing()]];
-  decide_in_float64(joined, options, result);
+  decide_in_float64(joined, simple ? *simple : joined, options, result);
   if (!result.different() && stopped(options)) return undecided(result, "stopped");
   if (result.different() && options.minimise) {
     FieldScope scope(field.point());

@@ -3,7 +3,8 @@
 // 1. Both become one graph (join.h); outputs that are one node are equal by construction.
 // 2. The others are evaluated modulo random primes at random points (field.h), as many as bring the
 //    chance of a miss (bound.h) below the target. Agreement proves equality up to that chance;
-//    where it is no small one, nothing is decided.
+//    where it is no small one, nothing is decided. Where they differ, the same is tried once their
+//    integers are rewritten (integers.h).
 // 3. Where the field shows a difference, float64 decides: both models at ordinary and adversarial
 //    inputs (probe.h). Values that differ there refute, and the inputs are made small
 //    (minimise.cpp); if none do, the models are equal as far as float64 can tell, which is said.
@@ -100,9 +101,10 @@ llvm::StringRef method_name(Equivalence::Method method);    // "identical", "pri
 /// What the check of a point holds at most.
 double check_bytes(const Joined& joined);
 
-/// Errors: `models_differ` (join.h).
+/// For inputs within `ranges`. Errors: `models_differ` (join.h).
 Result<Equivalence> check_equivalence(const Graph& a, const Graph& b,
-                                      const EquivalenceOptions& options);
+                                      const EquivalenceOptions& options,
+                                      const InputRanges& ranges = {});
 /// The same for a graph that holds both already: outputs a[i] and b[i] are compared.
 Equivalence check_equivalence(const Joined& joined, const EquivalenceOptions& options);
 

@@ -98,7 +98,7 @@ Result<Joined> join(const Graph& a, const Graph& b) {
   TG_CHECK(same_inputs(a, in_a, b, in_b));
   TG_CHECK(same_weights(in_a, b));
   TG_CHECK(same_outputs(a, b));
-  Joined joined{Graph(std::make_shared<Symbols>(), a.name()), {}, {}, {}};
+  Joined joined{Graph(std::make_shared<Symbols>(), a.name()), {}, {}, {}, {}};
   joined.a = copy(a, joined.graph);
   joined.b = copy(b, joined.graph);
   for (const GraphOutput& output : a.outputs()) joined.names.push_back(output.name);

@@ -2,7 +2,7 @@
 // is one node, evaluated once.
 #pragma once
 
-#include "compiler/ir/graph.h"
+#include "compiler/ir/whole_ranges.h"
 
 namespace tg {
 
@@ -11,6 +11,8 @@ struct Joined {
   /// The outputs of both, in order, as nodes of `graph`.
   std::vector<NodeId> a, b;
   std::vector<std::string> names; // of the outputs
+  /// Inputs whose integers are compared within a range alone.
+  InputRanges ranges = {};
 };
 
 /// Errors: `models_differ` if the models do not have the same inputs (names and types, in any

@@ -193,7 +193,8 @@ std::optional<LoadedModel> load_onnx(SourceManager& sources, llvm::StringRef pat
                      imported->ops,
                      std::move(left_out),
                      std::move(kept),
-                     std::move(imported->written_out)};
+                     std::move(imported->written_out),
+                     std::move(imported->ranges)};
 }
 
 } // namespace

@@ -46,6 +46,8 @@ struct LoadedModel {
   std::shared_ptr<const KeptOperators> kept = {};
   /// "LSTM `/rnn/LSTM`": nodes of such a file that were to be kept and could not be.
   std::vector<std::string> written_out = {};
+  /// Inputs whose type in such a file has fewer numbers than the one here.
+  InputRanges ranges = {};
 };
 
 /// stdlib/ and rules/ as built into the program; files below the folder that the environment

@@ -219,6 +219,29 @@ void judge_weights(const Sides& sides, Equivalence& result) {
   }
 }
 
+/// The numbers that both files have for an input. A caveat says where one has more.
+InputRanges common_ranges(const Sides& sides, std::vector<std::string>& caveats) {
+  InputRanges common;
+  for (NodeId input : sides.a.graph.inputs()) {
+    const std::string& name = sides.a.graph.attr(input, 0).text;
+    DType dtype = sides.a.graph.type(input).dtype;
+    if (!is_integer(dtype)) continue;
+    auto of = [&](const VerifySide& side) {
+      auto found = side.ranges.find(name);
+      return found == side.ranges.end() ? range_of_dtype(dtype) : found->second;
+    };
+    WholeRange a = of(sides.a), b = of(sides.b);
+    WholeRange both{std::max(a.low, b.low), std::min(a.high, b.high)};
+    if (both != range_of_dtype(dtype)) common[name] = both;
+    if (a != b)
+      caveats.push_back(
+          llvm::formatv("`{0}` has integers from {1} to {2} in one file, and from {3} "
+                        "to {4} in the other: those of both were compared",
+                        name, a.low, a.high, b.low, b.high));
+  }
+  return common;
+}
+
 } // namespace
 
 Result<ModelsVerified> verify_models(VerifySide a, VerifySide b, const tangram::VerifyOptions& o,
@@ -234,7 +257,10 @@ Result<ModelsVerified> verify_models(VerifySide a, VerifySide b, const tangram::
   options.caveats = true;
   options.stop = [stop = stop.with_memory()] { return stop.asked(); };
   options.memory_limit_bytes = stop.bytes_left();
-  TG_TRY(Equivalence result, check_equivalence(sides.a.graph, sides.b.graph, options));
+  std::vector<std::string> caveats;
+  InputRanges ranges = common_ranges(sides, caveats);
+  TG_TRY(Equivalence result, check_equivalence(sides.a.graph, sides.b.graph, options, ranges));
+  if (result.equal()) llvm::append_range(result.caveats, caveats);
   judge_weights(sides, result);
   return ModelsVerified{std::move(result), std::move(sides.folding), std::move(sides.weight)};
 }

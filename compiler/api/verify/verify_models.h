@@ -15,6 +15,7 @@ struct VerifySide {
   Graph graph;
   std::string file = {};
   std::shared_ptr<const WeightFile> weights = {};
+  InputRanges ranges = {}; // that the file gives its inputs
 };
 
 struct ModelsVerified {

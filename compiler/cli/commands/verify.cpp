@@ -304,8 +304,18 @@ std::optional<VerifySide> load(Session& session, const Named& side, Loading& loa
   std::optional<LoadedModel> model = load_model(session.sources, side.file, *request, session.sink);
   if (!model) return std::nullopt;
   for (std::string& name : model->left_out) ++loading.left_out[name];
-  if (loading.text_names) model->graph = with_text_names(model->graph);
-  return VerifySide{std::move(model->graph), side.file, std::move(model->weights)};
+  InputRanges ranges = std::move(model->ranges);
+  if (loading.text_names) {
+    Graph renamed = with_text_names(model->graph);
+    InputRanges by_text;
+    for (size_t i = 0; i < renamed.inputs().size(); ++i)
+      if (auto range = ranges.find(model->graph.attr(model->graph.inputs()[i], 0).text);
+          range != ranges.end())
+        by_text[renamed.attr(renamed.inputs()[i], 0).text] = range->second;
+    model->graph = std::move(renamed), ranges = std::move(by_text);
+  }
+  return VerifySide{std::move(model->graph), side.file, std::move(model->weights),
+                    std::move(ranges)};
 }
 
 /// Both sides. Where the options give no sizes, a file that leaves some open takes those of the

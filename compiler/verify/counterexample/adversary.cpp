@@ -187,6 +187,10 @@ NodeValues Adversary::wholes(const Plan& plan, size_t leaf) const {
     for (double x : pool_) from.push_back(std::round(x));
   } else {
     from = ends_of(dtype);
+    if (auto range = trial_.joined().ranges.find(graph_.attr(id, 0).text);
+        range != trial_.joined().ranges.end())
+      for (int64_t end : {range->second.low, range->second.high})
+        for (int64_t by : {-1, 0, 1}) from.push_back(static_cast<double>(end + by));
   }
   RandomStream stream(seed_ + 977 * plan.round, graph_.attr(id, 0).text);
   for (size_t i = 0; i < values.size(); ++i) {

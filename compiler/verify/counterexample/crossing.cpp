@@ -133,8 +133,7 @@ void Crossing::add_formula(NodeId id) {
 }
 
 NodeValues Crossing::distances(const Switch& s, const LeafValues& values) {
-  TypedRun run =
-      evaluate_typed(graph_, typed_leaves(trial_.leaves(), values), {s.distance}, Rounding::None);
+  TypedRun run = evaluate_typed(graph_, trial_.typed_leaves(values), {s.distance}, Rounding::None);
   NodeValues result(run.wanted[0].size());
   for (size_t i = 0; i < result.size(); ++i) result[i] = run.wanted[0].at(i);
   return result;

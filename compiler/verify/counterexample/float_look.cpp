@@ -263,8 +263,8 @@ void confirm_in_float64(const Joined& joined, const EquivalenceOptions& options,
   if (options.caveats) add_caveats(joined, found, result);
 }
 
-void decide_in_float64(const Joined& joined, const EquivalenceOptions& options,
-                       Equivalence& result) {
+void decide_in_float64(const Joined& joined, const Joined& simple,
+                       const EquivalenceOptions& options, Equivalence& result) {
   result.method = Equivalence::Method::Float64;
   FloatFindings found = look_in_float64(
       joined, options, options.thorough ? Adversary::Effort::Whole : Adversary::Effort::Quick);
@@ -277,7 +277,7 @@ void decide_in_float64(const Joined& joined, const EquivalenceOptions& options,
                   ", as rounding may make it",
               "");
     result.counterexample = std::move(found.rounded);
-  } else if (integers_behind(joined)) {
+  } else if (integers_behind(simple)) {
     undecided(result,
               llvm::formatv("`{0}` depends on integers, of which the values that were tried say "
                             "nothing about all others",

@@ -43,8 +43,9 @@ std::optional<Counterexample> find_counterexample(const Joined& joined,
 void confirm_in_float64(const Joined& joined, const EquivalenceOptions& options,
                         Equivalence& result);
 
-/// The field differs, at result.field_difference.
-void decide_in_float64(const Joined& joined, const EquivalenceOptions& options,
-                       Equivalence& result);
+/// The field differs, at result.field_difference. `simple`: the pair with its integers rewritten
+/// (integers.h), or itself.
+void decide_in_float64(const Joined& joined, const Joined& simple,
+                       const EquivalenceOptions& options, Equivalence& result);
 
 } // namespace tg

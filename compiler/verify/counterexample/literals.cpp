@@ -52,7 +52,7 @@ void add_moved(const Graph& graph, NodeId id, size_t slot, std::vector<MovedLite
 class LiteralSides {
 public:
   LiteralSides(const Trial& trial, const LeafValues& values)
-      : graph_(trial.joined().graph), leaves_(typed_leaves(trial.leaves(), values)),
+      : graph_(trial.joined().graph), leaves_(trial.typed_leaves(values)),
         alone_(one_sided(trial.joined())) {
     const Joined& joined = trial.joined();
     for (size_t i = 0; i < joined.a.size(); ++i) {

@@ -115,7 +115,7 @@ private:
     llvm::append_range(nodes, cone(b, stop));
     llvm::sort(nodes, [](NodeId x, NodeId y) { return x.index < y.index; });
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-    Joined pair{Graph(graph_.shared_symbols(), "pair"), {}, {}, {std::move(name)}};
+    Joined pair{Graph(graph_.shared_symbols(), "pair"), {}, {}, {std::move(name)}, joined_.ranges};
     std::vector<NodeId> made(graph_.size());
     llvm::StringSet<> names;
     for (NodeId id : graph_.inputs()) names.insert(graph_.attr(id, 0).text);

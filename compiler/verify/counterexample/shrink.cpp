@@ -27,11 +27,8 @@ struct Change {
 class Rebuild {
 public:
   Rebuild(const Joined& pair, const Change& change)
-      : from_(pair.graph), change_(change),
-        made_(pair.graph.size()), to_{Graph(pair.graph.shared_symbols(), "pair"),
-                                      {},
-                                      {},
-                                      pair.names} {}
+      : from_(pair.graph), change_(change), made_(pair.graph.size()),
+        to_{Graph(pair.graph.shared_symbols(), "pair"), {}, {}, pair.names, pair.ranges} {}
 
   /// nullopt if a node is no longer well typed, or both sides have different types.
   std::optional<Joined> run(const Joined& pair) {

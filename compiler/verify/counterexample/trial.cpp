@@ -119,12 +119,26 @@ TypedValues typed_values(DType dtype, const NodeValues& values) {
   return result;
 }
 
-TypedLeaves typed_leaves(llvm::ArrayRef<NodeId> leaves, const LeafValues& values) {
-  return [leaves, &values](const Graph& graph, NodeId id) {
-    const auto* at = std::lower_bound(leaves.begin(), leaves.end(), id,
-                                      [](NodeId x, NodeId y) { return x.index < y.index; });
-    return typed_values(graph.type(id).dtype, values[static_cast<size_t>(at - leaves.begin())]);
+TypedLeaves Trial::typed_leaves(const LeafValues& values) const {
+  return [this, &values](const Graph& graph, NodeId id) {
+    auto at = std::lower_bound(leaves_.begin(), leaves_.end(), id,
+                               [](NodeId x, NodeId y) { return x.index < y.index; });
+    TypedValues typed =
+        typed_values(graph.type(id).dtype, values[static_cast<size_t>(at - leaves_.begin())]);
+    for (Integer& x : typed.wholes) x = in_range(id, x);
+    return typed;
   };
+}
+
+/// Counts on from the low end of the range where x is beyond it.
+Integer Trial::in_range(NodeId leaf, Integer x) const {
+  auto found = joined_.ranges.find(joined_.graph.attr(leaf, 0).text);
+  if (joined_.graph.node(leaf).op != OpKind::Input || found == joined_.ranges.end()) return x;
+  const WholeRange& range = found->second;
+  if (range.low <= x.value && x.value <= range.high) return x;
+  uint64_t size = static_cast<uint64_t>(range.high) - static_cast<uint64_t>(range.low) + 1;
+  return wrapped(static_cast<uint64_t>(range.low) +
+                 (bits(x) - static_cast<uint64_t>(range.low)) % size);
 }
 
 Trial::Trial(const Joined& joined)
@@ -140,7 +154,7 @@ Trial::Trial(const Joined& joined)
 }
 
 TypedRun Trial::evaluate(const LeafValues& values) const {
-  return evaluate_typed(joined_.graph, typed_leaves(leaves_, values), wanted_, Rounding::None);
+  return evaluate_typed(joined_.graph, typed_leaves(values), wanted_, Rounding::None);
 }
 
 std::optional<Trial::Difference> Trial::run(const LeafValues& values) const {
@@ -169,8 +183,7 @@ std::optional<Trial::Difference> Trial::run_beyond_rounding(const LeafValues& va
   auto found = llvm::find_if(outputs, differs);
   bool settled = exact && found != outputs.end() && found->farthest() > tolerance_ * plain.largest;
   for (uint32_t draw = 0; draw < kDraws && !settled && found != outputs.end(); ++draw) {
-    TypedRun noisy =
-        evaluate_noisy(joined_.graph, typed_leaves(leaves_, values), wanted_, {alone_, draw});
+    TypedRun noisy = evaluate_noisy(joined_.graph, typed_leaves(values), wanted_, {alone_, draw});
     for (size_t i = 0; i < outputs.size(); ++i)
       outputs[i].see(noisy.wanted[2 * i], noisy.wanted[2 * i + 1]);
     found = llvm::find_if(outputs, differs);
@@ -185,11 +198,12 @@ std::optional<Trial::Difference> Trial::run_beyond_rounding(const LeafValues& va
 
 ConstNumber Trial::element(NodeId leaf, double x) const {
   DType dtype = joined_.graph.type(leaf).dtype;
-  return is_float(dtype) ? ConstNumber::of_float(x) : ConstNumber::of_int(whole_of(dtype, x).value);
+  return is_float(dtype) ? ConstNumber::of_float(x)
+                         : ConstNumber::of_int(in_range(leaf, whole_of(dtype, x)).value);
 }
 
 std::pair<TypedValues, TypedValues> Trial::outputs(const LeafValues& values, size_t output) const {
-  TypedRun run = evaluate_typed(joined_.graph, typed_leaves(leaves_, values),
+  TypedRun run = evaluate_typed(joined_.graph, typed_leaves(values),
                                 {joined_.a[output], joined_.b[output]}, Rounding::None);
   return {std::move(run.wanted[0]), std::move(run.wanted[1])};
 }

@@ -19,9 +19,6 @@ std::vector<bool> one_sided(const Joined& joined);
 /// The values of one leaf as evaluate_typed wants them.
 TypedValues typed_values(DType dtype, const NodeValues& values);
 
-/// The leaves' values as evaluate_typed wants them: `leaves` ascend.
-TypedLeaves typed_leaves(llvm::ArrayRef<NodeId> leaves, const LeafValues& values);
-
 class Trial {
 public:
   struct Difference {
@@ -38,6 +35,9 @@ public:
   const Joined& joined() const { return joined_; }
   /// Inputs and weights that the outputs which are not one node need; ascending.
   llvm::ArrayRef<NodeId> leaves() const { return leaves_; }
+  /// The values of all leaves, which outlive the result, as evaluate_typed wants them: integers
+  /// within the range of their input.
+  TypedLeaves typed_leaves(const LeafValues& values) const;
   /// The number that an element of the leaf is where its value is x.
   ConstNumber element(NodeId leaf, double x) const;
 
@@ -60,6 +60,7 @@ public:
   std::pair<TypedValues, TypedValues> outputs(const LeafValues& values, size_t output) const;
 
 private:
+  Integer in_range(NodeId leaf, Integer x) const;
   TypedRun evaluate(const LeafValues& values) const;
 
   const Joined& joined_;

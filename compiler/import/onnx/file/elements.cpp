@@ -135,6 +135,13 @@ const ElementType* element_type(int32_t data_type) {
   return known ? &kTypes[data_type] : nullptr;
 }
 
+WholeRange range_of(const ElementType& type) {
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(), kMost = -(kLeast + 1);
+  if (type.bits >= 64) return {kLeast, kMost}; // of u64 as its bits
+  int64_t size = int64_t{1} << (type.is_signed ? type.bits - 1 : type.bits);
+  return {type.is_signed ? -size : 0, size - 1};
+}
+
 const char* other_list(const schema::Tensor& tensor, DataList wanted) {
   if (wanted != DataList::Float && tensor.float_data_size() > 0) return "float_data";
   if (wanted != DataList::Int32 && tensor.int32_data_size() > 0) return "int32_data";

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/import/onnx/file/model_file.h"
+#include "compiler/ir/whole_ranges.h"
 
 namespace tg::onnx {
 
@@ -19,6 +20,9 @@ struct ElementType {
 };
 /// Null of one that the specification does not have.
 const ElementType* element_type(int32_t data_type);
+
+/// The numbers of a type of integers, as i32 or i64 carries them.
+WholeRange range_of(const ElementType& type);
 
 /// Bytes of so many elements; they are packed where one has less than 8 bits.
 inline uint64_t bytes_of(const ElementType& type, uint64_t count) {

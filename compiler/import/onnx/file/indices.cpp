@@ -1,8 +1,5 @@
 #include "compiler/import/onnx/file/indices.h"
 
-#include <llvm/ADT/DenseSet.h>
-
-#include <limits>
 #include <optional>
 
 namespace tg::onnx {
@@ -44,52 +41,7 @@ std::optional<std::pair<NodeId, NodeId>> replaced_below_zero(const Graph& graph,
   return std::pair(parts[1], parts[2]);
 }
 
-/// Operands whose elements decide the result's sign: none is negative if none of theirs is.
-/// nullopt: the operator can make negative numbers of others.
-std::optional<llvm::ArrayRef<NodeId>> sources_of_sign(const Graph& graph, NodeId id) {
-  llvm::ArrayRef<NodeId> operands = graph.operands(id);
-  switch (graph.node(id).op) {
-  case OpKind::Identity:
-  case OpKind::Reshape:
-  case OpKind::Transpose:
-  case OpKind::Slice:
-  case OpKind::Broadcast:
-  case OpKind::Concat:
-  case OpKind::Add:
-  case OpKind::Mul:
-  case OpKind::Maximum:
-  case OpKind::Minimum: return operands;
-  case OpKind::Mod: return operands.drop_front(); // has the sign of the divisor
-  case OpKind::Gather: return operands.take_front();
-  case OpKind::Select: return operands.drop_front();
-  case OpKind::Cast:
-    if (is_float(graph.type(operands[0]).dtype)) return std::nullopt;
-    return operands;
-  default: return std::nullopt;
-  }
-}
-
 } // namespace
-
-bool never_negative(const Graph& graph, NodeId indices) {
-  constexpr size_t kMostNodes = 64;
-  constexpr int64_t kSmall = int64_t{1} << 31; // sums and products of a few do not wrap around
-  llvm::SmallVector<NodeId, 16> worklist = {indices};
-  llvm::DenseSet<uint32_t> seen;
-  while (!worklist.empty()) {
-    NodeId id = worklist.pop_back_val();
-    if (!seen.insert(id.index).second) continue;
-    OpKind op = graph.node(id).op;
-    if (op == OpKind::Argmax || op == OpKind::Iota || op == OpKind::TopK ||
-        graph.type(id).dtype == DType::Bool ||
-        is_all(graph, id, [&](int64_t n) { return n >= 0 && n < kSmall; }))
-      continue;
-    auto sources = sources_of_sign(graph, id);
-    if (!sources || seen.size() > kMostNodes) return false;
-    worklist.append(sources->begin(), sources->end());
-  }
-  return true;
-}
 
 NodeId counted_from_end(const Graph& graph, NodeId indices, int64_t size) {
   auto parts = replaced_below_zero(graph, indices);

@@ -12,9 +12,6 @@
 
 namespace tg::onnx {
 
-/// Returns true if no element can be below 0, as operators and constants show.
-bool never_negative(const Graph& graph, NodeId indices);
-
 /// Returns i if `indices` is select(i < 0, i + size, i), otherwise an invalid id.
 NodeId counted_from_end(const Graph& graph, NodeId indices, int64_t size);
 

@@ -7,6 +7,7 @@
 #include "compiler/import/onnx/read/import.h"
 #include "compiler/import/onnx/read/literal.h"
 #include "compiler/ir/node_builder.h"
+#include "compiler/ir/whole_ranges.h"
 
 #include <llvm/ADT/StringMap.h>
 #include <llvm/ADT/StringSet.h>
@@ -25,7 +26,7 @@ using Ints = NodeBuilder::Ints;
 
 class Emitter : public NodeBuilder {
 public:
-  Emitter(Graph& graph, const ModelFile& file) : NodeBuilder(graph), file_(file) {}
+  Emitter(Graph& graph, const ModelFile& file) : NodeBuilder(graph), file_(file), ranges_(graph) {}
 
   // --- leaves ---
   NodeId literal(const Literal& literal);
@@ -38,6 +39,8 @@ public:
   // --- what is known ---
   /// The elements of what constants and small weights alone decide.
   std::optional<Literal> known(NodeId x);
+  /// True if no element of these integers can be below 0, as operators and constants show.
+  bool never_negative(NodeId x) { return ranges_.of(x).low >= 0; }
 
   const std::vector<ImportedWeight>& weights() const { return weights_; }
 
@@ -47,6 +50,7 @@ private:
   std::optional<Literal> known_below(NodeId x);
 
   const ModelFile& file_;
+  WholeRanges ranges_;
   std::vector<ImportedWeight> weights_;
   llvm::StringMap<const schema::Tensor*> paths_; // whose the paths of weights_ are
   llvm::StringSet<> updated_;

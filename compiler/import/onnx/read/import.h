@@ -13,7 +13,7 @@
 #include "compiler/import/onnx/file/kept_nodes.h"
 #include "compiler/import/onnx/file/model_file.h"
 #include "compiler/import/onnx/file/origins.h"
-#include "compiler/ir/graph.h"
+#include "compiler/ir/whole_ranges.h"
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/StringSet.h>
@@ -62,6 +62,7 @@ struct Imported {
   int64_t ops = 0; // nodes of the file, functions unfolded, loops once a round
   std::optional<KeptNodes> kept = {};
   std::optional<FileFacts> facts = {}; // where the graph is to become a file again
+  InputRanges ranges = {};             // of integers of types that Tangram does not have
   /// "LSTM `/rnn/LSTM`": those that could not be kept.
   std::vector<std::string> written_out = {};
 };

@@ -5,6 +5,7 @@
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/StringSet.h>
 
+#include "compiler/import/onnx/file/elements.h"
 #include "compiler/import/onnx/read/keep.h"
 #include "compiler/import/onnx/read/module_path.h"
 #include "compiler/import/onnx/read/order.h"
@@ -754,13 +755,18 @@ std::optional<Imported> Importer::run(std::vector<Refusal>* refused) {
   if (sink_.failed()) return std::nullopt;
   std::optional<KeptNodes> kept;
   std::optional<FileFacts> facts;
+  InputRanges ranges;
+  for (NodeId input : graph_.inputs())
+    if (auto element = facts_.elements.find(graph_.attr(input, 0).text);
+        element != facts_.elements.end())
+      ranges[element->first] = range_of(*element_type(element->second));
   if (writes()) {
     kept = keeper_.finish();
     facts = finish_facts();
   }
   Imported imported{
-      std::move(graph_), std::move(file_), emit_.weights(),      std::move(names_), ops_,
-      std::move(kept),   std::move(facts), keeper_.written_out()};
+      std::move(graph_), std::move(file_), emit_.weights(),   std::move(names_),    ops_,
+      std::move(kept),   std::move(facts), std::move(ranges), keeper_.written_out()};
   return imported;
 }
 

@@ -40,7 +40,7 @@ class Exporter {
 public:
   Exporter(const Graph& graph, const ExportOptions& options, WriteOrder order)
       : graph_(graph), options_(options), nodes_(options.opset), order_(std::move(order)),
-        needed_(graph.size()), forms_(graph.size()), value_(graph.size()),
+        ranges_(graph), needed_(graph.size()), forms_(graph.size()), value_(graph.size()),
         weight_(graph.size(), -1) {}
 
   Result<Exported> run();
@@ -93,6 +93,7 @@ private:
   llvm::DenseMap<uint32_t, std::string> named_;   // nodes that are outputs: the first one's name
   std::vector<ShownAs> shown_as_;                 // outputs
   std::vector<std::pair<std::string, std::string>> renamed_; // outputs: in the file, in the graph
+  WholeRanges ranges_;
   llvm::DenseSet<uint32_t> open_;                            // outputs without their padding
   Exported exported_;
 };
@@ -127,7 +128,7 @@ NodeId Exporter::operand_to_write(NodeId user, size_t place) const {
 /// Writes indices that may be negative, and are then out of range, so that they are in ONNX, too.
 Operand Exporter::not_from_end(const Operand& indices, NodeId id, int64_t size) {
   bool known = graph_.node(id).op == OpKind::Constant || weight_[id.index] >= 0;
-  if (known || never_negative(graph_, id)) return indices;
+  if (known || ranges_.of(id).low >= 0) return indices;
   auto number = [&](int64_t n) { return nodes_.whole_scalar(n, indices.dtype); };
   Operand below = nodes_.node("Less", {indices, number(0)}, DType::Bool);
   return nodes_.node("Where", {below, number(size), indices}, indices.dtype);
@@ -282,8 +283,11 @@ Result<Operand> Exporter::written(NodeId id) {
     return write_form(nodes_, *form, graph_.type(id), value_[form->x.index],
                       form->scale.valid() ? value_[form->scale.index] : Operand{});
   llvm::SmallVector<Operand, 5> operands;
-  for (size_t place = 0; place < graph_.operands(id).size(); ++place)
-    operands.push_back(value_[operand_to_write(id, place).index]);
+  for (size_t place = 0; place < graph_.operands(id).size(); ++place) {
+    NodeId operand = operand_to_write(id, place);
+    operands.push_back(value_[operand.index]);
+    if (is_integer(graph_.type(operand).dtype)) operands.back().range = ranges_.of(operand);
+  }
   if (picks(graph_.node(id).op) && operand_to_write(id, 1) == graph_.operands(id)[1])
     operands[1] = not_from_end(operands[1], graph_.operands(id)[1], axis_size(id));
   return write_operator(nodes_, graph_, id, operands, open_.contains(id.index));

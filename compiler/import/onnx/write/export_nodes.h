@@ -5,6 +5,7 @@
 #pragma once
 
 #include "compiler/import/onnx/file/schema.h"
+#include "compiler/ir/whole_ranges.h"
 #include "lang/core/symbols.h"
 
 #include <llvm/ADT/StringMap.h>
@@ -19,6 +20,7 @@ namespace tg::onnx {
 struct Operand {
   std::string name;
   DType dtype = DType::None;
+  WholeRange range = range_of_dtype(DType::I64); // of integers: the numbers that they can be
 };
 
 /// What an attribute keeps of a number.

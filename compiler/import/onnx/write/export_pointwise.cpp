@@ -87,7 +87,9 @@ private:
   Operand near_zero(const Operand& x, const Operand& there, const Operand& elsewhere);
   Operand floor_mod(const Operand& x, const Operand& y);
   Operand select_bool(const Operand& condition, const Operand& x, const Operand& y);
+  Operand differ_in_sign(const Operand& x, const Operand& y);
   Operand whole_mod(const Operand& x, const Operand& y);
+  Operand floor_quotient(const Operand& x, const Operand& y);
   Operand whole_quotient(const Operand& x, const Operand& y);
 
   Operand node(const char* type, Operands x, llvm::ArrayRef<Attr> attrs = {}) {
@@ -164,26 +166,40 @@ Operand Writer::select_bool(const Operand& condition, const Operand& x, const Op
   return node("Or", {first, node("And", {node("Not", {condition}), y})});
 }
 
+bool may_be(const Operand& x, int64_t n) { return x.range.low <= n && n <= x.range.high; }
+
+/// Where elements of x are below zero and those of y are not, or the other way round.
+Operand Writer::differ_in_sign(const Operand& x, const Operand& y) {
+  auto below = [&](const Operand& one) { return test("Less", {one, number(0)}); };
+  if (y.range.low >= 0) return below(x);
+  if (x.range.low >= 0) return below(y);
+  return test("Xor", {below(x), below(y)});
+}
+
 /// ONNX's remainder of integers has the sign of y, as ours, but nothing is said of y = 0, and
 /// processors trap at the smallest x and y = -1; ours are both 0.
 Operand Writer::whole_mod(const Operand& x, const Operand& y) {
+  if (!may_be(y, 0) && !may_be(y, -1)) return node("Mod", {x, y});
   Operand special = test("Or", {test("Equal", {y, number(0)}), test("Equal", {y, number(-1)})});
   return node("Mod", {x, node("Where", {special, number(1), y})});
 }
 
-/// ONNX's quotient of integers is cut, ours rounded down, and 0 for y = 0. By y = -1 processors do
-/// not divide the smallest x.
+/// Of integers by one that is neither 0 nor -1. ONNX's quotient is cut, ours rounded down.
+Operand Writer::floor_quotient(const Operand& x, const Operand& y) {
+  Operand cut = node("Div", {x, y});
+  if (x.range.low >= 0 && y.range.low >= 0) return cut;
+  Operand some = test("Not", {test("Equal", {node("Mod", {x, y}), number(0)})});
+  Operand below = nodes_.cast(test("And", {some, differ_in_sign(x, y)}), dtype_);
+  return node("Sub", {cut, below});
+}
+
+/// Ours is 0 for y = 0. By y = -1 processors do not divide the smallest x.
 Operand Writer::whole_quotient(const Operand& x, const Operand& y) {
+  if (!may_be(y, 0) && !may_be(y, -1)) return floor_quotient(x, y);
   Operand zero = test("Equal", {y, number(0)}), minus = test("Equal", {y, number(-1)});
   Operand by = node("Where", {test("Or", {zero, minus}), number(1), y});
-  Operand cut = node("Div", {x, by});
-  Operand remainder = node("Sub", {x, node("Mul", {cut, by})});
-  Operand signs =
-      test("Xor", {test("Less", {remainder, number(0)}), test("Less", {by, number(0)})});
-  Operand some = test("Not", {test("Equal", {remainder, number(0)})});
-  Operand below = nodes_.cast(test("And", {signs, some}), dtype_);
-  Operand quotient = node("Sub", {cut, below});
-  Operand by_minus = node("Where", {minus, node("Neg", {x}), quotient});
+  by.range = {std::min<int64_t>(y.range.low, 1), std::max<int64_t>(y.range.high, 1)};
+  Operand by_minus = node("Where", {minus, node("Neg", {x}), floor_quotient(x, by)});
   return node("Where", {zero, number(0), by_minus});
 }
 

@@ -83,15 +83,15 @@ NodeId rounds_apart(Emitter& e, NodeId x, NodeId y, NodeId remainder) {
   return e.op(OpKind::LogicalAnd, {some, signs});
 }
 
-/// ONNX's quotient of integers is rounded towards zero, ours down. Known ones, as of shapes, are
-/// not negative and fold.
+/// ONNX's quotient of integers is rounded towards zero, ours down.
 NodeId quotient(Emitter& e, NodeId x, NodeId y) {
   if (!x.valid() || !y.valid() || !is_integer(e.dtype(x))) return e.div(x, y);
-  auto positive = [&](NodeId v) {
+  auto is_positive = [&](NodeId v) {
     std::optional<Literal> known = e.known(v);
-    return known && llvm::all_of(known->ints, [](int64_t n) { return n >= 0; });
+    return known ? llvm::all_of(known->ints, [](int64_t n) { return n >= 0; })
+                 : e.never_negative(v);
   };
-  if (positive(x) && positive(y)) return e.div(x, y);
+  if (is_positive(x) && is_positive(y)) return e.div(x, y);
   NodeId apart = rounds_apart(e, x, y, e.op(OpKind::Mod, {x, y}));
   return e.add(e.div(x, y), e.cast(apart, e.dtype(x)));
 }

@@ -15,18 +15,19 @@ int64_t product(Ints sizes) {
 bool not_negative(Emitter& e, NodeId indices) {
   if (std::optional<Literal> known = e.known(indices))
     return llvm::all_of(known->ints, [](int64_t n) { return n >= 0; });
-  return never_negative(e.graph(), indices);
+  return e.never_negative(indices);
 }
 
 } // namespace
 
 NodeId from_front(Emitter& e, NodeId indices, int64_t size) {
   indices = e.cast(indices, DType::I64);
-  if (!indices.valid() || not_negative(e, indices)) return indices;
+  if (!indices.valid()) return indices;
   NodeId flat = indices; // below changes of shape
   while (e.graph().node(flat).op == OpKind::Reshape) flat = e.graph().operands(flat)[0];
   if (NodeId kept = kept_from_end(e.graph(), flat, size); kept.valid())
     return e.reshape(kept, Shape(e.shape(indices).begin(), e.shape(indices).end()));
+  if (not_negative(e, indices)) return indices;
   NodeId behind = e.add(indices, static_cast<double>(size));
   return e.select(e.less(indices, e.like(indices, 0)), behind, indices);
 }
