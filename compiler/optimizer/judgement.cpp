@@ -3,6 +3,7 @@
 
 #include "compiler/ir/graph.h"
 
+#include <llvm/ADT/StringMap.h>
 #include <llvm/Support/FormatVariadic.h>
 
 namespace tg {
@@ -131,6 +132,22 @@ struct Rank {
   }
 };
 
+/// What it saves that a form has the operators of the graph as one. One that maps or moves elements
+/// reads its operands and writes its result once, and takes no longer than the dearest of them. Of
+/// others nothing is known: another runtime's kernel may be slower than they are.
+double saved_by_joining(const Graph& graph, double price_us, PriceCache& prices) {
+  GraphInstances priced = instances_of(graph);
+  double dearest = 0;
+  for (const OpInstance& instance : priced.instances) {
+    const OpInfo& info = op_info(instance.op);
+    bool maps = info.has(Trait::Leaf | Trait::Layout | Trait::Pointwise) ||
+                instance.op == OpKind::Cast || instance.op == OpKind::Clip;
+    if (!maps) return 0;
+    dearest = std::max(dearest, prices.price(instance));
+  }
+  return std::max(0.0, price_us - dearest);
+}
+
 enum class Preference { None, Source, Found };
 
 /// Compares the source with the found graph, in the form in which they are used. Returns None if
@@ -151,9 +168,18 @@ Preference compare_with_source(const Graph& source, const Candidate& found,
   if (std::optional<UsedForm> a = used(source), b = used(found.graph); a && b) {
     if (a->digest == b->digest) return Preference::None;
     bool in_time = !options.time.end().asked();
+    auto price = [&](const Graph& graph) {
+      return in_time ? price_fused(graph, rules, prices, options.explore.numerics)
+                     : price_graph(graph, prices);
+    };
+    llvm::StringMap<double> saved; // by what is joined
     auto rank = [&](const UsedForm& form) {
-      double cost = in_time ? price_fused(form.graph, rules, prices, options.explore.numerics)
-                            : price_graph(form.graph, prices);
+      double cost = price(form.graph);
+      for (const Graph& one : form.joined) {
+        auto [known, first] = saved.try_emplace(digest(one), 0);
+        if (first) known->second = saved_by_joining(one, price(one), prices);
+        cost -= known->second;
+      }
       return Rank{cost, form.operators};
     };
     if (!report.recalled) of_source = rank(*a), of_found = rank(*b);

@@ -31,6 +31,8 @@ struct UsedForm {
   Graph graph; // with the operators of that form
   size_t operators = 0;
   std::string digest; // equal for equal forms, names apart
+  /// What is one operator in that form and several in `graph`, each alone.
+  std::vector<Graph> joined = {};
 };
 
 struct OptimizeOptions {

@@ -11,7 +11,7 @@ The table of changes of write/restore.cpp is compared with the onnx package's sc
     tests/oracle/restored_test.py [--tg build/tg] [--jobs N] [--table] [--all] [NAME...]
 
 NAME selects tests whose name holds it. Without --all these are two tests of each operator, the first of which is also
-optimised.
+optimised. Tile and Expand are optimised at many ranks and sizes: rules for images take such expressions.
 """
 import argparse
 import collections
@@ -47,6 +47,36 @@ MODERNISED = {"GridSample", "If", "Loop", "RoiAlign", "Scan", "Scatter", "Split"
 # Of types that came after opset 24.
 NEWER_TYPES = re.compile("celu_float16|mod_.*float64|bitshift_.*_int")
 REFUSED = "refused"
+
+
+class Repeated:
+    """A model that repeats a tensor: Tile, or Expand of axes of one."""
+
+    def __init__(self, kind, shape, times, dtype):
+        self.kind, self.expanded = kind, False
+        self.name = f"repeated_{kind}_{dtype.__name__}_{'x'.join(map(str, shape))}_by_{'x'.join(map(str, times))}"
+        x = (np.arange(np.prod(shape)) % 251).reshape(shape).astype(dtype)
+        y = np.tile(x, times) if kind == "Tile" else np.broadcast_to(x, times)
+        self.inputs, self.outputs = {"x": x}, {"y": np.ascontiguousarray(y)}
+        helper, dtype = onnx.helper, onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        node = helper.make_node(kind, ["x", "times"], ["y"])
+        graph = helper.make_graph([node], "repeated", [helper.make_tensor_value_info("x", dtype, x.shape)],
+                                  [helper.make_tensor_value_info("y", dtype, y.shape)],
+                                  [onnx.numpy_helper.from_array(np.array(times, np.int64), "times")])
+        self.model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+def repeated():
+    """Ranks 1 to 5, small and large, along each axis and along several."""
+    for dtype in (np.float32, np.int64):
+        for shape in ((3,), (1, 5), (2, 3), (1, 3, 4), (2, 3, 4), (1, 2, 3, 4), (2, 3, 16, 16), (1, 8, 64, 64), (1, 2, 3, 4, 5)):
+            ones = [1] * len(shape)
+            along = [ones[:i] + [times] + ones[i + 1:] for i in range(len(shape)) for times in (2, 5)]
+            for times in [*along, [2] * len(shape), ones[:-2] + [2, 3][-len(shape):]]:
+                yield Repeated("Tile", shape, times, dtype)
+            axis_of_one = [i for i, n in enumerate(shape) if n == 1]
+            for to in ([7, *shape], *([*shape[:i], 6, *shape[i + 1:]] for i in axis_of_one)):
+                yield Repeated("Expand", shape, list(to), dtype)
 
 
 class Failure(Exception):
@@ -200,6 +230,7 @@ def main():
     options = parser.parse_args()
     ort.set_default_logger_severity(4)
     options.as_generated = False
+    repeats = [c for c in repeated() if not options.names or any(n in c.name for n in options.names)]
     cases = [c for c in collect(options) if usable(c) and (not options.names or any(n in c.name for n in options.names))]
     seen = collections.Counter()
     jobs = []
@@ -207,6 +238,7 @@ def main():
         if options.all or options.names or seen[case.kind] < 2:
             jobs.append((case, COMMANDS if options.all or seen[case.kind] == 0 else COMMANDS[:1]))
         seen[case.kind] += 1
+    jobs += [(case, COMMANDS[1:]) for case in repeats]
     with ThreadPoolExecutor(options.jobs) as pool:
         results = list(pool.map(lambda job: run(*job, options), jobs))
     failures, counts = [], collections.defaultdict(lambda: [0, 0, 0, set()])

@@ -36,6 +36,7 @@ struct Whole {
   Graph graph;
   std::vector<std::string> notes = {};
   std::optional<onnx::KeptNodes> kept = {};
+  std::vector<Graph> restored = {}; // the operators of each node that was put back
 };
 
 /// That of the source's file where it is newer than the usual one, or what kept nodes need.
@@ -196,7 +197,7 @@ std::optional<UsedForm> written_form(const Graph& graph, const KeptOperators* ke
   // Nodes that are put back are priced by their expansions, which a found graph may have changed.
   Whole expanded = kept ? with_kept(graph, *kept) : Whole{graph};
   return UsedForm{onnx::prepare_for_export(expanded.graph).graph, digests.node_count(),
-                  digests.all() + digest(folded.values)};
+                  digests.all() + digest(folded.values), std::move(whole.restored)};
 }
 
 bool written_alike(const Graph& a, const Graph& b, const KeptOperators* kept) {
@@ -212,6 +213,7 @@ Result<OnnxExport> export_onnx(const Graph& graph, const KeptOperators* kept,
   if (opset == 0) opset = usual_opset(kept);
   Whole whole = with_source_nodes(graph, kept, opset);
   onnx::PreparedGraph plain = onnx::prepare_for_export(whole.graph);
+  whole.restored = std::move(restored.expansions);
   TG_CHECK(check_transforms(plain.transforms, options));
   Folded folded = fold_weights(plain.graph);
   onnx::ExportOptions how{opset, kProgramVersion, whole.kept ? &*whole.kept : nullptr,

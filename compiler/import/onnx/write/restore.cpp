@@ -122,6 +122,7 @@ private:
   bool matches(NodeId pattern, NodeId node, llvm::SmallVectorImpl<std::pair<NodeId, NodeId>>& next);
   std::optional<Place> place(const Expansion& expansion);
   bool take(NodeId root, std::vector<bool>& needed);
+  Graph alone(const Place& place) const;
   Restored rebuilt();
 
   const Graph& graph_;
@@ -378,6 +379,36 @@ void Restorer::find_places() {
   }
 }
 
+/// The operators between a place's operands and results, which are its inputs and outputs.
+Graph Restorer::alone(const Place& place) const {
+  Graph made(graph_.shared_symbols(), "node");
+  llvm::DenseMap<uint32_t, NodeId> at;
+  std::set<uint32_t> nodes;
+  std::vector<uint32_t> open;
+  for (NodeId operand : place.operands)
+    if (operand.valid() && !at.count(operand.index))
+      at[operand.index] = made.input("x" + std::to_string(at.size()), graph_.type(operand));
+  for (NodeId result : place.results)
+    if (result.valid()) open.push_back(result.index);
+  while (!open.empty()) {
+    uint32_t i = open.back();
+    open.pop_back();
+    if (at.count(i) || !nodes.insert(i).second || graph_.node({i}).op == OpKind::Input) continue;
+    for (NodeId operand : graph_.operands({i})) open.push_back(operand.index);
+  }
+  for (uint32_t i : nodes) {
+    llvm::SmallVector<NodeId, 5> operands;
+    for (NodeId operand : graph_.operands({i})) operands.push_back(at.lookup(operand.index));
+    at[i] = graph_.node({i}).op == OpKind::Input
+                ? made.input(graph_.attr({i}, 0).text, graph_.type({i}))
+                : made.add(graph_.node({i}).op, graph_.attrs({i}), operands);
+  }
+  for (NodeId result : place.results)
+    if (result.valid())
+      made.add_output("y" + std::to_string(made.outputs().size()), at[result.index]);
+  return made;
+}
+
 // --- the graph without them ---------------------------------------------------------------------
 
 /// Copies a graph with inputs in the place of what restored nodes make.
@@ -468,6 +499,9 @@ Restored Restorer::rebuilt() {
                         : "");
     }
   llvm::append_range(cutter.result().kept.nodes, nodes);
+  for (const Place& place : places_)
+    if (Graph operators = alone(place); operators.op_count() > 1)
+      cutter.result().expansions.push_back(std::move(operators));
   return std::move(cutter.result());
 }
 

@@ -27,6 +27,8 @@ struct Restored {
   Graph graph;
   /// Those of `kept` and the restored ones; all that they read is in the graph.
   KeptNodes kept;
+  /// By restored node that stands for several operators: these, alone.
+  std::vector<Graph> expansions = {};
 };
 
 /// `graph`: what join_kept() gives of `kept`. `source`: the graph of which the facts are.
