@@ -43,6 +43,9 @@ struct FileFacts {
   /// Outputs with as many rows as there may be, and the axis that these are along. In a file they
   /// have as many as there are.
   std::map<std::string, int64_t> open_outputs = {};
+  /// Of those that several operators compute: the graph's output that says how many rows there are,
+  /// which no file has.
+  std::map<std::string, std::string> open_counts = {};
   /// Inputs and outputs that are integers of types that Tangram does not have: their types in ONNX.
   std::map<std::string, int32_t> elements = {};
   /// Weights that are also inputs, which a caller may replace.

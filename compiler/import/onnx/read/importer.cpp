@@ -349,10 +349,13 @@ bool Importer::add_inputs(Scope& scope) {
 /// As many rows as there may be, and how many there are; a file that is written has the rows alone.
 void Importer::add_padded_output(const std::string& name, const FileValue& rows) {
   graph_.add_output(name, rows.node);
-  if (writes())
-    facts_.open_outputs[name] = rows.axis;
-  else
-    graph_.add_output(name + "_count", rows.count);
+  if (writes()) facts_.open_outputs[name] = rows.axis;
+  bool is_one_operator =
+      !rows.count.valid() || graph_.node(rows.node).op == OpKind::NonMaxSuppression;
+  if (writes() && is_one_operator) return;
+  std::string count = name + "_count";
+  graph_.add_output(count, rows.count);
+  if (writes()) facts_.open_counts[name] = count;
 }
 
 /// Outputs that the exporter renamed, since an input or a changing weight has their name.
@@ -385,12 +388,6 @@ bool Importer::add_outputs(Scope& scope) {
     if (value->is(Kind::Refused)) continue;
     if (value->element) facts_.elements[output.name()] = value->element;
     if (value->is(Kind::Padded)) {
-      if (writes() && value->count.valid() &&
-          graph_.node(value->node).op != OpKind::NonMaxSuppression)
-        return bad("the output `" + output.name() +
-                       "` has as many rows as data selects, which is written only if Compress, "
-                       "NonMaxSuppression, NonZero or Unique gives it and no other node reads it",
-                   Code::unsupported);
       add_padded_output(output.name(), *value);
       continue;
     }

@@ -33,7 +33,9 @@ constexpr int64_t kMostWritten = 1024;
 struct ShownAs {
   NodeId node;
   std::string name;
-  int32_t element = 0; // its type in ONNX where the graph carries it in a wider one
+  int32_t element = 0;   // its type in ONNX where the graph carries it in a wider one
+  NodeId count = {};     // how many of its rows the file has; invalid: all
+  int64_t open_axis = 0; // of these
 };
 
 class Exporter {
@@ -74,18 +76,24 @@ private:
   }
   Result<void> check_indices(NodeId user);
   Result<void> check_constant(NodeId user, NodeId indices, int64_t size);
+  Operand first_rows(const Operand& rows, const ShownAs& shown);
   void finish_outputs();
   void add_defaults();
   std::string name_of(NodeId id) const;
   /// Whether the model has an input or output of the name.
   bool is_shown(const std::string& name) const {
+    if (options_.facts)
+      for (const auto& [rows, count] : options_.facts->open_counts)
+        if (count == name) return false;
     return !options_.kept || options_.kept->cuts.count(name) == 0;
   }
+  NodeId count_of(const std::string& name) const;
 
   const Graph& graph_;
   const ExportOptions& options_;
   NodeWriter nodes_;
   WriteOrder order_;
+  WholeRanges ranges_;
   std::vector<bool> needed_;                      // all others are not written
   std::vector<std::optional<WrittenForm>> forms_; // of nodes that are needed, those that are roots
   std::vector<Operand> value_;                    // of each node
@@ -93,7 +101,6 @@ private:
   llvm::DenseMap<uint32_t, std::string> named_;   // nodes that are outputs: the first one's name
   std::vector<ShownAs> shown_as_;                 // outputs
   std::vector<std::pair<std::string, std::string>> renamed_; // outputs: in the file, in the graph
-  WholeRanges ranges_;
   llvm::DenseSet<uint32_t> open_;                            // outputs without their padding
   Exported exported_;
 };
@@ -160,6 +167,16 @@ void Exporter::reserve_names() {
   note_renamed();
 }
 
+/// How many rows of the output there are, where another output of the graph says so.
+NodeId Exporter::count_of(const std::string& name) const {
+  if (!options_.facts) return {};
+  auto count = options_.facts->open_counts.find(name);
+  if (count == options_.facts->open_counts.end()) return {};
+  const GraphOutput* found = llvm::find_if(
+      graph_.outputs(), [&](const GraphOutput& output) { return output.name == count->second; });
+  return found == graph_.outputs().end() ? NodeId{} : found->node;
+}
+
 /// A state and its next value have one name here and two in the file; one that stays as it is, is
 /// one value there, too.
 void Exporter::add_output(const GraphOutput& output, const llvm::StringSet<>& states) {
@@ -169,16 +186,18 @@ void Exporter::add_output(const GraphOutput& output, const llvm::StringSet<>& st
   std::string name = is_state && !unchanged ? nodes_.fresh(output.name + ".next") : output.name;
   if (name != output.name) renamed_.push_back({name, output.name});
   int64_t open_axis = -1;
-  if (options_.facts && (op == OpKind::NonMaxSuppression || op == OpKind::Input))
+  NodeId count = count_of(output.name);
+  bool is_open = count.valid() || op == OpKind::NonMaxSuppression || op == OpKind::Input;
+  if (options_.facts && is_open)
     if (auto open = options_.facts->open_outputs.find(output.name);
         open != options_.facts->open_outputs.end())
       open_axis = open->second;
-  if (open_axis >= 0) open_.insert(output.node.index);
+  if (open_axis >= 0 && !count.valid()) open_.insert(output.node.index);
   int32_t element = element_of(output.name);
   nodes_.add_output(name, graph_.type(output.node), element, open_axis);
   if (unchanged) return;
-  if (element == 0) named_.try_emplace(output.node.index, name);
-  shown_as_.push_back({output.node, std::move(name), element});
+  if (element == 0 && !count.valid()) named_.try_emplace(output.node.index, name);
+  shown_as_.push_back({output.node, std::move(name), element, count, open_axis});
 }
 
 /// The graph computes with the carriers of integers that it does not have.
@@ -345,10 +364,22 @@ Result<void> Exporter::check_indices(NodeId user) {
   return {};
 }
 
+/// The first rows of those that may be, which a reader of the file recognises as such.
+Operand Exporter::first_rows(const Operand& rows, const ShownAs& shown) {
+  Shape numbers;
+  int64_t size = graph_.type(shown.node)[static_cast<size_t>(shown.open_axis)];
+  for (int64_t i = 0; i < size; ++i) numbers.push_back(i);
+  nodes_.begin(shown.name);
+  Operand there =
+      nodes_.node("Less", {nodes_.list(numbers), value_[shown.count.index]}, DType::Bool);
+  return nodes_.node("Compress", {rows, there}, rows.dtype, {Attr::whole("axis", shown.open_axis)});
+}
+
 /// What no node of its own has made under the name: an input, a weight, a second name.
 void Exporter::finish_outputs() {
   for (const ShownAs& shown : shown_as_) {
     Operand value = value_[shown.node.index];
+    if (shown.count.valid()) value = first_rows(value, shown);
     if (shown.element) value = nodes_.cast_element(value, shown.element, value.dtype);
     if (value.name != shown.name) nodes_.alias(value, shown.name);
   }

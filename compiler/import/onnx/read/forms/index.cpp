@@ -235,6 +235,21 @@ void non_zero(Call& call) {
   call.result(e.literal(all));
 }
 
+/// The number n of a condition that is true in its first n elements, 0, 1, 2, .. < n, as files say
+/// which of the rows that may be are there; else an invalid id.
+NodeId count_of_first(Emitter& e, NodeId condition) {
+  const Graph& graph = e.graph();
+  if (!condition.valid() || graph.node(condition).op != OpKind::Less) return {};
+  NodeId numbers = graph.operands(condition)[0], count = graph.operands(condition)[1];
+  if (e.dtype(count) != DType::I64 || e.type(count).elements() != 1 || e.rank(numbers) != 1)
+    return {};
+  std::optional<Literal> known = e.known(numbers);
+  if (!known || !known->is_whole()) return {};
+  for (size_t i = 0; i < known->size(); ++i)
+    if (known->ints[i] != static_cast<int64_t>(i)) return {};
+  return e.rank(count) == 0 ? count : e.reshape(count, {});
+}
+
 void compress(Call& call) {
   Emitter& e = call.emit();
   NodeId x = call.input(0), condition = call.input(1);
@@ -248,6 +263,9 @@ void compress(Call& call) {
     return;
   }
   std::optional<Literal> known = e.known(condition);
+  if (NodeId count = count_of_first(e, condition);
+      count.valid() && e.size(condition, 0) == e.size(x, axis))
+    return padded_result(call, 0, x, count, axis);
   if (!known) {
     Selected found = selected(e, condition);
     NodeId rows = e.gather(x, found.places, axis);
