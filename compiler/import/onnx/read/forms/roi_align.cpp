@@ -13,18 +13,35 @@ struct Sampled {
 };
 
 struct Regions {
-  int64_t bins = 1, samples = 1; // along the axis
+  int64_t bins = 1;
+  int64_t samples = 1; // of a bin along the axis; 0: as many as it has elements, rounded up
   double scale = 1, offset = 0;
   double least = 0; // size of a region
 };
 
+/// Where regions start, and how long their bins are: [regions, 1].
+struct Bins {
+  NodeId start, length;
+};
+
 /// `from` and `to`: borders of the regions, [regions, 1].
-Sampled sampled(Emitter& e, const Regions& how, NodeId from, NodeId to, int64_t size) {
-  auto last = static_cast<double>(size - 1);
+Bins bins_of(Emitter& e, const Regions& how, NodeId from, NodeId to) {
   NodeId start = e.sub(e.mul(from, how.scale), how.offset);
   NodeId length = e.sub(e.sub(e.mul(to, how.scale), how.offset), start);
   if (how.least > 0) length = e.op(OpKind::Maximum, {length, e.like(length, how.least)});
-  NodeId bin = e.div(length, static_cast<double>(how.bins));
+  return {start, e.div(length, static_cast<double>(how.bins))};
+}
+
+/// Samples further than one element outside of the image count as zeros.
+NodeId is_inside(Emitter& e, NodeId place, int64_t size) {
+  NodeId first = e.op(OpKind::LessEqual, {e.like(place, -1), place});
+  NodeId last = e.op(OpKind::LessEqual, {place, e.like(place, static_cast<double>(size))});
+  return e.op(OpKind::LogicalAnd, {first, last});
+}
+
+Sampled sampled(Emitter& e, const Regions& how, NodeId from, NodeId to, int64_t size) {
+  auto last = static_cast<double>(size - 1);
+  auto [start, bin] = bins_of(e, how, from, to);
   Literal bins{{e.dtype(from), {1, how.bins * how.samples}}, {}, {}}, inner = bins;
   for (int64_t i = 0; i < how.bins * how.samples; ++i) {
     bins.reals.push_back(static_cast<double>(i / how.samples));
@@ -32,14 +49,49 @@ Sampled sampled(Emitter& e, const Regions& how, NodeId from, NodeId to, int64_t 
   }
   NodeId step = e.div(e.mul(e.literal(inner), bin), static_cast<double>(how.samples));
   NodeId place = e.add(e.add(start, e.mul(e.literal(bins), bin)), step);
-  NodeId inside =
-      e.op(OpKind::LogicalAnd, {e.op(OpKind::LessEqual, {e.like(place, -1), place}),
-                                e.op(OpKind::LessEqual, {place, e.like(place, last + 1)})});
+  NodeId inside = is_inside(e, place, size);
   NodeId held = e.clip(place, 0, last), below = e.unary(OpKind::Floor, held);
   NodeId part = e.sub(held, below), none = e.like(part, 0);
   NodeId above = e.clip(e.add(below, 1), 0, last);
   return {{e.cast(below, DType::I64), e.cast(above, DType::I64)},
           {e.select(inside, e.sub(e.like(part, 1), part), none), e.select(inside, part, none)}};
+}
+
+/// Shares of the elements along an axis in the mean of each bin, [regions, bins, elements], where a
+/// bin has as many samples as its length says. Samples are at most one element apart, and more than
+/// half of one where there are several: few of them are near an element, from a first one on.
+NodeId shares(Emitter& e, const Regions& how, NodeId from, NodeId to, int64_t size) {
+  constexpr int kMostNear = 6;
+  auto [start, bin] = bins_of(e, how, from, to);
+  DType dtype = e.dtype(from);
+  NodeId number = e.iota({dtype, {1, how.bins}}, 1);
+  NodeId border = e.unsqueeze(e.add(start, e.mul(number, bin)), 2);
+  NodeId count = e.unsqueeze(e.unary(OpKind::Ceil, bin), 2);
+  NodeId some = e.op(OpKind::LessEqual, {e.like(count, 1), count});
+  NodeId samples = e.select(some, count, e.like(count, 1));
+  NodeId apart = e.div(e.unsqueeze(e.select(e.squeeze(some, 2), bin, e.like(bin, 1)), 2), samples);
+  NodeId element = e.iota({dtype, {1, 1, size}}, 2);
+  NodeId before = e.div(e.sub(e.sub(element, 1), border), apart);
+  NodeId first = e.unary(OpKind::Floor, e.sub(before, 0.5));
+  first = e.op(OpKind::Maximum, {first, e.like(first, 0)});
+  NodeId sum;
+  for (int k = 0; k < kMostNear; ++k) {
+    NodeId sample = e.add(first, k), place = e.add(border, e.mul(e.add(sample, 0.5), apart));
+    NodeId held = e.clip(place, 0, static_cast<double>(size - 1));
+    NodeId distance = e.unary(OpKind::Abs, e.sub(held, element));
+    NodeId near = e.unary(OpKind::Relu, e.sub(e.like(distance, 1), distance));
+    NodeId counts = e.op(OpKind::LogicalAnd, {e.less(sample, samples), is_inside(e, place, size)});
+    NodeId part = e.select(counts, near, e.like(near, 0));
+    sum = sum.valid() ? e.add(sum, part) : part;
+  }
+  return e.select(some, e.div(sum, samples), e.like(sum, 0));
+}
+
+/// A mean of samples between elements is a sum over rows of sums over columns.
+NodeId adaptive_means(Emitter& e, NodeId x, NodeId images, NodeId down, NodeId across) {
+  NodeId each = e.gather(x, e.cast(images, DType::I64), 0);
+  NodeId rows = e.matmul(e.cast(e.unsqueeze(down, 1), e.dtype(x)), each);
+  return e.matmul(rows, e.swap_axes(e.cast(e.unsqueeze(across, 1), e.dtype(x)), 2, 3));
 }
 
 std::optional<Regions> read_regions(Call& call) {
@@ -53,10 +105,10 @@ std::optional<Regions> read_regions(Call& call) {
   how.least = half ? 0 : 1;
   how.scale = call.real("spatial_scale", 1);
   how.samples = call.whole("sampling_ratio", 0);
-  if (how.samples < 1 && !call.is_kept())
-    call.fail("`sampling_ratio` 0 takes as many samples as the sizes of the regions say, which are "
-              "data");
-  how.samples = std::max<int64_t>(how.samples, 1); // of a node that is kept, for its types alone
+  how.samples = std::max<int64_t>(how.samples, 0);
+  if (how.samples == 0 && call.text("mode", "avg") == "max" && !call.is_kept())
+    call.fail("of mode `max`, `sampling_ratio` 0 takes as many samples as the sizes of the regions "
+              "say, which are data");
   return call.failed() ? std::nullopt : std::optional(how);
 }
 
@@ -77,8 +129,16 @@ void roi_align(Call& call) {
     return;
   }
   int64_t channels = e.size(x, 1), rows = e.size(x, 2), columns = e.size(x, 3);
-  int64_t count = e.size(rois, 0), samples = how->samples;
   auto border = [&](int64_t i) { return e.slice(rois, 1, i, i + 1); };
+  if (how->samples == 0) {
+    auto parts = [&](int64_t bins, int64_t axis, int64_t size) {
+      how->bins = bins;
+      return shares(e, *how, border(axis), border(axis + 2), size);
+    };
+    NodeId down = parts(height, 1, rows), across = parts(width, 0, columns);
+    return call.result(adaptive_means(e, x, images, down, across));
+  }
+  int64_t count = e.size(rois, 0), samples = how->samples;
   auto along = [&](int64_t bins, int64_t axis, int64_t size) {
     Regions own = *how;
     own.bins = bins;
