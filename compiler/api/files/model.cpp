@@ -135,12 +135,9 @@ onnx::FileFacts moved(onnx::FileFacts facts, llvm::ArrayRef<NodeId> became) {
   return facts;
 }
 
-/// True if this version of Tangram wrote the file, without a second one for its weights.
+/// True if this version of Tangram wrote the file.
 bool is_own(const onnx::schema::Model& model) {
-  return model.producer_name() == onnx::kProducer && model.producer_version() == kProgramVersion &&
-         llvm::none_of(model.graph().initializer(), [](const onnx::schema::Tensor& tensor) {
-           return tensor.data_location() == onnx::schema::Tensor::EXTERNAL;
-         });
+  return model.producer_name() == onnx::kProducer && model.producer_version() == kProgramVersion;
 }
 
 std::optional<LoadedModel> load_onnx(SourceManager& sources, llvm::StringRef path,

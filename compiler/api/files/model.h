@@ -25,8 +25,8 @@ struct KeptOperators {
   onnx::KeptNodes nodes;
   onnx::FileFacts facts; // values are those of `source`
   Graph source;
-  /// The file, if this version of Tangram wrote it, as one file, and it was read with its own
-  /// sizes; null otherwise. A graph that is still `source` is written as this file.
+  /// The file, if this version of Tangram wrote it, and it was read with its own sizes; null
+  /// otherwise. A graph that is still `source` is written as this file.
   std::shared_ptr<const onnx::ModelFile> own_file = {};
   std::shared_ptr<const WeightFile> own_weights = {}; // of own_file
 

@@ -103,7 +103,41 @@ bool is_own_file(const Graph& graph, const KeptOperators& kept, const PrepareOpt
          (opset == 0 || opset == kept.facts.opset) && difference(graph, kept.source).empty();
 }
 
+/// Writes a file that refers to weights in a second one, which gets a name of its own, too. All
+/// else stays.
+Result<OnnxExport> copy_with_data(const KeptOperators& kept, llvm::StringRef path) {
+  const onnx::ModelFile& file = *kept.own_file;
+  onnx::Exported same{file.model(), file.model().graph(), {}, {}};
+  same.model.clear_graph();
+  same.graph.clear_initializer();
+  std::vector<const onnx::schema::Tensor*> apart;
+  for (const onnx::schema::Tensor& tensor : file.model().graph().initializer()) {
+    if (tensor.data_location() != onnx::schema::Tensor::EXTERNAL && tensor.place_end() == 0) {
+      *same.graph.add_initializer() = tensor;
+      continue;
+    }
+    onnx::ExportedWeight& weight = same.weights.emplace_back();
+    weight.node = {static_cast<uint32_t>(apart.size())};
+    weight.tensor.set_name(tensor.name());
+    weight.tensor.set_data_type(tensor.data_type());
+    *weight.tensor.mutable_dims() = tensor.dims();
+    apart.push_back(&tensor);
+  }
+  auto elements = [&](NodeId weight, onnx::TakeElements take) -> Result<void> {
+    TG_TRY(const onnx::Elements stored, file.elements(*apart[weight.index]));
+    return take(stored.bytes);
+  };
+  TG_TRY(onnx::Written written, onnx::write_model(same, path, elements));
+  return OnnxExport{
+      same.graph.node_size(), kept.facts.opset, written.bytes, written.external_bytes, {}};
+}
+
 Result<OnnxExport> copy_file(const KeptOperators& kept, llvm::StringRef path) {
+  const auto& weights = kept.own_file->model().graph().initializer();
+  if (llvm::any_of(weights, [](const onnx::schema::Tensor& tensor) {
+        return tensor.data_location() == onnx::schema::Tensor::EXTERNAL;
+      }))
+    return copy_with_data(kept, path);
   llvm::StringRef bytes = kept.own_file->bytes();
   TG_CHECK(write_data_file(path, [&](llvm::raw_ostream& out) -> Result<void> {
     out << bytes;
@@ -179,6 +213,7 @@ Whole with_source_nodes(const Graph& graph, const KeptOperators* kept, int opset
       onnx::restore_nodes(whole.graph, kept->nodes, kept->source, kept->facts, opset);
   whole.graph = std::move(restored.graph);
   whole.kept = std::move(restored.kept);
+  whole.restored = std::move(restored.expansions);
   return whole;
 }
 
@@ -194,7 +229,6 @@ std::optional<UsedForm> written_form(const Graph& graph, const KeptOperators* ke
   Result<onnx::Exported> exported = onnx::export_graph(folded.graph, how);
   if (!exported) return std::nullopt;
   MessageDigest digests(exported->graph);
-  // Nodes that are put back are priced by their expansions, which a found graph may have changed.
   Whole expanded = kept ? with_kept(graph, *kept) : Whole{graph};
   return UsedForm{onnx::prepare_for_export(expanded.graph).graph, digests.node_count(),
                   digests.all() + digest(folded.values), std::move(whole.restored)};
@@ -213,7 +247,6 @@ Result<OnnxExport> export_onnx(const Graph& graph, const KeptOperators* kept,
   if (opset == 0) opset = usual_opset(kept);
   Whole whole = with_source_nodes(graph, kept, opset);
   onnx::PreparedGraph plain = onnx::prepare_for_export(whole.graph);
-  whole.restored = std::move(restored.expansions);
   TG_CHECK(check_transforms(plain.transforms, options));
   Folded folded = fold_weights(plain.graph);
   onnx::ExportOptions how{opset, kProgramVersion, whole.kept ? &*whole.kept : nullptr,
