@@ -43,14 +43,10 @@ except ImportError as missing:
 SEARCH = {"cost": "analytic:cpu", "finalists": 0, "time_limit": 2}
 STEPS = ("run", "opt", "export", "backend", "program")
 LIMIT_S = 900
-#: No exporter of PyTorch writes these.
-NOT_EXPORTED = {"Mixtral", "DeepseekV2"}
 #: What may stay with PyTorch: {network: operator}; `program` then refuses the network.
 STAYS = {"Mixtral": "grouped_mm_fallback"}
 #: torch.export refuses this: it asks for values.
 ASK_FOR_VALUES = {"Longformer"}
-#: PyTorch's newer exporter fails on these; the older one writes them.
-BY_SCRIPT = {"Longformer", "hiera_tiny_224", "nest_tiny", "twins_svt_small"}
 
 
 class Family(Case):
@@ -63,9 +59,9 @@ class Family(Case):
         with torch.no_grad():
             self.want = dict(zip(self.net.outputs, (t.numpy() for t in self.net.module(*self.values))))
         self.path, self.nodes = folder / "net.onnx", 0
-        if name in NOT_EXPORTED:
+        if name in families.NOT_EXPORTED:
             return
-        networks.export(self.net, self.path, "script" if name in BY_SCRIPT else "dynamo")
+        families.export(name, self.net, self.path)
         graph = networks.onnx.load(self.path, load_external_data=False).graph
         self.nodes = sum(node.op_type != "Constant" for node in graph.node)
         self.inputs = {i.name: self.net.inputs[i.name].numpy() for i in graph.input}
@@ -91,7 +87,7 @@ class Family(Case):
 
     def step(self, name):
         """A cell: "-" where a step is not possible."""
-        if name in ("run", "opt", "export") and self.name in NOT_EXPORTED:
+        if name in ("run", "opt", "export") and self.name in families.NOT_EXPORTED:
             return "-"
         if name == "program" and self.name in ASK_FOR_VALUES | STAYS.keys():
             return "-"
