@@ -10,12 +10,16 @@
 
 namespace tg {
 
-/// Rows that a plan can hold as a step: leaves are values, sugar never reaches a graph.
-inline constexpr std::array<bool, kOpCount> kExecutable = {
-#define TG_OP(kind, name, operands, attrs, shape, traits, work, doc)                               \
-  (((traits) & (Trait::Leaf | Trait::Sugar)) == 0),
+inline constexpr std::array<uint32_t, kOpCount> kTraits = {
+#define TG_OP(kind, name, operands, attrs, shape, traits, ...) traits,
 #include "lang/core/ops.def"
 };
+
+/// Returns true for operators that a plan can hold as a step: leaves are values, sugar never
+/// reaches a graph.
+constexpr bool is_executable(OpKind op) {
+  return (kTraits[static_cast<size_t>(op)] & (Trait::Leaf | Trait::Sugar)) == 0;
+}
 
 /// `Kernel` is a function pointer or a small struct, value-initialised where the backend has none.
 /// Which rows are there is kept apart: sanitizers make the comparison of a function pointer with
@@ -40,19 +44,24 @@ public:
     return all;
   }
 
+  /// And this one for all operators with one of these traits and without a row.
+  consteval KernelTable with_traits(uint32_t traits, const Kernel& kernel) const {
+    KernelTable all = *this;
+    for (size_t i = 0; i < kOpCount; ++i)
+      if ((kTraits[i] & traits) != 0 && !all.has_[i]) all.add({static_cast<OpKind>(i), kernel});
+    return all;
+  }
+
   constexpr const Kernel& operator[](OpKind op) const { return slots_[static_cast<size_t>(op)]; }
   constexpr bool has(OpKind op) const { return has_[static_cast<size_t>(op)]; }
-  constexpr bool covers_all() const {
-    for (size_t i = 0; i < kOpCount; ++i)
-      if (kExecutable[i] && !has_[i]) return false;
-    return true;
-  }
+  /// Whether the operator needs a row and has none.
+  constexpr bool lacks(OpKind op) const { return is_executable(op) && !has(op); }
 
 private:
   consteval void add(const Row& row) {
     size_t index = static_cast<size_t>(row.op);
     if (has_[index]) duplicate_kernel();
-    if (!kExecutable[index]) kernel_of_a_leaf();
+    if (!is_executable(row.op)) kernel_of_a_leaf();
     slots_[index] = row.kernel;
     has_[index] = true;
   }

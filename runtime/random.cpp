@@ -139,8 +139,8 @@ int64_t index_range(const Plan& plan, PlanValueId input) {
         !step.operands.empty() && step.operands[0] != kNoValue && derived[step.operands[0]];
     bool moves = op_info(step.op).has(Trait::Layout) || step.op == OpKind::Cast;
     if (reads && moves) derived[step.result] = true;
-    bool picks = step.op == OpKind::Gather || step.op == OpKind::Scatter;
-    if (!picks || !derived[step.operands[1]]) continue;
+    int indices = op_info(step.op).index_operand();
+    if (indices < 0 || !derived[step.operands[static_cast<size_t>(indices)]]) continue;
     auto axis = static_cast<size_t>(step.attrs[0].number);
     range = std::min(range, plan.values[step.operands[0]].type.shape[axis]);
   }

@@ -207,9 +207,7 @@ namespace {
 /// for, so that their prices would mislead.
 bool makes_own_operators(const Rule& rule) {
   return rule.native == Native::FusePointwise || llvm::any_of(rule.terms, [](const Term& term) {
-           return term.kind == Term::Kind::Op &&
-                  (term.op == OpKind::FusedMap || term.op == OpKind::WinogradConv2d ||
-                   term.op == OpKind::Attention);
+           return term.kind == Term::Kind::Op && op_info(term.op).has(Trait::Own);
          });
 }
 

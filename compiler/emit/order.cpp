@@ -166,22 +166,14 @@ int64_t peak(Liveness live, llvm::ArrayRef<NodeId> order) {
   return highest;
 }
 
-/// Operands that may be overwritten, lifetimes apart, are these positions.
+/// Positions of the operands that may be overwritten, lifetimes apart.
 llvm::SmallVector<size_t, 4> replaceable(OpKind op, size_t operand_count) {
-  switch (op) {
-  case OpKind::Matmul:
-  case OpKind::Conv2d:
-  case OpKind::WinogradConv2d: return {3};
-  case OpKind::Softmax:
-  case OpKind::BatchNorm:
-  case OpKind::LayerNorm:
-  case OpKind::Scatter: return {0};
-  default: break;
-  }
-  if (!op_info(op).has(Trait::Pointwise | Trait::Fused)) return {};
-  llvm::SmallVector<size_t, 4> all;
-  for (size_t i = 0; i < operand_count; ++i) all.push_back(i);
-  return all;
+  const OpInfo& info = op_info(op);
+  bool elementwise = info.has(Trait::Pointwise | Trait::Fused);
+  llvm::SmallVector<size_t, 4> found;
+  for (size_t i = 0; i < operand_count; ++i)
+    if (elementwise || (!info.variadic() && info.operands()[i].overwritable)) found.push_back(i);
+  return found;
 }
 
 } // namespace

@@ -16,22 +16,12 @@ constexpr size_t kMostTogether = 6;
 /// Values tried at one peak.
 constexpr size_t kMostTried = 64;
 
-bool is_view_op(OpKind op) {
-  return op_info(op).has(Trait::View) || op == OpKind::Slice || op == OpKind::Transpose;
-}
+bool is_view_op(OpKind op) { return op_info(op).has(Trait::View | Trait::Strided); }
 
 /// What costs a product to make again is kept.
 bool may_recompute(const Graph& graph, NodeId id) {
-  switch (graph.node(id).op) {
-  case OpKind::Matmul:
-  case OpKind::Conv2d:
-  case OpKind::Conv3d:
-  case OpKind::ConvTranspose2d:
-  case OpKind::WinogradConv2d:
-  case OpKind::Attention:
-  case OpKind::Extern: return false;
-  default: return !op_info(graph.node(id).op).has(Trait::Leaf);
-  }
+  const OpInfo& op = op_info(graph.node(id).op);
+  return !op.has(Trait::Leaf) && !is_product(op.price()) && op.kind != OpKind::Extern;
 }
 
 /// What each position of an order holds. A position stands for the result that is made there; a

@@ -110,7 +110,7 @@ std::string step_leaves(const Derivation& chain, const DerivationStep& step, con
   for (size_t v = 0; v < step.classes.size(); ++v) {
     if (!used[v] || !step.classes[v].valid()) continue;
     OpKind op = chain.terms.node(step.classes[v]).op;
-    if (op != OpKind::Input && op != OpKind::Weight) continue;
+    if (!is_variable(op)) continue;
     text += (text.empty() ? "" : ", ") + variable_name(rule, v) + " = " +
             chain.terms.attr(step.classes[v], 0).text;
   }

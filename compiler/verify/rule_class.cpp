@@ -27,7 +27,7 @@ LeafSource with_one(LeafSource leaves, double value, uint64_t seed, const Joined
   const Graph& graph = sides.graph;
   for (uint32_t i = 0; i < graph.size(); ++i) {
     OpKind op = graph.node({i}).op;
-    bool leaf = op == OpKind::Input || op == OpKind::Weight;
+    bool leaf = is_variable(op);
     if (leaf && is_float(graph.type({i}).dtype) && graph.type({i}).elements() > 0 &&
         !llvm::is_contained(finite, graph.attr({i}, 0).text))
       candidates.push_back({i});

@@ -58,17 +58,34 @@ consteval AttrInfo attr_info(std::string_view word) {
   return attr;
 }
 
+consteval OperandKind operand_kind(std::string_view name) {
+  if (name == "bool") return OperandKind::condition;
+  if (name == "index") return OperandKind::index;
+  if (name != "any") malformed_ops_def("an operand is x, x:bool, x:index or x:any");
+  return OperandKind::any;
+}
+
+consteval OperandInfo operand_info(std::string_view word) {
+  OperandInfo operand;
+  operand.overwritable = word.back() == '!';
+  if (operand.overwritable) word.remove_suffix(1);
+  size_t colon = word.find(':');
+  if (colon != word.npos) operand.kind = operand_kind(word.substr(colon + 1));
+  word = word.substr(0, colon);
+  operand.optional = word.back() == '?';
+  operand.variadic = word.back() == '*';
+  if (operand.optional || operand.variadic) word.remove_suffix(1);
+  operand.name = word;
+  return operand;
+}
+
 consteval OpInfo row(OpKind kind, std::string_view name, std::string_view operands,
                      std::string_view attrs, ShapeRule shape, uint32_t traits, Work work,
                      std::string_view doc) {
   OpInfo info{
       .kind = kind, .name = name, .shape = shape, .traits = traits, .work = work, .doc = doc};
   for (std::string_view word = next_word(operands); !word.empty(); word = next_word(operands)) {
-    OperandInfo operand{.name = word};
-    operand.optional = word.back() == '?';
-    operand.variadic = word.back() == '*';
-    if (operand.optional || operand.variadic) operand.name.remove_suffix(1);
-    info.operand_rows[info.operand_count++] = operand;
+    info.operand_rows[info.operand_count++] = operand_info(word);
   }
   for (std::string_view word = next_word(attrs); !word.empty(); word = next_word(attrs))
     info.attr_rows[info.attr_count++] = attr_info(word);
@@ -79,7 +96,7 @@ consteval OpInfo row(OpKind kind, std::string_view name, std::string_view operan
 }
 
 constexpr OpInfo kRows[] = {
-#define TG_OP(kind, name, operands, attrs, shape, traits, work, doc)                               \
+#define TG_OP(kind, name, operands, attrs, shape, traits, work, degree, gradient, doc)             \
   row(OpKind::kind, name, operands, attrs, ShapeRule::shape, traits, Work::work, doc),
 #include "lang/core/ops.def"
 };
@@ -188,6 +205,12 @@ std::optional<OpKind> find_op(llvm::StringRef name) {
 int OpInfo::attr_slot(llvm::StringRef wanted) const {
   for (size_t i = 0; i < attr_count; ++i)
     if (llvm::StringRef(attr_rows[i].name) == wanted) return static_cast<int>(i);
+  return -1;
+}
+
+int OpInfo::index_operand() const {
+  for (size_t i = 0; i < operand_count; ++i)
+    if (operand_rows[i].kind == OperandKind::index) return static_cast<int>(i);
   return -1;
 }
 

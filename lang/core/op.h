@@ -11,12 +11,12 @@
 namespace tg {
 
 enum class OpKind : uint8_t {
-#define TG_OP(kind, name, operands, attrs, shape, traits, work, doc) kind,
+#define TG_OP(kind, ...) kind,
 #include "lang/core/ops.def"
 };
 
 inline constexpr size_t kOpCount = 0
-#define TG_OP(kind, name, operands, attrs, shape, traits, work, doc) +1
+#define TG_OP(...) +1
 #include "lang/core/ops.def"
     ;
 
@@ -33,6 +33,12 @@ struct Trait {
     Fused = 1 << 7,
     Opaque = 1 << 8, // asks Math (semantics.h) for a function that is not rational
     Yields = 1 << 9, // to a function of a program that has its name: it came later than programs
+    Exact = 1 << 10, // adds no rounding: results are elements of operands, or have their digits
+    InDoubles = 1 << 11, // its definition computes in float64, whatever the scalar is
+    Own = 1 << 12,     // only our runtime has it: another runs what it stands for, at another price
+    Strided = 1 << 13, // a view where a backend's tensors may have any strides
+    Pole = 1 << 14,    // infinite at a point
+    SignedPole = 1 << 15, // at 0, of whose sign that infinity is; -log(0) is not
     // Which dtypes the operands may have (dtype_fits);
     // without one of these, numbers: floats, i32 and i64.
     Floating = 1 << 16, // f32, f64, f16, bf16
@@ -42,45 +48,67 @@ struct Trait {
 };
 
 enum class ShapeRule : uint8_t {
-  none,
-  leaf,
-  same,
-  broadcast,
-  compare,
-  select,
-  clip,
-  cast,
-  matmul,
-  attention,
-  conv2d,
-  winograd_weight,
-  winograd_conv2d,
-  conv_transpose2d,
-  conv3d,
-  pool2d,
-  resize,
-  softmax,
-  batch_norm,
-  layer_norm,
-  reduce,
-  argmax,
-  top_k,
-  concat,
-  split,
-  slice,
-  reshape,
-  transpose,
-  pad,
-  enlarge,
-  merge_gconv,
-  gather,
-  iota,
-  broadcast_to,
-  scatter,
-  non_max_suppression,
-  fused_map,
-  extern_op,
+#define TG_OP(...)
+#define TG_SHAPE(shape, ...) shape,
+#include "lang/core/ops.def"
 };
+
+/// What a shape rule says of the result's shape before there are types.
+enum class ResultShape : uint8_t {
+  unknown,
+  as_x, // that of the first operand
+  rank_of_x,
+  widest,  // the highest rank of the operands that must be given
+  reduced, // with `keepdims`, the second attribute, the rank of the first operand
+  listed,  // in the first attribute, where -1 is what is left
+  rank2,
+  rank3,
+  rank4,
+  rank5,
+};
+
+/// The dtype of a result.
+enum class ResultDType : uint8_t {
+  alike, // that of the operands that do not choose
+  boolean,
+  i64,
+  own, // by another rule
+};
+
+/// Operators whose kernels cost alike, relative to what they compute and move.
+enum class PriceClass : uint8_t {
+  map, // element by element, fused or not
+  product,
+  attention,
+  convolution,
+  filtering, // winograd_conv2d
+  window,    // pooling
+  normalising,
+  reduction,
+  copy,    // whole rows
+  shuffle, // elements one by one
+};
+
+/// Sums of products, which take most of the time of a network.
+constexpr bool is_product(PriceClass price) {
+  return price == PriceClass::product || price == PriceClass::attention ||
+         price == PriceClass::convolution || price == PriceClass::filtering;
+}
+
+struct ShapeInfo {
+  ResultShape result{};
+  ResultDType dtype{};
+  PriceClass price{};
+};
+inline constexpr ShapeInfo kShapeRules[] = {
+#define TG_OP(...)
+#define TG_SHAPE(shape, result, dtype, price, proof)                                               \
+  {ResultShape::result, ResultDType::dtype, PriceClass::price},
+#include "lang/core/ops.def"
+};
+constexpr const ShapeInfo& shape_info(ShapeRule rule) {
+  return kShapeRules[static_cast<size_t>(rule)];
+}
 
 /// How flops are counted (op_work).
 enum class Work : uint8_t {
@@ -126,10 +154,15 @@ struct AttrInfo {
   bool required = true;
 };
 
+/// The dtypes of an operand: those of the others, or its own where it chooses among elements.
+enum class OperandKind : uint8_t { alike, condition, index, any };
+
 struct OperandInfo {
   std::string_view name;
   bool optional = false;
   bool variadic = false;
+  bool overwritable = false; // a kernel may write the result over it
+  OperandKind kind{};
 };
 
 inline constexpr size_t kMaxAttrs = 9;
@@ -151,6 +184,15 @@ struct OpInfo {
   llvm::ArrayRef<OperandInfo> operands() const { return {operand_rows.data(), operand_count}; }
   llvm::ArrayRef<AttrInfo> attrs() const { return {attr_rows.data(), attr_count}; }
   bool has(uint32_t trait) const { return (traits & trait) != 0; }
+  /// Result and prices, as the shape rule has them.
+  const ShapeInfo& shape_row() const { return shape_info(shape); }
+  PriceClass price() const { return shape_row().price; }
+  /// True if the dtype of the operand is its own: a condition, indices.
+  bool chooses(size_t operand) const {
+    return operand_rows[variadic() ? 0 : operand].kind != OperandKind::alike;
+  }
+  /// Position of the operand that holds indices along the axis, the first attribute; -1 if none.
+  int index_operand() const;
   bool variadic() const { return operand_count == 1 && operand_rows[0].variadic; }
   /// Slot of an attribute or position of an operand by name; -1 if there is none.
   int attr_slot(llvm::StringRef name) const;
@@ -172,6 +214,9 @@ constexpr bool is_pointwise(OpKind op) {
   default: return false;
   }
 }
+
+/// Inputs and weights, whose values are not known.
+constexpr bool is_variable(OpKind op) { return op == OpKind::Input || op == OpKind::Weight; }
 
 const OpInfo& op_info(OpKind kind);
 llvm::ArrayRef<OpInfo> all_ops();

@@ -11,50 +11,11 @@ namespace {
 
 using shapes::Inference;
 
-bool apply_rule(Inference& in) {
-  using namespace shapes;
-  switch (in.info.shape) {
-  case ShapeRule::none: return true;
-  case ShapeRule::leaf: return leaf(in);
-  case ShapeRule::same:
-  case ShapeRule::softmax: in.result = in.type(0); return true;
-  case ShapeRule::broadcast: return broadcast(in);
-  case ShapeRule::compare: return compare(in);
-  case ShapeRule::select: return select(in);
-  case ShapeRule::clip: return clip(in);
-  case ShapeRule::cast: return cast(in);
-  case ShapeRule::matmul: return matmul(in);
-  case ShapeRule::attention: return attention(in);
-  case ShapeRule::conv2d: return conv2d(in);
-  case ShapeRule::winograd_weight: return winograd_weight(in);
-  case ShapeRule::winograd_conv2d: return winograd_conv2d(in);
-  case ShapeRule::conv_transpose2d: return conv_transpose2d(in);
-  case ShapeRule::conv3d: return conv3d(in);
-  case ShapeRule::pool2d: return pool2d(in);
-  case ShapeRule::resize: return resize(in);
-  case ShapeRule::batch_norm: return batch_norm(in);
-  case ShapeRule::layer_norm: return layer_norm(in);
-  case ShapeRule::reduce: return reduce(in);
-  case ShapeRule::argmax: return argmax(in);
-  case ShapeRule::top_k: return top_k(in);
-  case ShapeRule::concat: return concat(in);
-  case ShapeRule::split: return in.fail("split has no single result");
-  case ShapeRule::slice: return slice(in);
-  case ShapeRule::reshape: return reshape(in);
-  case ShapeRule::transpose: return transpose(in);
-  case ShapeRule::pad: return pad(in);
-  case ShapeRule::enlarge: return enlarge(in);
-  case ShapeRule::merge_gconv: return merge_gconv(in);
-  case ShapeRule::gather: return gather(in);
-  case ShapeRule::iota: return iota(in);
-  case ShapeRule::broadcast_to: return broadcast_to(in);
-  case ShapeRule::scatter: return scatter(in);
-  case ShapeRule::non_max_suppression: return non_max_suppression(in);
-  case ShapeRule::fused_map: return fused_map(in);
-  case ShapeRule::extern_op: return extern_op(in);
-  }
-  return false;
-}
+constexpr bool (*kRules[])(Inference&) = {
+#define TG_OP(...)
+#define TG_SHAPE(shape, ...) shapes::shape,
+#include "lang/core/ops.def"
+};
 
 /// What the table says of dtypes, in words.
 const char* dtypes_taken(const OpInfo& op) {
@@ -69,9 +30,8 @@ bool check_operands(const Inference& in) {
   if (in.info.variadic() ? got == 0 : got != want)
     return in.fail("{0} takes {1} operands, got {2}", in.info.name, want, got);
   ShapeRule rule = in.info.shape;
-  bool mixed = rule == ShapeRule::select || rule == ShapeRule::gather ||
-               rule == ShapeRule::scatter || rule == ShapeRule::fused_map ||
-               rule == ShapeRule::extern_op || rule == ShapeRule::attention;
+  bool mixed = rule == ShapeRule::fused_map || rule == ShapeRule::extern_op;
+  for (size_t i = 0; i < in.info.operand_count; ++i) mixed |= in.info.chooses(i);
   DType dtype = DType::None;
   for (size_t i = 0; i < got; ++i) {
     const TensorType& type = in.type(i);
@@ -119,7 +79,7 @@ bool infer(Symbols& symbols, OpKind op, llvm::SmallVectorImpl<ValueId>& attrs,
                    attrs.size());
   for (size_t slot = 0; slot < attrs.size(); ++slot)
     if (!shapes::normalise_attr(in, slot)) return false;
-  if (!apply_rule(in) || !check_size(in)) return false;
+  if (!kRules[static_cast<size_t>(in.info.shape)](in) || !check_size(in)) return false;
   result = symbols.type(in.result);
   return true;
 }

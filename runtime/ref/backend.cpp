@@ -223,7 +223,7 @@ public:
   std::string description() const override { return "reference loops, one thread"; }
   bool supports(const Plan& plan, const PlanStep& step) const override {
     (void)plan;
-    return kExecutable[static_cast<size_t>(step.op)];
+    return is_executable(step.op);
   }
   Result<std::unique_ptr<Executable>> compile(const Plan& plan,
                                               const CompileOptions& options) const override {

@@ -38,40 +38,32 @@ constexpr Efficiency kCopy      {1.00, 0.80}; // whole rows
 constexpr Efficiency kShuffle   {1.00, 0.35}; // elements one by one
 // clang-format on
 
-Efficiency efficiency(OpKind op) {
-  const OpInfo& info = op_info(op);
-  switch (info.shape) {
-  case ShapeRule::matmul:
-  case ShapeRule::attention:
-  case ShapeRule::conv2d:
-  case ShapeRule::conv3d:
-  case ShapeRule::conv_transpose2d:
-  case ShapeRule::winograd_conv2d: return kDense;
-  case ShapeRule::pool2d: return kWindow;
-  case ShapeRule::softmax:
-  case ShapeRule::layer_norm: return kNormalise;
-  case ShapeRule::argmax:
-  case ShapeRule::top_k:
-  case ShapeRule::non_max_suppression:
-  case ShapeRule::reduce: return kReduce;
-  case ShapeRule::gather:
-  case ShapeRule::scatter: return kCopy;
-  case ShapeRule::transpose: return kShuffle;
-  default: return info.has(Trait::Layout) ? kCopy : kPointwise;
+Efficiency efficiency(PriceClass price) {
+  switch (price) {
+  case PriceClass::product:
+  case PriceClass::attention:
+  case PriceClass::convolution:
+  case PriceClass::filtering: return kDense;
+  case PriceClass::window: return kWindow;
+  case PriceClass::normalising: return kNormalise;
+  case PriceClass::reduction: return kReduce;
+  case PriceClass::copy: return kCopy;
+  case PriceClass::shuffle: return kShuffle;
+  case PriceClass::map: break;
   }
+  return kPointwise;
 }
 
 /// Few input channels a group leave most of a vector or matrix unit idle.
 double group_efficiency(const Symbols& symbols, const OpInstance& instance) {
   constexpr double kFullGroup = 16;
-  constexpr OpKind kGrouped[] = {OpKind::Conv2d, OpKind::Conv3d, OpKind::WinogradConv2d,
-                                 OpKind::ConvTranspose2d};
-  if (!llvm::is_contained(kGrouped, instance.op)) return 1;
+  const OpInfo& info = op_info(instance.op);
+  bool winograd = info.price() == PriceClass::filtering;
+  if (!winograd && info.price() != PriceClass::convolution) return 1;
   int64_t channels = symbols.type(instance.operands[0])[1];
-  bool winograd = instance.op == OpKind::WinogradConv2d;
   int64_t of_group = symbols.type(instance.operands[1])[winograd ? 2 : 1];
-  if (instance.op == OpKind::ConvTranspose2d)
-    of_group = channels / symbols.attr(instance.attrs, 4).number;
+  if (int groups = info.attr_slot("groups"); groups >= 0)
+    of_group = channels / symbols.attr(instance.attrs, static_cast<size_t>(groups)).number;
   if (channels == of_group) return 1;
   return std::min(1.0, static_cast<double>(of_group) / kFullGroup);
 }
@@ -134,12 +126,13 @@ bool is_view(const Symbols& symbols, const OpInstance& instance) {
 
 Roofline AnalyticCost::roofline(const Symbols& symbols, const OpInstance& instance) const {
   OpWork work = op_work(symbols, instance.op, instance.attrs, instance.operands, instance.result);
-  Efficiency share = efficiency(instance.op);
+  PriceClass kind = op_info(instance.op).price();
+  Efficiency share = efficiency(kind);
   double peak = peak_gflops(device_, symbols.type(instance.result).dtype);
   double flops = work.flops / share.flops;
-  if (instance.op == OpKind::WinogradConv2d)
+  if (kind == PriceClass::filtering)
     flops = winograd_flops(symbols, instance);
-  else if (instance.op == OpKind::Attention)
+  else if (kind == PriceClass::attention)
     flops = attention_flops(symbols, instance);
   else
     flops /= group_efficiency(symbols, instance);

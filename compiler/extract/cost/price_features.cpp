@@ -32,29 +32,23 @@ public:
       : symbols_(symbols), instance_(instance), info_(op_info(instance.op)), out_(out) {}
 
   void describe() {
-    by_shape();
+    by_class();
     if (out_.family != PriceFamily::Copy) add(of_doubles(), kDefinition);
   }
 
 private:
-  void by_shape() {
-    switch (info_.shape) {
-    case ShapeRule::matmul: return product();
-    case ShapeRule::attention: return attention();
-    case ShapeRule::conv2d:
-    case ShapeRule::conv3d:
-    case ShapeRule::conv_transpose2d: return convolution();
-    case ShapeRule::winograd_conv2d: return filtering();
-    case ShapeRule::pool2d: return pooling();
-    case ShapeRule::softmax:
-    case ShapeRule::layer_norm:
-    case ShapeRule::reduce:
-    case ShapeRule::argmax:
-    case ShapeRule::top_k:
-    case ShapeRule::non_max_suppression: return rows();
-    default:
-      if (info_.has(Trait::Layout) || picks()) return copy();
-      return map();
+  void by_class() {
+    switch (info_.price()) {
+    case PriceClass::product: return product();
+    case PriceClass::attention: return attention();
+    case PriceClass::convolution: return convolution();
+    case PriceClass::filtering: return filtering();
+    case PriceClass::window: return pooling();
+    case PriceClass::normalising:
+    case PriceClass::reduction: return rows();
+    case PriceClass::copy:
+    case PriceClass::shuffle: return copy();
+    case PriceClass::map: return map();
     }
   }
 
@@ -72,11 +66,6 @@ private:
   bool of_doubles() const {
     auto is_double = [&](TypeId type) { return symbols_.type(type).dtype == DType::F64; };
     return is_double(instance_.result) || llvm::any_of(instance_.operands, is_double);
-  }
-
-  /// Slices by indices.
-  bool picks() const {
-    return info_.shape == ShapeRule::gather || info_.shape == ShapeRule::scatter;
   }
 
   /// Bias, residual, activation.
@@ -264,7 +253,7 @@ private:
     }
     if (const Value* axis = attr("axis")) {
       auto from = static_cast<size_t>(axis->number);
-      return elements(x, std::min(from + (picks() ? 1 : 0), x.size()), x.size());
+      return elements(x, std::min(from + (info_.index_operand() >= 0 ? 1 : 0), x.size()), x.size());
     }
     return y.empty() ? 1 : static_cast<double>(y.back());
   }

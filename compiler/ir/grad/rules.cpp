@@ -4,7 +4,7 @@
 
 namespace tg::grad {
 
-namespace {
+void nothing(Reverse&) {}
 
 void no_extern(Reverse& r) {
   r.refuse("another library computes it, and says nothing of its gradient");
@@ -14,72 +14,15 @@ void no_winograd(Reverse& r) {
   r.refuse("it is made by rules of the optimiser: take the gradient of the convolution");
 }
 
-struct Row {
-  OpKind op{};
-  Rule rule = nullptr; // none: nothing comes through
-};
-
-/// All operators but those that go element by element (pointwise.cpp).
-constexpr Row kRows[] = {
-    {OpKind::None},
-    {OpKind::Input},
-    {OpKind::Weight},
-    {OpKind::Constant},
-    {OpKind::Matmul, matmul},
-    {OpKind::Conv2d, conv2d},
-    {OpKind::Attention, attention},
-    {OpKind::WinogradWeight, no_winograd},
-    {OpKind::WinogradConv2d, no_winograd},
-    {OpKind::ConvTranspose2d, conv_transpose2d},
-    {OpKind::Conv3d, conv3d},
-    {OpKind::MaxPool2d, max_pool2d},
-    {OpKind::AvgPool2d, avg_pool2d},
-    {OpKind::Resize, resize},
-    {OpKind::Cast, cast},
-    {OpKind::Softmax, softmax},
-    {OpKind::BatchNorm, batch_norm},
-    {OpKind::LayerNorm, layer_norm},
-    {OpKind::ReduceSum, reduce_sum},
-    {OpKind::ReduceMean, reduce_mean},
-    {OpKind::ReduceMax, reduce_extreme},
-    {OpKind::ReduceMin, reduce_extreme},
-    {OpKind::ReduceProd, reduce_prod},
-    {OpKind::Cumsum, cumsum},
-    {OpKind::Argmax},
-    {OpKind::TopK},
-    {OpKind::Concat, concat},
-    {OpKind::Split}, // in a graph it is slices
-    {OpKind::Slice, slice},
-    {OpKind::Reshape, reshape},
-    {OpKind::Transpose, transpose},
-    {OpKind::Pad, pad},
-    {OpKind::Enlarge, enlarge},
-    {OpKind::MergeGconv, merge_gconv},
-    {OpKind::Gather, gather},
-    {OpKind::Iota},
-    {OpKind::Broadcast, broadcast},
-    {OpKind::Scatter, scatter},
-    {OpKind::NonMaxSuppression},
-    {OpKind::FusedMap, fused_map},
-    {OpKind::Extern, no_extern},
-};
-
-consteval bool complete() {
-  for (size_t i = 0; i < kOpCount; ++i) {
-    int rows = 0;
-    for (const Row& row : kRows) rows += row.op == static_cast<OpKind>(i);
-    if (rows != (is_pointwise(static_cast<OpKind>(i)) ? 0 : 1)) return false;
-  }
-  return true;
-}
-static_assert(complete(), "every operator says what becomes of gradients: a row above");
-
-} // namespace
-
 Rule rule_of(OpKind op) {
+  static constexpr Rule kRules[] = {
+#define TG_OP(kind, name, operands, attrs, shape, traits, work, degree, gradient, doc) gradient,
+#define TG_POINTWISE(...) nullptr,
+#include "lang/core/ops.def"
+  };
   if (is_pointwise(op)) return pointwise_rule(op);
-  const Row* row = llvm::find_if(kRows, [op](const Row& r) { return r.op == op; });
-  return row->rule;
+  Rule rule = kRules[static_cast<size_t>(op)];
+  return rule == nothing ? nullptr : rule;
 }
 
 Reverse::Reverse(NodeBuilder& build, NodeId node, NodeId dy, std::vector<bool> wanted,

@@ -68,46 +68,17 @@ NodeId sum_of_shares(NodeBuilder& b, std::vector<NodeId> shares);
 /// x summed along the axes that a tensor of this shape is repeated on to make it.
 NodeId sum_to(NodeBuilder& b, NodeId x, NodeBuilder::Ints shape);
 
-// --- the rules, by file --------------------------------------------------------------------------
+// --- the rules ----------------------------------------------------------------------------------
 
 /// pointwise.cpp; null as above.
 Rule pointwise_rule(OpKind op);
-void fused_map(Reverse& r);
 
-// products.cpp
-void matmul(Reverse& r);
-void attention(Reverse& r);
-
-// windows.cpp
-void conv2d(Reverse& r);
-void conv3d(Reverse& r);
-void conv_transpose2d(Reverse& r);
-void max_pool2d(Reverse& r);
-void avg_pool2d(Reverse& r);
-void resize(Reverse& r);
-
-// rows.cpp
-void softmax(Reverse& r);
-void batch_norm(Reverse& r);
-void layer_norm(Reverse& r);
-void reduce_sum(Reverse& r);
-void reduce_mean(Reverse& r);
-void reduce_extreme(Reverse& r);
-void reduce_prod(Reverse& r);
-void cumsum(Reverse& r);
-
-// moves.cpp
-void cast(Reverse& r);
-void concat(Reverse& r);
-void slice(Reverse& r);
-void reshape(Reverse& r);
-void transpose(Reverse& r);
-void pad(Reverse& r);
-void enlarge(Reverse& r);
-void merge_gconv(Reverse& r);
-void gather(Reverse& r);
-void broadcast(Reverse& r);
-void scatter(Reverse& r);
+// `void conv2d(Reverse& r);` and so on, as rows of ops.def name them: products.cpp, windows.cpp,
+// rows.cpp, moves.cpp, pointwise.cpp (fused_map).
+#define TG_OP(kind, name, operands, attrs, shape, traits, work, degree, gradient, doc)             \
+  void gradient(Reverse& r);
+#define TG_POINTWISE(...)
+#include "lang/core/ops.def"
 
 /// act(product + bias + residual) taken apart, where there is more than the product; `bias_shape`:
 /// how a bias of n elements stands in the result. False if there is nothing to take apart.

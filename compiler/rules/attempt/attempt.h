@@ -1,8 +1,7 @@
 // One attempt at an instance of a rule: a walk down its left side (sample.h has the idea). A term
 // is asked for a shape, or for any, and asks its operands for the shapes that give it. The parts:
-// `draws` (what is random), `hints` (what conditions say), `terms` (what has a type), and by shape
-// rule `products` (windows and products), `choices` (conditions, indices, limits) and `shapes` (all
-// other operators).
+// `draws` (what is random), `hints` (what conditions say), `terms` (what has a type), and
+// `operators` (by shape rule).
 #pragma once
 
 #include "compiler/rules/attempt/operators.h"
@@ -28,9 +27,7 @@ private:
   InstanceDraws draws_;
   RuleHints hints_;
   AttemptTerms terms_;
-  ProductGuess products_;
-  ChoiceGuess choices_;
-  ShapeGuess shapes_;
+  OperatorGuess guess_;
 };
 
 } // namespace tg

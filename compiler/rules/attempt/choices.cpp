@@ -6,7 +6,7 @@
 
 namespace tg {
 
-bool ChoiceGuess::make_select(TermId id, const Shape* want) {
+bool OperatorGuess::make_select(TermId id, const Shape* want) {
   llvm::ArrayRef<TermId> operands = terms_[id].operands;
   Shape whole = want ? *want : draws_.any_shape();
   if (!want)
@@ -28,7 +28,7 @@ bool ChoiceGuess::make_select(TermId id, const Shape* want) {
   return terms_.finish(id, {});
 }
 
-bool ChoiceGuess::make_argmax(TermId id, const Shape* want) {
+bool OperatorGuess::make_argmax(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   TermId x = term.operands[0];
   bool keep = terms_.attr_or(term, 1, Value::of_bool(draws_.chance(50))).number != 0;
@@ -47,7 +47,7 @@ bool ChoiceGuess::make_argmax(TermId id, const Shape* want) {
 }
 
 /// x[.., indices, ..]: of a shape that is wanted, some axes are those of the indices.
-bool ChoiceGuess::make_gather(TermId id, const Shape* want) {
+bool OperatorGuess::make_gather(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   TermId x = term.operands[0], indices = term.operands[1];
   if (want && !terms_.known(x)) {
@@ -71,13 +71,13 @@ bool ChoiceGuess::make_gather(TermId id, const Shape* want) {
   return terms_.finish(id, {Value::of_int(axis)});
 }
 
-Shape ChoiceGuess::any_indices() {
+Shape OperatorGuess::any_indices() {
   Shape s;
   for (int64_t rank = draws_.between(0, 2); rank > 0; --rank) s.push_back(draws_.size());
   return s;
 }
 
-bool ChoiceGuess::make_iota(TermId id, const Shape* want) {
+bool OperatorGuess::make_iota(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   constexpr DType kDTypes[] = {DType::I64, DType::F32, DType::I32};
   Shape s = want ? *want : draws_.any_shape(1);
@@ -90,7 +90,7 @@ bool ChoiceGuess::make_iota(TermId id, const Shape* want) {
                        {type, Value::of_int(terms_.int_or(term, 1, draws_.between(0, rank - 1)))});
 }
 
-bool ChoiceGuess::make_top_k(TermId id, const Shape* want) {
+bool OperatorGuess::make_top_k(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   TermId x = term.operands[0];
   Value largest = terms_.attr_or(term, 2, Value::of_bool(draws_.chance(50)));
@@ -110,7 +110,7 @@ bool ChoiceGuess::make_top_k(TermId id, const Shape* want) {
   return terms_.finish(id, {Value::of_int(axis), Value::of_int(k), largest});
 }
 
-bool ChoiceGuess::make_scatter(TermId id, const Shape* want) {
+bool OperatorGuess::make_scatter(TermId id, const Shape* want) {
   constexpr const char* kReduces[] = {"none", "add", "mul", "max", "min"};
   const Term& term = terms_[id];
   TermId x = term.operands[0], indices = term.operands[1], updates = term.operands[2];
@@ -130,7 +130,7 @@ bool ChoiceGuess::make_scatter(TermId id, const Shape* want) {
   return terms_.finish(id, {Value::of_int(axis), reduce});
 }
 
-bool ChoiceGuess::make_suppression(TermId id, const Shape* want) {
+bool OperatorGuess::make_non_max_suppression(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   TermId boxes = term.operands[0], scores = term.operands[1];
   int64_t images = want ? 1 : draws_.between(1, 2), count = draws_.size();
@@ -148,7 +148,7 @@ bool ChoiceGuess::make_suppression(TermId id, const Shape* want) {
                             terms_.attr_or(term, 3, Value::of_bool(draws_.chance(50)))});
 }
 
-bool ChoiceGuess::make_clip(TermId id, const Shape* want) {
+bool OperatorGuess::make_clip(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   if (!terms_.make(term.operands[0], want)) return false;
   DType dtype = terms_.type(term.operands[0]).dtype;
@@ -158,7 +158,7 @@ bool ChoiceGuess::make_clip(TermId id, const Shape* want) {
   return terms_.finish(id, {low, high});
 }
 
-bool ChoiceGuess::make_cast(TermId id, const Shape* want) {
+bool OperatorGuess::make_cast(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   constexpr DType kDTypes[] = {DType::F32, DType::F16, DType::BF16,
                                DType::I32, DType::I64, DType::F64};
@@ -168,7 +168,7 @@ bool ChoiceGuess::make_cast(TermId id, const Shape* want) {
              {terms_.attr_or(term, 0, Value::of_enum(dtype_name(kDTypes[draws_.between(0, 5)])))});
 }
 
-bool ChoiceGuess::make_extern(TermId id, const Shape* want) {
+bool OperatorGuess::make_extern_op(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   const Value &name = term.attrs[0].literal, &type = term.attrs[1].literal;
   std::optional<ExternSignature> signature = ExternSignature::parse(type.text);

@@ -14,7 +14,7 @@ bool pairs(llvm::ArrayRef<Value> values) {
 
 } // namespace
 
-bool ProductGuess::make_matmul(TermId id, const Shape* want) {
+bool OperatorGuess::make_matmul(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   if (want && want->size() < 2) return false;
   TermId x = term.operands[0], y = term.operands[1];
@@ -45,7 +45,7 @@ bool ProductGuess::make_matmul(TermId id, const Shape* want) {
                                      {terms_.attr_or(term, 0, draws_.any_act())});
 }
 
-bool ProductGuess::make_attention(TermId id, const Shape* want) {
+bool OperatorGuess::make_attention(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   if (want && want->size() < 2) return false;
   TermId q = term.operands[0], keys = term.operands[1], values = term.operands[2];
@@ -85,7 +85,7 @@ bool ProductGuess::make_attention(TermId id, const Shape* want) {
   return terms_.finish(id, {terms_.attr_or(term, 0, Value::of_float(-1e9))});
 }
 
-bool ProductGuess::make_kernel(TermId w, Shape kernel, int64_t channels, const Shape* want) {
+bool OperatorGuess::make_kernel(TermId w, Shape kernel, int64_t channels, const Shape* want) {
   int64_t groups = draws_.chance(50) ? 1 : draws_.divisor(channels);
   bool fits = kernel[1] > 0 && channels % kernel[1] == 0 && kernel[0] % (channels / kernel[1]) == 0;
   if (fits && draws_.chance(70)) return terms_.make(w, kernel); // like one that is there already
@@ -94,7 +94,7 @@ bool ProductGuess::make_kernel(TermId w, Shape kernel, int64_t channels, const S
   return terms_.make(w, kernel);
 }
 
-bool ProductGuess::make_conv2d(TermId id, const Shape* want) {
+bool OperatorGuess::make_conv2d(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   if (want && want->size() != 4) return false;
   TermId x = term.operands[0], w = term.operands[1];
@@ -130,7 +130,7 @@ bool ProductGuess::make_conv2d(TermId id, const Shape* want) {
       id, terms_.shape(w)[0], {stride, pad, dilation, terms_.attr_or(term, 3, draws_.any_act())});
 }
 
-bool ProductGuess::make_winograd_weight(TermId id, const Shape* want) {
+bool OperatorGuess::make_winograd_weight(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   if (want && want->size() != 3) return false;
   int64_t tile =
@@ -140,7 +140,7 @@ bool ProductGuess::make_winograd_weight(TermId id, const Shape* want) {
   return (terms_.known(w) || terms_.make(w, s)) && terms_.finish(id, {Value::of_int(tile)});
 }
 
-bool ProductGuess::make_winograd_conv2d(TermId id, const Shape* want) {
+bool OperatorGuess::make_winograd_conv2d(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   if (want && want->size() != 4) return false;
   TermId x = term.operands[0], u = term.operands[1];
@@ -167,7 +167,7 @@ bool ProductGuess::make_winograd_conv2d(TermId id, const Shape* want) {
 }
 
 /// Of a shape that is wanted, one that stride 1 without padding gives.
-bool ProductGuess::make_conv_transpose2d(TermId id, const Shape* want) {
+bool OperatorGuess::make_conv_transpose2d(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   if (want && want->size() != 4) return false;
   TermId x = term.operands[0], w = term.operands[1];
@@ -195,7 +195,7 @@ bool ProductGuess::make_conv_transpose2d(TermId id, const Shape* want) {
            terms_.attr_or(term, 4, Value::of_int(groups))});
 }
 
-bool ProductGuess::make_conv3d(TermId id, const Shape* want) {
+bool OperatorGuess::make_conv3d(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   if (want && want->size() != 5) return false;
   TermId x = term.operands[0], w = term.operands[1];
@@ -226,7 +226,7 @@ bool ProductGuess::make_conv3d(TermId id, const Shape* want) {
                         terms_.attr_or(term, 2, three(1, 2))});
 }
 
-bool ProductGuess::make_pool(TermId id, const Shape* want) {
+bool OperatorGuess::make_pool2d(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   if (want && want->size() != 4) return false;
   Value kernel = terms_.attr_or(term, 0, draws_.any_pair(3)),

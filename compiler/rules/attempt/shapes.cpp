@@ -5,7 +5,24 @@
 
 namespace tg {
 
-bool ShapeGuess::make_broadcast(TermId id, const Shape* want) {
+bool OperatorGuess::make_none(TermId id, const Shape*) { return terms_.make_none(id); }
+
+bool OperatorGuess::make_leaf(TermId id, const Shape*) { return terms_.make_number(id); }
+
+bool OperatorGuess::make_split(TermId, const Shape*) { return false; }
+
+bool OperatorGuess::make_same(TermId id, const Shape* want) {
+  if (op_info(terms_[id].op).attr_count == 1) return make_softmax(id, want); // along an axis, too
+  return terms_.make(terms_[id].operands[0], want) && terms_.finish(id, {});
+}
+
+bool OperatorGuess::make_compare(TermId id, const Shape* want) { return make_broadcast(id, want); }
+
+bool OperatorGuess::make_batch_norm(TermId id, const Shape* want) { return make_norm(id, want, 2); }
+
+bool OperatorGuess::make_layer_norm(TermId id, const Shape* want) { return make_norm(id, want, 1); }
+
+bool OperatorGuess::make_broadcast(TermId id, const Shape* want) {
   TermId a = terms_[id].operands[0], b = terms_[id].operands[1];
   std::optional<Shape> ka = terms_.known(a), kb = terms_.known(b);
   if (ka && kb) return terms_.finish(id, {});
@@ -30,7 +47,7 @@ bool ShapeGuess::make_broadcast(TermId id, const Shape* want) {
   return terms_.make(b, second) && terms_.finish(id, {});
 }
 
-bool ShapeGuess::make_broadcast_to(TermId id, const Shape* want) {
+bool OperatorGuess::make_broadcast_to(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   TermId x = term.operands[0];
   std::optional<Value> decided = terms_.attr(term, 0);
@@ -52,7 +69,7 @@ bool ShapeGuess::make_broadcast_to(TermId id, const Shape* want) {
   return terms_.finish(id, {terms_.attr_or(term, 0, Value::of_ints(*target))});
 }
 
-bool ShapeGuess::make_resize(TermId id, const Shape* want) {
+bool OperatorGuess::make_resize(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   TermId x = term.operands[0];
   Value sizes = terms_.attr_or(term, ResizeSlot::Sizes, {});
@@ -91,14 +108,14 @@ bool ShapeGuess::make_resize(TermId id, const Shape* want) {
            terms_.attr_or(term, ResizeSlot::Region, Value::of_floats({}))});
 }
 
-bool ShapeGuess::make_softmax(TermId id, const Shape* want) {
+bool OperatorGuess::make_softmax(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   if (!terms_.make_with_rank(term.operands[0], want, 1)) return false;
   int64_t rank = static_cast<int64_t>(terms_.shape(term.operands[0]).size());
   return terms_.finish(id, {terms_.attr_or(term, 0, Value::of_int(draws_.between(0, rank - 1)))});
 }
 
-bool ShapeGuess::make_norm(TermId id, const Shape* want, int64_t least_rank) {
+bool OperatorGuess::make_norm(TermId id, const Shape* want, int64_t least_rank) {
   const Term& term = terms_[id];
   if (!terms_.make_with_rank(term.operands[0], want, least_rank)) return false;
   const Shape& x = terms_.shape(term.operands[0]);
@@ -109,7 +126,7 @@ bool ShapeGuess::make_norm(TermId id, const Shape* want, int64_t least_rank) {
       id, {terms_.attr_or(term, 0, Value::of_float(1e-3 * static_cast<double>(draws_.size())))});
 }
 
-bool ShapeGuess::make_reduce(TermId id, const Shape* want) {
+bool OperatorGuess::make_reduce(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   TermId x = term.operands[0];
   bool keep = terms_.attr_or(term, 1, Value::of_bool(draws_.chance(50))).number != 0;
@@ -133,7 +150,7 @@ bool ShapeGuess::make_reduce(TermId id, const Shape* want) {
   return terms_.finish(id, {axes, Value::of_bool(keep)});
 }
 
-bool ShapeGuess::make_fused(TermId id, const Shape* want) {
+bool OperatorGuess::make_fused_map(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   std::optional<Value> body = terms_.attr(term, 0);
   if (!body) return false;
@@ -143,7 +160,7 @@ bool ShapeGuess::make_fused(TermId id, const Shape* want) {
   return terms_.finish(id, {*body});
 }
 
-bool ShapeGuess::make_concat(TermId id, const Shape* want) {
+bool OperatorGuess::make_concat(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   Shape like;
   bool some_known = false;
@@ -178,7 +195,7 @@ bool ShapeGuess::make_concat(TermId id, const Shape* want) {
   return terms_.finish(id, {Value::of_int(axis)});
 }
 
-bool ShapeGuess::make_slice(TermId id, const Shape* want) {
+bool OperatorGuess::make_slice(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   TermId x = term.operands[0];
   std::optional<Shape> kx = terms_.known(x);
@@ -205,7 +222,7 @@ bool ShapeGuess::make_slice(TermId id, const Shape* want) {
   return terms_.finish(id, {Value::of_int(axis), Value::of_int(start), Value::of_int(stop)});
 }
 
-bool ShapeGuess::make_reshape(TermId id, const Shape* want) {
+bool OperatorGuess::make_reshape(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   TermId x = term.operands[0];
   std::optional<Value> decided_shape = terms_.attr(term, 0);
@@ -223,7 +240,7 @@ bool ShapeGuess::make_reshape(TermId id, const Shape* want) {
                        {Value::of_ints(have_target ? target : draws_.regrouped(terms_.shape(x)))});
 }
 
-bool ShapeGuess::make_transpose(TermId id, const Shape* want) {
+bool OperatorGuess::make_transpose(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   TermId x = term.operands[0];
   if (want && !terms_.known(x)) {
@@ -248,7 +265,7 @@ bool ShapeGuess::make_transpose(TermId id, const Shape* want) {
                        {terms_.attr_or(term, 0, draws_.any_permutation(terms_.shape(x).size()))});
 }
 
-bool ShapeGuess::make_pad(TermId id, const Shape* want) {
+bool OperatorGuess::make_pad(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   TermId x = term.operands[0];
   if (!want && !terms_.make_with_rank(x, nullptr, 1)) return false;
@@ -274,7 +291,7 @@ bool ShapeGuess::make_pad(TermId id, const Shape* want) {
   return terms_.finish(id, {b, a, terms_.attr_or(term, 2, Value::of_float(value))});
 }
 
-bool ShapeGuess::make_enlarge(TermId id, const Shape* want) {
+bool OperatorGuess::make_enlarge(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   TermId w = term.operands[0];
   if (want && want->size() != 4) return false;
@@ -291,7 +308,7 @@ bool ShapeGuess::make_enlarge(TermId id, const Shape* want) {
   return terms_.finish(id, {terms_.attr_or(term, 0, kernel)});
 }
 
-bool ShapeGuess::make_merge(TermId id, const Shape* want) {
+bool OperatorGuess::make_merge_gconv(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   TermId w = term.operands[0];
   int64_t count = terms_.int_or(term, 0, draws_.between(1, 3));

@@ -71,16 +71,4 @@ private:
   std::vector<TypeId> types_; // of terms; invalid until made
 };
 
-/// What guesses the operands and attributes of a group of operators.
-class OperandGuess {
-public:
-  OperandGuess(AttemptTerms& terms, const RuleHints& hints, InstanceDraws& draws)
-      : terms_(terms), hints_(hints), draws_(draws) {}
-
-protected:
-  AttemptTerms& terms_;
-  const RuleHints& hints_;
-  InstanceDraws& draws_;
-};
-
 } // namespace tg

@@ -13,13 +13,6 @@ using Kind = ValueExpr::Kind;
 constexpr uint32_t kMaxDepth = 500;
 constexpr size_t kMaxSize = 10'000; // terms, expressions
 
-/// Whether the operand chooses (a condition, indices) and has another dtype than what is chosen.
-bool is_choice(OpKind op, size_t operand) {
-  bool picks = op == OpKind::Gather || op == OpKind::Scatter;
-  if (op == OpKind::Attention) return operand == 4;
-  return (op == OpKind::Select && operand == 0) || (picks && operand == 1) || op == OpKind::Extern;
-}
-
 } // namespace
 
 std::optional<Value> normal_form(AttrKind kind, Value v) {
@@ -107,7 +100,7 @@ TermId RuleDraft::filled(ExprIndex number, ExprIndex shape) {
 
 void RuleDraft::note_operand(OpKind op, size_t index, TermId operand) {
   const Term& made = rule_.terms[operand];
-  bool number = !is_choice(op, index);
+  bool number = !op_info(op).chooses(index);
   if (!dtype_var_ && number && made.kind == Term::Kind::ClassVar) dtype_var_ = made.variable;
 }
 
@@ -115,11 +108,11 @@ void RuleDraft::give_dtypes(const Term& user) {
   auto is_number = [&](TermId id) { return numbers_.count(id) != 0; };
   std::optional<uint32_t> like;
   for (size_t i = 0; i < user.operands.size() && !like; ++i)
-    if (!is_number(user.operands[i]) && !is_choice(user.op, i))
+    if (!is_number(user.operands[i]) && !op_info(user.op).chooses(i))
       like = types_.dtype_like(user.operands[i]);
   for (size_t i = 0; i < user.operands.size() && like; ++i) {
     TermId number = user.operands[i];
-    if (!is_number(number) || is_choice(user.op, i)) continue;
+    if (!is_number(number) || op_info(user.op).chooses(i)) continue;
     numbers_.erase(number);
     ExprIndex type = exprs_.of_class(Kind::TypeLike, *like, {exprs_.op(Kind::List, {})});
     const AttrInfo& slot = op_info(OpKind::Constant).attrs()[1];

@@ -30,6 +30,7 @@ public:
 private:
   std::optional<ExprIndex> highest_rank(llvm::ArrayRef<TermId> operands);
   std::optional<ExprIndex> slice_shape(const Term& slice);
+  std::optional<ExprIndex> constant_rank(const Term& constant);
   bool is_number(TermId term) const;
   bool is_open(ExprIndex list) const;
 

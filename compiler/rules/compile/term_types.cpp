@@ -8,13 +8,18 @@ namespace {
 
 using Kind = ValueExpr::Kind;
 
+/// The operands without which there is no result.
+llvm::SmallVector<TermId, 4> required_operands(const Term& term) {
+  const OpInfo& info = op_info(term.op);
+  llvm::SmallVector<TermId, 4> required;
+  for (size_t i = 0; i < term.operands.size(); ++i)
+    if (info.variadic() || !info.operands()[i].optional) required.push_back(term.operands[i]);
+  return required;
+}
+
 } // namespace
 
-bool keeps_shape(ShapeRule rule) {
-  return rule == ShapeRule::same || rule == ShapeRule::clip || rule == ShapeRule::cast ||
-         rule == ShapeRule::softmax || rule == ShapeRule::batch_norm ||
-         rule == ShapeRule::layer_norm;
-}
+bool keeps_shape(ShapeRule rule) { return shape_info(rule).result == ResultShape::as_x; }
 
 std::optional<ExprIndex> TermTypes::highest_rank(llvm::ArrayRef<TermId> operands) {
   llvm::SmallVector<TermId, 4> copy(operands.begin(), operands.end());
@@ -31,48 +36,30 @@ std::optional<ExprIndex> TermTypes::rank(TermId id) {
   const Term& term = rule_.terms[id];
   if (term.kind == Term::Kind::ClassVar) return exprs_.of_class(Kind::Rank, term.variable);
   if (term.kind != Term::Kind::Op) return std::nullopt;
-  ShapeRule rule = op_info(term.op).shape;
-  if (keeps_shape(rule)) return rank(term.operands[0]);
-  switch (rule) {
-  case ShapeRule::slice:
-  case ShapeRule::pad:
-  case ShapeRule::concat:
-  case ShapeRule::transpose:
-  case ShapeRule::scatter:
-  case ShapeRule::resize:
-  case ShapeRule::top_k: return rank(term.operands[0]);
-  case ShapeRule::broadcast:
-  case ShapeRule::compare:
-  case ShapeRule::fused_map:
-  case ShapeRule::select: return highest_rank(term.operands);
-  case ShapeRule::attention:
-    return highest_rank({term.operands[0], term.operands[1], term.operands[2]});
-  case ShapeRule::matmul: return highest_rank({term.operands[0], term.operands[1]});
-  case ShapeRule::reduce:
-  case ShapeRule::argmax: { // with keepdims; without, it depends on how many axes go
+  switch (op_info(term.op).shape_row().result) {
+  case ResultShape::as_x:
+  case ResultShape::rank_of_x: return rank(term.operands[0]);
+  case ResultShape::widest: return highest_rank(required_operands(term));
+  case ResultShape::reduced: { // with keepdims; without, it depends on how many axes go
     const TermAttr& keep = term.attrs[1];
     bool kept = keep.kind == TermAttr::Kind::Literal && keep.literal.number != 0;
     return kept ? rank(term.operands[0]) : std::nullopt;
   }
-  case ShapeRule::reshape:
-  case ShapeRule::broadcast_to: return exprs_.op(Kind::Len, {exprs_.of(term.attrs[0])});
-  case ShapeRule::non_max_suppression: return exprs_.integer(2);
-  case ShapeRule::winograd_weight: return exprs_.integer(3);
-  case ShapeRule::conv3d: return exprs_.integer(5);
-  case ShapeRule::conv2d:
-  case ShapeRule::conv_transpose2d:
-  case ShapeRule::winograd_conv2d:
-  case ShapeRule::pool2d:
-  case ShapeRule::enlarge:
-  case ShapeRule::merge_gconv: return exprs_.integer(4);
-  case ShapeRule::leaf:
-    if (term.op != OpKind::Constant) return std::nullopt;
-    if (term.attrs[1].kind == TermAttr::Kind::Literal)
-      return exprs_.integer(term.attrs[1].literal.as_type().rank());
-    if (term.attrs[1].kind == TermAttr::Kind::Variable) return exprs_.integer(0); // of a pattern
-    return exprs_.op(Kind::Len, {rule_.exprs[term.attrs[1].expr].operands[0]});
-  default: return std::nullopt;
+  case ResultShape::listed: return exprs_.op(Kind::Len, {exprs_.of(term.attrs[0])});
+  case ResultShape::rank2: return exprs_.integer(2);
+  case ResultShape::rank3: return exprs_.integer(3);
+  case ResultShape::rank4: return exprs_.integer(4);
+  case ResultShape::rank5: return exprs_.integer(5);
+  case ResultShape::unknown: break;
   }
+  return term.op == OpKind::Constant ? constant_rank(term) : std::nullopt;
+}
+
+std::optional<ExprIndex> TermTypes::constant_rank(const Term& constant) {
+  const TermAttr& type = constant.attrs[1];
+  if (type.kind == TermAttr::Kind::Literal) return exprs_.integer(type.literal.as_type().rank());
+  if (type.kind == TermAttr::Kind::Variable) return exprs_.integer(0); // of a pattern
+  return exprs_.op(Kind::Len, {rule_.exprs[type.expr].operands[0]});
 }
 
 std::optional<ExprIndex> TermTypes::shape(TermId id) {
@@ -93,7 +80,6 @@ std::optional<ExprIndex> TermTypes::shape(TermId id) {
     return is_open(to) ? std::nullopt : std::optional(to);
   }
   case ShapeRule::broadcast_to: return exprs_.of(term.attrs[0]);
-  case ShapeRule::scatter: return shape(term.operands[0]);
   default: return std::nullopt;
   }
 }
@@ -141,28 +127,20 @@ std::optional<uint32_t> TermTypes::dtype_like(TermId id) const {
   const Term& term = rule_.terms[id];
   if (term.kind == Term::Kind::ClassVar) return term.variable;
   if (term.kind != Term::Kind::Op) return std::nullopt;
-  switch (op_info(term.op).shape) {
-  case ShapeRule::none:
-  case ShapeRule::compare:
-  case ShapeRule::cast:
-  case ShapeRule::argmax:
-  case ShapeRule::top_k:
-  case ShapeRule::non_max_suppression:
-  case ShapeRule::iota:
-  case ShapeRule::extern_op: return std::nullopt;
-  case ShapeRule::leaf: {
+  if (term.op == OpKind::Constant) {
     bool like = term.attrs[1].kind == TermAttr::Kind::Computed &&
                 rule_.exprs[term.attrs[1].expr].kind == Kind::TypeLike;
     return like ? std::optional(rule_.exprs[term.attrs[1].expr].variable) : std::nullopt;
   }
-  case ShapeRule::select: return dtype_like(term.operands[1]);
-  case ShapeRule::attention:
-  case ShapeRule::gather:
-  case ShapeRule::scatter: return dtype_like(term.operands[0]);
-  default: break;
+  const OpInfo& info = op_info(term.op);
+  if (info.shape_row().dtype != ResultDType::alike) return std::nullopt;
+  bool first_alone = false; // beside an operand that chooses
+  for (size_t i = 0; i < info.operand_count; ++i) first_alone |= info.chooses(i);
+  for (size_t i = 0; i < term.operands.size(); ++i) {
+    if (info.chooses(i)) continue;
+    std::optional<uint32_t> like = dtype_like(term.operands[i]);
+    if (like || first_alone) return like;
   }
-  for (TermId operand : term.operands)
-    if (std::optional<uint32_t> like = dtype_like(operand)) return like;
   return std::nullopt;
 }
 

@@ -44,6 +44,22 @@ uint8_t number_dtypes(const Term& constant) {
   return whole ? kFloats | kIntegers : kFloats;
 }
 
+/// What the tables say of operands, and of the result.
+void add_operands(DTypeFacts& facts, const OpInfo& info, size_t operands) {
+  for (size_t i = 0; i < operands; ++i) {
+    OperandKind kind = info.operand_rows[info.variadic() ? 0 : i].kind;
+    if (kind == OperandKind::alike) facts.alike.push_back(i + 1);
+    if (kind == OperandKind::condition) facts.limits.push_back({i + 1, bit(DType::Bool)});
+    if (kind == OperandKind::index) facts.limits.push_back({i + 1, kIntegers});
+  }
+  switch (info.shape_row().dtype) {
+  case ResultDType::alike: facts.alike.push_back(0); break;
+  case ResultDType::boolean: facts.limits.push_back({0, bit(DType::Bool)}); break;
+  case ResultDType::i64: facts.limits.push_back({0, bit(DType::I64)}); break;
+  case ResultDType::own: break;
+  }
+}
+
 DTypeFacts facts_of(const Term& term) {
   DTypeFacts facts;
   const OpInfo& info = op_info(term.op);
@@ -51,16 +67,8 @@ DTypeFacts facts_of(const Term& term) {
     const TermAttr& attr = term.attrs[slot];
     return attr.kind == TermAttr::Kind::Literal ? &attr.literal : nullptr;
   };
-  for (size_t i = 1; i <= term.operands.size(); ++i) facts.alike.push_back(i);
+  add_operands(facts, info, term.operands.size());
   switch (info.shape) {
-  case ShapeRule::select: facts = {{{1, bit(DType::Bool)}}, {0, 2, 3}}; break;
-  case ShapeRule::attention: facts = {{{5, bit(DType::Bool)}}, {0, 1, 2, 3, 4}}; break;
-  case ShapeRule::gather: facts = {{{2, kIntegers}}, {0, 1}}; break;
-  case ShapeRule::scatter: facts = {{{2, kIntegers}}, {0, 1, 3}}; break;
-  case ShapeRule::compare: facts.limits = {{0, bit(DType::Bool)}}; break;
-  case ShapeRule::argmax:
-  case ShapeRule::top_k:
-  case ShapeRule::non_max_suppression: facts.limits = {{0, bit(DType::I64)}}; break;
   case ShapeRule::cast:
     if (const Value* to = literal(0))
       facts.limits = {{0, bit(parse_dtype(to->text).value_or(DType::None))}};
@@ -74,8 +82,7 @@ DTypeFacts facts_of(const Term& term) {
     if (const Value* type = literal(1)) facts.limits = {{0, bit(type->as_type().dtype)}};
     if (term.attrs[1].kind == TermAttr::Kind::Variable) facts.limits = {{0, number_dtypes(term)}};
     break;
-  case ShapeRule::iota: break;
-  default: facts.alike.push_back(0);
+  default: break;
   }
   for (size_t slot = 0; slot < info.attrs().size(); ++slot)
     if (const Value* number = literal(slot);

@@ -309,6 +309,16 @@ void pad_op_kinds(Word& word, const Operator& o) {
   word.flag(o.attrs[0]->ints == o.attrs[1]->ints);
 }
 
+/// Of moves without kinds of their own: the axis, and which numbers are 1.
+void move_kinds(Word& word, const Operator& o) {
+  const OpInfo& info = op_info(o.op);
+  for (size_t slot = 0; info.has(Trait::Layout) && slot < o.attrs.size(); ++slot) {
+    AttrKind kind = info.attrs()[slot].kind;
+    if (kind == AttrKind::axis) axis_kinds(word, o.attrs[slot], *o.operands[0]);
+    if (kind == AttrKind::integer && o.attrs[slot]) word.flag(o.attrs[slot]->number == 1);
+  }
+}
+
 uint64_t operator_kinds(const Operator& o) {
   Word word;
   switch (op_info(o.op).shape) {
@@ -338,7 +348,7 @@ uint64_t operator_kinds(const Operator& o) {
   case ShapeRule::scatter: axis_kinds(word, o.attrs[0], *o.operands[0]); break;
   case ShapeRule::enlarge:
   case ShapeRule::merge_gconv: word.flag(o.operands[0]->shape == o.result->shape); break;
-  default: break;
+  default: move_kinds(word, o); break;
   }
   return word.bits();
 }

@@ -28,16 +28,15 @@ int64_t work(const Graph& graph, NodeId id) {
   int64_t elements = graph.type(id).elements();
   llvm::ArrayRef<NodeId> operands = graph.operands(id);
   auto elements_of = [&](size_t i) { return graph.type(operands[i]).elements(); };
-  switch (graph.node(id).op) {
-  case OpKind::Matmul: return elements * graph.type(operands[0]).shape.back();
-  case OpKind::Attention: {
+  switch (op_info(graph.node(id).op).work) {
+  case Work::mnk2: return elements * graph.type(operands[0]).shape.back();
+  case Work::attention: {
     int64_t width = graph.type(operands[0]).shape.back(), values = graph.type(id).shape.back();
     return elements / values * graph.type(operands[1]).shape.back() * (width + values);
   }
-  case OpKind::Conv2d:
-  case OpKind::Conv3d: return elements * elements_of(1) / graph.type(operands[1])[0];
-  case OpKind::ConvTranspose2d: return elements_of(0) * elements_of(1) / graph.type(operands[1])[0];
-  case OpKind::WinogradConv2d: return 4 * elements * graph.type(operands[1])[2];
+  case Work::conv: return elements * elements_of(1) / graph.type(operands[1])[0];
+  case Work::conv_transpose: return elements_of(0) * elements_of(1) / graph.type(operands[1])[0];
+  case Work::winograd: return 4 * elements * graph.type(operands[1])[2];
   default:
     for (size_t i = 0; i < operands.size(); ++i)
       if (!graph.type(operands[i]).is_none()) elements = std::max(elements, elements_of(i));

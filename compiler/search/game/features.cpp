@@ -65,10 +65,7 @@ std::array<float, kNodeTraits> traits_of(const Graph& graph, NodeId id) {
 
 } // namespace
 
-bool is_leaf(OpKind op) {
-  return op == OpKind::None || op == OpKind::Input || op == OpKind::Weight ||
-         op == OpKind::Constant;
-}
+bool is_leaf(OpKind op) { return op_info(op).has(Trait::Leaf); }
 
 GraphFeatures features_of(const Graph& graph) {
   GraphFeatures out;

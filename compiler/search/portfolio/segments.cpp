@@ -282,7 +282,7 @@ private:
     const Graph& terms = segment.chain->terms;
     for (uint32_t i = 0; i < terms.size(); ++i) {
       OpKind op = terms.node({i}).op;
-      if (op != OpKind::Input && op != OpKind::Weight) continue;
+      if (!is_variable(op)) continue;
       size_t number = 0;
       llvm::StringRef name = terms.attr({i}, 0).text;
       [[maybe_unused]] bool bad = name.drop_front().getAsInteger(10, number);

@@ -47,16 +47,10 @@ bool any_whole(const Trial& trial) {
 /// True if results depend on which elements are equal: ties, and indices that repeat.
 bool picks(const Graph& graph) {
   for (uint32_t i = 0; i < graph.size(); ++i) {
-    const OpKind op = graph.node({i}).op;
-    if (op_info(op).shape == ShapeRule::compare) return true;
-    switch (op) {
-    case OpKind::Gather:
-    case OpKind::Scatter:
-    case OpKind::Argmax:
-    case OpKind::TopK:
-    case OpKind::NonMaxSuppression: return true;
-    default: break;
-    }
+    const OpInfo& op = op_info(graph.node({i}).op);
+    ResultDType result = op.shape_row().dtype;
+    if (result == ResultDType::boolean || result == ResultDType::i64 || op.index_operand() >= 0)
+      return true;
   }
   return false;
 }

@@ -20,7 +20,7 @@ public:
     thresholds_ = threshold_values(literals_of(sides.graph, wanted_));
     for (uint32_t i = 0; i < sides.graph.size(); ++i) {
       OpKind op = sides.graph.node({i}).op;
-      if (op != OpKind::Input && op != OpKind::Weight) continue;
+      if (!is_variable(op)) continue;
       best_.leaves.push_back({{i}, {}});
       limits_.push_back(index_limit(sides.graph, {i}).value_or(0));
     }

@@ -56,7 +56,7 @@ std::string example_text(const Graph& graph, const Counterexample& example) {
   std::vector<std::string> leaves;
   for (uint32_t i = 0; i < graph.size(); ++i) {
     OpKind op = graph.node({i}).op;
-    if (op == OpKind::Input || op == OpKind::Weight)
+    if (is_variable(op))
       leaves.push_back(leaf_text(graph.attr({i}, 0).text, graph.type({i}), example));
   }
   std::string place = index_text(example.index);

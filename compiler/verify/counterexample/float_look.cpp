@@ -199,11 +199,10 @@ bool integers_behind(const Joined& joined) {
     llvm::ArrayRef<NodeId> operands = graph.operands(id);
     bool reads = false;
     for (size_t k = 0; k < operands.size(); ++k) {
-      bool picks = op == OpKind::Gather || op == OpKind::Scatter;
-      bool index = picks && k == 1 && !alone[operands[k].index];
+      bool index = static_cast<int>(k) == op_info(op).index_operand() && !alone[operands[k].index];
       reads |= whole[operands[k].index] && !index;
     }
-    bool leaf = op == OpKind::Input || op == OpKind::Weight;
+    bool leaf = is_variable(op);
     whole[i] = is_integer(graph.type(id).dtype) && (leaf || reads);
     if (alone[i] && (whole[i] || reads)) return true;
   }

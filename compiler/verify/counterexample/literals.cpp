@@ -21,11 +21,6 @@ constexpr Extended kLiterally = 0x1p-30; // of the largest number: float64 tells
 
 using Run = TypedRunOf<Extended>;
 
-/// Returns true for operators whose definition rounds to float64 whatever the scalar is.
-bool rounds_to_float64(OpKind op) {
-  return op == OpKind::Resize || op == OpKind::Extern || op == OpKind::NonMaxSuppression;
-}
-
 /// Returns the next float64 away from zero.
 double next_from_zero(double x) {
   return std::nextafter(x, std::copysign(std::numeric_limits<double>::infinity(), x));
@@ -68,7 +63,7 @@ public:
   bool decidable() const {
     if (!kHasExtended || outputs_.empty() || graph_.op_count() > kMostOps) return false;
     for (uint32_t i = 0; i < graph_.size(); ++i)
-      if (alone_[i] && rounds_to_float64(graph_.node({i}).op)) return false;
+      if (alone_[i] && op_info(graph_.node({i}).op).has(Trait::InDoubles)) return false;
     return moved_.size() <= kMostLiterals && evaluation_flops(graph_) <= kMostFlops;
   }
 

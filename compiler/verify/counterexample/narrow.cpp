@@ -192,8 +192,7 @@ int64_t leaf_elements(const Graph& graph, const std::vector<bool>& needed) {
   int64_t elements = 0;
   for (uint32_t i = 0; i < graph.size(); ++i) {
     OpKind op = graph.node({i}).op;
-    if (needed[i] && (op == OpKind::Input || op == OpKind::Weight))
-      elements += graph.type({i}).elements();
+    if (needed[i] && is_variable(op)) elements += graph.type({i}).elements();
   }
   return elements;
 }

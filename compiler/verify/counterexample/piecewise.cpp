@@ -247,7 +247,7 @@ private:
     size_t at = 0;
     for (uint32_t i = 0; i < sides_.graph.size(); ++i) {
       OpKind op = sides_.graph.node({i}).op;
-      if (op != OpKind::Input && op != OpKind::Weight) continue;
+      if (!is_variable(op)) continue;
       TypedValues values;
       for (int64_t n = 0; n < sides_.graph.type({i}).elements(); ++n) {
         Z3_ast value = nullptr;

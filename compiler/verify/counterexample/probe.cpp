@@ -16,8 +16,8 @@ std::optional<int64_t> index_limit(const Graph& graph, NodeId leaf) {
   for (uint32_t i = leaf.index + 1; i < graph.size(); ++i) {
     llvm::ArrayRef<NodeId> operands = graph.operands({i});
     OpKind op = graph.node({i}).op;
-    bool picks = op == OpKind::Gather || op == OpKind::Scatter;
-    if (picks && from[operands[1].index]) {
+    int picks = op_info(op).index_operand();
+    if (picks >= 0 && from[operands[static_cast<size_t>(picks)].index]) {
       int64_t size = graph.type(operands[0])[static_cast<size_t>(graph.attr({i}, 0).number)];
       limit = std::min(limit.value_or(size), size);
     } else if (op_info(op).has(Trait::Layout)) {

@@ -19,11 +19,6 @@ constexpr size_t kEach = 2;      // comparisons at an instance, beside those tha
 constexpr uint64_t kAlike = 16;  // comparisons at an instance that may be a smaller counterexample
 constexpr uint32_t kNoisyDraws = 4; // at which an integer may be seen to depend on rounding
 
-bool is_variable(const Graph& graph, NodeId id) {
-  OpKind op = graph.node(id).op;
-  return op == OpKind::Input || op == OpKind::Weight;
-}
-
 /// Returns the integers in constants of the graph and their neighbours, of both signs: exact, where
 /// threshold_values() has doubles.
 std::vector<Integer> whole_thresholds(const Graph& graph) {
@@ -55,7 +50,7 @@ std::vector<RuleProbes::Leaf> RuleProbes::leaves_of(const Joined& sides) const {
   std::vector<Leaf> leaves;
   for (uint32_t i = 0; i < sides.graph.size(); ++i) {
     NodeId id{i};
-    if (!is_variable(sides.graph, id)) continue;
+    if (!is_variable(sides.graph.node(id).op)) continue;
     auto name = llvm::find(rule_.class_var_names, sides.graph.attr(id, 0).text);
     Leaf leaf{id, static_cast<uint32_t>(name - rule_.class_var_names.begin())};
     if (is_integer(sides.graph.type(id).dtype))

@@ -149,7 +149,7 @@ private:
   template <class F> void for_each_axis(F f) const {
     for (uint32_t i = 0; i < pair_.graph.size(); ++i) {
       OpKind op = pair_.graph.node({i}).op;
-      if (op != OpKind::Input && op != OpKind::Weight) continue;
+      if (!is_variable(op)) continue;
       const Shape& shape = pair_.graph.type({i}).shape;
       for (size_t axis = 0; axis < shape.size(); ++axis)
         if (shape[axis] > 1) f(NodeId{i}, axis, shape[axis]);

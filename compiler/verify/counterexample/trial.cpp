@@ -26,8 +26,6 @@ std::vector<bool> needed_by(const Graph& graph, llvm::ArrayRef<NodeId> roots) {
   return needed;
 }
 
-bool is_variable(OpKind op) { return op == OpKind::Input || op == OpKind::Weight; }
-
 /// A double as an element of an integer dtype: the end of the range where it lies beyond.
 Integer whole_of(DType dtype, double x) {
   return Math<Integer>::literal(Math<double>::cast(dtype, x));

@@ -12,31 +12,7 @@ constexpr size_t kShownInText = 8; // elements of a tensor in a text
 
 } // namespace
 
-bool rounds(OpKind op) {
-  if (op_info(op).has(Trait::Leaf | Trait::Layout)) return false;
-  switch (op) {
-  case OpKind::Identity:
-  case OpKind::Neg:
-  case OpKind::Abs:
-  case OpKind::Sign:
-  case OpKind::Floor:
-  case OpKind::Ceil:
-  case OpKind::Round:
-  case OpKind::Relu:
-  case OpKind::Relu6:
-  case OpKind::Clip:
-  case OpKind::Cast:
-  case OpKind::Select:
-  case OpKind::Maximum:
-  case OpKind::Minimum:
-  case OpKind::MaxPool2d:
-  case OpKind::ReduceMax:
-  case OpKind::ReduceMin:
-  case OpKind::Gather:
-  case OpKind::Iota: return false;
-  default: return true;
-  }
-}
+bool rounds(OpKind op) { return !op_info(op).has(Trait::Leaf | Trait::Layout | Trait::Exact); }
 
 Integer wrap_to(DType dtype, Integer x) {
   if (dtype == DType::I32) return Integer(static_cast<int32_t>(static_cast<uint32_t>(x.value)));

@@ -44,25 +44,6 @@ inline double real_of(int64_t n, DType dtype) {
   return round_number(llvm::BitsToDouble(llvm::DoubleToBits(near) | 1), dtype);
 }
 
-/// Returns true for functions that are infinite at a point.
-inline bool has_pole(OpKind op) {
-  switch (op) {
-  case OpKind::Div:
-  case OpKind::Log:
-  case OpKind::Log1p:
-  case OpKind::Rsqrt:
-  case OpKind::Pow:
-  case OpKind::Atanh: return true;
-  default: return false;
-  }
-}
-
-/// Returns true for those whose infinity has the sign of the zero that it comes from; -log(0) is
-/// not one.
-inline bool has_pole_at_zero(OpKind op) {
-  return op == OpKind::Div || op == OpKind::Rsqrt || op == OpKind::Pow;
-}
-
 /// Returns numbers that are off by up to the noise's size, each by a function of its place.
 template <class Real>
 std::vector<Real> perturbed(llvm::ArrayRef<Real> values, uint64_t key, const Noise& noise) {
@@ -148,11 +129,11 @@ private:
     const bool infinite =
         from_finite && llvm::any_of(values_[id.index].reals, [](Real x) { return std::isinf(x); });
     result_.overflowed |= infinite;
-    result_.at_zero |= infinite && typed::has_pole_at_zero(graph_.node(id).op);
+    result_.at_zero |= infinite && op_info(graph_.node(id).op).has(Trait::SignedPole);
     // A quotient of numbers as large as this may be too large for its dtype.
     result_.too_large |=
-        infinite && (!typed::has_pole(graph_.node(id).op) || result_.largest > typed::kTame ||
-                     rounding_ == Rounding::Stored);
+        infinite && (!op_info(graph_.node(id).op).has(Trait::Pole) ||
+                     result_.largest > typed::kTame || rounding_ == Rounding::Stored);
   }
 
   Values leaf(NodeId id) const {

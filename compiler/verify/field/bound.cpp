@@ -12,102 +12,6 @@ namespace tg {
 
 namespace {
 
-/// How the degree of an operator's result follows from those of its operands.
-enum class Growth : uint8_t {
-  Unknown,    // of no operator: a row is missing below
-  Definition, // element by element: what the definition says of one element
-  Move,       // the largest of the operands
-  Pad,
-  Constant,
-  Iota,
-  Variable,
-  Matmul,
-  Attention,
-  Conv2d,
-  WinogradWeight,
-  WinogradConv2d,
-  ConvTranspose2d,
-  Conv3d,
-  MaxPool2d,
-  AvgPool2d,
-  Resize,
-  Softmax,
-  BatchNorm,
-  LayerNorm,
-  Sum,
-  Mean,
-  Extreme,
-  Product,
-  Extern,
-  Cumsum,
-  Ranking,
-  Gather,
-  Scatter,
-  Suppression,
-};
-
-/// Of operators that the table does not say it of.
-constexpr Growth structured_growth(OpKind op) {
-  switch (op) {
-  case OpKind::None:
-  case OpKind::Constant:
-  case OpKind::Split: return Growth::Constant; // split: sugar, in no graph
-  case OpKind::Input:
-  case OpKind::Weight: return Growth::Variable;
-  case OpKind::Matmul: return Growth::Matmul;
-  case OpKind::Attention: return Growth::Attention;
-  case OpKind::Conv2d: return Growth::Conv2d;
-  case OpKind::WinogradWeight: return Growth::WinogradWeight;
-  case OpKind::WinogradConv2d: return Growth::WinogradConv2d;
-  case OpKind::ConvTranspose2d: return Growth::ConvTranspose2d;
-  case OpKind::Conv3d: return Growth::Conv3d;
-  case OpKind::MaxPool2d: return Growth::MaxPool2d;
-  case OpKind::AvgPool2d: return Growth::AvgPool2d;
-  case OpKind::Resize: return Growth::Resize;
-  case OpKind::Softmax: return Growth::Softmax;
-  case OpKind::BatchNorm: return Growth::BatchNorm;
-  case OpKind::LayerNorm: return Growth::LayerNorm;
-  case OpKind::Iota: return Growth::Iota;
-  case OpKind::ReduceSum: return Growth::Sum;
-  case OpKind::ReduceMean: return Growth::Mean;
-  case OpKind::ReduceMax:
-  case OpKind::ReduceMin: return Growth::Extreme;
-  case OpKind::ReduceProd: return Growth::Product;
-  case OpKind::Extern: return Growth::Extern;
-  case OpKind::Cast: return Growth::Definition;
-  case OpKind::Cumsum: return Growth::Cumsum;
-  case OpKind::Argmax:
-  case OpKind::TopK: return Growth::Ranking;
-  case OpKind::Gather: return Growth::Gather;
-  case OpKind::Scatter: return Growth::Scatter;
-  case OpKind::NonMaxSuppression: return Growth::Suppression;
-  default: return Growth::Unknown;
-  }
-}
-
-constexpr Growth growth_of(OpKind op, uint32_t traits) {
-  if (op == OpKind::Pad) return Growth::Pad; // a move, and a literal
-  if (is_pointwise(op) || (traits & Trait::Fused)) return Growth::Definition;
-  if (traits & Trait::Layout) return Growth::Move;
-  return structured_growth(op);
-}
-
-constexpr Growth kGrowth[] = {
-#define TG_OP(kind, name, operands, attributes, shape, traits, work, doc)                          \
-  growth_of(OpKind::kind, traits),
-#include "lang/core/ops.def"
-};
-
-constexpr bool every_operator_has_one() {
-  for (Growth growth : kGrowth)
-    if (growth == Growth::Unknown) return false;
-  return std::size(kGrowth) == kOpCount;
-}
-static_assert(
-    every_operator_has_one(),
-    "an operator that is neither element by element nor a move needs its degree: a row in "
-    "structured_growth()");
-
 /// log2 of the largest sum of magnitudes of a row of a transform.
 template <size_t columns> double row_bits(const int (&matrix)[Winograd::kMaxTile][columns]) {
   int largest = 1;
@@ -252,7 +156,7 @@ private:
   }
 
   /// A window at the border may have fewer elements: the mean is divided by one of so many numbers.
-  Degree average(NodeId id) {
+  Degree avg_pool2d(NodeId id) {
     Degree counts = Degree::number(window(id));
     counts.origin = scramble(~static_cast<uint64_t>(window(id)));
     counts.elements = window(id);
@@ -260,7 +164,7 @@ private:
   }
 
   /// A sum of as many elements as there are taps, each times a weight of every axis.
-  Degree resized(NodeId id) {
+  Degree resize(NodeId id) {
     Resize resize(graph_.attr_values(id), graph_.type(graph_.operands(id)[0]).shape);
     Degree term = of(id, 0);
     double count = 1;
@@ -283,7 +187,7 @@ private:
   }
 
   /// u[products, O, I] and tiles of as many inputs, transformed before and behind.
-  Degree winograd_conv(NodeId id) {
+  Degree winograd_conv2d(NodeId id) {
     const TensorType& u = graph_.type(graph_.operands(id)[1]);
     const Winograd& f = winograd_of_products(u[0]);
     Degree x = of(id, 0);
@@ -301,7 +205,7 @@ private:
     return x;
   }
 
-  Degree extreme(NodeId id) {
+  Degree reduce_extreme(NodeId id) {
     Degree x = larger(query(of(id, 0), elements(id) * (reads(id) + 1)), of(id, 0));
     return whole_function(id) ? query(x, elements(id)) : x;
   }
@@ -352,64 +256,65 @@ private:
     return static_cast<double>(of_one_output);
   }
 
-  Degree all_operands(NodeId id) const {
+  Degree moved(NodeId id) {
     Degree x = of(id, 0);
     for (size_t i = 1; i < graph_.operands(id).size(); ++i) x = larger(x, of(id, i));
     return x;
+  }
+
+  /// A move, and a literal.
+  Degree pad(NodeId id) {
+    return larger(of(id, 0), Degree::number(number_of(graph_.attr(id, 2))->as_real()));
+  }
+
+  Degree variable(NodeId) { return Degree::variable(); }
+  Degree iota(NodeId id) { return Degree::number(static_cast<double>(graph_.type(id).elements())); }
+
+  Degree matmul(NodeId id) {
+    return product(id, static_cast<double>(graph_.type(graph_.operands(id)[0]).shape.back()),
+                   graph_.attr(id, 0));
+  }
+  Degree conv2d(NodeId id) { return product(id, taps(id), graph_.attr(id, 3)); }
+  Degree conv3d(NodeId id) { return convolution(id, taps(id)); }
+  /// Of a group's channels, if a place saw all of its windows.
+  Degree conv_transpose2d(NodeId id) { return convolution(id, elements(graph_.operands(id)[1])); }
+
+  Degree max_pool2d(NodeId id) {
+    return larger(query(of(id, 0), elements(id) * (window(id) + 1)), of(id, 0));
+  }
+  Degree softmax(NodeId id) { return query(of(id, 0), 3 * elements(id)); }
+  Degree batch_norm(NodeId id) {
+    return normalised(of(id, 0), of(id, 3), of(id, 4), of(id, 1), of(id, 2),
+                      elements(graph_.operands(id)[4]), graph_.attr(id, 0).real);
+  }
+
+  Degree reduce_sum(NodeId id) { return sum_of(of(id, 0), reads(id)); }
+  Degree reduce_mean(NodeId id) { return mean_of(of(id, 0), reads(id)); }
+  Degree reduce_prod(NodeId id) { return product_of(of(id, 0), reads(id)); }
+  Degree cumsum(NodeId id) { return sum_of(of(id, 0), static_cast<double>(along(id, id))); }
+
+  Degree ranking(NodeId id) { return query(of(id, 0), elements(id)); }
+  Degree suppression(NodeId id) { return query(moved(id), elements(id)); }
+  /// All slices, each times a function of the index.
+  Degree gather(NodeId id) {
+    return sum_of(query(of(id, 1), elements(graph_.operands(id)[1])) * of(id, 0),
+                  static_cast<double>(along(id, graph_.operands(id)[0])));
+  }
+  /// All elements become one number, of which each result is a function.
+  Degree external(NodeId id) { return query(moved(id), elements(id) + operand_elements(id)); }
+
+  Degree degree(NodeId id) {
+    static constexpr Degree (Bounds::*kOf[])(NodeId) = {
+#define TG_OP(kind, name, operands, attrs, shape, traits, work, degree, ...) &Bounds::degree,
+#include "lang/core/ops.def"
+    };
+    return (this->*kOf[static_cast<size_t>(graph_.node(id).op)])(id);
   }
 
   double operand_elements(NodeId id) const {
     double count = 0;
     for (NodeId operand : graph_.operands(id)) count += elements(operand);
     return count;
-  }
-
-  // NOLINTNEXTLINE(readability-function-size): a flat switch, one row a kind of growth.
-  Degree degree(NodeId id) {
-    switch (kGrowth[static_cast<size_t>(graph_.node(id).op)]) {
-    case Growth::Unknown: break;
-    case Growth::Definition: return one_element(id);
-    case Growth::Move: return all_operands(id);
-    case Growth::Pad:
-      return larger(of(id, 0), Degree::number(number_of(graph_.attr(id, 2))->as_real()));
-    case Growth::Constant: return literals(id);
-    case Growth::Iota: return Degree::number(static_cast<double>(graph_.type(id).elements()));
-    case Growth::Variable: return Degree::variable();
-    case Growth::Matmul:
-      return product(id, static_cast<double>(graph_.type(graph_.operands(id)[0]).shape.back()),
-                     graph_.attr(id, 0));
-    case Growth::Attention: return attention(id);
-    case Growth::Conv2d: return product(id, taps(id), graph_.attr(id, 3));
-    case Growth::WinogradWeight: return winograd_weight(id);
-    case Growth::WinogradConv2d: return winograd_conv(id);
-    case Growth::ConvTranspose2d: // of a group's channels, if a place saw all of its windows
-      return convolution(id, elements(graph_.operands(id)[1]));
-    case Growth::Conv3d: return convolution(id, taps(id));
-    case Growth::MaxPool2d:
-      return larger(query(of(id, 0), elements(id) * (window(id) + 1)), of(id, 0));
-    case Growth::AvgPool2d: return average(id);
-    case Growth::Resize: return resized(id);
-    case Growth::Softmax: return query(of(id, 0), 3 * elements(id));
-    case Growth::BatchNorm:
-      return normalised(of(id, 0), of(id, 3), of(id, 4), of(id, 1), of(id, 2),
-                        elements(graph_.operands(id)[4]), graph_.attr(id, 0).real);
-    case Growth::LayerNorm: return layer_norm(id);
-    case Growth::Sum: return sum_of(of(id, 0), reads(id));
-    case Growth::Mean: return mean_of(of(id, 0), reads(id));
-    case Growth::Extreme: return extreme(id);
-    case Growth::Product: return product_of(of(id, 0), reads(id));
-    case Growth::Extern: // all elements become one number, of which each result is a function
-      return query(all_operands(id), elements(id) + operand_elements(id));
-    case Growth::Cumsum: return sum_of(of(id, 0), static_cast<double>(along(id, id)));
-    case Growth::Ranking: return query(of(id, 0), elements(id));
-    case Growth::Gather: // all slices, each times a function of the index
-      return sum_of(query(of(id, 1), elements(graph_.operands(id)[1])) * of(id, 0),
-                    static_cast<double>(along(id, graph_.operands(id)[0])));
-    case Growth::Scatter: return scatter(id);
-    case Growth::Suppression: return query(all_operands(id), elements(id));
-    }
-    assert(false && "every operator has a growth");
-    return Degree::constant();
   }
 
   /// The size of a tensor along the axis that is the operator's first attribute.

@@ -98,42 +98,44 @@ Tensor Types::broadcast(const Tensor& a, const Tensor& b) {
 }
 
 Tensor Types::type_of(TermId id) {
-  const Term& term = rule_.terms[id];
-  const OpInfo& info = op_info(term.op);
-  switch (info.shape) {
-  case ShapeRule::none: {
-    Tensor none;
-    none.none = true;
-    return none;
-  }
-  case ShapeRule::same:
-  case ShapeRule::clip:
-  case ShapeRule::softmax: {
-    Tensor x = type(term.operands[0]);
-    if (x.none) facts_.stop(Outcome::Impossible);
-    return x;
-  }
-  case ShapeRule::broadcast:
-  case ShapeRule::compare: {
-    Tensor a = type(term.operands[0]), b = type(term.operands[1]);
-    return broadcast(a, b);
-  }
-  case ShapeRule::leaf: return leaf(id);
-  case ShapeRule::matmul: return matmul(id);
-  case ShapeRule::conv2d: return conv(id);
-  case ShapeRule::pool2d: return pool(id);
-  case ShapeRule::concat: return concat(id);
-  case ShapeRule::slice: return slice(id);
-  case ShapeRule::reshape: return reshape(id);
-  case ShapeRule::broadcast_to: return broadcast_to(id);
-  case ShapeRule::reduce: return reduce(id);
-  case ShapeRule::transpose: return transpose(id);
-  case ShapeRule::pad: return pad(id);
-  case ShapeRule::enlarge: return enlarge(id);
-  case ShapeRule::batch_norm: return batch_norm(id);
-  default: facts_.beyond(term.op); return {};
-  }
+  using Rule = Tensor (Types::*)(TermId);
+  static constexpr Rule kOf[] = {
+#define TG_OP(...)
+#define TG_TYPE_proved(member) &Types::member
+#define TG_TYPE_typed(member) &Types::member
+#define TG_TYPE_tested(member) nullptr
+#define TG_SHAPE(shape, result, dtype, price, proof) TG_TYPE_##proof(shape),
+#include "lang/core/ops.def"
+  };
+  OpKind op = rule_.terms[id].op;
+  if (Rule rule = kOf[static_cast<size_t>(op_info(op).shape)]) return (this->*rule)(id);
+  facts_.beyond(op);
+  return {};
 }
+
+Tensor Types::none(TermId) {
+  Tensor none;
+  none.none = true;
+  return none;
+}
+
+Tensor Types::same(TermId id) {
+  Tensor x = type(rule_.terms[id].operands[0]);
+  if (x.none) facts_.stop(Outcome::Impossible);
+  return x;
+}
+
+Tensor Types::clip(TermId id) { return same(id); }
+
+Tensor Types::softmax(TermId id) { return same(id); }
+
+Tensor Types::broadcast(TermId id) {
+  const Term& term = rule_.terms[id];
+  Tensor a = type(term.operands[0]), b = type(term.operands[1]);
+  return broadcast(a, b);
+}
+
+Tensor Types::compare(TermId id) { return broadcast(id); }
 
 Tensor Types::leaf(TermId id) {
   Tensor result;
@@ -167,7 +169,7 @@ Tensor Types::matmul(TermId id) {
   return result;
 }
 
-Tensor Types::conv(TermId id) {
+Tensor Types::conv2d(TermId id) {
   const Term& term = rule_.terms[id];
   Tensor x = with_rank(term.operands[0], 4), w = with_rank(term.operands[1], 4);
   if (facts_.halted()) return {};
@@ -200,7 +202,7 @@ const Window& Types::pool_window(TermId id, size_t axis) {
   return windows_.window(x.dims[2 + axis], kernel.ns[axis], stride.ns[axis], 1, pad, axis);
 }
 
-Tensor Types::pool(TermId id) {
+Tensor Types::pool2d(TermId id) {
   Tensor x = with_rank(rule_.terms[id].operands[0], 4), result;
   if (facts_.halted()) return {};
   result.dims = {x.dims[0], x.dims[1], pool_window(id, 0).out, pool_window(id, 1).out};

@@ -59,19 +59,10 @@ private:
   void fill(TermId id, const Tensor& wanted);
   Tensor broadcast(const Tensor& a, const Tensor& b);
   Poly broadcast(const Poly& a, const Poly& b);
-  Tensor leaf(TermId id);
-  Tensor matmul(TermId id);
-  Tensor conv(TermId id);
-  Tensor pool(TermId id);
-  Tensor concat(TermId id);
-  Tensor slice(TermId id);
-  Tensor reshape(TermId id);
-  Tensor broadcast_to(TermId id);
-  Tensor transpose(TermId id);
-  Tensor pad(TermId id);
-  Tensor enlarge(TermId id);
-  Tensor reduce(TermId id);
-  Tensor batch_norm(TermId id);
+  // `Tensor conv2d(TermId id);` and so on, of the shape rules that proofs know.
+#define TG_OP(...)
+#define TG_SHAPE(shape, ...) Tensor shape(TermId id);
+#include "lang/core/ops.def"
 
   const Rule& rule_;
   Variables& variables_;

@@ -99,24 +99,26 @@ Value Elements::element(TermId id, const Index& index) {
     if (facts_.halted()) return {};
     return pointwise(sums_, term.op, std::move(args), dtypes_.may_be_integer(id));
   }
-  switch (term.op) {
-  case OpKind::Constant: return types_.attribute(id, 0).number;
-  case OpKind::Matmul: return matmul(id, index);
-  case OpKind::Conv2d: return conv(id, index);
-  case OpKind::AvgPool2d: return pool(id, index);
-  case OpKind::Concat: return concat(id, index);
-  case OpKind::Pad: return pad(id, index);
-  case OpKind::Enlarge: return enlarge(id, index);
-  case OpKind::Reshape: return reshape(id, index);
-  case OpKind::ReduceSum:
-  case OpKind::ReduceMean: return reduce(id, index);
-  case OpKind::BatchNorm: return batch_norm(id, index);
-  case OpKind::Softmax: return softmax(id, index);
-  case OpKind::Slice: return slice(id, index);
-  case OpKind::Transpose: return transpose(id, index);
-  case OpKind::Broadcast: return at(term.operands[0], operand_index(term.operands[0], index));
-  default: facts_.beyond(term.op); return {};
-  }
+  using Rule = Value (Elements::*)(TermId, const Index&);
+  static constexpr Rule kOf[] = {
+#define TG_OP(...)
+#define TG_VALUE_proved(member) &Elements::member
+#define TG_VALUE_typed(member) nullptr
+#define TG_VALUE_tested(member) nullptr
+#define TG_SHAPE(shape, result, dtype, price, proof) TG_VALUE_##proof(shape),
+#include "lang/core/ops.def"
+  };
+  if (Rule rule = kOf[static_cast<size_t>(op_info(term.op).shape)]) return (this->*rule)(id, index);
+  facts_.beyond(term.op);
+  return {};
+}
+
+/// A constant.
+Value Elements::leaf(TermId id, const Index&) { return types_.attribute(id, 0).number; }
+
+Value Elements::broadcast_to(TermId id, const Index& index) {
+  TermId x = rule_.terms[id].operands[0];
+  return at(x, operand_index(x, index));
 }
 
 Value Elements::slice(TermId id, const Index& index) {
@@ -178,7 +180,7 @@ Value Elements::matmul(TermId id, const Index& index) {
 }
 
 /// Sums over channels of the group and over the window; elements outside of x are 0.
-Value Elements::conv(TermId id, const Index& index) {
+Value Elements::conv2d(TermId id, const Index& index) {
   const Term& term = rule_.terms[id];
   TermId x = term.operands[0], w = term.operands[1];
   const std::vector<Poly> xs = types_.type(x).dims, ws = types_.type(w).dims;
@@ -213,7 +215,8 @@ Value Elements::conv(TermId id, const Index& index) {
   return epilogue(id, std::move(sum), index, 1);
 }
 
-Value Elements::pool(TermId id, const Index& index) {
+Value Elements::pool2d(TermId id, const Index& index) {
+  if (rule_.terms[id].op != OpKind::AvgPool2d) return facts_.beyond(rule_.terms[id].op), Value();
   Attr kernel = types_.attribute(id, 0), stride = types_.attribute(id, 1),
        pad = types_.attribute(id, 2);
   bool unpadded = pad.kind == Attr::Kind::Text && pad.text == "valid";
@@ -303,10 +306,13 @@ Value Elements::reshape(TermId id, const Index& index) {
 // --- rows -------------------------------------------------------------------------------------
 
 Value Elements::reduce(TermId id, const Index& index) {
+  bool mean = rule_.terms[id].op == OpKind::ReduceMean;
+  if (!mean && rule_.terms[id].op != OpKind::ReduceSum)
+    return facts_.beyond(rule_.terms[id].op), Value();
   TermId x = rule_.terms[id].operands[0];
   const std::vector<Poly> dims = types_.type(x).dims;
   std::vector<size_t> gone = axes(facts_, types_.attribute(id, 0), types_.type(x));
-  bool keep = types_.attribute(id, 1).truth, mean = rule_.terms[id].op == OpKind::ReduceMean;
+  bool keep = types_.attribute(id, 1).truth;
   Index inner;
   Value factor = Sums::number(Ratio{1});
   size_t next = 0;

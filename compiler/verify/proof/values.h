@@ -23,18 +23,10 @@ public:
 
 private:
   Value element(TermId id, const Index& index);
-  Value matmul(TermId id, const Index& index);
-  Value conv(TermId id, const Index& index);
-  Value pool(TermId id, const Index& index);
-  Value concat(TermId id, const Index& index);
-  Value slice(TermId id, const Index& index);
-  Value transpose(TermId id, const Index& index);
-  Value pad(TermId id, const Index& index);
-  Value enlarge(TermId id, const Index& index);
-  Value reshape(TermId id, const Index& index);
-  Value reduce(TermId id, const Index& index);
-  Value batch_norm(TermId id, const Index& index);
-  Value softmax(TermId id, const Index& index);
+  // `Value conv2d(TermId id, const Index& index);` and so on, of the shape rules that proofs know.
+#define TG_OP(...)
+#define TG_SHAPE(shape, ...) Value shape(TermId id, const Index& index);
+#include "lang/core/ops.def"
   Value epilogue(TermId id, Value sum, const Index& index, size_t channel_axis);
   Value activated(const Attr& act, Value value);
   Index operand_index(TermId operand, const Index& index);

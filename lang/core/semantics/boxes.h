@@ -94,6 +94,8 @@ void non_max_suppression(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands
   }
 }
 
+TG_MEANING(NonMaxSuppression) { non_max_suppression(in.attrs, in.operands, in.result); }
+
 } // namespace semantics
 
 } // namespace tg

@@ -131,6 +131,20 @@ template <class T> void enlarge(const ConstView<T>& w, View<T> result) {
   pad(before, T{}, w, result);
 }
 
+TG_MEANING(Concat) { concat(in.attrs, in.operands, in.result); }
+TG_MEANING(Slice) { slice(in.attrs, in.x(), in.result); }
+TG_MEANING(Reshape) { std::copy_n(in.x().data, in.result.elements(), in.result.data); }
+TG_MEANING(Transpose) { transpose(in.attrs, in.x(), in.result); }
+TG_MEANING(Pad) {
+  pad(in.attrs[0]->ints, static_cast<T>(number<WideOf<T>>(*in.attrs[2])), in.x(), in.result);
+}
+TG_MEANING(Enlarge) { enlarge(in.x(), in.result); }
+TG_MEANING(MergeGconv) { merge_gconv(in.attrs, in.x(), in.result); }
+TG_MEANING(Gather) { gather(in.attrs, in.x(), in.operands[1], in.result); }
+TG_MEANING(Scatter) { scatter(in.attrs, in.operands, in.result, in.scratch); }
+TG_MEANING(Broadcast) { broadcast_to(in.x(), in.result); }
+TG_MEANING(Iota) { iota(in.attrs, in.result); }
+
 } // namespace semantics
 
 } // namespace tg

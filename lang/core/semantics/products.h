@@ -297,6 +297,11 @@ void conv_transpose2d(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, V
     }
 }
 
+TG_MEANING(Matmul) { matmul(in.attrs, in.operands, in.result, in.scratch); }
+TG_MEANING(Conv2d) { conv2d(in.attrs, in.operands, in.result, in.scratch); }
+TG_MEANING(Conv3d) { conv3d(in.attrs, in.operands, in.result, in.scratch); }
+TG_MEANING(ConvTranspose2d) { conv_transpose2d(in.attrs, in.operands, in.result, in.scratch); }
+
 } // namespace semantics
 
 } // namespace tg

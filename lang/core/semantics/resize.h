@@ -91,6 +91,8 @@ template <class T> void resize(AttrValues attrs, const ConstView<T>& x, View<T> 
   for (int64_t o = 0; o < outer; ++o) out = resampler.run(x.data + o * inner, out);
 }
 
+TG_MEANING(Resize) { resize(in.attrs, in.x(), in.result); }
+
 } // namespace semantics
 
 } // namespace tg

@@ -310,6 +310,39 @@ void top_k(AttrValues attrs, const ConstView<T>& x, View<T> result,
     }
 }
 
+TG_MEANING(MaxPool2d) { max_pool2d(in.attrs, in.x(), in.result, in.scratch); }
+TG_MEANING(AvgPool2d) { avg_pool2d(in.attrs, in.x(), in.result, in.scratch); }
+TG_MEANING(Softmax) { softmax(in.attrs, in.x(), in.result, in.scratch); }
+TG_MEANING(Attention) { attention(in.attrs, in.operands, in.result, in.scratch); }
+TG_MEANING(BatchNorm) { batch_norm(in.attrs, in.operands, in.result); }
+TG_MEANING(LayerNorm) { layer_norm(in.attrs, in.operands, in.result); }
+TG_MEANING(ReduceSum) {
+  reduce(in.attrs, in.x(), in.result, in.scratch,
+         [](llvm::ArrayRef<WideOf<T>> v) { return sum(v); });
+}
+TG_MEANING(ReduceMean) {
+  using W = WideOf<T>;
+  reduce(in.attrs, in.x(), in.result, in.scratch, [](llvm::ArrayRef<W> v) {
+    return sum(v) / Math<W>::integer(static_cast<int64_t>(v.size()));
+  });
+}
+TG_MEANING(ReduceMax) {
+  using W = WideOf<T>;
+  reduce(in.attrs, in.x(), in.result, in.scratch,
+         [](llvm::ArrayRef<W> v) { return Math<W>::max_of(v); });
+}
+TG_MEANING(ReduceMin) {
+  reduce(in.attrs, in.x(), in.result, in.scratch,
+         [](llvm::ArrayRef<WideOf<T>> v) { return least(v); });
+}
+TG_MEANING(ReduceProd) {
+  reduce(in.attrs, in.x(), in.result, in.scratch,
+         [](llvm::ArrayRef<WideOf<T>> v) { return product_of(v); });
+}
+TG_MEANING(Cumsum) { cumsum(in.attrs, in.x(), in.result); }
+TG_MEANING(Argmax) { argmax(in.attrs, in.x(), in.result, in.scratch); }
+TG_MEANING(TopK) { top_k(in.attrs, in.x(), in.result, in.scratch); }
+
 } // namespace semantics
 
 } // namespace tg

@@ -13,6 +13,22 @@ namespace tg {
 
 namespace semantics {
 
+/// One application of an operator to elements.
+template <class T> struct Application {
+  AttrValues attrs;
+  llvm::ArrayRef<ConstView<T>> operands;
+  View<T> result;
+  llvm::MutableArrayRef<WideOf<T>> scratch;
+
+  const ConstView<T>& x() const { return operands[0]; }
+};
+
+/// Heads the definition of an operator: `in` is an Application<T>. evaluate_op (impl.h) calls it;
+/// an operator that has a row in ops.def and none of these does not compile.
+template <OpKind> struct Operator {};
+#define TG_MEANING(kind)                                                                           \
+  template <class T> void evaluate(Operator<OpKind::kind>, const Application<T>& in)
+
 using Dims = llvm::SmallVector<int64_t, 8>; // kMaxRank: never allocates
 
 inline int64_t product(llvm::ArrayRef<int64_t> shape) {

@@ -201,6 +201,9 @@ void winograd_conv2d(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, Vi
   winograd_conv2d_in<T>(TileBlock{}, tile_products<T, WideOf<T>>, attrs, operands, result, scratch);
 }
 
+TG_MEANING(WinogradWeight) { winograd_weight(in.attrs, in.x(), in.result); }
+TG_MEANING(WinogradConv2d) { winograd_conv2d(in.attrs, in.operands, in.result, in.scratch); }
+
 } // namespace semantics
 
 } // namespace tg

@@ -55,53 +55,14 @@ bool in_range(const Inference& in, const AttrInfo& attr, llvm::ArrayRef<int64_t>
 bool literal_fits(const Value& number, DType dtype);
 
 // --- products.cpp
-bool matmul(Inference& in);
-bool attention(Inference& in);
 /// The bias, operand 2, of so many channels.
 bool bias_fits(const Inference& in, int64_t channels);
 /// Activation, bias and residual of products: the last attribute and operands 2 and 3.
 bool epilogue(const Inference& in, int64_t channels);
 
-// --- window.cpp
-bool conv2d(Inference& in);
-bool winograd_weight(Inference& in);
-bool winograd_conv2d(Inference& in);
-bool conv3d(Inference& in);
-bool conv_transpose2d(Inference& in);
-bool pool2d(Inference& in);
-bool enlarge(Inference& in);
-bool merge_gconv(Inference& in);
-
-// --- resize.cpp
-bool resize(Inference& in);
-
-// --- reductions.cpp
-bool batch_norm(Inference& in);
-bool layer_norm(Inference& in);
-bool reduce(Inference& in);
-bool argmax(Inference& in);
-bool top_k(Inference& in);
-bool non_max_suppression(Inference& in);
-
-// --- layout.cpp
-bool concat(Inference& in);
-bool slice(Inference& in);
-bool reshape(Inference& in);
-bool transpose(Inference& in);
-bool pad(Inference& in);
-bool broadcast_to(Inference& in);
-bool gather(Inference& in);
-bool scatter(Inference& in);
-
-// --- pointwise.cpp
-bool leaf(Inference& in);
-bool iota(Inference& in);
-bool broadcast(Inference& in);
-bool compare(Inference& in);
-bool select(Inference& in);
-bool clip(Inference& in);
-bool cast(Inference& in);
-bool fused_map(Inference& in);
-bool extern_op(Inference& in);
+// The rules, each in the file of its family: `bool conv2d(Inference& in);` and so on.
+#define TG_OP(...)
+#define TG_SHAPE(shape, ...) bool shape(Inference& in);
+#include "lang/core/ops.def"
 
 } // namespace tg::shapes

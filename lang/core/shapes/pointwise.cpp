@@ -29,6 +29,13 @@ bool broadcast_shapes(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b, Shap
 
 namespace tg::shapes {
 
+bool none(Inference&) { return true; }
+
+bool same(Inference& in) {
+  in.result = in.type(0);
+  return true;
+}
+
 bool leaf(Inference& in) {
   in.result = in.attr(1).as_type();
   if (in.info.kind != OpKind::Constant) return true;

@@ -25,7 +25,6 @@ constexpr KernelTable<LowerFn> kOwnRules{{
     {OpKind::MaxPool2d, lower_pool2d},
     {OpKind::AvgPool2d, lower_pool2d},
     {OpKind::Resize, lower_resize},
-    {OpKind::Identity, lower_view},
     {OpKind::Softmax, lower_softmax},
     {OpKind::BatchNorm, lower_batch_norm},
     {OpKind::LayerNorm, lower_layer_norm},
@@ -35,9 +34,6 @@ constexpr KernelTable<LowerFn> kOwnRules{{
     {OpKind::ReduceMin, lower_reduce},
     {OpKind::ReduceProd, lower_reduce},
     {OpKind::Concat, lower_concat},
-    {OpKind::Slice, lower_view},
-    {OpKind::Reshape, lower_view},
-    {OpKind::Transpose, lower_view},
     {OpKind::Pad, lower_pad},
     {OpKind::Enlarge, lower_enlarge},
     {OpKind::MergeGconv, lower_merge_gconv},
@@ -53,8 +49,11 @@ constexpr KernelTable<LowerFn> kOwnRules{{
     {OpKind::Iota, lower_reference},
     {OpKind::Extern, lower_reference},
 }};
-constexpr KernelTable<LowerFn> kRules = kOwnRules.with_pointwise(lower_pointwise);
-static_assert(kRules.covers_all(), "the cpu backend implements every row of ops.def");
+constexpr KernelTable<LowerFn> kRules =
+    kOwnRules.with_traits(Trait::View | Trait::Strided, lower_view).with_pointwise(lower_pointwise);
+#define TG_OP(kind, ...)                                                                           \
+  static_assert(!kRules.lacks(OpKind::kind), #kind " has no row in kOwnRules: lower_reference?");
+#include "lang/core/ops.def"
 
 bool moves(OpKind op) { return op == OpKind::Identity || op_info(op).has(Trait::Layout); }
 

@@ -6,9 +6,7 @@
 
 namespace tg::cpu {
 
-bool is_always_view(OpKind op) {
-  return op == OpKind::Slice || op == OpKind::Transpose || op == OpKind::Identity;
-}
+bool is_always_view(OpKind op) { return op_info(op).has(Trait::Strided); }
 
 namespace {
 
@@ -96,7 +94,8 @@ Result<void> lower_view(Lowering& l, const PlanStep& step) {
     return {};
   }
   case OpKind::Broadcast: l.set_view(step, broadcast(x, l.type(step.result).shape)); return {};
-  default: l.set_view(step, x); return {}; // identity
+  case OpKind::Identity: l.set_view(step, x); return {};
+  default: return error(Code::internal, "`{0}` has no view", op_info(step.op).name);
   }
 }
 

@@ -18,10 +18,7 @@ constexpr double kMostRecomputed = 4, kMostRecomputedFunctions = 2;
 /// Of maps that are merged; each result is a parameter.
 constexpr size_t kMostMergedResults = 8;
 
-bool is_move(OpKind op) {
-  return op == OpKind::Slice || op == OpKind::Reshape || op == OpKind::Transpose ||
-         op == OpKind::Identity;
-}
+bool is_move(OpKind op) { return op_info(op).has(Trait::View | Trait::Strided); }
 
 /// Whether a kernel over `domain` elements may compute an operator's `elements` so many times.
 /// Moves are free there, and a pointwise operator may run once for each element of a domain that is

@@ -151,31 +151,14 @@ ExprId Puller::batch_norm(const PlanStep& step, Index index, ConditionId conditi
 struct Rules {
   static constexpr Puller::Rule kNone = nullptr;
   static constexpr KernelTable<Puller::Rule> kTable = {
-      {OpKind::FusedMap, &Puller::fused_map},
-      {OpKind::Cast, &Puller::cast},
-      {OpKind::BatchNorm, &Puller::batch_norm},
-      {OpKind::Softmax, &Puller::softmax},
-      {OpKind::LayerNorm, &Puller::layer_norm},
-      {OpKind::ReduceSum, &Puller::reduction},
-      {OpKind::ReduceMean, &Puller::reduction},
-      {OpKind::ReduceMax, &Puller::reduction},
-      {OpKind::ReduceMin, &Puller::reduction},
-      {OpKind::Cumsum, &Puller::cumsum},
-      {OpKind::Argmax, &Puller::argmax},
-      {OpKind::Matmul, &Puller::matmul},
-      {OpKind::Conv2d, &Puller::conv2d},
-      {OpKind::MaxPool2d, &Puller::pool},
-      {OpKind::AvgPool2d, &Puller::pool},
-      {OpKind::Concat, &Puller::moved<&Move::concat>},
-      {OpKind::Slice, &Puller::moved<&Move::slice>},
-      {OpKind::Reshape, &Puller::moved<&Move::reshape>},
-      {OpKind::Transpose, &Puller::moved<&Move::transpose>},
-      {OpKind::Pad, &Puller::moved<&Move::pad>},
-      {OpKind::Enlarge, &Puller::moved<&Move::enlarge>},
-      {OpKind::MergeGconv, &Puller::moved<&Move::merge_gconv>},
-      {OpKind::Broadcast, &Puller::repeated},
-      {OpKind::Gather, &Puller::moved<&Move::gather>},
-      {OpKind::Iota, &Puller::moved<&Move::iota>},
+      {OpKind::FusedMap, &Puller::fused_map},   {OpKind::Cast, &Puller::cast},
+      {OpKind::BatchNorm, &Puller::batch_norm}, {OpKind::Softmax, &Puller::softmax},
+      {OpKind::LayerNorm, &Puller::layer_norm}, {OpKind::ReduceSum, &Puller::reduction},
+      {OpKind::ReduceMean, &Puller::reduction}, {OpKind::ReduceMax, &Puller::reduction},
+      {OpKind::ReduceMin, &Puller::reduction},  {OpKind::Cumsum, &Puller::cumsum},
+      {OpKind::Argmax, &Puller::argmax},        {OpKind::Matmul, &Puller::matmul},
+      {OpKind::Conv2d, &Puller::conv2d},        {OpKind::MaxPool2d, &Puller::pool},
+      {OpKind::AvgPool2d, &Puller::pool},       {OpKind::Broadcast, &Puller::repeated},
   };
 };
 
@@ -184,7 +167,7 @@ bool is_product_of_few_rows(const Plan& plan, const PlanStep& step) {
   return step.op == OpKind::Matmul && result.elements() < kFewRows * result.shape.back();
 }
 
-bool can_generate(OpKind op) { return is_pointwise(op) || Rules::kTable.has(op); }
+bool can_generate(OpKind op) { return is_pointwise(op) || can_move(op) || Rules::kTable.has(op); }
 
 ExprId Puller::pull(PlanValueId value, Index index, ConditionId condition) {
   if (failed()) return number(0);
@@ -196,7 +179,9 @@ ExprId Puller::pull(PlanValueId value, Index index, ConditionId condition) {
   const PlanStep& step = plan_.steps[v.defined_by];
   if (!can_generate(step.op)) return fail("an operator without a generated kernel");
   if (exprs_.size() > 6000) return fail("too much for one kernel");
-  Rule rule = Rules::kTable.has(step.op) ? Rules::kTable[step.op] : &Puller::pointwise;
+  Rule rule = can_move(step.op)            ? &Puller::moved
+              : Rules::kTable.has(step.op) ? Rules::kTable[step.op]
+                                           : &Puller::pointwise;
   ExprId result = (this->*rule)(step, index, condition);
   // Integers wrap around in their own width; moves cannot leave it.
   if (v.type.dtype == DType::I32 && !op_info(step.op).has(Trait::Layout))

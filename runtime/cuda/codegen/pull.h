@@ -35,42 +35,12 @@ StridesOf plain_strides(const Plan& plan);
 
 /// True if a kernel can be generated for this operator.
 bool can_generate(OpKind op);
+/// True if it only moves elements; of pull_layout.cpp.
+bool can_move(OpKind op);
 
 /// A product of fewer rows reads a matrix once, and shares nothing that tiles could bring.
 inline constexpr int64_t kFewRows = 8;
 bool is_product_of_few_rows(const Plan& plan, const PlanStep& step);
-
-class Puller;
-
-/// Operators that move elements: they change the index, guard loads, and compute nothing
-/// (pull_layout.cpp). One of them, asked for an element.
-class Move {
-public:
-  using Index = llvm::ArrayRef<IndexId>;
-  Move(Puller& puller, const PlanStep& step, Index index, ConditionId condition);
-
-  ExprId concat();
-  ExprId slice();
-  ExprId reshape();
-  ExprId transpose();
-  ExprId pad();
-  ExprId enlarge();
-  ExprId merge_gconv();
-  ExprId gather();
-  ExprId iota();
-
-private:
-  using Coordinates = llvm::SmallVector<IndexId, 5>;
-  ExprId padded(llvm::ArrayRef<int64_t> before, const Value& value);
-  const TensorType& operand_type(size_t i) const;
-
-  Puller& puller_;
-  const PlanStep& step_;
-  Index index_;
-  ConditionId condition_;
-  IndexPool& indices_;
-  ExprPool& exprs_;
-};
 
 class Puller {
 public:
@@ -129,10 +99,8 @@ private:
   ExprId pool(const PlanStep& step, Index index, ConditionId condition);
   ExprId epilogue(const PlanStep& step, ExprId sum, IndexId channel, Index index,
                   ConditionId condition, const Value& act);
-  template <ExprId (Move::*move)()>
-  ExprId moved(const PlanStep& step, Index index, ConditionId condition) {
-    return (Move(*this, step, index, condition).*move)();
-  }
+  /// An operator that moves elements (pull_layout.cpp).
+  ExprId moved(const PlanStep& step, Index index, ConditionId condition);
 
   const Plan& plan_;
   const Group& group_;

@@ -1,15 +1,43 @@
 // Operators that move elements: they change the index, guard loads, and compute nothing.
 #include "runtime/cuda/codegen/pull.h"
+#include "runtime/kernel_table.h"
 
 #include <limits>
 
 namespace tg::cuda {
 
-Move::Move(Puller& puller, const PlanStep& step, Index index, ConditionId condition)
-    : puller_(puller), step_(step), index_(index), condition_(condition),
-      indices_(puller.indices()), exprs_(puller.exprs()) {}
+namespace {
 
-const TensorType& Move::operand_type(size_t i) const { return puller_.type(step_.operands[i]); }
+/// One of them, asked for an element.
+class Move {
+public:
+  using Index = llvm::ArrayRef<IndexId>;
+  Move(Puller& puller, const PlanStep& step, Index index, ConditionId condition)
+      : puller_(puller), step_(step), index_(index), condition_(condition),
+        indices_(puller.indices()), exprs_(puller.exprs()) {}
+
+  ExprId concat();
+  ExprId slice();
+  ExprId reshape();
+  ExprId transpose();
+  ExprId pad();
+  ExprId enlarge();
+  ExprId merge_gconv();
+  ExprId gather();
+  ExprId iota();
+
+private:
+  using Coordinates = llvm::SmallVector<IndexId, 5>;
+  ExprId padded(llvm::ArrayRef<int64_t> before, const Value& value);
+  const TensorType& operand_type(size_t i) const { return puller_.type(step_.operands[i]); }
+
+  Puller& puller_;
+  const PlanStep& step_;
+  Index index_;
+  ConditionId condition_;
+  IndexPool& indices_;
+  ExprPool& exprs_;
+};
 
 ExprId Move::concat() {
   size_t axis = static_cast<size_t>(step_.attrs[0].number);
@@ -99,6 +127,22 @@ ExprId Move::iota() {
   return scalar_of(puller_.type(step_.result).dtype) == Scalar::Float
              ? exprs_.convert(DType::F32, value)
              : value;
+}
+
+using MoveFn = ExprId (Move::*)();
+constexpr KernelTable<MoveFn> kMoves = {
+    {OpKind::Concat, &Move::concat},       {OpKind::Slice, &Move::slice},
+    {OpKind::Transpose, &Move::transpose}, {OpKind::Pad, &Move::pad},
+    {OpKind::Enlarge, &Move::enlarge},     {OpKind::MergeGconv, &Move::merge_gconv},
+    {OpKind::Gather, &Move::gather},       {OpKind::Iota, &Move::iota},
+};
+
+} // namespace
+
+bool can_move(OpKind op) { return kMoves.has(op); }
+
+ExprId Puller::moved(const PlanStep& step, Index index, ConditionId condition) {
+  return (Move(*this, step, index, condition).*kMoves[step.op])();
 }
 
 } // namespace tg::cuda

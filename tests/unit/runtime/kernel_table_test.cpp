@@ -13,7 +13,7 @@ using Table = KernelTable<int (*)()>;
 TEST(KernelTable, KnowsWhatItHas) {
   static constexpr Table kTable = {{OpKind::Relu, one}, {OpKind::Add, two}};
   static_assert(kTable.has(OpKind::Relu) && !kTable.has(OpKind::Conv2d));
-  static_assert(!kTable.covers_all());
+  static_assert(kTable.lacks(OpKind::Conv2d) && !kTable.lacks(OpKind::Input));
   EXPECT_EQ(kTable[OpKind::Relu](), 1);
   EXPECT_EQ(kTable[OpKind::Add](), 2);
   EXPECT_EQ(kTable[OpKind::Conv2d], nullptr);
@@ -30,10 +30,17 @@ TEST(KernelTable, RowsComeBeforeWhatIsForAllPointwiseOperators) {
   }
 }
 
+TEST(KernelTable, TraitsFillRowsThatAreMissing) {
+  static constexpr Table kRows = {{OpKind::Slice, one}};
+  static constexpr Table kTable = kRows.with_traits(Trait::Strided, two);
+  EXPECT_EQ(kTable[OpKind::Slice](), 1);
+  EXPECT_EQ(kTable[OpKind::Transpose](), 2);
+  EXPECT_TRUE(kTable.lacks(OpKind::Matmul));
+}
+
 TEST(KernelTable, LeavesAndSugarNeedNoKernel) {
   for (const OpInfo& info : all_ops())
-    EXPECT_EQ(kExecutable[static_cast<size_t>(info.kind)], !info.has(Trait::Leaf | Trait::Sugar))
-        << info.name;
+    EXPECT_EQ(is_executable(info.kind), !info.has(Trait::Leaf | Trait::Sugar)) << info.name;
 }
 
 } // namespace

@@ -121,7 +121,7 @@ void Exporter::mark_needed() {
   }
 }
 
-bool picks(OpKind op) { return op == OpKind::Gather || op == OpKind::Scatter; }
+bool picks(OpKind op) { return op_info(op).index_operand() >= 0; }
 
 /// Returns the operand, or of indices that are counted from the end here what ONNX counts so
 /// itself.

@@ -424,9 +424,11 @@ Result<Operand> OperatorWriter::fused_map() {
 
 // NOLINTNEXTLINE(readability-function-size): a flat switch over operators
 Result<Operand> OperatorWriter::write() {
-  OpKind op = graph_.node(id_).op;
-  if (is_pointwise(op)) return pointwise();
-  switch (op) {
+  switch (graph_.node(id_).op) {
+#define TG_OP(...)
+#define TG_POINTWISE(kind, ...) case OpKind::kind:
+#include "lang/core/ops.def"
+    return pointwise();
   case OpKind::Matmul: return matmul();
   case OpKind::Conv2d: return conv2d();
   case OpKind::Conv3d: return conv3d();
@@ -474,9 +476,15 @@ Result<Operand> OperatorWriter::write() {
   case OpKind::Extern:
     return error(Code::unsupported, "`{0}` is an `extern op`, which ONNX's operators cannot say",
                  attr(0).text);
-  default: break;
+  case OpKind::Attention: // its products and softmax are written (export.cpp)
+  case OpKind::None:
+  case OpKind::Input:
+  case OpKind::Weight:
+  case OpKind::Constant:
+  case OpKind::Split: break;
   }
-  return error(Code::unsupported, "`{0}` cannot be written in operators of ONNX", op_info(op).name);
+  return error(Code::unsupported, "`{0}` cannot be written in operators of ONNX",
+               op_info(graph_.node(id_).op).name);
 }
 
 } // namespace
