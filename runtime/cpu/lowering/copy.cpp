@@ -305,8 +305,13 @@ private:
 /// A transposition of dense rows, worth generated code.
 bool is_transposition(llvm::ArrayRef<Loop> nest) {
   if (nest.size() < 2 || nest.size() > 6) return false;
-  for (const Loop& loop : nest)
-    if (loop.strides[0] == 0 || loop.strides[1] == 0) return false;
+  Place to, from;
+  for (const Loop& loop : nest) {
+    for (Place* place : {&to, &from}) place->shape.push_back(loop.extent);
+    to.strides.push_back(loop.strides[0]);
+    from.strides.push_back(loop.strides[1]);
+  }
+  if (interleaves(to) || interleaves(from)) return false;
   return nest.back().strides[0] == 1 && nest.back().strides[1] != 1;
 }
 

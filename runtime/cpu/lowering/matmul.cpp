@@ -221,7 +221,7 @@ private:
   /// it runs by gemm, which wants rows or columns side by side: as the operands lie if they have no
   /// gaps, else copied.
   Result<Form> choose() const {
-    bool repeated = repeats(l_.place(x_)) || repeats(l_.place(y_));
+    bool repeated = interleaves(l_.place(x_)) || interleaves(l_.place(y_));
     for (const Form& form : kForms) {
       if (repeated && !form.copy_operands) continue;
       if (Result<PrimitiveDescHandle> pd = described(form); pd && is_brgemm(*pd)) return form;
@@ -245,12 +245,6 @@ private:
   }
 
   static bool has_gaps(const Place& p) { return !is_dense(p); }
-  /// A broadcast's rows, which are one.
-  static bool repeats(const Place& p) {
-    for (size_t i = 0; i < p.shape.size(); ++i)
-      if (p.shape[i] != 1 && p.strides[i] == 0) return true;
-    return false;
-  }
 
   Lowering& l_;
   const PlanStep& step_;

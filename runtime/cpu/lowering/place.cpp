@@ -59,6 +59,19 @@ bool is_dense(const Place& p) {
   return nest.size() == 1 && (nest[0].extent == 1 || nest[0].strides[0] == 1);
 }
 
+bool interleaves(const Place& p) {
+  llvm::SmallVector<std::pair<int64_t, int64_t>, 8> axes; // stride, extent
+  for (size_t i = 0; i < p.shape.size(); ++i)
+    if (p.shape[i] > 1) axes.emplace_back(p.strides[i], p.shape[i]);
+  llvm::sort(axes);
+  int64_t inside = 1; // elements from one step along the next axis to another
+  for (auto [stride, extent] : axes) {
+    if (stride < inside) return true;
+    inside = stride * extent;
+  }
+  return false;
+}
+
 Place slice(const Place& p, int64_t axis, int64_t start, int64_t stop) {
   Place out = p;
   auto i = static_cast<size_t>(axis);

@@ -46,13 +46,6 @@ int64_t count_of(llvm::ArrayRef<Loop> nest) {
   return count;
 }
 
-/// Whether it is a broadcast, whose strides say nothing of an order of its axes.
-bool repeats_elements(const Place& p) {
-  for (size_t i = 0; i < p.shape.size(); ++i)
-    if (p.strides[i] == 0 && p.shape[i] > 1) return true;
-  return false;
-}
-
 /// softmax or layer_norm of every row along one axis, which has stride 1 on both sides; both are
 /// f32 or bf16.
 class RowKernel final : public Kernel {
@@ -150,7 +143,7 @@ public:
   Result<void> bind(const Addresses& addresses) override {
     from_ = addresses.of(src_);
     to_ = addresses.of(dst_);
-    uniform_ = repeats_elements(scale);
+    uniform_ = interleaves(scale);
     scale_ = addresses.of(scale);
     bias_ = addresses.of(bias);
     return {};
@@ -219,7 +212,7 @@ Result<RowPlaces> row_places(Lowering& l, const PlanStep& step, size_t axis, Op&
   }
   Shape strides = l.preferred_strides(step.result);
   if (strides[axis] != 1 || (is_dense(src) && !is_plain(src)))
-    strides = repeats_elements(src) ? innermost : dense_like(src);
+    strides = interleaves(src) ? innermost : dense_like(src);
   std::optional<Place> dst;
   if (src == l.place(x)) dst = l.take_over(step, strides, false);
   if (!dst) dst = l.new_result(step, strides);
@@ -252,7 +245,7 @@ Result<void> lower_layer_norm(Lowering& l, const PlanStep& step) {
   bool long_rows = LongRowNorm::suits(places.src, axis);
   Place scale = l.place(operand(step, "scale")), bias = l.place(operand(step, "bias"));
   bool one_number = long_rows && llvm::all_of(llvm::ArrayRef<Place>{scale, bias}, [](auto& p) {
-                      return p.dtype == DType::F32 && repeats_elements(p);
+                      return p.dtype == DType::F32 && interleaves(p);
                     });
   if (!one_number) {
     TG_TRY(scale, l.operand_plain(operand(step, "scale")));

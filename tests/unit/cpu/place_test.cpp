@@ -37,6 +37,19 @@ TEST(Place, KnowsLayouts) {
   EXPECT_TRUE(is_dense(slice(p, 0, 1, 2)));
 }
 
+TEST(Place, ViewsInterleaveWhereAnAxisStepsWithinOthers) {
+  Place p = plain({4, 6, 5});
+  EXPECT_FALSE(interleaves(p));
+  EXPECT_FALSE(interleaves(transpose(p, {2, 0, 1})));
+  EXPECT_FALSE(interleaves(slice(slice(p, 1, 2, 4), 2, 0, 3)));
+  EXPECT_TRUE(interleaves(broadcast(plain({1, 5}), {4, 5})));
+  EXPECT_FALSE(interleaves(broadcast(plain({1, 5}), {1, 5})));
+  EXPECT_TRUE(interleaves({0, 0, {7, 3}, {1, 1}})) << "windows one after the other";
+  EXPECT_TRUE(interleaves({0, 0, {4, 3}, {2, 1}})) << "that overlap";
+  EXPECT_FALSE(interleaves({0, 0, {3, 3}, {3, 1}})) << "side by side";
+  EXPECT_TRUE(interleaves({0, 0, {2, 3, 2}, {9, 3, 2}})) << "every second of three";
+}
+
 TEST(Place, OnePixelImagesAreBothPlainAndNhwc) {
   Place p = plain({1, 7, 1, 1});
   EXPECT_TRUE(is_plain(p));
