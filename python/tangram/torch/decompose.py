@@ -125,17 +125,6 @@ def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, inclu
     return found / counts if x.is_floating_point() else found // counts
 
 
-def unfold(x: Any, dim: int, size: int, step: int) -> Any:
-    """`gather` of windows along an axis"""
-    if x.dim() == 0:  # one window, without an axis that counts them
-        return x.reshape(1)[:size]
-    dim %= x.dim()
-    count = (x.shape[dim] - size) // step + 1
-    places = torch.arange(count).unsqueeze(1) * step + torch.arange(size).unsqueeze(0)
-    windows = x.index_select(dim, places.reshape(-1))
-    return windows.reshape(*x.shape[:dim], count, size, *x.shape[dim + 1:]).movedim(dim + 1, -1)
-
-
 def as_strided(x: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
     """`gather` of places in memory, of what lies there without gaps"""
     same = [pair for pair in zip(size, stride) if pair[0] != 1] == [
@@ -290,7 +279,6 @@ RULES: dict[Any, Callable[..., Any]] = {
     aten._embedding_bag_forward_only.default: embedding_bag,
     aten.masked_scatter.default: masked_scatter,
     aten.scatter_reduce.two: scatter_reduce,
-    aten.unfold.default: unfold,
     aten.as_strided.default: as_strided,
     **dict.fromkeys([aten._adaptive_avg_pool2d.default, aten.adaptive_avg_pool2d.default,
                      aten._adaptive_avg_pool3d.default, aten.adaptive_avg_pool3d.default], adaptive_avg_pool),

@@ -1,4 +1,4 @@
-"""Rows of norms, and of pools over other windows than those of two axes."""
+"""Rows of norms, of pools over other windows than those of two axes, and of windows themselves."""
 
 from __future__ import annotations
 
@@ -70,6 +70,26 @@ def instance_norm(w: Writer, node: Node, place: int) -> str:
     rank = fake(x).dim()
     axes = [axis for axis in range(rank) if axis != 1]
     return _scaled(w, _normed(w, w.operand(x), axes, float(argument(node, "eps"))), scale, shift, rank)
+
+
+# --- windows ------------------------------------------------------------------------------------------
+
+
+@row(aten.unfold.default)
+def unfold(w: Writer, node: Node) -> str:
+    """`gather` of the places of windows along an axis, and `transpose` where others follow it"""
+    x, axis, size, step = node.args
+    rank = fake(x).dim()
+    if 0 in fake(node).shape:
+        raise NotSupported("windows of no elements")
+    if rank == 0:
+        return f"reshape({w.operand(x)}, [1])"
+    axis %= rank
+    count = fake(node).shape[axis]
+    places = f"reshape({step} * iota([{count}], i64), [{count}, 1]) + iota([{size}], i64)"
+    text = f"gather({w.operand(x)}, {places}, axis = {axis})"
+    perm = [place for place in range(rank + 1) if place != axis + 1] + [axis + 1]
+    return text if axis == rank - 1 else f"transpose({text}, perm = {perm})"
 
 
 # --- pools --------------------------------------------------------------------------------------------
