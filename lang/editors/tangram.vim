@@ -18,7 +18,7 @@ syntax keyword tangramFunction non_max_suppression not_equal ones pad params pat
 syntax keyword tangramFunction reduce_max reduce_mean reduce_min reduce_prod reduce_sum relu relu6
 syntax keyword tangramFunction reshape resize round rsqrt scatter select shape sigmoid sign sin
 syntax keyword tangramFunction sinh slice softmax softplus split sqrt sub sum tan tanh tensor top_k
-syntax keyword tangramFunction transpose update winograd_conv2d winograd_weight zeros zip
+syntax keyword tangramFunction transpose update windows winograd_conv2d winograd_weight zeros zip
 syntax match tangramOperator /\.\.\.\|<=>\|!=\|\*\*\|->\|\.\.\|\/\/\|<=\|==\|=>\|>=\|%\|\*\|+\|-\|\/\|<\|=\|>\|@/
 
 syntax match tangramNumber /\<[0-9]\+\(\.[0-9]\+\)\?\([eE][+-]\?[0-9]\+\)\?\>/

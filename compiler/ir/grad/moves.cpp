@@ -42,6 +42,21 @@ void slice(Reverse& r) {
   r.give(0, r.b.pad(r.dy, before, after));
 }
 
+/// Each element of a window is added to the element that it is.
+void windows(Reverse& r) {
+  NodeBuilder& b = r.b;
+  auto axis = static_cast<size_t>(r.number("axis"));
+  Shape flat = copied(b.shape(r.x()));
+  int64_t count = b.size(r.node, r.number("axis")), size = r.number("size");
+  auto places_of = [&](int64_t along, llvm::StringRef apart) {
+    return b.mul(b.iota({DType::I64, {count, size}}, along), static_cast<double>(r.number(apart)));
+  };
+  NodeId places = b.add(places_of(0, "step"), places_of(1, "dilation"));
+  flat[axis] = count * size;
+  r.give(0, scattered(b, b.filled(0, b.type(r.x())), b.reshape(places, {flat[axis]}),
+                      b.reshape(r.dy, flat), static_cast<int64_t>(axis), "add"));
+}
+
 void reshape(Reverse& r) { r.give(0, r.b.reshape(r.dy, r.b.shape(r.x()))); }
 
 void transpose(Reverse& r) {

@@ -222,6 +222,35 @@ bool OperatorGuess::make_slice(TermId id, const Shape* want) {
   return terms_.finish(id, {Value::of_int(axis), Value::of_int(start), Value::of_int(stop)});
 }
 
+/// The axis of windows has as many elements as they span, or some more.
+bool OperatorGuess::make_windows(TermId id, const Shape* want) {
+  const Term& term = terms_[id];
+  TermId x = term.operands[0];
+  if (want && want->size() < 2) return false;
+  if (!want && !terms_.make_with_rank(x, nullptr, 1)) return false;
+  std::optional<Shape> known = terms_.known(x);
+  int64_t rank =
+      known ? static_cast<int64_t>(known->size()) : static_cast<int64_t>(want->size()) - 1;
+  int64_t axis = terms_.int_or(term, 0, draws_.between(0, rank - 1));
+  if (axis < 0) axis += rank;
+  if (axis < 0 || axis >= rank) return false;
+  auto at = static_cast<size_t>(axis);
+  int64_t most = known ? std::min<int64_t>((*known)[at], 4) : 4;
+  int64_t drawn = want && at + 1 < want->size() ? (*want)[at + 1] : draws_.between(1, most);
+  int64_t size = terms_.int_or(term, 1, drawn);
+  int64_t step = terms_.int_or(term, 2, draws_.between(1, 3));
+  int64_t widest = known && size > 1 ? ((*known)[at] - 1) / (size - 1) : 3;
+  int64_t dilation = terms_.int_or(term, 3, draws_.between(1, std::clamp<int64_t>(widest, 1, 3)));
+  if (!known) {
+    Shape s = *want;
+    s.erase(s.begin() + axis + 1);
+    s[at] = (s[at] - 1) * step + (size - 1) * dilation + 1 + draws_.between(0, step - 1);
+    if (!terms_.make(x, s)) return false;
+  }
+  return terms_.finish(
+      id, {Value::of_int(axis), Value::of_int(size), Value::of_int(step), Value::of_int(dilation)});
+}
+
 bool OperatorGuess::make_reshape(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   TermId x = term.operands[0];

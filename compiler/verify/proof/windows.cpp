@@ -1,4 +1,4 @@
-#include "compiler/verify/proof/windows.h"
+#include "compiler/verify/proof/values.h"
 
 namespace tg::proof {
 
@@ -71,6 +71,33 @@ void Windows::join() {
       facts_.must_equal(a.out, b.out);
       facts_.must_equal(a.before, b.before);
     }
+}
+
+// --- the operator `windows` -------------------------------------------------------------------
+
+Tensor Types::windows(TermId id) {
+  Tensor x = type(rule_.terms[id].operands[0]);
+  if (facts_.halted()) return {};
+  if (x.none || (!x.packed && x.dims.empty())) return facts_.stop(Outcome::Impossible), Tensor();
+  std::optional<size_t> along = axis(facts_, attribute(id, 0).n, x);
+  Poly size = attribute(id, 1).n, step = attribute(id, 2).n, dilation = attribute(id, 3).n;
+  if (facts_.halted() || !along) return {};
+  for (const Poly& each : {size, step, dilation}) facts_.must(at_least(each, 1));
+  auto at = x.dims.begin() + static_cast<std::ptrdiff_t>(*along);
+  *at = windows_.window(*at, size, step, dilation, Attr::member("valid"), 0).out;
+  x.dims.insert(at + 1, size);
+  return x;
+}
+
+Value Elements::windows(TermId id, const Index& index) {
+  TermId x = rule_.terms[id].operands[0];
+  std::optional<size_t> along = axis(facts_, types_.attribute(id, 0).n, types_.type(x));
+  if (!along) return {};
+  Index inner = index;
+  inner[*along] =
+      index[*along] * types_.attribute(id, 2).n + index[*along + 1] * types_.attribute(id, 3).n;
+  inner.erase(inner.begin() + static_cast<std::ptrdiff_t>(*along) + 1);
+  return at(x, inner);
 }
 
 } // namespace tg::proof

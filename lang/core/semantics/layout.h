@@ -131,6 +131,21 @@ template <class T> void enlarge(const ConstView<T>& w, View<T> result) {
   pad(before, T{}, w, result);
 }
 
+/// Windows along an axis: each is a copy of the places that it holds.
+TG_MEANING(Windows) {
+  auto axis = static_cast<size_t>(in.attrs[0]->number);
+  int64_t step = in.attrs[2]->number, dilation = in.attrs[3]->number;
+  const ConstView<T>& x = in.x();
+  int64_t inner = product(x.shape.drop_front(axis + 1));
+  int64_t outer = product(x.shape.take_front(axis));
+  T* out = in.result.data;
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t i = 0; i < in.result.shape[axis]; ++i)
+      for (int64_t j = 0; j < in.result.shape[axis + 1]; ++j)
+        out =
+            std::copy_n(x.data + (o * x.shape[axis] + i * step + j * dilation) * inner, inner, out);
+}
+
 TG_MEANING(Concat) { concat(in.attrs, in.operands, in.result); }
 TG_MEANING(Slice) { slice(in.attrs, in.x(), in.result); }
 TG_MEANING(Reshape) { std::copy_n(in.x().data, in.result.elements(), in.result.data); }

@@ -35,6 +35,20 @@ bool slice(Inference& in) {
   return true;
 }
 
+bool windows(Inference& in) {
+  in.result = in.type(0);
+  int64_t axis = in.attr(0).number, elements = in.result[static_cast<size_t>(axis)];
+  for (size_t slot : {1, 2, 3})
+    if (!in_range(in, in.info.attrs()[slot], {in.attr(slot).number}, 1)) return false;
+  int64_t size = in.attr(1).number, step = in.attr(2).number, dilation = in.attr(3).number;
+  if (size - 1 > (elements - 1) / dilation)
+    return in.fail("axis {0} of {1} has no window of {2} elements, {3} apart", axis, in.type(0),
+                   size, dilation);
+  in.result.shape[axis] = (elements - dilation * (size - 1) - 1) / step + 1;
+  in.result.shape.insert(in.result.shape.begin() + axis + 1, size);
+  return true;
+}
+
 bool split(Inference& in) { return in.fail("split has no single result"); }
 
 bool reshape(Inference& in) {

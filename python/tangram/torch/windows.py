@@ -77,7 +77,7 @@ def instance_norm(w: Writer, node: Node, place: int) -> str:
 
 @row(aten.unfold.default)
 def unfold(w: Writer, node: Node) -> str:
-    """`gather` of the places of windows along an axis, and `transpose` where others follow it"""
+    """`windows`, and `transpose` where others follow the axis"""
     x, axis, size, step = node.args
     rank = fake(x).dim()
     if 0 in fake(node).shape:
@@ -85,11 +85,26 @@ def unfold(w: Writer, node: Node) -> str:
     if rank == 0:
         return f"reshape({w.operand(x)}, [1])"
     axis %= rank
-    count = fake(node).shape[axis]
-    places = f"reshape({step} * iota([{count}], i64), [{count}, 1]) + iota([{size}], i64)"
-    text = f"gather({w.operand(x)}, {places}, axis = {axis})"
+    text = f"windows({w.operand(x)}, axis = {axis}, size = {size}, step = {step})"
     perm = [place for place in range(rank + 1) if place != axis + 1] + [axis + 1]
     return text if axis == rank - 1 else f"transpose({text}, perm = {perm})"
+
+
+@row(aten.im2col.default)
+def im2col(w: Writer, node: Node) -> str:
+    """`windows` along both axes of an image, between `pad` and `reshape`"""
+    x, kernel, dilation, padding, stride = node.args
+    if 0 in fake(node).shape:
+        raise NotSupported("windows of no elements")
+    text, rank = w.operand(x), fake(x).dim()
+    border = [0] * (rank - 2) + list(padding)
+    if any(border):
+        text = f"pad({text}, before = {border}, after = {border})"
+    for place in (0, 1):
+        options = f"size = {kernel[place]}, step = {stride[place]}, dilation = {dilation[place]}"
+        text = f"windows({text}, axis = {rank - 2 + 2 * place}, {options})"
+    perm = [*range(rank - 2), rank - 1, rank + 1, rank - 2, rank]
+    return f"reshape(transpose({text}, perm = {perm}), {literal(list(fake(node).shape))})"
 
 
 # --- pools --------------------------------------------------------------------------------------------

@@ -10,6 +10,20 @@ bool is_always_view(OpKind op) { return op_info(op).has(Trait::Strided); }
 
 namespace {
 
+/// Windows that overlap share their elements.
+Place windows(const Place& p, const PlanStep& step) {
+  Place out = p;
+  auto axis = static_cast<size_t>(attr(step, "axis").number);
+  int64_t size = attr(step, "size").number, stride = p.strides[axis];
+  int64_t span = attr(step, "dilation").number * (size - 1);
+  out.shape[axis] = (p.shape[axis] - span - 1) / attr(step, "step").number + 1;
+  out.strides[axis] = stride * attr(step, "step").number;
+  out.shape.insert(out.shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, size);
+  out.strides.insert(out.strides.begin() + static_cast<std::ptrdiff_t>(axis) + 1,
+                     stride * attr(step, "dilation").number);
+  return out;
+}
+
 /// For a reshape that is no view, of which an image comes (channels that are shuffled): a copy
 /// whose channels lie side by side, as those that read it want them. None where it is for something
 /// else.
@@ -77,6 +91,7 @@ Result<void> lower_view(Lowering& l, const PlanStep& step) {
     l.set_view(step, slice(x, attr(step, "axis").number, attr(step, "start").number,
                            attr(step, "stop").number));
     return {};
+  case OpKind::Windows: l.set_view(step, windows(x, step)); return {};
   case OpKind::Transpose: l.set_view(step, transpose(x, attr(step, "perm").ints)); return {};
   case OpKind::Reshape: {
     const Shape& shape = l.type(step.result).shape;

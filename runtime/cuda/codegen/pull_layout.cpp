@@ -18,6 +18,7 @@ public:
 
   ExprId concat();
   ExprId slice();
+  ExprId windows();
   ExprId reshape();
   ExprId transpose();
   ExprId pad();
@@ -62,6 +63,15 @@ ExprId Move::slice() {
   Coordinates at(index_.begin(), index_.end());
   size_t axis = static_cast<size_t>(step_.attrs[0].number);
   at[axis] = indices_.shift(at[axis], step_.attrs[1].number);
+  return puller_.pull(step_.operands[0], at, condition_);
+}
+
+ExprId Move::windows() {
+  size_t axis = static_cast<size_t>(step_.attrs[0].number);
+  Coordinates at(index_.begin(), index_.end());
+  at[axis] = indices_.add(indices_.scale(index_[axis], step_.attrs[2].number),
+                          indices_.scale(index_[axis + 1], step_.attrs[3].number));
+  at.erase(at.begin() + axis + 1);
   return puller_.pull(step_.operands[0], at, condition_);
 }
 
@@ -132,6 +142,7 @@ ExprId Move::iota() {
 using MoveFn = ExprId (Move::*)();
 constexpr KernelTable<MoveFn> kMoves = {
     {OpKind::Concat, &Move::concat},       {OpKind::Slice, &Move::slice},
+    {OpKind::Windows, &Move::windows},     {OpKind::Reshape, &Move::reshape},
     {OpKind::Transpose, &Move::transpose}, {OpKind::Pad, &Move::pad},
     {OpKind::Enlarge, &Move::enlarge},     {OpKind::MergeGconv, &Move::merge_gconv},
     {OpKind::Gather, &Move::gather},       {OpKind::Iota, &Move::iota},

@@ -383,10 +383,21 @@ private:
     Shape wider = type(x).shape;
     wider.insert(wider.begin(), in(1, 2));
     if (wider.size() <= 4) add(OpKind::Broadcast, {x}, {Value::of_ints(wider)});
+    if (type(x).rank() > 0 && type(x).rank() < 4) windows(x);
     int64_t elements = type(x).elements();
     for (int64_t divisor : {2, 3, 4, 5})
       if (elements % divisor == 0 && coin())
         return (void)add(OpKind::Reshape, {x}, {Value::of_ints({divisor, -1})});
+  }
+
+  void windows(NodeId x) {
+    int64_t axis = in(0, type(x).rank() - 1), room = type(x)[static_cast<size_t>(axis)];
+    int64_t size = in(1, std::min<int64_t>(room, 4));
+    int64_t dilation = size > 1 ? in(1, std::min<int64_t>((room - 1) / (size - 1), 2)) : 1;
+    NodeId y = add(OpKind::Windows, {x},
+                   {Value::of_int(axis), Value::of_int(size), Value::of_int(in(1, 3)),
+                    Value::of_int(dilation)});
+    if (coin()) add(OpKind::Tanh, {y});
   }
 
   void fused(NodeId x) {

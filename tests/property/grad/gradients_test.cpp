@@ -128,6 +128,9 @@ constexpr Case kCases[] = {
     // moves
     {"x: f64[2, 3], y: f64[2, 1]", "concat([x * x, y, x], axis = 1)"},
     {"x: f64[2, 5]", "slice(x * x, axis = 1, start = 1, stop = 4)"},
+    {"x: f64[2, 7, 2]", "windows(x * x, axis = 1, size = 3)"},
+    {"x: f64[9]", "windows(x * x, axis = 0, size = 3, step = 2, dilation = 2)"},
+    {"x: f64[2, 7]", "windows(x * x, axis = 1, size = 2, step = 3)"},
     {"x: f64[2, 6]", "reshape(x * x, shape = [3, 4])"},
     {"x: f64[2, 3, 4]", "transpose(x * x, perm = [2, 0, 1])"},
     {"x: f64[2, 3]", "pad(x * x, before = [1, 0], after = [0, 2], value = 3.0)"},

@@ -276,6 +276,26 @@ TEST(Semantics, WhatNoElementReachesIsTheBias) {
   expect_near(same, {1, 10, 102, 20, 0, 0, 0, 0}); // 5 columns, of which the odd one goes behind
 }
 
+TEST(Semantics, WindowsAgreeWithIndexArithmetic) {
+  Doubles x = random_array("windows", {2, 11, 3});
+  for (int64_t size : {1, 2, 4})
+    for (int64_t step : {1, 2, 5})
+      for (int64_t dilation : {1, 3}) {
+        Doubles y = apply<double>(OpKind::Windows,
+                                  {number(1), number(size), number(step), number(dilation)}, {x});
+        int64_t count = (11 - dilation * (size - 1) - 1) / step + 1;
+        ASSERT_EQ(y.shape, (Shape{2, count, size, 3}));
+        std::vector<double> want;
+        for (int64_t o = 0; o < 2; ++o)
+          for (int64_t i = 0; i < count; ++i)
+            for (int64_t j = 0; j < size; ++j)
+              for (int64_t k = 0; k < 3; ++k)
+                want.push_back(
+                    x.values[static_cast<size_t>((o * 11 + i * step + j * dilation) * 3 + k)]);
+        EXPECT_EQ(y.values, want) << size << " " << step << " " << dilation;
+      }
+}
+
 TEST(Semantics, ConvolutionsOfVolumes) {
   Doubles x = random_array("x", {2, 4, 4, 5, 3}), w = random_array("w", {6, 2, 2, 3, 1}),
           bias = random_array("b", {6});

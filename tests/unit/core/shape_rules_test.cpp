@@ -211,6 +211,29 @@ TEST(ShapeRules, NormsAndReductions) {
       << "a window of padding alone has no largest element";
 }
 
+TEST(ShapeRules, WindowsAlongAnAxis) {
+  auto windows = [](Shape x, int64_t axis, int64_t size, int64_t step, int64_t dilation) {
+    return run(OpKind::Windows, {std::move(x)},
+               {{"axis", num(axis)},
+                {"size", num(size)},
+                {"step", num(step)},
+                {"dilation", num(dilation)}});
+  };
+  EXPECT_EQ(windows({2, 9, 4}, 1, 3, 1, 1).type, "f32[2, 7, 3, 4]");
+  EXPECT_EQ(windows({2, 9, 4}, -2, 3, 2, 1).type, "f32[2, 4, 3, 4]");
+  EXPECT_EQ(windows({2, 9, 4}, 1, 3, 2, 4).type, "f32[2, 1, 3, 4]");
+  EXPECT_EQ(windows({9}, 0, 9, 5, 1).type, "f32[1, 9]");
+  EXPECT_EQ(windows({9}, 0, 1, 4, 100).type, "f32[3, 1]");
+  EXPECT_EQ(windows({2, 9}, 1, 10, 1, 1).why,
+            "axis 1 of f32[2, 9] has no window of 10 elements, 1 apart");
+  EXPECT_EQ(windows({2, 9}, 1, 3, 1, 5).why,
+            "axis 1 of f32[2, 9] has no window of 3 elements, 5 apart");
+  EXPECT_EQ(windows({9}, 0, int64_t{1} << 40, 1, int64_t{1} << 40).ok, false);
+  EXPECT_EQ(windows({9}, 0, 0, 1, 1).why, "`size` must be at least 1, got 0");
+  EXPECT_EQ(windows({9}, 0, 2, -1, 1).why, "`step` must be at least 1, got -1");
+  EXPECT_FALSE(windows({}, 0, 1, 1, 1).ok);
+}
+
 TEST(ShapeRules, TransposedConvolutionsCutPaddingOff) {
   Value same = Value::of_enum("same");
   auto conv = [](Shape w, Attrs attrs, std::optional<Shape> bias = absent) {

@@ -61,6 +61,7 @@ private:
   Operand merge_gconv();
   Operand winograd_weight();
   Operand iota();
+  Operand windows();
   llvm::SmallVector<int64_t, 4> window_pads(llvm::ArrayRef<int64_t> kernel,
                                             llvm::ArrayRef<int64_t> stride, const Value& pad,
                                             llvm::ArrayRef<int64_t> dilation) const;
@@ -370,6 +371,33 @@ Operand OperatorWriter::winograd_weight() {
 }
 
 /// A small one is known here; a large one is a range, repeated along the other axes.
+/// A gather of the places that each window holds, which the file counts where they are many.
+Operand OperatorWriter::windows() {
+  constexpr int64_t kMostWritten = 1 << 16;
+  auto axis = static_cast<size_t>(attr(0).number);
+  int64_t step = attr(2).number, dilation = attr(3).number;
+  TensorType type{DType::I64, {graph_.type(id_)[axis], graph_.type(id_)[axis + 1]}};
+  Attr along = Attr::whole("axis", attr(0).number);
+  if (type.elements() <= kMostWritten) {
+    llvm::SmallVector<int64_t, 32> places;
+    for (int64_t i = 0; i < type[0]; ++i)
+      for (int64_t j = 0; j < type[1]; ++j) places.push_back(i * step + j * dilation);
+    return node("Gather",
+                {x_[0], nodes_.tensor("windows", type, element_bytes(places, DType::I64))},
+                {along});
+  }
+  auto range = [&](int64_t count, int64_t apart) {
+    return nodes_.node("Range",
+                       {nodes_.whole_scalar(0, DType::I64),
+                        nodes_.whole_scalar(count * apart, DType::I64),
+                        nodes_.whole_scalar(apart, DType::I64)},
+                       DType::I64);
+  };
+  Operand starts = reshape(range(type[0], step), {-1, 1});
+  Operand places = nodes_.node("Add", {starts, range(type[1], dilation)}, DType::I64);
+  return node("Gather", {x_[0], places}, {along});
+}
+
 Operand OperatorWriter::iota() {
   constexpr int64_t kMostWritten = 1024;
   TensorType type = graph_.type(id_);
@@ -459,6 +487,7 @@ Result<Operand> OperatorWriter::write() {
     return non_max_suppression();
   case OpKind::Concat: return node("Concat", x_, {Attr::whole("axis", attr(0).number)});
   case OpKind::Slice: return slice();
+  case OpKind::Windows: return windows();
   case OpKind::Reshape: return reshape(x_[0], result_shape());
   case OpKind::Transpose: return transpose(x_[0], attr(0).ints);
   case OpKind::Pad: return pad(attr(0).ints, attr(1).ints, attr(2));

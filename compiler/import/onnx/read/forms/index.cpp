@@ -18,7 +18,26 @@ int64_t product(Ints sizes) {
 
 // --- gathers -------------------------------------------------------------------------------------
 
-/// One known index is a piece: no gather.
+/// Places i * step + j * dilation from a start on: windows that overlap, or have gaps.
+struct PlacesOfWindows {
+  int64_t start, step, dilation;
+};
+
+std::optional<PlacesOfWindows> places_of_windows(Ints places, Ints shape) {
+  if (shape.size() != 2 || shape[0] < 2 || shape[1] < 2) return std::nullopt;
+  auto size = static_cast<size_t>(shape[1]);
+  PlacesOfWindows found{places[0], places[size] - places[0], places[1] - places[0]};
+  if (found.step < 1 || found.dilation < 1 || found.step == found.dilation * shape[1])
+    return std::nullopt; // one behind the other: a piece
+  for (size_t n = 0; n < places.size(); ++n) {
+    auto window = static_cast<int64_t>(n / size), element = static_cast<int64_t>(n % size);
+    if (places[n] != found.start + window * found.step + element * found.dilation)
+      return std::nullopt;
+  }
+  return found;
+}
+
+/// Known indices of pieces and of windows: no gather.
 NodeId gather_known(Emitter& e, NodeId x, const Literal& indices, int64_t axis) {
   int64_t size = e.shape(x)[static_cast<size_t>(axis)];
   Shape places(indices.ints.begin(), indices.ints.end());
@@ -27,6 +46,16 @@ NodeId gather_known(Emitter& e, NodeId x, const Literal& indices, int64_t axis) 
     if (place < 0 || place >= size)
       return e.fail("index " + llvm::Twine(place) + " is outside of an axis of " +
                     llvm::Twine(size));
+  }
+  if (auto windows = places_of_windows(places, indices.type.shape)) {
+    int64_t last = places[static_cast<size_t>(indices.type[1]) - 1];
+    bool whole = windows->start == 0 && (size - last - 1) / windows->step + 1 == indices.type[0];
+    NodeId read = whole ? x : e.slice(x, axis, windows->start, places.back() + 1);
+    return e.op(OpKind::Windows, {read},
+                {{"axis", Value::of_int(axis)},
+                 {"size", Value::of_int(indices.type[1])},
+                 {"step", Value::of_int(windows->step)},
+                 {"dilation", Value::of_int(windows->dilation)}});
   }
   NodeId taken = e.take(x, axis, places);
   if (!taken.valid()) return taken;
