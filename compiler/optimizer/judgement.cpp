@@ -2,6 +2,7 @@
 #include "compiler/optimizer/judgement.h"
 
 #include "compiler/ir/graph.h"
+#include "compiler/optimizer/explanation.h"
 
 #include <llvm/ADT/StringMap.h>
 #include <llvm/Support/FormatVariadic.h>

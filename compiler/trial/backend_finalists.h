@@ -25,7 +25,7 @@ public:
         time_(std::move(time)), guessed_(guessed) {
     timing_.stop = this->options().stop;
   }
-  explicit BackendFinalists(PrepareOptions options, TimingOptions timing = careful())
+  explicit BackendFinalists(const PrepareOptions& options, TimingOptions timing = careful())
       : BackendFinalists(options, std::move(timing), TimePlan(options.stop)) {}
   /// The timing of comparisons whose prices were measured.
   static TimingOptions careful() { return {.min_runs = 15, .seconds = 1.5, .patience_seconds = 8}; }
