@@ -44,7 +44,7 @@ public:
     return all;
   }
 
-  /// And this one for all operators with one of these traits and without a row.
+  /// Adds this kernel for all operators with one of these traits and without a row.
   consteval KernelTable with_traits(uint32_t traits, const Kernel& kernel) const {
     KernelTable all = *this;
     for (size_t i = 0; i < kOpCount; ++i)
@@ -54,7 +54,7 @@ public:
 
   constexpr const Kernel& operator[](OpKind op) const { return slots_[static_cast<size_t>(op)]; }
   constexpr bool has(OpKind op) const { return has_[static_cast<size_t>(op)]; }
-  /// Whether the operator needs a row and has none.
+  /// Returns true if the operator needs a row and has none.
   constexpr bool lacks(OpKind op) const { return is_executable(op) && !has(op); }
 
 private:

@@ -53,7 +53,7 @@ enum class ShapeRule : uint8_t {
 #include "lang/core/ops.def"
 };
 
-/// What a shape rule says of the result's shape before there are types.
+/// The shape of a result, as far as its rule knows it before there are types.
 enum class ResultShape : uint8_t {
   unknown,
   as_x, // that of the first operand
@@ -75,7 +75,7 @@ enum class ResultDType : uint8_t {
   own, // by another rule
 };
 
-/// Operators whose kernels cost alike, relative to what they compute and move.
+/// Classes of kernels that reach alike shares of peak arithmetic and bandwidth.
 enum class PriceClass : uint8_t {
   map, // element by element, fused or not
   product,
@@ -89,7 +89,7 @@ enum class PriceClass : uint8_t {
   shuffle, // elements one by one
 };
 
-/// Sums of products, which take most of the time of a network.
+/// Returns true for sums of products, which take most of the time of a network.
 constexpr bool is_product(PriceClass price) {
   return price == PriceClass::product || price == PriceClass::attention ||
          price == PriceClass::convolution || price == PriceClass::filtering;
@@ -154,7 +154,7 @@ struct AttrInfo {
   bool required = true;
 };
 
-/// The dtypes of an operand: those of the others, or its own where it chooses among elements.
+/// The dtype of an operand: that of the others, or its own where it chooses among elements.
 enum class OperandKind : uint8_t { alike, condition, index, any };
 
 struct OperandInfo {

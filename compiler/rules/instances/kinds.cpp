@@ -309,7 +309,7 @@ void pad_op_kinds(Word& word, const Operator& o) {
   word.flag(o.attrs[0]->ints == o.attrs[1]->ints);
 }
 
-/// Of moves without kinds of their own: the axis, and which numbers are 1.
+/// Adds the kinds of a move that has none of its own: its axis, and which numbers are 1.
 void move_kinds(Word& word, const Operator& o) {
   const OpInfo& info = op_info(o.op);
   for (size_t slot = 0; info.has(Trait::Layout) && slot < o.attrs.size(); ++slot) {

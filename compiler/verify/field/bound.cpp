@@ -23,9 +23,95 @@ template <size_t columns> double row_bits(const int (&matrix)[Winograd::kMaxTile
   return std::log2(largest);
 }
 
-class Bounds {
+/// The degrees of nodes so far, their queries, and what several rules ask of a node.
+class Degrees {
+protected:
+  explicit Degrees(const Graph& graph) : graph_(graph), degrees_(graph.size()) {}
+
+  const Degree& of(NodeId id, size_t operand) const {
+    return degrees_[graph_.operands(id)[operand].index];
+  }
+  double elements(NodeId id) const { return static_cast<double>(graph_.type(id).elements()); }
+
+  /// So many queries of this value; the result is a variable.
+  Degree query(const Degree& x, double count) {
+    queries_ += count;
+    query_ = query_.at_least(x.total());
+    return Degree::variable();
+  }
+
+  /// act(sum of `count` products + bias + residual).
+  Degree product(NodeId id, double count, const Value& act) {
+    return with_epilogue(id, sum_of(of(id, 0) * of(id, 1), count), act);
+  }
+  Degree with_epilogue(NodeId id, Degree x, const Value& act) {
+    for (size_t operand : {2, 3})
+      if (!graph_.type(graph_.operands(id)[operand]).is_none()) x += of(id, operand);
+    std::optional<OpKind> op = act_op(parse_act(act.text).value_or(Act::None));
+    return op ? pointwise<Degree>(*op, &x) : x;
+  }
+
+  /// What integers have of their own: a random function beside the definition (ir/evaluate.h).
+  bool whole_function(NodeId id) const {
+    OpKind op = graph_.node(id).op;
+    if (op == OpKind::Cast)
+      return is_float(graph_.type(id).dtype) &&
+             is_integer(graph_.type(graph_.operands(id)[0]).dtype);
+    bool own = op == OpKind::Div || op == OpKind::Minimum || op == OpKind::ReduceMin;
+    return own && is_integer(graph_.type(id).dtype);
+  }
+
+  /// (x - mean) / root * scale + shift, the root of a variance of this degree.
+  Degree normalised(const Degree& x, const Degree& mean, const Degree& variance,
+                    const Degree& scale, const Degree& shift, double roots, double eps) {
+    Degree root = query(variance + Degree::number(eps), roots);
+    return (x - mean) / root * scale + shift;
+  }
+
+  Degree mean_of(const Degree& x, double count) { return sum_of(x, count) / Degree::number(count); }
+
+  /// A sum of products of operands 0 and 1, and operand 2 where it is given.
+  Degree convolution(NodeId id, double terms) const {
+    Degree x = sum_of(of(id, 0) * of(id, 1), terms);
+    if (!graph_.type(graph_.operands(id)[2]).is_none()) x += of(id, 2);
+    return x;
+  }
+
+  /// Elements of operand 0 that one element of the result reads.
+  double reads(NodeId id) const { return elements(graph_.operands(id)[0]) / elements(id); }
+
+  double window(NodeId id) const {
+    llvm::ArrayRef<int64_t> kernel = graph_.attr(id, 0).ints;
+    return static_cast<double>(kernel[0] * kernel[1]);
+  }
+
+  double taps(NodeId id) const {
+    const TensorType& w = graph_.type(graph_.operands(id)[1]);
+    int64_t of_one_output = w.elements() / w[0];
+    return static_cast<double>(of_one_output);
+  }
+
+  double operand_elements(NodeId id) const {
+    double count = 0;
+    for (NodeId operand : graph_.operands(id)) count += elements(operand);
+    return count;
+  }
+
+  /// The size of a tensor along the axis that is the operator's first attribute.
+  int64_t along(NodeId id, NodeId of) const {
+    return graph_.type(of)[static_cast<size_t>(graph_.attr(id, 0).number)];
+  }
+
+  const Graph& graph_;
+  std::vector<Degree> degrees_;
+  double queries_ = 0, divided_ = 0;
+  Size query_, largest_divisor_;
+};
+
+/// The rules, as rows of ops.def name them, and the bound of all.
+class Bounds : Degrees {
 public:
-  explicit Bounds(const Graph& graph) : graph_(graph), degrees_(graph.size()) {}
+  explicit Bounds(const Graph& graph) : Degrees(graph) {}
 
   PointBound run(llvm::ArrayRef<NodeId> outputs) {
     std::vector<bool> needed(graph_.size());
@@ -56,18 +142,6 @@ private:
   /// Of the difference of two values of this size.
   static Size difference(Size each) { return each * 2 + Size{0, 1}; }
 
-  const Degree& of(NodeId id, size_t operand) const {
-    return degrees_[graph_.operands(id)[operand].index];
-  }
-  double elements(NodeId id) const { return static_cast<double>(graph_.type(id).elements()); }
-
-  /// So many queries of this value; the result is a variable.
-  Degree query(const Degree& x, double count) {
-    queries_ += count;
-    query_ = query_.at_least(x.total());
-    return Degree::variable();
-  }
-
   /// A node's value: what its elements were made of is put down here, for all of them.
   Degree counted(NodeId id, Degree x) {
     double count = graph_.type(id).is_none() ? 0 : elements(id);
@@ -86,17 +160,6 @@ private:
     return x;
   }
 
-  /// act(sum of `count` products + bias + residual).
-  Degree product(NodeId id, double count, const Value& act) {
-    return with_epilogue(id, sum_of(of(id, 0) * of(id, 1), count), act);
-  }
-  Degree with_epilogue(NodeId id, Degree x, const Value& act) {
-    for (size_t operand : {2, 3})
-      if (!graph_.type(graph_.operands(id)[operand]).is_none()) x += of(id, operand);
-    std::optional<OpKind> op = act_op(parse_act(act.text).value_or(Act::None));
-    return op ? pointwise<Degree>(*op, &x) : x;
-  }
-
   /// The row of a softmax is asked for once a score; its members are summed with the values.
   Degree attention(NodeId id) {
     const TensorType &q = graph_.type(graph_.operands(id)[0]), &result = graph_.type(id);
@@ -110,16 +173,6 @@ private:
       score = pointwise<Degree>(OpKind::Select, chosen);
     }
     return sum_of(query(score, 3 * scores) * of(id, 2), places);
-  }
-
-  /// What integers have of their own: a random function beside the definition (ir/evaluate.h).
-  bool whole_function(NodeId id) const {
-    OpKind op = graph_.node(id).op;
-    if (op == OpKind::Cast)
-      return is_float(graph_.type(id).dtype) &&
-             is_integer(graph_.type(graph_.operands(id)[0]).dtype);
-    bool own = op == OpKind::Div || op == OpKind::Minimum || op == OpKind::ReduceMin;
-    return own && is_integer(graph_.type(id).dtype);
   }
 
   /// An operator element by element: what its definition says of one element.
@@ -138,15 +191,6 @@ private:
       result = Degree::asked(Math<Degree>::kind(OpKind::Floor), result, 4);
     return result;
   }
-
-  /// (x - mean) / root * scale + shift, the root of a variance of this degree.
-  Degree normalised(const Degree& x, const Degree& mean, const Degree& variance,
-                    const Degree& scale, const Degree& shift, double roots, double eps) {
-    Degree root = query(variance + Degree::number(eps), roots);
-    return (x - mean) / root * scale + shift;
-  }
-
-  Degree mean_of(const Degree& x, double count) { return sum_of(x, count) / Degree::number(count); }
 
   Degree layer_norm(NodeId id) {
     double count = static_cast<double>(graph_.type(id).shape.back());
@@ -198,13 +242,6 @@ private:
     return with_epilogue(id, std::move(sum), graph_.attr(id, 1));
   }
 
-  /// A sum of products of operands 0 and 1, and operand 2 where it is given.
-  Degree convolution(NodeId id, double terms) const {
-    Degree x = sum_of(of(id, 0) * of(id, 1), terms);
-    if (!graph_.type(graph_.operands(id)[2]).is_none()) x += of(id, 2);
-    return x;
-  }
-
   Degree reduce_extreme(NodeId id) {
     Degree x = larger(query(of(id, 0), elements(id) * (reads(id) + 1)), of(id, 0));
     return whole_function(id) ? query(x, elements(id)) : x;
@@ -242,20 +279,6 @@ private:
     return x;
   }
 
-  /// Elements of operand 0 that one element of the result reads.
-  double reads(NodeId id) const { return elements(graph_.operands(id)[0]) / elements(id); }
-
-  double window(NodeId id) const {
-    llvm::ArrayRef<int64_t> kernel = graph_.attr(id, 0).ints;
-    return static_cast<double>(kernel[0] * kernel[1]);
-  }
-
-  double taps(NodeId id) const {
-    const TensorType& w = graph_.type(graph_.operands(id)[1]);
-    int64_t of_one_output = w.elements() / w[0];
-    return static_cast<double>(of_one_output);
-  }
-
   Degree moved(NodeId id) {
     Degree x = of(id, 0);
     for (size_t i = 1; i < graph_.operands(id).size(); ++i) x = larger(x, of(id, i));
@@ -276,7 +299,7 @@ private:
   }
   Degree conv2d(NodeId id) { return product(id, taps(id), graph_.attr(id, 3)); }
   Degree conv3d(NodeId id) { return convolution(id, taps(id)); }
-  /// Of a group's channels, if a place saw all of its windows.
+  /// A sum over a group's channels, as if a place saw all of its windows.
   Degree conv_transpose2d(NodeId id) { return convolution(id, elements(graph_.operands(id)[1])); }
 
   Degree max_pool2d(NodeId id) {
@@ -310,22 +333,6 @@ private:
     };
     return (this->*kOf[static_cast<size_t>(graph_.node(id).op)])(id);
   }
-
-  double operand_elements(NodeId id) const {
-    double count = 0;
-    for (NodeId operand : graph_.operands(id)) count += elements(operand);
-    return count;
-  }
-
-  /// The size of a tensor along the axis that is the operator's first attribute.
-  int64_t along(NodeId id, NodeId of) const {
-    return graph_.type(of)[static_cast<size_t>(graph_.attr(id, 0).number)];
-  }
-
-  const Graph& graph_;
-  std::vector<Degree> degrees_;
-  double queries_ = 0, divided_ = 0;
-  Size query_, largest_divisor_;
 };
 
 } // namespace

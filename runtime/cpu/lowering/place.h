@@ -45,8 +45,8 @@ bool is_plain(const Place& p);
 bool is_nhwc(const Place& p);
 /// Its elements fill a range of the buffer without gaps or repeats, in some order.
 bool is_dense(const Place& p);
-/// Elements are read more than once, as in a broadcast, or those along one axis lie among those
-/// along others, as in windows. oneDNN takes none of the latter.
+/// Returns true if elements are read more than once, as in a broadcast, or if one axis steps within
+/// another, as in windows, which oneDNN does not take.
 bool interleaves(const Place& p);
 
 Place slice(const Place& p, int64_t axis, int64_t start, int64_t stop);
