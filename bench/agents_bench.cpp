@@ -153,7 +153,7 @@ Course search(const Graph& graph, llvm::ArrayRef<Rule> rules, CostModel& costs, 
   options.simulated = [&](size_t simulations, double best) {
     course.best.emplace_back(simulations, best);
   };
-  EGraph egraph = EGraph::from_graph(graph);
+  EGraph egraph = egraph_of(graph);
   Stopwatch watch;
   MctsReport report = search_mcts(egraph, graph, rules, prices, options, *policy);
   course.seconds = watch.seconds();

@@ -83,7 +83,7 @@ double cpu_seconds() {
 
 Sample explore(const Graph& graph, llvm::ArrayRef<Rule> rules, size_t limit, bool record) {
   size_t before = resident_bytes();
-  EGraph egraph = EGraph::from_graph(graph);
+  EGraph egraph = egraph_of(graph);
   if (record) egraph.record_history();
   SaturateOptions options;
   options.node_limit = limit;

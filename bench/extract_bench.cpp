@@ -61,7 +61,7 @@ bool run(llvm::StringRef path, double seconds, size_t nodes) {
     for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
     return false;
   }
-  EGraph egraph = EGraph::from_graph(*graph);
+  EGraph egraph = egraph_of(*graph);
   SaturateOptions explore;
   explore.numerics = Numerics::Reassociates;
   explore.node_limit = nodes;

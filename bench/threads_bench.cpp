@@ -78,7 +78,7 @@ Outcome run_tree(const Graph& graph, llvm::ArrayRef<Rule> rules, SharedCost& cos
   MctsOptions mcts = options.mcts;
   mcts.threads = options.threads;
   mcts.costs = &costs;
-  EGraph egraph = EGraph::from_graph(graph);
+  EGraph egraph = egraph_of(graph);
   PriceCache prices(egraph.symbols(), costs);
   StatisticsPolicy policy;
   Clock::time_point start = Clock::now();

@@ -26,22 +26,22 @@ public:
   explicit World(std::shared_ptr<Symbols> symbols) : egraph(std::move(symbols)) {
     egraph.reserve(kNodes + 10'000);
     uint32_t leaves = 0;
-    while (egraph.node_count() < kNodes) {
+    while (node_count(egraph) < kNodes) {
       ClassId hub = leaf("h", leaves++);
       hubs.push_back(hub);
-      for (uint32_t i = 0; i < kUsers && egraph.node_count() < kNodes; ++i)
+      for (uint32_t i = 0; i < kUsers && node_count(egraph) < kNodes; ++i)
         users.push_back(
-            egraph.add(i % 2 ? OpKind::Sub : OpKind::Mul, {}, {hub, leaf("x", leaves++)}));
+            add_node(egraph, i % 2 ? OpKind::Sub : OpKind::Mul, {}, {hub, leaf("x", leaves++)}));
     }
     egraph.rebuild();
   }
 
   ClassId leaf(const char* name, uint32_t number) {
     Symbols& symbols = egraph.symbols();
-    return egraph.add(OpKind::Input,
-                      {symbols.value(Value::of_string(name + std::to_string(number))),
-                       symbols.value(Value::of_type(f32({64})))},
-                      {});
+    return add_node(egraph, OpKind::Input,
+                    {symbols.value(Value::of_string(name + std::to_string(number))),
+                     symbols.value(Value::of_type(f32({64})))},
+                    {});
   }
 
   EGraph egraph;
@@ -56,12 +56,12 @@ Change step(World& world, std::mt19937_64& rng) {
   EGraph& egraph = world.egraph;
   auto any = [&] { return world.users[rng() % world.users.size()]; };
   for (uint32_t nodes = egraph.node_bound() + kNewNodes; egraph.node_bound() < nodes;)
-    egraph.add(OpKind::Maximum, {}, {any(), any()});
+    add_node(egraph, OpKind::Maximum, {}, {any(), any()});
   Change change;
   for (uint32_t i = 0; i < kMerges; ++i) {
     ClassId a = world.hubs[rng() % world.hubs.size()], b = world.hubs[rng() % world.hubs.size()];
     a = egraph.find(a), b = egraph.find(b);
-    if (a == b || !egraph.canonical(a)) {
+    if (a == b || !canonical(egraph, a)) {
       --i;
       continue;
     }
@@ -158,9 +158,9 @@ int main(int argc, char** argv) {
     if (llvm::StringRef(argv[i]) == "--json") json = argv[i + 1];
   }
   World world(std::make_shared<Symbols>());
-  llvm::outs() << "e-graph: " << world.egraph.node_count() << " nodes, "
-               << world.egraph.class_count() << " classes, "
-               << world.egraph.memory_bytes() / world.egraph.node_count() << " bytes/node\n";
+  llvm::outs() << "e-graph: " << node_count(world.egraph) << " nodes, " << class_count(world.egraph)
+               << " classes, " << world.egraph.memory_bytes() / node_count(world.egraph)
+               << " bytes/node\n";
   std::vector<Line> lines;
   for (bool cold : {false, true}) {
     Times times;

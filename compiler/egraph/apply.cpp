@@ -10,12 +10,14 @@ class Facts final : public ClassFacts {
 public:
   Facts(const EGraph& egraph, llvm::ArrayRef<ClassId> classes)
       : egraph_(egraph), classes_(classes) {}
-  TypeId type(uint32_t variable) const override { return egraph_.type(classes_[variable]); }
+  TypeId type(uint32_t variable) const override {
+    return class_at(egraph_, classes_[variable]).type;
+  }
   bool weight_only(uint32_t variable) const override {
-    return egraph_.weight_only(classes_[variable]);
+    return class_at(egraph_, classes_[variable]).weight_only();
   }
   bool constant(uint32_t variable) const override {
-    return egraph_.has_constant(classes_[variable]);
+    return class_at(egraph_, classes_[variable]).has_constant();
   }
 
 private:
@@ -79,7 +81,7 @@ Outcome Applier::apply_native(const CompiledRule& rule, ENodeId root) {
 }
 
 TypeId Applier::type(PlanRef ref) const {
-  return ref.is_step ? built_[ref.index].typing.type : egraph_.type(classes_[ref.index]);
+  return ref.is_step ? built_[ref.index].typing.type : class_at(egraph_, classes_[ref.index]).type;
 }
 
 /// Whether the rule applies, and what its steps are: from memory, or found out.
@@ -91,7 +93,7 @@ bool Applier::check(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
     const EClass& c = egraph_.eclass(egraph_.find(id));
     key.push_back(c.type.index << 2 | c.flags);
   }
-  for (ENodeId root : roots) key.push_back(egraph_.type(egraph_.class_of(root)).index);
+  for (ENodeId root : roots) key.push_back(class_at(egraph_, class_of(egraph_, root)).type.index);
   built_.assign(rule.plan.size(), {});
   CheckMemo::Verdict verdict = memo_.find(key);
   if (verdict.known) {
@@ -127,11 +129,12 @@ bool Applier::work_out(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
     }
     llvm::SmallVector<TypeId, 6> types;
     for (PlanRef operand : step.operands) types.push_back(type(operand));
-    built_[i].typing = egraph_.type_of(step.op, attrs, types);
+    built_[i].typing = egraph_.infer(step.op, attrs, types);
     if (!built_[i].typing.ok()) return false;
   }
   for (size_t i = 0; i < roots.size(); ++i)
-    if (!(type(rule.results[i]) == egraph_.type(egraph_.class_of(roots[i])))) return false;
+    if (!(type(rule.results[i]) == class_at(egraph_, class_of(egraph_, roots[i])).type))
+      return false;
   return true;
 }
 
@@ -144,7 +147,7 @@ bool Applier::closes_cycle(llvm::ArrayRef<ENodeId> roots) {
   bool efficient = filter_ == CycleFilter::Efficient;
   for (ClassId operand : classes_)
     for (ENodeId root : roots) {
-      ClassId home = egraph_.class_of(root);
+      ClassId home = class_of(egraph_, root);
       if (efficient ? cycles_->descends(operand, home) : cycles_->reaches(operand, home))
         return true;
     }
@@ -160,7 +163,7 @@ bool Applier::build(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots) {
   for (size_t step = 0; step < rule.plan.size(); ++step) news |= build_step(rule, step, roots);
   for (size_t i = 0; i < roots.size(); ++i)
     news |=
-        egraph_.merge(egraph_.class_of(roots[i]), resolve(rule.results[i]), {rule.id, roots[i]});
+        egraph_.merge(class_of(egraph_, roots[i]), resolve(rule.results[i]), {rule.id, roots[i]});
   return news;
 }
 
@@ -172,10 +175,10 @@ bool Applier::build_step(const CompiledRule& rule, size_t index, llvm::ArrayRef<
   for (PlanRef operand : step.operands) children.push_back(resolve(operand));
   for (size_t i = 0; i < roots.size(); ++i) {
     if (!(rule.results[i] == PlanRef{true, static_cast<uint32_t>(index)})) continue;
-    built.id = egraph_.class_of(roots[i]);
+    built.id = class_of(egraph_, roots[i]);
     return egraph_.add_equal(built.id, step.op, built.typing, children, {rule.id, roots[i]});
   }
-  built.id = egraph_.add_typed(step.op, built.typing, children, {rule.id, roots[0]});
+  built.id = egraph_.add(step.op, built.typing, children, {rule.id, roots[0]});
   return false;
 }
 

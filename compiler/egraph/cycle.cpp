@@ -19,7 +19,7 @@ size_t Cycles::break_cycles() {
   next_index_ = next_place_ = next_finish_ = 0;
   filtered_ = 0;
   for (uint32_t id = 0; id < bound; ++id)
-    if (egraph_.canonical({id}) && index_[id] == 0) explore(id);
+    if (canonical(egraph_, {id}) && index_[id] == 0) explore(id);
   snapshot_nodes_ = egraph_.node_bound();
   descendants_.clear();
   answers_.clear();
@@ -99,7 +99,7 @@ void Cycles::break_component(llvm::ArrayRef<uint32_t> component, uint32_t first_
   TopoOrder order(static_cast<uint32_t>(component.size()));
   for (uint32_t index : nodes) {
     ENodeId node{index};
-    uint32_t user = vertex(egraph_.class_of(node));
+    uint32_t user = vertex(class_of(egraph_, node));
     auto closes = [&](ClassId child) {
       return inside(child) && !order.can_add(user, vertex(child));
     };
@@ -146,7 +146,7 @@ void Cycles::collect_descendants() {
   row_words_ = (next_place_ + 63) / 64;
   descendants_.assign(next_place_ * row_words_ + 1, 0);
   for (uint32_t at = 0; at < next_place_; ++at) {
-    if (!egraph_.canonical({order[at]})) continue; // merged since
+    if (!canonical(egraph_, {order[at]})) continue; // merged since
     uint64_t* row = descendants_.data() + at * row_words_;
     for (ENodeId node : egraph_.nodes({order[at]})) {
       if (node.index >= snapshot_nodes_ || egraph_.node(node).state != 0) continue;
@@ -173,7 +173,7 @@ bool Cycles::search(ClassId from, ClassId target, uint32_t floor, uint32_t node_
     ClassId id{worklist_.back()};
     worklist_.pop_back();
     for (ENodeId node : egraph_.nodes(id)) {
-      if (node.index >= node_bound || egraph_.filtered(node)) continue;
+      if (node.index >= node_bound || egraph_.node(node).filtered()) continue;
       for (ClassId named : egraph_.children(node)) {
         ClassId child = egraph_.find(named);
         if (child == target) return true;
@@ -200,10 +200,10 @@ bool acyclic(const EGraph& egraph) {
   std::vector<std::vector<uint32_t>> users(egraph.class_bound());
   size_t classes = 0, taken = 0;
   for (uint32_t id = 0; id < egraph.class_bound(); ++id) {
-    if (!egraph.canonical({id})) continue;
+    if (!canonical(egraph, {id})) continue;
     ++classes;
     for (ENodeId node : egraph.nodes({id})) {
-      if (egraph.filtered(node)) continue;
+      if (egraph.node(node).filtered()) continue;
       for (ClassId child : egraph.children(node)) {
         ++open[id];
         users[child.index].push_back(id);

@@ -69,7 +69,8 @@ size_t FusePointwise::kept_by(ENodeId body) const {
 ENodeId FusePointwise::largest(ClassId operand, TypeId type, bool keep) {
   ENodeId best;
   std::pair<size_t, size_t> best_rank{0, 0};
-  if (egraph_.weight_only(operand) || !(egraph_.type(operand) == type)) return best;
+  if (class_at(egraph_, operand).weight_only() || !(class_at(egraph_, operand).type == type))
+    return best;
   if (keep && kept(operand)) return best;
   for (ENodeId member : egraph_.nodes(egraph_.find(operand))) {
     const ENode& n = egraph_.node(member);
@@ -135,9 +136,10 @@ void FusePointwise::describe(ENodeId root, llvm::ArrayRef<ENodeId> inlined) {
 
 bool FusePointwise::add(ENodeId id, RuleId rule, bool keep) {
   ENode n = egraph_.node(id);
-  ClassId home = egraph_.class_of(id);
-  TypeId type = egraph_.type(home);
-  if (egraph_.symbols().type(type).dtype != DType::F32 || egraph_.weight_only(home)) return false;
+  ClassId home = class_of(egraph_, id);
+  TypeId type = class_at(egraph_, home).type;
+  if (egraph_.symbols().type(type).dtype != DType::F32 || class_at(egraph_, home).weight_only())
+    return false;
   leaves_.clear();
   FusedBody out;
   llvm::SmallVector<ENodeId, 3> inlined;
@@ -150,7 +152,7 @@ bool FusePointwise::add(ENodeId id, RuleId rule, bool keep) {
   if (out.op_count() < 2 || leaves_.size() > kMaxOperands) return false;
   Symbols& symbols = egraph_.symbols();
   ValueId text = symbols.value(Value::of_string(out.text()));
-  Typing typing = egraph_.type_of(OpKind::FusedMap, symbols.attrs({text}), leaves_);
+  Typing typing = type_of(egraph_, OpKind::FusedMap, symbols.attrs({text}), leaves_);
   if (!typing.ok() || !(typing.type == type)) return false;
   if (egraph_.recording()) describe(id, inlined);
   if (!egraph_.add_equal(home, OpKind::FusedMap, typing, leaves_, {rule, id})) return false;

@@ -16,14 +16,16 @@ std::string name_of(const EGraph& egraph, ENodeId id) {
 }
 
 /// Type, attributes and children of one live node.
-std::string verify_node(EGraph& scratch, const EGraph& egraph, ENodeId id) {
+std::string verify_node(InferMemo& infer, const EGraph& egraph, ENodeId id) {
   const ENode& n = egraph.node(id);
   for (ClassId child : egraph.children(id))
-    if (!egraph.canonical(child)) return name_of(egraph, id) + " has a child that was renamed";
-  Typing typing = scratch.type_of(n.op, n.attrs, egraph.children(id));
+    if (!canonical(egraph, child)) return name_of(egraph, id) + " has a child that was renamed";
+  llvm::SmallVector<TypeId, 6> types;
+  for (ClassId child : egraph.children(id)) types.push_back(egraph.eclass(child).type);
+  Typing typing = infer(n.op, n.attrs, types);
   if (!typing.ok()) return name_of(egraph, id) + " is ill-typed";
   if (!(typing.attrs == n.attrs)) return name_of(egraph, id) + " has attributes not in normal form";
-  if (!(typing.type == egraph.type(egraph.class_of(id))))
+  if (!(typing.type == class_at(egraph, class_of(egraph, id)).type))
     return name_of(egraph, id) + " has another type than its class";
   if (!(egraph.lookup(n.op, n.attrs, egraph.children(id)) == id))
     return name_of(egraph, id) + " is not what the table finds for it";
@@ -36,19 +38,20 @@ std::string verify_class(const EGraph& egraph, ClassId id, std::vector<bool>& se
   bool weight_only = false, constant = false;
   uint32_t count = 0, oldest = UINT32_MAX;
   for (ENodeId member : egraph.nodes(id)) {
-    if (!egraph.alive(member)) return name_of(egraph, member) + " is dead but in a ring";
-    if (!(egraph.class_of(member) == id)) return name_of(egraph, member) + " is in a wrong ring";
+    if (!egraph.node(member).alive()) return name_of(egraph, member) + " is dead but in a ring";
+    if (!(class_of(egraph, member) == id)) return name_of(egraph, member) + " is in a wrong ring";
     if (seen[member.index]) return name_of(egraph, member) + " is in a ring twice";
     seen[member.index] = true;
-    weight_only |= egraph.weight_only_node(member);
+    weight_only |= is_weight_only(egraph, member);
     constant |= egraph.node(member).op == OpKind::Constant;
     oldest = std::min(oldest, member.index);
     ++count;
   }
   if (count == 0) return llvm::formatv("class {0} is empty", id.index);
-  if (egraph.filtered({oldest}))
+  if (egraph.node({oldest}).filtered())
     return llvm::formatv("the oldest member of class {0} is filtered", id.index);
-  if (weight_only != egraph.weight_only(id) || constant != egraph.has_constant(id))
+  if (weight_only != class_at(egraph, id).weight_only() ||
+      constant != class_at(egraph, id).has_constant())
     return llvm::formatv("class {0} has wrong flags", id.index);
   return {};
 }
@@ -57,36 +60,36 @@ std::string verify_class(const EGraph& egraph, ClassId id, std::vector<bool>& se
 
 std::string verify(const EGraph& egraph) {
   if (!egraph.clean()) return "the e-graph is not rebuilt";
-  EGraph scratch(egraph.shared_symbols()); // only its memory of types is used
-  scratch.leaders_ = egraph.leaders_, scratch.classes_ = egraph.classes_;
+  InferMemo infer(egraph.symbols());
   std::vector<bool> seen(egraph.node_bound());
   size_t live = 0, filtered = 0, classes = 0;
   for (uint32_t i = 0; i < egraph.class_bound(); ++i) {
-    if (!egraph.canonical({i})) continue;
+    if (!canonical(egraph, {i})) continue;
     ++classes;
     if (std::string wrong = verify_class(egraph, {i}, seen); !wrong.empty()) return wrong;
   }
   std::vector<uint32_t> users(egraph.class_bound()), listed(egraph.class_bound());
   for (uint32_t i = 0; i < egraph.node_bound(); ++i) {
-    if (!egraph.alive({i})) continue;
+    if (!egraph.node({i}).alive()) continue;
     ++live;
-    filtered += egraph.filtered({i});
+    filtered += egraph.node({i}).filtered();
     if (!seen[i]) return name_of(egraph, {i}) + " is in no ring";
-    if (std::string wrong = verify_node(scratch, egraph, {i}); !wrong.empty()) return wrong;
+    if (std::string wrong = verify_node(infer, egraph, {i}); !wrong.empty()) return wrong;
     for (ClassId child : egraph.children({i})) ++users[child.index];
   }
   for (uint32_t i = 0; i < egraph.class_bound(); ++i) {
-    if (!egraph.canonical({i})) continue;
+    if (!canonical(egraph, {i})) continue;
     egraph.for_users({i}, [&](ENodeId) { ++listed[i]; });
     if (listed[i] != users[i]) return llvm::formatv("class {0} does not list all its users", i);
   }
-  if (live != egraph.node_count() || filtered != egraph.filtered_count() ||
-      classes != egraph.class_count())
+  if (live != node_count(egraph) || filtered != filtered_count(egraph) ||
+      classes != class_count(egraph))
     return "the counters are wrong";
   return {};
 }
 
-bool same_state(const EGraph& a, const EGraph& b, std::string* why) {
+bool same_state(const EGraph& x, const EGraph& y, std::string* why) {
+  const EGraphState &a = x.state_, &b = y.state_;
   auto differ = [&](const char* what) {
     if (why) *why = what;
     return false;
@@ -108,21 +111,21 @@ bool same_state(const EGraph& a, const EGraph& b, std::string* why) {
   auto equal = [](const auto& x, const auto& y, auto same) {
     return std::equal(x.begin(), x.end(), y.begin(), y.end(), same);
   };
-  if (!equal(a.nodes_, b.nodes_, same_node)) return differ("nodes");
-  if (a.edge_child_ != b.edge_child_) return differ("children");
-  if (a.edge_next_ != b.edge_next_ || a.edge_owner_ != b.edge_owner_) return differ("user lists");
-  if (!equal(a.classes_, b.classes_, same_class)) return differ("classes");
-  if (a.leaders_ != b.leaders_) return differ("the union-find");
-  if (a.changes_ != b.changes_) return differ("the change log");
-  if (!equal(a.unions_, b.unions_, same_union)) return differ("the merges");
-  if (a.rule_seen_ != b.rule_seen_) return differ("the rules' marks");
-  if (a.history_ != b.history_ || a.edge_born_ != b.edge_born_) return differ("the history");
-  if (a.by_op_ != b.by_op_) return differ("the operator index");
-  if (!(a.counters_ == b.counters_)) return differ("counters");
-  if (a.pending_ != b.pending_ || a.flag_queue_ != b.flag_queue_) return differ("pending work");
-  for (uint32_t i = 0; i < a.node_bound(); ++i) {
-    const ENode& n = a.node({i});
-    if (!(a.lookup(n.op, n.attrs, a.children({i})) == b.lookup(n.op, n.attrs, b.children({i}))))
+  if (!equal(a.nodes, b.nodes, same_node)) return differ("nodes");
+  if (a.edge_child != b.edge_child) return differ("children");
+  if (a.edge_next != b.edge_next || a.edge_owner != b.edge_owner) return differ("user lists");
+  if (!equal(a.classes, b.classes, same_class)) return differ("classes");
+  if (a.leaders != b.leaders) return differ("the union-find");
+  if (a.changes != b.changes) return differ("the change log");
+  if (!equal(a.unions, b.unions, same_union)) return differ("the merges");
+  if (a.rule_seen != b.rule_seen) return differ("the rules' marks");
+  if (a.history != b.history || a.edge_born != b.edge_born) return differ("the history");
+  if (a.by_op != b.by_op) return differ("the operator index");
+  if (!(a.counters == b.counters)) return differ("counters");
+  if (x.pending_ != y.pending_ || x.flag_queue_ != y.flag_queue_) return differ("pending work");
+  for (uint32_t i = 0; i < x.node_bound(); ++i) {
+    const ENode& n = x.node({i});
+    if (!(x.lookup(n.op, n.attrs, x.children({i})) == y.lookup(n.op, n.attrs, y.children({i}))))
       return differ("the hash table");
   }
   return true;
@@ -132,9 +135,9 @@ std::string dump(const EGraph& egraph) {
   std::string text;
   llvm::raw_string_ostream out(text);
   for (uint32_t i = 0; i < egraph.class_bound(); ++i) {
-    if (!egraph.canonical({i})) continue;
-    out << 'c' << i << " : " << egraph.symbols().type(egraph.type({i})).text()
-        << (egraph.weight_only({i}) ? " weight-only" : "") << '\n';
+    if (!canonical(egraph, {i})) continue;
+    out << 'c' << i << " : " << egraph.symbols().type(class_at(egraph, {i}).type).text()
+        << (class_at(egraph, {i}).weight_only() ? " weight-only" : "") << '\n';
     for (ENodeId member : egraph.nodes({i})) {
       const ENode& n = egraph.node(member);
       out << "  n" << member.index << " = "
@@ -147,7 +150,7 @@ std::string dump(const EGraph& egraph) {
       out << ')';
       for (ValueId value : egraph.symbols().attrs(n.attrs))
         out << ' ' << egraph.symbols().value(value).text_form();
-      out << (egraph.filtered(member) ? " filtered\n" : "\n");
+      out << (egraph.node(member).filtered() ? " filtered\n" : "\n");
     }
   }
   for (const EGraphRoot& root : egraph.roots())

@@ -59,7 +59,7 @@ public:
 
 private:
   double bytes(ClassId cls) const {
-    return static_cast<double>(egraph_.symbols().type(egraph_.type(cls)).bytes());
+    return static_cast<double>(egraph_.symbols().type(class_at(egraph_, cls).type).bytes());
   }
   bool is_load(uint32_t cls) const { return load_.tree_cost[cls] != kInfiniteCost; }
   ClassIx number(ClassId cls) const { return number_[egraph_.find(cls).index]; }
@@ -67,7 +67,7 @@ private:
   llvm::SmallVector<ENodeId, 8> candidates(ClassId cls) const {
     llvm::SmallVector<ENodeId, 8> nodes;
     for (ENodeId node : egraph_.nodes(cls))
-      if (egraph_.alive(node) && !egraph_.filtered(node)) nodes.push_back(node);
+      if (egraph_.node(node).alive() && !egraph_.node(node).filtered()) nodes.push_back(node);
     llvm::sort(nodes, [](ENodeId a, ENodeId b) { return a.index < b.index; });
     return nodes;
   }
@@ -92,9 +92,9 @@ private:
     ExtractionProblem problem;
     for (size_t c = 0; c < out_.cls.size(); ++c) problem.add_class();
     for (uint32_t c = 0; c < out_.cls.size(); ++c) {
-      if (!egraph_.weight_only(out_.cls[c])) continue;
+      if (!class_at(egraph_, out_.cls[c]).weight_only()) continue;
       for (ENodeId node : candidates(out_.cls[c])) {
-        if (!egraph_.weight_only_node(node)) continue;
+        if (!is_weight_only(egraph_, node)) continue;
         bool leaf = op_info(egraph_.node(node).op).has(Trait::Leaf);
         problem.add_node({c}, leaf ? 0 : 1 + kLoadByteTie * bytes(out_.cls[c]), children(node));
         load_nodes_.push_back(node);
@@ -144,9 +144,9 @@ private:
 
   OpInstance instance_of(ENodeId id, TypeList& types) const {
     const ENode& node = egraph_.node(id);
-    OpInstance instance{node.op, node.attrs, {}, egraph_.type(node.home), 0};
+    OpInstance instance{node.op, node.attrs, {}, class_at(egraph_, node.home).type, 0};
     for (ClassId child : egraph_.children(id))
-      add_operand(instance, types, egraph_.type(child), is_load(number(child).index));
+      add_operand(instance, types, class_at(egraph_, child).type, is_load(number(child).index));
     instance.operands = types;
     return instance;
   }
@@ -183,9 +183,9 @@ private:
       OpKind op = egraph_.node({n}).op;
       largest = std::max(largest, bytes(egraph_.node({n}).home));
       if (op == OpKind::Weight || op == OpKind::Constant) leaves += bytes(egraph_.node({n}).home);
-      if (egraph_.weight_only_node({n})) continue;
+      if (is_weight_only(egraph_, {n})) continue;
       for (ClassId child : egraph_.children({n}))
-        if (egraph_.weight_only(child) && seen.insert(egraph_.find(child).index).second)
+        if (class_at(egraph_, child).weight_only() && seen.insert(egraph_.find(child).index).second)
           stored += bytes(child);
     }
     return std::max({leaves, stored, largest});
@@ -209,7 +209,8 @@ std::vector<double> prices_of(const EGraph& egraph, llvm::ArrayRef<KernelMatch> 
   std::vector<OpInstance> instances;
   instances.reserve(matches.size());
   for (const KernelMatch& match : matches) {
-    OpInstance instance{match.op, match.attrs, {}, egraph.type(egraph.class_of(match.nodes[0])), 0};
+    OpInstance instance{
+        match.op, match.attrs, {}, class_at(egraph, class_of(egraph, match.nodes[0])).type, 0};
     TypeList& list = types.emplace_back();
     for (size_t i = 0; i < match.operands.size(); ++i)
       add_operand(instance, list, operand_type(egraph, match, i),
@@ -231,7 +232,7 @@ void add_kernels(const EGraph& egraph, PriceCache& prices, Poll& poll, EGraphPro
   llvm::DenseSet<uint32_t> load;           // canonical classes
   for (uint32_t n = 0; n < problem.node.size(); ++n) {
     number[problem.node[n].index] = {n};
-    if (problem.problem.load({n})) load.insert(egraph.class_of(problem.node[n]).index);
+    if (problem.problem.load({n})) load.insert(class_of(egraph, problem.node[n]).index);
   }
   std::vector<KernelMatch> matches = match_kernels(egraph, problem.cls, prices.patterns(), poll);
   llvm::erase_if(matches, [&](const KernelMatch& match) {
@@ -312,7 +313,7 @@ private:
     Inner inner;
     NodeId last;
     for (ENodeId node : llvm::reverse(kernel.nodes))
-      inner[egraph_.class_of(node).index] = last = build(node, inner);
+      inner[class_of(egraph_, node).index] = last = build(node, inner);
     return last;
   }
 
@@ -414,7 +415,7 @@ std::optional<Choice> source_choice(const EGraph& egraph, const Graph& source,
     const Node& row = source.node({i});
     ENodeId node = egraph.lookup(row.op, row.attrs, children);
     if (!node.valid()) return std::nullopt;
-    cls[i] = egraph.class_of(node);
+    cls[i] = class_of(egraph, node);
     auto known = number.find(node.index);
     if (known == number.end()) continue; // settled at load by another node, or filtered
     ClassIx at = problem.problem.class_of(known->second);

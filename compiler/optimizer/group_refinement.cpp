@@ -60,11 +60,11 @@ std::optional<RefinedGraph> refine(const EGraph& egraph, const Graph& source, co
 /// An e-graph of the graph and what rules make of it; `ended` by the clock, or the user.
 EGraph neighbourhood(const Graph& graph, llvm::ArrayRef<Rule> rules, const OptimizeOptions& options,
                      double seconds, bool& ended) {
-  EGraph egraph = EGraph::from_graph(graph);
+  EGraph egraph = egraph_of(graph);
   if (options.explain) egraph.record_history();
   SaturateOptions grow;
   grow.iterations = kIterations;
-  grow.node_limit = std::max(kLeastNodes, kNodesForEach * egraph.node_count());
+  grow.node_limit = std::max(kLeastNodes, kNodesForEach * node_count(egraph));
   grow.multi_node_limit = grow.node_limit / 4;
   grow.time_limit_s = seconds;
   grow.memory_limit_mb = options.explore.memory_limit_mb;

@@ -50,7 +50,7 @@ void fuse(EGraph& egraph, const FusingRules& fusing, Numerics numerics) {
 Result<Derivation> explain_kernels(const Graph& plain, const Graph& fused,
                                    llvm::ArrayRef<Rule> rules, Numerics numerics) {
   FusingRules fusing = fusing_rules(rules, numerics);
-  EGraph egraph = EGraph::from_graph(plain);
+  EGraph egraph = egraph_of(plain);
   egraph.record_history();
   fuse(egraph, fusing, numerics);
   TG_TRY(Derivation chain, explain(history_of(egraph), fusing.rules, plain, fused));
@@ -61,7 +61,7 @@ Result<Derivation> explain_kernels(const Graph& plain, const Graph& fused,
 double price_fused(const Graph& graph, llvm::ArrayRef<Rule> rules, PriceCache& prices,
                    Numerics numerics) {
   FusingRules fusing = fusing_rules(rules, numerics);
-  EGraph egraph = EGraph::from_graph(graph);
+  EGraph egraph = egraph_of(graph);
   fuse(egraph, fusing, numerics);
   ExtractOptions options;
   options.extractor = Extractor::Best;
@@ -78,7 +78,7 @@ std::optional<WithKernels> use_kernels(const Graph& graph, llvm::ArrayRef<Rule> 
   options.extractor = Extractor::Best;
   options.ilp.time_limit_s = kSecondsOfExtraction;
   options.kernels = true;
-  Result<ExtractedGraph> found = extract(EGraph::from_graph(graph), graph, prices, options);
+  Result<ExtractedGraph> found = extract(egraph_of(graph), graph, prices, options);
   if (!found || !found->plain) return std::nullopt;
   double cost = price_graph(found->graph, prices);
   if (!(cost < price_graph(graph, prices) * (1 - kLeastGain))) return std::nullopt;

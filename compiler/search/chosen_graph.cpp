@@ -12,7 +12,7 @@ Graph graph_of(const EGraph& egraph, const Graph& source, llvm::ArrayRef<ENodeId
     const ENode& node = egraph.node(id);
     NodeId added = out.add(node.op, egraph.symbols().attrs(node.attrs), operands);
     assert(added.valid() && "an ill-typed node never enters the e-graph");
-    built[egraph.class_of(id).index] = added;
+    built[class_of(egraph, id).index] = added;
   }
   for (const EGraphRoot& root : egraph.roots())
     out.add_output(root.name, built[egraph.find(root.id).index]);

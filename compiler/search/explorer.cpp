@@ -127,13 +127,15 @@ uint64_t Explorer::group_of(const CompiledRule& rule, llvm::ArrayRef<uint32_t> w
   add(rule.id);
   size_t roots = rule.native() ? 1 : rule.sources.size();
   for (uint32_t root : words.take_front(roots))
-    add(symbol_hash_(egraph_.type(egraph_.class_of({root}))));
+    add(symbol_hash_(class_at(egraph_, class_of(egraph_, {root})).type));
   if (rule.native()) {
     add(static_cast<uint64_t>(egraph_.node({words.front()}).op));
     return mix(0, sum);
   }
   for (uint32_t cls : words.slice(roots, rule.rule->class_vars))
-    add(cls == UINT32_MAX ? 0 : symbol_hash_(egraph_.type({cls})) + egraph_.weight_only({cls}));
+    add(cls == UINT32_MAX
+            ? 0
+            : symbol_hash_(class_at(egraph_, {cls}).type) + class_at(egraph_, {cls}).weight_only());
   for (uint32_t value : words.take_back(rule.rule->value_vars))
     add(value == UINT32_MAX ? 0 : symbol_hash_(ValueId{value}));
   return mix(0, sum);
@@ -185,7 +187,7 @@ Outcome Explorer::apply(const Match& match, SymbolMap* from) {
   llvm::ArrayRef<uint32_t> words = match.words;
   size_t roots = rule.native() ? 1 : rule.sources.size();
   for (uint32_t root : words.take_front(roots))
-    if (!egraph_.alive({root}) || egraph_.filtered({root})) return Outcome::Refused;
+    if (!egraph_.node({root}).alive() || egraph_.node({root}).filtered()) return Outcome::Refused;
   if (rule.native()) return applier_.apply_native(rule, {words[0]});
   JointRows& joint = joint_;
   joint = {};
@@ -221,7 +223,7 @@ uint64_t fingerprint(const EGraph& egraph) {
       for (ClassId child : egraph.children(id)) hash = mix(hash, hashes[egraph.find(child).index]);
       sum += mix(hash, 1);
     }
-    hashes[cls.index] = mix(sum, egraph.type(cls).index);
+    hashes[cls.index] = mix(sum, class_at(egraph, cls).type.index);
     state += mix(hashes[cls.index], 2);
   }
   return state;

@@ -40,7 +40,7 @@ public:
   const std::vector<const CompiledRule*>& rules() const { return enabled_; }
   const CompiledRule& rule(RuleId id) const { return *by_id_[id]; }
   bool enabled(RuleId id) const { return llvm::is_contained(enabled_, by_id_[id]); }
-  bool full() const { return egraph_.node_count() >= options_.node_limit; }
+  bool full() const { return node_count(egraph_) >= options_.node_limit; }
 
   /// Rebuilds the e-graph and filters the nodes that close cycles. Every action ends with it.
   void settle();

@@ -48,8 +48,8 @@ void Incumbent::carry_over() {
     ENodeId node = state_.choice[c];
     ClassId cls = egraph_.find({c});
     if (!node.valid()) continue;
-    bool sound =
-        node.index < egraph_.node_bound() && usable(egraph_, node) && egraph_.class_of(node) == cls;
+    bool sound = node.index < egraph_.node_bound() && usable(egraph_, node) &&
+                 class_of(egraph_, node) == cls;
     if (cls.index == c) {
       if (!sound) state_.choice[c] = {};
     } else {
@@ -82,18 +82,18 @@ void Incumbent::value_classes() {
 /// work.
 void Incumbent::value(ClassId cls) {
   Row& row = rows_[cls.index];
-  bool load = egraph_.weight_only(cls);
+  bool load = class_at(egraph_, cls).weight_only();
   row.pick = {};
   row.marginal = row.load = kInfiniteCost;
   for (ENodeId node : egraph_.nodes(cls)) {
-    if (!usable(egraph_, node) || (load && !egraph_.weight_only_node(node))) continue;
+    if (!usable(egraph_, node) || (load && !is_weight_only(egraph_, node))) continue;
     double cost = price(node), work = 0;
     bool leaf = op_info(egraph_.node(node).op).has(Trait::Leaf);
     if (!load && !leaf) cost += kOperatorTie;
     for (ClassId child : egraph_.children(node)) {
       child = egraph_.find(child);
       const Row& below = rows_[child.index];
-      work = add_costs(work, egraph_.weight_only(child) ? below.load : 0);
+      work = add_costs(work, class_at(egraph_, child).weight_only() ? below.load : 0);
       if (below.uses == 0) cost = add_costs(cost, below.marginal);
     }
     if (load && !leaf) work += 1;
@@ -117,7 +117,7 @@ void Incumbent::value_exclusive() {
   for (ClassId cls : *classes_) {
     Row& row = rows_[cls.index];
     row.exclusive = 0;
-    if (row.uses == 0 || egraph_.weight_only(cls)) continue;
+    if (row.uses == 0 || class_at(egraph_, cls).weight_only()) continue;
     row.exclusive = price(chosen(cls));
     for (ClassId child : egraph_.children(chosen(cls))) {
       const Row& below = rows_[egraph_.find(child).index];
@@ -137,7 +137,7 @@ void Incumbent::use(ClassId cls) {
     Row& row = rows_[cls.index];
     if (row.uses++ > 0) continue;
     ENodeId& node = chosen(cls);
-    if (!node.valid() || egraph_.weight_only(cls)) node = row.pick;
+    if (!node.valid() || class_at(egraph_, cls).weight_only()) node = row.pick;
     assert(node.valid() && "a class without a finite form is never brought into use");
     total_ += price(node);
     for (ClassId child : egraph_.children(node)) worklist_.push_back(egraph_.find(child));
@@ -200,7 +200,7 @@ bool Incumbent::switch_nodes() {
   bool better = false;
   for (size_t i = classes_->size(); i-- > 0;) { // users first
     ClassId cls = (*classes_)[i];
-    if (rows_[cls.index].uses == 0 || egraph_.weight_only(cls)) continue;
+    if (rows_[cls.index].uses == 0 || class_at(egraph_, cls).weight_only()) continue;
     for (ENodeId node : egraph_.nodes(cls)) {
       if (!worth_trying(cls, node)) continue;
       double before = total_;
@@ -220,7 +220,8 @@ bool Incumbent::open_classes() {
   for (size_t i = classes_->size(); i-- > 0;) {
     ClassId cls = (*classes_)[i];
     const Row& row = rows_[cls.index];
-    if (row.uses > 0 || egraph_.weight_only(cls) || row.marginal == kInfiniteCost) continue;
+    if (row.uses > 0 || class_at(egraph_, cls).weight_only() || row.marginal == kInfiniteCost)
+      continue;
     better |= try_open(cls);
   }
   return better;
@@ -232,8 +233,10 @@ bool Incumbent::try_open(ClassId cls) {
   double gain = 0;
   double marginal = std::exchange(rows_[cls.index].marginal, 0); // as if it were in use
   egraph_.for_users(cls, [&](ENodeId node) {
-    ClassId user = egraph_.class_of(node);
-    if (rows_[user.index].uses == 0 || egraph_.weight_only(user) || !usable(egraph_, node)) return;
+    ClassId user = class_of(egraph_, node);
+    if (rows_[user.index].uses == 0 || class_at(egraph_, user).weight_only() ||
+        !usable(egraph_, node))
+      return;
     if (!switches_.empty() && switches_.back().cls == user) return;
     double delta = estimate(user, node);
     if (node == chosen(user) || delta >= 0) return;
@@ -250,7 +253,7 @@ bool Incumbent::close_classes() {
   for (ClassId cls : *classes_) {
     const Row& row = rows_[cls.index];
     // With one user, switching that user is the same move.
-    if (row.uses < 2 || egraph_.weight_only(cls) || row.exclusive <= 0) continue;
+    if (row.uses < 2 || class_at(egraph_, cls).weight_only() || row.exclusive <= 0) continue;
     better |= try_close(cls);
   }
   return better;
@@ -262,7 +265,7 @@ bool Incumbent::try_close(ClassId cls) {
   double gain = rows_[cls.index].exclusive;
   uint32_t uses = 0;
   egraph_.for_users(cls, [&](ENodeId node) {
-    ClassId user = egraph_.class_of(node);
+    ClassId user = class_of(egraph_, node);
     if (rows_[user.index].uses == 0 || !(state_.choice[user.index] == node)) return;
     ++uses;
     if (gain <= 0 || (!switches_.empty() && switches_.back().cls == user)) return;

@@ -10,18 +10,18 @@ using TypeList = llvm::SmallVector<TypeId, 5>;
 
 OpInstance instance_of(const EGraph& egraph, ENodeId id, TypeList& types) {
   const ENode& node = egraph.node(id);
-  OpInstance instance{node.op, node.attrs, {}, egraph.type(node.home), 0};
+  OpInstance instance{node.op, node.attrs, {}, class_at(egraph, node.home).type, 0};
   for (ClassId child : egraph.children(id)) {
-    if (egraph.weight_only(child) && types.size() < 32)
+    if (class_at(egraph, child).weight_only() && types.size() < 32)
       instance.weight_operands |= uint32_t{1} << types.size();
-    types.push_back(egraph.type(child));
+    types.push_back(class_at(egraph, child).type);
   }
   instance.operands = types;
   return instance;
 }
 
 bool has_price(const EGraph& egraph, ENodeId id) {
-  return !op_info(egraph.node(id).op).has(Trait::Leaf) && !egraph.weight_only_node(id);
+  return !op_info(egraph.node(id).op).has(Trait::Leaf) && !is_weight_only(egraph, id);
 }
 
 } // namespace

@@ -19,11 +19,11 @@ public:
   double price(ENodeId node) {
     if (node.index >= known_.size()) known_.resize(egraph_.node_bound());
     Entry& entry = known_[node.index];
-    if (entry.stamp != egraph_.stamp(node)) entry = {egraph_.stamp(node), ask(node)};
+    if (entry.stamp != egraph_.node(node).stamp) entry = {egraph_.node(node).stamp, ask(node)};
     return entry.price;
   }
   bool knows(ENodeId node) const {
-    return node.index < known_.size() && known_[node.index].stamp == egraph_.stamp(node);
+    return node.index < known_.size() && known_[node.index].stamp == egraph_.node(node).stamp;
   }
   /// Announces the prices of all usable nodes without a cached price to the cost model, so that a
   /// measuring model can measure them together.
@@ -48,7 +48,7 @@ private:
 
 /// Returns true if extraction may use the node.
 inline bool usable(const EGraph& egraph, ENodeId node) {
-  return egraph.alive(node) && !egraph.filtered(node);
+  return egraph.node(node).alive() && !egraph.node(node).filtered();
 }
 
 /// The canonical classes reachable from the roots through usable nodes, children before users.

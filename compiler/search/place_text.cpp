@@ -26,7 +26,7 @@ std::string operand_name(const EGraph& egraph, ENodeId node, OpKind kind) {
 std::string place_text(const EGraph& egraph, ENodeId node) {
   OpKind op = egraph.node(node).op;
   std::string text(op_info(op).name);
-  text += " " + egraph.symbols().type(egraph.type(egraph.class_of(node))).text();
+  text += " " + egraph.symbols().type(class_at(egraph, class_of(egraph, node)).type).text();
   for (OpKind kind : {OpKind::Weight, OpKind::Input}) { // weights name a place better than inputs
     ENodeId at = node;
     for (int level = 0; level < kMostLevels; ++level) {

@@ -9,13 +9,13 @@ namespace tg {
 
 Rewrites::Rewrites(const Graph& graph, llvm::ArrayRef<Rule> rules, const ExplorerOptions& options,
                    bool record)
-    : graph_(graph), egraph_(EGraph::from_graph(graph)), explorer_(egraph_, rules, options) {
+    : graph_(graph), egraph_(egraph_of(graph)), explorer_(egraph_, rules, options) {
   if (record) egraph_.record_history();
   explorer_.settle();
   explorer_.find_new(0, matches_);
   source_.resize(egraph_.class_bound());
   for (uint32_t n = 0; n < egraph_.node_bound(); ++n)
-    if (usable(egraph_, {n})) source_[egraph_.class_of({n}).index] = {n};
+    if (usable(egraph_, {n})) source_[class_of(egraph_, {n}).index] = {n};
 }
 
 std::optional<Graph> Rewrites::make(size_t i) {
@@ -40,11 +40,11 @@ std::optional<Graph> Rewrites::rebuilt(uint32_t first_new) {
   for (uint32_t c = 0; c < source_.size(); ++c) {
     ENodeId node = source_[c];
     if (!node.valid() || !usable(egraph_, node)) continue;
-    ENodeId& at = choice[egraph_.class_of(node).index];
+    ENodeId& at = choice[class_of(egraph_, node).index];
     if (!at.valid() || node.index < at.index) at = node;
   }
   for (uint32_t n = first_new; n < egraph_.node_bound(); ++n)
-    if (usable(egraph_, {n})) choice[egraph_.class_of({n}).index] = {n};
+    if (usable(egraph_, {n})) choice[class_of(egraph_, {n}).index] = {n};
   std::vector<ENodeId> order;
   if (!walk(choice, order)) return std::nullopt;
   return graph_of(egraph_, graph_, order);

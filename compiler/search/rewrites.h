@@ -17,7 +17,7 @@ public:
   /// Number of pattern matches. Conditions are checked only when a rewrite is made.
   size_t size() const { return matches_.size(); }
   const Match& match(size_t i) const { return matches_[i]; }
-  size_t nodes() const { return egraph_.node_count(); }
+  size_t nodes() const { return node_count(egraph_); }
   /// Returns true if the graph alone reaches the node limit, so no rewrite can be made.
   bool full() const { return explorer_.full(); }
   std::string place(size_t i) const { return place_text(egraph_, {matches_[i].words.front()}); }

@@ -126,9 +126,9 @@ SaturateReport Saturation::run() {
       break;
     }
   }
-  report_.nodes = egraph_.node_count();
-  report_.classes = egraph_.class_count();
-  report_.filtered = egraph_.filtered_count();
+  report_.nodes = node_count(egraph_);
+  report_.classes = class_count(egraph_);
+  report_.filtered = filtered_count(egraph_);
   for (const RuleStats& stats : report_.rules) report_.matches += stats.matches;
   report_.seconds = elapsed();
   return report_;
@@ -155,7 +155,7 @@ void Saturation::settle() {
   egraph_.rebuild();
   if (options_.cycle_filter != CycleFilter::None) cycles_.break_cycles();
 #ifdef TG_VERIFY
-  if (egraph_.node_count() <= 20'000) assert(verify(egraph_).empty());
+  if (node_count(egraph_) <= 20'000) assert(verify(egraph_).empty());
 #endif
 }
 
@@ -382,12 +382,12 @@ size_t Saturation::memory_bytes() const {
 void Saturation::notify() {
   if (!options_.progress || elapsed() - notified_s_ < kBetweenNotificationsS) return;
   notified_s_ = elapsed();
-  options_.progress(egraph_.node_count());
+  options_.progress(node_count(egraph_));
 }
 
 bool Saturation::over_limit() {
   notify();
-  if (egraph_.node_count() >= options_.node_limit)
+  if (node_count(egraph_) >= options_.node_limit)
     report_.stop = StopReason::Nodes;
   else if (auto reason = options_.reached(elapsed(), memory_bytes()))
     report_.stop = *reason;
@@ -400,7 +400,7 @@ bool Saturation::over_limit() {
 /// the more expensive clock and memory every 64 times.
 bool Saturation::stop_now() {
   if (options_.compatible || stopped_) return stopped_;
-  bool look = egraph_.node_count() >= options_.node_limit || (++asked_ & 63) == 0;
+  bool look = node_count(egraph_) >= options_.node_limit || (++asked_ & 63) == 0;
   return stopped_ = look && over_limit();
 }
 

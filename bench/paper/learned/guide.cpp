@@ -147,7 +147,7 @@ public:
     search.decided = [&](const DecisionRecord& record) {
       kept.push_back({sample_of(record, record.cost_us, options_.visits), record.cost_us});
     };
-    EGraph egraph = EGraph::from_graph(graph);
+    EGraph egraph = egraph_of(graph);
     MctsReport report = search_mcts(egraph, graph, rules_, prices, search, policy);
     for (Kept& k : kept) {
       k.sample.gain = static_cast<float>(std::max(1 - report.best_cost / k.cost_us, 0.0));

@@ -182,7 +182,7 @@ Result<void> AgentTraining::gains() {
         MctsOptions search = search_options();
         search.seed = o_.seed + 1'000 * round + number;
         search.widen = (round + number) % 2 == 1;
-        EGraph egraph = EGraph::from_graph(part.graph);
+        EGraph egraph = egraph_of(part.graph);
         MctsReport found = search_mcts(egraph, part.graph, rules_, *part.prices, search, policy);
         add_records(rules_, found.records, table);
         return 1 - found.best_cost / found.start_cost;

@@ -101,8 +101,8 @@ Pact24Report Search::run() {
     }
   }
   report_.end_cost = tree_.front().cost;
-  report_.nodes = egraph_.node_count();
-  report_.classes = egraph_.class_count();
+  report_.nodes = node_count(egraph_);
+  report_.classes = class_count(egraph_);
   report_.seconds = elapsed();
   return std::move(report_);
 }
@@ -327,8 +327,8 @@ void Search::note_tree() {
   std::vector<SearchTrace::TreeNode>& out = options_.trace->tree;
   std::vector<std::pair<int32_t, int32_t>> worklist{{0, -1}}; // node, its number in the trace
   int32_t chosen = best_by_mean(tree_.front());
-  out.push_back({-1, kSourceRule, 0, tree_.front().visits, 0, tree_.front().cost,
-                 egraph_.node_count(), true});
+  out.push_back(
+      {-1, kSourceRule, 0, tree_.front().visits, 0, tree_.front().cost, node_count(egraph_), true});
   worklist[0].second = static_cast<int32_t>(out.size()) - 1;
   for (size_t i = 0; i < worklist.size() && out.size() < SearchTrace::kMostTreeNodes; ++i)
     for (size_t a = 0; a < actions(); ++a) {

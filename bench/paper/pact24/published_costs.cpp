@@ -93,10 +93,10 @@ private:
 
   void value(ClassId cls) {
     Row& row = rows_[cls.index];
-    bool load = egraph_.weight_only(cls);
+    bool load = class_at(egraph_, cls).weight_only();
     History history;
     for (ENodeId node : egraph_.nodes(cls)) {
-      if (!usable(egraph_, node) || (load && !egraph_.weight_only_node(node))) continue;
+      if (!usable(egraph_, node) || (load && !is_weight_only(egraph_, node))) continue;
       llvm::SmallVector<ClassId, 6> children;
       double work = op_info(egraph_.node(node).op).has(Trait::Leaf) ? 0 : 1;
       for (ClassId child : egraph_.children(node)) {

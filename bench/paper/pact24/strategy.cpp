@@ -120,7 +120,7 @@ void PublishedTreeSearch::grow(EGraph& egraph, const StrategyTask& task,
   const OptimizeOptions& options = task.options;
   PriceCache& prices = task.pricing.prices;
   ProgressReporter reporter(options, report);
-  reporter.grown(egraph.node_count());
+  reporter.grown(node_count(egraph));
   Pact24Options pact = pact_;
   static_cast<SearchLimits&>(pact) = options.explore;
   pact.explore.node_limit = options.explore.node_limit;
@@ -137,7 +137,7 @@ void PublishedTreeSearch::grow(EGraph& egraph, const StrategyTask& task,
       reporter.found(best_us);
       if (options.trace)
         options.trace->points.push_back(
-            {so_far.seconds, best_us, so_far.simulations, egraph.node_count(), ""});
+            {so_far.seconds, best_us, so_far.simulations, node_count(egraph), ""});
     };
   Pact24Report explored = search_pact24(egraph, rules, pact, price);
   note_activity(explored.rules, rules, report);

@@ -19,8 +19,8 @@ History history_of(const EGraph& egraph) {
     made[node.home.index] = true;
     out.makers[node.home.index] = {node.op, node.attrs, static_cast<uint32_t>(out.operands.size()),
                                    node.arity};
-    for (uint32_t e = 0; e < node.arity; ++e)
-      out.operands.push_back(egraph.born_child(node.first + e));
+    llvm::ArrayRef<ClassId> born = egraph.born_children({i});
+    out.operands.insert(out.operands.end(), born.begin(), born.end());
   }
   out.applications = egraph.history();
   return out;

@@ -23,7 +23,7 @@ void Machine::run(const Pattern& pattern, ENodeId root, uint32_t since, Rows& ro
   values_.resize(pattern.value_vars);
   if (!accept(pattern.steps[0], root)) return;
   levels_[0].node = root.index;
-  levels_[0].fresh = egraph_.stamp(root) >= since;
+  levels_[0].fresh = egraph_.node(root).stamp >= since;
   if (depth == 1) {
     if (levels_[0].fresh || !fresh_only_) emit(pattern, rows);
     return;

@@ -28,7 +28,7 @@ void Frontier::compute(const EGraph& egraph, uint32_t since, uint32_t depth,
   llvm::ArrayRef<ENodeId> changes = egraph.changes_since(since);
   for (size_t i = 0; i < changes.size(); ++i) {
     ENodeId node = changes[i];
-    if (egraph.stamp(node) != since + i || !egraph.alive(node)) continue;
+    if (egraph.node(node).stamp != since + i || !egraph.node(node).alive()) continue;
     mark(egraph, node);
   }
   for (ENodeId node : gone) mark(egraph, node);
@@ -36,7 +36,7 @@ void Frontier::compute(const EGraph& egraph, uint32_t since, uint32_t depth,
   for (uint32_t distance = 1; distance <= depth; ++distance) {
     for (ENodeId node : level_) {
       if (!inner.test(static_cast<size_t>(egraph.node(node).op))) continue;
-      ClassId id = egraph.class_of(node);
+      ClassId id = class_of(egraph, node);
       if (class_seen_[id.index] == generation_) continue;
       class_seen_[id.index] = generation_;
       egraph.for_users(id, [&](ENodeId user) { mark(egraph, user); });

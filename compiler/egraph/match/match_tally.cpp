@@ -18,7 +18,7 @@ void MatchTally::look() {
 /// number tells whether there is anything to look for.
 void MatchTally::collect_gone() {
   lately_gone_.clear();
-  size_t count = egraph_.node_bound() - egraph_.node_count() + egraph_.filtered_count();
+  size_t count = egraph_.node_bound() - node_count(egraph_) + filtered_count(egraph_);
   if (count == gone_count_) return;
   gone_count_ = count;
   gone_.resize(egraph_.node_bound(), false);
@@ -40,7 +40,7 @@ const Frontier& MatchTally::all() {
 llvm::ArrayRef<ENodeId> MatchTally::changed_roots(const Pattern& pattern) {
   llvm::ArrayRef<ENodeId> near = changed_.roots(pattern.steps[0].op, pattern.depth);
   roots_.assign(near.begin(), near.end());
-  auto older = [&](ENodeId a, ENodeId b) { return egraph_.stamp(a) < egraph_.stamp(b); };
+  auto older = [&](ENodeId a, ENodeId b) { return egraph_.node(a).stamp < egraph_.node(b).stamp; };
   auto others = std::is_sorted_until(roots_.begin(), roots_.end(), older);
   if (others == roots_.end()) return roots_;
   std::sort(others, roots_.end(), older);

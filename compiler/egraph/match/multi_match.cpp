@@ -86,9 +86,9 @@ bool JointCursor::fits(uint32_t other) const {
   const uint32_t* right = (*right_)[other];
   for (size_t i = 0; i < left_key_.size(); ++i)
     if (current_[left_key_[i]] != right[index_->key[i]]) return false;
-  ClassId home = egraph_->class_of({right[0]});
+  ClassId home = class_of(*egraph_, {right[0]});
   for (size_t s = 0; s < source_; ++s)
-    if (egraph_->class_of({current_[s]}) == home) return false;
+    if (class_of(*egraph_, {current_[s]}) == home) return false;
   return true;
 }
 

@@ -40,7 +40,7 @@ private:
   llvm::SmallVector<ENodeId, 8> candidates(ClassId cls) const {
     llvm::SmallVector<ENodeId, 8> nodes;
     for (ENodeId node : egraph_.nodes(egraph_.find(cls)))
-      if (egraph_.alive(node) && !egraph_.filtered(node)) nodes.push_back(node);
+      if (egraph_.node(node).alive() && !egraph_.node(node).filtered()) nodes.push_back(node);
     llvm::sort(nodes, [](ENodeId a, ENodeId b) { return a.index < b.index; });
     return nodes;
   }
@@ -59,7 +59,9 @@ private:
   static size_t slot(OpKind op, llvm::StringRef operand) {
     return static_cast<size_t>(op_info(op).operand_index(operand));
   }
-  bool absent(ClassId cls) const { return egraph_.type(cls) == egraph_.symbols().none_type(); }
+  bool absent(ClassId cls) const {
+    return class_at(egraph_, cls).type == egraph_.symbols().none_type();
+  }
   bool free(const KernelMatch& match, llvm::StringRef operand) const {
     return absent(match.operands[slot(match.op, operand)]);
   }
@@ -97,7 +99,9 @@ private:
                          egraph_.find(egraph_.children(id)[1])};
       for (int side : {0, 1}) {
         ClassId below = sides[side], other = sides[1 - side];
-        if (below == egraph_.find(cls) || !(egraph_.type(below) == egraph_.type(cls))) continue;
+        if (below == egraph_.find(cls) ||
+            !(class_at(egraph_, below).type == class_at(egraph_, cls).type))
+          continue;
         for (const KernelMatch& head : heads_of(below)) add_operand(head, other, id, out);
         for (ENodeId inner : candidates(below)) { // a sum of a sum
           if (out.size() >= kMostMatches || poll_.after(kStepsForSum)) break;
@@ -114,7 +118,7 @@ private:
     ClassId sides[] = {egraph_.find(egraph_.children(inner)[0]),
                        egraph_.find(egraph_.children(inner)[1])};
     for (int side : {0, 1})
-      if (sides[side] != cls && egraph_.type(sides[side]) == egraph_.type(cls))
+      if (sides[side] != cls && class_at(egraph_, sides[side]).type == class_at(egraph_, cls).type)
         for (const KernelMatch& head : heads_of(sides[side]))
           add_operand(head, sides[1 - side], inner, once);
     for (const KernelMatch& sum : once) add_operand(sum, other, id, out);
@@ -130,7 +134,7 @@ private:
       grown.operands[slot(core.op, "bias")] = other;
       out.push_back(std::move(grown));
     } else if (pattern.residual && free(core, "residual") &&
-               egraph_.type(other) == egraph_.type(egraph_.class_of(sum))) {
+               class_at(egraph_, other).type == class_at(egraph_, class_of(egraph_, sum)).type) {
       grown.operands[slot(core.op, "residual")] = other;
       out.push_back(std::move(grown));
     }
@@ -140,14 +144,14 @@ private:
   /// is or, where it is known at load, by a reshape there.
   bool takes_bias(const KernelMatch& core, ClassId bias, Shape& reshaped) const {
     const Symbols& symbols = egraph_.symbols();
-    const TensorType& b = symbols.type(egraph_.type(bias));
-    const TensorType& w = symbols.type(egraph_.type(core.operands[1]));
+    const TensorType& b = symbols.type(class_at(egraph_, bias).type);
+    const TensorType& w = symbols.type(class_at(egraph_, core.operands[1]).type);
     bool product = core.op == OpKind::Matmul;
     if (absent(bias) || b.rank() == 0) return false;
     int64_t channels = product ? w.shape.back() : w.shape.front();
     int64_t axis = static_cast<int64_t>(b.rank()) - (product ? 1 : 3);
     if (product && b.rank() == 1) return b.shape[0] == channels;
-    if (axis < 0 || !egraph_.weight_only(bias) || b.elements() != channels ||
+    if (axis < 0 || !class_at(egraph_, bias).weight_only() || b.elements() != channels ||
         b.shape[static_cast<size_t>(axis)] != channels)
       return false;
     reshaped = {channels};
@@ -176,7 +180,7 @@ private:
 
   bool sound(const KernelMatch& match) const {
     llvm::SmallVector<ClassId, 4> own;
-    for (ENodeId node : match.nodes) own.push_back(egraph_.class_of(node));
+    for (ENodeId node : match.nodes) own.push_back(class_of(egraph_, node));
     for (size_t i = 0; i < own.size(); ++i)
       if (llvm::is_contained(match.operands, own[i]) ||
           llvm::is_contained(llvm::makeArrayRef(own).drop_front(i + 1), own[i]))
@@ -188,7 +192,7 @@ private:
     auto attrs = llvm::to_vector<6>(symbols.attrs(match.attrs));
     TypeId result;
     return infer(symbols, match.op, attrs, types, result) && symbols.attrs(attrs) == match.attrs &&
-           result == egraph_.type(own.front());
+           result == class_at(egraph_, own.front()).type;
   }
 
   const EGraph& egraph_;
@@ -204,7 +208,7 @@ private:
 int bias_operand(const KernelMatch& match) { return op_info(match.op).operand_index("bias"); }
 
 TypeId operand_type(const EGraph& egraph, const KernelMatch& match, size_t i) {
-  TypeId type = egraph.type(match.operands[i]);
+  TypeId type = class_at(egraph, match.operands[i]).type;
   if (match.bias_shape.empty() || static_cast<int>(i) != bias_operand(match)) return type;
   Symbols& symbols = *egraph.shared_symbols();
   TensorType reshaped = symbols.type(type);

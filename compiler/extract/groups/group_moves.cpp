@@ -135,10 +135,11 @@ private:
   }
   void describe(NodeIx node, Words& words) const {
     const ENode& row = egraph_.node(enode(node));
-    for (uint32_t word :
-         {static_cast<uint32_t>(row.op), row.attrs.index, egraph_.type(row.home).index, row.arity})
+    for (uint32_t word : {static_cast<uint32_t>(row.op), row.attrs.index,
+                          class_at(egraph_, row.home).type.index, row.arity})
       words.push_back(word);
-    for (ClassId child : egraph_.children(enode(node))) words.push_back(egraph_.type(child).index);
+    for (ClassId child : egraph_.children(enode(node)))
+      words.push_back(class_at(egraph_, child).type.index);
   }
   ENodeId enode(NodeIx node) const { return all_.node[node.index]; }
 

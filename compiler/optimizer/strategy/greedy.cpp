@@ -32,7 +32,7 @@ public:
       rules[rule->id].applied += step.applied;
       best_us_ = price();
     }
-    nodes = egraph_.node_count(), classes = egraph_.class_count();
+    nodes = node_count(egraph_), classes = class_count(egraph_);
     seconds = watch_.seconds();
   }
 

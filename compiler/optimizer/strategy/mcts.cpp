@@ -89,7 +89,7 @@ Result<Candidate> PortfolioStrategy::find(const StrategyTask& task, OptimizeRepo
   PortfolioReport found = search_portfolio(source, rules, pricing.costs,
                                            portfolio_options(options, candidates_to_keep(task)));
   if (!std::isfinite(found.cost_us)) { // an extraction says which output it is
-    EGraph egraph = EGraph::from_graph(source);
+    EGraph egraph = egraph_of(source);
     TG_CHECK(extract(egraph, source, pricing.prices, options.extract));
   }
   note_activity(found.rules, rules, report);

@@ -46,7 +46,7 @@ public:
   /// A state was looked at.
   void tried(const EGraph& egraph) {
     ++now_.simulations;
-    grown(egraph.node_count());
+    grown(node_count(egraph));
   }
   /// A graph was: what it costs. Reported with what comes next.
   void found(double cost_us) { now_.best_us = std::min(now_.best_us, cost_us); }

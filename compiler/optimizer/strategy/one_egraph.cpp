@@ -119,7 +119,7 @@ void extract_others(const EGraph& egraph, const Graph& source, llvm::ArrayRef<Ru
 
 Result<Candidate> OneEGraph::find(const StrategyTask& task, OptimizeReport& report) const {
   const auto& [source, rules, pricing, options] = task;
-  EGraph egraph = EGraph::from_graph(source);
+  EGraph egraph = egraph_of(source);
   if (options.explain) egraph.record_history();
   grow(egraph, task, report);
   if (std::optional<Candidate> own = own_extraction(egraph, task, report))

@@ -15,7 +15,7 @@ void RandomRollouts::grow(EGraph& egraph, const StrategyTask& task, OptimizeRepo
   llvm::ArrayRef<Rule> rules = task.rules;
   const OptimizeOptions& options = task.options;
   ProgressReporter reporter(options, report);
-  reporter.grown(egraph.node_count());
+  reporter.grown(node_count(egraph));
   RolloutOptions rollout;
   static_cast<SearchLimits&>(rollout) = options.explore;
   rollout.rollouts = static_cast<int>(options.budget);

@@ -26,7 +26,7 @@ class Saturation final : public OneEGraph {
   bool takes_kernels() const override { return true; }
   void grow(EGraph& egraph, const StrategyTask& task, OptimizeReport& report) const override {
     ProgressReporter reporter(task.options, report);
-    reporter.grown(egraph.node_count());
+    reporter.grown(node_count(egraph));
     SaturateOptions options = task.options.explore;
     if (reporter.has_listener()) options.progress = [&](size_t nodes) { reporter.grown(nodes); };
     SaturateReport explored = saturate(egraph, task.rules, options);
@@ -38,9 +38,9 @@ class Saturation final : public OneEGraph {
 
 class NoSearch final : public OneEGraph {
   void grow(EGraph& egraph, const StrategyTask& task, OptimizeReport& report) const override {
-    ProgressReporter(task.options, report).grown(egraph.node_count());
-    report.egraph_nodes = egraph.node_count();
-    report.egraph_classes = egraph.class_count();
+    ProgressReporter(task.options, report).grown(node_count(egraph));
+    report.egraph_nodes = node_count(egraph);
+    report.egraph_classes = class_count(egraph);
     report.stopped_by = "no search";
   }
 };

@@ -83,8 +83,8 @@ RolloutReport Rollouts::run() {
     assert(done && "the e-graph is at the root, where the change came from");
   }
   egraph_.release(root_);
-  report_.nodes = egraph_.node_count();
-  report_.classes = egraph_.class_count();
+  report_.nodes = node_count(egraph_);
+  report_.classes = class_count(egraph_);
   report_.seconds = elapsed();
   return std::move(report_);
 }
@@ -95,7 +95,7 @@ void Rollouts::roll() {
   settle(); // the cycle filter's order belongs to another state
   double best = report_.start_cost;
   Checkpoint at = root_, best_at = root_;
-  for (int i = 0; i < options_.depth && egraph_.node_count() < options_.node_limit; ++i) {
+  for (int i = 0; i < options_.depth && node_count(egraph_) < options_.node_limit; ++i) {
     if (!step()) break;
     ++report_.steps;
     at = egraph_.checkpoint();
@@ -140,7 +140,7 @@ bool Rollouts::apply(const CompiledRule& rule) {
   order.resize(count);
   bool news = false;
   for (uint32_t row : order) {
-    if (egraph_.node_count() >= options_.node_limit) break;
+    if (node_count(egraph_) >= options_.node_limit) break;
     Outcome outcome = apply_row(rule, row);
     stats.applied += outcome == Outcome::Applied;
     stats.cyclic += outcome == Outcome::Cyclic;

@@ -5,8 +5,8 @@
 namespace tg {
 
 StateFeatures Board::state(uint32_t depth) const {
-  return {egraph_.node_count(),
-          egraph_.class_count(),
+  return {node_count(egraph_),
+          class_count(egraph_),
           options_.explore.node_limit,
           incumbent.cost(),
           source_cost,

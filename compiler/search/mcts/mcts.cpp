@@ -124,8 +124,8 @@ MctsReport TreeSearch::run() {
       break;
     }
   }
-  report_.nodes = egraph_.node_count();
-  report_.classes = egraph_.class_count();
+  report_.nodes = node_count(egraph_);
+  report_.classes = class_count(egraph_);
   report_.transpositions = tree_.transpositions();
   report_.seconds = elapsed();
   return std::move(report_);
@@ -176,7 +176,7 @@ bool TreeSearch::decide() {
     options_.decided({best_of(tree_.root()), tree_.root().incumbent.cost, std::move(visits_),
                       std::move(gains_)});
   int32_t child = tree_.best_child();
-  if (options_.trace) tree_.note(child, egraph_.node_count(), *options_.trace);
+  if (options_.trace) tree_.note(child, node_count(egraph_), *options_.trace);
   if (child < 0) {
     egraph_.release(root_);
     return false;
@@ -543,7 +543,7 @@ void TreeSearch::notify() {
 void TreeSearch::note(const char* where) {
   if (options_.trace)
     options_.trace->points.push_back(
-        {elapsed(), report_.best_cost, report_.simulations, egraph_.node_count(), where});
+        {elapsed(), report_.best_cost, report_.simulations, node_count(egraph_), where});
 }
 
 } // namespace

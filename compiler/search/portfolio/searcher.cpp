@@ -117,7 +117,7 @@ private:
   Saturated saturate_once(SaturateOptions options, bool extract_anyway) {
     options.time_limit_s = std::max(std::min(options.time_limit_s, left()), 0.0);
     options.memory_limit_mb = memory_limit_mb_;
-    EGraph egraph = EGraph::from_graph(line());
+    EGraph egraph = egraph_of(line());
     if (options_.explain) egraph.record_history();
     start_chain();
     if (follow_) options.progress = [this](size_t nodes) { show(nodes); };
@@ -151,7 +151,7 @@ private:
     options.threads = threads_;
     options.costs = &costs_;
     Graph start = line();
-    EGraph egraph = EGraph::from_graph(start);
+    EGraph egraph = egraph_of(start);
     if (options_.explain) egraph.record_history();
     start_chain();
     if (follow_)
@@ -187,8 +187,8 @@ private:
 
   void count(const EGraph& egraph) {
     ++out_.egraphs;
-    out_.most_nodes = std::max(out_.most_nodes, egraph.node_count());
-    out_.most_classes = std::max(out_.most_classes, egraph.class_count());
+    out_.most_nodes = std::max(out_.most_nodes, node_count(egraph));
+    out_.most_classes = std::max(out_.most_classes, class_count(egraph));
   }
 
   /// Extracts, and returns true if the result is proved optimal for the e-graph. `saturated` and
@@ -216,7 +216,7 @@ private:
     bool of_source = task_.kind == SearchTask::Kind::Plain && (anew_ || !out_.graph);
     if (found->lower_bound_us > 0)
       out_.bounds.push_back({found->lower_bound_us, storable ? found->cost_us : out_.cost_us,
-                             egraph.node_count(), egraph.filtered_count(), of_source, saturated,
+                             node_count(egraph), filtered_count(egraph), of_source, saturated,
                              multi_iterations, found->bound_bytes});
     bool optimal = found->optimal;
     if (!storable) return optimal;

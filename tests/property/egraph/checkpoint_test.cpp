@@ -81,8 +81,8 @@ TEST(EGraphProperty, EqualsANaiveCongruenceClosure) {
     for (int i = 0; i < 5; ++i) {
       AttrsId attrs = symbols->attrs({symbols->value(Value::of_string("x" + std::to_string(i))),
                                       symbols->value(Value::of_type(f32({4})))});
-      Typing typing = egraph.type_of(OpKind::Input, attrs, llvm::ArrayRef<ClassId>());
-      both.emplace_back(egraph.add_typed(OpKind::Input, typing, {}, {}),
+      Typing typing = type_of(egraph, OpKind::Input, attrs, llvm::ArrayRef<ClassId>());
+      both.emplace_back(egraph.add(OpKind::Input, typing, {}, {}),
                         naive.add({OpKind::Input, attrs, {}, typing.type}));
     }
     for (int step = 0; step < 60; ++step) {
@@ -95,7 +95,7 @@ TEST(EGraphProperty, EqualsANaiveCongruenceClosure) {
         continue;
       }
       OpKind op = kBinary[pick(3)];
-      both.emplace_back(egraph.add(op, {}, {a.first, b.first}),
+      both.emplace_back(add_node(egraph, op, {}, {a.first, b.first}),
                         naive.add({op, symbols->no_attrs(), {a.second, b.second}, {}}));
     }
     egraph.rebuild();
@@ -121,12 +121,12 @@ TEST(EGraphProperty, RollingBackAndForwardRestoresTheGraphExactly) {
   std::string why;
   for (int round = 0; round < 4000; ++round) {
     if (stack.empty() || (stack.size() < 6 && fuzzer.pick(3) != 0)) {
-      stack.push_back({egraph.checkpoint(), egraph.clone()});
+      stack.push_back({egraph.checkpoint(), EGraph(egraph)});
     }
     fuzzer.change(1 + static_cast<int>(fuzzer.pick(12)));
     fuzzer.settle();
     if (fuzzer.pick(2)) continue;
-    EGraph after = egraph.clone();
+    EGraph after(egraph);
     size_t to = fuzzer.pick(static_cast<uint32_t>(stack.size()));
     Delta delta = egraph.take_back(stack[to].checkpoint);
     stack.erase(stack.begin() + static_cast<std::ptrdiff_t>(to) + 1, stack.end());
@@ -160,7 +160,7 @@ TEST(EGraphProperty, ARollbackInTheMiddleOfAChangeIsClean) {
     Fuzzer fuzzer(egraph, seed);
     fuzzer.change(30);
     fuzzer.settle();
-    EGraph copy = egraph.clone();
+    EGraph copy(egraph);
     Checkpoint start = egraph.checkpoint();
     fuzzer.change(20); // not rebuilt
     egraph.rollback(start);

@@ -30,25 +30,25 @@ public:
     ValueId type = symbols.value(Value::of_type(pick(4) ? f32({4}) : f32({2, 4})));
     ValueId path = symbols.value(Value::of_string(name));
     if (weight)
-      egraph_.add(OpKind::Weight, {path, type, symbols.value(Value::of_string(""))}, {});
+      add_node(egraph_, OpKind::Weight, {path, type, symbols.value(Value::of_string(""))}, {});
     else
-      egraph_.add(OpKind::Input, {path, type}, {});
+      add_node(egraph_, OpKind::Input, {path, type}, {});
   }
 
   void node() {
     Origin why{static_cast<RuleId>(pick(5)), {pick(egraph_.node_bound())}};
     if (pick(3) == 0)
-      egraph_.add(kUnary[pick(3)], {}, {any_class()}, why);
+      add_node(egraph_, kUnary[pick(3)], {}, {any_class()}, why);
     else
-      egraph_.add(kBinary[pick(4)], {}, {any_class(), any_class()}, why);
+      add_node(egraph_, kBinary[pick(4)], {}, {any_class(), any_class()}, why);
   }
 
   /// A node put straight into the class of another of its type.
   void equal_node() {
     ClassId target = any_class(), a = any_class(), b = any_class();
     OpKind op = kBinary[pick(4)];
-    Typing typing = egraph_.type_of(op, egraph_.symbols().no_attrs(), {a, b});
-    if (typing.ok() && typing.type == egraph_.type(target))
+    Typing typing = type_of(egraph_, op, egraph_.symbols().no_attrs(), {a, b});
+    if (typing.ok() && typing.type == class_at(egraph_, target).type)
       egraph_.add_equal(target, op, typing, {a, b}, {0, {0}});
   }
 

@@ -37,7 +37,7 @@ private:
       return;
     }
     for (uint32_t n = 0; n < egraph_.node_bound(); ++n) {
-      if (!egraph_.alive({n})) continue;
+      if (!egraph_.node({n}).alive()) continue;
       roots_.push_back(n);
       at_node(rule_.lhs[i], {n}, [&] { source(i + 1); });
       roots_.pop_back();
@@ -53,7 +53,7 @@ private:
   void at_node(TermId id, ENodeId node, const std::function<void()>& next) {
     const Term& term = rule_.terms[id];
     const ENode& n = egraph_.node(node);
-    if (n.op != term.op || n.arity != term.operands.size() || egraph_.filtered(node)) return;
+    if (n.op != term.op || n.arity != term.operands.size() || egraph_.node(node).filtered()) return;
     attribute(term, node, 0, next);
   }
 
@@ -147,22 +147,22 @@ class World {
 public:
   explicit World(uint64_t seed) : egraph(std::make_shared<Symbols>()), rng_(seed) {
     for (int i = 0; i < 4; ++i)
-      egraph.add(OpKind::Input,
-                 {egraph.symbols().value(Value::of_string("x" + std::to_string(i))),
-                  egraph.symbols().value(Value::of_type(f32({6})))},
-                 {});
+      add_node(egraph, OpKind::Input,
+               {egraph.symbols().value(Value::of_string("x" + std::to_string(i))),
+                egraph.symbols().value(Value::of_type(f32({6})))},
+               {});
   }
 
   void change(int count) {
     for (int i = 0; i < count; ++i) {
       ClassId a = any(), b = any();
       switch (rng_() % 9) {
-      case 0: egraph.add(OpKind::Relu, {}, {a}); break;
-      case 1: egraph.add(OpKind::Tanh, {}, {a}); break;
-      case 2: egraph.add(OpKind::Mul, {}, {a, b}); break;
+      case 0: add_node(egraph, OpKind::Relu, {}, {a}); break;
+      case 1: add_node(egraph, OpKind::Tanh, {}, {a}); break;
+      case 2: add_node(egraph, OpKind::Mul, {}, {a, b}); break;
       case 3: cut(a); break;
       case 4: egraph.merge(a, b, {}); break;
-      default: egraph.add(OpKind::Add, {}, {a, b});
+      default: add_node(egraph, OpKind::Add, {}, {a, b});
       }
     }
     egraph.rebuild();
@@ -176,7 +176,7 @@ private:
   void cut(ClassId x) {
     auto number = [&](int64_t n) { return egraph.symbols().value(Value::of_int(n)); };
     int64_t start = static_cast<int64_t>(rng_() % 3);
-    egraph.add(OpKind::Slice, {number(0), number(start), number(start + 3)}, {x});
+    add_node(egraph, OpKind::Slice, {number(0), number(start), number(start + 3)}, {x});
   }
   std::mt19937_64 rng_;
 };
@@ -296,7 +296,7 @@ TEST(MatchProperty, JoinsWhatFits) {
         bool distinct = true; // two matches of one class are no pair
         for (size_t i = 0; i < roots; ++i)
           for (size_t j = 0; j < i; ++j)
-            distinct &= !(world.egraph.class_of({match[i]}) == world.egraph.class_of({match[j]}));
+            distinct &= !(class_of(world.egraph, {match[i]}) == class_of(world.egraph, {match[j]}));
         if (distinct) expected.insert(match);
       }
       std::set<Match> found = by_join(world.egraph, book, rule, 0, 1 + seed % 7);

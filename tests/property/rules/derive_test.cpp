@@ -42,7 +42,7 @@ EGraph both_sides(const Rule& rule, RuleSampler& sampler, const std::shared_ptr<
       typed = id.valid();
       if (typed) graph.add_output("y" + std::to_string(i), id);
     }
-    if (typed) return EGraph::from_graph(graph);
+    if (typed) return egraph_of(graph);
   }
   ADD_FAILURE() << "no instance of " << rule_text(rule);
   return EGraph(symbols);

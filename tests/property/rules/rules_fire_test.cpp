@@ -25,7 +25,7 @@ bool is_done(const Rule& rule, const std::shared_ptr<Symbols>& symbols,
       if (!node.valid()) return false; // no types fit the right side here
       graph.add_output("y" + std::to_string(root), node);
     }
-  EGraph egraph = EGraph::from_graph(graph);
+  EGraph egraph = egraph_of(graph);
   for (size_t i = 0; i < rule.lhs.size(); ++i)
     if (egraph.roots()[i].id != egraph.roots()[rule.lhs.size() + i].id) return false;
   return true;
@@ -38,7 +38,7 @@ bool fires(const Rule& rule, const std::shared_ptr<Symbols>& symbols,
   std::vector<NodeId> nodes;
   for (TermId root : rule.lhs)
     graph.add_output("y" + std::to_string(root), build_term(graph, rule, instance, root, nodes));
-  EGraph egraph = EGraph::from_graph(graph);
+  EGraph egraph = egraph_of(graph);
   SaturateOptions options;
   options.iterations = options.multi_iterations = 1;
   SaturateReport report = saturate(egraph, {rule}, options);

@@ -114,7 +114,7 @@ TEST(Explain, ChainsOfRandomWalksAreConfirmed) {
     std::vector<Rule> rules = rules_of(c.rules);
     ASSERT_FALSE(rules.empty());
     for (uint64_t seed = 0; seed < 60; ++seed) {
-      EGraph egraph = EGraph::from_graph(*source);
+      EGraph egraph = egraph_of(*source);
       egraph.record_history();
       Walk walk(egraph, rules, seed);
       for (int round = 0; round < 8; ++round) walk.round();
@@ -181,7 +181,7 @@ protected:
     ASSERT_TRUE(source_);
     for (uint64_t seed = 0; !chain_ || chain_->steps.size() < 2; ++seed) {
       ASSERT_LT(seed, 50u);
-      EGraph egraph = EGraph::from_graph(*source_);
+      EGraph egraph = egraph_of(*source_);
       egraph.record_history();
       Walk walk(egraph, rules_, seed);
       for (int round = 0; round < 8; ++round) walk.round();

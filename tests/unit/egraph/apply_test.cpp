@@ -59,8 +59,8 @@ rule join(x, a, b) {
   NodeId x = b.x("x", {5, 2, 8});
   b.output(b.matmul(x, b.w("a", {8, 4})));
   b.output(b.matmul(x, b.w("b", {5, 8, 4})));
-  EGraph egraph = EGraph::from_graph(b.graph);
-  EGraph before = egraph.clone();
+  EGraph egraph = egraph_of(b.graph);
+  EGraph before(egraph);
   std::map<Outcome, int> outcomes = apply_all(egraph, rules);
   EXPECT_EQ(outcomes[Outcome::Refused], 1);
   std::string why;
@@ -78,7 +78,7 @@ rule known(x, w) { x * w => w * x where weight(w), rank(x) == 2 }
   b.output(b.op(OpKind::Mul, {w, x}));
   b.output(b.op(OpKind::Mul, {y, v}));
   b.output(b.op(OpKind::Tanh, {b.op(OpKind::Mul, {x, w})}));
-  EGraph egraph = EGraph::from_graph(b.graph);
+  EGraph egraph = egraph_of(b.graph);
   std::map<Outcome, int> outcomes = apply_all(egraph, rules);
   EXPECT_EQ(outcomes[Outcome::Applied], 1); // merges the two products of x and w
   EXPECT_EQ(outcomes[Outcome::Refused], 2);
@@ -93,7 +93,7 @@ rule low(x, a, b) { slice(relu(x), 0, a, b) => relu(slice(x, 0, a, b)) where a <
   NodeId r = b.op(OpKind::Relu, {b.x("x", {8})});
   for (int64_t a = 0; a < 5; ++a)
     b.output(b.op(OpKind::Slice, {r}, {Value::of_int(0), Value::of_int(a), Value::of_int(a + 3)}));
-  EGraph egraph = EGraph::from_graph(b.graph);
+  EGraph egraph = egraph_of(b.graph);
   apply_all(egraph, rules);
   for (size_t a = 0; a < 5; ++a)
     EXPECT_EQ(count_op(egraph, egraph.roots()[a].id, OpKind::Relu), a < 2 ? 1u : 0u);
@@ -109,7 +109,7 @@ rule deeper(x, a, b, c, d) {
   NodeId outer =
       b.op(OpKind::Slice, {b.x("x", {9})}, {Value::of_int(0), Value::of_int(2), Value::of_int(8)});
   b.output(b.op(OpKind::Slice, {outer}, {Value::of_int(0), Value::of_int(1), Value::of_int(4)}));
-  EGraph egraph = EGraph::from_graph(b.graph);
+  EGraph egraph = egraph_of(b.graph);
   EXPECT_EQ(apply_all(egraph, rules)[Outcome::Applied], 1);
   EXPECT_NE(dump(egraph).find("slice(c0) 0 3 6"), std::string::npos) << dump(egraph);
 }
@@ -119,7 +119,7 @@ TEST(Apply, ASideThatIsAVariableMerges) {
   Builder b;
   NodeId x = b.x("x", {4});
   b.output(b.op(OpKind::Neg, {b.op(OpKind::Neg, {x})}));
-  EGraph egraph = EGraph::from_graph(b.graph);
+  EGraph egraph = egraph_of(b.graph);
   apply_all(egraph, rules);
   EXPECT_EQ(egraph.find(egraph.roots()[0].id), ClassId{0});
   ASSERT_EQ(egraph.unions().size(), 1u);

@@ -40,7 +40,7 @@ TEST(FusePointwise, InlinesChainsAndSharesLeaves) {
   NodeId x = b.x("x", {8}), y = b.x("y", {8});
   NodeId product = b.op(OpKind::Mul, {x, y});
   b.output(b.op(OpKind::Tanh, {b.op(OpKind::Add, {x, product})}));
-  EGraph egraph = EGraph::from_graph(b.graph);
+  EGraph egraph = egraph_of(b.graph);
   fuse_all(egraph);
   EXPECT_EQ(largest_body(egraph, egraph.roots()[0].id), "tanh(add($0, mul($0, $1)))");
 }
@@ -50,7 +50,7 @@ TEST(FusePointwise, LeavesWeightsAndOtherShapesAlone) {
   NodeId x = b.x("x", {2, 8}), row = b.x("row", {8}), w = b.w("w", {2, 8});
   NodeId known = b.op(OpKind::Exp, {w}), small = b.op(OpKind::Exp, {row});
   b.output(b.op(OpKind::Relu, {b.op(OpKind::Add, {b.op(OpKind::Mul, {x, known}), small})}));
-  EGraph egraph = EGraph::from_graph(b.graph);
+  EGraph egraph = egraph_of(b.graph);
   fuse_all(egraph);
   EXPECT_EQ(largest_body(egraph, egraph.roots()[0].id), "relu(add(mul($0, $1), $2))");
 }
@@ -60,12 +60,12 @@ TEST(FusePointwise, OffersAFormThatLeavesProductsTheirActivation) {
   NodeId x = b.x("x", {2, 8}), w = b.w("w", {8, 8});
   NodeId act = b.op(OpKind::Relu, {b.matmul(x, w)});
   b.output(b.op(OpKind::Tanh, {b.op(OpKind::Add, {act, x})}));
-  EGraph egraph = EGraph::from_graph(b.graph);
-  ClassId act_class = egraph.class_of(egraph.with_op(OpKind::Relu)[0]);
+  EGraph egraph = egraph_of(b.graph);
+  ClassId act_class = class_of(egraph, egraph.with_op(OpKind::Relu)[0]);
   ENodeId product = egraph.with_op(OpKind::Matmul)[0];
   AttrsId relu = b.symbols->attrs({b.symbols->value(Value::of_enum("relu"))});
   std::vector<ClassId> children = egraph.children(product).vec();
-  Typing typing = egraph.type_of(OpKind::Matmul, relu, children);
+  Typing typing = type_of(egraph, OpKind::Matmul, relu, children);
   egraph.add_equal(act_class, OpKind::Matmul, typing, children, {});
   fuse_all(egraph);
   EXPECT_EQ(bodies(egraph, egraph.roots()[0].id),
@@ -79,7 +79,7 @@ TEST(FusePointwise, OffersAFormThatReadsAnotherOutput) {
   NodeId state = b.op(OpKind::Add, {b.op(OpKind::Mul, {x, y}), y});
   b.output(b.op(OpKind::Sub, {x, b.op(OpKind::Sqrt, {state})}));
   b.output(state);
-  EGraph egraph = EGraph::from_graph(b.graph);
+  EGraph egraph = egraph_of(b.graph);
   fuse_all(egraph);
   EXPECT_EQ(bodies(egraph, egraph.roots()[0].id),
             (std::vector<std::string>{"sub($0, sqrt($1))", "sub($0, sqrt(add(mul($0, $1), $1)))"}));
@@ -92,7 +92,7 @@ TEST(FusePointwise, KeepsTheLimits) {
   NodeId chain = sum;
   for (int i = 0; i < 60; ++i) chain = b.op(i % 2 ? OpKind::Tanh : OpKind::Exp, {chain});
   b.output(chain);
-  EGraph egraph = EGraph::from_graph(b.graph);
+  EGraph egraph = egraph_of(b.graph);
   fuse_all(egraph);
   size_t fused = 0;
   for (ENodeId id : egraph.with_op(OpKind::FusedMap)) {

@@ -49,13 +49,13 @@ protected:
     for (NodeId operand : graph.operands(id)) children.push_back(in(egraph, graph, operand));
     ENodeId node = egraph.lookup(graph.node(id).op, graph.node(id).attrs, children);
     EXPECT_TRUE(node.valid());
-    return egraph.class_of(node);
+    return class_of(egraph, node);
   }
   ClassId add(EGraph& egraph, OpKind kind, std::vector<ClassId> children,
               std::vector<Value> attrs = {}, ENodeId match = {}) {
     llvm::SmallVector<ValueId, 4> values;
     for (const Value& v : attrs) values.push_back(symbols->value(v));
-    ClassId cls = egraph.add(kind, values, children, {kRule, match});
+    ClassId cls = add_node(egraph, kind, values, children, {kRule, match});
     EXPECT_TRUE(cls.valid());
     return cls;
   }
@@ -86,7 +86,7 @@ TEST_F(Extracting, AnEGraphWithoutRewritesGivesTheSourceBack) {
   source.add_output("raw", y);
   source.add_output("again", y);
   ASSERT_TRUE(unused.valid());
-  ExtractedGraph out = both(EGraph::from_graph(source));
+  ExtractedGraph out = both(egraph_of(source));
   ASSERT_EQ(out.graph.inputs().size(), 2u);
   EXPECT_EQ(out.graph.attr(out.graph.inputs()[0], 0).text, "unused");
   EXPECT_EQ(out.graph.attr(out.graph.inputs()[1], 0).text, "x");
@@ -106,8 +106,8 @@ TEST_F(Extracting, PrefersWorkAtLoad) {
   NodeId w1 = source.weight("w1", f32({8, 8})), w2 = source.weight("w2", f32({8, 8}));
   NodeId y = matmul(matmul(x, w1), w2);
   source.add_output("y", y);
-  EGraph egraph = EGraph::from_graph(source);
-  ClassId none = egraph.add(OpKind::None, {}, {}), root = in(egraph, source, y);
+  EGraph egraph = egraph_of(source);
+  ClassId none = add_node(egraph, OpKind::None, {}, {}), root = in(egraph, source, y);
   ENodeId match = *egraph.nodes(root).begin();
   ClassId w12 =
       add(egraph, OpKind::Matmul, {in(egraph, source, w1), in(egraph, source, w2), none, none},
@@ -136,8 +136,8 @@ TEST_F(Extracting, AFusedOperatorIsThePatternThatTheBackendRunsAsOne) {
     if (sum_is_output) source.add_output("sum", sum);
     for (double kernel : {1.0, 5.0, 9.0}) {
       model.prices = {{"matmul", kernel}, {"add", 3}, {"relu", 2}};
-      EGraph apart = EGraph::from_graph(source), fused = EGraph::from_graph(source);
-      ClassId none = fused.add(OpKind::None, {}, {});
+      EGraph apart = egraph_of(source), fused = egraph_of(source);
+      ClassId none = add_node(fused, OpKind::None, {}, {});
       ClassId one = add(fused, OpKind::Matmul,
                         {in(fused, source, x), in(fused, source, w), in(fused, source, b), none},
                         {Value::of_enum("relu")});
@@ -167,12 +167,12 @@ TEST_F(Extracting, BoundsTheGrowthOfWeights) {
   NodeId x = source.input("x", f32({4, 8})), w = source.weight("w", f32({8, 4}));
   NodeId y = op(OpKind::Tanh, {matmul(x, w)});
   source.add_output("y", y);
-  EGraph egraph = EGraph::from_graph(source);
+  EGraph egraph = egraph_of(source);
   // The same by a table of sixteen times the size.
   ClassId wide = in(egraph, source, w);
   ClassId huge = add(egraph, OpKind::Pad, {wide},
                      {Value::of_ints({0, 0}), Value::of_ints({0, 60}), Value::of_float(0)});
-  ClassId none = egraph.add(OpKind::None, {}, {});
+  ClassId none = add_node(egraph, OpKind::None, {}, {});
   ClassId product = add(egraph, OpKind::Matmul, {in(egraph, source, x), huge, none, none},
                         {Value::of_enum("tanh")});
   ClassId piece =
@@ -191,7 +191,7 @@ TEST_F(Extracting, DoesNotRefuseASourceForItsOwnGrowthOfWeights) {
   NodeId wide =
       op(OpKind::Pad, {w}, {Value::of_ints({0, 0}), Value::of_ints({0, 60}), Value::of_float(0)});
   source.add_output("y", matmul(x, wide));
-  EGraph egraph = EGraph::from_graph(source);
+  EGraph egraph = egraph_of(source);
   ExtractedGraph same = both(egraph, {.max_weight_growth = 4});
   EXPECT_EQ(same.cost_us, 1);
   EXPECT_EQ(same.weight_bytes, 16 * 128);
@@ -201,7 +201,7 @@ TEST_F(Extracting, FilteredNodesAreNotUsed) {
   NodeId x = source.input("x", f32({8}));
   NodeId y = op(OpKind::Tanh, {x});
   source.add_output("y", y);
-  EGraph egraph = EGraph::from_graph(source);
+  EGraph egraph = egraph_of(source);
   ClassId cheap = add(egraph, OpKind::Relu, {in(egraph, source, x)});
   egraph.merge(in(egraph, source, y), cheap, {kRule, {}});
   egraph.rebuild();
@@ -215,7 +215,7 @@ TEST_F(Extracting, TiesGoToFewerOperators) {
   NodeId x = source.input("x", f32({8}));
   NodeId y = op(OpKind::Identity, {op(OpKind::Tanh, {x})});
   source.add_output("y", y);
-  EGraph egraph = EGraph::from_graph(source);
+  EGraph egraph = egraph_of(source);
   egraph.merge(in(egraph, source, y), in(egraph, source, source.operands(y)[0]), {kRule, {}});
   egraph.rebuild();
   model.prices["identity"] = 0;
@@ -230,7 +230,7 @@ TEST_F(Extracting, SharesWorkThatGreedyCountsTwice) {
   NodeId y1 = op(OpKind::Tanh, {x}), y2 = op(OpKind::Sigmoid, {x});
   source.add_output("y1", y1);
   source.add_output("y2", y2);
-  EGraph egraph = EGraph::from_graph(source);
+  EGraph egraph = egraph_of(source);
   ClassId common = add(egraph, OpKind::Exp, {in(egraph, source, x)});
   egraph.merge(in(egraph, source, y1), add(egraph, OpKind::Neg, {common}), {kRule, {}});
   egraph.merge(in(egraph, source, y2), add(egraph, OpKind::Relu, {common}), {kRule, {}});
@@ -251,7 +251,7 @@ TEST_F(Extracting, NamesTheOutputThatHasNoPrice) {
   source.add_output("bad", op(OpKind::Tanh, {x}));
   model.prices["tanh"] = std::numeric_limits<double>::infinity();
   for (Extractor extractor : {Extractor::Greedy, Extractor::Ilp}) {
-    Result<ExtractedGraph> out = run(EGraph::from_graph(source), {.extractor = extractor});
+    Result<ExtractedGraph> out = run(egraph_of(source), {.extractor = extractor});
     ASSERT_FALSE(out);
     EXPECT_EQ(out.error().code, Code::no_solution);
     EXPECT_EQ(out.error().message, "the output `bad` has no form with a finite cost");
@@ -263,7 +263,7 @@ TEST_F(Extracting, TheSourceIsAChoiceOfItsEGraph) {
   NodeId w = op(OpKind::Neg, {source.weight("w", f32({8, 8}))});
   NodeId y = op(OpKind::Tanh, {matmul(x, w)});
   source.add_output("y", y);
-  EGraph egraph = EGraph::from_graph(source);
+  EGraph egraph = egraph_of(source);
   egraph.merge(in(egraph, source, y), add(egraph, OpKind::Relu, {in(egraph, source, x)}), {});
   PriceCache prices(*symbols, model);
   egraph.rebuild();

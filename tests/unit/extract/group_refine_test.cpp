@@ -87,11 +87,11 @@ protected:
   static ClassId in(const EGraph& egraph, const Graph& graph, NodeId id) {
     llvm::SmallVector<ClassId, 4> children;
     for (NodeId operand : graph.operands(id)) children.push_back(in(egraph, graph, operand));
-    return egraph.class_of(egraph.lookup(graph.node(id).op, graph.node(id).attrs, children));
+    return class_of(egraph, egraph.lookup(graph.node(id).op, graph.node(id).attrs, children));
   }
   ClassId add(EGraph& egraph, OpKind kind, std::vector<ClassId> children,
               std::vector<Value> attrs = {}) {
-    return egraph.add(kind, values(*symbols, std::move(attrs)), children, {kRule, {}});
+    return add_node(egraph, kind, values(*symbols, std::move(attrs)), children, {kRule, {}});
   }
 
   /// y = relu(transpose(tanh(x))) again and again, where the transpose might as well go first.
@@ -105,7 +105,7 @@ protected:
       x = matmul(x, source.weight("w" + std::to_string(i), f32({4, 4})));
     }
     source.add_output("y", x);
-    EGraph egraph = EGraph::from_graph(source);
+    EGraph egraph = egraph_of(source);
     for (auto [moved, from] : places) {
       ClassId first =
           add(egraph, OpKind::Transpose, {in(egraph, source, from)}, {Value::of_ints({1, 0})});
@@ -123,8 +123,8 @@ protected:
     NodeId a = matmul(x, u), b = matmul(x, v);
     source.add_output("a", a);
     source.add_output("b", b);
-    EGraph egraph = EGraph::from_graph(source);
-    ClassId none = egraph.add(OpKind::None, {}, {});
+    EGraph egraph = egraph_of(source);
+    ClassId none = add_node(egraph, OpKind::None, {}, {});
     ClassId both = add(egraph, OpKind::Concat, {in(egraph, source, u), in(egraph, source, v)},
                        {Value::of_int(1)});
     ClassId joined = add(egraph, OpKind::Matmul, {in(egraph, source, x), both, none, none},

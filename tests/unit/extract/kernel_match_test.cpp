@@ -67,7 +67,7 @@ protected:
     return extract(egraph, source, prices, options);
   }
   ExtractedGraph run(llvm::ArrayRef<KernelPattern> patterns) {
-    EGraph egraph = EGraph::from_graph(source);
+    EGraph egraph = egraph_of(source);
     Result<ExtractedGraph> extracted = run(egraph, patterns);
     EXPECT_TRUE(extracted.ok());
     EXPECT_EQ(verify(extracted->graph), "");
@@ -88,9 +88,9 @@ TEST_F(Kernels, ChangeWhatIsChosen) {
   NodeId x = input("x", f32({8, 8}));
   NodeId y = relu(add(matmul(x, weight("w", f32({8, 8}))), weight("b", f32({8}))));
   source.add_output("y", y);
-  EGraph egraph = EGraph::from_graph(source);
-  ClassId in = egraph.class_of(egraph.with_op(OpKind::Input)[0]);
-  egraph.merge(egraph.roots()[0].id, egraph.add(OpKind::Sigmoid, {}, {in}), {0, {}});
+  EGraph egraph = egraph_of(source);
+  ClassId in = class_of(egraph, egraph.with_op(OpKind::Input)[0]);
+  egraph.merge(egraph.roots()[0].id, add_node(egraph, OpKind::Sigmoid, {}, {in}), {0, {}});
   egraph.rebuild();
 
   Result<ExtractedGraph> apart = run(egraph, {}), whole = run(egraph, kBoth);

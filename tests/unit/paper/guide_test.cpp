@@ -51,7 +51,7 @@ public:
 
 MctsReport search(Policy& policy, MctsOptions options = {}) {
   Graph graph = test::layers(3);
-  EGraph egraph = EGraph::from_graph(graph);
+  EGraph egraph = egraph_of(graph);
   std::vector<Rule> rules = rules_of(kSumRules);
   UnitCost model;
   PriceCache prices(egraph.symbols(), model);

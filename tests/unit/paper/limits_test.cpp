@@ -33,14 +33,14 @@ Outcome judged(StopReason stop, const EGraph& egraph, const Graph& source, Price
   ExtractOptions greedy;
   greedy.extractor = Extractor::Greedy;
   Result<ExtractedGraph> found = extract(egraph, source, prices, greedy);
-  if (!found) return {stop, 0, 0, egraph.node_count(), found.error().message};
-  return {stop, price_graph(source, prices), found->cost_us, egraph.node_count(),
+  if (!found) return {stop, 0, 0, node_count(egraph), found.error().message};
+  return {stop, price_graph(source, prices), found->cost_us, node_count(egraph),
           verify(egraph) + verify(found->graph)};
 }
 
 Outcome run_saturate(const Graph& graph, llvm::ArrayRef<Rule> rules, PriceCache& prices,
                      const Limits& l) {
-  EGraph egraph = EGraph::from_graph(graph);
+  EGraph egraph = egraph_of(graph);
   SaturateOptions options;
   options.node_limit = l.nodes, options.memory_limit_mb = l.memory_mb;
   options.time_limit_s = l.seconds, options.stop = StopToken(l.cancel);
@@ -49,7 +49,7 @@ Outcome run_saturate(const Graph& graph, llvm::ArrayRef<Rule> rules, PriceCache&
 
 Outcome run_random(const Graph& graph, llvm::ArrayRef<Rule> rules, PriceCache& prices,
                    const Limits& l) {
-  EGraph egraph = EGraph::from_graph(graph);
+  EGraph egraph = egraph_of(graph);
   RolloutOptions options;
   options.rollouts = 20, options.depth = 4;
   options.node_limit = l.nodes, options.memory_limit_mb = l.memory_mb;
@@ -74,7 +74,7 @@ private:
 
 Outcome run_pact24(const Graph& graph, llvm::ArrayRef<Rule> rules, PriceCache& prices,
                    const Limits& l) {
-  EGraph egraph = EGraph::from_graph(graph);
+  EGraph egraph = egraph_of(graph);
   Shared price(egraph, prices);
   Pact24Options options;
   options.budget = 8, options.depth = 3, options.max_decisions = 20;
@@ -151,12 +151,12 @@ TEST_P(StopsAt, AnInterrupt) {
 }
 
 TEST_P(StopsAt, TheNodeLimit) {
-  EGraph source = EGraph::from_graph(test::layers(5));
+  EGraph source = egraph_of(test::layers(5));
   // Counted before each application: what one application adds may be beyond.
   constexpr size_t kOneApplication = 8;
-  size_t limit = source.node_count() + 12;
+  size_t limit = node_count(source) + 12;
   EXPECT_LE(run({.nodes = limit}).nodes, limit + kOneApplication);
-  EXPECT_LE(run({.nodes = 1}).nodes, source.node_count() + kOneApplication);
+  EXPECT_LE(run({.nodes = 1}).nodes, node_count(source) + kOneApplication);
 }
 
 TEST_P(StopsAt, NothingInTheWayItFindsSomething) {

@@ -26,7 +26,7 @@ private:
 size_t count_of(const EGraph& egraph, OpKind op) {
   size_t count = 0;
   for (uint32_t i = 0; i < egraph.node_bound(); ++i)
-    count += egraph.alive({i}) && egraph.node({i}).op == op;
+    count += egraph.node({i}).alive() && egraph.node({i}).op == op;
   return count;
 }
 
@@ -50,7 +50,7 @@ Observed run(llvm::StringRef rules, Pact24Options options,
              std::function<double(const EGraph&)> price = nothing) {
   test::Builder b;
   b.output(b.op(OpKind::Tanh, {b.x("x", {4, 8})}));
-  EGraph egraph = EGraph::from_graph(b.graph);
+  EGraph egraph = egraph_of(b.graph);
   Observed out;
   options.trace = &out.trace;
   Given given(std::move(price));

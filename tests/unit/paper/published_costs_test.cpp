@@ -34,7 +34,7 @@ TEST(Pact24, TheSeedDecidesAndTheGraphIsLeftSound) {
   UnitCost model;
   std::vector<Rule> rules = rules_of(kRules);
   auto run = [&](uint64_t seed, bool reuse) {
-    EGraph egraph = EGraph::from_graph(test::layers(3));
+    EGraph egraph = egraph_of(test::layers(3));
     PriceCache prices(egraph.symbols(), model);
     Shared price(egraph, prices);
     Pact24Options options;
@@ -58,7 +58,7 @@ TEST(PublishedCost, CountsOneOverlapOnlyAndTreesInFull) {
   NodeId x = b.op(OpKind::Tanh, {b.x("x", {4})});
   for (int i = 0; i < 3; ++i) x = b.op(OpKind::Add, {x, x});
   b.output(x);
-  EGraph egraph = EGraph::from_graph(b.graph);
+  EGraph egraph = egraph_of(b.graph);
   UnitCost model;
   PriceCache cache(egraph.symbols(), model);
   NodePrices prices(egraph, cache);

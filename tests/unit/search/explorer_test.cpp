@@ -11,7 +11,7 @@ using test::rules_of;
 
 /// The fingerprint after the rules have been applied everywhere, in this order.
 uint64_t after(const Graph& graph, llvm::ArrayRef<Rule> rules, std::vector<RuleId> order) {
-  EGraph egraph = EGraph::from_graph(graph);
+  EGraph egraph = egraph_of(graph);
   Explorer explorer(egraph, rules, {});
   explorer.settle();
   for (RuleId rule : order) EXPECT_GT(explorer.apply_everywhere(explorer.rule(rule)).applied, 0u);
@@ -32,7 +32,7 @@ TEST(Fingerprint, DoesNotDependOnTheOrderOfPlaces) {
   Graph graph = test::layers(4);
   std::vector<Rule> rules = rules_of(test::kAlgebra);
   auto state = [&](bool backwards) {
-    EGraph egraph = EGraph::from_graph(graph);
+    EGraph egraph = egraph_of(graph);
     Explorer explorer(egraph, rules, {});
     explorer.settle();
     std::vector<Match> found;
@@ -51,7 +51,7 @@ TEST(Fingerprint, DoesNotDependOnTheOrderOfPlaces) {
 TEST(Fingerprint, IsTheSameAfterGoingBackAndForth) {
   Graph graph = test::layers(2);
   std::vector<Rule> rules = rules_of(test::kAlgebra);
-  EGraph egraph = EGraph::from_graph(graph);
+  EGraph egraph = egraph_of(graph);
   Explorer explorer(egraph, rules, {});
   explorer.settle();
   uint64_t before = fingerprint(egraph);
@@ -66,7 +66,7 @@ TEST(Fingerprint, IsTheSameAfterGoingBackAndForth) {
 
 TEST(PlaceText, NamesTheOperatorAndTheWeightsBelow) {
   Graph graph = test::layers(2);
-  EGraph egraph = EGraph::from_graph(graph);
+  EGraph egraph = egraph_of(graph);
   std::set<std::string> places;
   for (uint32_t n = 0; n < egraph.node_bound(); ++n)
     if (egraph.node({n}).op != OpKind::Input && egraph.node({n}).op != OpKind::Weight)

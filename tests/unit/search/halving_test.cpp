@@ -107,7 +107,7 @@ TEST(Halving, ImprovesOnThePolicyWithFewTrials) {
 
 MctsReport search(size_t halving, int threads = 1, uint64_t seed = 1) {
   Graph graph = test::layers(3);
-  EGraph egraph = EGraph::from_graph(graph);
+  EGraph egraph = egraph_of(graph);
   std::vector<Rule> rules = test::rules_of(test::kSumRules);
   test::UnitCost model;
   PriceCache prices(egraph.symbols(), model);

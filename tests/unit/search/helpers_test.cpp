@@ -35,7 +35,7 @@ Searched search(const Graph& graph, int threads, bool widen, uint64_t seed, bool
   unit.cost[OpKind::Matmul] = 5;
   SharedCost shared(unit);
   std::vector<Rule> rules = rules_of(kRules);
-  EGraph egraph = EGraph::from_graph(graph);
+  EGraph egraph = egraph_of(graph);
   if (history) egraph.record_history();
   PriceCache prices(egraph.symbols(), shared);
   MctsOptions options;

@@ -27,7 +27,7 @@ rule join(x, a, b) {
 
 /// Two products that share their left operand: joining them pays only if both use the joint one.
 TEST(Incumbent, OpensAClassThatSeveralUsersPayForTogether) {
-  EGraph egraph = EGraph::from_graph(test::shared_products(2));
+  EGraph egraph = egraph_of(test::shared_products(2));
   UnitCost model;
   model.cost[OpKind::Matmul] = 10;
   model.cost[OpKind::Slice] = 1;
@@ -62,7 +62,7 @@ private:
 };
 
 TEST(Incumbent, SaysWhichPricesItWillAskFor) {
-  EGraph egraph = EGraph::from_graph(test::shared_products(3));
+  EGraph egraph = egraph_of(test::shared_products(3));
   NoticedCost model;
   PriceCache prices(egraph.symbols(), model);
   std::vector<Rule> rules = rules_of(kJoin);
@@ -86,7 +86,7 @@ TEST(Incumbent, SaysWhichPricesItWillAskFor) {
 /// not worse than the source.
 TEST(Incumbent, IsWhatItSaysThroughRandomWalks) {
   Graph source = test::shared_products(4);
-  EGraph egraph = EGraph::from_graph(source);
+  EGraph egraph = egraph_of(source);
   UnitCost model;
   model.cost[OpKind::Matmul] = 10;
   PriceCache prices(egraph.symbols(), model);
@@ -121,7 +121,7 @@ TEST(Fingerprint, DoesNotDependOnTheOrderOfSteps) {
   Graph source = test::shared_products(2);
   std::vector<Rule> rules = rules_of(test::kAlgebra);
   auto after = [&](std::vector<size_t> order) {
-    EGraph egraph = EGraph::from_graph(source);
+    EGraph egraph = egraph_of(source);
     Explorer explorer(egraph, rules, {});
     explorer.settle();
     for (size_t rule : order) explorer.apply_everywhere(*explorer.rules()[rule]);

@@ -96,7 +96,7 @@ private:
 
 MctsReport search(Policy& policy) {
   Graph graph = test::layers(3);
-  EGraph egraph = EGraph::from_graph(graph);
+  EGraph egraph = egraph_of(graph);
   std::vector<Rule> rules = rules_of(kSumRules);
   UnitCost model;
   PriceCache prices(egraph.symbols(), model);

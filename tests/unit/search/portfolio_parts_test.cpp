@@ -174,7 +174,7 @@ TEST(Portfolio, RulesThatRepeatOthersAreLeftOut) {
 
 MctsReport search_shared_products(MctsOptions options) {
   Graph graph = test::shared_products(6);
-  EGraph egraph = EGraph::from_graph(graph);
+  EGraph egraph = egraph_of(graph);
   UnitCost model;
   model.cost = {{OpKind::Matmul, 5}};
   PriceCache prices(egraph.symbols(), model);
@@ -198,7 +198,7 @@ TEST(Mcts, WhatPromisesMuchGetsMoreSimulationsInItsFirstDecisions) {
 
 TEST(Mcts, EndsAfterOneDecisionWhereNothingWasEverGained) {
   Graph graph = sums(6);
-  EGraph egraph = EGraph::from_graph(graph);
+  EGraph egraph = egraph_of(graph);
   UnitCost model;
   PriceCache prices(egraph.symbols(), model);
   RandomPolicy policy;
@@ -212,7 +212,7 @@ TEST(Mcts, EndsAfterOneDecisionWhereNothingWasEverGained) {
 
 TEST(Mcts, TracesNamePlaces) {
   Graph graph = test::layers(3);
-  EGraph egraph = EGraph::from_graph(graph);
+  EGraph egraph = egraph_of(graph);
   UnitCost model;
   PriceCache prices(egraph.symbols(), model);
   std::vector<Rule> rules = rules_of(kLongWay);

@@ -22,7 +22,7 @@ EGraph start() {
   NodeId x = b.x("x", {8}), y = b.x("y", {8});
   NodeId t = b.op(OpKind::Tanh, {x});
   b.output(b.op(OpKind::Add, {b.op(OpKind::Add, {t, y}), t}));
-  return EGraph::from_graph(b.graph);
+  return egraph_of(b.graph);
 }
 
 /// Pretends that states with more members in the root's class are better.
@@ -38,7 +38,7 @@ TEST(Rollout, LeavesTheGraphInTheBestStateFound) {
   EXPECT_EQ(report.rollouts, 20);
   EXPECT_LT(report.best_cost, report.start_cost);
   EXPECT_EQ(fewer_is_dearer(egraph), report.best_cost);
-  EXPECT_EQ(egraph.node_count(), report.nodes);
+  EXPECT_EQ(node_count(egraph), report.nodes);
   EXPECT_EQ(*std::min_element(report.costs.begin(), report.costs.end()), report.best_cost);
   EXPECT_EQ(verify(egraph), "");
   EXPECT_TRUE(acyclic(egraph));
@@ -47,7 +47,7 @@ TEST(Rollout, LeavesTheGraphInTheBestStateFound) {
 TEST(Rollout, ComesBackExactlyWhenNothingIsBetter) {
   EGraph egraph = start();
   Cycles(egraph).break_cycles();
-  EGraph before = egraph.clone();
+  EGraph before(egraph);
   RolloutOptions options;
   options.rollouts = 30;
   RolloutReport report =
@@ -81,7 +81,7 @@ TEST(Rollout, KeepsTheNodeLimit) {
   options.node_limit = 12;
   options.depth = 100;
   search_rollouts(egraph, rules_of(kRules), options, fewer_is_dearer);
-  EXPECT_LE(egraph.node_count(), 12u + 3);
+  EXPECT_LE(node_count(egraph), 12u + 3);
 }
 
 } // namespace

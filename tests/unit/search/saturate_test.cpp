@@ -22,7 +22,7 @@ EGraph sum_of(int n) {
   NodeId sum = b.x("x0", {8});
   for (int i = 1; i < n; ++i) sum = b.op(OpKind::Add, {sum, b.x("x" + std::to_string(i), {8})});
   b.output(sum);
-  return EGraph::from_graph(b.graph);
+  return egraph_of(b.graph);
 }
 
 void expect_settled(const EGraph& egraph) {
@@ -63,7 +63,7 @@ TEST(Saturate, TheNodeLimitStopsWithinAnIteration) {
     SaturateReport report = saturate(egraph, rules_of(kExplosive), options);
     EXPECT_EQ(report.stop, StopReason::Nodes);
     EXPECT_LE(report.nodes, limit + 3); // one application adds at most two
-    EXPECT_EQ(report.nodes, egraph.node_count());
+    EXPECT_EQ(report.nodes, node_count(egraph));
     expect_settled(egraph);
   }
 }
@@ -96,7 +96,7 @@ TEST(Saturate, WhatAnIterationLeavesOutIsLookedAtInTheNext) {
   }
   for (int i = 0; i < 30; ++i)
     b.output(b.op(OpKind::Mul, {first, b.x("x" + std::to_string(i), {8})}));
-  EGraph egraph = EGraph::from_graph(b.graph);
+  EGraph egraph = egraph_of(b.graph);
   for (int i = 1; i < 10; ++i) egraph.merge(egraph.roots()[0].id, egraph.roots()[i].id, {});
   SaturateOptions options;
   options.node_limit = 200;
@@ -128,8 +128,8 @@ TEST(Saturate, CompatibleModeFindsTheSameFixpointAndBansRules) {
   options.compatible = true;
   SaturateReport report = saturate(theirs, rules_of(kExplosive), options);
   EXPECT_EQ(report.stop, StopReason::Saturated);
-  EXPECT_EQ(theirs.node_count(), ours.node_count());
-  EXPECT_EQ(theirs.class_count(), ours.class_count());
+  EXPECT_EQ(node_count(theirs), node_count(ours));
+  EXPECT_EQ(class_count(theirs), class_count(ours));
   int bans = 0;
   for (const RuleStats& stats : report.rules) bans += stats.bans;
   EXPECT_GT(bans, 0);
@@ -159,15 +159,15 @@ TEST(Saturate, JoinsProductsThatShareAnOperand) {
   b.output(b.matmul(x, b.w("a", {8, 4})));
   b.output(b.matmul(x, b.w("b", {8, 6})));
   b.output(b.matmul(y, b.w("c", {8, 6})));
-  EGraph egraph = EGraph::from_graph(b.graph);
+  EGraph egraph = egraph_of(b.graph);
   SaturateReport report = saturate(egraph, rules_of(kJoin), {});
   EXPECT_EQ(report.rules[0].matches, 1u); // the pair once, and y with nobody
   EXPECT_EQ(report.rules[0].applied, 1u);
   EXPECT_EQ(count_op(egraph, egraph.roots()[0].id, OpKind::Slice), 1u);
   EXPECT_EQ(count_op(egraph, egraph.roots()[1].id, OpKind::Slice), 1u);
   EXPECT_EQ(count_op(egraph, egraph.roots()[2].id, OpKind::Slice), 0u);
-  ClassId joined = egraph.class_of(egraph.with_op(OpKind::Matmul).back());
-  EXPECT_EQ(egraph.symbols().type(egraph.type(joined)).text(), "f32[2, 10]");
+  ClassId joined = class_of(egraph, egraph.with_op(OpKind::Matmul).back());
+  EXPECT_EQ(egraph.symbols().type(class_at(egraph, joined).type).text(), "f32[2, 10]");
   expect_settled(egraph);
 }
 
@@ -178,8 +178,8 @@ TEST(Saturate, MultiPatternRulesHaveALimitOfTheirOwn) {
   SaturateOptions none, few;
   none.multi_iterations = 0;
   few.multi_node_limit = 10;
-  EGraph untouched = EGraph::from_graph(b.graph), some = EGraph::from_graph(b.graph);
-  size_t before = untouched.node_count();
+  EGraph untouched = egraph_of(b.graph), some = egraph_of(b.graph);
+  size_t before = node_count(untouched);
   EXPECT_EQ(saturate(untouched, rules_of(kJoin), none).nodes, before);
   SaturateReport report = saturate(some, rules_of(kJoin), few);
   EXPECT_GE(report.nodes, before + 10);
@@ -199,7 +199,7 @@ rule stack(x, y, a) {
     NodeId x = b.x("x", {2, 8}), w = b.w("w", {8, 8});
     NodeId once = b.matmul(x, w), twice = b.matmul(once, w), thrice = b.matmul(twice, w);
     b.output(b.op(OpKind::Add, {once, thrice}));
-    EGraph egraph = EGraph::from_graph(b.graph);
+    EGraph egraph = egraph_of(b.graph);
     SaturateOptions options;
     options.cycle_filter = filter;
     options.multi_iterations = 3;
@@ -212,7 +212,7 @@ rule stack(x, y, a) {
 
 TEST(Saturate, RulesAboveTheNumericsClassAreLeftOut) {
   EGraph egraph = sum_of(4);
-  size_t before = egraph.node_count();
+  size_t before = node_count(egraph);
   std::vector<Rule> rules = rules_of(kExplosive);
   for (Rule& rule : rules) rule.numerics = Numerics::Reassociates;
   SaturateOptions options;
