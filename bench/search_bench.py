@@ -7,7 +7,7 @@
                  two rule sets: mean and deviation over seeds; time and memory of the shipped search;
                  the published search on our e-graph beside its published seconds
     measured     the same by prices measured on this machine
-    ablations    the shipped search without each of its parts, at the same limits of work
+    ablations    the shipped search without each of its parts, at two limits of work
     beyond       50,000 e-nodes and 10 s beside 2,000, under analytic and measured prices and two rule
                  sets, with the gap to the extraction bound, and the e-graph in which nothing is cheaper
     exploration  TENSAT's schedule alone, in egg's compatible mode, beside TENSAT on egg
@@ -113,7 +113,7 @@ class Bench:
         file.write_text(json.dumps(self.programs, indent=1) + "\n")
 
     def call(self, *arguments, program=None):
-        """(standard output, peak resident MiB of the process, the solver's not counted)."""
+        """(standard output, what the process used, the solver not counted)."""
         child = subprocess.Popen([program or self.tg, *arguments], cwd=ROOT, env=self.environment,
                                  stdout=subprocess.PIPE, text=True)
         out = child.stdout.read()
@@ -121,7 +121,7 @@ class Bench:
         child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode != 0:
             sys.exit(f"search_bench: {program or 'tg'} {' '.join(arguments)}: exit {child.returncode}")
-        return out, usage.ru_maxrss / 1024
+        return out, usage
 
     def processor_clock(self):
         """The path of the library, built if it is not there."""
@@ -141,13 +141,14 @@ class Bench:
         runs = self.runs.setdefault(key, [])
         while len(runs) < repeat:
             self.say(f"{network} {' '.join(arguments)}")
-            out, peak = self.call("opt", f"examples/paper/{network}.tg", *arguments, "--json")
+            out, used = self.call("opt", f"examples/paper/{network}.tg", *arguments, "--json")
             report = json.loads(out)
             kept = {name: report.get(name) for name in
                     ("cost_before_us", "cost_after_us", "lower_bound_us", "bounds", "optimal", "egraph_nodes",
                      "egraph_classes", "explore_s", "extract_s", "total_s", "stopped_by",
                      "simulations", "egraphs")}
-            runs.append({**kept, "clocked": clocked(report), "peak_mb": peak, "load": os.getloadavg()[0]})
+            runs.append({**kept, "clocked": clocked(report), "peak_mb": used.ru_maxrss / 1024,
+                         "processor_s": used.ru_utime + used.ru_stime, "load": os.getloadavg()[0]})
             self.save()
         return runs[:repeat]
 
@@ -201,14 +202,14 @@ class Bench:
         """The cells of one network by one approach, through `paper`; and its peak memory."""
         seeds = self.options.seeds if approach == "tangram" else self.options.baseline_seeds
         before = self.prices_known()
-        out, peak = self.call(*self.paper_command(network, approach, cost, rules, seeds, self.cells_file),
+        out, used = self.call(*self.paper_command(network, approach, cost, rules, seeds, self.cells_file),
                               program=self.paper_tool)
         report = json.loads(out)
         if report["cells_computed"]:
             self.say(f"{network} {approach} {cost} {rules}")
             key = f"{report['setting']} {network} {approach}"
             self.runs["new prices " + key] = self.prices_known() - before
-            self.runs["peak " + key] = max(peak, self.runs.get("peak " + key, 0))
+            self.runs["peak " + key] = max(used.ru_maxrss / 1024, self.runs.get("peak " + key, 0))
             self.save()
 
     def cells(self):
@@ -272,14 +273,16 @@ class Bench:
         return self.opt(network, *self.shipped_arguments(*arguments, **limits))[0]
 
     def ablations(self):
+        """By limit of work: runs by what is left out (one part, or several joined by +) and network."""
         o = self.options
-        rows = {}
-        for network in o.networks:
-            for part in [None, *o.parts]:
-                without = ["--without", part] if part else []
-                rows[part, network] = [self.shipped(network, *without, seed=s)
-                                       for s in range(1, o.ablation_seeds + 1)]
-        return tables.ablations(self, rows)
+        limits = {budget: {} for budget in o.budgets}
+        for budget, rows in limits.items():
+            for network in o.networks:
+                for part in [None, *o.parts]:
+                    without = ["--without", part.replace("+", ",")] if part else []
+                    rows[part, network] = [self.shipped(network, *without, "--budget", str(budget), seed=s)
+                                           for s in range(1, o.ablation_seeds + 1)]
+        return tables.ablations(self, limits)
 
     def beyond(self):
         """By prices and rule set: runs by network and limit."""
@@ -393,7 +396,9 @@ def parse():
     p.add_argument("--parts", default=",".join(PARTS), type=lambda t: t.split(","))
     p.add_argument("--seeds", default=5, type=int, help="of the shipped search")
     p.add_argument("--baseline-seeds", default=5, type=int)
-    p.add_argument("--ablation-seeds", default=3, type=int)
+    p.add_argument("--budgets", default="16,128", type=lambda t: [int(b) for b in t.split(",")],
+                   help="simulations a decision of the ablations: a short search and the default")
+    p.add_argument("--ablation-seeds", default=5, type=int)
     p.add_argument("--beyond-seeds", default=3, type=int)
     p.add_argument("--repeat", default=20, type=int, help="runs of one exploration")
     p.add_argument("--threads", default=1, type=int, help="of one search of quality; the costs are the same for any")
@@ -412,7 +417,7 @@ def parse():
         o.networks, o.approaches, o.costs = ["resnet50", "vgg19"], ["tensat", "tangram"], ["analytic:a100"]
         o.beyond_costs = o.costs
         o.sections = o.sections or [s for s in SECTIONS if s != "measured"]  # timing operators takes minutes
-        o.parts, o.repeat = ["tree", "segments"], 2
+        o.parts, o.repeat, o.budgets = ["tree", "tree+segments"], 2, [16, 128]
         o.examples = [ROOT / "examples/hello.tg", ROOT / "examples/paper/vgg19.tg"]
         o.seeds = o.baseline_seeds = o.ablation_seeds = o.beyond_seeds = 2
     return o

@@ -273,29 +273,45 @@ WITHOUT_ROW = (
     "`search_beyond.md`; the bound at the end and the patience of decisions have no switch.")
 
 
-def ablations(bench, rows):
-    o = bench.options
+def ablation_lines(o, rows):
+    """A line for each part that is left out: its speed-up on each network, and what differs from all parts."""
     mean = {key: statistics.fmean(map(speedup, runs)) for key, runs in rows.items()}
-    lines = [[f"without {part}" if part else "all parts", *(f"{mean[part, n]:.2f}" for n in o.networks),
-              f"{statistics.fmean(mean[part, n] - mean[None, n] for n in o.networks):+.2f}",
-              f"{statistics.fmean(sum(r['simulations'] for r in rows[part, n]) / len(rows[part, n]) for n in o.networks):.0f}",
-              f"{geometric([statistics.fmean(r['total_s'] for r in rows[part, n]) for n in o.networks]):.2f}"]
-             for part in [None, *o.parts]]
-    every = [r for runs in rows.values() for r in runs]
+
+    def over_networks(of_network):
+        return statistics.fmean(map(of_network, o.networks))
+
+    def mean_of(field, part, network):
+        return statistics.fmean(r[field] for r in rows[part, network])
+
+    return [["without " + part.replace("+", ", ") if part else "all parts",
+             *(f"{mean[part, n]:.2f}" for n in o.networks),
+             f"{over_networks(lambda n: mean[part, n] - mean[None, n]):+.2f}",
+             f"{over_networks(lambda n: mean_of('simulations', part, n)):.0f}",
+             f"{geometric([mean_of('processor_s', part, n) for n in o.networks]):.2f}"]
+            for part in [None, *o.parts]]
+
+
+def ablations(bench, limits):
+    o = bench.options
+    every = [r for rows in limits.values() for runs in rows.values() for r in runs]
     cut = sum(r["stopped_by"] == "time limit" for r in every)
     clocked = sum(r["clocked"] for r in every)
     text = head("The parts of the search, each left out", bench,
-                "Speed-up of the predicted cost in percent (analytic:a100, all rules), mean of "
-                f"{o.ablation_seeds} seed{'s' * (o.ablation_seeds > 1)}. "
-                "Equal limits of work: nodes and simulations a decision (2,000 e-nodes an e-graph, 128 at most); what was "
-                "used stands beside. No clock (600 s: "
-                f"{cut} of {len(every)} runs reached them; in {clocked} the solver used up its slice of time in some "
-                "e-graph). `difference`: points against all parts, mean of the networks; `simulations`: "
-                "mean of those made; `s`: geometric mean.", WITHOUT_ROW)
-    text += markdown(["", *o.networks, "difference", "simulations", "s"], lines)
-    record = [{"without": part, "model": n, "speedups_pct": [round(speedup(r), 4) for r in runs],
-               "simulations": [r["simulations"] for r in runs], "seconds": [r["total_s"] for r in runs],
-               "stopped_by": [r["stopped_by"] for r in runs]} for (part, n), runs in rows.items()]
+                "Speedup of the predicted cost in percent (analytic:a100, all rules), mean of "
+                f"{o.ablation_seeds} seed{'s' * (o.ablation_seeds > 1)}. The limits are of work, not of time, since other work kept the "
+                f"machine busy: 2,000 e-nodes an e-graph, and at most {' or '.join(map(str, o.budgets))} "
+                f"simulations a decision (the default is 128). {cut} of {len(every)} runs reached the 600 s that they had; in "
+                f"{clocked} the solver used up its slice of time in some e-graph. `difference`: percentage points against "
+                "all parts, mean of the networks; `simulations`: mean; `s`: seconds of processor time, geometric mean.",
+                WITHOUT_ROW)
+    for budget, rows in limits.items():
+        text += [f"## {budget} simulations a decision", ""]
+        text += markdown(["", *o.networks, "difference", "simulations", "s"], ablation_lines(o, rows))
+    record = [{"budget": budget, "without": part, "model": n, "speedups_pct": [round(speedup(r), 4) for r in runs],
+               "simulations": [r["simulations"] for r in runs],
+               "processor_seconds": [round(r["processor_s"], 3) for r in runs],
+               "stopped_by": [r["stopped_by"] for r in runs]}
+              for budget, rows in limits.items() for (part, n), runs in rows.items()]
     return "\n".join(text), {"runs": record}
 
 
