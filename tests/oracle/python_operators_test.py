@@ -80,7 +80,7 @@ resize: F.interpolate(image, scale_factor=2) | F.interpolate(image, (5, 7)) | F.
 pools: F.avg_pool1d(x, 2) | F.max_pool1d(x, 2) | F.adaptive_avg_pool2d(image, (4, 5)) | F.adaptive_avg_pool2d(image, (7, 7)) | F.adaptive_avg_pool2d(image, (3, 4)) | F.adaptive_avg_pool1d(x, 3) | F.adaptive_max_pool2d(image, (4, 3)) | F.adaptive_max_pool1d(x, 1) | F.adaptive_avg_pool2d(image, (17, 17)) | F.adaptive_avg_pool2d(broad, (18, 5)) | F.adaptive_max_pool2d(broad, (20, 17)) | F.adaptive_max_pool2d(broad.round(), (3, 17), return_indices=True) | F.adaptive_avg_pool3d(volume, (2, 17, 3))
 moved: F.pixel_shuffle(image, 2) | F.pixel_unshuffle(image, 2) | F.channel_shuffle(image, 2) | x.flip(1) | x.flip((0, -1)) | x.roll(1, 2) | x.roll((1, 2), (0, 1)) | x.repeat(2, 1, 3) | x.repeat(2, 1, 1, 2) | x.repeat_interleave(2, 1) | x.tril() | x.triu(1) | x.unbind(1) | torch.stack((x, y), 1) | x.diagonal(0, 1, 2) | x.diagonal(-1, 0, 2) | x.movedim(0, 2) | x.swapaxes(0, 1) | x.tile(2) | torch.meshgrid(v, v[:2], indexing='ij')
 pads: F.pad(x, (2, 1), mode='reflect') | F.pad(image, (2, 1, 0, 3), mode='reflect') | F.pad(image, (2, 1, 3, 0), mode='replicate') | F.pad(x, (1, 2), mode='replicate') | F.pad(image, (1, 2, 0, 1), mode='circular') | F.pad(volume, (1, 1, 2, 0, 0, 1), mode='reflect')
-products: torch.einsum('bij,bkj->bik', x, y) | torch.einsum('bij,bkj->bk', x, y) | x @ v | torch.outer(v, v) | torch.dot(v, v) | torch.kron(x[0], y[0]) | torch.cumsum(x, 1) | torch.tensordot(x, y, ([1, 2], [1, 2]))
+products: torch.einsum('bij,bkj->bik', x, y) | torch.einsum('bij,bkj->bk', x, y) | x @ v | torch.outer(v, v) | torch.dot(v, v) | torch.kron(x[0], y[0]) | torch.kron(x, y[0]) | torch.kron(v, x) | torch.cumsum(x, 1) | torch.tensordot(x, y, ([1, 2], [1, 2]))
 complex: torch.view_as_real(torch.polar(x, y) * torch.complex(y, x)) | torch.complex(x, y).abs() + torch.complex(x, y).angle() | (torch.complex(x, y) * torch.complex(y, x).conj()).real | ((torch.complex(x, y) * 2j + 1 - 3j) / 2 - x).imag | torch.view_as_real(torch.exp(1j * x)) | torch.view_as_real(torch.complex(x, y) @ torch.complex(x, y).mT) | (torch.complex(x, y) / torch.complex(y, x)).real | torch.complex(x, y).pow(3).real + torch.complex(x, y).reciprocal().imag
 complex_places: torch.view_as_real(torch.cat([torch.complex(x, y), torch.complex(y, x)], -1).transpose(0, 1).sum(1)) | torch.view_as_real(torch.complex(x, y).split(2, -1)[1].unsqueeze(0).expand(3, -1, -1, -1)) | torch.view_as_real(torch.where(b, torch.complex(x, y), torch.complex(y, x))) | torch.view_as_real(torch.view_as_complex(x.reshape(2, 3, 2, 2))[:, row].roll(1, 1).mean(1))
 fourier: torch.fft.rfft(x).abs() | torch.fft.irfft(torch.fft.rfft(x) * (1 + 0.5j)) | torch.fft.irfft(torch.fft.rfft(s[:5]), 5, norm='ortho') | torch.fft.fft2(x).real | torch.fft.ifft2(torch.fft.fft2(image, norm='ortho')).real | torch.fft.irfft2(torch.fft.rfft2(image, norm='forward'), s=(6, 8), norm='forward')
@@ -108,6 +108,14 @@ copysign: x.copysign(y)
 histc: torch.histc(x, 5)
 _grouped_mm: F.grouped_mm(image[0, 0, :4].bfloat16(), grouped, offs=m[1:].int() - 3)
 native_dropout: F.dropout(x, 1.0)
+"""
+
+#: Some is written by a certain operator: images of six rows and eight columns that are enlarged, and what only looks so.
+WRITTEN = """
+resize: image[:, :, torch.arange(12) // 2][..., torch.arange(24) // 3] | image[:, :, (torch.arange(12) // 2)[:, None], torch.arange(8)] | image[:, :, (torch.arange(6))[:, None], (torch.arange(16) // 2)[None]] | image.index_select(2, torch.arange(18) // 3).index_select(-1, torch.arange(16) // 2) | image[:, :, torch.arange(12).to(torch.int32) // 2]
+gather: image[:, 0, torch.arange(12) // 2] | image[:, :, torch.arange(12) % 6] | image[:, torch.arange(8) // 2] | image[:, :, torch.arange(12) // 2, torch.arange(12) // 2] | image[:, :, torch.arange(8) // 2, (torch.arange(16) // 2)[:, None]] | image[:, :, torch.arange(9) * 6 // 9] | image.long()[:, :, torch.arange(12) // 2]
+broadcast: torch.kron(image, torch.ones(2, 2)) | torch.kron(image, torch.ones(1, 1, 2, 3)) | torch.kron(torch.ones(2, 2), image) | image * torch.ones(3, 1, 1, 1, 1)
+mul: torch.kron(image, torch.arange(6.0).reshape(2, 3)) | image * torch.tensor([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0]) | torch.kron(image[0, 0], image[0, 1])
 """
 
 
@@ -144,6 +152,17 @@ class Operators(unittest.TestCase):
             with self.subTest(group, expression=expression):
                 kept = [name for made in self.compiled(expression) for name in made.kept]
                 self.assertTrue(any(group in name for name in kept), kept)
+
+    def test_what_is_written(self):
+        image = tensors()["image"]
+        for operator, expression in expressions(WRITTEN):
+            with self.subTest(operator, expression=expression), torch.no_grad():
+                module = torch.nn.Module()
+                module.forward = eval(f"lambda image: {expression}")
+                model = tangram.from_exported(torch.export.export(module, (image,)))
+                self.assertIn(f"{operator}(" if operator != "mul" else " * ", model.text)
+                self.assertNotIn("gather(" if operator == "resize" else "resize(", model.text)
+                torch.testing.assert_close(torch.as_tensor(model.run(image)), module.forward(image))
 
 
 if __name__ == "__main__":

@@ -197,6 +197,15 @@ def round_to(x: Any, *, decimals: int) -> Any:
     return (x * scale).round() / scale if decimals >= 0 else (x / scale).round() * scale
 
 
+def kron(x: Any, y: Any) -> Any:
+    """a product between two of `reshape`; axes of one element stay as they are"""
+    rank = max(x.dim(), y.dim())
+    sizes = [*zip([1] * (rank - x.dim()) + [*x.shape], [1] * (rank - y.dim()) + [*y.shape])]
+    apart = [pair for of_x, of_y in sizes for pair in ([(of_x, of_y)] if 1 in (of_x, of_y) else [(of_x, 1), (1, of_y)])]
+    found = x.reshape([size for size, _ in apart]) * y.reshape([size for _, size in apart])
+    return found.reshape([of_x * of_y for of_x, of_y in sizes])
+
+
 def hypot(x: Any, y: Any) -> Any:
     """`sqrt(1 + (low / high)^2) * high`, which overflows nowhere"""
     high, low = torch.maximum(x.abs(), y.abs()), torch.minimum(x.abs(), y.abs())
@@ -285,6 +294,7 @@ RULES: dict[Any, Callable[..., Any]] = {
     aten.adaptive_max_pool2d.default: adaptive_max_pool,
     aten.adaptive_max_pool3d.default: adaptive_max_pool,
     aten.round.decimals: round_to,
+    aten.kron.default: kron,
     aten.hypot.default: hypot,
     aten.bucketize.Tensor: bucketize,
     aten.fmax.default: fmax,

@@ -10,6 +10,7 @@ import torch
 from torch.fx import Node
 
 from .elements import along, flat_places, from_the_start, linear
+from .resize import repeated_image
 from .rows import argument, aten, pieces, row
 from .writer import Handler, NotSupported, Writer, dtype_word, fake, literal
 
@@ -18,9 +19,12 @@ from .writer import Handler, NotSupported, Writer, dtype_word, fake, literal
 
 @row(aten.index.Tensor, aten._unsafe_index.Tensor)
 def index(w: Writer, node: Node) -> str:
-    """`gather`; by several tensors, of axes as one, which are the first where they are apart"""
+    """`gather`; by several tensors, of axes as one, which are the first where they are apart; `resize` where constants
+    repeat each element of an image"""
     x, indices = node.args
     places = [axis for axis, one in enumerate(indices) if one is not None]
+    if image := repeated_image(w, x, {axis: indices[axis] for axis in places}, list(fake(node).shape)):
+        return image
     if any(fake(indices[axis]).dtype in (torch.bool, torch.uint8) for axis in places):
         raise NotSupported("an index by a mask, whose count of elements depends on values")
     sizes, text = list(fake(x).shape), w.operand(x)

@@ -60,6 +60,9 @@ def _binary(name: str) -> Handler:
         scale = node.kwargs.get("alpha", 1)
         if fake(node).dtype == torch.bool:
             return f"{a} {_OF_BOOL[name]} {b}" if name in _OF_BOOL and scale else a if name == "add" else _no_bool(node)
+        for one, other in ((node.args[0], b), (node.args[1], a)) if name == "mul" else ():
+            if (ones := w.constant(one)) is not None and ones.numel() > 1 and bool((ones == 1).all()):
+                return f"broadcast({other}, {literal(list(fake(node).shape))})"
         if name == "pow" and node.args[1] in (2, 3, 4):
             return f"{a} ** {int(node.args[1])}"
         if scale != 1:
@@ -503,9 +506,11 @@ def embedding(w: Writer, node: Node) -> str:
 
 @row(aten.index_select.default)
 def index_select(w: Writer, node: Node) -> str:
-    """`gather`"""
+    """`gather`; `resize` where it repeats each element of an image"""
     x, axis, places = node.args
-    return f"gather({w.operand(x)}, {w.operand(places)}, axis = {axis % fake(x).dim()})"
+    axis %= fake(x).dim()
+    image = resize.repeated_image(w, x, {axis: places}, list(fake(node).shape))
+    return image or f"gather({w.operand(x)}, {w.operand(places)}, axis = {axis})"
 
 
 @row(aten.full_like.default, aten.zeros_like.default, aten.ones_like.default, aten.full.default)

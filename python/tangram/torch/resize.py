@@ -109,3 +109,23 @@ def nearest(w: Writer, node: Node) -> str:
 def nearest_exact(w: Writer, node: Node) -> str:
     """`resize`; `gather` where PyTorch's rounding of positions takes other elements"""
     return _nearest(w, node, exact=True)
+
+
+# --- indices that repeat elements -----------------------------------------------------------------------
+
+
+def repeated_image(w: Writer, x: Any, indices: dict[int, Any], made: list[int]) -> str | None:
+    """`resize` of an image or volume, where indices of its last axes are constants that take each element some times,
+    one after the other, as those of nearest neighbours do. `made` is the shape of the result."""
+    sizes, first, count = list(fake(x).shape), min(indices), len(indices)
+    if (not fake(x).is_floating_point() or first < 2 or not 3 <= len(sizes) <= 5 or len(made) != len(sizes)
+            or sorted(indices) != list(range(first, first + count))):
+        return None
+    for axis, index in indices.items():
+        places, to = w.constant(index), made[axis]
+        shape = [1] * (axis - first) + [to] + [1] * (first + count - 1 - axis)  # as tensors of several axes are spread
+        if (places is None or places.dtype not in (torch.int32, torch.int64) or to == 0 or to % sizes[axis]
+                or places.numel() != to or list(places.shape) != shape[count - places.dim():]
+                or not torch.equal(places.flatten().long(), torch.arange(to) // (to // sizes[axis]))):
+            return None
+    return f'resize({w.operand(x)}, {literal(made[first:])}, "nearest", rounding = "floor", coordinates = "asymmetric")'

@@ -110,6 +110,12 @@ class Writer:
         text = self.operand(arg)
         return text if fake(arg).dtype == dtype else f"cast({text}, {dtype_word(dtype)})"
 
+    def constant(self, arg: Any) -> torch.Tensor | None:
+        """The elements of an operand that is the same in each run and no weight, where they are known."""
+        value = self._known.get(arg) if isinstance(arg, Node) else None
+        is_weight = isinstance(arg, Node) and arg.op == "placeholder" and arg in self._names
+        return value if isinstance(value, torch.Tensor) and not is_weight else None
+
     def known_elsewhere(self, node: Node) -> str:
         """What PyTorch computes of a constant that others write."""
         if not all(self._others.get(one) for one in node.all_input_nodes):
