@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+import gc
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -139,6 +140,19 @@ def _move_to_meta(module: torch.nn.Module, kept: Sequence[torch.Tensor]) -> None
             setattr(part, name, moved[id(tensor)])  # recurrent layers hold them in lists, too
 
 
+@contextlib.contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Pauses the collection of cycles. PyTorch's tracing makes many objects that live until it ends, and each
+    collection visits all of them, and those of every imported package."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
 def compiled(
     module: Any, example_inputs: Sequence[Any], threads: int, release_weights: bool, options: dict[str, Any]
 ) -> Program:
@@ -152,13 +166,13 @@ def compiled(
     try:
         with contextlib.suppress(NotImplementedError):  # a graph that was exported has no modes
             module.eval()
-        with torch.no_grad():
+        with torch.no_grad(), _no_garbage_collection():
             exported = torch.export.export(module, _distinct(example_inputs))
+            model, paths = model_and_state(exported)
     finally:
         for part in training:  # as the caller had them
             part.training = True
     threads = threads or torch.get_num_threads()
-    model, paths = model_and_state(exported)
     fast = model.optimize(threads=threads, **options).model
     state = [module.get_buffer(path) for path in paths]
     run = {"dtype": "f32", "memory_limit": 0, "seed": 1, "allow_tf32": False, **run_options(options)}
