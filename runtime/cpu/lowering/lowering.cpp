@@ -4,6 +4,7 @@
 #include "runtime/execute.h"
 
 #include <llvm/ADT/DenseSet.h>
+#include <llvm/ADT/IntEqClasses.h>
 #include <llvm/ADT/STLExtras.h>
 
 #include <algorithm>
@@ -93,6 +94,11 @@ bool takes(LowerFn rule, const PlanStep& step, const StepDTypes& dtypes) {
   return dtypes.bf16 && (narrow || (product && has_bf16_products()));
 }
 
+/// True if a rule that does not take the step's dtypes runs on f32 between conversions.
+bool can_widen(LowerFn rule, const StepDTypes& dtypes) {
+  return dtypes.floats && rule != lower_reference;
+}
+
 /// Halves that a rule does not take become f32 first; integers and f64, of which oneDNN has
 /// nothing, run by the definition.
 Result<void> lower_by_rule(Lowering& l, const PlanStep& step) {
@@ -104,16 +110,36 @@ Result<void> lower_by_rule(Lowering& l, const PlanStep& step) {
   StepDTypes dtypes(l.plan, step);
   LowerFn rule = kRules[step.op], runs = by_definition ? lower_reference : rule;
   if (takes(rule, step, dtypes)) return runs(l, step);
-  if (dtypes.floats && rule != lower_reference) return l.widened(step, runs);
+  if (can_widen(rule, dtypes)) return l.widened(step, runs);
   return lower_reference(l, step);
 }
 
 Result<void> lower_step(Lowering& l, const PlanStep& step) {
   TG_CHECK(lower_by_rule(l, step));
-  DType made = l.place(step.result).dtype, wanted = l.type(step.result).dtype;
+  DType made = l.place(step.result).dtype, wanted = l.stored_dtype(step.result);
   if (made == wanted) return {};
   return error(Code::internal, "the kernel of {0} makes {1}, not {2}", op_info(step.op).name,
                dtype_name(made), dtype_name(wanted));
+}
+
+/// How a step deals with values of f16 that are stored as f32.
+enum class WideValues : uint8_t {
+  Refused,  // operands and result have the dtype of their type
+  Taken,    // an elementwise kernel, which rounds to f16 in registers
+  Wanted,   // kernels of f32 between conversions, which such values spare
+  PassedOn, // the result is stored as the operands are
+};
+
+WideValues wide_values(const Plan& plan, const PlanStep& step) {
+  if (step.phase != Phase::Run) return WideValues::Refused;
+  LowerFn rule = kRules[step.op];
+  if (rule == lower_view || rule == lower_concat) return WideValues::PassedOn;
+  StepDTypes dtypes(plan, step);
+  bool to_bool = rule == lower_cast && plan.values[step.result].type.dtype == DType::Bool;
+  if ((rule == lower_pointwise || rule == lower_cast) && dtypes.held && !to_bool)
+    return WideValues::Taken;
+  return !takes(rule, step, dtypes) && can_widen(rule, dtypes) ? WideValues::Wanted
+                                                               : WideValues::Refused;
 }
 
 } // namespace
@@ -179,7 +205,8 @@ Lowering::Lowering(const Plan& plan, const CompileOptions& options, dnnl_engine_
                    ThreadPool& pool, Products products, TileSchedules* schedules)
     : places(plan.values.size()), done(plan.steps.size()), plan(plan), options(options),
       engine(engine), products(products), schedules(schedules), readers_(plan.values.size()),
-      slots_(plan.values.size(), Slot{kNever, 0}), copies_(plan.values.size()), pool_(pool),
+      slots_(plan.values.size(), Slot{kNever, 0}), stored_wide_(plan.values.size()),
+      copies_(plan.values.size()), pool_(pool),
       most_threads_(!options.share_short_work && run_us(plan) < kShortRunUs
                         ? 1
                         : std::max(1, options.threads)) {}
@@ -187,6 +214,7 @@ Lowering::Lowering(const Plan& plan, const CompileOptions& options, dnnl_engine_
 Result<void> Lowering::run() {
   find_consumers();
   find_concat_slots();
+  if (products != Products::Reference) find_wide_values();
   place_leaves();
   for (const PlanStep& step : plan.steps)
     if (!done[id(step)]) TG_CHECK(lower_step(*this, step));
@@ -217,6 +245,38 @@ void Lowering::find_concat_slots() {
       start += value.type.shape[axis];
     }
   }
+}
+
+// Values that views and concats connect are stored alike. Such a class is stored as f32 if a kernel
+// of f32 makes or reads one of it, and nothing needs one in f16: no output, no leaf, and no step
+// that reads or makes f16.
+void Lowering::find_wide_values() {
+  llvm::IntEqClasses classes(static_cast<unsigned>(plan.values.size()));
+  auto each_value = [](const PlanStep& step, auto visit) {
+    for (PlanValueId id : step.operands)
+      if (id != kNoValue) visit(id);
+    visit(step.result);
+  };
+  for (const PlanStep& step : plan.steps)
+    if (wide_values(plan, step) == WideValues::PassedOn)
+      each_value(step, [&](PlanValueId id) { classes.join(id, step.result); });
+  classes.compress();
+  std::vector<bool> narrow(classes.getNumClasses()), wanted(classes.getNumClasses());
+  for (PlanValueId id = 0; id < plan.values.size(); ++id) {
+    const PlanValue& value = plan.values[id];
+    if (value.type.dtype != DType::F16 || value.kind != PlanValue::Kind::Temporary ||
+        value.is_output || value.pinned)
+      narrow[classes[id]] = true;
+  }
+  for (const PlanStep& step : plan.steps) {
+    WideValues how = wide_values(plan, step);
+    each_value(step, [&](PlanValueId id) {
+      if (how == WideValues::Refused) narrow[classes[id]] = true;
+      if (how == WideValues::Wanted) wanted[classes[id]] = true;
+    });
+  }
+  for (PlanValueId id = 0; id < plan.values.size(); ++id)
+    stored_wide_[id] = wanted[classes[id]] && !narrow[classes[id]];
 }
 
 // Elementwise steps follow their operands, so that those behind them are asked, too.
@@ -339,14 +399,14 @@ Place Lowering::new_result(const PlanStep& step, llvm::ArrayRef<int64_t> strides
   // With Native an operator is timed among elementwise neighbours that stand for any: most products
   // cannot write rows with gaps, so a concat of channels is priced with its copies.
   any_strides &= options.io_layout == IoLayout::Plain;
-  if (widening_) {
+  DType dtype = stored_dtype(step.result);
+  if (widening_ && dtype != DType::F32) {
     Place wide = new_temporary(type(step.result).shape, strides, step.phase);
     place_value(step.result, wide);
     return wide;
   }
   std::optional<Place> place = slot(step.result, strides, any_strides, dense_axis);
-  const TensorType& result = type(step.result);
-  if (!place) place = new_temporary(result.shape, strides, step.phase, result.dtype);
+  if (!place) place = new_temporary(type(step.result).shape, strides, step.phase, dtype);
   place_value(step.result, *place);
   return *place;
 }
@@ -370,7 +430,7 @@ std::optional<Place> Lowering::slot(PlanValueId value, llvm::ArrayRef<int64_t> s
       }
     }
     place_value(concat.result, new_temporary(whole_shape, dense_strides(whole_shape, order),
-                                             concat.phase, type(value).dtype));
+                                             concat.phase, stored_dtype(concat.result)));
   }
   int64_t axis = concat.attrs[0].number;
   int64_t size = type(value).shape[static_cast<size_t>(axis)];
@@ -392,7 +452,7 @@ std::optional<Place> Lowering::take_over(const PlanStep& step, llvm::ArrayRef<in
   const Buffer& buffer = buffers[place.buffer];
   if (buffer.kind != Buffer::Kind::Arena && buffer.kind != Buffer::Kind::Load) return std::nullopt;
   if (!(place.shape == type(step.result).shape) || !is_dense(place)) return std::nullopt;
-  if (place.dtype != type(step.result).dtype) return std::nullopt;
+  if (place.dtype != stored_dtype(step.result)) return std::nullopt;
   if (!same_strides(place.shape, place.strides, strides)) return std::nullopt;
   if (buffer.read_until > index) return std::nullopt;
   for (PlanValueId operand : step.operands)
@@ -435,10 +495,10 @@ Result<void> Lowering::widened(const PlanStep& step, LowerFn rule) {
   for (PlanValueId id : step.operands) // copies of what was here alone
     if (id != kNoValue)
       llvm::erase_if(copies_[id],
-                     [&](const Copy& copy) { return copy.place.dtype != type(id).dtype; });
+                     [&](const Copy& copy) { return copy.place.dtype != places[id].dtype; });
   if (!done) return done;
   const Place wide = places[step.result];
-  if (wide.dtype == type(step.result).dtype) return {};
+  if (wide.dtype == stored_dtype(step.result)) return {};
   Place result = new_result(step, wide.strides);
   add_conversion(*this, wide, result, step.phase);
   return {};

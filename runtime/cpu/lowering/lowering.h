@@ -51,6 +51,11 @@ public:
 
   const Place& place(PlanValueId value) const { return places[value]; }
   const TensorType& type(PlanValueId value) const { return plan.values[value].type; }
+  /// The dtype in which a value is stored: that of its type, or f32 where an f16 value passes
+  /// between kernels that compute in f32.
+  DType stored_dtype(PlanValueId value) const {
+    return stored_wide_[value] ? DType::F32 : type(value).dtype;
+  }
   PlanStepId id(const PlanStep& step) const {
     return static_cast<PlanStepId>(&step - plan.steps.data());
   }
@@ -99,9 +104,9 @@ public:
   void add_op(Phase phase, Op op) { program(phase).ops.push_back(std::move(op)); }
   Program& program(Phase phase) { return phase == Phase::Load ? load : run_program; }
 
-  /// Runs a step whose floats are not all f32 by a rule for f32: operands are converted to f32
-  /// before, the result behind. What is known at load is converted there. The rule goes by the
-  /// dtypes of places, which are not those of the plan's values here.
+  /// Runs a step whose floats are not all f32 by a rule for f32: operands that are not stored as
+  /// f32 are converted before, and the result behind. What is known at load is converted there. The
+  /// rule goes by the dtypes of places, which are not those of the plan's values here.
   Result<void> widened(const PlanStep& step, LowerFn rule);
 
   /// An op that copies src to dst (of the same shape, other strides).
@@ -143,6 +148,7 @@ private:
   void place_leaves();
   void find_consumers();
   void find_concat_slots();
+  void find_wide_values();
   Result<void> finish_outputs();
   Result<void> add_reorder(const Place& from, const dnnl_memory_desc_t& from_md, const Place& to,
                            const dnnl_memory_desc_t& to_md, Phase phase, llvm::StringRef name);
@@ -160,6 +166,7 @@ private:
   };
   std::vector<llvm::SmallVector<PlanStepId, 2>> readers_; // steps, of each value
   std::vector<Slot> slots_;                               // of each value
+  std::vector<bool> stored_wide_;                         // f16 that is stored as f32
   std::vector<llvm::SmallVector<Copy, 0>> copies_;        // by value
   struct Packed {
     Place from, to;
@@ -171,7 +178,7 @@ private:
     int64_t width;
   };
   std::vector<Panels> panels_; // the same of panels
-  bool widening_ = false;      // results are f32, for `widened` to convert
+  bool widening_ = false;      // results are f32, which `widened` converts if need be
   ThreadPool& pool_;
   int most_threads_ = 1; // of a step of a run
 };

@@ -41,7 +41,8 @@ enum class Instr : uint8_t {
   Rsqrt,
   Not,
   Hardswish,
-  Swish, // x * sigmoid(x)
+  Swish,      // x * sigmoid(x)
+  NearestF16, // rounded to f16, as a float
   Add,
   Sub,
   Mul,

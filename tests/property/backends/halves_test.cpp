@@ -2,7 +2,13 @@
 // that convert, against `ref`, which computes in double and rounds once an operator; and both
 // against the graph of f32. Halves have 11 and 8 bits: tolerances are in these.
 #include "compiler/ir/retype.h"
+#include "runtime/convert.h"
+#include "tests/property/backends/every_pointwise.h"
 #include "tests/unit/cpu/compare.h"
+
+#include <llvm/ADT/STLExtras.h>
+
+#include <cstring>
 
 namespace tg::test {
 namespace {
@@ -73,6 +79,100 @@ TEST_P(Halves, KeepsNamesAndTypesOfWhatGoesInAndOut) {
     EXPECT_EQ(narrow.type({i}).dtype, GetParam());
   }
   EXPECT_EQ(products, 6u);
+}
+
+size_t conversions(const Graph& graph, Tensor* first = nullptr) {
+  Comparison info;
+  auto outputs = outputs_of(*make_cpu_backend(), plan_from_graph(graph), {}, 1, &info);
+  if (first && !outputs.empty()) *first = std::move(outputs[0]);
+  return static_cast<size_t>(llvm::count_if(
+      info.steps, [](const StepInfo& step) { return step.name == "convert"; }));
+}
+
+TEST(HalvesInFloats, PassBetweenKernelsOfFloats) {
+  Builder b;
+  network(b);
+  EXPECT_EQ(conversions(*retype(b.graph, DType::F16)), 0u);
+}
+
+TEST(HalvesInFloats, PassThroughNormsAndConcats) {
+  Builder b;
+  NodeId x = b.input("image", {1, 16, 12, 12});
+  auto conv = [&](NodeId of, llvm::StringRef name, int64_t from) {
+    return b.op(OpKind::Conv2d, {of, b.weight(name, {8, from, 1, 1}), b.none(), b.none()});
+  };
+  auto norm = [&](NodeId of, const std::string& name) {
+    llvm::SmallVector<NodeId, 5> operands{of};
+    for (const char* part : {".scale", ".bias", ".mean", ".var"})
+      operands.push_back(b.weight(name + part, {8}, "ones"));
+    return b.op(OpKind::Relu6, {b.op(OpKind::BatchNorm, operands)});
+  };
+  NodeId one = norm(conv(x, "a", 16), "n"), two = norm(conv(x, "b", 16), "m");
+  NodeId both = b.op(OpKind::Concat, {one, two}, {Value::of_int(1)});
+  b.output(conv(both, "c", 16));
+  EXPECT_EQ(conversions(*retype(b.graph, DType::F16)), 0u);
+}
+
+/// An elementwise operator between products. If `stored`, a step that takes f16 alone reads each
+/// of its values, too, and so these are stored as f16.
+Graph between_products(const OpInfo& info, bool stored) {
+  Builder b;
+  llvm::SmallVector<NodeId, 4> values, operands;
+  for (size_t i = 0; i < info.operand_count; ++i) {
+    std::string number = std::to_string(i);
+    NodeId x = b.op(OpKind::Matmul, {b.input("x" + number, {5, 7}),
+                                     b.weight("w" + number, {7, 33}), b.none(), b.none()});
+    values.push_back(x);
+    bool condition = info.shape == ShapeRule::select && i == 0;
+    NodeId zero = b.graph.constant({0}, f32({}));
+    operands.push_back(condition ? b.op(OpKind::Greater, {x, zero}) : x);
+  }
+  std::vector<Value> attrs;
+  for (size_t a = 0; a < info.attr_count; ++a)
+    attrs.push_back(Value::of_float(static_cast<double>(2 * a) - 1));
+  NodeId y = b.op(info.kind, operands, attrs);
+  bool is_float = b.graph.type(y).dtype == DType::F32;
+  if (is_float) values.push_back(y);
+  b.output(is_float ? b.op(OpKind::Matmul, {y, b.weight("v", {33, 9}), b.none(), b.none()}) : y);
+  if (stored)
+    for (NodeId value : values)
+      b.output(b.op(OpKind::Pad, {value}, {Value::of_ints({1, 0}), Value::of_ints({0, 0})}));
+  return *retype(b.graph, DType::F16);
+}
+
+/// Operators whose results are operands or limits, but for the sign: these pass digits on.
+bool chooses(OpKind op) {
+  constexpr OpKind kChoices[] = {OpKind::Identity, OpKind::Neg,     OpKind::Abs,
+                                 OpKind::Relu,     OpKind::Relu6,   OpKind::Clip,
+                                 OpKind::Maximum,  OpKind::Minimum, OpKind::Select};
+  return llvm::is_contained(kChoices, op);
+}
+
+TEST(HalvesInFloats, AreRoundedByElementwiseOperatorsAsInMemory) {
+  for (const OpInfo& info : all_ops()) {
+    if (!is_pointwise(info.kind) || !dtype_fits(info, DType::F16)) continue;
+    std::string name(info.name);
+    Tensor got, want;
+    EXPECT_EQ(conversions(between_products(info, false), &got), 0u) << name;
+    EXPECT_GT(conversions(between_products(info, true), &want), 0u) << name;
+    ASSERT_EQ(got.type(), want.type());
+    if (chooses(info.kind)) {
+      EXPECT_LE(max_rel_diff(got, want), 0x1p-9) << name;
+      continue;
+    }
+    auto bytes = static_cast<size_t>(got.bytes());
+    EXPECT_EQ(std::memcmp(std::as_const(got).data(), std::as_const(want).data(), bytes), 0) << name;
+  }
+}
+
+TEST(HalvesInFloats, AreRoundedByCasts) {
+  Builder b;
+  NodeId x = b.op(OpKind::Matmul,
+                  {b.input("x", {5, 7}), b.weight("w", {7, 33}), b.none(), b.none()});
+  b.output(b.op(OpKind::Relu, {x})); // retype casts it to f32
+  Tensor got;
+  EXPECT_EQ(conversions(*retype(b.graph, DType::F16), &got), 0u);
+  for (float number : got.floats()) EXPECT_EQ(number, f16_to_float(float_to_f16(number)));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Halves, testing::Values(DType::F16, DType::BF16),

@@ -175,6 +175,13 @@ TEST_P(Simd, HalvesConvertAsOneByOne) {
   table().to_f16(rounded.data(), near.data(), static_cast<int64_t>(near.size()));
   for (size_t i = 0; i < near.size(); ++i)
     ASSERT_EQ(rounded[i], float_to_f16(near[i])) << std::hex << bits(near[i]);
+  std::vector<float> in_place = near;
+  table().apply(Instr::NearestF16, in_place.data(), in_place.data(), nullptr, nullptr,
+                static_cast<int64_t>(near.size()));
+  for (size_t i = 0; i < near.size(); ++i)
+    ASSERT_TRUE(bits(in_place[i]) == bits(f16_to_float(rounded[i])) ||
+                (std::isnan(in_place[i]) && std::isnan(near[i])))
+        << std::hex << bits(near[i]);
   for (size_t n = 0; n < 40; ++n) {
     std::vector<uint16_t> to(n + 1, 7);
     table().to_f16(to.data(), floats.data() + 100, static_cast<int64_t>(n));
