@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <pthread.h>
+#include <time.h>
 #include <unistd.h>
 
 #if defined(__SSE__)
@@ -30,15 +31,17 @@ void relax() {
 
 using Clock = std::chrono::steady_clock;
 
-/// Says when a caller should work alone: where others want the cores, a worker is put aside in the
-/// midst of a chunk every few milliseconds, and the caller waits until it goes on. A loop that
-/// waited longer than it worked bars workers for a while, which doubles each time.
+/// Decides when a caller works alone: where other threads compete for the cores, the system
+/// preempts a worker in the midst of a chunk every few milliseconds, and the caller waits until it
+/// resumes. A loop that lost more time so than its caller worked bars workers for a while, which
+/// doubles each time.
 class Patience {
 public:
   bool is_over(Clock::time_point now) const { return now < alone_until_; }
-  /// The caller was done with its own share at `done`, and its workers with theirs at `end`.
-  void note(Clock::time_point begin, Clock::time_point done, Clock::time_point end) {
-    bool was_put_aside = end - done > kLeastWait + (done - begin) / 2;
+  /// Notes a loop that ended at `end`: its caller worked for `worked`, and then waited for `lost`
+  /// while no worker computed.
+  void note(Clock::duration worked, Clock::duration lost, Clock::time_point end) {
+    bool was_put_aside = lost > kLeastWait + worked / 2;
     if (was_put_aside) alone_until_ = end + pause_;
     pause_ = was_put_aside ? std::min(2 * pause_, kLongest) : std::max(pause_ / 2, kShortest);
   }
@@ -51,8 +54,8 @@ private:
   Clock::duration pause_ = kShortest;
 };
 
-/// The value once it is another than `old`: awake for `spin`, then asleep.
-uint32_t wait_for_change(const std::atomic<uint32_t>& value, uint32_t old,
+/// Returns the value once it differs from `old`, or `old` after `spin`. Stays awake.
+uint32_t spin_for_change(const std::atomic<uint32_t>& value, uint32_t old,
                          std::chrono::microseconds spin) {
   constexpr int kLooks = 32; // between two looks at the clock
   auto end = Clock::now() + spin;
@@ -62,11 +65,26 @@ uint32_t wait_for_change(const std::atomic<uint32_t>& value, uint32_t old,
       relax();
       now = value.load(std::memory_order_acquire);
     }
+  return now;
+}
+
+/// Returns the value once it differs from `old`: awake for `spin`, then asleep.
+uint32_t wait_for_change(const std::atomic<uint32_t>& value, uint32_t old,
+                         std::chrono::microseconds spin) {
+  uint32_t now = spin_for_change(value, old, spin);
   while (now == old) {
     value.wait(old, std::memory_order_acquire);
     now = value.load(std::memory_order_acquire);
   }
   return now;
+}
+
+/// Returns the processor time that a thread has used, 0 where the system does not tell.
+Clock::duration processor_time(pthread_t thread) {
+  clockid_t clock;
+  timespec time = {};
+  if (pthread_getcpuclockid(thread, &clock) != 0 || clock_gettime(clock, &time) != 0) return {};
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
 /// How a thread computes with floats, and the exceptions that it has met.
@@ -108,8 +126,8 @@ public:
   bool is_alive() const { return process_ == getpid(); }
 
   void run(int threads, int64_t chunks, Work work) {
-    while (slots_.size() < static_cast<size_t>(threads)) add_worker();
     Clock::time_point begin = Clock::now();
+    start_workers(threads, begin);
     if (patience_.is_over(begin)) {
       for (int64_t chunk = 0; chunk < chunks; ++chunk) work(chunk, 0);
       return;
@@ -118,8 +136,8 @@ public:
     work_through(0);
     Clock::time_point done = Clock::now();
     uint32_t inside = state_.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
-    while (inside != 0) inside = wait_for_change(state_, inside, spin(threads));
-    patience_.note(begin, done, Clock::now());
+    Clock::duration lost = wait_for_workers(inside, threads);
+    patience_.note(done - begin, lost, Clock::now());
     raise_float_flags(flags_.exchange(0, std::memory_order_relaxed));
   }
 
@@ -134,8 +152,10 @@ private:
     int number = 0;
     pthread_t thread = {};
     bool started = false;
+    Clock::duration time_before = {}; // its processor time when the caller began to wait
   };
   static constexpr uint32_t kOpen = uint32_t{1} << 31;
+  static constexpr Clock::duration kStartAgain = std::chrono::milliseconds(100);
 
   /// None where threads would wait for the cores that others spin on.
   std::chrono::microseconds spin(int threads) const {
@@ -147,11 +167,23 @@ private:
     slot.loops.notify_one();
   }
 
-  void add_worker() {
-    slots_.push_back(std::make_unique<Slot>());
-    Slot& own = *slots_.back();
+  /// Starts the workers that are not there yet. After a failure, such as for want of memory, the
+  /// next loops do without, and a later one tries again.
+  void start_workers(int threads, Clock::time_point now) {
+    while (slots_.size() < static_cast<size_t>(threads))
+      slots_.push_back(std::make_unique<Slot>());
+    if (now < next_start_) return;
+    for (int number = 1; number < threads; ++number)
+      if (!slots_[static_cast<size_t>(number)]->started && !start_worker(number)) {
+        next_start_ = now + kStartAgain;
+        return;
+      }
+  }
+
+  bool start_worker(int number) {
+    Slot& own = *slots_[static_cast<size_t>(number)];
     own.team = this;
-    own.number = static_cast<int>(slots_.size()) - 1;
+    own.number = number;
     auto run = [](void* slot) -> void* {
       auto& own = *static_cast<Slot*>(slot);
       own.team->serve(own, own.number);
@@ -159,6 +191,7 @@ private:
     };
     // std::thread reports a failed start by an exception, which our libraries do not have.
     own.started = pthread_create(&own.thread, nullptr, run, &own) == 0;
+    return own.started;
   }
 
   void open(int threads, int64_t chunks, const Work& work) {
@@ -184,6 +217,27 @@ private:
         (*work_)(chunk, slot);
       }
     }
+  }
+
+  /// Waits until no worker is inside the closed loop. Returns the part of the wait in which none
+  /// computed: a worker that has more to do than the caller had is not preempted. The processor
+  /// times are read only once the caller has nothing to do but sleep.
+  Clock::duration wait_for_workers(uint32_t inside, int threads) {
+    while (inside != 0) {
+      uint32_t now = spin_for_change(state_, inside, spin(threads));
+      if (now == inside) break;
+      inside = now;
+    }
+    if (inside == 0) return {};
+    Clock::time_point begin = Clock::now();
+    for (auto& slot : slots_)
+      if (slot->started) slot->time_before = processor_time(slot->thread);
+    while (inside != 0) inside = wait_for_change(state_, inside, std::chrono::microseconds(0));
+    Clock::duration computed = {};
+    for (auto& slot : slots_)
+      if (slot->started)
+        computed = std::max(computed, processor_time(slot->thread) - slot->time_before);
+    return Clock::now() - begin - computed;
   }
 
   bool enter() {
@@ -223,6 +277,7 @@ private:
   const int cores_ = available_cores(); // to the thread that makes the team, and so to its workers
   std::vector<std::unique_ptr<Slot>> slots_; // the first is the caller's
   Patience patience_;
+  Clock::time_point next_start_ = {}; // of workers, after one could not be started
   // The loop. Written while it is closed and no worker is inside.
   int threads_ = 1;
   const Work* work_ = nullptr;

@@ -3,8 +3,9 @@
 // aside, or that does not exist, delays a loop only if it holds a chunk at that moment.
 //
 // A worker that runs out of work spins for 100 microseconds and then sleeps. Where a loop waited
-// for a worker that the system had put aside with a chunk, its caller works alone for some
-// milliseconds, and longer where that happens again.
+// for a worker that the system had preempted, its caller works alone for some milliseconds, and
+// longer where that happens again. A worker that computes all the while is not preempted, however
+// long the caller waits for it. Workers that could not be started are tried again later.
 #pragma once
 
 #include <llvm/ADT/STLFunctionalExtras.h>

@@ -187,6 +187,32 @@ TEST(ThreadPool, RunsInAChildWhateverOtherThreadsDoAtTheFork) {
   EXPECT_EQ(wrong, 0);
 }
 
+/// True if the workers of a pool take part in loops, after those before had no memory for a thread.
+bool starts_workers_later() {
+  ThreadPool pool;
+  rlimit before = {};
+  getrlimit(RLIMIT_AS, &before);
+  rlimit none = {1, before.rlim_max};
+  setrlimit(RLIMIT_AS, &none);
+  bool alone = true, joined = false;
+  for (int i = 0; i < 3; ++i)
+    pool.run(2, 16, [&](int64_t, int slot) { alone = alone && slot == 0; });
+  setrlimit(RLIMIT_AS, &before);
+  for (int i = 0; i < 3000 && !joined; ++i) {
+    std::atomic<int> of_worker = 0;
+    pool.run(2, 2, [&](int64_t, int slot) {
+      of_worker += slot;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10)); // so that the worker comes
+    });
+    joined = of_worker > 0;
+  }
+  return alone && joined;
+}
+
+TEST(ThreadPool, StartsWorkersOnceThereIsMemoryForThem) {
+  EXPECT_EXIT(_exit(starts_workers_later() ? 0 : 1), ::testing::ExitedWithCode(0), "");
+}
+
 TEST(ThreadPool, RunsLoopsForWhichThereIsNoThread) {
   auto limited = [] {
     ThreadPool pool;
@@ -294,6 +320,28 @@ TEST(ThreadPool, LeavesWorkersOutWhileTheyArePutAside) {
   for (int i = 0; i < 1000 && !came_back; ++i)
     came_back = slots_of_a_loop(pool) == std::set<int>{0, 1};
   EXPECT_TRUE(came_back);
+}
+
+/// Keeps the thread computing for so much of its own processor time.
+void compute_for(int64_t microseconds) {
+  auto used = [] {
+    timespec time = {};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return time.tv_sec * 1'000'000 + time.tv_nsec / 1000;
+  };
+  for (int64_t end = used() + microseconds; used() < end;) {}
+}
+
+// One such worker in many tries is enough: on a busy machine some are preempted. The next loop
+// begins before the shortest pause of a pool that takes a long chunk for a preempted worker is over.
+TEST(ThreadPool, KeepsWorkersWhoseChunksTakeLonger) {
+  ThreadPool pool;
+  bool kept = false;
+  for (int i = 0; i < 200 && !kept; ++i) {
+    on_both(pool, [](int) { compute_for(5000); });
+    kept = slots_of_a_loop(pool) == std::set<int>{0, 1};
+  }
+  EXPECT_TRUE(kept);
 }
 
 } // namespace
