@@ -193,11 +193,13 @@ private:
     stale_ = true;
   }
 
-  /// Whether what was found hangs on prices that turn out to be others.
+  /// Returns true if another search may find a better graph, because prices of the found one's
+  /// operators turn out to be others. A gain that turns out larger gives no reason: the found graph
+  /// was the best of those that were searched, and has become cheaper.
   bool moved(const Graph& found) {
     auto gain = [&] { return report_.cost_before_us - price_graph(found, pricing_.prices); };
     double before = gain();
-    if (place(&found)) return std::abs(gain() - before) > kMoved * report_.cost_before_us;
+    if (place(&found)) return before - gain() > kMoved * report_.cost_before_us;
     Uses uses;
     uses.add(source_, 1);
     uses.add(found, -1);
