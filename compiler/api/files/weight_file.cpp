@@ -118,24 +118,35 @@ private:
                                }});
   }
 
-  /// Memory of the copy that was released last, for the next one of about its size: new memory has
-  /// to be cleared first, which takes longer than to copy.
+  /// Memory of the copies that were released last, for the next ones of about their sizes, which
+  /// alternate within a layer: new memory has to be cleared first, which takes longer than to copy.
   class Spare {
   public:
-    static constexpr int64_t kLeast = 1 << 20, kMost = 64 << 20;
+    static constexpr int64_t kLeast = 1 << 20, kMost = 64 << 20; // bytes: of one, of all
     Tensor take(int64_t bytes) {
       std::lock_guard lock(mutex_);
-      bool fits = bytes >= kLeast && memory_.capacity() >= bytes && memory_.capacity() / 2 <= bytes;
-      return fits ? std::exchange(memory_, Tensor()) : Tensor();
+      for (auto one = memory_.begin(); bytes >= kLeast && one != memory_.end(); ++one) {
+        if (one->capacity() < bytes || one->capacity() / 2 > bytes) continue;
+        Tensor found = std::move(*one);
+        memory_.erase(one);
+        return found;
+      }
+      return {};
     }
     void give(Tensor tensor) {
       std::lock_guard lock(mutex_);
-      if (tensor.capacity() <= kMost) memory_ = std::move(tensor);
+      memory_.push_back(std::move(tensor));
+      int64_t bytes = 0;
+      for (const Tensor& one : memory_) bytes += one.capacity();
+      while (bytes > kMost) {
+        bytes -= memory_.front().capacity();
+        memory_.erase(memory_.begin());
+      }
     }
 
   private:
     std::mutex mutex_;
-    Tensor memory_;
+    std::vector<Tensor> memory_; // the oldest first
   };
 
   std::vector<HeldTensor> tensors_; // of each entry
