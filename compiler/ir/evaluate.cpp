@@ -47,7 +47,7 @@ double max_rel_diff(llvm::ArrayRef<double> a, llvm::ArrayRef<double> b) {
     distance = std::max(distance, std::abs(a[i] - b[i]));
     scale = std::max(scale, std::abs(b[i]));
   }
-  return distance == 0 ? 0 : distance / scale; // b all zero: infinity
+  return distance == 0 ? 0 : distance / scale; // b is all zeros: infinity
 }
 
 } // namespace tg

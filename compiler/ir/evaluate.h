@@ -1,7 +1,6 @@
-// Evaluates a graph in float64 (or over another scalar) without a runtime: node by node in the
-// graph's order, through the one definition of the operators (lang/core/semantics/semantics.h). For
-// property tests of rules, constant folding and checks; a network on real inputs belongs to a
-// backend.
+// Evaluates a graph in float64 (or another scalar type) without a runtime: node by node in the
+// graph's order, by the single definition of the operators (lang/core/semantics/semantics.h). Meant
+// for property tests of rules, constant folding and checks; real inputs belong to a backend.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -13,16 +12,15 @@
 
 namespace tg {
 
-/// One pass over the nodes that are wanted, over any scalar for which the semantics are
-/// instantiated (lang/core/semantics/semantics.h). A node's values are dropped after the last use;
-/// a leaf's are made for each use anew and never kept, so that the weights of a network are not
-/// held all at once.
+/// One pass over the wanted nodes, for any scalar type for which the semantics are instantiated
+/// (lang/core/semantics/semantics.h). A node's values are dropped after the last use. A leaf's
+/// values are recreated for each use, so that a network's weights are never in memory all at once.
 template <class T> class Evaluation {
 public:
   using Values = std::vector<T>;
-  /// The contents of an input or weight: as many values as its type has elements.
+  /// Returns the contents of an input or weight: as many values as its type has elements.
   using Leaves = std::function<Values(const Graph&, NodeId)>;
-  /// Sees the values of every operator that is computed, once, operands first.
+  /// Receives the values of every computed operator, once, operands first.
   using Observer = std::function<void(NodeId, llvm::ArrayRef<T>)>;
 
   Evaluation(const Graph& graph, llvm::ArrayRef<NodeId> wanted)
@@ -37,11 +35,12 @@ public:
 
   void observe(Observer observer) { observer_ = std::move(observer); }
 
-  /// Asked before every operator: true ends the run, whose values are then none. May be empty.
+  /// Sets a callback that is called before every operator; true ends the run, which then has no
+  /// values. May be empty.
   void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }
   bool stopped() const { return stopped_; }
 
-  /// What a run holds at most: values that are still wanted, leaves and scratch of one operator.
+  /// Returns the peak memory of a run: live values, leaves and scratch of one operator.
   double peak_bytes() const {
     std::vector<uint32_t> uses = uses_;
     double held = 0, peak = 0;
@@ -55,12 +54,12 @@ public:
       for (NodeId operand : graph_.operands({i}))
         if (--uses[operand.index] == 0 && !is_leaf(operand)) held -= elements(operand);
     }
-    for (NodeId id : wanted_) held += elements(id); // which are given away as copies
+    for (NodeId id : wanted_) held += elements(id); // returned as copies
     return std::max(peak, held) * sizeof(T);
   }
 
-  /// Values of the wanted nodes, in order. Errors: `not_constant` names the first leaf for which
-  /// `leaves` gives the wrong number of values.
+  /// Returns the values of the wanted nodes, in order. Errors: `not_constant` names the first leaf
+  /// for which `leaves` returns the wrong number of values.
   Result<std::vector<Values>> run(const Leaves& leaves) {
     for (uint32_t i = 0; i < graph_.size(); ++i)
       if (uses_[i] > 0 && !is_leaf({i})) {
@@ -92,7 +91,7 @@ private:
     if (graph_.node(id).op == OpKind::Constant) {
       for (double real : graph_.attr(id, 0).reals)
         values.push_back(static_cast<T>(Math<WideOf<T>>::literal(real)));
-      for (int64_t whole : graph_.attr(id, 0).ints) // what no double holds
+      for (int64_t whole : graph_.attr(id, 0).ints) // integers that a double cannot represent
         values.push_back(static_cast<T>(Math<WideOf<T>>::integer(whole)));
       if (values.size() == 1) values.assign(elements, values[0]);
     } else {
@@ -107,7 +106,7 @@ private:
   Result<void> compute(NodeId id, const Leaves& leaves) {
     llvm::SmallVector<ConstView<T>, 4> operands;
     llvm::SmallVector<llvm::ArrayRef<int64_t>, 4> shapes;
-    llvm::SmallVector<Values, 4> made; // of leaves; the vectors' memory stays where it is
+    llvm::SmallVector<Values, 4> made; // for leaves; reused, so the vectors' memory does not move
     for (NodeId operand : graph_.operands(id)) {
       const TensorType& type = graph_.type(operand);
       shapes.push_back(type.shape);
@@ -136,14 +135,15 @@ private:
     return {};
   }
 
-  /// Whether the scalar takes for arbitrary functions what integers have of their own.
+  /// True if the scalar type treats the operations specific to integers as uninterpreted functions.
   static constexpr bool kWholeFunctions = requires(WideOf<T> x) {
     Math<WideOf<T>>::whole_function(OpKind::Div, x);
   };
 
-  /// The operator that is evaluated for one on integers: a symmetric function for the minimum,
-  /// which is no mirrored maximum where -x wraps around; one of both operands for the quotient,
-  /// which is none of the real quotient where factors wrap around or are 0.
+  /// Returns the operator evaluated in place of an integer operator. The minimum becomes a
+  /// symmetric function, because it is not a mirrored maximum if -x wraps around. The quotient
+  /// becomes a function of both operands, because it differs from the real quotient if factors wrap
+  /// around or are 0.
   static OpKind whole_form(OpKind op, DType dtype) {
     if (!kWholeFunctions || !is_integer(dtype)) return op;
     if (op == OpKind::Div) return OpKind::Mod;
@@ -153,7 +153,7 @@ private:
     return rounds ? OpKind::Identity : op;
   }
 
-  /// What the definition, which does not know dtypes, leaves to do.
+  /// Applies the dtype-dependent part of an operator, which the definition leaves out.
   void finish(NodeId id, Values& result) {
     OpKind op = graph_.node(id).op;
     DType dtype = graph_.type(id).dtype;
@@ -177,32 +177,34 @@ private:
   const Graph& graph_;
   llvm::SmallVector<NodeId, 4> wanted_;
   std::vector<Values> values_;
-  std::vector<uint32_t> uses_; // by needed nodes that are still to come, and by the caller
+  std::vector<uint32_t> uses_; // remaining uses by needed nodes and by the caller
   std::vector<WideOf<T>> scratch_;
   Observer observer_;
   std::function<bool()> stop_;
   bool stopped_ = false;
 };
 
-/// Row-major elements of one node.
+/// The elements of one node in row-major order.
 using NodeValues = std::vector<double>;
-/// The contents of an input or weight: as many values as its type has elements.
+/// Returns the contents of an input or weight: as many values as its type has elements.
 using LeafSource = std::function<NodeValues(const Graph&, NodeId)>;
 
-/// Leaves from (seed, name or path, element) alone, so that two graphs over the same leaves see the
-/// same numbers. Uniform in (-1, 1), kept away from 0 by 2^-10, so that quotients stay tame;
-/// positive, in (0, 1), where `positive` says so for the name. Of bool: 0 or 1.
+/// Returns leaves that depend only on (seed, name or path, element), so that two graphs over the
+/// same leaves see the same numbers. They are uniform in (-1, 1) with magnitude at least 2^-10, so
+/// that quotients stay moderate; in (0, 1) if `positive` returns true for the name. Bools are 0 or
+/// 1.
 LeafSource random_leaves(uint64_t seed, std::function<bool(llvm::StringRef)> positive = {});
 
-/// Values of the outputs, in their order. Errors: `not_constant` names the first leaf for which
-/// `leaves` gives the wrong number of values.
+/// Returns the values of the outputs, in order. Errors: `not_constant` names the first leaf for
+/// which `leaves` returns the wrong number of values.
 Result<std::vector<NodeValues>> evaluate(const Graph& graph, const LeafSource& leaves);
 
-/// Values of the nodes asked for, in the order asked.
+/// Returns the values of the requested nodes, in that order.
 Result<std::vector<NodeValues>> evaluate(const Graph& graph, const LeafSource& leaves,
                                          llvm::ArrayRef<NodeId> wanted);
 
-/// max |a - b| over max |b|; infinity if sizes differ or a value is not finite. 0 if both are zero.
+/// Returns max |a - b| over max |b|, or infinity if sizes differ or a value is not finite. 0 if
+/// both are zero.
 double max_rel_diff(llvm::ArrayRef<double> a, llvm::ArrayRef<double> b);
 
 } // namespace tg

@@ -1,4 +1,4 @@
-// See from_ast.h. What runs the body is in eval/.
+// Implements from_ast.h. The evaluation of bodies is in eval/.
 #include "compiler/ir/from_ast.h"
 
 #include "compiler/ir/eval/instantiation.h"
@@ -24,7 +24,7 @@ std::optional<Graph> build(const Program& program, FnRef fn, const ModelSettings
   return std::nullopt;
 }
 
-/// Whether an error was found within the declaration.
+/// Returns true if an error was found within the declaration.
 bool has_errors(const Program& program, FnRef fn, const DiagnosticSink& sink) {
   Span whole = program.decl(fn).span;
   return llvm::any_of(sink.all(), [&](const Diagnostic& d) {
@@ -64,7 +64,8 @@ std::vector<std::string> setting_names(const Program& program, FnRef fn) {
 bool check(const Program& program, DiagnosticSink& sink) {
   size_t before = sink.errors();
   check_names(program, sink);
-  // What has errors already is not looked at again, and a model that calls it goes on without it.
+  // Declarations with errors are not checked again, and models that call them continue without
+  // them.
   bool damaged = sink.failed();
   for (FnRef fn : program.models()) {
     if (!open_names(program, fn).empty() || (damaged && has_errors(program, fn, sink))) continue;

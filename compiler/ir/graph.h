@@ -1,7 +1,20 @@
-// The tensor graph: immutable once built, hash-consed, in topological order. A node is an operator,
-// its attributes and its operands; it has exactly one result (a split is several slices; an absent
-// operand is the node `none`). Equal expressions are one node. Operands come before their users, so
-// that every pass is a loop over indices.
+// The tensor graph: the representation of programs outside of e-graphs. A graph is an append-only,
+// hash-consed DAG of tensor operators. A node is an operator, its attributes and its operands. It
+// has exactly one result, whose type `infer` computes when the node is added. Equal expressions are
+// the same node. For example:
+//
+//   Graph graph(std::make_shared<Symbols>(), "twice");
+//   NodeId x = graph.input("x", {DType::F32, {4, 8}});
+//   NodeId y = graph.add(OpKind::Add, {}, {x, x}); // f32[4, 8]
+//   NodeId z = graph.add(OpKind::Add, {}, {x, x}); // z == y
+//   graph.add_output("y", y);
+//
+// Invariants, of which verify() checks all but the second:
+//   - Nodes are in topological order: operands have smaller indices than their users. So a pass
+//     is a loop over the indices.
+//   - No two nodes have equal operator, attributes and operands.
+//   - Each node has the type that `infer` gives for it, and its attributes are in normal form.
+//   - Each node has one result. A split is several slices; an absent operand is the node `none`.
 #pragma once
 
 #include "lang/core/op.h"
@@ -28,7 +41,8 @@ struct Node {
   TypeId type;
   uint32_t first_operand = 0; // into Graph's operand arena
   uint32_t operand_count = 0;
-  /// True if every leaf below is a weight, a constant or `none`: computed once, at load.
+  /// True if every leaf below is a weight, a constant or `none`; such a node is computed once, at
+  /// load.
   bool weight_only = false;
 };
 
@@ -62,11 +76,11 @@ public:
   }
 
   llvm::ArrayRef<GraphOutput> outputs() const { return outputs_; }
-  /// Inputs in the order of the model's parameters; an input that no output needs is kept.
+  /// Inputs in the order of the model's parameters, including those that no output needs.
   llvm::ArrayRef<NodeId> inputs() const { return inputs_; }
 
-  /// Adds a node, or finds the equal one. `attrs` are brought into normal form. Errors: what
-  /// `infer` says in `why`; then the graph is unchanged and the id invalid.
+  /// Adds a node, or finds the equal one. Brings `attrs` into normal form. If `infer` rejects the
+  /// node, stores its message in `why`, leaves the graph unchanged and returns an invalid id.
   NodeId add(OpKind op, llvm::ArrayRef<ValueId> attrs, llvm::ArrayRef<NodeId> operands,
              std::string* why = nullptr);
 
@@ -75,14 +89,15 @@ public:
   NodeId input(llvm::StringRef name, const TensorType& type);
   NodeId weight(llvm::StringRef path, const TensorType& type, llvm::StringRef init = "");
   NodeId constant(std::vector<double> values, const TensorType& type);
-  /// Integers, exactly: as doubles where those hold them all, so that equal literals are one node.
+  /// Adds exact integers. They are stored as doubles if doubles can represent them all, so that
+  /// equal literals are one node.
   NodeId whole_constant(llvm::ArrayRef<int64_t> values, const TensorType& type);
 
   void add_output(std::string name, NodeId node) { outputs_.push_back({std::move(name), node}); }
 
-  /// Nodes that the outputs need, marked by index. Inputs are not marked for being inputs.
+  /// Returns, by index, the nodes that the outputs need. Inputs are included only if needed.
   std::vector<bool> reachable() const;
-  /// Operators that the outputs need, leaves not counted: the "ops" of the published tables.
+  /// Number of operators that the outputs need, without leaves: the "ops" of the published tables.
   size_t op_count() const;
 
 private:
@@ -93,26 +108,27 @@ private:
   std::vector<NodeId> inputs_;
   std::vector<GraphOutput> outputs_;
   llvm::DenseMap<uint64_t, llvm::SmallVector<uint32_t, 1>>
-      index_; // hash of a node to its candidates
+      index_; // from a node's hash to its candidates
 };
 
-/// Checks everything that the comment above promises. Empty if all is well, else what is wrong.
+/// Checks the invariants above, except for duplicate nodes. Returns "", or a description of the
+/// first violation.
 std::string verify(const Graph& graph);
 
-/// Compact text for tests and logs: one node a line, `%3 = conv2d(%0, %1, none, none) {stride =
-/// ...} : f32[...]`.
+/// Returns compact text for tests and logs, one node per line: `%3 = conv2d(%0, %1, none, none)
+/// {stride = ...} : f32[...]`.
 std::string dump(const Graph& graph);
 
-// Whether two graphs are the same computation, node for node: the numbering of nodes does not
-// matter, everything that can be seen from outside does.
+// Graphs are equal if they are the same computation node by node. The numbering of nodes is
+// ignored; everything visible from outside is compared.
 
-/// Same inputs (names, types, order), same outputs (names, order) and, below them, the same
-/// operators with the same attributes and operands. The graphs may have different Symbols. Empty if
-/// so, else where they first differ. Linear in the size of the graphs.
+/// Compares inputs (names, types, order), outputs (names, order) and the operators below them with
+/// their attributes and operands. The graphs may have different Symbols. Returns "" if they are
+/// equal, else a description of the first difference. Linear in the size of the graphs.
 std::string difference(const Graph& a, const Graph& b);
 
-/// The same for graphs that do not differ, and for no others that one will meet (SHA-1): 40
-/// hexadecimal digits.
+/// Returns 40 hexadecimal digits (SHA-1) that are equal for equal graphs, and different for others
+/// except for hash collisions.
 std::string digest(const Graph& graph);
 
 } // namespace tg

@@ -1,5 +1,5 @@
-// Both graphs are hash-consed, so equal graphs have one-to-one nodes: a walk
-// from the outputs pairs them up and fails at the first pair that does not match.
+// Both graphs are hash-consed, so equal graphs have one-to-one nodes: a walk from the outputs pairs
+// them up and fails at the first pair that does not match.
 #include "compiler/ir/graph.h"
 
 #include <llvm/ADT/StringExtras.h>
@@ -18,7 +18,7 @@ std::string node_text(const Graph& graph, NodeId id) {
   return text + " : " + graph.type(id).text();
 }
 
-/// Kind, attributes, type and operand count; the operands themselves are the walk's business.
+/// Compares kind, attributes, type and operand count. The caller compares the operands.
 bool same_node(const Graph& a, NodeId x, const Graph& b, NodeId y) {
   if (a.node(x).op != b.node(y).op || a.type(x).text() != b.type(y).text()) return false;
   if (a.attrs(x).size() != b.attrs(y).size()) return false;
@@ -60,7 +60,7 @@ std::string difference(const Graph& a, const Graph& b) {
 }
 
 std::string digest(const Graph& graph) {
-  std::vector<std::string> of_node(graph.size()); // with all below it
+  std::vector<std::string> of_node(graph.size()); // including everything below it
   std::vector<bool> needed = graph.reachable();
   for (uint32_t i = 0; i < graph.size(); ++i) {
     if (!needed[i]) continue;

@@ -6,7 +6,7 @@
 
 namespace tg {
 
-/// Longer axes are not turned round: the places are constants.
+/// Longer axes cannot be reversed, because the indices are a constant.
 static constexpr int64_t kMostReversed = int64_t{1} << 20;
 
 NodeId NodeMaker::fail(const llvm::Twine& why) {

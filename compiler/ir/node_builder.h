@@ -1,8 +1,9 @@
-// The words that passes and readers of files write nodes with.
-// A word that has nothing to do gives its operand.
+// Functions with which passes and importers build nodes. A function without an effect, such as a
+// reshape to the same shape, returns its operand.
 //
-// An operator that does not apply gives an invalid node and is remembered: forms go on, invalid
-// operands give invalid results, and who asked for the form looks at `take_fault()` once.
+// If an operator cannot be built, the result is an invalid node and the error is recorded. Invalid
+// operands give invalid results, so a caller builds a whole expression and checks `take_fault()`
+// once.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -16,7 +17,7 @@ struct NodeAttribute {
   Value value;
 };
 
-/// Operators and leaves, and what is known of their types.
+/// Builds operators and leaves, and answers queries on their types.
 class NodeMaker {
 public:
   using Nodes = llvm::ArrayRef<NodeId>;
@@ -30,36 +31,36 @@ public:
 
   Graph& graph() { return graph_; }
   const Graph& graph() const { return graph_; }
-  /// Of a node that is not, because something failed: some type with all axes that there may be, so
-  /// that forms may go on to their end.
+  /// For an invalid node, returns a type with the maximum rank, so that building can continue to
+  /// the end.
   const TensorType& type(NodeId x) const { return x.valid() ? graph_.type(x) : no_type_; }
   Ints shape(NodeId x) const { return type(x).shape; }
   int64_t size(NodeId x, int64_t axis) const { return shape(x)[static_cast<size_t>(axis)]; }
   int64_t rank(NodeId x) const { return type(x).rank(); }
   DType dtype(NodeId x) const { return type(x).dtype; }
 
-  /// The first thing that went wrong since it was asked for; empty if nothing did.
+  /// Returns the first error since the last call, or "".
   std::string take_fault() { return std::exchange(fault_, {}); }
   bool failed() const { return !fault_.empty(); }
-  /// Invalid, for the reason given.
+  /// Records the reason and returns an invalid node.
   NodeId fail(const llvm::Twine& why);
 
-  /// Attributes that are not given have their defaults.
+  /// Omitted attributes have their defaults.
   NodeId op(OpKind kind, Nodes operands, Attributes attributes = {});
-  /// The same of an operator by its name in the table.
+  /// The same by the operator's name in the table.
   NodeId named(llvm::StringRef name, Nodes operands, Attributes attributes = {});
 
   // --- leaves ---
   NodeId none() { return graph_.none(); }
   NodeId scalar(double value, DType dtype);
-  /// Of the dtype of another.
+  /// A scalar with the dtype of `x`.
   NodeId like(NodeId x, double value) { return x.valid() ? scalar(value, dtype(x)) : NodeId(); }
   NodeId filled(double value, const TensorType& type);
   /// A vector of i64.
   NodeId indices(Ints values);
 
 protected:
-  /// What stands for an operator that was added: itself, or what is known of it.
+  /// Returns the replacement of a newly added operator: itself, or a simpler known node.
   virtual NodeId simplified(NodeId made) { return made; }
 
 private:
@@ -68,12 +69,12 @@ private:
   std::string fault_;
 };
 
-/// The words themselves.
+/// The functions for building nodes.
 class NodeBuilder : public NodeMaker {
 public:
   using NodeMaker::NodeMaker;
 
-  // --- element by element; dtypes have to agree, shapes broadcast ---
+  // --- elementwise; dtypes must agree, shapes broadcast ---
   NodeId add(NodeId x, NodeId y) { return op(OpKind::Add, {x, y}); }
   NodeId sub(NodeId x, NodeId y) { return op(OpKind::Sub, {x, y}); }
   NodeId mul(NodeId x, NodeId y) { return op(OpKind::Mul, {x, y}); }
@@ -97,14 +98,15 @@ public:
   NodeId transpose(NodeId x, Ints perm);
   NodeId swap_axes(NodeId x, int64_t a, int64_t b);
   NodeId slice(NodeId x, int64_t axis, int64_t start, int64_t stop);
-  /// x itself where there is one.
+  /// Returns x itself if it is the only one.
   NodeId concat(Nodes xs, int64_t axis);
   NodeId gather(NodeId x, NodeId indices, int64_t axis);
-  /// The elements of these places along the axis, each within it: as little work as that takes.
+  /// Returns the elements at these indices along the axis, which must be in range, with the
+  /// cheapest operators possible.
   NodeId take(NodeId x, int64_t axis, Ints places);
   NodeId reverse(NodeId x, int64_t axis);
   NodeId pad(NodeId x, Ints before, Ints after, const Value& value = Value::of_int(0));
-  /// NumPy's broadcast_to.
+  /// Like NumPy's broadcast_to.
   NodeId expand(NodeId x, Ints shape);
   NodeId unsqueeze(NodeId x, int64_t axis);
   NodeId squeeze(NodeId x, int64_t axis);

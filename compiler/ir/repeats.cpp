@@ -11,16 +11,16 @@
 namespace tg {
 namespace {
 
-constexpr size_t kMostPeriods = 64;      // lengths of blocks that are tried
-constexpr size_t kMostWork = 20'000'000; // operators looked at in one region
+constexpr size_t kMostPeriods = 64;      // most block lengths tried
+constexpr size_t kMostWork = 20'000'000; // most operators examined in one region
 constexpr size_t kMostArguments = 24, kMostResults = 8;
-constexpr size_t kLeastLength = 4, kLeastSaved = 6; // operators; operators and weights
+constexpr size_t kLeastLength = 4, kLeastSaved = 6; // in operators; in operators and weights
 constexpr size_t kNowhere = SIZE_MAX;
 
 using Part = RepeatedWeight::Part;
 
-/// Text and numbers that alternate: "layers." 3 ".w". A number with a leading zero, or of many
-/// digits, is text.
+/// Splits a path into alternating text and numbers: "layers." 3 ".w". A number with a leading zero
+/// or with many digits is text.
 std::vector<std::pair<llvm::StringRef, bool>> words_of(llvm::StringRef path) {
   std::vector<std::pair<llvm::StringRef, bool>> words;
   while (!path.empty()) {
@@ -37,7 +37,7 @@ bool is_plain_number(llvm::StringRef digits) {
   return digits.size() <= 15 && (digits.size() == 1 || digits[0] != '0');
 }
 
-/// The paths as one, with numbers that depend on the copy; nullopt where they differ otherwise.
+/// Returns the common path, with numbers that depend on the copy; nullopt if other parts differ.
 std::optional<std::vector<Part>> common_path(llvm::ArrayRef<llvm::StringRef> paths) {
   std::vector<std::vector<std::pair<llvm::StringRef, bool>>> words;
   for (llvm::StringRef path : paths) words.push_back(words_of(path));
@@ -68,7 +68,7 @@ public:
       : graph_(graph), place_(graph.size(), kNowhere), call_(graph.size(), nullptr),
         marks_(graph.size()) {
     std::vector<bool> needed = graph.reachable();
-    std::vector<NodeId> roots(graph.size()); // of inner nodes
+    std::vector<NodeId> roots(graph.size()); // by inner node
     for (const GraphCall& call : calls) {
       call_[call.root.index] = &call;
       for (NodeId inner : call.inner) roots[inner.index] = call.root;
@@ -118,8 +118,8 @@ public:
   }
 
 private:
-  /// Operators begin .. begin + length + period,
-  /// each equal to the one a period later but for the last ones.
+  /// Operators begin .. begin + length + period; the first `length` of them each equal the one a
+  /// period later.
   struct Region {
     size_t begin, period, length;
   };
@@ -134,7 +134,7 @@ private:
                            : graph_.operands(id);
   }
 
-  /// What copies have in common at one place, whatever their operators read.
+  /// Hash of an operator without its operands, which must be equal at the same place of all copies.
   size_t token(NodeId id) const {
     const Node& node = graph_.node(id);
     llvm::hash_code hash =
@@ -153,7 +153,7 @@ private:
 
   // --- regions ----------------------------------------------------------------------------------
 
-  /// At which distances runs of operators occur again, the most frequent first.
+  /// Returns the distances at which runs of operators recur, the most frequent first.
   std::vector<size_t> periods() const {
     std::map<size_t, size_t> counts;
     for (size_t width : {2, 4, 8, 16}) {
@@ -162,13 +162,13 @@ private:
         uint64_t gram =
             llvm::hash_combine_range(tokens_.begin() + static_cast<std::ptrdiff_t>(at),
                                      tokens_.begin() + static_cast<std::ptrdiff_t>(at + width));
-        gram >>= 1; // the largest values are the map's own
+        gram >>= 1; // the largest keys are reserved by the map
         auto [known, fresh] = last.try_emplace(gram, at);
         if (!fresh) ++counts[at - known->second];
         known->second = at;
       }
     }
-    std::vector<std::pair<size_t, size_t>> ranked; // count, period
+    std::vector<std::pair<size_t, size_t>> ranked; // (count, period)
     for (auto [period, count] : counts)
       if (period >= kLeastLength) ranked.emplace_back(count, period);
     llvm::sort(ranked, [](const auto& a, const auto& b) {
@@ -197,7 +197,8 @@ private:
     return regions;
   }
 
-  /// Where the copies of a region begin. The score is what is saved by writing them once.
+  /// Chooses the offset of the copies within a region. The score is the text saved by writing the
+  /// block once.
   std::optional<std::pair<size_t, Repeat>> best_of(const Region& region) {
     size_t whole = region.length + region.period, work = 0;
     std::optional<std::pair<size_t, Repeat>> best;
@@ -221,7 +222,8 @@ private:
 
   using Copies = std::vector<std::vector<NodeId>>;
 
-  /// Those of the line from `begin` on, and those before them among whose operators others stand.
+  /// Returns the copies in line from `begin` on, extended by earlier copies that are interleaved
+  /// with other operators.
   std::optional<Repeat> copies_at(size_t begin, size_t period, size_t count) {
     Copies copies(count);
     for (size_t k = 0; k < count; ++k) {
@@ -241,12 +243,12 @@ private:
     return repeat;
   }
 
-  /// The operators that make what the first copy reads where the others read the copy before: a
-  /// copy, too, but one that others of the graph stand between. Empty if there is none.
+  /// Returns the operators of a copy before the first one, which is interleaved with other
+  /// operators. It computes the first copy's carried arguments. Empty if there is none.
   std::vector<NodeId> copy_before(const Repeat& repeat, size_t begin) {
     llvm::ArrayRef<NodeId> first = repeat.copies[0];
     std::vector<NodeId> copy(first.size());
-    llvm::SmallVector<std::pair<size_t, NodeId>, 32> worklist; // place, node
+    llvm::SmallVector<std::pair<size_t, NodeId>, 32> worklist; // (place, node)
     for (const RepeatedArgument& argument : repeat.arguments)
       if (argument.carried >= 0)
         worklist.emplace_back(repeat.results[static_cast<size_t>(argument.carried)],
@@ -271,7 +273,7 @@ private:
     return found == copy.size() ? copy : std::vector<NodeId>();
   }
 
-  /// Notes which copy, and which place there, each node has.
+  /// Records the copy and the place of each node.
   void mark(const Copies& copies) {
     ++generation_;
     for (size_t k = 0; k < copies.size(); ++k)
@@ -284,8 +286,8 @@ private:
   }
   size_t place_in_copy(NodeId id) const { return marks_[id.index].place; }
 
-  /// What the copies read and give; nullopt where they do not read alike, or are read in an order
-  /// in which calls cannot stand.
+  /// Determines the arguments and results of the copies. Returns nullopt if they read differently,
+  /// or are read in an order that calls do not permit.
   std::optional<Repeat> classified(Copies copies, size_t begin) {
     Repeat repeat;
     repeat.copies = std::move(copies);
@@ -315,14 +317,14 @@ private:
     return repeat;
   }
 
-  /// What an operand is in all copies. False where they do not read alike.
+  /// Classifies an operand over all copies. Returns false if they read differently.
   bool read(Repeat& repeat, size_t place, size_t slot) const {
     size_t inside = 0;
     std::vector<NodeId> of;
-    std::vector<size_t> at; // within its copy
+    std::vector<size_t> at; // place within its copy
     for (size_t k = 0; k < repeat.copies.size(); ++k) {
       llvm::ArrayRef<NodeId> read = operands(repeat.copies[k][place]);
-      if (slot >= read.size()) return false; // two tokens that are alike by chance
+      if (slot >= read.size()) return false; // two operators with equal tokens by coincidence
       of.push_back(read[slot]);
       bool own = copy_of(of[k]) == k;
       inside += own;
@@ -336,8 +338,8 @@ private:
     return true;
   }
 
-  /// Paths that no expression gives are arguments, and so are weights that others read, too: a path
-  /// is made once.
+  /// Weights whose paths have no common expression become arguments, and so do weights with other
+  /// readers, because a path is declared once.
   bool weight(Repeat& repeat, std::vector<NodeId> of) const {
     for (const RepeatedWeight& known : repeat.weights)
       if (known.of == of) return true;
@@ -374,7 +376,8 @@ private:
     repeat.arguments.push_back(std::move(argument));
   }
 
-  /// A step whose two states begin as one tensor of zeros cannot tell these apart.
+  /// Finds a copy whose arguments are all different nodes. A first step whose two states start as
+  /// the same tensor of zeros cannot distinguish them.
   static bool find_body(Repeat& repeat) {
     for (repeat.body = 0; repeat.body < repeat.copies.size(); ++repeat.body) {
       llvm::SmallSet<uint32_t, 16> read;
@@ -394,7 +397,7 @@ private:
       carried.push_back(argument.carried);
     }
     if (carried.size() != repeat.results.size()) return false;
-    for (size_t k = 0; k + 1 < repeat.copies.size(); ++k) // the last is read by others alone
+    for (size_t k = 0; k + 1 < repeat.copies.size(); ++k) // only the last copy is read by others
       for (uint32_t place : repeat.results) {
         NodeId id = repeat.copies[k][place];
         if (is_output_[id.index]) return false;
@@ -412,15 +415,15 @@ private:
   };
 
   const Graph& graph_;
-  std::vector<size_t> place_; // in line_, by node
+  std::vector<size_t> place_; // by node: place in line_
   std::vector<const GraphCall*> call_;
-  std::vector<NodeId> line_; // what is written, in the graph's order
+  std::vector<NodeId> line_; // written operators, in the graph's order
   std::vector<size_t> tokens_;
-  std::vector<std::vector<size_t>> readers_; // places
+  std::vector<std::vector<size_t>> readers_; // by place
   llvm::DenseMap<uint32_t, std::vector<size_t>> weight_readers_;
   std::vector<bool> is_output_;
   uint32_t generation_ = 0;
-  std::vector<Mark> marks_; // by node; of the copies that are being looked at
+  std::vector<Mark> marks_; // by node, for the copies being examined
 };
 
 } // namespace

@@ -9,7 +9,7 @@ namespace tg {
 
 namespace {
 
-/// The largest finite number of a narrow float.
+/// Returns the largest finite number of a narrow float.
 double largest(DType dtype) { return dtype == DType::F16 ? 65504.0 : 0x1.FEp127; }
 
 double saturated(double x, double most) {
@@ -43,14 +43,14 @@ private:
     return error(Code::bad_attribute, "{0} cannot work in {1}: {2}", name, dtype_name(dtype_), why);
   }
 
-  /// Casts are hash-consed: one for all who read the value.
+  /// Casts are hash-consed, so all readers of the value share one.
   Result<NodeId> as(NodeId id, DType dtype) {
     if (to_.type(id).is_none() || to_.type(id).dtype == dtype) return id;
     ValueId name = to_.symbols().value(Value::of_enum(dtype_name(dtype)));
     return add(OpKind::Cast, {name}, {id});
   }
 
-  /// Only finite literals are below, and no weight.
+  /// Returns true if only finite literals are below, and no weight.
   bool is_literal(NodeId id) const {
     const Node& node = from_.node(id);
     if (node.op == OpKind::Constant)
@@ -59,8 +59,8 @@ private:
     return llvm::all_of(from_.operands(id), [&](NodeId o) { return literal_[o.index]; });
   }
 
-  /// What `literal` gives in the narrow dtype must be finite, too: a mask's 1e9 that became
-  /// infinite would make NaN of the zeros that it is multiplied by.
+  /// Rounds a literal to a finite number of the narrow dtype. If a mask's 1e9 became infinite, its
+  /// product with zeros would be NaN.
   Result<NodeId> narrowed_literal(NodeId literal) {
     double most = largest(dtype_);
     Symbols& symbols = to_.symbols();
@@ -73,7 +73,7 @@ private:
     return to_.constant(std::move(values), from_.type(literal));
   }
 
-  /// The operand, of f32, as its reader wants it.
+  /// Converts the f32 operand to the dtype that its reader expects.
   Result<NodeId> as_read(NodeId operand, bool narrow) {
     NodeId made = made_[operand.index];
     if (!narrow) return as(made, DType::F32);
@@ -100,7 +100,8 @@ private:
     literal_[id.index] = is_literal(id);
     const Node& node = from_.node(id);
     bool leaf = op_info(node.op).has(Trait::Leaf);
-    // A run's floats; what a leaf, or weights alone, give stays what it is.
+    // Narrows floats computed in a run. Leaves and values computed from weights alone stay
+    // unchanged.
     bool narrow = !leaf && !node.weight_only && !stays_wide(node.op);
     llvm::SmallVector<NodeId, 4> operands;
     for (NodeId operand : from_.operands(id)) {
@@ -120,13 +121,13 @@ private:
   DType dtype_;
   Graph to_;
   std::vector<NodeId> made_;
-  std::vector<bool> literal_; // is_literal, of what was copied
+  std::vector<bool> literal_; // by copied node: the result of is_literal
 };
 
 } // namespace
 
 bool stays_wide(OpKind op) {
-  return op == OpKind::WinogradConv2d || op == OpKind::Extern; // its types are as declared
+  return op == OpKind::WinogradConv2d || op == OpKind::Extern; // has fixed types
 }
 
 Result<Graph> retype(const Graph& graph, DType dtype) {

@@ -1,5 +1,5 @@
-// See to_text.h. One pass over the nodes in graph order, which is a legal order of statements
-// (text/body.h). The formatter then lays out the lines.
+// Implements to_text.h: one pass over the nodes in graph order, which is a legal order of
+// statements (text/body.h). The formatter then formats the lines.
 #include "compiler/ir/to_text.h"
 
 #include "compiler/ir/text/block.h"
@@ -22,7 +22,7 @@ namespace text {
 
 namespace {
 
-/// The whole file.
+/// Writes the whole file.
 class Model final : public Body {
 public:
   explicit Model(File& file)
@@ -46,7 +46,7 @@ public:
     return std::move(text_);
   }
 
-  /// The graph under the names that its text has for inputs and outputs.
+  /// Returns the graph with the names that inputs and outputs have in its text.
   Graph renamed() {
     declare_externs();
     name_inputs();
@@ -68,10 +68,10 @@ public:
   }
 
 private:
-  /// How a block is called.
+  /// The call of a block.
   struct CalledBlock {
     std::string name;
-    bool numbered = false; // with the number of the copy as its last argument
+    bool numbered = false; // passes the number of the copy as its last argument
     int64_t first = 0;
   };
 
@@ -86,7 +86,7 @@ private:
   void count_all_uses() {
     for (uint32_t i = 0; i < graph_.size(); ++i)
       if (needed_[i]) count_uses({i});
-    for (const GraphOutput& output : graph_.outputs()) uses_[output.node.index] += 2; // by name
+    for (const GraphOutput& output : graph_.outputs()) uses_[output.node.index] += 2; // `let`
     for (const Repeat& repeat : repeats_)
       for (const RepeatedArgument& argument : repeat.arguments) {
         bool by_name = repeat.is_loop && argument.carried < 0;
@@ -101,7 +101,7 @@ private:
           begins_.insert(argument.of[0].index);
   }
 
-  /// What a loop alone goes on with is declared as its variable.
+  /// A value that only starts a loop is declared as the loop's variable.
   void statement(NodeId id) {
     bool leaf = op_info(graph_.node(id).op).has(Trait::Leaf);
     if (leaf || !begins_.contains(id.index)) return node(id);
@@ -194,7 +194,7 @@ private:
     text_ += " {\n";
   }
 
-  /// Two that are equal but for their names are one.
+  /// Blocks that are equal except for their names share a function.
   void write_block(const Repeat& repeat) {
     Block block(file_, repeat);
     std::string text = block.write(), name = block.name();
@@ -207,9 +207,9 @@ private:
     blocks_.push_back({known->second, block.numbers().needed(), block.numbers().first()});
   }
 
-  /// Before all else gets a name.
+  /// Names the inputs before anything else.
   void name_inputs() {
-    taken_.clear(); // models and values do not meet
+    taken_.clear(); // names of models and values are separate
     for (const auto& name : externs_) taken_.insert(name.getKey());
     for (NodeId input : graph_.inputs())
       names_[input.index] = input_name(graph_.attr(input, 0).text);
@@ -217,12 +217,12 @@ private:
 
   std::string model_name() {
     std::string name = identifier(graph_.name(), "main");
-    bool word = is_constant_name(name); // which no model meets
+    bool word = is_constant_name(name); // separate from model names
     return word && !find_op(name) ? name : fresh(name);
   }
 
-  /// Inputs are what a file of tensors is matched with: whatever name the language admits stays,
-  /// also that of an operator, which values never meet. `_` may stand several times.
+  /// Input names are matched with a file of tensors. Every name that the language permits is kept,
+  /// including operator names, which are separate from value names. `_` may occur several times.
   std::string input_name(llvm::StringRef name) {
     bool stays = is_identifier(name) && !reserved(name) && !taken_.contains(name);
     if (!stays) return fresh(identifier(name, "x"));
@@ -239,7 +239,7 @@ private:
     if (!used.empty()) text_ += "\n";
   }
 
-  /// Each once, in the order of their use.
+  /// Declares each extern op once, in the order of use.
   void declare_externs() {
     llvm::StringSet<> known;
     if (options_.before)
@@ -287,7 +287,7 @@ private:
     text_ += ")";
   }
 
-  /// Outputs that are no next values of weights, which stand behind them.
+  /// Returns the outputs without the next values of weights, which follow them.
   llvm::ArrayRef<GraphOutput> result_outputs() const {
     return graph_.outputs().take_while(
         [&](const GraphOutput& output) { return !updated_.count(output.name); });
@@ -305,15 +305,15 @@ private:
     text_ += result_outputs().size() == 1 ? "  " + values + "\n}\n" : "  (" + values + ")\n}\n";
   }
 
-  std::vector<bool> needed_; // to be written here
+  std::vector<bool> needed_; // by node: needs to be written
   llvm::StringMap<NodeId> updated_;
   std::vector<Repeat> repeats_;
-  std::vector<CalledBlock> blocks_;              // of repeats_
-  std::map<std::string, std::string> functions_; // names by what follows them
+  std::vector<CalledBlock> blocks_;              // by repeat, as in repeats_
+  std::map<std::string, std::string> functions_; // name by text of the function
   llvm::DenseMap<uint32_t, size_t> block_at_;    // by the first operator
-  llvm::DenseSet<uint32_t> begins_;              // of loops, and read by nothing else
+  llvm::DenseSet<uint32_t> begins_;              // initial values of loops without other readers
   llvm::StringSet<> variables_;
-  llvm::StringSet<> externs_; // declared
+  llvm::StringSet<> externs_; // already declared
 };
 
 } // namespace

@@ -1,10 +1,9 @@
-// Weights that change from run to run: those that a model gives a next value (`update(w, …)`). They
-// are known when a run starts, not when the model is loaded, so that nothing below them alone is
-// computed at load. Their next values are outputs of the graph under their paths, behind its
-// results.
+// Weights that change from run to run: those with a next value (`update(w, …)`). They are known
+// when a run starts, but not when the model is loaded, so nothing that depends on them is computed
+// at load. Their next values are outputs of the graph under their paths, after its results.
 //
-// In a graph they are weights whose `init` begins with a word; what stands behind it is how they
-// are filled at first.
+// In a graph they are weights whose `init` starts with a reserved word, followed by their initial
+// value.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -13,27 +12,27 @@
 
 namespace tg {
 
-/// Whether a leaf of these attributes changes from run to run, as inputs do.
+/// Returns true if a leaf with these attributes changes from run to run, as inputs do.
 bool is_updated(const Symbols& symbols, OpKind op, AttrsId attrs);
 inline bool is_updated(const Graph& graph, NodeId id) {
   return is_updated(graph.symbols(), graph.node(id).op, graph.node(id).attrs);
 }
 
-/// Whether a leaf has its value when a model is loaded.
+/// Returns true if a leaf has its value when the model is loaded.
 inline bool is_known_at_load(const Symbols& symbols, OpKind op, AttrsId attrs) {
   return op != OpKind::Input && !is_updated(symbols, op, attrs);
 }
 
-/// The `init` of a weight as its declaration has it.
+/// Returns the `init` in a weight's declaration.
 llvm::StringRef declared_init(const Graph& graph, NodeId weight);
 
-/// The `init` of a weight that changes, of one as its declaration has it.
+/// Converts an `init` from a declaration to that of a changing weight.
 std::string updated_init(llvm::StringRef declared);
 
-/// The weights that change, by their paths; outputs of these names are their next values.
+/// Returns the changing weights by path; outputs with these names are their next values.
 llvm::StringMap<NodeId> updated_weights(const Graph& graph);
 
-/// The graph with weights (nodes of `graph`) that change from run to run.
+/// Returns the graph with the given weights (nodes of `graph`) changing from run to run.
 Graph with_updated(const Graph& graph, llvm::ArrayRef<NodeId> weights);
 
 } // namespace tg

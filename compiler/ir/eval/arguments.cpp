@@ -13,7 +13,7 @@ using Base = ParamKind::Base;
 
 namespace {
 
-/// `pad = "same"`: what to say of a word in quotes.
+/// Returns a hint for a quoted word, as in `pad = "same"`.
 std::string about_quotes(llvm::StringRef name, const ParamKind& kind, const Val& val) {
   AttrKind words = kind.base == Base::Pad     ? AttrKind::pad
                    : kind.base == Base::Act   ? AttrKind::act
@@ -23,7 +23,8 @@ std::string about_quotes(llvm::StringRef name, const ParamKind& kind, const Val&
   return text && kind.lists == 0 ? idiom_of_quotes(name, words, val.value.text) : "";
 }
 
-/// `linear(x, 784, 256)`: the size of an input is not given, so that the last is one too many.
+/// Returns a hint for one argument too many, as in `linear(x, 784, 256)`, where the input size is
+/// not a parameter.
 std::string takes(const Frame& frame) {
   std::vector<llvm::StringRef> names;
   for (const ast::Param& param : frame.ast[frame.decl.params]) names.push_back(param.name.text);
@@ -33,7 +34,7 @@ std::string takes(const Frame& frame) {
 
 Val ints_of(llvm::ArrayRef<int64_t> ints) { return Val::of(Value::of_ints(ints)); }
 
-/// Whether a bound value is this list of integers.
+/// Returns true if a bound value equals this list of integers.
 bool is_shape(const Val& val, llvm::ArrayRef<int64_t> shape) {
   if (!val.is(Val::Kind::List) || val.items.size() != shape.size()) return false;
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -47,7 +48,7 @@ bool is_shape(const Val& val, llvm::ArrayRef<int64_t> shape) {
 
 } // namespace
 
-/// Brings a value into the form that the kind has: an int becomes a float, one number a pair.
+/// Converts a value to the form of the kind: an int to a float, one number to a pair.
 bool convert(Val& val, const ParamKind& kind) {
   using Kind = Value::Kind;
   bool is_list = val.is(Val::Kind::List);
@@ -93,7 +94,7 @@ bool Arguments::bind(Frame& caller, Frame& frame, Span call, const Given& given)
     if (given[i].first && !is_tensor(frame.ast, params[i]))
       good &= bind_constant(frame, {caller, params[i], *given[i].first}, given[i].second);
   if (!good) return false;
-  // Literals last: they take the dtype that the others bind.
+  // Literals last: they take the dtype that the other arguments bind.
   for (bool literals : {false, true})
     for (size_t i = 0; i < params.size(); ++i)
       if (given[i].first && is_tensor(frame.ast, params[i]) &&
@@ -139,7 +140,7 @@ bool Arguments::bind_tensor(Frame& frame, const Site& site, Val val) {
   return true;
 }
 
-/// Says that an argument is not of its parameter's type. Always false.
+/// Reports that an argument does not have its parameter's type. Always returns false.
 bool Arguments::needs(Frame& frame, const Site& site, ast::TypeRef want, Code code,
                       std::string label, const Val& got) {
   Diagnostic d =
@@ -158,8 +159,8 @@ bool Arguments::needs(Frame& frame, const Site& site, ast::TypeRef want, Code co
   return false;
 }
 
-/// Makes a value one of the written type, as far as that is known before all names are bound, and
-/// binds the names that stand alone in it.
+/// Converts a value to the written type, as far as that is known before all names are bound, and
+/// binds the dimensions that are single names.
 bool Arguments::bind_type(Frame& frame, const Site& site, ast::TypeRef ref, Val& val) {
   const ast::Type& want = frame.ast[ref];
   if (want.kind == ast::TypeKind::Tuple) {
@@ -204,8 +205,8 @@ bool Arguments::bind_rank(Frame& frame, const Site& site, const ast::Type& want,
   return false;
 }
 
-/// Binds the names that stand alone in the type. A name that is bound already, by an argument given
-/// or by an earlier tensor, must agree.
+/// Binds the dimensions that are single names. A name bound already, by an explicit argument or an
+/// earlier tensor, must agree.
 bool Arguments::bind_dimensions(Frame& frame, const Site& site, const ast::Type& want,
                                 const TensorType& type) {
   llvm::ArrayRef<ast::ExprId> dims = frame.ast[want.dims];
@@ -246,7 +247,7 @@ bool Arguments::defaults(Frame& frame) {
   for (const ast::Param& param : frame.ast[frame.decl.params]) {
     if (frame.find(param.name.text)) continue;
     bool input = is_tensor(frame.ast, param);
-    if (!param.default_value && input) continue; // of a model: model_inputs makes it
+    if (!param.default_value && input) continue; // input of a model: model_inputs makes it
     if (!param.default_value) return false;      // check_names has reported it
     Val val = expressions_.expression(frame, param.default_value);
     if (val.poison()) return false;
@@ -269,7 +270,7 @@ bool Arguments::defaults(Frame& frame) {
   return true;
 }
 
-/// The dimensions that are only checked, once all names are bound.
+/// Checks the computed dimensions, after all names are bound.
 bool Arguments::check_type(Frame& frame, const Site& site, ast::TypeRef ref, const Val& val) {
   const ast::Type& want = frame.ast[ref];
   for (size_t i = 0; i < want.parts.size(); ++i) // as deep as brackets nest

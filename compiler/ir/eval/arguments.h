@@ -1,6 +1,6 @@
-// Values meet parameters. Binding goes in the order of DECISIONS.md: compile-time arguments;
-// tensors, whose types bind the names of dimensions, shapes and dtypes (literals last, as they take
-// the dtype that others bind); defaults; then what is only checked: computed dimensions, where
+// Binds arguments to parameters. The order is that of DECISIONS.md: compile-time arguments;
+// tensors, whose types bind names of dimensions, shapes and dtypes (literals last, because they
+// take the dtype that other tensors bind); defaults; then the checks: computed dimensions and where
 // clauses.
 #pragma once
 
@@ -13,16 +13,16 @@ public:
   Arguments(Expressions& expressions, Types& types, Nodes& nodes, Report& report)
       : expressions_(expressions), types_(types), nodes_(nodes), report_(report) {}
 
-  /// An argument for each parameter, with its value; null where none was given.
+  /// For each parameter, the argument and its value; null if omitted.
   using Given = std::vector<std::pair<const ast::Arg*, Val>>;
-  /// Binds the parameters of `frame` to what its caller gives.
+  /// Binds the parameters of `frame` to the caller's arguments.
   bool bind(Frame& caller, Frame& frame, Span call, const Given& given);
-  /// Binds the parameters that got nothing. The inputs of a model are none of these.
+  /// Binds omitted parameters to their defaults, except the inputs of a model.
   bool defaults(Frame& frame);
   bool check_where(Frame& frame, Span call_site);
 
 private:
-  /// Where a value meets a parameter: for messages.
+  /// An argument and its parameter, for messages.
   struct Site {
     Frame& caller;
     const ast::Param& param;
@@ -44,8 +44,8 @@ private:
   Report& report_;
 };
 
-/// Brings a value into the form that the kind has: an int becomes a float, one number a pair. False
-/// where it is of another kind.
+/// Converts a value to the form of the kind: an int to a float, one number to a pair. Returns false
+/// if it has another kind.
 bool convert(Val& val, const ParamKind& kind);
 
 } // namespace tg::eval

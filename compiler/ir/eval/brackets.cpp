@@ -63,7 +63,7 @@ bool Brackets::read_range(Frame& frame, const ast::Slice& slice, int64_t size, P
   if (!slice_bound(frame, slice.end, size, out.stop)) return false;
   if (slice.step && !expressions_.integer(frame, slice.step, "the step of a slice", out.step))
     return false;
-  if (out.step >= 1) { // beyond the size, steps take the first alone
+  if (out.step >= 1) { // if the step exceeds the size, only the first is taken
     out.step = std::min(out.step, std::max<int64_t>(size, 1));
     return true;
   }
@@ -139,7 +139,7 @@ bool Brackets::read_places(Frame& frame, const ast::Expr& e, const TensorType& t
   return true;
 }
 
-/// What is left to do at a place after the first pass: a step, or a gather.
+/// Applies the part of an index that remains after the first pass: a step, or a gather.
 Val Brackets::take(Frame& frame, ast::ExprId id, Operand from, int64_t axis, const Place& place) {
   Value at = Value::of_int(axis);
   if (place.indices.node.valid())
@@ -147,7 +147,7 @@ Val Brackets::take(Frame& frame, ast::ExprId id, Operand from, int64_t axis, con
   int64_t step = place.step, count = (place.stop - place.start + step - 1) / step;
   Shape shape = nodes_.type(from.node).shape, kept = shape;
   auto dim = static_cast<size_t>(axis);
-  if (int64_t missing = count * step - shape[dim]; missing > 0) { // up to whole steps
+  if (int64_t missing = count * step - shape[dim]; missing > 0) { // pad to whole steps
     Shape before(shape.size(), 0), after(shape.size(), 0);
     after[dim] = missing;
     Val padded =
@@ -174,7 +174,7 @@ Val Brackets::tensor_places(Frame& frame, ast::ExprId id, NodeId node) {
   if (!read_places(frame, e, TensorType(nodes_.type(node)), places)) return {};
   for (const Place& place : places) {
     int64_t size = nodes_.type(node)[static_cast<size_t>(place.axis)];
-    // With a step, the slice ends with a whole step where the axis goes on that far.
+    // With a step, the slice extends to a whole number of steps if the axis is long enough.
     int64_t whole = (place.stop - place.start + place.step - 1) / place.step * place.step;
     int64_t stop = place.start + whole <= size ? place.start + whole : place.stop;
     if (place.indices.node.valid() || (place.start == 0 && stop == size)) continue;

@@ -1,7 +1,7 @@
-// Brackets behind a value: `sizes[1]`, `x[:, 0:64]`. On a tensor each becomes operators of the
-// table. Places of an index are taken in two passes: ranges and single places from the first axis
-// on, each a slice; then what changes the number of axes, from the last axis on, so that the places
-// before keep their axes.
+// Index expressions: `sizes[1]`, `x[:, 0:64]`. An index on a tensor becomes operators of the table.
+// Its places are processed in two passes. The first makes slices for ranges and single places, from
+// the first axis on. The second makes the changes to the number of axes, from the last axis on, so
+// that earlier places keep their axes.
 #pragma once
 
 #include "compiler/ir/eval/nodes.h"
@@ -16,12 +16,12 @@ public:
   Val index(Frame& frame, ast::ExprId id);
 
 private:
-  /// One place between the brackets, read for an axis.
+  /// One place of an index, evaluated for an axis.
   struct Place {
     int64_t axis = 0;
     int64_t start = 0, stop = 0, step = 1;
-    bool single = false; // the axis goes
-    Operand indices;     // valid where a tensor of integers stands here
+    bool single = false; // drops the axis
+    Operand indices;     // valid if the place is a tensor of integers
   };
   using Places = llvm::SmallVector<Place, 6>;
 

@@ -13,7 +13,7 @@ namespace {
 
 bool is_int(const Val& val) { return val.constant(Value::Kind::Int); }
 
-/// A shape that is written: a list of sizes, or the only one.
+/// Returns a written shape: a list of sizes, or a single size.
 std::optional<llvm::SmallVector<int64_t, 6>> shape_of(const Val& val) {
   if (is_int(val)) return llvm::SmallVector<int64_t, 6>{val.value.number};
   return as_ints(val);
@@ -115,7 +115,7 @@ Val BuiltinCall::split(llvm::ArrayRef<Val> args) {
   int64_t start = 0;
   for (int64_t n : sizes) {
     Value axis = Value::of_int(args[1].value.number);
-    // One piece is the whole: no node.
+    // A single piece is the whole tensor and needs no node.
     pieces.push_back(sizes.size() == 1
                          ? Val::of(node)
                          : nodes_.apply(frame_, id_, OpKind::Slice,
@@ -180,7 +180,7 @@ Val BuiltinCall::series(Builtin kind, const Val& size, std::optional<DType> dtyp
   return made;
 }
 
-/// `full` of an integer that no double holds.
+/// Builds `full` of an integer that a double cannot represent.
 Val BuiltinCall::whole_full(int64_t value, llvm::ArrayRef<int64_t> shape,
                             std::optional<DType> dtype) {
   if (dtype == DType::I64)
@@ -190,7 +190,7 @@ Val BuiltinCall::whole_full(int64_t value, llvm::ArrayRef<int64_t> shape,
                                   .suggest(llvm::formatv("full(…, {0}, i64)", value).str()));
 }
 
-/// `iota([2, 3], i64, axis = 1)`: the operator, which takes no room until it runs.
+/// `iota([2, 3], i64, axis = 1)`: an operator node, which takes no memory until it runs.
 Val BuiltinCall::positions(llvm::ArrayRef<Val> args, DType dtype) {
   auto shape = shape_of(args[0]);
   bool axis_given = args[2].is(Val::Kind::Const) && args[2].value.is(Value::Kind::Int);

@@ -1,6 +1,5 @@
-// One call of a builtin, whose arguments are evaluated: the forms of literals (`zeros`, `full`,
-// `iota`), questions about a tensor (`dim`, `shape`), `split`, and functions of compile-time
-// values.
+// A call of a builtin with evaluated arguments: literals (`zeros`, `full`, `iota`), queries on a
+// tensor (`dim`, `shape`), `split`, and functions of compile-time values.
 #pragma once
 
 #include "compiler/ir/eval/nodes.h"
@@ -10,11 +9,11 @@ namespace tg::eval {
 
 class BuiltinCall {
 public:
-  /// `first`: the first argument that is written.
+  /// `first`: the first written argument.
   BuiltinCall(Nodes& nodes, Report& report, const Frame& frame, ast::ExprId id, ast::ExprId first)
       : nodes_(nodes), report_(report), frame_(frame), id_(id), e_(frame.ast[id]), first_(first) {}
 
-  /// `args`: a value for each parameter; Unit where none was given.
+  /// `args` holds a value for each parameter; Unit if omitted.
   Val result(Builtin kind, llvm::ArrayRef<Val> args);
 
 private:
@@ -38,7 +37,7 @@ private:
   ast::ExprId first_;
 };
 
-/// A call of a function of compile-time values: `len(sizes)`, `max(2, N)`.
+/// Evaluates a function of compile-time values: `len(sizes)`, `max(2, N)`.
 Val fold_constants(Report& report, const Frame& frame, const ast::Expr& e,
                    llvm::ArrayRef<Val> args);
 

@@ -41,8 +41,8 @@ bool Calls::passes_over(FnRef fn) {
   return at->second;
 }
 
-/// The value of an `op`: where its definition is element by element, one node that holds all of it,
-/// so that it stays whole until a rule unfolds it; else the value of the definition.
+/// Returns the value of an `op`. If its definition is elementwise, this is a single node, so that
+/// the op stays whole until a rule unfolds it; otherwise it is the value of the definition.
 Val Calls::composite(Frame& caller, Frame& frame, ast::ExprId call) {
   if (frame.decl.external) return external(caller, frame, call);
   auto declared = [&](llvm::StringRef name) { return frame.module.names.count(name) != 0; };
@@ -53,7 +53,7 @@ Val Calls::composite(Frame& caller, Frame& frame, ast::ExprId call) {
   for (const Composite::Operand& operand : body->operands) {
     const Binding* bound = operand.param.empty() ? nullptr : frame.find(operand.param);
     if (!operand.param.empty() && (!bound || !bound->val.is(Val::Kind::Tensor)))
-      return expressions_.expression(frame, frame.decl.value); // left out, or no tensor
+      return expressions_.expression(frame, frame.decl.value); // omitted, or not a tensor
     operands.push_back({bound ? bound->val.node : NodeId{}, {}});
     if (bound && dtype == DType::None) dtype = nodes_.type(bound->val.node).dtype;
   }
@@ -67,8 +67,8 @@ Val Calls::composite(Frame& caller, Frame& frame, ast::ExprId call) {
                       Value::of_string(body->body.text()), operands);
 }
 
-/// A call of an `extern op` is a node that carries name and declared type. Two types of one name
-/// would be one operator with two meanings.
+/// Builds the node of an `extern op` call, which carries the name and the declared type. Two types
+/// for one name are an error, because one operator would have two meanings.
 Val Calls::external(Frame& caller, Frame& frame, ast::ExprId call) {
   Result<std::string> signature = extern_signature(frame.ast, frame.decl);
   if (!signature) return {}; // check_names has reported it

@@ -1,5 +1,5 @@
-// Calls of functions: the path of the call, its arguments (arguments.h), the body, and the result,
-// which must be of the declared type.
+// Calls of functions: the path of the call, its arguments (arguments.h), the body, and the check of
+// the result against the declared type.
 #pragma once
 
 #include "compiler/ir/eval/arguments.h"
@@ -16,12 +16,12 @@ public:
         types_(expressions, nodes, report), arguments_(expressions, types_, nodes, report),
         statements_(expressions, types_, paths_, nodes, report) {}
 
-  /// Calls of functions for which this holds have no value, and nothing is said about it: they
-  /// have errors that are reported. Asked once for each function.
+  /// Functions for which `damaged` is true have reported errors already: their calls return no
+  /// value and report nothing. It is called once for each function.
   void pass_over(std::function<bool(FnRef)> damaged) { damaged_ = std::move(damaged); }
   Val function(Frame& caller, ast::ExprId id, FnRef fn);
 
-  // What a model needs for its own frame, too.
+  // Also used by a model for its own frame.
   Types& types() { return types_; }
   Arguments& arguments() { return arguments_; }
   Statements& statements() { return statements_; }
@@ -33,7 +33,7 @@ private:
 
   struct Extern {
     std::string signature;
-    Span span; // of its declaration
+    Span span; // of the declaration
   };
 
   const Program& program_;

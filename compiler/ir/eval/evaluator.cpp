@@ -66,7 +66,7 @@ Val Evaluator::expression_kind(Frame& frame, ast::ExprId id, const ast::Expr& e)
 
 Val Evaluator::name(Frame& frame, const ast::Expr& e) {
   if (const Binding* binding = frame.find(e.text)) {
-    report_.spend(binding->val.extent); // what copying it costs
+    report_.spend(binding->val.extent); // the cost of copying the value
     return binding->val;
   }
   if (auto constant = constant_of_name(e.text)) return Val::of(std::move(*constant));
@@ -80,7 +80,7 @@ Val Evaluator::items(Frame& frame, const ast::Expr& e) {
   std::vector<Val> items;
   bool poison = false;
   for (ast::ExprId item : frame.ast[e.items]) {
-    if (frame.ast[item].kind == ExprKind::Spread) { // its items in place of itself
+    if (frame.ast[item].kind == ExprKind::Spread) { // spliced into the list
       Val list = name(frame, frame.ast[item]);
       poison |= list.poison();
       if (!list.poison() && !list.is(Val::Kind::List)) {
@@ -134,10 +134,10 @@ Val Evaluator::binary(Frame& frame, ast::ExprId id, const ast::Expr& e) {
     return report_.fail(frame, std::move(d));
   }
   bool tensors = a.is(Val::Kind::Tensor) || b.is(Val::Kind::Tensor) || e.op == Op::MatMul;
-  bool optional = a.absent() || b.absent(); // `bias == none` asks whether it was given
+  bool optional = a.absent() || b.absent(); // `bias == none` tests whether bias was given
   if (ast::is_comparison(e.op) && (!tensors || optional)) return compare_lists(frame, e, a, b);
   if (tensors) return nodes_.sign(frame, id, a, b);
-  if (e.op == Op::Add && a.is(Val::Kind::List) && b.is(Val::Kind::List)) { // one behind the other
+  if (e.op == Op::Add && a.is(Val::Kind::List) && b.is(Val::Kind::List)) { // concatenation
     a.items.insert(a.items.end(), b.items.begin(), b.items.end());
     Val joined = Val::list(std::move(a.items));
     report_.spend(joined.extent);
@@ -155,7 +155,7 @@ Val Evaluator::compare_lists(Frame& frame, const ast::Expr& e, const Val& a, con
                                    ast::spelling(e.op), report_.describe(a), report_.describe(b)));
 }
 
-/// Whether a side of `and`, `or`, `not` is a bool, or a tensor of bools.
+/// Returns true if a side of `and`, `or`, `not` is a bool or a tensor of bools.
 bool Evaluator::bool_operand(Frame& frame, Op op, ast::ExprId side, const Val& v) {
   if (v.is(Val::Kind::Const) && v.value.is(Value::Kind::Bool)) return true;
   if (v.is(Val::Kind::Tensor) && nodes_.type(v.node).dtype == DType::Bool) return true;
@@ -165,7 +165,7 @@ bool Evaluator::bool_operand(Frame& frame, Op op, ast::ExprId side, const Val& v
   return false;
 }
 
-/// `and`, `or`: the right side is not looked at where the left decides.
+/// `and`, `or`: skips the right side if the left one decides.
 Val Evaluator::logical(Frame& frame, ast::ExprId id, const ast::Expr& e) {
   Val a = expression(frame, e.a);
   if (a.poison() || !bool_operand(frame, e.op, e.a, a)) return {};
@@ -262,7 +262,7 @@ Val Evaluator::call_op(Frame& frame, ast::ExprId id, const ast::Expr& e, OpKind 
     numbers &= given.back().is(Val::Kind::Const) && is_number(given.back().value);
   }
   if (poison) return {};
-  if (numbers) return fold_constants(report_, frame, e, given); // of numbers it is a number
+  if (numbers) return fold_constants(report_, frame, e, given); // numbers give a number
   return OpCall(nodes_, report_, frame, id, op).result(given);
 }
 

@@ -1,6 +1,6 @@
-// Expressions, evaluated at compile time. Compile-time values fold by lang/check/consteval; where a
-// tensor takes part, a sign becomes a node of the graph (nodes.h), brackets several (brackets.h).
-// Calls of functions (calls.h) come back here for what stands inside.
+// Evaluates expressions at compile time. Compile-time values fold by lang/check/consteval. With
+// tensors, an operator sign becomes a node of the graph (nodes.h), and an index several nodes
+// (brackets.h). Calls of functions (calls.h) evaluate their bodies here.
 //
 // The evaluator recurses along the syntax tree and along calls; `depth_` bounds both together.
 #pragma once

@@ -51,7 +51,7 @@ private:
     return "a mean or sum of its elements: reduce_mean(loss, axes = [" + axes + "])";
   }
 
-  /// One, or a list or tuple of them. Literals are no variables.
+  /// Collects one tensor, or a list or tuple of them. Literals are not variables.
   bool tensors(const Val& val, llvm::StringRef what, std::vector<NodeId>& out) {
     llvm::ArrayRef<Val> items = val;
     if (val.is(Val::Kind::List) || val.is(Val::Kind::Tuple)) items = val.items;
@@ -70,7 +70,7 @@ private:
     return true;
   }
 
-  /// An operator, by the name that its value has here if it has one.
+  /// Describes an operator, with the name of its value in this scope if it has one.
   std::string step_text(NodeId node) const {
     const Graph& graph = nodes_.graph();
     OpKind op = graph.node(node).op;
@@ -80,7 +80,7 @@ private:
     return binding ? text + " (`" + binding->name.str() + "`)" : text;
   }
 
-  /// The name that a value has here, or in a function that called this one.
+  /// Returns the binding of a value in this function or in one of its callers.
   const Binding* binding_of(NodeId node) const {
     for (const Frame* frame = &frame_; frame; frame = frame->caller)
       for (const Binding& binding : frame->bindings)
@@ -89,7 +89,7 @@ private:
   }
 
   Val refused(const NoGradient& why) {
-    constexpr size_t kShown = 12; // from either end
+    constexpr size_t kShown = 12; // steps from each end
     std::string way;
     for (size_t i = 0; i < why.way.size(); ++i) {
       bool skipped = why.way.size() > 2 * kShown && i >= kShown && i < why.way.size() - kShown;

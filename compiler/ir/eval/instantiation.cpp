@@ -74,7 +74,7 @@ bool Instantiation::names_bound(Frame& frame) {
   return true;
 }
 
-/// The inputs that a parameter stands for: a tuple is one for each part, numbered.
+/// Makes the inputs of a parameter. A tuple becomes one input for each part, numbered.
 Val Instantiation::input(Frame& frame, ast::TypeRef ref, const std::string& name) {
   const ast::Type& written = frame.ast[ref];
   if (written.kind == ast::TypeKind::Tuple) {
@@ -91,7 +91,8 @@ Val Instantiation::input(Frame& frame, ast::TypeRef ref, const std::string& name
              : Val{};
 }
 
-/// Inputs: every dimension must have a value by now, unless all that has it is left out.
+/// Makes the inputs. Every dimension must have a value by now, unless all parameters with that
+/// dimension are omitted.
 bool Instantiation::inputs(Frame& frame) {
   auto left_out = [&](const ast::Param& param) {
     const Binding* bound = frame.find(param.name.text);
@@ -124,7 +125,7 @@ void Instantiation::outputs(Frame& frame, const Val& val) {
   }
 }
 
-/// The outputs that a value stands for: as with inputs, a tuple is one for each part, numbered.
+/// Makes the outputs for a value. As with inputs, a tuple becomes one for each part, numbered.
 bool Instantiation::output(Frame& frame, const Val& val, const std::string& name) {
   if (!val.is(Val::Kind::Tuple)) {
     NodeId node;
@@ -137,8 +138,8 @@ bool Instantiation::output(Frame& frame, const Val& val, const std::string& name
   return true;
 }
 
-/// The next values of weights, as outputs under their paths; from here on the weights are no longer
-/// known at load.
+/// Adds the next values of weights as outputs under their paths. From here on these weights are no
+/// longer known at load.
 void Instantiation::updates(Frame& frame) {
   if (nodes_.updates().empty()) return;
   llvm::StringSet<> taken;

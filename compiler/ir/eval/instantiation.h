@@ -1,7 +1,7 @@
-// Inside of from_ast: a model's body run at compile time, which builds its graph. The parts, each
-// on those before it: `value` (what a body is evaluated to), `report` (diagnostics,
-// limits), `nodes` (operators and literals), `types`, `arguments`, `statements`, `brackets`,
-// `calls`, and `evaluator` (expressions), which the others know as `Expressions`.
+// Implements from_ast: runs a model's body at compile time, which builds its graph. The components,
+// each based on the previous ones: `value` (results of evaluation), `report` (diagnostics, limits),
+// `nodes` (operators and literals), `types`, `arguments`, `statements`, `brackets`, `calls`, and
+// `evaluator` (expressions), which the others use through `Expressions`.
 #pragma once
 
 #include "compiler/ir/eval/evaluator.h"
@@ -19,7 +19,7 @@ public:
   void pass_over(std::function<bool(FnRef)> damaged) {
     evaluator_.calls().pass_over(std::move(damaged));
   }
-  /// Instantiates a model into the graph. False after an error.
+  /// Instantiates a model into the graph. Returns false after an error.
   bool model(FnRef fn, const ModelSettings& settings, ModelValue* value = nullptr);
 
 private:

@@ -13,7 +13,7 @@ using ast::Op;
 
 namespace {
 
-/// The operator of the table that a sign stands for between tensors.
+/// Returns the table operator that a sign means between tensors.
 llvm::StringRef tensor_op(Op op) {
   switch (op) {
   case Op::Add: return "add";
@@ -55,7 +55,7 @@ Val Nodes::apply(const Frame& frame, ast::ExprId site, OpKind op, llvm::ArrayRef
   const OpInfo& info = op_info(op);
   llvm::SmallVector<ValueId, kMaxAttrs> values;
   for (const Value& v : attrs) values.push_back(graph_.symbols().value(v));
-  for (const AttrInfo& attr : info.attrs().drop_front(attrs.size())) // sugar leaves them out
+  for (const AttrInfo& attr : info.attrs().drop_front(attrs.size())) // the syntax omits them
     values.push_back(graph_.symbols().value(default_value(attr)));
   llvm::SmallVector<NodeId, 6> nodes;
   for (const Operand& operand : operands) nodes.push_back(operand.node);
@@ -65,7 +65,7 @@ Val Nodes::apply(const Frame& frame, ast::ExprId site, OpKind op, llvm::ArrayRef
   return node.valid() ? Val::of(node) : report_.refused(frame, site, op, operands, std::move(why));
 }
 
-/// By the operator's name.
+/// The same by the operator's name.
 Val Nodes::apply(const Frame& frame, ast::ExprId site, llvm::StringRef op,
                  llvm::ArrayRef<Value> attrs, llvm::ArrayRef<Operand> operands) {
   if (std::optional<OpKind> kind = find_op(op)) return apply(frame, site, *kind, attrs, operands);
@@ -96,7 +96,7 @@ Val Nodes::power(const Frame& frame, ast::ExprId id, Operand x, Operand y, const
   return apply(frame, id, "mul", {}, {s, n == 3 ? x : s});
 }
 
-/// `x // y` rounds down; `x % y` is what it leaves, with the sign of y.
+/// `x // y` rounds down; `x % y` is the remainder, with the sign of y.
 Val Nodes::rounded(const Frame& frame, ast::ExprId id, Op op, Operand x, Operand y) {
   DType dtype = type(x.node).dtype;
   bool integers = dtype == DType::I32 || dtype == DType::I64;
@@ -116,8 +116,8 @@ Val Nodes::rounded(const Frame& frame, ast::ExprId id, Op op, Operand x, Operand
 
 namespace {
 
-/// The elements of nested lists, row by row, with their shape. False where rows differ in length or
-/// hold anything but numbers and bools.
+/// Collects the elements of nested lists in row-major order, with their shape. Returns false if
+/// rows differ in length or contain anything but numbers and bools.
 bool elements_of(const Val& val, Shape& shape, std::vector<const Val*>& out) {
   for (const Val* v = &val; v->is(Val::Kind::List); v = &v->items[0]) {
     shape.push_back(static_cast<int64_t>(v->items.size()));
@@ -142,14 +142,14 @@ bool elements_of(const Val& val, Shape& shape, std::vector<const Val*>& out) {
 
 } // namespace
 
-/// The dtype of the first value that has one.
+/// Returns the dtype of the first value that has one.
 DType Nodes::dtype_met(llvm::ArrayRef<const Val*> values) const {
   for (const Val* val : values)
     if (val->is(Val::Kind::Tensor) && !val->weak) return type(val->node).dtype;
   return DType::None;
 }
 
-/// Whether a number can be an element of this dtype; reports if not.
+/// Returns true if a number can be an element of this dtype, and reports an error otherwise.
 bool Nodes::fits(const Frame& frame, double value, DType dtype, Span span) {
   std::string why;
   bool whole = std::isfinite(value) && value == std::floor(value);
@@ -183,7 +183,7 @@ bool Nodes::weak_tensor(const Frame& frame, NodeId node, Span span, NodeId& out,
   return true;
 }
 
-/// A tensor from a value: itself, or the constant that a literal stands for.
+/// Converts a value to a tensor: a tensor to itself, a literal to a constant.
 bool Nodes::tensor(const Frame& frame, const Val& val, Span span, NodeId& out, DType want) {
   if (val.poison()) return false;
   if (val.is(Val::Kind::Tensor) && val.weak) return weak_tensor(frame, val.node, span, out, want);

@@ -1,7 +1,7 @@
-// Where nodes are made: operators over tensors, and tensors out of literals. A number, a nested
-// list or `zeros([2])` has no dtype by itself: it takes that of what it meets (the other operand,
-// the parameter, the declared result), and is f32, or bool where it holds bools, where it meets
-// nothing. A number that the dtype cannot hold is an error, never rounded to an integer or wrapped.
+// Builds nodes: operators over tensors, and tensors from literals. A number, a nested list or
+// `zeros([2])` has no dtype of its own: it takes the dtype of its context (the other operand, the
+// parameter, the declared result). Without a context it is f32, or bool if it contains bools. A
+// number that the dtype cannot represent is an error; it is never rounded to an integer or wrapped.
 #pragma once
 
 #include "compiler/ir/eval/report.h"
@@ -18,30 +18,30 @@ public:
   Graph& graph() const { return graph_; }
   const TensorType& type(NodeId node) const { return graph_.type(node); }
 
-  /// An operator; operands and attributes that are left
-  /// out at the end are absent, or have their defaults.
+  /// Builds an operator. Omitted trailing operands are absent, and omitted trailing attributes have
+  /// their defaults.
   Val apply(const Frame& frame, ast::ExprId site, OpKind op, llvm::ArrayRef<Value> attrs,
             llvm::ArrayRef<Operand> operands);
-  /// By the operator's name.
+  /// The same by the operator's name.
   Val apply(const Frame& frame, ast::ExprId site, llvm::StringRef op, llvm::ArrayRef<Value> attrs,
             llvm::ArrayRef<Operand> operands);
-  /// What a sign means between tensors: `x ** 2`, `x // y`.
+  /// Builds the operator that a sign means between tensors: `x ** 2`, `x // y`.
   Val sign(const Frame& frame, ast::ExprId id, const Val& a, const Val& b);
 
-  /// A tensor from a value: itself, or the constant that a literal stands for. `want`: the dtype
-  /// that a literal takes; None for its own (f32, or bool).
+  /// Converts a value to a tensor: a tensor to itself, a literal to a constant. `want` is the dtype
+  /// of a literal; None for its default (f32, or bool).
   bool tensor(const Frame& frame, const Val& val, Span span, NodeId& out, DType want = DType::None);
-  /// Whether a number can be an element of this dtype; reports if not.
+  /// Returns true if a number can be an element of this dtype, and reports an error otherwise.
   bool fits(const Frame& frame, double value, DType dtype, Span span);
-  /// The dtype of the first value that has one.
+  /// Returns the dtype of the first value that has one.
   DType dtype_met(llvm::ArrayRef<const Val*> values) const;
 
-  /// What a weight is in the next run.
+  /// The value of a weight in the next run.
   struct Update {
     NodeId weight, value;
   };
   std::vector<Update>& updates() { return updates_; }
-  /// Weights that training leaves as they are: `trained = false`.
+  /// Weights that training does not change: `trained = false`.
   llvm::DenseSet<uint32_t>& untrained() { return untrained_; }
 
 private:
@@ -56,7 +56,7 @@ private:
   llvm::DenseSet<uint32_t> untrained_;
 };
 
-/// A number or a bool.
+/// Returns true for a number or a bool.
 bool is_scalar(const Val& val);
 double number_of(const Val& scalar);
 

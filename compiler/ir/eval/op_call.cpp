@@ -11,7 +11,7 @@ namespace {
 
 bool is_operand(const Val& val) { return val.is(Val::Kind::Tensor) || val.absent(); }
 
-/// The dtype of operands that have one of their own, whatever the others are.
+/// Returns the dtype of operands that have a fixed one, independent of the others.
 std::optional<DType> own_dtype(llvm::StringRef operand) {
   return llvm::StringSwitch<std::optional<DType>>(operand)
       .Cases("ids", "indices", DType::I64)
@@ -38,7 +38,7 @@ Val OpCall::result(llvm::MutableArrayRef<Val> given) {
   return nodes_.apply(frame_, id_, info_.kind, attrs, operands);
 }
 
-/// Whether the operands are there that cannot be left out.
+/// Returns true if all required operands are present.
 bool OpCall::complete() {
   for (size_t i = 0; i < operands_.size() && !info_.variadic(); ++i)
     if (!info_.operands()[i].optional && operands_[i].val.is(Val::Kind::Unit)) {
@@ -53,8 +53,8 @@ bool OpCall::complete() {
   return false;
 }
 
-/// Operands to nodes: literals take the dtype of the first operand that has one, but for operands
-/// that have their own.
+/// Converts operands to nodes. Literals take the dtype of the first operand that has one, except
+/// for operands with a fixed dtype.
 bool OpCall::settle(Operands& out) {
   auto own = [&](size_t i) {
     return info_.variadic() ? std::nullopt : own_dtype(info_.operands()[i].name);

@@ -1,6 +1,5 @@
-// One call of an operator, whose arguments are evaluated. Positional ones fill the operands (a
-// tensor, or `none`, also an optional operand), then the attributes in slot order; names reach
-// both.
+// A call of an operator with evaluated arguments. Positional arguments fill the operands (a tensor,
+// or `none` for an optional one), then the attributes in slot order. Names work for both.
 #pragma once
 
 #include "compiler/ir/eval/nodes.h"
@@ -11,7 +10,7 @@ class OpCall {
 public:
   OpCall(Nodes& nodes, Report& report, const Frame& frame, ast::ExprId id, OpKind op);
 
-  /// `given`: the values of the call's arguments, in the order of the text.
+  /// `given` holds the values of the call's arguments in source order.
   Val result(llvm::MutableArrayRef<Val> given);
 
 private:

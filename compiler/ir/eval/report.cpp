@@ -10,8 +10,8 @@ namespace tg::eval {
 
 namespace {
 
-constexpr size_t kMaxWritten = 32; // characters of an operand's text in a note
-constexpr size_t kMaxChain = 8;    // calls shown of a long chain
+constexpr size_t kMaxWritten = 32; // most characters of an operand in a note
+constexpr size_t kMaxChain = 8;    // most calls shown
 
 /// "f32[1, 512] and f32[256, 512]"
 std::string type_list(llvm::ArrayRef<std::string> types) {
@@ -38,7 +38,7 @@ std::string op_message(OpKind op, llvm::ArrayRef<std::string> types) {
   return llvm::formatv("cannot apply `{0}` to {1}", op_info(op).name, type_list(types));
 }
 
-/// The attribute that a message of `infer` is about: it opens with its name in backticks.
+/// Returns the attribute that a message of `infer` is about: its name opens it, in backticks.
 int attribute_of(const OpInfo& info, llvm::StringRef why) {
   if (!why.consume_front("`")) return -1;
   return info.attr_slot(why.take_until([](char c) { return c == '`'; }));
@@ -51,8 +51,8 @@ Code code_of(const OpInfo& info, llvm::StringRef why) {
   return Code::shape_mismatch;
 }
 
-/// For a product whose inner sizes differ: which operand, transposed, would fit; `x_inner` is what
-/// x is the transpose of.
+/// For a product whose inner sizes differ, suggests the operand to transpose. `x_inner` is the
+/// operand of x if x is a transpose.
 std::string transpose_help(const TensorType& x, const TensorType& y, llvm::StringRef x_text,
                            llvm::StringRef y_text, llvm::StringRef x_inner,
                            llvm::StringRef y_inner) {
@@ -92,7 +92,7 @@ Val Report::limit(const Frame& frame, Span span, std::string what) {
 
 bool Report::step(const Frame& frame, Span span) {
 #ifdef TG_FUZZ
-  constexpr uint64_t kSteps = kMaxSteps / 1000; // long loops say nothing new to a fuzzer
+  constexpr uint64_t kSteps = kMaxSteps / 1000; // under a fuzzer, long loops have no use
 #else
   constexpr uint64_t kSteps = kMaxSteps;
 #endif
@@ -211,7 +211,7 @@ std::string Report::describe(const Val& val) const {
   std::string text = val.is(Val::Kind::List) ? "[" : "(";
   for (size_t i = 0; i < val.items.size(); ++i) {
     if (i == 6) return text + ", …" + (val.is(Val::Kind::List) ? "]" : ")");
-    // One level deep: what lies deeper is not what a message is about.
+    // One level deep; deeper items are omitted.
     const Val& item = val.items[i];
     bool nested = item.is(Val::Kind::List) || item.is(Val::Kind::Tuple);
     text += (i ? ", " : "") + (nested ? std::string("[…]") : describe(item));
@@ -219,12 +219,12 @@ std::string Report::describe(const Val& val) const {
   return text + (val.is(Val::Kind::List) ? "]" : ")");
 }
 
-/// Where the first two operands would fit the other way round.
+/// Suggests swapping the first two operands if they would fit then.
 std::string Report::swap_help(const Frame& frame, ast::ExprId site, OpKind op,
                               llvm::ArrayRef<Operand> operands) const {
   const OpInfo& info = op_info(op);
   if (operands.size() < 2 || info.variadic() || info.operand_count < 2) return {};
-  if (llvm::StringRef(frame.module.name).startswith("std.")) return {}; // whose order is right
+  if (llvm::StringRef(frame.module.name).startswith("std.")) return {}; // assumed correct
   llvm::SmallVector<ValueId, kMaxAttrs> attrs;
   for (const AttrInfo& attr : info.attrs()) {
     if (attr.required) return {};

@@ -1,8 +1,8 @@
-// What diagnostics say when instantiation fails: the operands with their types and where they come
-// from, the chain of calls, and a suggestion where one is plain (lang/core/diagnostics/diagnostic.h
-// has the form). One mistake gives one error: errors at one place with one code are reported once,
-// with the chain of the first. The limits are kept here, too: at one, everything stops and nothing
-// more is said.
+// Diagnostics of instantiation. A message has the operands with their types and origins, the chain
+// of calls, and a suggestion if there is an obvious one (lang/core/diagnostics/diagnostic.h defines
+// the form). One mistake gives one error: errors with the same code at the same place are reported
+// once, with the first chain of calls. The limits are checked here as well: after one is reached,
+// evaluation stops and nothing else is reported.
 #pragma once
 
 #include "compiler/ir/eval/value.h"
@@ -17,28 +17,29 @@ public:
   Report(const Program& program, const Graph& graph, DiagnosticSink& sink)
       : sources_(*program.sources), graph_(graph), sink_(sink) {}
 
-  /// Reports with the chain of calls, unless the same was said. Always returns Poison.
+  /// Reports a diagnostic with the chain of calls, unless it was reported before. Always returns
+  /// Poison.
   Val fail(const Frame& frame, Diagnostic d);
-  /// What `infer` refuses.
+  /// Reports the refusal by `infer`.
   Val refused(const Frame& frame, ast::ExprId site, OpKind op, llvm::ArrayRef<Operand> operands,
               std::string why);
   size_t errors() const { return sink_.errors(); }
 
-  /// Says which limit was hit; from then on everything is Poison.
+  /// Reports the limit that was reached. From then on every value is Poison.
   Val limit(const Frame& frame, Span span, std::string what);
-  /// One more step; false at the limit of steps.
+  /// Counts a step. Returns false at the limit.
   bool step(const Frame& frame, Span span);
   void spend(uint64_t steps) { steps_ += steps; }
   bool stopped() const { return stopped_; }
 
   void note_operands(const Frame& frame, llvm::ArrayRef<Operand> operands, Diagnostic& d) const;
-  /// The values of the names in an expression.
+  /// Adds the values of the names in an expression to the diagnostic.
   void note_values(const Frame& frame, ast::ExprId expr, Diagnostic& d) const;
   std::string describe(const Val& val) const;
   llvm::StringRef text(Span span) const { return sources_.text(span); }
-  /// The text of an operand, cut where it is long.
+  /// Returns the text of an operand, truncated if long.
   std::string written(const Frame& frame, ast::ExprId expr) const;
-  /// The x of `transpose(x)`; "" of all else.
+  /// Returns the x of `transpose(x)`, and "" for other expressions.
   std::string turned_back(const Frame& frame, ast::ExprId expr) const;
   /// "in cell(width = 256), called from rnn at line 23"
   std::string call_text(const Frame& frame, FileId from) const;

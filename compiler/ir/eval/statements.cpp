@@ -86,7 +86,7 @@ void Statements::assign(Frame& frame, const ast::Name& target, Val value) {
 
 void Statements::loop(Frame& frame, const ast::Stmt& s) {
   const ast::Expr& over = frame.ast[s.value];
-  if (over.kind == ExprKind::Range) { // not made into a list: it may be long, and a limit ends it
+  if (over.kind == ExprKind::Range) { // not expanded: it may be long, and a limit ends it
     int64_t first = 0, last = 0;
     bool good = expressions_.integer(frame, over.a, "the start of a range", first);
     good &= expressions_.integer(frame, over.b, "the end of a range", last);
@@ -116,7 +116,7 @@ void Statements::loop_round(Frame& frame, const ast::Stmt& s, Val item, int64_t 
   frame.unwind(mark);
 }
 
-/// `init = …` in the parentheses behind the type or in those of `weight(…)`; null without it.
+/// Returns `init = …` from the parentheses behind the type or from those of `weight(…)`, or null.
 const ast::Arg* Statements::init_of(Frame& frame, const ast::Stmt& s) {
   const ast::Arg* arg = frame.ast.find_arg(s.args, "init");
   return arg || !s.value ? arg : frame.ast.find_arg(frame.ast[s.value].args, "init");
@@ -142,7 +142,7 @@ std::string Statements::weight_init(Frame& frame, const ast::Stmt& s) {
   return text + ")";
 }
 
-/// Whether a weight of the type can begin so: vectors are not orthogonal.
+/// Returns true if the initialisation suits the type; for example, vectors cannot be orthogonal.
 bool Statements::fits_init(Frame& frame, const ast::Stmt& s, const TensorType& type,
                            llvm::StringRef init) {
   if (!init.startswith("orthogonal(") || type.shape.size() >= 2) return true;
@@ -152,7 +152,7 @@ bool Statements::fits_init(Frame& frame, const ast::Stmt& s, const TensorType& t
   return false;
 }
 
-/// Whether `params` names it.
+/// Returns true if `params` includes the weight.
 bool Statements::weight_trained(Frame& frame, const ast::Stmt& s) {
   const ast::Arg* arg = frame.ast.find_arg(s.args, "trained");
   if (!arg && s.value) arg = frame.ast.find_arg(frame.ast[s.value].args, "trained");
@@ -164,7 +164,8 @@ bool Statements::weight_trained(Frame& frame, const ast::Stmt& s) {
   return !trained.constant(Value::Kind::Bool) || trained.value.number != 0;
 }
 
-/// `weight("layers." + i + ".w")`; without it, by the name. nullopt after an error.
+/// Evaluates `weight("layers." + i + ".w")`; without a path, uses the name. Returns nullopt after
+/// an error.
 std::optional<std::string> Statements::weight_path(Frame& frame, const ast::Stmt& s) {
   llvm::ArrayRef<ast::Arg> args;
   if (s.value && frame.ast[s.value].kind == ExprKind::Call)

@@ -1,5 +1,5 @@
-// The statements of a body: blocks with their names,
-// assignments, loops, and the weights that they declare.
+// Executes the statements of a body: blocks with their scopes, assignments, loops, and declarations
+// of weights.
 #pragma once
 
 #include "compiler/ir/eval/types.h"
@@ -10,20 +10,20 @@
 
 namespace tg::eval {
 
-/// The paths of weights, built along the calls (DECISIONS.md): the name of each call, the rounds of
-/// the loops around it; and which weights have been made, as no two may have one path.
+/// Builds the paths of weights from the calls (DECISIONS.md), each with its name and the iterations
+/// of the enclosing loops. Also records the weights declared, because paths must be unique.
 class WeightPaths {
 public:
   struct Declared {
     Span span;
-    std::string chain; // how it came about: "in layer(), called from m at line 8"
+    std::string chain; // origin: "in layer(), called from m at line 8"
   };
 
-  /// What a call adds to the paths of the weights inside: "layer[3]".
+  /// Returns a call's component of the paths of the weights inside: "layer[3]".
   std::string of_call(const Frame& frame, ast::ExprId call);
-  /// The path of the weight that the statement makes, where it does not say one: by its name.
+  /// Returns the default path of a weight, from its name.
   static std::string of_weight(const Frame& frame, const ast::Stmt& s);
-  /// Notes a weight; the one that has the path already, or null.
+  /// Records a weight. Returns the weight that has the path already, or null.
   const Declared* declare(const std::string& path, Declared declared);
 
 private:
@@ -40,7 +40,7 @@ public:
              Report& report)
       : expressions_(expressions), types_(types), paths_(paths), nodes_(nodes), report_(report) {}
 
-  /// Runs a block, whose names end with it; the value of its last statement.
+  /// Runs a block with its own scope. Returns the value of its last statement.
   Val block(Frame& frame, ast::BlockId id);
 
 private:

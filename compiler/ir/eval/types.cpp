@@ -6,13 +6,13 @@ namespace tg::eval {
 
 using ast::ExprKind;
 
-/// Whether its values are tensors, known at run time only.
+/// Returns true if the parameter's values are tensors, known only at run time.
 bool is_tensor(const Ast& ast, const ast::Param& param) {
   return param.type && param_kind(ast, ast[param.type]).run_time();
 }
 
-/// The axis of a value of this rank that each written dimension stands for; -1 for `S...`, which
-/// takes all that the others leave.
+/// Returns, for each written dimension, the axis of a value of this rank; -1 for `S...`, which
+/// takes all remaining axes.
 llvm::SmallVector<int64_t, 6> axes_of(const Ast& ast, llvm::ArrayRef<ast::ExprId> dims,
                                       int64_t rank) {
   llvm::SmallVector<int64_t, 6> axes;
@@ -26,7 +26,7 @@ llvm::SmallVector<int64_t, 6> axes_of(const Ast& ast, llvm::ArrayRef<ast::ExprId
   return axes;
 }
 
-/// The dtype that a type names, itself or through a variable; nullopt where that is not bound yet.
+/// Returns the dtype of a written type, direct or through a variable; nullopt if not bound yet.
 std::optional<DType> dtype_of(const Frame& frame, const ast::Type& written) {
   if (std::optional<DType> dtype = parse_dtype(written.name.text)) return dtype;
   const Binding* bound = frame.find(written.name.text);
@@ -34,7 +34,7 @@ std::optional<DType> dtype_of(const Frame& frame, const ast::Type& written) {
   return parse_dtype(bound->val.value.text);
 }
 
-/// Where the value of the body stands: its last expression.
+/// Returns the span of the body's value: its last expression.
 Span value_span(const Frame& frame) {
   if (frame.decl.value) return frame.ast[frame.decl.value].span;
   if (!frame.decl.body) return frame.decl.span;
@@ -50,7 +50,7 @@ bool Types::dimension(Frame& frame, ast::ExprId id, int64_t& out) {
   return false;
 }
 
-/// The sizes that a type writes; `_` is what `got` has there, if anything.
+/// Evaluates the sizes of a written type; for `_`, takes the size from `got`, if any.
 bool Types::declared_shape(Frame& frame, const ast::Type& written, const TensorType& got,
                            Shape& out) {
   llvm::ArrayRef<ast::ExprId> dims = frame.ast[written.dims];

@@ -1,5 +1,5 @@
-// The types that are written in a program, with the names that are bound so far: dtypes, sizes, and
-// whether the value of a body is what was declared of it.
+// Evaluates written types with the names bound so far: dtypes, sizes, and the check of a body's
+// value against its declared type.
 #pragma once
 
 #include "compiler/ir/eval/nodes.h"
@@ -12,10 +12,10 @@ public:
   Types(Expressions& expressions, Nodes& nodes, Report& report)
       : expressions_(expressions), nodes_(nodes), report_(report) {}
 
-  /// A size that is written; reports one below 1.
+  /// Evaluates a written size, and reports one below 1.
   bool dimension(Frame& frame, ast::ExprId id, int64_t& out);
   bool tensor_type(Frame& frame, ast::TypeRef ref, TensorType& out);
-  /// The value of a body, made one of the type that is declared.
+  /// Converts the value of a body to the declared type.
   Val result(Frame& frame, Val val);
 
 private:
@@ -28,15 +28,15 @@ private:
   Report& report_;
 };
 
-/// Whether its values are tensors, known at run time only.
+/// Returns true if the parameter's values are tensors, known only at run time.
 bool is_tensor(const Ast& ast, const ast::Param& param);
-/// The dtype that a type names, itself or through a variable; nullopt where that is not bound yet.
+/// Returns the dtype of a written type, direct or through a variable; nullopt if not bound yet.
 std::optional<DType> dtype_of(const Frame& frame, const ast::Type& written);
-/// The axis of a value of this rank that each written dimension stands for; -1 for `S...`, which
-/// takes all that the others leave.
+/// Returns, for each written dimension, the axis of a value of this rank; -1 for `S...`, which
+/// takes all remaining axes.
 llvm::SmallVector<int64_t, 6> axes_of(const Ast& ast, llvm::ArrayRef<ast::ExprId> dims,
                                       int64_t rank);
-/// Where the value of the body stands: its last expression.
+/// Returns the span of the body's value: its last expression.
 Span value_span(const Frame& frame);
 
 } // namespace tg::eval

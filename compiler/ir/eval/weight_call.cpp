@@ -11,8 +11,8 @@ public:
   WeightCall(Nodes& nodes, Report& report, const Frame& frame, const ast::Expr& e)
       : nodes_(nodes), report_(report), frame_(frame), e_(e) {}
 
-  /// The floats among the weights below,
-  /// in the order of their declarations, but for those that are not trained.
+  /// Returns the float weights below a value in the order of their declarations, except those that
+  /// are not trained.
   Val params(const Val& of) {
     NodeId top;
     if (!nodes_.tensor(frame_, of, e_.span, top)) return {};

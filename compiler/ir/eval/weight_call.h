@@ -1,4 +1,4 @@
-// What training says of weights: `params(loss)`, `path(w)` and `update(w, value)`.
+// Builtins on weights for training: `params(loss)`, `path(w)` and `update(w, value)`.
 #pragma once
 
 #include "compiler/ir/eval/nodes.h"
@@ -6,7 +6,7 @@
 
 namespace tg::eval {
 
-/// `args`: a value for each parameter of the builtin.
+/// `args` holds a value for each parameter of the builtin.
 Val weight_call(Builtin kind, Nodes& nodes, Report& report, const Frame& frame, const ast::Expr& e,
                 llvm::ArrayRef<Val> args);
 

@@ -8,7 +8,7 @@ using ast::ExprKind;
 
 namespace {
 
-/// The calls of a body in textual order, those inside of `if` and `for` included.
+/// Collects the calls of a body in textual order, including those inside `if` and `for`.
 class CallFinder {
 public:
   explicit CallFinder(const Ast& ast) : ast_(ast) {}
@@ -29,7 +29,7 @@ public:
   }
 
 private:
-  void expression(ast::ExprId id) { // as deep as the tree, which the parser bounds
+  void expression(ast::ExprId id) { // recursion is bounded by the parser's depth limit
     if (!id) return;
     const ast::Expr& e = ast_[id];
     if (e.kind == ExprKind::Call) calls_.push_back(id);
@@ -50,8 +50,8 @@ std::string round_suffix(const Frame& frame) {
 
 } // namespace
 
-/// The callee's name, numbered from 1 in textual order where the function has several unnamed calls
-/// of it; or the name that `as` gives.
+/// Returns the name that `as` gives, or else the callee's name, numbered from 1 in textual order if
+/// the function has several unnamed calls of it.
 const std::string& WeightPaths::segment(const Frame& frame, ast::ExprId call) {
   auto key = [&](ast::ExprId id) { return std::make_pair(frame.fn.module, id.index); };
   if (segmented_.insert({frame.fn.module, frame.fn.decl.index}).second) {

@@ -14,7 +14,8 @@ namespace {
 
 using grad::Reverse;
 
-/// A number that is repeated or moved stays one constant: that of the loss goes far.
+/// Keeps a repeated or reshaped number a single constant, because the loss's constant seed
+/// propagates far.
 class GradientBuilder : public NodeBuilder {
 public:
   using NodeBuilder::NodeBuilder;
@@ -29,8 +30,8 @@ private:
   }
 };
 
-/// One walk from a node down: at the top from the loss to all that is asked for, below from the
-/// operators that stand for another to its operands.
+/// One traversal downwards: at the top level from the loss to the targets, nested from the
+/// operators that replace another one to its operands.
 class Walk {
 public:
   Walk(NodeBuilder& build, llvm::ArrayRef<NodeId> targets, llvm::ArrayRef<NodeId> ends)
@@ -43,7 +44,7 @@ public:
     for (NodeId end : ends) ends_.insert(end.index);
   }
 
-  /// False where an operator has no gradient.
+  /// Returns false if an operator has no gradient.
   bool run(NodeId root, NodeId seed, NoGradient& why) {
     const std::vector<uint32_t> below = reached(root);
     for (uint32_t i : below)
@@ -59,7 +60,7 @@ public:
     return true;
   }
 
-  /// Invalid where nothing came.
+  /// Returns an invalid node if no gradient reached the target.
   NodeId gradient(NodeId node) {
     return targets_.count(node.index) && shares_.count(node.index) ? sum(node) : NodeId();
   }
@@ -69,7 +70,7 @@ private:
     return !ends_.count(node.index) && grad::carries(b_.graph(), node);
   }
 
-  /// All that targets may lie below, operands first.
+  /// Returns all nodes below the root that may depend on a target, operands first.
   std::vector<uint32_t> reached(NodeId root) const {
     std::vector<uint32_t> found, worklist = {root.index};
     llvm::DenseSet<uint32_t> seen = {root.index};
@@ -94,7 +95,7 @@ private:
       Walk walk(b_, targets, r.operands);
       NoGradient inside;
       if (!walk.run(equal, r.dy, inside)) return r.refuse(inside.why);
-      llvm::DenseSet<uint32_t> given; // of operands that are one node, the first has it all
+      llvm::DenseSet<uint32_t> given; // if operands are the same node, the first receives it all
       for (size_t i = 0; i < r.operands.size(); ++i)
         if (NodeId share = walk.gradient(r.operands[i]);
             r.wanted(i) && share.valid() && given.insert(r.operands[i].index).second)
@@ -123,7 +124,7 @@ private:
     shares.push_back(share);
   }
 
-  /// Of all shares, which are there when its turn comes: those who send them stand behind it.
+  /// Returns the sum of all shares. It is complete, because users come after the node in the order.
   NodeId sum(NodeId node) {
     std::vector<NodeId>& shares = shares_[node.index];
     shares = {grad::sum_of_shares(b_, std::move(shares))};
@@ -133,8 +134,8 @@ private:
   NodeBuilder& b_;
   llvm::DenseSet<uint32_t> targets_, ends_, depends_;
   uint32_t lowest_;
-  llvm::DenseMap<uint32_t, std::vector<NodeId>> shares_; // what came back to each
-  llvm::DenseMap<uint32_t, NodeId> user_;                // through which it came first
+  llvm::DenseMap<uint32_t, std::vector<NodeId>> shares_; // gradients received by each node
+  llvm::DenseMap<uint32_t, NodeId> user_;                // the first user that sent one
 };
 
 } // namespace

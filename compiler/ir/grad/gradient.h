@@ -1,11 +1,10 @@
 // Gradients: reverse-mode differentiation of a graph (Griewank and Walther 2008, chapter 3). From
-// the loss down, operands first, each operator turns the gradient of its result into those of its
-// operands, by its row in rules.cpp. What comes out are nodes of the same graph, which are
-// optimised, checked and printed like all others, and have gradients themselves.
+// the loss downwards, users first, the rule of each operator (rules.cpp) turns the gradient of its
+// result into gradients of its operands. The results are nodes of the same graph. They are
+// optimised, checked and printed like all others, and can be differentiated themselves.
 //
-// Forward values that a gradient needs are the nodes that are there: what a rule writes anew (the
-// softmax in an attention, the statistics of a norm) is written as the operators that it is made
-// of.
+// A gradient reuses existing nodes for forward values. Values that a rule needs but the graph lacks
+// (the softmax in an attention, the statistics of a norm) are built from their component operators.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -14,15 +13,15 @@
 
 namespace tg {
 
-/// An operator on the way to what is asked for that has no gradient.
+/// An operator without a gradient on a path to a requested variable.
 struct NoGradient {
   std::string why;
-  std::vector<NodeId> way; // from the loss to the operator, both included
+  std::vector<NodeId> way; // from the loss to the operator, inclusive
 };
 
-/// The derivatives of the loss, which has one element, by these floats: a tensor of the type of
-/// each, zeros where the loss does not depend on it. What `constant` holds is taken for given:
-/// nothing goes through it. nullopt: `why` is filled in.
+/// Returns the derivatives of the loss, which must have one element, with respect to `wrt`, which
+/// must be floats. Each has the type of its variable, and is zero if the loss does not depend on
+/// it. Nodes in `constant` are treated as constants. On an error returns nullopt and fills `why`.
 std::optional<std::vector<NodeId>> gradients(Graph& graph, NodeId loss, llvm::ArrayRef<NodeId> wrt,
                                              llvm::ArrayRef<NodeId> constant, NoGradient& why);
 

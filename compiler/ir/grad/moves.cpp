@@ -1,11 +1,11 @@
-// Layout and pieces: the gradient moves the other way.
+// Gradients of layout operators and slices: the inverse movement.
 #include "compiler/ir/grad/rules.h"
 
 namespace tg::grad {
 
 namespace {
 
-/// x cut to a size along each axis, from these places on.
+/// Slices x to a size along each axis, starting at the given offsets.
 NodeId cut(NodeBuilder& b, NodeId x, NodeBuilder::Ints before, NodeBuilder::Ints shape) {
   for (size_t i = 0; i < shape.size(); ++i)
     x = b.slice(x, static_cast<int64_t>(i), before[i], before[i] + shape[i]);
@@ -20,7 +20,7 @@ NodeId scattered(NodeBuilder& b, NodeId onto, NodeId indices, NodeId updates, in
 
 } // namespace
 
-/// Between floats; `carries` lets no other through.
+/// Casts between floats; `carries` excludes other casts.
 void cast(Reverse& r) {
   if (r.wanted(0)) r.give(0, r.b.cast(r.dy, r.b.dtype(r.x())));
 }
@@ -75,8 +75,8 @@ void enlarge(Reverse& r) {
   r.give(0, cut(r.b, r.dy, before, small));
 }
 
-/// Of [.., count, O, count, I, ..], rows of the i-th group and columns of the i-th place belong
-/// together.
+/// In [.., count, O, count, I, ..], only rows of the i-th group and columns of the i-th place carry
+/// a gradient.
 void merge_gconv(Reverse& r) {
   NodeBuilder& b = r.b;
   int64_t count = r.number("count"), groups = r.number("groups");
@@ -88,8 +88,8 @@ void merge_gconv(Reverse& r) {
   r.give(0, b.reshape(b.reduce(OpKind::ReduceSum, kept, {3}, false), b.shape(r.x())));
 }
 
-/// Slices that were taken several times add up; an index outside of x took NaN, which gives
-/// nothing.
+/// Sums the gradients of slices taken several times. An index outside of x gave NaN, which has no
+/// gradient.
 void gather(Reverse& r) {
   if (!r.wanted(0)) return;
   NodeBuilder& b = r.b;
@@ -104,8 +104,9 @@ void broadcast(Reverse& r) { r.give(0, r.dy); }
 
 namespace {
 
-/// dy of the updates whose number is left where the numbers are written at the indices: each of its
-/// own, the last of one index; all alike, those inside of x.
+/// Returns dy for the updates whose number remains after the numbers are scattered to the indices.
+/// With distinct numbers this selects the last update of each index; with equal numbers, all
+/// updates inside x.
 NodeId of_those_left(Reverse& r, int64_t axis, NodeId numbers) {
   NodeBuilder& b = r.b;
   NodeId none = b.filled(0, {DType::I64, {b.size(r.x(), axis)}});
@@ -116,7 +117,8 @@ NodeId of_those_left(Reverse& r, int64_t axis, NodeId numbers) {
   return b.select(counts, b.gather(r.dy, r.operands[1], axis), b.like(r.dy, 0));
 }
 
-/// Nothing is left of x where it is written over, and of updates with one index the last counts.
+/// Overwritten elements of x have no gradient; of updates with the same index only the last has
+/// one.
 void scatter_none(Reverse& r, int64_t axis) {
   NodeBuilder& b = r.b;
   NodeId nothing = b.filled(0, b.type(r.operands[2]));
@@ -132,8 +134,9 @@ void scatter_add(Reverse& r, int64_t axis) {
   if (r.wanted(2)) r.give(2, of_those_left(r, axis, r.b.filled(1, numbers)));
 }
 
-/// The product of x and all other updates: `rest` has those that are not 0. An update that is 0
-/// gets it where it is the only one, others where there is none.
+/// The gradient is the product of x and all other updates; `rest` has the nonzero ones. A zero
+/// update has a gradient only if it is the only zero; other updates have one only if there is no
+/// zero.
 void scatter_mul(Reverse& r, int64_t axis) {
   NodeBuilder& b = r.b;
   NodeId indices = r.operands[1], u = r.operands[2];
@@ -144,11 +147,11 @@ void scatter_mul(Reverse& r, int64_t axis) {
   NodeId zeros = scattered(b, b.filled(0, b.type(r.x())), indices, zero, axis, "add");
   NodeId rest = scattered(b, b.mul(r.x(), r.dy), indices, factor, axis, "mul");
   NodeId counts = b.equal(b.gather(zeros, indices, axis), zero);
-  // Chosen before it is divided: of the NaN outside of x a gradient of this would be NaN.
+  // Select before dividing: the NaN outside of x would make a second gradient NaN.
   r.give(2, b.div(b.select(counts, b.gather(rest, indices, axis), b.like(u, 0)), factor));
 }
 
-/// To the largest or smallest, of x and the updates; equals share alike.
+/// Sends the gradient to the largest or smallest of x and the updates. Equal elements share it.
 void scatter_extreme(Reverse& r, int64_t axis) {
   NodeBuilder& b = r.b;
   NodeId indices = r.operands[1], u = r.operands[2], zero = b.like(r.dy, 0);

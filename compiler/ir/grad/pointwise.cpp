@@ -1,9 +1,8 @@
-// Operators that go element by element: how the result changes with each operand, written like the
-// formulas of the operators (lang/core/formulas.h). By::Formula: as the operator's own formula
-// does.
+// Partial derivatives of the elementwise operators, written like the formulas of the operators
+// (lang/core/formulas.h). By::Formula differentiates the operator's own formula.
 //
-// At kinks: relu, relu6, leaky_relu and elu have the derivative of their left side, abs has 0; clip
-// lets its limits through; equal operands of maximum and minimum share alike.
+// At kinks, relu, relu6, leaky_relu and elu have the derivative of their left side, and abs has 0.
+// The limits of clip have derivative 1. Equal operands of maximum and minimum share the gradient.
 #include "compiler/ir/grad/rules.h"
 #include "lang/core/formulas.h"
 #include "lang/core/fused_body.h"
@@ -12,12 +11,12 @@ namespace tg::grad {
 
 namespace {
 
-/// A node, or a literal of the dtype of what it meets.
+/// A node, or a literal that takes the dtype of its context.
 struct Term {
   NodeBuilder* build = nullptr;
   NodeId node;
   double literal = 0;
-  DType dtype = DType::None; // of numbers, also where the node is a comparison of them
+  DType dtype = DType::None; // of the numbers, also for a comparison of numbers
 };
 
 struct Terms {
@@ -30,7 +29,7 @@ NodeId node_of(const Term& term, const Term& context) {
   return term.node.valid() ? term.node : context.build->scalar(term.literal, context.dtype);
 }
 
-/// Whether a factor changes nothing, the shape of the product included.
+/// Returns true if multiplying by the term changes nothing, including the shape.
 bool is_one(const Term& term, const Term& other) {
   const Graph& graph = other.build->graph();
   if (!term.node.valid() || graph.node(term.node).op != OpKind::Constant) return false;
@@ -45,7 +44,7 @@ bool is_one(const Term& term, const Term& other) {
 Term Terms::apply(OpKind op, const Term* args) {
   size_t count = op_info(op).operand_count;
   const Term* context = args;
-  while (!context->build) ++context; // an operator over literals alone is in no formula
+  while (!context->build) ++context; // formulas have no operator over literals only
   if (op == OpKind::Mul && args[0].build && args[1].build) {
     if (is_one(args[0], args[1])) return args[1];
     if (is_one(args[1], args[0])) return args[0];
@@ -58,11 +57,11 @@ Term Terms::apply(OpKind op, const Term* args) {
 using N = Number<Terms>;
 using namespace formulas; // the operators, as functions
 
-/// Operands and behind them attributes, as formulas have them.
+/// Operands, then attributes, as formulas expect them.
 struct At {
   N x = 0, y = 0, z = 0;
 };
-/// The share of an operand: the gradient of the result times the derivative.
+/// The gradient of an operand: the gradient of the result times the derivative.
 using Partial = N (*)(const At& at, N dy);
 
 enum class By : uint8_t { Partials, Formula, Nothing };
@@ -96,7 +95,7 @@ constexpr PointwiseRow kPointwise[] = {
       [](const At& at, N dy) {
         return Select(at.x > at.y, dy, Select(at.x < at.y, 0, dy * 0.5));
       }}},
-    // 0 ** y and x ** 0 have derivatives where 0 ** -1 and log(0) have none.
+    // 0 ** y and x ** 0 have derivatives even if 0 ** -1 or log(0) has no finite value.
     {OpKind::Pow,
      By::Partials,
      {[](const At& at, N dy) { return dy * Select(Equal(at.y, 0), 0, at.y * Pow(at.x, at.y - 1)); },
@@ -120,7 +119,7 @@ constexpr PointwiseRow kPointwise[] = {
       [](const At& at, N dy) { return Select(at.x, 0, dy); }}},
     {OpKind::Identity, By::Partials, {same}},
     {OpKind::Neg, By::Partials, {[](const At&, N dy) { return -dy; }}},
-    // By the result, which those who read it keep anyway.
+    // Uses the result, which its readers keep alive anyway.
     {OpKind::Relu, By::Partials, {[](const At& at, N dy) {
        return Select(Relu(at.x) > 0, dy, 0);
      }}},
@@ -132,7 +131,7 @@ constexpr PointwiseRow kPointwise[] = {
        N t = Tanh(at.x);
        return dy * (1 - t * t);
      }}},
-    // The normal distribution, and x times its density.
+    // The normal distribution function, and x times its density.
     {OpKind::Gelu, By::Partials, {[](const At& at, N dy) {
        N share = 0.5 * (1 + Erf(at.x * 0.70710678118654752440));
        return dy * (share + at.x * (0.39894228040143267794 * Exp(-0.5 * (at.x * at.x))));
@@ -215,7 +214,7 @@ const PointwiseRow& row_of(OpKind op) {
   llvm_unreachable("the table is complete");
 }
 
-/// Operands, and attributes as literals.
+/// Returns the operands, then the attributes as literals.
 llvm::SmallVector<Term, 4> terms_of(Reverse& r) {
   llvm::SmallVector<Term, 4> terms;
   for (NodeId operand : r.operands) terms.push_back({&r.b, operand, 0, r.b.dtype(r.node)});
@@ -248,7 +247,7 @@ Rule pointwise_rule(OpKind op) {
   return nullptr;
 }
 
-/// What its body is a text of.
+/// Differentiates the operators in its body text.
 void fused_map(Reverse& r) {
   std::optional<FusedBody> body = parse_fused_body(r.attr("body").text);
   llvm::SmallVector<NodeId, 8> stack;

@@ -6,7 +6,7 @@ namespace {
 
 NodeId turned(NodeBuilder& b, NodeId x) { return b.swap_axes(x, b.rank(x) - 2, b.rank(x) - 1); }
 
-/// All rows of a tensor, one below the other.
+/// Flattens a tensor to a matrix of its rows.
 NodeId rows_of(NodeBuilder& b, NodeId x) {
   int64_t width = b.shape(x).back();
   return b.reshape(x, {b.type(x).elements() / width, width});
@@ -20,7 +20,7 @@ void matmul(Reverse& r) {
   NodeId x = r.operands[0], y = r.operands[1];
   if (r.wanted(0)) r.give(0, b.matmul(r.dy, turned(b, y)));
   if (!r.wanted(1)) return;
-  if (b.rank(y) == 2) // of all rows at once: no product for each of a batch, which are then summed
+  if (b.rank(y) == 2) // one product over all rows, not a sum of a product for each batch element
     r.give(1, b.matmul(turned(b, rows_of(b, x)), rows_of(b, r.dy)));
   else
     r.give(1, b.matmul(turned(b, x), r.dy));

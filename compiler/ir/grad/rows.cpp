@@ -1,4 +1,4 @@
-// Normalisation and reductions.
+// Gradients of normalisation and reductions.
 #include "compiler/ir/grad/rules.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -7,7 +7,7 @@ namespace tg::grad {
 
 namespace {
 
-/// The shape of a reduction's result with the reduced axes kept.
+/// Returns the shape of a reduction's result with the reduced axes kept.
 Shape kept(Reverse& r) {
   Shape shape = copied(r.b.shape(r.x()));
   for (int64_t axis : r.ints("axes")) shape[static_cast<size_t>(axis)] = 1;
@@ -26,7 +26,7 @@ void softmax(Reverse& r) {
   r.give(0, b.sub(weighted, b.mul(r.node, b.sum(weighted, {r.number("axis")}))));
 }
 
-/// As a scale and an offset for each channel, which autodiff goes on through.
+/// Rewrites it as a scale and an offset for each channel, which are differentiated instead.
 void batch_norm(Reverse& r) {
   NodeBuilder& b = r.b;
   Shape column(static_cast<size_t>(b.rank(r.x())) - 1, 1);
@@ -37,7 +37,7 @@ void batch_norm(Reverse& r) {
   r.through(b.add(b.mul(normal, channel(1)), channel(2)));
 }
 
-/// Ba et al. 2016: what shifts or scales a row as a whole changes nothing, and is taken out.
+/// Ba et al. 2016: a shift or scaling of a whole row has no effect, so that component is removed.
 void layer_norm(Reverse& r) {
   NodeBuilder& b = r.b;
   Shape last = {b.rank(r.x()) - 1};
@@ -59,7 +59,7 @@ void reduce_mean(Reverse& r) {
   r.give(0, r.b.expand(r.b.reshape(share, kept(r)), r.b.shape(r.x())));
 }
 
-/// To the largest or smallest; equals share alike.
+/// Sends the gradient to the largest or smallest element. Equal elements share it.
 void reduce_extreme(Reverse& r) {
   NodeBuilder& b = r.b;
   NodeId chosen = b.equal(r.x(), b.reshape(r.node, kept(r)));
@@ -68,8 +68,8 @@ void reduce_extreme(Reverse& r) {
   r.give(0, b.select(chosen, b.div(b.reshape(r.dy, kept(r)), count), zero));
 }
 
-/// The product of all others, without a division, which zeros would not bear: each row once for
-/// each of its elements, with a 1 in its place.
+/// Computes the product of all others without a division, which would fail for zeros: each row is
+/// repeated for each of its elements, with a 1 in that element's place.
 void reduce_prod(Reverse& r) {
   NodeBuilder& b = r.b;
   Shape perm, back(static_cast<size_t>(b.rank(r.x())));
@@ -81,7 +81,7 @@ void reduce_prod(Reverse& r) {
   int64_t n = reduced_elements(r), rows = b.type(r.node).elements();
   NodeId turned = b.transpose(r.x(), perm);
   NodeId lines = b.reshape(turned, {rows, 1, n});
-  TensorType square{DType::F32, {n, n}}; // exact: of 2^24 elements there would be no such square
+  TensorType square{DType::F32, {n, n}}; // exact: n x n limits n far below 2^24
   NodeId self = b.equal(b.iota(square, 0), b.iota(square, 1));
   NodeId others = b.select(self, b.like(r.x(), 1), lines);
   NodeId product = b.reduce(OpKind::ReduceProd, others, {2}, false);
@@ -89,7 +89,7 @@ void reduce_prod(Reverse& r) {
   r.give(0, b.transpose(b.reshape(share, b.shape(turned)), back));
 }
 
-/// An element is part of all sums from its own place on.
+/// An element contributes to all sums from its own place on.
 void cumsum(Reverse& r) {
   int64_t axis = r.number("axis");
   NodeId sums = r.b.op(OpKind::Cumsum, {r.b.reverse(r.dy, axis)}, {{"axis", Value::of_int(axis)}});

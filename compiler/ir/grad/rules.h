@@ -1,4 +1,4 @@
-// What the rule of an operator sees, and the table of rules.
+// The interface and the table of the operators' gradient rules.
 #pragma once
 
 #include "compiler/ir/node_builder.h"
@@ -7,36 +7,36 @@
 
 namespace tg::grad {
 
-/// One operator on the way back: the gradient of its result is known, those of its operands are
-/// given.
+/// The context of one operator's rule: the gradient of its result is known, and the rule supplies
+/// those of its operands.
 class Reverse {
 public:
-  /// Walks from a node that stands for this one down to the operands.
+  /// Traverses from a node that equals this one down to its operands.
   using Walk = std::function<void(Reverse&, NodeId)>;
 
   Reverse(NodeBuilder& build, NodeId node, NodeId dy, std::vector<bool> wanted, const Walk& walk);
 
   NodeBuilder& b;
   const NodeId node;
-  /// Of the type of the node.
+  /// gradient of the node, with its type
   const NodeId dy;
-  /// A copy: the graph grows.
+  /// A copy, because the graph grows.
   const llvm::SmallVector<NodeId, 5> operands;
 
   NodeId x() const { return operands[0]; }
   OpKind op() const { return b.graph().node(node).op; }
   bool has(size_t i) const { return !b.type(operands[i]).is_none(); }
-  /// Whether what is asked for lies below this operand.
+  /// Returns true if a requested variable is below this operand.
   bool wanted(size_t i) const { return wanted_[i]; }
   const Value& attr(llvm::StringRef name) const;
   int64_t number(llvm::StringRef name) const { return attr(name).number; }
   NodeBuilder::Ints ints(llvm::StringRef name) const { return attr(name).ints; }
 
-  /// A share of the operand's gradient, summed along the axes that the operand was repeated on.
+  /// Adds to the operand's gradient; sums it along the axes on which the operand was broadcast.
   void give(size_t i, NodeId gradient);
-  /// The operator is the same as this node, made of its operands by operators with rules.
+  /// Differentiates `equal` instead: the same value, computed by operators with rules.
   void through(NodeId equal) { walk_(*this, equal); }
-  /// There is no rule.
+  /// Reports that there is no rule.
   void refuse(std::string why) { why_ = std::move(why); }
 
   NodeBuilder::Nodes given() const { return given_; }
@@ -45,27 +45,27 @@ public:
 private:
   const std::vector<bool> wanted_;
   const Walk& walk_;
-  std::vector<NodeId> given_; // invalid where nothing is
+  std::vector<NodeId> given_; // invalid if the operand received none
   std::string why_;
 };
 
 using Rule = void (*)(Reverse&);
 
-/// Null where a result does not change, or only by leaps, as the operands do: comparisons, indices,
-/// whole numbers.
+/// Returns the rule of an operator. Null if its result does not change, or changes only in steps,
+/// with the operands: comparisons, indices, integers.
 Rule rule_of(OpKind op);
 
-/// Whether `gradients` goes through an operator at all.
+/// Returns true if gradients pass through the operator.
 inline bool carries(const Graph& graph, NodeId node) {
   return is_float(graph.type(node).dtype) && rule_of(graph.node(node).op);
 }
 
 inline Shape copied(NodeBuilder::Ints ints) { return Shape(ints.begin(), ints.end()); }
 
-/// All that comes back to a node, at least one share (sums.cpp).
+/// Sums the gradients received by a node, at least one (sums.cpp).
 NodeId sum_of_shares(NodeBuilder& b, std::vector<NodeId> shares);
 
-/// x summed along the axes that a tensor of this shape is repeated on to make it.
+/// Sums x along the axes on which a tensor of this shape is broadcast to x's shape.
 NodeId sum_to(NodeBuilder& b, NodeId x, NodeBuilder::Ints shape);
 
 // --- the rules ----------------------------------------------------------------------------------
@@ -80,8 +80,9 @@ Rule pointwise_rule(OpKind op);
 #define TG_POINTWISE(...)
 #include "lang/core/ops.def"
 
-/// act(product + bias + residual) taken apart, where there is more than the product; `bias_shape`:
-/// how a bias of n elements stands in the result. False if there is nothing to take apart.
+/// Differentiates act(product + bias + residual) in its component form, if there is more than the
+/// product. `bias_shape` broadcasts a bias of n elements to the result. Returns false for a plain
+/// product.
 bool without_epilogue(Reverse& r, NodeBuilder::Ints bias_shape);
 
 } // namespace tg::grad

@@ -1,7 +1,7 @@
-// What several readers of a value send back is added up. Two forms of shares are put together
-// first, which unrolled loops over a sequence give one of for each step: pieces of a tensor, zero
-// elsewhere, become one concat where they lie side by side; and products that sum over few rows
-// each become one over all of their rows.
+// Sums the gradients from several readers of a value. First combines two forms of gradients, of
+// which unrolled loops over a sequence make one for each step. Adjacent pieces of a tensor, zero
+// elsewhere, become one concat. Products that each sum over few rows become one product over all
+// of their rows.
 #include "compiler/ir/grad/rules.h"
 #include "lang/core/const_math.h"
 
@@ -13,7 +13,7 @@ namespace tg::grad {
 
 namespace {
 
-/// A share that is zero but for a box.
+/// A gradient that is zero outside of a box.
 struct Piece {
   NodeId inside;
   Shape before, shape;
@@ -31,7 +31,7 @@ std::optional<Piece> piece_of(NodeBuilder& b, NodeId share) {
   return Piece{inside, copied(attr("before").ints), copied(b.shape(inside))};
 }
 
-/// The axis along which the second begins where the first ends; -1: none.
+/// Returns the axis along which the second begins where the first ends, or -1.
 int64_t side_by_side(const Piece& first, const Piece& second) {
   int64_t along = -1;
   for (size_t i = 0; i < first.before.size(); ++i) {
@@ -42,7 +42,7 @@ int64_t side_by_side(const Piece& first, const Piece& second) {
   return along;
 }
 
-/// Pieces from `begin` on that lie in one line, as one; `end`: behind the last of them.
+/// Concatenates the adjacent pieces from `begin` on; sets `end` to one past the last of them.
 NodeId line_of(NodeBuilder& b, llvm::ArrayRef<Piece> pieces, size_t begin, size_t& end,
                NodeBuilder::Ints whole) {
   llvm::SmallVector<NodeId, 8> parts = {pieces[begin].inside};
@@ -75,8 +75,8 @@ void put_pieces_together(NodeBuilder& b, std::vector<NodeId>& shares) {
   shares = std::move(rest);
 }
 
-/// Transposed rows times rows, as the gradient of a matrix that rows were multiplied by, where
-/// adding the results up takes longer than laying the rows below each other.
+/// Returns true for a product of transposed rows with rows, the gradient of a matrix, if adding
+/// such results takes longer than concatenating the rows.
 bool sums_few_rows(const NodeBuilder& b, NodeId share) {
   const Graph& graph = b.graph();
   if (graph.node(share).op != OpKind::Matmul) return false;

@@ -1,7 +1,7 @@
-// Convolutions, pooling and resampling. A convolution is linear in its image and in its kernel:
-// back to the image goes the transposed convolution, and the kernel's gradient is the convolution
-// of the image with the gradient as a kernel, the images of a batch as its channels, and stride and
-// dilation in each other's places.
+// Gradients of convolutions, pooling and resampling. A convolution is linear in its image and in
+// its kernel. The image's gradient is the transposed convolution. The kernel's gradient is the
+// convolution of the image with the gradient as its kernel, with batch as channels, and with stride
+// and dilation exchanged.
 #include "compiler/ir/grad/rules.h"
 #include "lang/core/resample.h"
 
@@ -15,17 +15,17 @@ namespace {
 
 using Ints = NodeBuilder::Ints;
 
-/// How a kernel goes over the axes behind the first two.
+/// The movement of a kernel over the axes after the first two.
 struct Sliding {
   Shape kernel, stride, dilation, before, after;
   size_t axes() const { return kernel.size(); }
-  /// From the first to the last element of the kernel.
+  /// Distance from the first to the last element of the kernel.
   int64_t reach(size_t axis) const { return dilation[axis] * (kernel[axis] - 1); }
 };
 
 Shape sizes_of(NodeBuilder& b, NodeId x) { return copied(b.shape(x).drop_front(2)); }
 
-/// The sliding of conv2d and pooling, padding counted.
+/// The movement of conv2d and pooling, with the padding computed.
 Sliding sliding_2d(Reverse& r, Ints kernel, Ints dilation) {
   Sliding s{copied(kernel), copied(r.ints("stride")), copied(dilation), {}, {}};
   for (size_t i = 0; i < 2; ++i) {
@@ -49,7 +49,7 @@ NodeId convolution(NodeBuilder& b, NodeId x, NodeId w, const Sliding& s) {
                {"dilation", Value::of_ints(s.dilation)}});
 }
 
-/// So many elements more before and behind, or fewer.
+/// Pads x before and after by the given amounts; crops for negative ones.
 NodeId resized(NodeBuilder& b, NodeId x, Ints before, Ints after) {
   Shape more_before(2, 0), more_after(2, 0);
   for (size_t i = 0; i < before.size(); ++i) {
@@ -62,7 +62,7 @@ NodeId resized(NodeBuilder& b, NodeId x, Ints before, Ints after) {
   return b.pad(x, more_before, more_after);
 }
 
-/// The gradient of w[O, C / groups, ..] from that of the convolution of x with it.
+/// Returns the gradient of w[O, C / groups, ..] from that of its convolution with x.
 NodeId kernel_gradient(NodeBuilder& b, NodeId x, NodeId dy, NodeId w, Sliding s) {
   int64_t count = b.size(x, 0), channels = b.size(w, 1), groups = b.size(x, 1) / channels;
   Shape apart = {count, groups, channels}, together = {channels, groups * count};
@@ -75,12 +75,12 @@ NodeId kernel_gradient(NodeBuilder& b, NodeId x, NodeId dy, NodeId w, Sliding s)
   NodeId images = b.reshape(b.transpose(b.reshape(x, apart), perm), together);
   std::swap(s.stride, s.dilation);
   NodeId made = convolution(b, images, b.swap_axes(dy, 0, 1), s); // [C / groups, O, ..]
-  for (size_t i = 0; i < s.axes(); ++i)                           // rows that no window reached
+  for (size_t i = 0; i < s.axes(); ++i)                           // rows outside all windows
     made = b.slice(made, static_cast<int64_t>(2 + i), 0, s.kernel[i]);
   return b.swap_axes(made, 0, 1);
 }
 
-/// The gradient of the image of these sizes from that of its convolution with w, by
+/// Returns the gradient of an image of these sizes from that of its convolution with w, by
 /// conv_transpose2d.
 NodeId image_gradient_2d(NodeBuilder& b, NodeId dy, NodeId w, const Sliding& s, Ints sizes,
                          int64_t groups) {
@@ -88,7 +88,7 @@ NodeId image_gradient_2d(NodeBuilder& b, NodeId dy, NodeId w, const Sliding& s, 
   for (size_t i = 0; i < 2; ++i) pad.push_back(s.before[i]);
   for (size_t i = 0; i < 2; ++i) {
     int64_t whole = (b.shape(dy)[2 + i] - 1) * s.stride[i] + s.reach(i) + 1;
-    int64_t behind = whole - s.before[i] - sizes[i]; // less than nothing: elements never reached
+    int64_t behind = whole - s.before[i] - sizes[i]; // negative: elements outside all windows
     pad.push_back(std::max<int64_t>(behind, 0));
     beyond.push_back(std::max<int64_t>(-behind, 0));
   }
@@ -100,7 +100,7 @@ NodeId image_gradient_2d(NodeBuilder& b, NodeId dy, NodeId w, const Sliding& s, 
   return resized(b, image, {0, 0}, beyond);
 }
 
-/// x with so many zeros between neighbours along an axis.
+/// Inserts zeros between neighbours along an axis.
 NodeId spread(NodeBuilder& b, NodeId x, int64_t axis, int64_t zeros) {
   if (zeros == 0) return x;
   Shape before(static_cast<size_t>(b.rank(x)) + 1, 0), after = before, to = copied(b.shape(x));
@@ -111,7 +111,8 @@ NodeId spread(NodeBuilder& b, NodeId x, int64_t axis, int64_t zeros) {
   return b.slice(wide, axis, 0, size * (1 + zeros) - zeros);
 }
 
-/// w[O, C / groups, ..] as the kernel of the way back, [C, O / groups, ..], turned round.
+/// Converts w[O, C / groups, ..] to the kernel of the image's gradient, [C, O / groups, ..],
+/// reversed.
 NodeId turned_kernel(NodeBuilder& b, NodeId w, int64_t groups) {
   Shape apart = {groups, b.size(w, 0) / groups, b.size(w, 1)};
   Shape to = {groups * b.size(w, 1), b.size(w, 0) / groups};
@@ -145,7 +146,7 @@ void convolution_rule(Reverse& r, const Sliding& s) {
   if (r.wanted(1)) r.give(1, kernel_gradient(b, x, r.dy, w, s));
 }
 
-/// How a bias stands beside the axes behind the first two.
+/// Returns the shape that broadcasts a bias over the axes after the first two.
 Shape bias_shape(Reverse& r) {
   Shape shape(static_cast<size_t>(r.b.rank(r.node)) - 1, 1);
   shape[0] = r.b.size(r.node, 1);
@@ -180,7 +181,7 @@ void conv_transpose2d(Reverse& r) {
     s.before.push_back(cut->before);
     s.after.push_back(read - cut->before - b.shape(r.dy)[2 + i]);
   }
-  NodeId wide = resized(b, r.dy, s.before, s.after); // what was cut off had no say
+  NodeId wide = resized(b, r.dy, s.before, s.after); // cropped elements had no influence
   s.before = s.after = {0, 0};
   if (r.wanted(0)) r.give(0, convolution(b, wide, w, s));
   if (r.wanted(1)) r.give(1, kernel_gradient(b, wide, x, w, s));
@@ -190,8 +191,9 @@ void conv_transpose2d(Reverse& r) {
 
 namespace {
 
-/// The row, or column, that each place of each window reads. Windows do not reach over padding
-/// alone, so that the nearest inside the image stands for one outside, and is not chosen before it.
+/// Returns the row (or column) that each element of each window reads. No window covers only
+/// padding, so the nearest element inside the image can replace one outside without changing the
+/// chosen element.
 Shape places(const Sliding& s, size_t axis, int64_t windows, int64_t size) {
   Shape rows;
   for (int64_t at = 0; at < windows; ++at)
@@ -200,7 +202,7 @@ Shape places(const Sliding& s, size_t axis, int64_t windows, int64_t size) {
   return rows;
 }
 
-/// Adds the slices of dy to zeros of this size at places along an axis.
+/// Scatters and adds the slices of dy to zeros of this size along an axis.
 NodeId added_at(NodeBuilder& b, NodeId dy, int64_t axis, Ints places, int64_t size) {
   TensorType type = b.type(dy);
   type.shape[static_cast<size_t>(axis)] = size;
@@ -210,9 +212,9 @@ NodeId added_at(NodeBuilder& b, NodeId dy, int64_t axis, Ints places, int64_t si
 
 } // namespace
 
-/// The gradient of a window goes to its largest element, of equals to the first: the one of the
-/// highest number, where those equal to the result are numbered from the end of the window. All in
-/// floats, which every backend compares fast; a window that holds a NaN sends nothing back.
+/// Sends the gradient of a window to its largest element, or to the first of equal ones: elements
+/// equal to the result are numbered from the end of the window, and the highest number is chosen.
+/// The numbers are floats, which every backend compares fast. A window with a NaN has no gradient.
 void max_pool2d(Reverse& r) {
   NodeBuilder& b = r.b;
   NodeId x = r.x();
@@ -237,7 +239,7 @@ void max_pool2d(Reverse& r) {
   r.give(0, added_at(b, spread, 2, rows, b.size(x, 2)));
 }
 
-/// Each channel by itself, with a kernel of ones.
+/// Treats each channel separately, with a kernel of ones.
 void avg_pool2d(Reverse& r) {
   NodeBuilder& b = r.b;
   NodeId x = r.x();
@@ -262,7 +264,7 @@ void avg_pool2d(Reverse& r) {
   r.give(0, b.reshape(image_gradient_2d(b, dy, ones, s, sizes_of(b, x), 1), b.shape(x)));
 }
 
-/// The transpose of each axis's taps: every tap adds its weight times the gradient of its result
+/// The transpose of each axis's taps: each tap adds its weight times the gradient of its result
 /// element to the element that it reads.
 void resize(Reverse& r) {
   NodeBuilder& b = r.b;

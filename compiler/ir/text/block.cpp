@@ -8,7 +8,7 @@
 namespace tg::text {
 
 CopyNumbers::CopyNumbers(const Repeat& repeat) {
-  std::map<int64_t, size_t> firsts; // of those that count up by one
+  std::map<int64_t, size_t> firsts; // for numbers that count up by one
   for (const RepeatedWeight& weight : repeat.weights)
     for (const RepeatedWeight::Part& part : weight.path) {
       if (part.numbers.empty()) continue;
@@ -88,7 +88,7 @@ void Block::statements() {
       if (graph_.node(operand).op == OpKind::Constant) nodes.insert(operand.index);
   }
   for (size_t i = 0; i < repeat_.results.size(); ++i)
-    if (repeat_.results.size() > 1) uses_[result(i).index] += 2; // by name
+    if (repeat_.results.size() > 1) uses_[result(i).index] += 2; // forces a `let`
   for (uint32_t i : nodes) node({i});
 }
 
@@ -112,7 +112,7 @@ void Block::find_scope() {
   };
   for (NodeId id : repeat_.copies[repeat_.body]) take(id);
   for (const RepeatedWeight& weight : repeat_.weights) take(weight.of[repeat_.body]);
-  for (bool numbered : {true, false}) { // `layers_0_` says more than `layers_0_attention_`
+  for (bool numbered : {true, false}) { // prefer `layers_0_` to `layers_0_attention_`
     for (auto [begin, count] : begins)
       if (4 * count > 3 * named && begin.size() > scope_.size() &&
           (!numbered || llvm::isDigit(begin[begin.size() - 2])))
@@ -144,7 +144,7 @@ std::string Block::argument_name(const RepeatedArgument& argument) const {
   if (name.empty()) name = op_info(op).name;
   if (argument.same) return name;
   std::string plain;
-  for (char c : name) // of several: without what tells them apart
+  for (char c : name) // of several: drops the distinguishing numbers
     if (!llvm::isDigit(c) && !(c == '_' && llvm::StringRef(plain).endswith("_"))) plain += c;
   return identifier(llvm::StringRef(plain).rtrim('_'), "x");
 }

@@ -1,12 +1,11 @@
-// What equal parts of a graph become: a function,
-// whose weights have the number of the copy in their paths.
+// Writes equal parts of a graph as a function, with the number of the copy in the weights' paths.
 #pragma once
 
 #include "compiler/ir/text/body.h"
 
 namespace tg::text {
 
-/// The numbers of the copies in the paths of a block's weights, as expressions over one variable.
+/// Writes the copies' numbers in the paths of weights as expressions over one variable.
 class CopyNumbers {
 public:
   explicit CopyNumbers(const Repeat& repeat);
@@ -18,7 +17,7 @@ public:
   std::string text(llvm::ArrayRef<RepeatedWeight::Part> path) const;
 
 private:
-  /// 0 where they do not go on by equal steps.
+  /// Returns the common difference of the numbers, or 0 if there is none.
   static int64_t step(llvm::ArrayRef<int64_t> numbers);
   std::string number(llvm::ArrayRef<int64_t> numbers) const;
 
@@ -26,7 +25,7 @@ private:
   int64_t first_ = 0;
 };
 
-/// The function that the copies of a block become.
+/// The function for the copies of a block.
 class Block final : public Body {
 public:
   Block(File& file, const Repeat& repeat) : Body(file), repeat_(repeat), numbers_of_(repeat) {}
@@ -34,7 +33,7 @@ public:
   const CopyNumbers& numbers() const { return numbers_of_; }
   const std::string& name() const { return name_; }
 
-  /// Also chooses the name.
+  /// Returns the text, and chooses the name.
   std::string write();
 
 private:
@@ -42,13 +41,14 @@ private:
   void statements();
   std::string path_text(NodeId weight, llvm::StringRef path) const override;
 
-  /// What most given names of the copy begin with, up to a `_`.
+  /// Finds the most frequent prefix, up to a `_`, of the copy's given names.
   void find_scope();
 
-  /// The last words of the scope, without the number of the copy.
+  /// Returns the last words of the scope, without the number of the copy.
   std::string own_name() const;
 
-  /// Of what the blocks hand on to each other x; else what the model calls it, without numbers.
+  /// Returns x for a value passed from block to block; else the model's name for it, without
+  /// numbers.
   std::string argument_name(const RepeatedArgument& argument) const;
 
   static constexpr size_t kLongestOwn = 16;

@@ -15,7 +15,7 @@ std::string Body::fresh(std::string name) {
   std::string candidate = name;
   bool numbered = llvm::isDigit(name.back()) || options_.names;
   size_t n =
-      options_.names && !taken_.contains(name) ? 1 : 2; // the word itself means another thing
+      options_.names && !taken_.contains(name) ? 1 : 2; // the plain word has a different meaning
   for (; !free(candidate); ++n) candidate = name + (numbered ? "_" : "") + std::to_string(n);
   taken_.insert(candidate);
   return candidate;
@@ -92,7 +92,7 @@ void Body::declare_weight(NodeId id) {
   std::string init = declared_init(graph_, id).str();
   std::string& name = names_[id.index];
   std::string given = given_name(id);
-  if (given == "weight") given = "w"; // which is a word of the language
+  if (given == "weight") given = "w"; // a word of the language
   name = fresh(given.empty() ? identifier(path, "w") : given);
   text_ += "  param " + name + ": " + type_text(graph_.type(id)) + " = weight(" +
            path_text(id, path) + (init.empty() ? "" : ", init = " + init) + ")\n";
@@ -104,7 +104,7 @@ std::string Body::operand_text(NodeId id) {
   if (op == OpKind::Weight && names_[id.index].empty()) declare_weight(id);
   if (!names_[id.index].empty()) return names_[id.index];
   auto it = pending_.find(id.index);
-  if (it == pending_.end()) return "none"; // cannot be: operands come first
+  if (it == pending_.end()) return "none"; // cannot happen: operands come first
   return it->second;
 }
 
@@ -117,7 +117,7 @@ bool Body::has_sign(NodeId id) const {
   for (NodeId extra : operands.drop_front(2))
     if (graph_.node(extra).op != OpKind::None) return false;
   if (n.op == OpKind::Matmul && graph_.attr(id, 0).text != "none") return false;
-  // `and` and `or` decide by a literal before they look at the other side.
+  // `and` and `or` evaluate a literal before they look at the other side.
   if (op_info(n.op).has(Trait::Logical) && llvm::any_of(operands, literal)) return false;
   return !literal(operands[0]) || !literal(operands[1]);
 }
@@ -166,17 +166,17 @@ std::string Body::operator_text(NodeId id, const OpInfo& info) {
 
 std::string Body::operands_text(NodeId id, const OpInfo& info) {
   llvm::ArrayRef<NodeId> operands = graph_.operands(id);
-  // sqrt of a number is a number in the language; here it is an operator.
+  // sqrt of a number folds to a number in the language; here it is an operator.
   bool folds = is_const_function(info.name) &&
                llvm::all_of(operands, [&](NodeId x) { return is_number(x); });
   std::string text, separator;
-  bool skipped = false; // one was, or an optional literal, which by its place would be an attribute
+  bool skipped = false; // positional text would bind to a wrong parameter
   for (size_t i = 0; i < operands.size(); ++i) {
     bool absent = graph_.node(operands[i]).op == OpKind::None;
     bool literal_operand = graph_.node(operands[i]).op == OpKind::Constant;
     skipped |= !info.variadic() && (absent || (info.operands()[i].optional && literal_operand));
     if (absent && !info.variadic()) continue;
-    // A list where an attribute may stand would be taken for that.
+    // A list in the position of an attribute would be read as that attribute.
     skipped |= !info.variadic() && info.operands()[i].optional &&
                llvm::StringRef(operand_text(operands[i])).startswith("[");
     if (skipped) separator += std::string(info.operands()[i].name) + " = ";
@@ -269,7 +269,7 @@ bool Body::is_mixed(const OpInfo& info, llvm::ArrayRef<NodeId> operands) const {
 
 namespace {
 
-/// Which goes without saying (lang/check/resolve.cpp).
+/// Returns true for a permutation that is the default (lang/check/resolve.cpp).
 bool swaps_last_axes(const Value& perm) {
   auto rank = static_cast<int64_t>(perm.ints.size());
   return rank >= 2 && perm.ints == last_axes_swapped(rank);

@@ -1,6 +1,6 @@
-// The statements of one body as text. Nodes come in an order that is legal for statements. The text
-// of a node that is used once waits in `pending_` until its user takes it in or, where that would
-// be too long, is written out as a `let` just before.
+// Writes the statements of one body. Nodes arrive in a legal order of statements. The text of a
+// node with a single use waits in `pending_` until its user inlines it, or, if the line would be
+// too long, is written as a `let` just before.
 #pragma once
 
 #include "compiler/ir/text/words.h"
@@ -14,16 +14,16 @@
 
 namespace tg::text {
 
-/// What the bodies of one file share.
+/// State common to the bodies of one file.
 struct File {
   const Graph& graph;
   const TextOptions& options;
   llvm::DenseMap<uint32_t, const GraphCall*> calls{}; // by root
   llvm::StringSet<> taken = {};                       // names of the model and its inputs
-  llvm::StringSet<> functions = {};                   // names that are called
+  llvm::StringSet<> functions = {};                   // names of called functions
 };
 
-/// Statements of one body: of the model, or of a function that a part of it becomes.
+/// The statements of the model or of a function.
 class Body {
 public:
   explicit Body(File& file)
@@ -32,19 +32,19 @@ public:
   virtual ~Body() = default;
 
 protected:
-  /// A name that nothing else has: neither a word of the language nor an operator.
+  /// Returns a unique name that is neither a word of the language nor an operator.
   std::string fresh(std::string name);
 
   bool free(llvm::StringRef name) const;
 
-  /// The node's text, kept for its user or as a statement of its own.
+  /// Writes the node as a statement, or keeps its text for its user.
   void node(NodeId id);
   void let(NodeId id, llvm::StringRef text);
-  /// Input names aside, a name is what it is given, or the operator and a number: conv2d_1, relu_1.
+  /// Names a node: the given name, or the operator and a number: conv2d_1, relu_1.
   void name_value(NodeId id);
-  /// "" for none.
+  /// Returns the given name, or "".
   std::string given_name(NodeId id) const;
-  /// Without its first parts where it is long.
+  /// Drops leading parts of a long name.
   static llvm::StringRef shortened(llvm::StringRef name);
 
   const GraphCall* call_of(NodeId id) const { return file_.calls.lookup(id.index); }
@@ -54,15 +54,15 @@ protected:
   }
 
   void declare_weight(NodeId id);
-  /// The expression of a weight's path.
+  /// Returns the expression of a weight's path.
   virtual std::string path_text(NodeId, llvm::StringRef path) const {
     return Value::of_string(path).text_form();
   }
 
   std::string operand_text(NodeId id);
 
-  /// Whether it can be written with a sign: no optional operand or attribute in use, and a tensor
-  /// on one side at least (numbers would be folded).
+  /// Returns true if the operator can be written with a sign: it uses no optional operand or
+  /// attribute, and at least one side is a tensor (numbers would be folded).
   bool has_sign(NodeId id) const;
 
   bool is_number(NodeId id) const {
@@ -70,20 +70,21 @@ protected:
   }
 
   std::string sign_text(NodeId id);
-  /// Operands that hold whole calls are written out first where the line would get too long.
+  /// Writes operands with whole calls as statements first if the line would be too long.
   void shorten(llvm::ArrayRef<NodeId> operands, size_t name);
 
   std::string operator_text(NodeId id, const OpInfo& info);
-  /// Those of a call: behind one that is absent those that are there go by name.
+  /// Returns the operands of a call. Operands after an absent one are written by name.
   std::string operands_text(NodeId id, const OpInfo& info);
 
-  /// `x[:, 2:4]` for a slice, `x[:, 2]` for one whose axis goes; "" for what is none.
+  /// Returns `x[:, 2:4]` for a slice, `x[:, 2]` for one that drops its axis, and "" for other
+  /// nodes.
   std::string bracket_text(NodeId id);
-  /// Lists are indexed when a model is built, and what is whole is no slice.
+  /// False for lists, which are indexed when a model is built, and for slices of a whole axis.
   bool is_bracket(NodeId slice) const;
   size_t axis_of(NodeId slice) const { return static_cast<size_t>(graph_.attr(slice, 0).number); }
   bool drops_axis(NodeId reshape, NodeId slice) const;
-  /// `2:4`; the ends of an axis go without saying.
+  /// Returns `2:4`; the ends of an axis are omitted.
   std::string range_text(NodeId slice) const;
   std::string bracket_text(NodeId slice, const std::string& place);
 
@@ -91,21 +92,21 @@ protected:
   std::string extern_text(NodeId id);
   std::string iota_text(NodeId id) const;
 
-  /// Whether the operands of a list differ in dtype: a literal among them has to say its own.
+  /// Returns true if the operands of a list differ in dtype, so that a literal must state its own.
   bool is_mixed(const OpInfo& info, llvm::ArrayRef<NodeId> operands) const;
   std::string attributes(NodeId id, const OpInfo& info) const;
   bool is_default(NodeId id, const AttrInfo& attr, const Value& value) const;
 
   static constexpr size_t kLongestName = 40;
-  static constexpr size_t kInline = 48; // longest text of a node that is written inside another
+  static constexpr size_t kInline = 48; // maximum length of an inlined node's text
 
   File& file_;
   const Graph& graph_;
   const TextOptions& options_;
   std::string text_;
-  std::string scope_; // what given names have at their head, which goes without saying here
+  std::string scope_; // common prefix of given names, omitted here
   std::vector<uint32_t> uses_;
-  std::vector<std::string> names_; // by node; empty where it has none (yet)
+  std::vector<std::string> names_; // by node; empty if it has none (yet)
   llvm::DenseMap<uint32_t, std::string> pending_;
   llvm::StringSet<> taken_;
   llvm::StringMap<uint32_t> numbers_;

@@ -97,7 +97,7 @@ std::string constant_text(const NumberWords& words, const Value& values, const T
   std::string text = plain ? "" : "tensor(";
   for (int64_t i = 0; i < elements; ++i) {
     if (i) text += ", ";
-    // A bracket opens or closes where the index is a multiple of the elements below an axis.
+    // A bracket opens or closes if the index is a multiple of the number of elements below an axis.
     for (int64_t axis = 0, below = elements; axis < type.rank(); below /= type[axis++])
       if (i % below == 0) text += '[';
     text += number(static_cast<size_t>(i));

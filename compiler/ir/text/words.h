@@ -1,26 +1,26 @@
-// The smallest pieces of a written model: names, signs, types and literals.
+// The smallest parts of a written model: names, signs, types and literals.
 #pragma once
 
 #include "lang/core/op.h"
 
 namespace tg::text {
 
-/// Words that the grammar keeps.
+/// Returns the reserved words of the grammar.
 llvm::ArrayRef<llvm::StringLiteral> keywords();
-/// Whether it is one; an operand or output of that name gets a `_` behind it.
+/// Returns true for a reserved word; an operand or output of that name gets the suffix `_`.
 bool reserved(llvm::StringRef name);
 bool is_identifier(llvm::StringRef text);
-/// The text itself where it is an identifier.
+/// Returns the text if it is an identifier, else the fallback.
 std::string identifier(llvm::StringRef text, llvm::StringRef fallback);
 
-/// An operator as the grammar has it. Strengths are those of the grammar, weakest first; operators
-/// of one strength group from the left, comparisons not at all.
+/// The syntax of an operator. Precedences are those of the grammar, weakest first. Operators of
+/// equal precedence are left-associative; comparisons are not associative.
 struct Sign {
-  llvm::StringRef text; // "" for an operator that has none
+  llvm::StringRef text; // "" for an operator without a sign
   enum Strength : uint8_t { Or, And, Not, Comparison, Sum, Product, Negation } strength;
 
   bool is_prefix() const { return strength == Not || strength == Negation; }
-  /// Whether what this one makes needs parentheses as an operand of `outer`.
+  /// Returns true if an expression with this sign needs parentheses as an operand of `outer`.
   bool is_wrapped_in(const Sign& outer, bool first) const {
     bool groups = first && outer.strength != Comparison && !outer.is_prefix();
     return strength < outer.strength || (strength == outer.strength && !groups);
@@ -28,22 +28,23 @@ struct Sign {
 };
 Sign sign_of(OpKind op);
 
-/// As it stands in a model: `bool` alone would be a bool of compile time.
+/// Returns the type as written in a model; a plain `bool` would be a compile-time bool.
 std::string type_text(const TensorType& type);
 
-/// What stands for the numbers that have no digits: names, unless inputs have these.
+/// The words for infinity and NaN, changed if inputs have these names.
 struct NumberWords {
   std::string inf = "inf", nan = "nan";
 
   std::string text(double x) const;
-  /// An element as it is written: `0.5`, `3`, `true`.
+  /// Returns the text of an element: `0.5`, `3`, `true`.
   std::string text(double x, DType dtype) const;
-  /// The literal for an element of a constant.
+  /// Returns the literal for an element of a constant.
   std::string text(const Value& values, size_t i, DType dtype) const;
 };
 
-/// Elements as nested lists under the shape; one number stands for `full`. A literal is f32 unless
-/// it says otherwise, or stands (`mixed`) among operands of other dtypes and would take theirs.
+/// Returns the elements as nested lists in the shape, or `full` if they are all equal. A literal is
+/// f32 by default. It states its dtype if that differs, or if it is among operands of other dtypes
+/// (`mixed`), whose dtype it would take.
 std::string constant_text(const NumberWords& words, const Value& values, const TensorType& type,
                           bool mixed = false);
 
