@@ -37,7 +37,7 @@ Outcome Applier::apply(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
   return Outcome::Applied;
 }
 
-/// Both sides can be built again from what the rule's variables are bound to.
+/// Records the application. Both sides can be rebuilt from the bindings of the rule's variables.
 void Applier::note(const CompiledRule& rule, llvm::ArrayRef<ValueId> values) {
   llvm::SmallVector<uint32_t, 24> words;
   for (ClassId id : classes_) words.push_back(id.index);
@@ -65,7 +65,7 @@ Outcome Applier::apply_joint(const CompiledRule& rule, const JointRows& joint, s
   for (uint32_t word : words.take_back(joint.values)) values.push_back({word});
   Outcome outcome = apply(rule, roots, classes, values);
   if (outcome != Outcome::Refused || !rule.symmetric) return outcome;
-  // What the second source bound goes to the first, and back.
+  // Exchange the bindings of the two sources.
   const PatternUse &a = rule.sources[0], &b = rule.sources[1];
   for (size_t i = 0; i < a.class_map.size(); ++i)
     if (a.class_map[i] != b.class_map[i])
@@ -84,7 +84,7 @@ TypeId Applier::type(PlanRef ref) const {
   return ref.is_step ? built_[ref.index].typing.type : class_at(egraph_, classes_[ref.index]).type;
 }
 
-/// Whether the rule applies, and what its steps are: from memory, or found out.
+/// Returns true if the rule applies, and determines the types of its steps, from the memo if known.
 bool Applier::check(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
                     llvm::ArrayRef<ValueId> values) {
   llvm::SmallVector<uint32_t, 24> key{rule.id};
@@ -108,7 +108,7 @@ bool Applier::check(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
   return applies;
 }
 
-/// Conditions, and types bottom up: nothing is built yet.
+/// Checks conditions, and types bottom up, without building anything.
 bool Applier::work_out(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
                        llvm::ArrayRef<ValueId> values) {
   Facts facts(egraph_, classes_);
@@ -138,9 +138,10 @@ bool Applier::work_out(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
   return true;
 }
 
-/// Whether an operand of the new form lies at or above a matched class, which is to become equal to
-/// something over that operand. Within one left side operands lie below the match, so that only
-/// rules with several can close a cycle by this way; others do by merges, and break_cycles() sees.
+/// Returns true if an operand of the new term is at or above a matched class, which would become
+/// equal to a term over that operand. Operands of a single left side are below the match, so only
+/// rules with several left sides can close a cycle here. Cycles closed by merges are left to
+/// break_cycles().
 bool Applier::closes_cycle(llvm::ArrayRef<ENodeId> roots) {
   if (!cycles_ || filter_ == CycleFilter::None) return false;
   if (filter_ == CycleFilter::Efficient && roots.size() < 2) return false;
@@ -167,7 +168,7 @@ bool Applier::build(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots) {
   return news;
 }
 
-/// A step that is a result goes straight into the matched class: no class of its own, no merge.
+/// A step that is a result is added directly to the matched class, without a new class and a merge.
 bool Applier::build_step(const CompiledRule& rule, size_t index, llvm::ArrayRef<ENodeId> roots) {
   const BuildStep& step = rule.plan[index];
   Built& built = built_[index];

@@ -1,6 +1,6 @@
-// Putting a right side into the e-graph at a match. First everything is asked (conditions, types of
-// all operators, type of the result, cycle filter), then it is built; so a refused match leaves no
-// trace.
+// Applies a rule at a match by adding its right side to the e-graph. All checks (conditions, types
+// of all operators, type of the result, cycle filter) come before building, so a refused match
+// leaves the e-graph unchanged.
 #pragma once
 
 #include "compiler/egraph/cycle.h"
@@ -13,24 +13,24 @@ namespace tg {
 enum class Outcome : uint8_t {
   Refused, // by conditions, types or limits of attributes
   Cyclic,  // by the cycle filter
-  Known,   // the e-graph says so already
+  Known,   // the e-graph represents the equality already
   Applied,
 };
 
 class Applier {
 public:
-  /// `cycles` may be null: then only break_cycles() filters.
+  /// `cycles` may be null; then only break_cycles() filters.
   Applier(EGraph& egraph, Cycles* cycles, CycleFilter filter)
       : egraph_(egraph), cycles_(cycles), filter_(filter), fuse_(egraph) {}
 
-  /// `roots`: for each left side the node that its root matched. Classes and values under the
-  /// rule's numbering.
+  /// `roots` holds, for each left side, the node that matched its root. Classes and values are in
+  /// the rule's numbering.
   Outcome apply(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
                 llvm::ArrayRef<ClassId> classes, llvm::ArrayRef<ValueId> values);
-  /// A row of the rule's only source.
+  /// Applies a row of a single-source rule.
   Outcome apply_single(const CompiledRule& rule, const uint32_t* row);
-  /// A row of the join of its sources. A symmetric rule is tried the other way round if it is
-  /// refused this way.
+  /// Applies a row of the join of several sources. If a symmetric rule is refused, tries it with
+  /// the sources exchanged.
   Outcome apply_joint(const CompiledRule& rule, const JointRows& joint, size_t row);
   Outcome apply_native(const CompiledRule& rule, ENodeId root);
   size_t memory_bytes() const { return memo_.memory_bytes(); }

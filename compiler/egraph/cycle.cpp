@@ -11,7 +11,7 @@ namespace tg {
 
 size_t Cycles::break_cycles() {
   uint32_t bound = egraph_.class_bound();
-  index_.assign(bound, 0); // 0: not seen yet
+  index_.assign(bound, 0); // 0: unvisited
   low_.assign(bound, 0);
   finish_.assign(bound, 0);
   place_.assign(bound, kUnplaced);
@@ -45,7 +45,7 @@ void Cycles::explore(uint32_t root) {
   }
 }
 
-/// Follows edges of `v` until one leads to a class not seen yet. False at the end.
+/// Follows edges of `v` until one leads to an unvisited class. Returns false at the end.
 bool Cycles::step(Visit& v) {
   while (true) {
     while (v.edges_left == 0) {
@@ -63,7 +63,7 @@ bool Cycles::step(Visit& v) {
   }
 }
 
-/// A component is complete: it gets its places, and where it has a cycle that is broken.
+/// Completes a component: assigns its places, and breaks its cycles if it has any.
 void Cycles::leave(uint32_t id) {
   size_t first = open_.size();
   while (open_[--first] != id) {
@@ -77,8 +77,8 @@ void Cycles::leave(uint32_t id) {
   open_.resize(first);
 }
 
-/// Classes in the order in which the search left them. In it only edges that close a cycle of the
-/// search go the wrong way, so that little is left to do for break_component.
+/// Sorts classes by finish time. In this order only edges that close a cycle of the search point
+/// backwards, so break_component() has little to reorder.
 void Cycles::sort_by_finish(size_t first) {
   std::sort(open_.begin() + static_cast<std::ptrdiff_t>(first), open_.end(),
             [&](uint32_t a, uint32_t b) { return finish_[a] < finish_[b]; });
@@ -95,7 +95,7 @@ void Cycles::break_component(llvm::ArrayRef<uint32_t> component, uint32_t first_
     for (ENodeId node : egraph_.nodes({id}))
       if (egraph_.node(node).state == 0 && llvm::any_of(egraph_.children(node), inside))
         nodes.push_back(node.index);
-  std::sort(nodes.begin(), nodes.end()); // ids grow with time
+  std::sort(nodes.begin(), nodes.end()); // ids increase with age
   TopoOrder order(static_cast<uint32_t>(component.size()));
   for (uint32_t index : nodes) {
     ENodeId node{index};
@@ -138,7 +138,7 @@ bool Cycles::descends(ClassId from, ClassId target) {
   return answer.yes;
 }
 
-/// Rows from low places to high ones, each the union of its children's.
+/// Computes rows from low places to high ones, each as the union of its children's rows.
 void Cycles::collect_descendants() {
   std::vector<uint32_t> order(next_place_);
   for (uint32_t id = 0; id < place_.size(); ++id)
@@ -152,7 +152,7 @@ void Cycles::collect_descendants() {
       if (node.index >= snapshot_nodes_ || egraph_.node(node).state != 0) continue;
       for (ClassId child : egraph_.children(node)) {
         uint32_t below = place(egraph_.find(child));
-        if (below >= at) continue; // came by a merge since
+        if (below >= at) continue; // added by a merge since
         row[below / 64] |= uint64_t{1} << (below % 64);
         const uint64_t* other = descendants_.data() + below * row_words_;
         for (size_t word = 0; word <= below / 64; ++word) row[word] |= other[word];
@@ -195,7 +195,7 @@ size_t Cycles::memory_bytes() const {
 }
 
 bool acyclic(const EGraph& egraph) {
-  // Kahn: take away classes all of whose unfiltered nodes have only taken children.
+  // Kahn's algorithm: remove classes all of whose unfiltered nodes have only removed children.
   std::vector<uint32_t> open(egraph.class_bound()), worklist;
   std::vector<std::vector<uint32_t>> users(egraph.class_bound());
   size_t classes = 0, taken = 0;

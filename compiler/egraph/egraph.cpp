@@ -125,8 +125,8 @@ void EGraph::rebuild() {
   }
 }
 
-/// Gives a node's children their canonical names. Where another live node has that form already,
-/// the younger of the two dies and their classes merge.
+/// Makes a node's children canonical. If another live node has that form already, the younger of
+/// the two dies and their classes merge.
 void EGraph::repair(ENodeId id) {
   if (!node(id).alive()) return;
   ENode& n = state_.nodes[id.index];
@@ -186,7 +186,8 @@ void EGraph::raise_flags(ClassId id, uint32_t flags) {
   if (c.edge_count != 0) flag_queue_.push_back(id);
 }
 
-/// Tells the users of classes whose flags rose: they count as changed, and may be weight-only now.
+/// Notifies the users of classes that gained flags: they count as changed, and may become
+/// weight-only.
 void EGraph::drain_flags() {
   for (size_t i = 0; i < flag_queue_.size(); ++i) {
     ClassId id = find(flag_queue_[i]);

@@ -43,8 +43,8 @@ bool FusePointwise::output(ClassId id) const {
                       [&](const EGraphRoot& root) { return egraph_.find(root.id) == id; });
 }
 
-/// Whether a class that pointwise operators compute may be there anyway: as an output, or computed
-/// by something else.
+/// Returns true if a class of pointwise operators may be computed anyway: as an output, or by
+/// another operator.
 bool FusePointwise::kept(ClassId id) const {
   id = egraph_.find(id);
   bool by_pointwise = false, otherwise = false;
@@ -56,16 +56,16 @@ bool FusePointwise::kept(ClassId id) const {
   return by_pointwise && (otherwise || output(id));
 }
 
-/// How many operands of a body are such classes: a body that inlined them has lost them.
+/// Returns the number of operands of a body that are such classes; inlined ones no longer count.
 size_t FusePointwise::kept_by(ENodeId body) const {
   return static_cast<size_t>(
       llvm::count_if(egraph_.children(body), [&](ClassId leaf) { return kept(leaf); }));
 }
 
-/// The member with the largest body, the oldest of equals; when such operands are to be kept, the
-/// one that kept most of them, and the largest of those. Invalid where the operand stays a leaf:
-/// known at load, or of another type (it would be computed again for each element that it is
-/// broadcast to).
+/// Returns the member with the largest body, the oldest among equals. With `keep`, prefers the
+/// member that keeps most of such operands, then the largest. Returns an invalid id if the operand
+/// must stay a leaf: it is known at load, or has another type, so it would be recomputed for each
+/// element that it is broadcast to.
 ENodeId FusePointwise::largest(ClassId operand, TypeId type, bool keep) {
   ENodeId best;
   std::pair<size_t, size_t> best_rank{0, 0};
@@ -92,8 +92,8 @@ uint32_t FusePointwise::number(ClassId leaf) {
   return static_cast<uint32_t>(found - leaves_.begin());
 }
 
-/// Appends the operand to the body: inlined if `inner` is valid and the limits hold (then true),
-/// else a leaf.
+/// Appends the operand to the body. Inlines it and returns true if `inner` is valid and the limits
+/// permit it; otherwise appends a leaf.
 bool FusePointwise::inline_operand(ClassId operand, ENodeId inner, FusedBody& out) {
   size_t code = out.code.size(), leaves = leaves_.size();
   if (inner.valid()) {
@@ -101,7 +101,7 @@ bool FusePointwise::inline_operand(ClassId operand, ENodeId inner, FusedBody& ou
       if (instr.is_operand) instr.operand = number(egraph_.children(inner)[instr.operand]);
       out.code.push_back(instr);
     }
-    // One operand and one operator are still to come at least.
+    // At least one more operand and one more operator will follow.
     if (leaves_.size() <= kMaxOperands - 1 && out.op_count() < kMaxOps) return true;
     out.code.resize(code);
     leaves_.resize(leaves);
@@ -110,7 +110,7 @@ bool FusePointwise::inline_operand(ClassId operand, ENodeId inner, FusedBody& ou
   return false;
 }
 
-/// Writes the left side of an application into row_.
+/// Writes the left side of an application to row_.
 void FusePointwise::describe(ENodeId root, llvm::ArrayRef<ENodeId> inlined) {
   row_.assign(1, 0);
   auto head = [&](ENodeId id) {

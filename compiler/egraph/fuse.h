@@ -1,6 +1,6 @@
-// The native rewrite FusePointwise: f(xs...) equals a fused_map whose body holds f and what the
-// classes of xs offer to inline. Applied upwards again and again it grows the largest fusions; cost
-// decides which of them, if any, are used.
+// The native rewrite FusePointwise: f(xs...) equals a fused_map whose body contains f and the
+// bodies inlined from the classes of xs. Repeated application upwards builds the largest fusions.
+// Extraction decides by cost which of them are used.
 #pragma once
 
 #include "compiler/egraph/egraph.h"
@@ -10,15 +10,15 @@ namespace tg {
 
 class FusePointwise {
 public:
-  /// Limits of a body: operands are streams of memory,
-  /// and code beyond this no longer hides behind them.
+  /// Limits of a body. Each operand is a stream of memory accesses, and a longer body is no longer
+  /// hidden behind them.
   static constexpr size_t kMaxOperands = 8, kMaxOps = 24;
 
   explicit FusePointwise(EGraph& egraph) : egraph_(egraph) {}
-  /// Adds up to two forms of the pointwise node: with the largest body of every operand inlined;
-  /// and with operands left alone that are there anyway: an output of the graph, or what something
-  /// else than a pointwise operator can compute (a product with an activation, say, that may do
-  /// this work for free). True if that was news.
+  /// Adds up to two forms of the pointwise node: one that inlines the largest body of every
+  /// operand, and one that does not inline operands computed anyway. These are outputs of the graph
+  /// and classes that another operator can compute, for example a product with an activation, which
+  /// may do this work for free. Returns true if the e-graph changed.
   bool apply(ENodeId node, RuleId rule);
 
 private:
@@ -33,14 +33,14 @@ private:
   uint32_t number(ClassId leaf);
 
   EGraph& egraph_;
-  llvm::DenseMap<uint32_t, FusedBody> bodies_; // of fused_map nodes, by the body's ValueId
-  std::array<FusedBody, kOpCount> single_;     // of pointwise operators
+  llvm::DenseMap<uint32_t, FusedBody> bodies_; // by the ValueId of the body
+  std::array<FusedBody, kOpCount> single_;     // by pointwise operator
   llvm::SmallVector<ClassId, 8> leaves_;
-  llvm::SmallVector<uint32_t, 32> row_; // of the history
+  llvm::SmallVector<uint32_t, 32> row_; // for the history
 };
 
-// A row of the history: the number of nodes of the left side, then each of them, operands first and
-// the root last: operator, attributes, number of operands, and for each 2 * class or 2 * place of
-// an earlier node + 1; then the attributes of the fused_map, and the classes of its operands.
+// Format of a history row: the number of nodes of the left side, then each node, operands first and
+// the root last: operator, attributes, number of operands, and for each operand 2 * class, or
+// 2 * index of an earlier node + 1. Then the attributes of the fused_map and its operands' classes.
 
 } // namespace tg

@@ -1,10 +1,10 @@
-// The hash table of the e-graph: from the hash of (operator, attributes, children) to e-nodes.
-// Open addressing with linear probing; erasing shifts later entries back (Knuth, TAOCP 3, 6.4,
-// algorithm R), so that there are no tombstones and undoing an insertion restores the table.
+// The hash table of the e-graph, from the hash of (operator, attributes, children) to e-nodes. Open
+// addressing with linear probing. Erasing shifts later entries back (Knuth, TAOCP 3, 6.4, algorithm
+// R), so there are no tombstones, and undoing an insertion restores the table.
 //
-// It stores hashes and node numbers only; what is equal decides the caller. A node whose children
-// were renamed keeps its old entry beside the new one: nobody asks for the old key while the names
-// stay merged, and a rollback makes it valid again without touching the table.
+// It stores only hashes and node numbers; the caller compares nodes. A node whose children were
+// renamed keeps its old entry besides the new one. The old key is not queried while the names are
+// merged, and a rollback makes it valid again without a change to the table.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ public:
 
   Hashcons() : slots_(16, Slot{}), mask_(15) {}
 
-  /// First entry with this hash for which `equal(node)` holds, or kEmpty.
+  /// Returns the first entry with this hash for which `equal(node)` holds, or kEmpty.
   template <class Equal> uint32_t find(uint32_t hash, Equal equal) const {
     for (size_t i = hash & mask_;; i = (i + 1) & mask_) {
       const Slot& s = slots_[i];
@@ -31,10 +31,10 @@ public:
   bool full() const { return (size_ + 1) * 4 > slots_.size() * 3; }
   /// Requires !full().
   void insert(uint32_t hash, uint32_t node);
-  /// The entry must be there.
+  /// Requires that the entry exists.
   void erase(uint32_t hash, uint32_t node);
 
-  /// Makes room for as many entries again; drops those for which `keep(hash, node)` does not hold.
+  /// Doubles the capacity, and drops entries for which `keep(hash, node)` returns false.
   template <class Keep> void grow(Keep keep) {
     std::vector<Slot> old(size_);
     size_t kept = 0;
@@ -56,7 +56,7 @@ private:
     uint32_t hash = 0;
     uint32_t node = kEmpty;
   };
-  std::vector<Slot> slots_; // a power of two of them, at most three quarters in use
+  std::vector<Slot> slots_; // a power of two, at most three quarters used
   size_t mask_;
   size_t size_ = 0;
 };
@@ -73,7 +73,7 @@ inline void Hashcons::erase(uint32_t hash, uint32_t node) {
   while (slots_[hole].node != node || slots_[hole].hash != hash) hole = (hole + 1) & mask_;
   for (size_t i = (hole + 1) & mask_; slots_[i].node != kEmpty; i = (i + 1) & mask_) {
     size_t home = slots_[i].hash & mask_;
-    if (((i - home) & mask_) < ((i - hole) & mask_)) continue; // would move before its home
+    if (((i - home) & mask_) < ((i - hole) & mask_)) continue; // would move before its home slot
     slots_[hole] = slots_[i];
     hole = i;
   }
@@ -81,7 +81,7 @@ inline void Hashcons::erase(uint32_t hash, uint32_t node) {
   --size_;
 }
 
-/// Hash of a sequence of words, well mixed in its low bits.
+/// Hashes a sequence of words, well mixed in the low bits.
 class WordHash {
 public:
   explicit WordHash(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u) {}

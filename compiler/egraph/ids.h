@@ -1,5 +1,4 @@
-// Indices of the e-graph as types of their own,
-// so that mixing a node with a class does not compile.
+// Indices of the e-graph as distinct types, so that confusing a node with a class does not compile.
 #pragma once
 
 #include "compiler/rules/rule.h"
@@ -20,7 +19,7 @@ struct ENodeId {
   bool valid() const { return index != UINT32_MAX; }
 };
 
-/// Why a node or a merge exists: the rule, and the root of what its left side matched.
+/// The cause of a node or a merge: the rule, and the root of its left side's match.
 struct Origin {
   RuleId rule = kSourceRule;
   ENodeId node;

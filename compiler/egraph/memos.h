@@ -1,5 +1,4 @@
-// What was asked before, remembered:
-// pure functions of interned numbers, so that rollback leaves them alone.
+// Memo tables of pure functions on interned numbers. Rollback does not affect them.
 #pragma once
 
 #include "compiler/egraph/hashcons.h"
@@ -11,12 +10,12 @@ namespace tg {
 
 struct Typing {
   AttrsId attrs; // in normal form
-  TypeId type;   // invalid if the operator does not apply
+  TypeId type;   // invalid if the operator rejects the operands
   bool ok() const { return type.index != UINT32_MAX; }
 };
 
-/// What `infer` says: from (operator, attributes, operand types) to the attributes in normal form
-/// and the type of the result, or that the operator does not apply.
+/// Memoises `infer`: from (operator, attributes, operand types) to normalised attributes and the
+/// type of the result, or a rejection.
 class InferMemo {
 public:
   explicit InferMemo(Symbols& symbols) : symbols_(&symbols) {}
@@ -27,7 +26,7 @@ private:
   struct Entry {
     OpKind op{};
     AttrsId attrs;
-    uint32_t first = 0, count = 0; // into types_
+    uint32_t first = 0, count = 0; // index into types_
     Typing result;
   };
   Typing compute(OpKind op, AttrsId attrs, llvm::ArrayRef<TypeId> operands);
@@ -38,18 +37,18 @@ private:
   Hashcons table_;
 };
 
-/// Verdicts on matches, remembered. Whether a rule applies, and with which types and attributes, is
-/// a function of the rule, the attribute values bound, and the type and flags of each class bound
-/// (ValueExpr can ask for nothing else); a large e-graph has few of these.
+/// Memoises checks of matches. The result, and the types and attributes of the steps, are functions
+/// of the rule, the bound attribute values, and the type and flags of each bound class, because
+/// ValueExpr can access nothing else. A large e-graph has few distinct combinations.
 class CheckMemo {
 public:
   struct Verdict {
     bool known = false;
     bool applies = false;
-    llvm::ArrayRef<Typing> steps; // of the rule's plan, if it applies; until the next insert
+    llvm::ArrayRef<Typing> steps; // of the rule's plan, if it applies; valid until the next insert
   };
   Verdict find(llvm::ArrayRef<uint32_t> key) const;
-  /// `steps` only if the rule applies there.
+  /// `steps` is only used if the rule applies.
   void insert(llvm::ArrayRef<uint32_t> key, bool applies, llvm::ArrayRef<Typing> steps);
   size_t memory_bytes() const;
 
@@ -58,7 +57,7 @@ private:
     uint32_t key = 0, key_size = 0, steps = 0, step_count = 0;
     bool applies = false;
   };
-  static constexpr size_t kMaxEntries = size_t{1} << 15; // then it starts afresh
+  static constexpr size_t kMaxEntries = size_t{1} << 15; // then it is cleared
 
   llvm::ArrayRef<uint32_t> key_of(const Entry& e) const {
     return llvm::ArrayRef<uint32_t>(keys_).slice(e.key, e.key_size);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint32_t kUnknown = UINT32_MAX;
 
-/// What is remembered for a number, made room for.
+/// Returns the cached entry of a number; resizes the table if needed.
 template <class T> T& slot(std::vector<T>& known, uint32_t index, T unknown) {
   if (index >= known.size()) known.resize(index + size_t{1}, unknown);
   return known[index];

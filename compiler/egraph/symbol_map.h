@@ -1,13 +1,13 @@
-// Symbols of two tables, compared by what they stand for. Interned numbers depend on the order in
-// which a table met things; what crosses from one table to another goes through these.
+// Maps and hashes symbols by value across two tables. Interned numbers depend on the order of
+// interning, so data that crosses from one table to another is converted with these.
 #pragma once
 
 #include "lang/core/symbols.h"
 
 namespace tg {
 
-/// From the numbers of one table to those of another, which is added to; each is worked out once.
-/// Nobody may add to `from` while one is asked for.
+/// Maps symbols of one table to another one, adding them there. Each is computed once. `from` must
+/// not change during a query.
 class SymbolMap {
 public:
   SymbolMap(const Symbols& from, Symbols& to) : from_(from), to_(to) {}
@@ -21,10 +21,10 @@ public:
 private:
   const Symbols& from_;
   Symbols& to_;
-  std::vector<uint32_t> values_, attrs_, types_; // by number there; UINT32_MAX: not asked yet
+  std::vector<uint32_t> values_, attrs_, types_; // by source number; UINT32_MAX: unknown
 };
 
-/// A hash of what a symbol stands for, which is the same in all tables of a process.
+/// Hashes a symbol's value. The hash is the same for all tables of a process.
 class SymbolHash {
 public:
   explicit SymbolHash(const Symbols& symbols) : symbols_(symbols) {}
@@ -33,7 +33,7 @@ public:
 
 private:
   const Symbols& symbols_;
-  std::vector<uint64_t> values_, types_; // 0: not asked yet
+  std::vector<uint64_t> values_, types_; // 0: unknown
 };
 
 } // namespace tg

@@ -10,7 +10,8 @@ TopoOrder::TopoOrder(uint32_t vertices)
   for (uint32_t i = 0; i < vertices; ++i) place_[i] = i;
 }
 
-/// Vertices reached from `start`, downwards while place >= bound, or upwards while place <= bound.
+/// Collects the vertices reachable from `start`: downwards while place >= bound, or upwards while
+/// place <= bound.
 void TopoOrder::collect(uint32_t start, bool down, uint32_t bound, std::vector<uint32_t>& found) {
   found.assign(1, start);
   seen_[start] = true;
@@ -40,7 +41,8 @@ void TopoOrder::add(uint32_t user, uint32_t child) {
   users_[child].push_back(user);
 }
 
-/// Gives the places of all that was found to the lower part first, each part in its old order.
+/// Reassigns the places of the collected vertices: the lower part first, each part in its old
+/// order.
 void TopoOrder::reorder() {
   auto by_place = [&](uint32_t a, uint32_t b) { return place_[a] < place_[b]; };
   std::sort(below_.begin(), below_.end(), by_place);

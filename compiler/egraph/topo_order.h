@@ -1,7 +1,7 @@
-// A topological order that is kept while edges are added: Pearce and Kelly, "A dynamic topological
-// sort algorithm for directed acyclic graphs", JEA 2006. Vertices are 0 .. n - 1; an edge goes from
-// a user to a child, and a child's place is below its user's. Work is bounded by the places between
-// the ends of an edge that contradicts the order.
+// Maintains a topological order while edges are added (Pearce and Kelly, "A dynamic topological
+// sort algorithm for directed acyclic graphs", JEA 2006). Vertices are 0 .. n - 1. An edge goes
+// from a user to a child, and a child's place is below its user's. Work is bounded by the places
+// between the ends of an edge that contradicts the order.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace tg {
 class TopoOrder {
 public:
   explicit TopoOrder(uint32_t vertices);
-  /// False, and nothing changes, if the edge would close a cycle.
+  /// Returns false, without an effect, if the edge would close a cycle.
   bool can_add(uint32_t user, uint32_t child);
   /// Requires can_add.
   void add(uint32_t user, uint32_t child);

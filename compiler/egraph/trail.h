@@ -1,11 +1,11 @@
-// What makes the e-graph reversible. Its state is a few growing arrays plus single words in them
-// that are overwritten; so a change since a checkpoint is the tails of the arrays, the words
-// overwritten (with the value to go back to) and the entries put into the hash table.
+// The undo log of the e-graph. The state consists of a few growing arrays and of single words in
+// them that are overwritten. So a change since a checkpoint is the tails of the arrays, the
+// overwritten words (with their old values) and the entries added to the hash table.
 //
-// A word is logged only if its element is older than the latest checkpoint: younger elements vanish
-// with their tails. Undoing swaps logged and present values from last to first; the log then holds
-// what redoing needs, from first to last. Both cost what the change wrote, not what the graph
-// holds.
+// A word is logged only if its element is older than the latest checkpoint; younger elements are
+// dropped with their tails. Undoing swaps logged and current values from last to first. The log
+// then contains the values for redoing, from first to last. Both costs are proportional to the
+// change, and not to the size of the e-graph.
 #pragma once
 
 #include "compiler/egraph/ids.h"
@@ -16,12 +16,12 @@
 
 namespace tg {
 
-/// The arrays of the e-graph whose length a checkpoint notes.
+/// The arrays of the e-graph whose lengths a checkpoint stores.
 enum class Column : uint8_t { Nodes, Edges, Classes, Changes, Unions, Rules, History, Count };
 inline constexpr size_t kColumns = static_cast<size_t>(Column::Count);
 using Sizes = std::array<uint32_t, kColumns>;
 
-/// Words that are overwritten.
+/// The words that are overwritten.
 enum class Word : uint8_t {
   NodeState,
   NodeStamp,
@@ -50,7 +50,7 @@ constexpr Column column_of(Word which) {
 struct WordWrite {
   Word which;
   uint32_t index;
-  uint32_t value; // before undo: the value to go back to; after it: the one to return to
+  uint32_t value; // before undo: the value to restore; after it: the one to redo
 };
 
 struct HashInsert {
@@ -58,7 +58,7 @@ struct HashInsert {
   uint32_t node;
 };
 
-/// Counters that belong to a state.
+/// Counters that are part of the state.
 struct Counters {
   uint32_t live_nodes = 0;
   uint32_t live_classes = 0;
@@ -106,7 +106,7 @@ public:
   }
 
 private:
-  Sizes limits_{}; // all 0 without a checkpoint: nothing is logged
+  Sizes limits_{}; // all 0 without a checkpoint, so nothing is logged
   std::vector<Frame> frames_;
   std::vector<WordWrite> words_;
   std::vector<HashInsert> inserts_;

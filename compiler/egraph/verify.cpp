@@ -1,5 +1,5 @@
-// Checks of the e-graph's invariants, comparison of states, and text: for tests and builds with
-// TG_VERIFY. Nothing here is fast.
+// Checks of the e-graph's invariants, comparison of states, and text output, for tests and builds
+// with TG_VERIFY. Not optimised.
 #include "compiler/egraph/egraph.h"
 
 #include <llvm/Support/FormatVariadic.h>

@@ -1,10 +1,10 @@
-// Why one graph equals another: steps, each of which says that terms are equal because of a rule.
-// What `tg explain` prints and what verify/replay.h checks. It knows no e-graph.
+// Derivations: proofs that one graph equals another, as sequences of rule applications. `tg
+// explain` prints them and verify/replay.h checks them. They are independent of e-graphs.
 //
-// All terms lie in one hash-consed store. A step is an equation of two terms, or a few: an instance
-// of the rule's two sides; what is above and below follows by congruence. So a step has the size of
-// its rule, whatever the graph: the terms above what it changes are not made anew. (Were each step
-// the whole graph after it, a chain along n operators would need n times n terms.)
+// All terms are in one hash-consed store. A step is an equation of two terms, or several: an
+// instance of the rule's sides. The terms above them follow by congruence. So the size of a step
+// depends only on its rule, and not on the graph. (If each step stored the whole graph after it, a
+// chain along n operators would need n times n terms.)
 #pragma once
 
 #include "compiler/egraph/ids.h"
@@ -13,34 +13,34 @@
 
 namespace tg {
 
-/// One node instead of another.
+/// Replaces one node by another.
 struct Exchange {
   NodeId from, to;
-  uint32_t side = 0; // which of the rule's left sides, and the right side that goes with it
+  uint32_t side = 0; // index of the rule's left side and the matching right side
 };
 
 struct DerivationStep {
   RuleId rule{};
-  bool forward = true; // false: a right side was found, and its left side put there
-  /// What the rule's variables stand for; invalid where neither side used names one.
+  bool forward = true; // false: replaces a right side by its left side
+  /// The bindings of the rule's variables; invalid if the sides used do not contain the variable.
   std::vector<NodeId> classes;
   std::vector<ValueId> values;
   llvm::SmallVector<Exchange, 2> exchanges; // several for rules with several left sides
-  /// Of the native rule FusePointwise, whose variables are the operands of the fused_map: bit i if
-  /// operand i of the left side's root went into the body.
+  /// For the native rule FusePointwise, whose variables are the operands of the fused_map: bit i is
+  /// set if operand i of the left side's root was inlined into the body.
   uint32_t inlined = 0;
 };
 
 struct Derivation {
   Graph terms;
-  std::vector<NodeId> start, end; // outputs of the first graph and of the last, in its order
+  std::vector<NodeId> start, end; // outputs of the first and the last graph, in output order
   std::vector<DerivationStep> steps;
 
   explicit Derivation(std::shared_ptr<Symbols> symbols) : terms(std::move(symbols)) {}
 };
 
-/// Copies nodes of one graph into another, perhaps over other symbols.
-/// What a leaf becomes can be set before.
+/// Copies nodes of one graph into another, possibly with other symbols. The images of leaves can be
+/// set before.
 class Translation {
 public:
   Translation(const Graph& from, Graph& to) : from_(from), to_(to) {}
@@ -57,17 +57,17 @@ private:
   llvm::DenseMap<uint32_t, NodeId> images_;
 };
 
-/// No steps: the graph itself.
+/// Returns a derivation without steps, of the graph itself.
 Derivation derivation_of(const Graph& graph);
 
-/// Goes on with another chain, which starts where `whole` ends. Symbols may be others.
+/// Appends another derivation, which must start where `whole` ends. Its symbols may differ.
 void append(Derivation& whole, const Derivation& next);
 
-/// Takes out the steps without which the end follows from the others, and the terms that nothing
-/// speaks of. The order stays.
+/// Removes the steps that are not needed to derive the end, and the unused terms. Preserves the
+/// order.
 void trim(Derivation& chain);
 
-/// The graph with these outputs, and the inputs and the names of `like`.
+/// Returns the graph with these outputs, and with the inputs and the names of `like`.
 Graph graph_of(const Derivation& chain, llvm::ArrayRef<NodeId> outputs, const Graph& like);
 
 } // namespace tg

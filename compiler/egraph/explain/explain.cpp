@@ -15,7 +15,7 @@ History history_of(const EGraph& egraph) {
   std::vector<bool> made(egraph.class_bound());
   for (uint32_t i = 0; i < egraph.node_bound(); ++i) {
     const ENode& node = egraph.node({i});
-    if (made[node.home.index]) continue; // put into a class that was there
+    if (made[node.home.index]) continue; // added to an existing class
     made[node.home.index] = true;
     out.makers[node.home.index] = {node.op, node.attrs, static_cast<uint32_t>(out.operands.size()),
                                    node.arity};
@@ -28,10 +28,10 @@ History history_of(const EGraph& egraph) {
 
 namespace {
 
-/// Which equations of the ledger the end of a chain follows from.
+/// The equations of the ledger from which the end of a chain follows.
 using Proof = std::vector<TermClosure::Edge>;
 
-/// Whether these equations alone are enough.
+/// Returns true if these equations alone suffice.
 bool is_proof(const ExplainLedger& ledger, const Proof& proof, const Derivation& chain) {
   TermClosure closure(ledger.terms);
   for (const TermClosure::Edge& edge : proof) closure.merge(edge.from, edge.to, edge.why);
@@ -48,8 +48,8 @@ Proof find_proof(const ExplainLedger& ledger, const Derivation& chain, const Sto
   return ledger.closure.proof(chain.start, chain.end, Ways::Forest, stop);
 }
 
-/// The equations as steps: those of one application, used in one direction, are one, in the place
-/// of the first.
+/// Converts equations to steps. The equations of one application in one direction become one step,
+/// at the position of the first.
 std::vector<DerivationStep> steps_of(const ExplainLedger& ledger, const Proof& proof) {
   std::vector<DerivationStep> steps;
   llvm::DenseMap<std::pair<uint32_t, uint32_t>, size_t> known; // by application and direction

@@ -8,8 +8,8 @@ namespace tg {
 
 namespace {
 
-constexpr size_t kBetweenLooks = 256; // applications, between two looks at the clock
-constexpr int kWeightDepth = 3;       // of terms put together from weight-only operands
+constexpr size_t kBetweenLooks = 256; // applications between two checks of the clock
+constexpr int kWeightDepth = 3;       // maximum depth of terms built from weight-only operands
 
 llvm::SmallVector<ValueId, 6> attrs_of(const Symbols& symbols, AttrsId attrs) {
   llvm::ArrayRef<ValueId> values = symbols.attrs(attrs);
@@ -50,7 +50,7 @@ void ExplainLedger::read(const History& history) {
   }
 }
 
-/// Both sides as equations, one for each left side.
+/// Adds both sides as equations, one for each left side.
 void ExplainLedger::state(RuleApplication a) {
   uint32_t number = static_cast<uint32_t>(applications_.size());
   a.first_equation = static_cast<uint32_t>(equations_.size());
@@ -83,7 +83,7 @@ bool ExplainLedger::build_sides(RuleApplication& a) {
          llvm::all_of(a.right, [](NodeId n) { return n.valid(); });
 }
 
-/// Equal terms for the variables, of which the conditions hold; variable by variable.
+/// Replaces the variables' terms, one by one, by equal terms that satisfy the conditions.
 bool ExplainLedger::mend(RuleApplication& a) {
   for (bool constant : {true, false})
     for (NodeId& term : a.classes) {
@@ -104,8 +104,8 @@ NodeId ExplainLedger::constant_form(NodeId term) const {
   return {};
 }
 
-/// An equal term that depends on weights alone, put together where it has to be. The depth is that
-/// of the search, a constant.
+/// Returns an equal term that depends only on weights, built if necessary. The recursion depth is
+/// bounded by a constant.
 NodeId ExplainLedger::weight_form(NodeId term, int depth) {
   if (terms.node(term).weight_only) return term;
   llvm::ArrayRef<uint32_t> present = closure.members(term);
@@ -129,13 +129,13 @@ NodeId ExplainLedger::weight_form(NodeId term, int depth) {
 
 // --- native rules --------------------------------------------------------------------------------
 
-/// The row of fuse.h. Variables are the operands of the fused_map, in their order.
+/// Reads a row as described in fuse.h. Variables are the operands of the fused_map, in order.
 bool ExplainLedger::take_native(RuleApplication& a, llvm::ArrayRef<uint32_t> words) {
   std::vector<NodeId> built;
   size_t at = 1;
   for (uint32_t node = 0; node < words[0]; ++node) {
     llvm::SmallVector<NodeId, 8> operands;
-    a.inlined = 0; // that of the root, which is the last
+    a.inlined = 0; // of the last node, the root
     for (uint32_t word : words.slice(at + 3, words[at + 2])) {
       if (word & 1) a.inlined |= 1u << operands.size();
       operands.push_back(word & 1 ? built[word >> 1] : names_[word >> 1]);

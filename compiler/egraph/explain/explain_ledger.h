@@ -1,9 +1,9 @@
-// The history of an e-graph as equations between terms. A class stands for the term that it was
-// made with, so that both sides of an application are built from what its variables were bound to.
+// The history of an e-graph as equations between terms. A class is represented by the term with
+// which it was made, so both sides of an application are built from the bindings of its variables.
 //
-// Conditions that ask of a class what some member shows (weight, constant) hold of such a member,
-// not of any term of the class: an application whose conditions do not hold of the terms that its
-// classes were made with is told with equal terms of which they do.
+// A condition on a class that some member satisfies (weight, constant) holds for that member, but
+// not for every term of the class. If the conditions of an application do not hold for the original
+// terms of its classes, equal terms that satisfy them are used instead.
 #pragma once
 
 #include "compiler/egraph/explain/explain.h"
@@ -13,7 +13,7 @@ namespace tg {
 
 struct RuleApplication {
   RuleId rule{};
-  std::vector<NodeId> classes; // what the rule's variables stand for; of native rules the leaves
+  std::vector<NodeId> classes; // bindings of the rule's variables; for native rules the leaves
   std::vector<ValueId> values;
   llvm::SmallVector<NodeId, 2> left, right;
   uint32_t inlined = 0; // as DerivationStep::inlined
@@ -22,7 +22,7 @@ struct RuleApplication {
 
 class ExplainLedger {
 public:
-  /// Not all of it where `stop` says so.
+  /// The ledger is incomplete if `stop` ended it.
   ExplainLedger(const History& history, llvm::ArrayRef<Rule> rules,
                 std::shared_ptr<Symbols> symbols, const StopToken& stop);
   ExplainLedger(const ExplainLedger&) = delete;

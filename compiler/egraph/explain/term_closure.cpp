@@ -38,9 +38,9 @@ void TermClosure::catch_up() {
   }
 }
 
-/// Finds who has the signature that the term has now, or notes that it is the term's.
+/// Finds the term with the current signature of this term, or records this term for it.
 void TermClosure::look_up(uint32_t term) {
-  if (terms_.node({term}).operand_count == 0) return; // a leaf is equal to itself alone
+  if (terms_.node({term}).operand_count == 0) return; // a leaf is equal only to itself
   auto& bucket = table_[signature(term)];
   for (uint32_t other : bucket)
     if (congruent(term, other)) {
@@ -81,7 +81,7 @@ void TermClosure::unite(const Pending& p) {
   for (uint32_t user : users) look_up(user);
 }
 
-/// Turns the edges from a term to the root of its tree around.
+/// Reverses the edges from a term to the root of its tree.
 void TermClosure::reroot(uint32_t term) {
   uint32_t parent = term, why = kCongruence;
   while (true) {
@@ -95,10 +95,10 @@ void TermClosure::reroot(uint32_t term) {
   }
 }
 
-/// The way from a to b through the forest.
+/// Returns the path from a to b through the forest.
 std::vector<TermClosure::Edge> TermClosure::path(NodeId a, NodeId b) const {
   assert(same(a, b));
-  llvm::DenseMap<uint32_t, uint32_t> above; // of a: how many edges up
+  llvm::DenseMap<uint32_t, uint32_t> above; // by ancestor of a: number of edges up
   uint32_t count = 0;
   for (uint32_t at = a.index;; at = parent_[at]) {
     above[at] = count++;
@@ -117,7 +117,7 @@ std::vector<TermClosure::Edge> TermClosure::path(NodeId a, NodeId b) const {
 
 // --- proofs --------------------------------------------------------------------------------------
 
-/// What is still to be shown lies on a stack, what comes first on top.
+/// The open goals are on a stack, with the next one on top.
 class TermClosure::Proof {
 public:
   Proof(const TermClosure& closure, Ways ways) : closure_(closure), ways_(ways) {}
@@ -154,8 +154,8 @@ private:
     }
   }
 
-  /// Congruent terms of a class; two groups of one signature would be found equal sooner than they
-  /// are, no more.
+  /// Groups congruent terms of a class. If two groups share a signature, their equality is only
+  /// found later.
   uint64_t group_of(uint32_t term) const {
     return closure_.terms_.node({term}).operand_count == 0 ? uint64_t{term} << 33 | 1
                                                            : closure_.signature(term);
@@ -170,11 +170,11 @@ private:
     return *known;
   }
 
-  /// Breadth first from b.
+  /// Breadth-first search from b.
   std::vector<Edge> shortest_way(NodeId a, NodeId b) {
     const Groups& groups = this->groups(a);
     uint64_t start = group_of(a.index), goal = group_of(b.index);
-    llvm::DenseMap<uint64_t, Edge> towards_b{{goal, Edge{}}}; // by group, the equation to leave by
+    llvm::DenseMap<uint64_t, Edge> towards_b{{goal, Edge{}}}; // by group: the equation to take next
     std::vector<uint64_t> queue{goal};
     for (size_t i = 0; i < queue.size() && !towards_b.count(start); ++i)
       for (uint32_t term : groups.find(queue[i])->second) {
@@ -189,7 +189,7 @@ private:
     std::vector<Edge> way;
     for (NodeId at = a;;) {
       auto next = towards_b.find(group_of(at.index));
-      if (next == towards_b.end()) return closure_.path(a, b); // signatures of two groups are one
+      if (next == towards_b.end()) return closure_.path(a, b); // two groups share a signature
       Edge edge = group_of(at.index) == goal ? Edge{kCongruence, at, b} : next->second;
       if (!(at == edge.from) && edge.why != kCongruence)
         way.push_back({kCongruence, at, edge.from});
@@ -203,7 +203,7 @@ private:
 
   const TermClosure& closure_;
   Ways ways_;
-  std::vector<Edge> open_, edges_; // of `open_` those by congruence are pairs to be shown equal
+  std::vector<Edge> open_, edges_; // in `open_`, congruence edges are pairs still to be proved
   llvm::DenseSet<std::pair<uint32_t, uint32_t>> asked_;
   llvm::DenseSet<uint32_t> told_;
   llvm::DenseMap<uint32_t, std::unique_ptr<Groups>> groups_; // by leader

@@ -1,10 +1,10 @@
-// Congruence closure over terms that can say why two are equal: a forest over all terms, with an
-// edge for each union that was news, labelled with the equation that gave it or with congruence
-// (Nieuwenhuis and Oliveras 2005, "Proof-producing congruence closure"). Terms are the nodes of a
-// graph; what is added to the graph takes part with the next catch_up().
+// Congruence closure over terms that produces proofs (Nieuwenhuis and Oliveras 2005,
+// "Proof-producing congruence closure"). A forest over all terms has an edge for each effective
+// union, labelled with its equation or with congruence. Terms are the nodes of a graph; nodes added
+// to the graph are included by the next catch_up().
 //
-// The e-graph keeps a record of what it did and nothing more (EGraph::history); the closure is made
-// of that when an explanation is wanted.
+// The e-graph records only its operations (EGraph::history). The closure is built from that record
+// when an explanation is requested.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -18,28 +18,28 @@ public:
 
   explicit TermClosure(const Graph& terms) : terms_(terms) {}
 
-  /// Takes in nodes that were added to the graph since.
+  /// Includes the nodes added to the graph since the last call.
   void catch_up();
-  /// States that two terms are equal, because of equation number `why`.
+  /// States that two terms are equal because of equation number `why`.
   void merge(NodeId a, NodeId b, uint32_t why);
   bool same(NodeId a, NodeId b) const { return leader_[a.index] == leader_[b.index]; }
-  /// The terms equal to one, in no particular order that means anything, but always the same.
+  /// Returns the terms equal to one, in an arbitrary but deterministic order.
   llvm::ArrayRef<uint32_t> members(NodeId a) const { return members_[leader_[a.index]]; }
 
   struct Edge {
     uint32_t why = kCongruence;
     NodeId from, to; // in the direction of the path
   };
-  /// How a proof goes from one term to another of its class.
+  /// How a proof connects two terms of a class.
   enum class Ways : uint8_t {
     Forest,  // along the forest: always a proof
-    Shortest // by as few equations as possible, of all that were stated, those included that were
-             // no news; congruent terms are taken for one. Mostly a proof, and a shorter one; but
-             // congruences may then rest on each other, so it has to be checked.
+    Shortest // by the fewest of all stated equations, including
+             // redundant ones; congruent terms count as one. Usually a shorter proof, but
+             // congruences may then depend on each other, so it must be checked.
   };
-  /// The equations by which each term of `from` equals that of `to` in its place, each once, in an
-  /// order in which they can be used as rewrites: what is below first, where the way begins there.
-  /// Empty, too, where `stop` ended it. Requires same(from[i], to[i]).
+  /// Returns equations by which each term of `from` equals the corresponding term of `to`, each
+  /// once, in an order in which they can be used as rewrites: equations on lower terms first, where
+  /// the path starts there. Empty also if `stop` ended it. Requires same(from[i], to[i]).
   std::vector<Edge> proof(llvm::ArrayRef<NodeId> from, llvm::ArrayRef<NodeId> to, Ways ways,
                           const StopToken& stop = {}) const;
 

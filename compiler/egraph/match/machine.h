@@ -1,9 +1,10 @@
-// E-matching: runs a compiled pattern from one node by backtracking over a flat stack, one level
-// for each step (de Moura and Bjørner, CADE 2007, without code sharing). Filtered nodes do not
+// E-matching: runs a compiled pattern from one node by backtracking over a flat stack with one
+// level per step (de Moura and Bjørner, CADE 2007, without code sharing). Filtered nodes do not
 // match.
 //
-// Matches are rows of words in one buffer: root node, classes, values in the pattern's numbering.
-// A row is fresh if one of its nodes changed since a mark; all others were found before.
+// Matches are rows of words in one buffer: root node, classes and values in the pattern's
+// numbering. A row is fresh if one of its nodes changed since a mark; all other rows were found
+// before.
 #pragma once
 
 #include "compiler/egraph/egraph.h"
@@ -15,7 +16,7 @@ namespace tg {
 struct Rows {
   uint32_t width = 1;
   std::vector<uint32_t> words;
-  std::vector<bool> fresh; // by row; empty where all are
+  std::vector<bool> fresh; // by row; empty if all are fresh
   size_t size() const { return words.size() / width; }
   const uint32_t* operator[](size_t i) const { return words.data() + i * width; }
   void clear() { words.clear(), fresh.clear(); }
@@ -25,18 +26,18 @@ struct Rows {
 class Machine {
 public:
   explicit Machine(const EGraph& egraph) : egraph_(egraph) {}
-  /// Appends to `rows` the fresh matches of the pattern with this root, until there are `limit`
-  /// rows. Requires a rebuilt e-graph.
+  /// Appends the fresh matches of the pattern with this root until `rows` has `limit` rows.
+  /// Requires a rebuilt e-graph.
   void match(const Pattern& pattern, ENodeId root, uint32_t since, size_t limit, Rows& rows);
-  /// Appends all matches, and which of them are fresh.
+  /// Appends all matches, and marks the fresh ones.
   void match_all(const Pattern& pattern, ENodeId root, uint32_t since, Rows& rows);
 
 private:
   struct Level {
-    uint32_t node = 0;   // picked
+    uint32_t node = 0;   // chosen
     uint32_t cursor = 0; // next to try
     uint32_t left = 0;
-    bool fresh = false; // this or an earlier pick changed since
+    bool fresh = false; // this or an earlier choice changed since the mark
   };
   void run(const Pattern& pattern, ENodeId root, uint32_t since, Rows& rows);
   bool accept(const PatternStep& step, ENodeId node);

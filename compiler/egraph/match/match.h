@@ -1,6 +1,6 @@
-// Where matches can be new, and the search for them. A match is new if it contains a node that
-// changed since the last search; so roots are looked for among the changed nodes and, level by
-// level, their users, up to the depth of the deepest pattern.
+// Incremental matching. A match is new if it contains a node that changed since the last search. So
+// the candidate roots are the changed nodes and, level by level, their users, up to the depth of
+// the deepest pattern.
 #pragma once
 
 #include "compiler/egraph/match/machine.h"
@@ -15,12 +15,12 @@ namespace tg {
 /// Nodes near a change, by operator and by distance.
 class Frontier {
 public:
-  /// `inner`: operators through which a change can matter to a pattern above it. `gone`: nodes that
-  /// died or were filtered, and count as changes too.
+  /// `inner` holds the operators through which a change can affect a pattern above it. `gone` holds
+  /// nodes that died or were filtered, which count as changes as well.
   void compute(const EGraph& egraph, uint32_t since, uint32_t depth,
                const std::bitset<kOpCount>& inner, llvm::ArrayRef<ENodeId> gone = {});
-  /// Live nodes, and gone ones, with the operator that changed,
-  /// or have a change at most `depth` levels below.
+  /// Returns live and gone nodes with the operator that changed, or that have a change at most
+  /// `depth` levels below.
   llvm::ArrayRef<ENodeId> roots(OpKind op, uint32_t depth) const;
   size_t memory_bytes() const;
 
@@ -35,7 +35,7 @@ private:
   uint32_t generation_ = 0;
 };
 
-/// Stops a search or an application in its middle; asked now and then.
+/// Stops a running search or application; called periodically.
 using StopCheck = llvm::function_ref<bool()>;
 
 class Matcher {
@@ -43,13 +43,13 @@ public:
   Matcher(const EGraph& egraph, const RuleBook& book)
       : egraph_(egraph), book_(book), machine_(egraph) {}
 
-  /// The frontier of all changes since the mark; later searches use it.
+  /// Computes the frontier of all changes since the mark, for later searches.
   void look_since(uint32_t since);
   enum class End : uint8_t { Complete, Limit, Stopped };
-  /// New matches of a pattern since then, at most `limit`. Roots are taken from number `start` on
-  /// and around; at the limit, `start` is where to go on.
+  /// Finds new matches of a pattern, at most `limit`. Starts at root number `start` and wraps
+  /// around. At the limit, sets `start` to where to continue.
   End search(const Pattern& pattern, size_t limit, size_t& start, Rows& rows, StopCheck stop);
-  /// Nodes on which a native rule may have something new to say.
+  /// Finds the nodes on which a native rule may have a new result.
   void search_pointwise(Rows& rows) const;
   size_t memory_bytes() const { return frontier_.memory_bytes(); }
 

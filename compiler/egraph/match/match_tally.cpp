@@ -10,12 +10,12 @@ void MatchTally::look() {
   since_ = mark_;
   mark_ = egraph_.change_mark();
   collect_gone();
-  if (round_ > 1) // in the first, every pattern is searched for afresh
+  if (round_ > 1) // the first round searches every pattern from scratch
     changed_.compute(egraph_, since_, book_.depth(), book_.inner_ops(), lately_gone_);
 }
 
-/// Deaths and filtering are not in the change log; neither is ever undone here, so that their
-/// number tells whether there is anything to look for.
+/// Deaths and filtering are not in the change log. Neither is ever undone here, so comparing their
+/// number shows whether there are new ones.
 void MatchTally::collect_gone() {
   lately_gone_.clear();
   size_t count = egraph_.node_bound() - node_count(egraph_) + filtered_count(egraph_);
@@ -29,14 +29,15 @@ void MatchTally::collect_gone() {
   }
 }
 
-/// All live nodes, of this round.
+/// All live nodes of this round.
 const Frontier& MatchTally::all() {
   if (!all_made_) all_.compute(egraph_, 0, 0, book_.inner_ops());
   all_made_ = true;
   return all_;
 }
 
-/// Near a change, in the order of all(). Those that changed themselves come in it, all but a few.
+/// Returns the roots near a change, in the order of all(). Nodes that changed themselves are nearly
+/// sorted already.
 llvm::ArrayRef<ENodeId> MatchTally::changed_roots(const Pattern& pattern) {
   llvm::ArrayRef<ENodeId> near = changed_.roots(pattern.steps[0].op, pattern.depth);
   roots_.assign(near.begin(), near.end());
@@ -55,7 +56,7 @@ size_t MatchTally::search(uint32_t pattern_index, size_t limit, bool afresh, Row
   rows.width = pattern.width();
   bool whole = afresh || known.round == 0 || known.round + 1 != round_;
   if (whole) known = Known();
-  known.round = 0; // until all is counted
+  known.round = 0; // until the count is complete
   for (ENodeId root : whole ? all().roots(pattern.steps[0].op, 0) : changed_roots(pattern)) {
     search_root(pattern, root, whole ? 0 : since_, known, rows);
     if (whole && known.total > limit) break;
@@ -68,7 +69,7 @@ size_t MatchTally::search(uint32_t pattern_index, size_t limit, bool afresh, Row
   return known.total;
 }
 
-/// Counts all matches of a root, and appends those that are fresh.
+/// Counts all matches of a root, and appends the fresh ones.
 void MatchTally::search_root(const Pattern& pattern, ENodeId root, uint32_t since, Known& known,
                              Rows& rows) {
   found_.clear();

@@ -1,12 +1,12 @@
-// What a search of the whole e-graph would find, from what changed since the last one. For each
-// pattern it keeps how many matches each root has; a root is searched again only if something near
-// it changed. So schedules that go by the number of all matches, as egg's backoff, need not pay for
-// finding the old ones again and again.
+// Computes the result of a search of the whole e-graph from the changes since the last one. For
+// each pattern it stores the number of matches of each root. A root is searched again only after a
+// change near it. So schedules that depend on the number of all matches, as egg's backoff, do not
+// have to find old matches repeatedly.
 //
-// Invariant: a root's number holds until a node within the pattern's depth below it changes, dies
-// or is filtered (the change log tells the first, a look at all nodes the others); the sum over all
-// roots is what a search afresh would count. Matches come in the order of that search, by the
-// stamps of their roots.
+// Invariant: a root's number is valid until a node within the pattern's depth below it changes,
+// dies or is filtered. (The change log records changes; deaths and filtering are found by a scan of
+// all nodes.) The sum over all roots equals the count of a search from scratch. Matches come in the
+// order of that search, by the stamps of their roots.
 #pragma once
 
 #include "compiler/egraph/match/match.h"
@@ -20,17 +20,17 @@ public:
   MatchTally(const EGraph& egraph, const RuleBook& book)
       : egraph_(egraph), book_(book), machine_(egraph), patterns_(book.patterns().size()) {}
 
-  /// Begins a round: notes what changed since the last one. Requires a rebuilt e-graph.
+  /// Starts a round: records the changes since the last one. Requires a rebuilt e-graph.
   void look();
-  /// How many matches the pattern has, and in `rows` those that are new since the round before, or
-  /// all where it was not asked for then or `afresh` is set. Above `limit` the number says only
-  /// that there are more, and there are no rows.
+  /// Returns the number of matches of the pattern. Sets `rows` to the matches that are new since
+  /// the previous round, or to all if the pattern was not searched then or `afresh` is set. If the
+  /// number exceeds `limit`, it is only a lower bound, and `rows` is empty.
   size_t search(uint32_t pattern, size_t limit, bool afresh, Rows& rows);
   size_t memory_bytes() const;
 
 private:
   struct Known {
-    uint32_t round = 0; // in which it was true; 0: never
+    uint32_t round = 0; // for which the counts are valid; 0: none
     size_t total = 0;
     llvm::DenseMap<uint32_t, uint32_t> by_root; // roots that have matches
   };
@@ -46,7 +46,7 @@ private:
   Frontier changed_, all_;
   bool all_made_ = false; // in this round
   uint32_t round_ = 0, since_ = 0, mark_ = 0;
-  // Nodes that died or were filtered: all that are known, and those new in this round.
+  // Nodes that died or were filtered: all of them, and the new ones of this round.
   std::vector<bool> gone_;
   size_t gone_count_ = 0;
   std::vector<ENodeId> lately_gone_, roots_;

@@ -43,7 +43,7 @@ JointRows JointCursor::form() const {
   return out;
 }
 
-/// What the left row may be joined with.
+/// Returns the rows that can be joined with the left row.
 const RowIndex::Chains& JointCursor::chains() const {
   return only_fresh_ && !left_fresh_ ? index_->fresh : index_->all;
 }
@@ -131,7 +131,7 @@ bool Joiner::start(const CompiledRule& rule, JointCursor& out, StopCheck stop) {
   return true;
 }
 
-/// A cursor that joins this source to those before, keyed on the variables it shares with them.
+/// Returns a cursor that joins this source to the earlier ones on their common variables.
 JointCursor Joiner::cursor(const CompiledRule& rule, size_t source) {
   JointCursor out;
   out.egraph_ = &egraph_;
@@ -158,7 +158,7 @@ JointCursor Joiner::cursor(const CompiledRule& rule, size_t source) {
 
 namespace {
 
-/// Chains in the order of rows.
+/// Chains rows in order.
 RowIndex::Chains chain(const Rows& rows, const RowIndex& index, bool fresh_only) {
   RowIndex::Chains out;
   uint32_t count = static_cast<uint32_t>(rows.size());

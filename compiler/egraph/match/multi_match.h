@@ -1,9 +1,10 @@
-// Multi-pattern rules: matches of each source are joined on the variables that the sources share,
-// by hash, source after source; never a Cartesian product. A joint match is new if one of its parts
-// is fresh: what made two old parts fit was a merge, which renamed, and so freshened, one of them.
+// Joins matches for multi-pattern rules. The matches of each source are joined source by source
+// with a hash join on the common variables, never by a Cartesian product. A joint match is new if
+// one of its parts is fresh: if a merge makes two old parts join, it renames and so freshens one of
+// them.
 //
-// Joins of two sources are not stored: a cursor gives their rows chunk by chunk, so that a rule
-// with millions of joint matches costs memory for its parts only, and a limit stops it early.
+// Joins of two sources are not stored. A cursor returns their rows in chunks, so a rule with
+// millions of joint matches only needs memory for its parts, and a limit stops it early.
 #pragma once
 
 #include "compiler/egraph/match/match.h"
@@ -12,18 +13,18 @@
 
 namespace tg {
 
-/// Rows of a rule's joint matches: roots, then classes, then values in the rule's numbering.
+/// Joint matches of a rule: roots, then classes, then values in the rule's numbering.
 struct JointRows {
   uint32_t roots = 0, classes = 0, values = 0;
   Rows rows;
   llvm::ArrayRef<uint32_t> row(size_t i) const { return {rows[i], rows.width}; }
 };
 
-/// Chained hash index over rows, on the words at `key`; and one over fresh rows alone, for what has
-/// to meet one of these.
+/// A chained hash index over rows on the words at `key`, and another one over fresh rows only, for
+/// joins that need a fresh row.
 struct RowIndex {
   struct Chains {
-    std::vector<uint32_t> heads, next; // row + 1; 0 ends. None where no row is chained
+    std::vector<uint32_t> heads, next; // row + 1; 0 ends. Empty if no row is chained
   };
   uint32_t pattern = 0;
   llvm::SmallVector<uint32_t, 8> key;
@@ -31,13 +32,14 @@ struct RowIndex {
   uint32_t mask = 0;
 };
 
-/// Goes once through the join of a rule's sources. Lives no longer than the Joiner's rows.
+/// Iterates over the join of a rule's sources. Must not outlive the Joiner's rows.
 class JointCursor {
 public:
-  /// Appends up to `count` new joint matches. A symmetric rule gets each pair once. Two matches of
-  /// one class are no pair. False if stopped; no rows if there are no more.
+  /// Appends up to `count` new joint matches. For a symmetric rule, returns each pair once, and no
+  /// pairs of matches of the same class. Returns false if stopped; adds no rows if there are no
+  /// more.
   bool fill(size_t count, JointRows& out, StopCheck stop);
-  /// An empty set of rows in the rule's form.
+  /// Returns an empty set of rows in the rule's form.
   JointRows form() const;
   size_t memory_bytes() const { return left_.rows.memory_bytes(); }
 
@@ -50,16 +52,16 @@ private:
 
   const EGraph* egraph_ = nullptr;
   const CompiledRule* rule_ = nullptr;
-  size_t source_ = 1; // which is joined to those before it
+  size_t source_ = 1; // joined to the earlier sources
   bool only_fresh_ = true;
-  // Left: rows of the first source as they are, or joint rows of several.
+  // Left: rows of the first source, or joint rows of several.
   const Rows* first_ = nullptr;
   JointRows left_;
-  // Right: rows of the source, and their index on what it shares with the left.
+  // Right: rows of the source, indexed by the variables in common with the left.
   const Rows* right_ = nullptr;
   const RowIndex* index_ = nullptr;
   llvm::SmallVector<uint32_t, 8> left_key_; // word positions in joint rows, as index_->key
-  // Place: the left row, in joint form, and the next candidate.
+  // Position: the left row in joint form, and the next candidate.
   size_t row_ = 0;
   bool loaded_ = false;
   uint32_t link_ = 0;
@@ -73,10 +75,10 @@ public:
   Joiner(const EGraph& egraph, const RuleBook& book)
       : egraph_(egraph), book_(book), machine_(egraph), found_(book.patterns().size()) {}
 
-  /// All matches of the sources of the rule, once for each pattern;
-  /// fresh by the mark. False if stopped.
+  /// Finds all matches of the rule's sources, once for each pattern, and marks those that are fresh
+  /// since the mark. Returns false if stopped.
   bool search(const CompiledRule& rule, uint32_t since, StopCheck stop);
-  /// Requires search. False if stopped.
+  /// Requires search(). Returns false if stopped.
   bool start(const CompiledRule& rule, JointCursor& cursor, StopCheck stop);
   void clear();
   size_t memory_bytes() const;
