@@ -1,7 +1,15 @@
-// The e-graph: many equal forms of one tensor program at once. A class is a set of equal e-nodes;
-// an e-node is an operator, its attributes and one class for each operand. E-nodes are hash-consed;
-// after merges, congruence (equal operators over merged classes) is restored by rebuild(), deferred
-// as in egg (Willsey et al., POPL 2021).
+// The e-graph: a compact set of equal tensor programs, represented by classes of equal nodes
+// (Willsey et al., "egg: Fast and extensible equality saturation", POPL 2021). An e-class is a set
+// of e-nodes with equal values. An e-node is an operator, its attributes and one class for each
+// operand, so a node represents all programs that choose any member of each operand's class.
+// E-nodes are hash-consed. Merging classes can make nodes congruent (equal operators over merged
+// classes); rebuild() restores congruence, deferred as in egg. For example, with classes x and y of
+// equal type:
+//
+//   ClassId a = egraph.add(OpKind::Relu, {}, {x});
+//   ClassId b = egraph.add(OpKind::Relu, {}, {y});
+//   egraph.merge(x, y, {}); // states x == y
+//   egraph.rebuild();       // by congruence, egraph.find(a) == egraph.find(b)
 //
 // Invariants between operations, checked by verify():
 //  - every member of a class has the type of the class; what `infer` refuses never enters;
@@ -25,7 +33,7 @@ namespace tg {
 
 struct EGraphRoot {
   std::string name;
-  ClassId id; // as given; canonical name: find
+  ClassId id; // as given; canonical: find
 };
 
 class EGraph {
@@ -47,15 +55,16 @@ public:
   /// Requires the type of the class.
   bool add_equal(ClassId target, OpKind op, Typing typing, llvm::ArrayRef<ClassId> children,
                  Origin origin);
-  /// The node with these children, if it is there; invalid else. Attributes in normal form.
+  /// Returns the node with these children, or an invalid id. Requires normalised attributes.
   ENodeId lookup(OpKind op, AttrsId attrs, llvm::ArrayRef<ClassId> children) const;
-  /// States that two classes are equal. True if that was news. Refused (false) between two types.
+  /// States that two classes are equal. Returns true if the e-graph changed, and false also for
+  /// classes of different types, which are not merged.
   bool merge(ClassId a, ClassId b, Origin why);
   /// Restores the invariants after merges.
   void rebuild();
   bool clean() const { return pending_.empty() && flag_queue_.empty(); }
   void add_root(std::string name, ClassId id) { roots_.push_back({std::move(name), id}); }
-  /// Takes a node out of matching and extraction, for good (until rolled back).
+  /// Excludes a node from matching and extraction, until it is rolled back.
   void filter(ENodeId node);
 
   // --- reading ------------------------------------------------------------------------------
@@ -95,7 +104,7 @@ public:
 
   // --- what changed -------------------------------------------------------------------------
   /// Length of the change log. A node whose stamp is at least an earlier length has since been
-  /// made, renamed, moved to another class, or has an operand whose flags changed; every new match
+  /// made, renamed, moved to another class, or has an operand whose flags changed. Every new match
   /// of a pattern contains such a node.
   uint32_t change_mark() const { return static_cast<uint32_t>(state_.changes.size()); }
   llvm::ArrayRef<ENodeId> changes_since(uint32_t mark) const {
@@ -108,9 +117,9 @@ public:
   void set_rule_seen(RuleId rule, uint32_t mark);
 
   // --- why ----------------------------------------------------------------------------------
-  /// From now on keeps what an explanation needs (explain.h): each application that changed
-  /// something, with what it bound, and the operands that nodes were made with. Part of the state:
-  /// rolled back and redone with it. Requires that nothing was merged yet.
+  /// Starts recording the data for explanations (explain.h): each application that changed the
+  /// e-graph with its bindings, and the original operands of nodes. The history is part of the
+  /// state, so it is rolled back and redone with it. Requires that there were no merges yet.
   void record_history();
   bool recording() const { return state_.recording; }
   /// Notes an application: the rule and what it bound. Requires recording().
@@ -123,12 +132,12 @@ public:
     return llvm::ArrayRef(state_.edge_born).slice(node(id).first, node(id).arity);
   }
 
-  // --- back and forth -----------------------------------------------------------------------
+  // --- rollback -----------------------------------------------------------------------------
   /// Requires clean(). Nothing is logged while there is no checkpoint.
   Checkpoint checkpoint();
-  /// Back to the state of the checkpoint, which stays. Later checkpoints vanish.
+  /// Returns to the state of the checkpoint, which remains. Later checkpoints are dropped.
   void rollback(Checkpoint to);
-  /// The same, and what was undone.
+  /// The same, and returns the change that was undone.
   Delta take_back(Checkpoint to);
   /// Does a change again. False, and nothing happens, unless this is the state that it came from.
   [[nodiscard]] bool redo(const Delta& delta) { return clean() && state_.redo(delta); }
@@ -143,8 +152,9 @@ public:
   size_t memory_bytes() const { return state_.memory_bytes() + infer_.memory_bytes(); }
 
   // --- replicas -----------------------------------------------------------------------------
-  /// This state for another thread, over symbols of its own: nodes and classes have the same
-  /// numbers. Keeps no history and no checkpoints. Requires clean(). `to`: from this table to that.
+  /// Returns a copy of this state for another thread, with its own symbols and the same node and
+  /// class numbers, but without history and checkpoints. Requires clean(). `to` maps to the new
+  /// symbols.
   EGraph replica(std::shared_ptr<Symbols> symbols, SymbolMap& to) const;
   /// Does a change that was taken back from the e-graph of which this is a replica, as redo() does
   /// there: the words as they were written, nothing is searched. False, and nothing happens, unless
@@ -230,10 +240,11 @@ bool is_weight_only(const EGraph& egraph, ENodeId id);
 /// Empty if all is well, else what is wrong. Requires clean().
 std::string verify(const EGraph& egraph);
 
-/// Whether two e-graphs are in the same state, number by number; else `why` names a difference.
+/// Returns true if two e-graphs are in the same state, number by number; else `why` names a
+/// difference.
 bool same_state(const EGraph& a, const EGraph& b, std::string* why = nullptr);
 
-/// Text for tests and logs: a line for each class with its type and members.
+/// Returns text for tests and logs: a line for each class with its type and members.
 std::string dump(const EGraph& egraph);
 
 } // namespace tg
