@@ -1,6 +1,6 @@
-// The result of a search, before it is checked against the source. What else was found goes to
-// those that are measured whole (finalists.h), since single prices carry noise; where costs are
-// measured what a second opinion chooses is among them.
+// The result of a search, before it is checked against the source. Other findings are kept for
+// whole runs (finalists.h), because prices of single operators are noisy. With measured costs they
+// include the choice of a second opinion.
 #pragma once
 
 #include "compiler/optimizer/optimize.h"
@@ -10,36 +10,36 @@ namespace tg {
 struct Candidate {
   Graph graph;
   double cost_us = 0;
-  /// Where asked for: how it follows from the source; or why that is not known.
+  /// With `explain`: the derivation from the source, or the reason why it is missing.
   std::optional<Derivation> chain = {};
   std::string unexplained = {};
-  std::vector<RuleCount> rules = {}; // of those beside the best (finalists.h)
-  /// The name of the second opinion that chose it: it is measured in any case.
+  std::vector<RuleCount> rules = {}; // for those besides the best (finalists.h)
+  /// The second opinion that chose it, if any; such a candidate is always measured.
   std::string chosen_by = {};
 
   void set_explanation(Result<Derivation> found);
 };
 
-/// What the candidate is chosen by. `second_opinion` may be null.
+/// The prices by which the candidate is chosen. `second_opinion` may be null.
 struct PricingContext {
   CostModel& costs;
   PriceCache& prices;                  // of `costs`
-  CostModel* second_opinion = nullptr; // only where whole graphs are run
-  /// Receives what else was found, where it may be measured.
+  CostModel* second_opinion = nullptr; // only with whole runs
+  /// Receives the other findings if they may be measured.
   std::vector<Candidate>* others = nullptr;
-  /// Prices of groups that the candidate is refined by; null: it is not.
+  /// Group prices for refining the candidate; null: no refinement.
   GroupPricer* groups = nullptr;
-  /// Times operators within whole runs, for prices that are better for it; null: nobody does.
+  /// Times operators within whole runs, for better prices; null: not available.
   FinalistRunner* runner = nullptr;
 };
 
-/// What the device does in one kernel and the search has not found, where it is one that
-/// `kernels` of the options is for; the other operators stay. The rules that led there; none:
-/// nothing gained.
+/// Uses single kernels of the device for parts of the candidate, if the strategy supports this and
+/// `kernels` is set. Other operators are unchanged. Returns the rules that led there; empty if
+/// nothing was gained.
 std::vector<RuleCount> add_kernels(Candidate& candidate, llvm::ArrayRef<Rule> rules,
                                    PriceCache& prices, const OptimizeOptions& options);
 
-/// Sums in another order may differ in the last digits.
+/// Tolerates rounding differences between summation orders.
 inline bool costs_more(double cost_us, double than_us) { return cost_us > than_us * (1 + 1e-9); }
 
 } // namespace tg

@@ -19,7 +19,7 @@ std::string variable_name(const Rule& rule, size_t variable) {
   return "x" + std::to_string(variable + 1);
 }
 
-/// Which class variables the sides that a step exchanges have; all of them for native rules.
+/// Returns the class variables that occur in the exchanged sides of a step; all for native rules.
 std::vector<bool> used_variables(const DerivationStep& step, const Rule& rule) {
   std::vector<bool> used(step.classes.size(), rule.native != Native::No);
   if (rule.native != Native::No) return used;
@@ -38,7 +38,7 @@ std::vector<bool> used_variables(const DerivationStep& step, const Rule& rule) {
   return used;
 }
 
-/// What a variable stands for, as a leaf of the fragment.
+/// Returns a leaf of the fragment for the binding of a variable.
 NodeId leaf_for(Graph& graph, const Derivation& chain, NodeId bound, const std::string& name) {
   const TensorType& type = chain.terms.type(bound);
   if (type.is_none()) return graph.none();
@@ -55,10 +55,10 @@ std::string indented(llvm::StringRef text) {
   return out;
 }
 
-/// The first step whose sides are two functions; nothing if there is none.
+/// Returns the first step whose sides are different functions, if any.
 std::optional<size_t> wrong_step(const Derivation& chain, llvm::ArrayRef<Rule> rules,
                                  const EquivalenceOptions& options) {
-  std::map<std::string, bool> known; // equal steps are looked at once
+  std::map<std::string, bool> known; // equal steps are checked once
   for (size_t i = 0; i < chain.steps.size(); ++i) {
     const DerivationStep& step = chain.steps[i];
     Graph before = step_fragment(chain, step, rules[step.rule], true);

@@ -1,6 +1,6 @@
-// Chains of rewrites for people, and what is proved with them: the part of a graph that a step
-// changes as two small models; how often each rule was applied; and, where an optimised model
-// differs from its source, the rule whose step made the difference.
+// Presents and checks chains of rewrites: the part of a graph that a step changes as two small
+// models; how often each rule was applied; and, if an optimised model differs from its source, the
+// rule of the wrong step.
 #pragma once
 
 #include "compiler/egraph/explain/derivation.h"
@@ -12,51 +12,51 @@
 
 namespace tg {
 
-/// One of a step's two sides as a model of its own: what the rule's variables stand for are its
-/// inputs (weights and constants where they are such), named as in the rule.
+/// Returns one side of a step as a separate model. Its inputs are the bindings of the rule's
+/// variables (weights and constants if they are such), named as in the rule.
 Graph step_fragment(const Derivation& chain, const DerivationStep& step, const Rule& rule,
                     bool before);
 
-/// "x = image, w = layer1.weight": variables of a step that stand for leaves of the model.
+/// Describes the variables bound to leaves of the model: "x = image, w = layer1.weight".
 std::string step_leaves(const Derivation& chain, const DerivationStep& step, const Rule& rule);
 
-/// Rules and how many steps each has, most often used first, then by name.
+/// Returns the number of steps of each rule, most often used first, then by name.
 std::vector<RuleCount> count_rules(const Derivation& chain, llvm::ArrayRef<Rule> rules);
 
-/// Checks the result's chain against the rules' own text (verify/replay.h). Errors: `internal`;
-/// `limit_no_answer` where `stop` ended this, or the search for the chain before it.
+/// Checks the result's chain against the text of the rules (verify/replay.h). Errors: `internal`;
+/// `limit_no_answer` if `stop` ended the check, or the earlier search for the chain.
 Result<void> confirm_chain(const Optimized& optimized, llvm::ArrayRef<Rule> rules,
                            const Graph& source, const StopToken& stop = {});
 
 /// Checks that the result is exactly the same function as its source (verify/equivalent.h).
-/// Requires the chain. Errors: `optimiser_differs` names the first step that is wrong, its rule and
-/// both its sides, or else says that no step is.
+/// Requires the chain. Errors: `optimiser_differs` with the first wrong step, its rule and both its
+/// sides, or with the statement that no step is wrong.
 Result<Equivalence> verify_optimized(const Graph& source, const Optimized& optimized,
                                      llvm::ArrayRef<Rule> rules, const EquivalenceOptions& options);
 
-// A graph with a backend's kernels in place of the
-// operators that they stand for, and why the two are equal.
+// Replaces operators of a graph by the backend's kernels, with a proof that both graphs are equal.
 
-/// The chain from `plain` to `fused` (ExtractedGraph) by rules that put what follows a convolution
-/// or product into it; both over the same symbols, RuleIds as positions in `rules`. Rules of a
-/// class above `numerics` are left out. Errors: `internal` where the rules at hand do not lead
-/// there: then the kernels must not be used.
+/// Returns the chain from `plain` to `fused` (ExtractedGraph) by rules that fuse operators into a
+/// preceding convolution or product. Both are over the same symbols, and RuleIds are positions in
+/// `rules`. Rules of a class riskier than `numerics` are skipped. Errors: `internal` if the rules
+/// do not lead there; then the kernels must not be used.
 Result<Derivation> explain_kernels(const Graph& plain, const Graph& fused,
                                    llvm::ArrayRef<Rule> rules, Numerics numerics);
 
 struct WithKernels {
   Graph graph;
   double cost_us = 0;
-  Derivation chain; // from the graph without
+  Derivation chain; // from the graph without kernels
 };
-/// The graph with those kernels of the prices' device that make it cheapest, its operators
-/// otherwise as they are; for searches that end before the rules of fusion have been everywhere.
-/// nullopt where that gains nothing or the rules do not lead there.
+/// Returns the graph with the kernels of the prices' device that make it cheapest, for searches
+/// that end before the fusion rules have been applied everywhere. Other operators are unchanged.
+/// Returns nullopt if nothing is gained or the rules do not lead there.
 std::optional<WithKernels> use_kernels(const Graph& graph, llvm::ArrayRef<Rule> rules,
                                        PriceCache& prices, Numerics numerics);
 
-/// Price of the graph once the activations and sums behind its products and convolutions are part
-/// of these, as far as that pays: the same for all spellings of such a chain. Units: microseconds.
+/// Returns the price of the graph, in microseconds, with activations and sums fused into the
+/// preceding products and convolutions as far as that pays. It is the same for all ways to write
+/// such a chain.
 double price_fused(const Graph& graph, llvm::ArrayRef<Rule> rules, PriceCache& prices,
                    Numerics numerics);
 

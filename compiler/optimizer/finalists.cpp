@@ -14,10 +14,10 @@ namespace tg {
 
 namespace {
 
-/// That are timed against the cheapest, interleaved: brief runs may put a slower one first.
+/// Number of graphs timed against the cheapest, interleaved, because brief runs may be misleading.
 constexpr size_t kMostChallengers = 2;
 
-/// The cheapest first; no two alike, none as dear as the source.
+/// Returns distinct candidates that cost less than the source, cheapest first.
 std::vector<Candidate> distinct(Candidate best, std::vector<Candidate> others, double source_us) {
   llvm::stable_sort(others,
                     [](const Candidate& a, const Candidate& b) { return a.cost_us < b.cost_us; });
@@ -36,9 +36,9 @@ std::vector<const Graph*> graphs_of(llvm::ArrayRef<Candidate> candidates) {
   return {graphs.begin(), graphs.end()};
 }
 
-/// The first, what a second opinion chose and the best of the others, at most so many: by what the
-/// device launches at once, where it says, since what it fuses when it loads a graph the operators'
-/// prices do not show.
+/// Keeps the first, the choice of a second opinion, and the best of the others, at most `most`.
+/// They are ranked by group prices if available, because operators' prices do not show what the
+/// device fuses when it loads a graph.
 void keep_best(std::vector<Candidate>& chosen, size_t most, GroupPricer* groups,
                OptimizeReport& report) {
   if (chosen.size() <= most) return;
@@ -63,7 +63,7 @@ void keep_best(std::vector<Candidate>& chosen, size_t most, GroupPricer* groups,
   chosen = std::move(kept);
 }
 
-/// Then some of the others may be alike.
+/// Completes the others. Some may become equal.
 void complete_others(std::vector<Candidate>& chosen, const FinalistOptions& options,
                      double source_us) {
   if (!options.complete || chosen.size() < 2) return;
@@ -81,7 +81,7 @@ std::string how_chosen(const Candidate& winner, const Candidate& cheapest) {
                        above_us < 0 ? "below" : "above");
 }
 
-/// Those without a fault, what took least time first.
+/// Returns those without a fault, fastest first.
 std::vector<size_t> by_time(llvm::ArrayRef<ScreeningResult> screened) {
   std::vector<size_t> order;
   for (size_t i = 0; i < screened.size(); ++i)
@@ -91,8 +91,8 @@ std::vector<size_t> by_time(llvm::ArrayRef<ScreeningResult> screened) {
   return order;
 }
 
-/// The place of the fastest; nullopt if none passes. The first is preferred unless another is
-/// faster beyond the noise; where it is the source, that is still to be seen.
+/// Returns the index of the fastest, or nullopt if none passes. Prefers the first one unless
+/// another is faster beyond the noise. The first may be the source, which is checked later.
 std::optional<size_t> fastest(const Graph& source, llvm::ArrayRef<Candidate> chosen,
                               llvm::ArrayRef<ScreeningResult> screened, FinalistRunner& runner,
                               OptimizeReport& report) {
@@ -141,7 +141,7 @@ Finalist choose_finalist(const Graph& source, Candidate best, std::vector<Candid
   if (!winner) return {std::move(chosen[0]), std::move(screened->front().fault)};
   if (*winner > 0) {
     report.cost_after_us = chosen[*winner].cost_us;
-    report.forget_bounds(); // on the cheapest
+    report.forget_bounds(); // these belong to the cheapest
     report.rules_applied = chosen[*winner].rules;
   }
   return {std::move(chosen[*winner])};

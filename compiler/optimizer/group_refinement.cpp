@@ -17,13 +17,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// E-graphs grown one after the other, at most.
+/// Maximum number of consecutive e-graphs.
 constexpr int kRounds = 3;
-/// Far enough to see two rules that meet; what a search has found is not searched for again.
+/// Enough for the interaction of two rules. Results of the search are not searched for again.
 constexpr int kIterations = 2;
 constexpr size_t kLeastNodes = 2'000, kNodesForEach = 8;
 
-/// How many graphs may have been priced, and how long that may have taken, when a start is done.
+/// Limits, at the end of a start, on the number of graphs priced and the time that took.
 struct Share {
   size_t priced = 0;
   double seconds = 0;
@@ -34,7 +34,7 @@ Share share_of(const OptimizeOptions& options, double part) {
           options.refine.time_limit_s * part};
 }
 
-/// nullopt if nothing is left to refine with, or nothing was better.
+/// Returns nullopt if no budget is left, or nothing better was found.
 std::optional<RefinedGraph> refine(const EGraph& egraph, const Graph& source, const Graph& start,
                                    const PricingContext& pricing, const OptimizeOptions& options,
                                    const Share& share, OptimizeReport& report) {
@@ -57,7 +57,7 @@ std::optional<RefinedGraph> refine(const EGraph& egraph, const Graph& source, co
   return refined;
 }
 
-/// An e-graph of the graph and what rules make of it; `ended` by the clock, or the user.
+/// Grows an e-graph from the graph by rules. `ended` is set if the clock or the user ended it.
 EGraph neighbourhood(const Graph& graph, llvm::ArrayRef<Rule> rules, const OptimizeOptions& options,
                      double seconds, bool& ended) {
   EGraph egraph = egraph_of(graph);
@@ -75,7 +75,7 @@ EGraph neighbourhood(const Graph& graph, llvm::ArrayRef<Rule> rules, const Optim
   return egraph;
 }
 
-/// One neighbourhood; false if it has nothing better.
+/// Refines within one neighbourhood. Returns false if it has nothing better.
 bool refine_once(const Graph& source, llvm::ArrayRef<Rule> rules, const PricingContext& pricing,
                  const OptimizeOptions& options, const Share& share, Candidate& candidate,
                  OptimizeReport& report) {
@@ -90,7 +90,7 @@ bool refine_once(const Graph& source, llvm::ArrayRef<Rule> rules, const PricingC
   if (candidate.chain) {
     auto next = explain(history_of(egraph), rules, candidate.graph, refined->result.graph,
                         options.time.explanation());
-    if (!next) return false; // a result that cannot be explained is not used
+    if (!next) return false; // results without an explanation are not used
     append(*candidate.chain, *next);
     trim(*candidate.chain);
   }
@@ -101,7 +101,7 @@ bool refine_once(const Graph& source, llvm::ArrayRef<Rule> rules, const PricingC
   return true;
 }
 
-/// Neighbourhood after neighbourhood; what it costs by groups in the end.
+/// Refines in consecutive neighbourhoods. Returns the final group price.
 double refine_on(const Graph& source, llvm::ArrayRef<Rule> rules, const PricingContext& pricing,
                  const OptimizeOptions& options, const Share& share, Candidate& candidate,
                  OptimizeReport& report) {
@@ -110,7 +110,7 @@ double refine_on(const Graph& source, llvm::ArrayRef<Rule> rules, const PricingC
   return pricing.groups->price({&candidate.graph}).front().microseconds;
 }
 
-/// The candidate changes places with the cheapest of the others by groups; true if it did.
+/// Exchanges the candidate with the cheapest other by groups. Returns true if it did.
 bool start_from_cheapest(const PricingContext& pricing, Candidate& candidate,
                          OptimizeReport& report) {
   std::vector<Candidate>& others = *pricing.others;
@@ -164,7 +164,7 @@ void refine_candidate(const Graph& source, llvm::ArrayRef<Rule> rules,
   bool from_source = difference(source, candidate.graph).empty();
   double least = refine_on(source, rules, pricing, options,
                            share_of(options, from_source ? 1 : 0.75), candidate, report);
-  if (!from_source) { // what operators' prices led away from
+  if (!from_source) { // operators' prices led away from it
     Candidate own{source, report.cost_before_us};
     if (options.explain) own.chain = derivation_of(source);
     double found = refine_on(source, rules, pricing, options, share_of(options, 1), own, report);
@@ -174,7 +174,7 @@ void refine_candidate(const Graph& source, llvm::ArrayRef<Rule> rules,
   if (pricing.others) pricing.others->push_back(std::move(unrefined));
   report.rules_applied = candidate.rules;
   report.cost_after_us = candidate.cost_us;
-  report.forget_bounds(); // on what operators' prices chose
+  report.forget_bounds(); // these belong to the choice by operators' prices
 }
 
 } // namespace tg

@@ -1,4 +1,4 @@
-// See judgement.h: by price, by prices of groups, and by whole runs.
+// Implements judgement.h: by price, by prices of groups, and by whole runs.
 #include "compiler/optimizer/judgement.h"
 
 #include "compiler/ir/graph.h"
@@ -85,9 +85,9 @@ Optimized judge_without_runs(const Graph& source, Optimized optimized, const Dia
 }
 
 /// Returns true if runs allow the found graph to replace the source. A gain by guessed prices is
-/// not given up for the noise of a machine unless it is small: then little is lost, and other
-/// layouts in memory change as much from load to load. Runs have to show what the price does not
-/// promise, since an interval covers the noise of some seconds only.
+/// only given up for measurement noise if it is small. Then little is lost, and other memory
+/// layouts change as much from load to load. A gain that prices do not predict must be shown by
+/// runs, because an interval covers the noise of a few seconds only.
 bool passes(const ResultSection& report, const WholeRuns& runs, bool must_gain) {
   constexpr double kLittle = 1.03;
   const Comparison& times = runs.times;
@@ -98,8 +98,8 @@ bool passes(const ResultSection& report, const WholeRuns& runs, bool must_gain) 
   return promised >= kLittle ? times.ratio >= 1 : times.low >= kLittle / promised;
 }
 
-/// Runs both. The new graph has to give the same outputs and to be faster beyond the noise (where
-/// it must gain), or not to be slower; a `fault` that is known is enough.
+/// Runs both graphs. The new one must have the same outputs, and must be faster beyond the noise
+/// (if `must_gain`), or else not slower. A known `fault` decides without a run.
 Optimized judge_by_clock(const Graph& source, Optimized optimized, std::string fault,
                          FinalistRunner& finalists, bool must_gain) {
   Stopwatch watch;
@@ -120,7 +120,7 @@ Optimized judge_by_clock(const Graph& source, Optimized optimized, std::string f
   return keep_source(source, std::move(report), std::move(why));
 }
 
-/// The rank of a graph among those that compute the same.
+/// The rank of a graph among equivalent ones.
 struct Rank {
   double cost_us = 0;
   size_t operators = 0;
@@ -152,14 +152,14 @@ double saved_by_joining(const Graph& graph, double price_us, PriceCache& prices)
 enum class Preference { None, Source, Found };
 
 /// Compares the source with the found graph, in the form in which they are used. Returns None if
-/// they are equal there, or if both have the same rank and nothing `else_decides` (whole runs,
-/// prices of groups). What an earlier search found keeps the prices of that search.
+/// they are equal in that form, or if both have the same rank and nothing `else_decides` (whole
+/// runs, prices of groups). Results of earlier searches keep their prices.
 Preference compare_with_source(const Graph& source, const Candidate& found,
                                llvm::ArrayRef<Rule> rules, PriceCache& prices,
                                const OptimizeOptions& options, const OptimizeReport& report,
                                bool else_decides) {
   if (difference(source, found.graph).empty()) return Preference::None;
-  constexpr double kNoiseOfForms = 1e-3; // no price of another runtime is known better
+  constexpr double kNoiseOfForms = 1e-3; // noise of other runtimes' prices, at best
   Rank of_source{report.cost_before_us, source.op_count()};
   Rank of_found{found.cost_us, found.graph.op_count()};
   double noise = 0;
@@ -202,8 +202,8 @@ Optimized judge(const Graph& source, Finalist& found, llvm::ArrayRef<Rule> rules
   Preference preferred = compare_with_source(source, found.candidate, rules, pricing.prices,
                                              options, report, runner || pricing.groups);
   bool changed = preferred != Preference::None, worse = preferred == Preference::Source;
-  report.found_other = changed || report.comparison; // or an earlier search did, whose result lost
-  // Where whole runs are possible, they decide.
+  report.found_other = changed || report.comparison; // or an earlier search, whose result lost
+  // Whole runs decide if they are possible.
   if (pricing.groups && worse_by_groups(graph, *pricing.groups, report))
     worse |= changed && !runner;
   if (!changed || worse)

@@ -1,5 +1,5 @@
-// The rules of that kind alone saturate a small e-graph in a few rounds, one for each operator that
-// goes into a kernel; its history has the chain.
+// Saturates a small e-graph with the fusion rules only, in a few rounds, one for each operator
+// fused into a kernel. The chain comes from its history.
 #include "compiler/optimizer/explanation.h"
 
 #include "compiler/egraph/explain/explain.h"
@@ -12,10 +12,10 @@ namespace tg {
 
 namespace {
 
-constexpr double kSecondsOfExtraction = 1; // a class is one operator, or one of a few kernels
+constexpr double kSecondsOfExtraction = 1; // a class is one operator or one of a few kernels
 
-/// f(op(...)) => op(..., act = f), op(...) + b => op(..., bias = b) and their
-/// like.
+/// Returns true for rules such as f(op(...)) => op(..., act = f) and
+/// op(...) + b => op(..., bias = b).
 bool fuses(const Rule& rule) {
   if (rule.multi() || rule.rhs.size() != 1) return false;
   const Term &left = rule.terms[rule.lhs.front()], &right = rule.terms[rule.rhs.front()];
@@ -25,7 +25,7 @@ bool fuses(const Rule& rule) {
 
 struct FusingRules {
   std::vector<Rule> rules;
-  std::vector<RuleId> number; // of each among those that they were selected from
+  std::vector<RuleId> number; // RuleId of each among all rules
 };
 
 FusingRules fusing_rules(llvm::ArrayRef<Rule> rules, Numerics numerics) {

@@ -24,16 +24,16 @@
 namespace tg {
 namespace {
 
-/// The most memory that this process has held so far.
+/// Returns the peak memory of this process.
 double peak_memory_mb() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-constexpr size_t kTreeNodes = 2'000; // of each e-graph of a tree search, as published
+constexpr size_t kTreeNodes = 2'000; // per e-graph of a tree search, as published
 
-/// Operators that the outputs need and that each run computes.
+/// Returns the number of operators that the outputs need and that are computed in each run.
 size_t run_op_count(const Graph& graph) {
   std::vector<bool> needed = graph.reachable();
   size_t count = 0;
@@ -56,8 +56,8 @@ void keep_lasting(const Graph& source, llvm::ArrayRef<Rule> rules, const Optimiz
   if (finalists && lasting(result.report)) finalists->keep(source, rules, options, result);
 }
 
-/// Whoever follows the search has seen its way, and now sees what it came to: kernels that the
-/// device has for parts of it are taken at the end.
+/// Notifies the listener of the search of the final result, which may include kernels added at the
+/// end.
 void tell_result(const OptimizeOptions& options, const OptimizeReport& report) {
   if (!options.portfolio.progress) return;
   SearchProgress end{report.explore_s + report.extract_s, options.explore.time_limit_s,
@@ -68,7 +68,7 @@ void tell_result(const OptimizeOptions& options, const OptimizeReport& report) {
   options.portfolio.progress(end);
 }
 
-/// For whoever follows the search, now or by its trace. Searches in one e-graph are one step from
+/// Records the result for the listener and the trace. A search in one e-graph is a single step from
 /// source to result.
 void note_result(const OptimizeOptions& options, const OptimizeReport& report) {
   tell_result(options, report);
@@ -99,7 +99,7 @@ void note_assumptions(llvm::ArrayRef<Rule> rules, ResultSection& report) {
 /// Notes the user's own rules that `--numerics` leaves out.
 void note_left_out(llvm::ArrayRef<Rule> rules, Numerics numerics, ResultSection& report) {
   std::string names;
-  Numerics least = Numerics::Reassociates; // admits what is exact where inputs are finite
+  Numerics least = Numerics::Reassociates; // admits rules that are exact for finite inputs
   for (const Rule& rule : rules) {
     if (rule.with_program || admits(numerics, rule)) continue;
     llvm::StringRef why = rule.numerics > numerics ? numerics_name(rule.numerics) : "finite(..)";
@@ -150,13 +150,14 @@ bool occurs(const Graph& graph, OpKind op) {
   return false;
 }
 
-/// Why there are no prices, as of a GPU that was lost, is why there is no result.
+/// Adds the notes of the cost model to a failure: for example, a lost GPU is why prices are
+/// missing.
 Diagnostic with_notes(Diagnostic failure, const CostModel& costs) {
   for (std::string& note : costs.notes()) failure.note(std::move(note));
   return failure;
 }
 
-/// The options with the limits of search and extraction, which the plan of the time says.
+/// Returns the options with the limits of search and extraction from the time plan.
 OptimizeOptions with_shared_time(const OptimizeOptions& given) {
   OptimizeOptions out = given;
   SearchTime time =
@@ -164,7 +165,7 @@ OptimizeOptions with_shared_time(const OptimizeOptions& given) {
                          .greedy = is_greedy(given.extract.extractor),
                          .explains = given.explain});
   out.explore.trace = given.trace;
-  out.explore.stop = time.explore; // prices that are timed included
+  out.explore.stop = time.explore; // includes timing of operators
   out.explore.time_limit_s = std::min(given.explore.time_limit_s, time.explore_s);
   out.settle_time_s = std::min(given.settle_time_s, time.settle_s);
   out.extract.stop = time.extract;
@@ -197,14 +198,14 @@ public:
     return {};
   }
 
-  /// Until prices have settled. Errors: those of the strategy.
+  /// Searches until prices are settled. Errors: those of the strategy.
   Result<Candidate> search() {
     Result<Candidate> found = find_settled(source_, rules_, pricing_, options_, report_);
     if (!found) return with_notes(std::move(found.error()), pricing_.costs);
     return found;
   }
 
-  /// Refines what was found by prices of groups, and takes the one of several that runs fastest.
+  /// Refines the finding by group prices, and chooses the fastest of several.
   Finalist choose(Candidate found) {
     Finalist chosen{std::move(found)};
     if (pricing_.groups)

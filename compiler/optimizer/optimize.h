@@ -1,7 +1,7 @@
-// The optimiser as one call: rules over a source graph, prices from a cost model, the cheapest
-// graph out, with a report of what happened. The result never costs more than the source under the
-// model in use; where costs are measured, both graphs are run and the source is returned if the new
-// one is not faster beyond the noise.
+// Optimises a graph: applies rules to the source graph and returns the cheapest graph by the cost
+// model, with a report. The result never costs more than the source under the model in use. With
+// measured costs, both graphs are run, and the source is returned if the new graph is not faster
+// beyond the noise.
 #pragma once
 
 #include "compiler/egraph/explain/derivation.h"
@@ -16,7 +16,7 @@
 
 namespace tg {
 
-/// Mcts is the search that we ship (search/portfolio/portfolio.h).
+/// Mcts is the default search (search/portfolio/portfolio.h).
 enum class Search : uint8_t {
 #define TG_STRATEGY(id, name, instance) id,
 #include "compiler/optimizer/strategy/strategies.def"
@@ -26,7 +26,7 @@ llvm::StringRef search_name(Search search); // "mcts"
 
 class SearchStrategy;
 
-/// A graph in the form in which it is used, where this is not the graph itself.
+/// A graph in the form in which it is used, if that is not the graph itself.
 struct UsedForm {
   Graph graph; // with the operators of that form
   size_t operators = 0;
@@ -37,86 +37,86 @@ struct UsedForm {
 
 struct OptimizeOptions {
   Search search = Search::Saturate;
-  /// Runs in place of `search` where it is given, and its name in reports.
+  /// If given, runs instead of `search`; its name appears in reports.
   const SearchStrategy* strategy = nullptr;
   std::string strategy_name;
   /// Iterations, limits, cycle filter and numerics of exploration.
   SaturateOptions explore;
-  size_t budget = 64, depth = 16; // of Search::Random: rollouts, and steps of each
-  /// Of Search::Mcts, beside what `explore` and `extract` say: limits, seed, numerics, extraction.
+  size_t budget = 64, depth = 16; // for Search::Random: rollouts and steps of each
+  /// For Search::Mcts. Limits, seed, numerics and extraction come from `explore` and `extract`.
   PortfolioOptions portfolio;
-  LocalOptions local; // of Anneal and Taso, likewise
+  LocalOptions local; // for Anneal and Taso, likewise
   SearchTrace* trace = nullptr;
-  /// Graphs that are measured whole, the best by price among them, where a FinalistRunner is given.
+  /// Number of graphs to run whole, including the best by price, with a FinalistRunner.
   size_t finalists = 8;
-  /// Whole runs have to show a gain beyond the noise; else it is enough that they show no loss:
-  /// what was guessed and not timed is not given up for a machine's noise.
+  /// Whole runs must show a gain beyond the noise. Otherwise they must not show a loss, so that a
+  /// gain by guessed prices is not given up for measurement noise.
   bool must_gain = true;
-  /// With the chain of rewrites from the source to the result.
+  /// Derive the chain of rewrites from the source to the result.
   bool explain = false;
-  /// The form in which a graph is used; null: as it is. nullopt: it cannot be used.
+  /// Returns the form in which a graph is used; null: the graph itself. nullopt: it cannot be used.
   std::function<std::optional<UsedForm>(const Graph&)> used_as = {};
-  /// Extractor, its limits, bound on weights.
+  /// Extractor, its limits, and the bound on weights.
   ExtractOptions extract;
-  /// Of Saturate and Random: extraction weighs what the device does in one kernel as one
-  /// (ExtractOptions::kernels), where the rules in use lead there; of Mcts: what it found takes the
-  /// kernels that it has not found, as do the other finalists of all three. Off where a published
-  /// search is to be as published.
+  /// Use single kernels of the device for several operators. For Saturate and Random, extraction
+  /// prices such kernels (ExtractOptions::kernels) if the rules in use lead there. For Mcts,
+  /// kernels that the search missed are added to the result. In all three, other finalists get them
+  /// as well. Off for searches that reproduce a publication.
   bool kernels = false;
-  /// What was found goes on by prices of groups, where the cost model has them (CostModel::groups).
+  /// Refine the result by group prices, if the cost model has them (CostModel::groups).
   bool groups = false;
-  RefineOptions refine; // of that: how many graphs are priced, for how long
-  /// Searches begin anew with better prices (settled_search.h) up to so many seconds from the
+  RefineOptions refine; // limits: graphs priced, and time
+  /// Searches restart with better prices (settled_search.h) until this many seconds after the
   /// start.
   double settle_time_s = 5;
-  /// Though an earlier result is known that took long to judge: else that is the answer at once.
-  /// Where the user says how long, how much or whence to search.
+  /// Search even if an earlier result is known that took long to judge, instead of returning it at
+  /// once. Set if the user specifies limits or the start of the search.
   bool search_on = false;
-  /// Ends all phases, whose limits (explore, extract, refine) hold as well. The best so far is then
-  /// the result.
+  /// Ends all phases, in addition to the phases' limits (explore, extract, refine). The result is
+  /// the best so far.
   TimePlan time = {};
 };
 
-/// The limits of a search and of its extractions; a negative time and no nodes stand for what suits
-/// it (options.search): tree searches have e-graphs of 2,000 nodes, as published, but what Mcts
-/// saturates first, like Saturate's, has 50,000; Mcts ends after 10 s in all, the others have 60 s
-/// to explore and 60 s to extract. Where prices are `guessed` and found out between searches, each
-/// of Mcts is short: it finds within a second what it finds at all, and proves the rest of the
-/// time. The deadline of the whole is `options.time`.
+/// Sets the limits of a search and of its extractions. A negative time or node limit selects the
+/// default for options.search. Tree searches use e-graphs of 2,000 nodes, as published; plain
+/// saturation, also within Mcts, uses 50,000. Mcts ends after 10 s in total; the others have 60 s
+/// to explore and 60 s to extract. If prices are `guessed` and measured between searches, each
+/// search of Mcts is short, because it finds its result within a second and spends the remaining
+/// time on proofs. The deadline of the whole optimisation is `options.time`.
 void set_limits(OptimizeOptions& options, double time_limit_s, int64_t node_limit,
                 bool guessed = false);
 
 struct Optimized {
   Graph graph;
   OptimizeReport report;
-  /// Where asked for: how the result follows from the source; no steps where it is the source.
+  /// With `explain`: the derivation from the source; no steps if the result is the source.
   std::optional<Derivation> chain = {};
-  std::string unexplained = {}; // why there is none: a fault
+  std::string unexplained = {}; // the reason why it is missing, a bug
 };
 
-/// Two graphs, run whole interleaved.
+/// The results of interleaved whole runs of two graphs.
 struct WholeRuns {
   Comparison times;
-  /// Why the second cannot take the first's place: it does not run, or its outputs differ. Then
-  /// there are no times.
+  /// The reason why the second cannot replace the first: it does not run, or its outputs differ.
+  /// Then there are no times.
   std::string fault = {};
-  std::string note = {}; // what a person should know beside the times
-  /// By others who computed meanwhile: what seems faster beside them need not be so alone.
+  std::string note = {}; // additional information for the user
+  /// Load from other programs during the runs: a gain under load may not exist without it.
   Disturbance disturbance = Disturbance::None;
-  bool slow_machine = false; // it computed slower than usual, though no other program ran
-  /// The times are sums over parts of the graphs: only a gain beyond the noise counts.
+  bool slow_machine = false; // slower than usual without other programs
+  /// The times are sums over parts of the graphs, so only a gain beyond the noise counts.
   bool in_parts = false;
 };
 
-/// A graph, run whole beside a source: the median in microseconds, or why it cannot take the
-/// source's place.
+/// The result of whole runs of a graph: the median in microseconds, or the reason why the graph
+/// cannot replace the source.
 struct ScreeningResult {
   double median_us = 0;
   std::string fault = {};
 };
 
-/// What the operators of a graph take within its whole runs, in place: each node with what the
-/// backend put in before it.
+/// The times of a graph's operators within its whole runs. Each node's time includes the operations
+/// that the backend inserts before it.
 struct PlacedNodes {
   struct One {
     NodeId node;
@@ -126,60 +126,60 @@ struct PlacedNodes {
   TimeTrust trust = TimeTrust::Passing;
 };
 
-/// What an earlier optimisation came to. It may be the source itself.
+/// The result of an earlier optimisation. It may be the source itself.
 struct KnownResult {
-  Graph graph; // over the source's table of symbols
+  Graph graph; // over the symbols of the source
   std::vector<RuleCount> rules_applied = {};
-  /// Prices of then: of the source, of this graph, and of the one that was run beside the source;
-  /// where that lost, another of such a price promises nothing.
+  /// Prices at that time: of the source, of this graph, and of the graph that was run beside the
+  /// source. If that graph lost, another graph with such a price is not expected to win.
   double before_us = 0, after_us = 0, tried_us = 0;
-  Comparison times = {}; // of the source and the graph that was run; high 0: none was
-  double judging_s = 0;  // of the report
+  Comparison times = {}; // of the source and the graph that was run; high 0: none
+  double judging_s = 0;  // from the report
 };
 
-/// Builds and times whole graphs: the compiler's door to a device.
+/// Builds and times whole graphs: the compiler's interface to a device.
 class FinalistRunner {
 public:
   virtual ~FinalistRunner() = default;
-  /// Builds both, compares the outputs of the second with those of the first, and times them in
-  /// turns (runtime/measure/time_runs.h). Errors: those of the first; `limit_no_answer` where there
-  /// was no time to run both.
+  /// Builds both graphs, compares their outputs, and times them interleaved
+  /// (runtime/measure/time_runs.h). Errors: those of the first; `limit_no_answer` if there was no
+  /// time to run both.
   virtual Result<WholeRuns> compare(const Graph& first, const Graph& second) = 0;
-  /// The same by several times as many runs at least, where a runner has such.
+  /// The same with at least `times` times as many runs, if the runner supports it.
   virtual Result<WholeRuns> compare_longer(const Graph& first, const Graph& second,
                                            size_t /*times*/) {
     return compare(first, second);
   }
-  /// Builds each, compares its outputs with those of the source, and times some whole runs. Empty:
-  /// not done here. Errors: those of the source.
+  /// Builds each graph, compares its outputs with those of the source, and times some whole runs.
+  /// Empty: not supported. Errors: those of the source.
   virtual Result<std::vector<ScreeningResult>> screen(const Graph& source,
                                                       llvm::ArrayRef<const Graph*> graphs) {
     (void)source, (void)graphs;
     return std::vector<ScreeningResult>();
   }
-  /// What each operator takes in place: of the source, and of `other` where there is one, both in
-  /// turns. Empty: not done here. Errors: those of either graph.
+  /// Times each operator in place, of the source and of `other` if given, interleaved. Empty: not
+  /// supported. Errors: those of either graph.
   virtual Result<std::vector<PlacedNodes>> time_in_place(const Graph& source, const Graph* other) {
     (void)source, (void)other;
     return std::vector<PlacedNodes>();
   }
-  /// The result of an earlier optimisation of this source by this search and these rules, whatever
-  /// its limits; nullopt: none is known, or none is kept.
+  /// Returns the result of an earlier optimisation of this source by this search and these rules,
+  /// regardless of its limits; nullopt if there is none.
   virtual std::optional<KnownResult> recall(const Graph& source, llvm::ArrayRef<Rule> rules,
                                             const OptimizeOptions& options) {
     (void)source, (void)rules, (void)options;
     return std::nullopt;
   }
-  /// Keeps one that met its source, or found none that could, for recall().
+  /// Stores a result for recall(), if it was compared with its source or nothing was found.
   virtual void keep(const Graph& source, llvm::ArrayRef<Rule> rules, const OptimizeOptions& options,
                     const Optimized& result) {
     (void)source, (void)rules, (void)options, (void)result;
   }
 };
 
-/// `finalists` may be null, or fail on the source: then the prices alone decide. Where it had no
-/// time, the source is the result. What a `second_opinion` (null: none) chooses by its own prices
-/// is one of several finalists. Errors: `no_solution`.
+/// `finalists` may be null, or fail on the source; then only prices decide. If there was no time to
+/// run it, the result is the source. The choice of a `second_opinion` (null: none) by its own
+/// prices is one of several finalists. Errors: `no_solution`.
 Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
                            const OptimizeOptions& options, FinalistRunner* finalists,
                            CostModel* second_opinion = nullptr);

@@ -32,7 +32,7 @@ TypeId RetypedCost::type(const TensorType& from, bool wide) {
   return symbols_.type({narrow ? dtype_ : from.dtype, from.shape});
 }
 
-/// Of a value of f32 in the source, to or from it.
+/// Returns the cast of an f32 value of the source, from or to f32.
 RetypedCost::Step RetypedCost::cast(const TensorType& from, bool to_wide) {
   ValueId name = symbols_.value(Value::of_enum(dtype_name(to_wide ? DType::F32 : dtype_)));
   return {OpKind::Cast, symbols_.attrs({name}), {type(from, !to_wide)}, type(from, to_wide), 0};
@@ -91,7 +91,7 @@ bool RetypedCost::known(const Symbols& from, llvm::ArrayRef<OpInstance> instance
 
 double RetypedCost::settle(const Symbols& from, llvm::ArrayRef<PriceUse> uses, double graph_us,
                            const StopToken& stop) {
-  std::deque<std::vector<Step>> kept; // that the uses refer to
+  std::deque<std::vector<Step>> kept; // storage of the uses
   std::vector<PriceUse> of_steps;
   for (const PriceUse& use : uses) {
     kept.push_back(steps(from, use.instance));

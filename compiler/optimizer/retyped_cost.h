@@ -1,6 +1,6 @@
-// Prices of a model that is searched in f32 and runs in a narrower float (`--dtype`): rules,
-// extraction and what is computed at load stay in f32, and every price is that of what `retype`
-// makes of the operator or the graph.
+// Prices for a model that is searched in f32 and runs in a narrower float (`--dtype`). Rules,
+// extraction and computation at load stay in f32. Every price is that of the operator or graph
+// converted by `retype`.
 #pragma once
 
 #include "compiler/extract/cost/cost.h"
@@ -13,7 +13,7 @@ class RetypedGroups final : public GroupPricer {
 public:
   /// `inner` must outlive it.
   RetypedGroups(GroupPricer& inner, DType dtype) : inner_(inner), dtype_(dtype) {}
-  /// Infinite for what cannot be in the dtype, too.
+  /// The price is also infinite if the graph cannot be converted.
   std::vector<GroupPrice> price(llvm::ArrayRef<const Graph*> graphs) override;
 
 private:
@@ -27,8 +27,8 @@ public:
   RetypedCost(CostModel& inner, DType dtype);
 
   std::string name() const override { return inner_.name() + ", " + dtype_name(dtype_).str(); }
-  /// An operator that stays in f32 costs its conversions besides, as among narrow ones: neighbours
-  /// that share one pay for it twice.
+  /// The price of an operator that stays in f32 includes its conversions, as among narrow
+  /// operators. Conversions shared by two such neighbours are counted twice.
   double price(const Symbols& symbols, const OpInstance& instance) override;
   void prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
   bool known(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
@@ -41,23 +41,23 @@ public:
   std::vector<std::string> notes() const override { return inner_.notes(); }
 
 private:
-  using Step = OwnedInstance; // of what runs
+  using Step = OwnedInstance; // an operator that runs
   TypeId type(const TensorType& from, bool wide);
   Step cast(const TensorType& from, bool to_wide);
-  /// What runs for the instance.
+  /// Returns the operators that run for the instance.
   std::vector<Step> steps(const Symbols& symbols, const OpInstance& instance);
   std::vector<Step> steps(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances);
-  /// The steps must outlive them.
+  /// The steps must outlive the result.
   static std::vector<OpInstance> views_of(llvm::ArrayRef<Step> steps);
 
   CostModel& inner_;
   DType dtype_;
-  Symbols symbols_; // of the steps: those of a search are not for others to add to
+  Symbols symbols_; // of the steps; separate from those of a search, which must not change
   std::optional<RetypedGroups> groups_;
 };
 
-/// `costs`, or in a narrower type its prices of what that makes of operators and graphs; `narrow`
-/// holds what is made for that. Both must outlive it.
+/// Returns `costs`, or for a narrower type a model of the prices of converted operators and graphs,
+/// which is stored in `narrow`. Both must outlive the result.
 CostModel& in_dtype(DType dtype, CostModel& costs, std::optional<RetypedCost>& narrow);
 
 } // namespace tg

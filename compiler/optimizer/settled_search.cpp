@@ -14,10 +14,10 @@ namespace tg {
 
 namespace {
 
-/// Counts of equal instances over graphs of one table of symbols.
+/// Counts equal operator instances over graphs with the same symbols.
 class Uses {
 public:
-  /// A graph, `sign` times.
+  /// Adds a graph `sign` times.
   void add(const Graph& graph, double sign) {
     graphs_.push_back(instances_of(graph));
     for (const OpInstance& instance : graphs_.back().instances) {
@@ -27,7 +27,7 @@ public:
       uses_[at->second].weight += sign;
     }
   }
-  /// What is not the same on both sides.
+  /// Returns the instances whose counts differ between the sides.
   std::vector<PriceUse> differing() const {
     std::vector<PriceUse> out;
     for (PriceUse use : uses_)
@@ -36,7 +36,7 @@ public:
   }
 
 private:
-  std::deque<GraphInstances> graphs_; // that the uses refer to
+  std::deque<GraphInstances> graphs_; // storage of the uses
   std::vector<PriceUse> uses_;
   llvm::StringMap<size_t> place_;
 };
@@ -52,8 +52,8 @@ public:
     if (known && known->judging_s > kLongToJudge && !options_.search_on)
       return take_at_once(std::move(*known));
     place(nullptr);
-    const double placing_s = report_.placed_s; // what a graph takes to load and time
-    watch_ = Stopwatch(); // the source is loaded for the whole runs, sooner or later
+    const double placing_s = report_.placed_s; // time to load and time a graph
+    watch_ = Stopwatch(); // the source must be loaded for the whole runs anyway
     settle_source();
     if (known) hold_against(std::move(*known));
     const OptimizeReport before = report_;
@@ -65,7 +65,7 @@ public:
       found.rules = report_.rules_applied;
       report_.searches = round;
       if (round == 1 && recalled_ && !betters_recalled(found)) return take_recalled();
-      // What is found last is timed, too: with prices that are guesses it may be none of the best.
+      // The last finding is timed as well, because a choice by guessed prices may not be the best.
       bool more = round < kMostRounds && time_for(watch.seconds() + placing_s);
       bool changed = (more || time_for(placing_s)) && moved(found.graph);
       if (!more || !changed) return best_of(std::move(found));
@@ -76,18 +76,18 @@ public:
 
 private:
   static constexpr size_t kMostRounds = 4;
-  /// Share of a graph's cost: prices that moved by less leave what was found as it is.
+  /// Share of a graph's cost; smaller changes of prices do not cause another search.
   static constexpr double kMoved = 0.01;
   static constexpr double kLeastToPlace = 2; // seconds
-  /// Seconds: with a search of one, a model that was optimised before takes three at most.
+  /// In seconds. With a search of one second, a known model takes at most three.
   static constexpr double kLongToJudge = 1.5;
 
-  /// Whether what comes before another search, and that search, are worth while waiting for.
+  /// Returns true if there is time for these seconds of work before another search.
   bool time_for(double seconds) const {
     return watch_.seconds() + seconds < options_.settle_time_s && !options_.explore.stop.asked();
   }
 
-  /// The report is of the last search; what it took is of all.
+  /// Restarts the report for another search; times are accumulated.
   void begin_again(const OptimizeReport& before) {
     OptimizeReport last = std::move(report_);
     report_ = before;
@@ -99,7 +99,7 @@ private:
     if (options_.trace) *options_.trace = {};
   }
 
-  /// Not where a chain is asked for: how that one came to it nobody knows any more.
+  /// Returns an earlier result; none with `explain`, because its derivation is not stored.
   std::optional<KnownResult> earlier_result() {
     if (!pricing_.runner || options_.explain) return std::nullopt;
     std::optional<KnownResult> known = pricing_.runner->recall(source_, rules_, options_);
@@ -107,7 +107,7 @@ private:
     return known;
   }
 
-  /// By the prices and times of then.
+  /// Takes the earlier result with its prices and times.
   Candidate take_at_once(KnownResult known) {
     report_.cost_before_us = known.before_us;
     report_.cost_after_us = known.after_us;
@@ -124,7 +124,7 @@ private:
     return {std::move(known.graph), known.after_us};
   }
 
-  /// What an earlier search found is what this one has to better.
+  /// Makes an earlier result the one that this search must improve on.
   void hold_against(KnownResult known) {
     Candidate one{std::move(known.graph)};
     price_again(one);
@@ -136,7 +136,8 @@ private:
     recalled_times_ = known.times;
   }
 
-  /// By more than is worth building and running another graph for; else it is kept in mind.
+  /// Returns true if the gain justifies building and running another graph; otherwise records the
+  /// graph.
   bool betters_recalled(const Candidate& found) {
     if (found.cost_us > (1 - kMoved) * to_better_us_) return false;
     earlier_.push_back(*std::exchange(recalled_, std::nullopt));
@@ -153,16 +154,16 @@ private:
     return std::move(*recalled_);
   }
 
-  /// What nearly every rewriting replaces.
+  /// Measures the source's operators, because rewrites replace nearly all of them.
   void settle_source() {
     Uses uses;
     uses.add(source_, 1);
     (void)settle(uses);
   }
 
-  /// Times the source, or a graph that was found beside it, within whole runs, so that operators
-  /// whose prices are of nothing better have those of where they run. False: not here, or there is
-  /// nothing to be learned.
+  /// Times the source, or also a found graph, within whole runs, so that operators without better
+  /// prices get prices from their context. Returns false if that is not supported or nothing can be
+  /// learned.
   bool place(const Graph* found) {
     const Graph& graph = found ? *found : source_;
     if (!places_ || options_.explore.stop.asked() ||
@@ -172,11 +173,11 @@ private:
     Result<std::vector<PlacedNodes>> nodes = pricing_.runner->time_in_place(source_, found);
     report_.placed_s += watch.seconds();
     if (!nodes || nodes->empty()) {
-      places_ &= found != nullptr; // another graph that is found may run
+      places_ &= found != nullptr; // another found graph may run
       return false;
     }
     PlacedInstances times = placed_instances(graph, nodes->back());
-    if (found) { // at the speed that the machine had when the source's prices were taken
+    if (found) { // at the machine's speed when the source's prices were taken
       double now = placed_instances(source_, nodes->front()).sum_us;
       double speed = now > 0 ? report_.cost_before_us / now : 1;
       for (PlacedTime& time : times.times) time.microseconds *= speed;
@@ -219,14 +220,14 @@ private:
 
   void price_again(Candidate& one) { one.cost_us = price_graph(one.graph, pricing_.prices); }
 
-  /// By the prices of now.
+  /// Returns the best candidate by current prices.
   Candidate best_of(Candidate last) {
     if (pricing_.others && (stale_ || !earlier_.empty()))
       for (Candidate& one : *pricing_.others) price_again(one);
     if (stale_) {
       price_again(last);
       report_.cost_after_us = last.cost_us;
-      report_.forget_bounds(); // by the prices before
+      report_.forget_bounds(); // these belong to earlier prices
     }
     for (Candidate& one : earlier_) {
       price_again(one);
@@ -249,11 +250,11 @@ private:
   OptimizeReport& report_;
   Stopwatch watch_;
   std::vector<Candidate> earlier_;
-  std::optional<Candidate> recalled_; // of an earlier optimisation, as long as nothing betters it
-  Comparison recalled_times_;         // of then
-  double to_better_us_ = 0;           // the price that has to be bettered then
-  bool stale_ = false;                // prices have moved since the last search began
-  /// Whether graphs are timed within whole runs: not where that would take the search's time.
+  std::optional<Candidate> recalled_; // of an earlier optimisation, until improved on
+  Comparison recalled_times_;         // at that time
+  double to_better_us_ = 0;           // price to improve on, at that time
+  bool stale_ = false;                // prices changed since the last search began
+  /// Graphs are timed within whole runs, unless that would take the time of the search.
   bool places_ = pricing_.runner && options_.settle_time_s >= kLeastToPlace;
 };
 

@@ -5,16 +5,16 @@ namespace tg {
 namespace {
 
 /// Shares of the time that is left.
-constexpr double kPricing = 0.55; // an operator without a price by then has none
+constexpr double kPricing = 0.55; // an operator without a price by then gets none
 constexpr double kBeforeReplay = 0.75, kBeforeProof = 0.5, kBeforeWholeRuns = 0.6;
 constexpr double kExploration = 0.5, kExplorationIfGreedy = 0.75; // the remainder is for extraction
 constexpr double kSettling = 0.5;                                 // of the exploration
 
-/// Shares of the memory that is free. Extraction of an e-graph takes as much again and more, a
-/// chain is trimmed beside the e-graph that it was found in, and vectors double as they grow.
+/// Shares of the free memory. Extraction takes at least as much as the e-graph again, a chain is
+/// trimmed while its e-graph exists, and vectors double as they grow.
 constexpr double kExplorationMemory = 0.6, kExplorationMemoryInOne = 0.4, kExtractionMemory = 0.8,
                  kExplanationMemory = 0.6;
-constexpr double kMemoryBeforeExplanation = 0.6; // of that of the exploration
+constexpr double kMemoryBeforeExplanation = 0.6; // share of the exploration's memory
 
 /// Seconds after the deadline in which a phase finishes.
 constexpr double kExtractionGrace = 0.3, kExplanationGrace = 0.5, kWholeRunsGrace = 0.5,
@@ -47,7 +47,7 @@ StopToken TimePlan::explanation() const {
 StopToken TimePlan::whole_runs() const { return end_.with_grace(kWholeRunsGrace); }
 
 ComparisonTime TimePlan::comparison(ComparisonTime wanted, bool guessed) const {
-  // The grace is for the least number of runs.
+  // The grace is for the minimum number of runs.
   double left = end_.asked() ? 0 : end_.seconds_left();
   double seconds = std::min(wanted.seconds, left);
   double patience = std::min(wanted.patience_s, left);

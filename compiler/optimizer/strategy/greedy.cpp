@@ -1,6 +1,6 @@
-// Greedy growth: each rule is applied everywhere, priced and taken back; the one that lowers the
-// price most is applied for good, until none does. What every other search has to better: no rule
-// is used that does not pay at once.
+// Greedy growth: applies each rule everywhere, prices the result and rolls it back; then applies
+// the rule that lowers the price most permanently, until none does. A baseline for the other
+// searches: it never uses a rule without an immediate gain.
 #include "compiler/optimizer/strategy/one_egraph.h"
 #include "compiler/search/explorer.h"
 
@@ -13,7 +13,7 @@ class GreedyGrowth final : public OneEGraph {
   void grow(EGraph& egraph, const StrategyTask& task, OptimizeReport& report) const override;
 };
 
-/// One growth of an e-graph, in the state that it is in.
+/// Grows an e-graph greedily from its current state.
 class Growth {
 public:
   Growth(EGraph& egraph, const StrategyTask& task, OptimizeReport& report)
@@ -45,7 +45,8 @@ private:
     return cost_us;
   }
 
-  /// The rule after which the price is least; null where none lowers it, or a limit is reached.
+  /// Returns the rule with the lowest resulting price; null if none lowers it, or a limit is
+  /// reached.
   const CompiledRule* best_rule() {
     const CompiledRule* best = nullptr;
     double least_us = best_us_;
@@ -76,7 +77,7 @@ private:
   Stopwatch watch_;
   double best_us_ = 0;
 
-public: // what it came to
+public: // results
   StopReason stop = StopReason::Iterations;
   size_t nodes = 0, classes = 0;
   double seconds = 0;

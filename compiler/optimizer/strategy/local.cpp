@@ -1,4 +1,4 @@
-// The strategies over graphs, without an e-graph that grows: annealing, and TASO's search.
+// The strategies over graphs, without a growing e-graph: annealing and TASO's search.
 #include "compiler/optimizer/strategy/notes.h"
 
 namespace tg {

@@ -1,4 +1,4 @@
-// The search that we ship: the portfolio of search/portfolio/portfolio.h.
+// The default search: the portfolio of search/portfolio/portfolio.h.
 #include "compiler/egraph/egraph.h"
 #include "compiler/optimizer/explanation.h"
 #include "compiler/optimizer/strategy/notes.h"
@@ -50,7 +50,7 @@ void note_portfolio(PortfolioReport& found, OptimizeReport& report) {
   note_cut_extractions(found.slices_used_up, report);
 }
 
-/// What the same search finds by the second opinion's prices, priced by those in use.
+/// Returns the result of the same search by the second opinion's prices, priced by those in use.
 Candidate other_search(const StrategyTask& task) {
   const auto& [source, rules, pricing, options] = task;
   PortfolioOptions portfolio = portfolio_options(options, 0);
@@ -62,7 +62,7 @@ Candidate other_search(const StrategyTask& task) {
           std::move(found.rules_applied), pricing.second_opinion->name()};
 }
 
-/// The best takes the kernels that the search has not found, as a step of its own.
+/// Adds kernels that the search missed to the best candidate, as a separate step.
 void complete_best(Candidate& best, const StrategyTask& task, OptimizeReport& report) {
   const auto& [source, rules, pricing, options] = task;
   SearchTrace::Step step{"kernels of the device", {}, best.cost_us};
@@ -71,15 +71,15 @@ void complete_best(Candidate& best, const StrategyTask& task, OptimizeReport& re
   add_counts(report.rules_applied, added);
   step.rules = std::move(added);
   report.cost_after_us = step.after_us = best.cost_us;
-  report.forget_bounds(); // of e-graphs without it
+  report.forget_bounds(); // from e-graphs without these kernels
   if (options.trace) options.trace->steps.push_back(std::move(step));
 }
 
 class PortfolioStrategy final : public SearchStrategy {
 public:
-  /// Errors: `no_solution` where neither source nor anything found has a finite cost.
+  /// Errors: `no_solution` if neither the source nor any finding has a finite cost.
   Result<Candidate> find(const StrategyTask& task, OptimizeReport& report) const override;
-  /// Within a second it finds what it finds at all, and proves the rest of the time.
+  /// It finds its result within a second, and spends the remaining time on proofs.
   Limits limits(bool guessed) const override { return {guessed ? 1.2 : 10, 50'000}; }
   bool takes_kernels() const override { return true; }
 };

@@ -1,24 +1,24 @@
-// What strategies note of a search in the words of a report, and notify its listener of.
+// Reports of strategies: entries in the report of the optimisation, and progress for the listener.
 #pragma once
 
 #include "compiler/optimizer/strategy/strategy.h"
 
 namespace tg {
 
-/// Rules that matched, for the report.
+/// Records the rules that matched.
 void note_activity(llvm::ArrayRef<RuleStats> stats, llvm::ArrayRef<Rule> rules,
                    SearchSection& report);
 
-/// Extractions that used up their time: a less busy machine may find more.
+/// Records extractions that reached the time limit: a less busy machine may find more.
 void note_cut_extractions(size_t count, OptimizeReport& report);
 
-/// Move by move from the source to what the last one led to; null: nowhere.
+/// Derives the result of the last move from the source, move by move; null: no moves.
 Result<Derivation> explain_moves(const Graph& source, const MoveMade* last,
                                  llvm::ArrayRef<Rule> rules, const StopToken& stop);
 
-/// More candidates are kept than are measured: which are is for choose_finalist() to say.
+/// Factor of candidates kept over those measured; choose_finalist() selects.
 inline constexpr size_t kKeptForEach = 4;
-/// How many a search that keeps some by itself is to keep.
+/// Returns the number of candidates that a search should keep.
 inline size_t candidates_to_keep(const StrategyTask& task) {
   return task.pricing.others ? kKeptForEach * task.options.finalists : 0;
 }
@@ -26,7 +26,7 @@ inline bool has_second_opinion(const PricingContext& pricing) {
   return pricing.others && pricing.second_opinion;
 }
 
-/// Notifies a listener of how an e-graph grows, and what the best graph of it costs.
+/// Notifies a listener of the growth of an e-graph and the cost of its best graph.
 class ProgressReporter {
 public:
   ProgressReporter(const OptimizeOptions& options, const OptimizeReport& report)
@@ -43,12 +43,12 @@ public:
     now_.nodes = nodes;
     progress_(now_);
   }
-  /// A state was looked at.
+  /// Counts an evaluated state.
   void tried(const EGraph& egraph) {
     ++now_.simulations;
     grown(node_count(egraph));
   }
-  /// A graph was: what it costs. Reported with what comes next.
+  /// Records the cost of a found graph, which the next notification includes.
   void found(double cost_us) { now_.best_us = std::min(now_.best_us, cost_us); }
 
 private:

@@ -35,8 +35,8 @@ void note_extraction(const ExtractedGraph& extracted, llvm::ArrayRef<Rule> rules
   if (!extracted.note.empty()) report.notes.push_back(extracted.note);
 }
 
-/// What another model's prices choose from the same e-graph, with its price under the model in use.
-/// nullopt if that is dearer than the source, or fails.
+/// Returns the choice of another model's prices from the same e-graph, with its price under the
+/// model in use. Returns nullopt if it costs more than the source, or fails.
 std::optional<ExtractedGraph> other_finalist(const EGraph& egraph, const Graph& source,
                                              const PricingContext& pricing,
                                              const OptimizeOptions& options) {
@@ -76,8 +76,8 @@ ExtractOptions followed(const OptimizeOptions& options, const OptimizeReport& re
   return out;
 }
 
-/// Extracts with what the device does in one kernel, as far as the rules in use lead there; then
-/// `kernels` says how. Errors: `no_solution`.
+/// Extracts with the single kernels of the device, as far as the rules in use lead there; then
+/// `kernels` has their derivation. Errors: `no_solution`.
 Result<ExtractedGraph> extract_kernels(const EGraph& egraph, const Graph& source,
                                        llvm::ArrayRef<Rule> rules, PriceCache& prices,
                                        const OptimizeOptions& options,
@@ -94,7 +94,7 @@ Result<ExtractedGraph> extract_kernels(const EGraph& egraph, const Graph& source
   return extracted;
 }
 
-/// What the second opinion and other extractors choose from the same e-graph.
+/// Adds the choices of the second opinion and of other extractors from the same e-graph.
 void extract_others(const EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule> rules,
                     const PricingContext& pricing, const OptimizeOptions& options) {
   auto keep = [&](ExtractedGraph found, std::string chosen_by) {

@@ -1,6 +1,6 @@
-// Strategies that grow one e-graph and extract from it afterwards. How it grows is theirs; what is
-// extracted (with the kernels of the device, refined by groups, what other extractors and a second
-// opinion choose) is the same for all.
+// Strategies that grow one e-graph and extract from it afterwards. A strategy defines the growth.
+// The extraction is common to all: kernels of the device, refinement by groups, and the choices of
+// other extractors and a second opinion.
 #pragma once
 
 #include "compiler/optimizer/strategy/notes.h"
@@ -13,10 +13,10 @@ public:
   bool extracts_at_the_end() const final { return true; }
 
 private:
-  /// Grows the e-graph as the options say, and notes what happened.
+  /// Grows the e-graph as the options specify, and records the statistics.
   virtual void grow(EGraph& egraph, const StrategyTask& task, OptimizeReport& report) const = 0;
-  /// The result where the strategy has an extraction of its own;
-  /// nullopt: extract as the options say.
+  /// Returns the result of the strategy's own extraction;
+  /// nullopt: extract as the options specify.
   virtual std::optional<Candidate> own_extraction(const EGraph& /*egraph*/,
                                                   const StrategyTask& /*task*/,
                                                   OptimizeReport& /*report*/) const {
@@ -24,7 +24,7 @@ private:
   }
 };
 
-/// The size of the e-graph, and why it grew no further.
+/// Records the size of the e-graph, and why growth stopped.
 template <class Report> void note_egraph(const Report& explored, SearchSection& report) {
   report.egraph_nodes = explored.nodes;
   report.egraph_classes = explored.classes;
@@ -33,7 +33,7 @@ template <class Report> void note_egraph(const Report& explored, SearchSection& 
   report.holds_all = explored.stop == StopReason::Saturated;
 }
 
-/// Notifies the listener of the search of the result. `bound_us` 0: there is none.
+/// Notifies the listener of the result. `bound_us` 0: there is no bound.
 void report_extracted(double cost_us, double bound_us, const OptimizeOptions& options,
                       const OptimizeReport& report);
 

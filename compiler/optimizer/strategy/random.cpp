@@ -1,4 +1,4 @@
-// Random rollouts; the value of a state is the cost of its greedy extraction.
+// Random rollouts. The value of a state is the cost of its greedy extraction.
 #include "compiler/optimizer/strategy/one_egraph.h"
 
 namespace tg {

@@ -1,12 +1,12 @@
-// Equality saturation on TENSAT's schedule, and no search at all:
-// what extraction alone makes of the source.
+// Equality saturation on TENSAT's schedule, and the strategy without any search, which only
+// extracts from the source.
 #include "compiler/optimizer/strategy/one_egraph.h"
 
 namespace tg {
 
 namespace {
 
-/// "saturated" is said of rules of one pattern; the others run in the first iterations alone.
+/// Notes that "saturated" only refers to single-pattern rules; others run in the first iterations.
 void note_joint_rules(const SaturateReport& explored, const SaturateOptions& options,
                       llvm::ArrayRef<Rule> rules, OptimizeReport& report) {
   if (explored.stop != StopReason::Saturated || explored.iterations <= options.multi_iterations)

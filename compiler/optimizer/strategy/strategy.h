@@ -1,12 +1,12 @@
-// What a search strategy is to those who run an optimisation. The rest of the program knows
-// strategies by their rows in strategies.def alone.
+// The interface of search strategies. The remaining program knows strategies only by their rows in
+// strategies.def.
 #pragma once
 
 #include "compiler/optimizer/candidate.h"
 
 namespace tg {
 
-/// What a strategy is asked. Everything outlives the search.
+/// The inputs of a strategy. Everything outlives the search.
 struct StrategyTask {
   const Graph& source;
   llvm::ArrayRef<Rule> rules;
@@ -18,25 +18,26 @@ class SearchStrategy {
 public:
   virtual ~SearchStrategy() = default;
 
-  /// Searches as the options say, and notes what happened. Errors: `no_solution`.
+  /// Searches as the options specify, and records the statistics. Errors: `no_solution`.
   virtual Result<Candidate> find(const StrategyTask& task, OptimizeReport& report) const = 0;
 
-  /// What suits it where nobody says otherwise: seconds, and live nodes of an e-graph. `guessed`:
-  /// prices are found out between several searches.
+  /// Default limits: seconds, and live nodes of an e-graph. `guessed`: prices are measured between
+  /// several searches.
   struct Limits {
     double time_limit_s = 60;
     size_t node_limit = 50'000;
   };
   virtual Limits limits(bool /*guessed*/) const { return {}; }
 
-  /// Explores first and extracts afterwards, which takes its share of time and memory.
+  /// True if the strategy explores first and extracts afterwards, which takes time and memory as
+  /// well.
   virtual bool extracts_at_the_end() const { return false; }
-  /// What it finds is completed by what the device does in one kernel (OptimizeOptions::kernels).
-  /// Not what was published without.
+  /// True if single kernels of the device are added to its result (OptimizeOptions::kernels). False
+  /// for searches that were published without.
   virtual bool takes_kernels() const { return false; }
 };
 
-/// The strategy that the options give or name, and its name.
+/// Returns the strategy that the options give or name, and its name.
 const SearchStrategy& strategy_of(const OptimizeOptions& options);
 llvm::StringRef search_name(const OptimizeOptions& options);
 
