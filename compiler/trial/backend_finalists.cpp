@@ -25,13 +25,12 @@ Result<ScreeningResult> time_briefly(LoadedGraph& loaded) {
   return ScreeningResult{timing.median_us};
 }
 
-/// Seconds. What an interrupt does, or a cache that
-/// another program has left, is little beside such a run.
+/// Seconds. Compared with such a run, interrupts and caches left by other programs are negligible.
 constexpr double kSlowRun = 0.2;
 
 constexpr char kNotRun[] = "was not run: the time was over";
 
-/// What ended it: no fault of any graph's.
+/// Returns the error for a run that was stopped, which is not a fault of the graph.
 Diagnostic over(const StopToken& stop) {
   return error(Code::limit_no_answer, stop.cancelled() ? "somebody asked for the end"
                                       : stop.full()    ? "the memory limit was reached"
@@ -40,8 +39,8 @@ Diagnostic over(const StopToken& stop) {
 
 std::string does_not_run(const Diagnostic& why) { return "does not run: " + why.message; }
 
-/// What is wrong with outputs, of those names; nothing where they are as expected, or where the
-/// source's own are not finite: then they say nothing.
+/// Returns the differences of outputs from the expected ones, or "" if there are none, or if the
+/// source's own outputs are not finite and so cannot be compared.
 std::string output_fault(const Graph& graph, llvm::ArrayRef<Tensor> outputs,
                          llvm::ArrayRef<Tensor> expected, double bound) {
   for (size_t i = 0; i < expected.size(); ++i) {
@@ -59,7 +58,8 @@ std::string output_fault(const Graph& graph, llvm::ArrayRef<Tensor> outputs,
   return "";
 }
 
-/// Names those outputs of the source that compare with nothing; "" where there are none.
+/// Names the outputs of the source that are not finite and cannot be compared; "" if there are
+/// none.
 std::string not_finite_note(const Graph& source, llvm::ArrayRef<Tensor> outputs) {
   for (size_t i = 0; i < outputs.size(); ++i)
     if (!summarise(outputs[i]).finite)
@@ -69,7 +69,7 @@ std::string not_finite_note(const Graph& source, llvm::ArrayRef<Tensor> outputs)
   return "";
 }
 
-/// Prices are taken on plain numbers.
+/// Returns a note if runs compute on denormal numbers, because prices are measured on normal ones.
 std::string denormals_note(const LoadedGraph& source) {
   if (source.on_denormals.empty()) return "";
   const StepInfo& first = source.on_denormals.front();
@@ -79,7 +79,7 @@ std::string denormals_note(const LoadedGraph& source) {
                        first.name, first.result, kDenormalsTurnUp);
 }
 
-/// Says how times of graphs that were not loaded whole came about; "" for others.
+/// Explains the times of graphs that were loaded in parts; "" for others.
 std::string parts_note(const LoadedGraph& first, const LoadedGraph& second) {
   if (!first.in_parts) return "";
   return llvm::formatv(
@@ -89,9 +89,9 @@ std::string parts_note(const LoadedGraph& first, const LoadedGraph& second) {
       first.parts.size(), first.all_parts, second.parts.size(), second.all_parts);
 }
 
-/// Of least figures of rounds, by how much others took in each of them.
+/// Returns the trust in minimum times over rounds, from the load by other programs in each round.
 TimeTrust trust_of(llvm::ArrayRef<Disturbance> rounds) {
-  constexpr int kRounds = 2; // of one a chance may be the least figure
+  constexpr int kRounds = 2; // a minimum of a single round may be chance
   auto slight = llvm::count(rounds, Disturbance::Slight);
   auto none = llvm::count(rounds, Disturbance::None);
   return none >= kRounds            ? TimeTrust::Settled
@@ -120,7 +120,7 @@ Result<void> add_round(PlacedNodes& placed, Prepared& prepared, const TimingOpti
 MachineWatch* BackendFinalists::watch_for(const Prepared& prepared) {
   if (prepared.backend->step_timer()) return nullptr;
   if (watch_) {
-    (void)watch_->disturbance(); // what was before does not matter
+    (void)watch_->disturbance(); // discard the load before this point
     return watch_.get();
   }
   database_ = open_whole_runs(options().cost_db, *prepared.backend, prepared.threads);
@@ -148,7 +148,7 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
   if (!other && stop.asked()) return over(stop);
   if (!other) return WholeRuns{{}, does_not_run(other.error())};
   LoadedGraph* two = *other;
-  timing.warmup = one->run_s() + two->run_s() > 2 * kSlowRun ? 0 : 1; // each has run
+  timing.warmup = one->run_s() + two->run_s() > 2 * kSlowRun ? 0 : 1; // each graph has run
   auto [seconds, patience_s] =
       time_.comparison({timing.seconds, timing.patience_seconds}, guessed_);
   timing.seconds = seconds, timing.patience_seconds = patience_s;
@@ -158,7 +158,7 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
   Result<Comparison> times =
       time_in_turns([&] { return one->timed_run(); }, [&] { return two->timed_run(); }, timing);
   if (!times && stop.asked()) return over(stop);
-  if (!times) return WholeRuns{{}, does_not_run(times.error())}; // the first did, above
+  if (!times) return WholeRuns{{}, does_not_run(times.error())}; // the first graph ran, above
   std::string note = join(parts_note(*one, *two),
                           join(not_finite_note(first, one->outputs), denormals_note(*one)));
   WholeRuns runs{*times, {}, note};
@@ -172,7 +172,7 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
 }
 
 bool BackendFinalists::is_run_in_parts(const Graph& graph) const {
-  constexpr int64_t kShare = 8; // of the memory
+  constexpr int64_t kShare = 8; // of the memory limit
   int64_t limit = options().memory_limit_bytes;
   if (limit <= 0) limit = memory_limit_bytes(0);
   return options().backend == "cpu" && !options().externs &&
@@ -181,7 +181,7 @@ bool BackendFinalists::is_run_in_parts(const Graph& graph) const {
 }
 
 double BackendFinalists::bound() const {
-  constexpr double kFiltering = 1e-3; // what minimal filtering loses in f32
+  constexpr double kFiltering = 1e-3; // loss of accuracy in f32 by minimal filtering
   return std::max(kFiltering, difference_bound(options().dtype, options().allow_tf32));
 }
 
@@ -222,7 +222,7 @@ bool BackendFinalists::on_usual_numbers(LoadedGraph& loaded) const {
 bool BackendFinalists::times_in_place(const Graph& graph) const {
   const PrepareOptions& o = options();
   if (o.dtype != DType::F32 || is_run_in_parts(graph)) return false;
-  constexpr int64_t kShare = 4; // of the memory
+  constexpr int64_t kShare = 4; // of the memory limit
   int64_t limit = o.memory_limit_bytes > 0 ? o.memory_limit_bytes : memory_limit_bytes(0);
   return resident_bytes(plan_from_graph(graph)).total() <= limit / kShare;
 }
@@ -241,10 +241,10 @@ Result<std::vector<PlacedNodes>> BackendFinalists::time_in_place(const Graph& so
   }
   MachineWatch* watch = watch_for(one->whole());
   constexpr size_t kMostRounds = 6, kLeastRounds = 2;
-  constexpr double kSeconds = 0.3; // in all, but for the first two rounds of a slow network
+  constexpr double kSeconds = 0.3; // in total, except for the first two rounds of a slow network
   out.resize(graphs.size());
   std::vector<std::vector<Disturbance>> disturbed(graphs.size()); // in each round
-  // No warm-up: a median of three does without the first. Slow networks run once a round.
+  // No warm-up run, because a median of three discards the first. Slow networks run once a round.
   TimingOptions round_timing{.warmup = 0, .min_runs = 1, .stop = time_.end()};
   round_timing.seconds = kSeconds / static_cast<double>(kMostRounds * graphs.size());
   Stopwatch clock;

@@ -12,7 +12,7 @@ constexpr llvm::StringLiteral kRefused = "is refused by its judge", kFails = "fa
 
 bool decided(const Comparison& times) { return times.second_faster() || times.second_slower(); }
 
-/// The median of some runs after one that warms up; less than 0 where one fails.
+/// Returns the median of some runs after a warm-up run; negative if a run fails.
 double screened(const std::function<double()>& run) {
   std::vector<double> samples;
   for (size_t i = 0; i <= kScreeningRuns; ++i) {
@@ -23,13 +23,13 @@ double screened(const std::function<double()>& run) {
   return summarise_times(std::move(samples)).median_us;
 }
 
-/// Interleaved runs; which goes first alternates.
+/// Interleaved runs of two graphs, which alternate in going first.
 class Turns {
 public:
   Turns(const std::function<double()>& first, const std::function<double()>& second)
       : run_{&first, &second} {}
 
-  /// False: a run failed, of the graph `failed()`.
+  /// Runs both once. Returns false if a run of the graph `failed()` failed.
   bool once(bool counts) {
     for (size_t turn = 0; turn < 2; ++turn) {
       size_t which = (round_ + turn) % 2;
@@ -54,7 +54,7 @@ private:
 const JudgedFinalists::Run& JudgedFinalists::ready(const Graph& graph) {
   for (const Ready& one : ready_)
     if (difference(one.graph, graph).empty()) return one.run;
-  ready_.reserve(64); // references stay
+  ready_.reserve(64); // references remain valid
   if (ready_.size() == ready_.capacity()) ready_.erase(ready_.begin() + 1);
   ready_.push_back({graph, judge_(graph)});
   return ready_.back().run;
@@ -76,7 +76,8 @@ Result<WholeRuns> JudgedFinalists::compare(const Graph& first, const Graph& seco
     if (turns.runs() == 0) continue;
     if (stop_.asked() || turns.runs() >= kMostRuns) break;
     if (turns.runs() < look || watch.seconds() < kSeconds) continue;
-    // Looked at only when the number of runs has doubled, so that looking often decides nothing.
+    // Checked only when the number of runs has doubled, so that frequent checks do not bias the
+    // result.
     if (watch.seconds() > kPatienceSeconds || decided(turns.times())) break;
     look = 2 * turns.runs();
   }

@@ -1,5 +1,5 @@
-// The FinalistRunner that leaves building and running to somebody else: runtimes that we do not
-// know are optimised for by how long a graph takes there.
+// The FinalistRunner that delegates building and running to a callback, to optimise for an external
+// runtime by the time of a graph there.
 #pragma once
 
 #include "compiler/optimizer/optimize.h"
@@ -8,8 +8,8 @@
 
 namespace tg {
 
-/// Makes a graph ready; what it returns runs it once and gives microseconds, less than 0 where that
-/// failed. Empty: the graph is refused.
+/// Prepares a graph. The result runs it once and returns microseconds, negative if the run failed.
+/// An empty result means that the graph is rejected.
 using GraphJudge = std::function<std::function<double()>(const Graph& graph)>;
 
 class JudgedFinalists : public FinalistRunner {
@@ -26,7 +26,7 @@ private:
     Graph graph;
     Run run;
   };
-  /// Made ready once.
+  /// Prepares a graph once.
   const Run& ready(const Graph& graph);
 
   GraphJudge judge_;

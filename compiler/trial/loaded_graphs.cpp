@@ -14,7 +14,7 @@ namespace tg {
 
 namespace {
 
-/// The source, two that run interleaved, and the next.
+/// The source, two that run interleaved, and the next one.
 constexpr size_t kMostLoaded = 4;
 
 int64_t bytes_of(const LoadedGraph& loaded) {
@@ -34,7 +34,7 @@ double LoadedGraph::run_s() const {
 }
 
 Result<double> LoadedGraph::timed_run() {
-  constexpr double kSample = 0.02; // seconds of one part that one sample is made of
+  constexpr double kSample = 0.02; // seconds of one part's runs per sample
   double sum = 0;
   for (Part& part : parts) {
     auto count = static_cast<double>(part.count);
@@ -87,11 +87,11 @@ Result<LoadedGraph*> LoadedGraphs::get(const Graph& graph, const LoadedGraph* in
     if (found != loaded_.begin()) std::rotate(found, found + 1, loaded_.end());
     return loaded;
   }
-  // How much parts take is known when they are loaded: less than an eighth, mostly.
+  // The memory of parts is known only when they are loaded; it is mostly less than an eighth.
   int64_t bytes = in_parts ? 0 : resident_bytes(plan_from_graph(graph)).total();
   make_room(kMostLoaded - 1, bytes, in_use);
   Result<std::unique_ptr<LoadedGraph>> loaded = load(graph, in_parts);
-  // A device may have less memory than the limit says.
+  // A device may have less memory than the limit.
   if (!loaded &&
       (loaded.error().code == Code::memory_limit || loaded.error().code == Code::device)) {
     size_t before = loaded_.size();

@@ -1,5 +1,4 @@
-// The parts are the segments that a search takes a network apart into: equal layers give equal
-// ones.
+// The parts are the segments of a search's sweep, so equal layers give equal parts.
 #include "compiler/trial/part_runs.h"
 
 #include "compiler/api/backends/devices.h"
@@ -17,8 +16,8 @@ namespace tg {
 
 namespace {
 
-/// The cuts that leave the fewest operators to run: which length lets equal layers be equal
-/// segments depends on how many operators a layer has.
+/// Returns the cuts that leave the fewest operators to run. The segment length that makes equal
+/// layers equal segments depends on the number of operators per layer.
 Sweep cut_for_repeats(const Graph& graph) {
   Sweep best;
   size_t fewest = SIZE_MAX;
@@ -32,7 +31,7 @@ Sweep cut_for_repeats(const Graph& graph) {
   return best;
 }
 
-/// Runs the parts of a graph in their order.
+/// Runs the parts of a graph in order.
 class PartLoader {
 public:
   PartLoader(const Graph& graph, const PrepareOptions& options)
@@ -59,7 +58,7 @@ public:
   }
 
 private:
-  /// The value of a node for one that reads it, the last of which takes it.
+  /// Returns the value of a node to one reader. The last reader takes it over.
   Tensor use(NodeId node) {
     std::optional<Tensor>& value = values_[node.index];
     assert(value && "parts come in the order of the graph");
@@ -76,7 +75,7 @@ private:
     return {};
   }
 
-  /// Gives the weights of a part, which are numbered, as the whole graph has them.
+  /// Returns the weights of a part, which are numbered, with their values in the whole graph.
   WeightSource weights_of(const CutOut& place) const {
     std::vector<PlanValue> values;
     for (AttrsId attrs : place.weights)
@@ -87,7 +86,7 @@ private:
     compile.stop = options_.interrupt;
     compile.weights = options_.weights;
     return [values = std::move(values), compile](const PlanValue& value) -> Result<Tensor> {
-      size_t number = 0; // behind "w"
+      size_t number = 0; // after "w"
       [[maybe_unused]] bool bad = llvm::StringRef(value.name).drop_front().getAsInteger(10, number);
       assert(!bad && number < values.size() && "a cut-out numbers its weights");
       return contents_of(values[number], compile);
@@ -95,7 +94,7 @@ private:
   }
 
   Result<void> run_place(const CutOut& place, uint32_t task) {
-    bool is_first = task == loaded_->parts.size(); // equal parts have one task
+    bool is_first = task == loaded_->parts.size(); // equal parts have the same task
     PrepareOptions options = options_;
     options.weights = weights_of(place);
     if (!is_first) options.shared = nullptr;
@@ -115,7 +114,7 @@ private:
     return {};
   }
 
-  /// Outputs that weights alone decide belong to no part.
+  /// Computes the outputs that depend only on weights, which belong to no part.
   Result<void> compute_known_outputs() {
     std::vector<GraphOutput> known;
     for (const GraphOutput& output : graph_.outputs())
@@ -133,9 +132,9 @@ private:
   const Graph& graph_;
   const PrepareOptions& options_;
   Sweep sweep_;
-  llvm::DenseMap<uint32_t, NodeId> weight_of_; // by its attributes
+  llvm::DenseMap<uint32_t, NodeId> weight_of_; // by attributes
   std::vector<std::optional<Tensor>> values_;  // by node
-  std::vector<size_t> uses_left_;              // by node: parts that read it, and outputs
+  std::vector<size_t> uses_left_;              // by node: readers among parts and outputs
   std::unique_ptr<LoadedGraph> loaded_;
 };
 

@@ -18,8 +18,8 @@ namespace tg {
 
 namespace {
 
-/// Which pair it is that two rows are of: what the first takes, and what the second takes while the
-/// first takes that.
+/// Returns the key of a pair in one of the two rows of a comparison: the time of the first graph,
+/// and the time of the second beside it.
 std::string pair_of(const Graph& first, const Graph& second, llvm::StringRef conditions) {
   return digest(first) + " beside " + digest(second) + " in " + conditions.str();
 }
@@ -28,18 +28,18 @@ std::string row_of(llvm::StringRef which, const std::string& pair) {
   return kWholeRunRow.str() + which.str() + ", " + pair;
 }
 
-/// The second graph is faster, slower, or the runs do not say it.
+/// Returns 1 if the second graph is faster, -1 if it is slower, and 0 if the runs do not decide.
 int verdict(const Comparison& times) { return times.low > 1 ? 1 : times.high < 1 ? -1 : 0; }
 
-/// There is nothing to be said beside the times. Two comparisons beside the same program that
-/// computes all the time agree, and say nothing of a machine without it.
+/// Returns true if there is nothing to note besides the times. Two comparisons beside the same busy
+/// program agree, and say nothing about an idle machine.
 bool plain(const WholeRuns& runs) {
   return runs.fault.empty() && runs.note.empty() && !runs.times.cut && runs.times.ratio > 0 &&
          runs.times.low > 0 && runs.disturbance != Disturbance::Heavy;
 }
 
 bool worth_keeping(const WholeRuns& runs) {
-  constexpr double kNearlyEqual = 0.1; // from one end of the interval to the other
+  constexpr double kNearlyEqual = 0.1; // width of the interval
   bool narrow = runs.times.high - runs.times.low <= kNearlyEqual;
   return runs.disturbance == Disturbance::None && (verdict(runs.times) != 0 || narrow);
 }
@@ -77,8 +77,8 @@ void RememberedFinalists::keep_times(const std::string& pair, const Comparison& 
 
 namespace {
 
-/// What decides which graphs a search may find, but for its limits: what a longer one found is
-/// good for a shorter one, and the other way round.
+/// Returns a key of everything that determines which graphs a search can find, except its limits:
+/// results of longer and shorter searches are interchangeable.
 std::string result_key(const Graph& source, llvm::ArrayRef<Rule> rules,
                        const OptimizeOptions& options, llvm::StringRef conditions) {
   llvm::SHA1 hash;
@@ -90,8 +90,8 @@ std::string result_key(const Graph& source, llvm::ArrayRef<Rule> rules,
       options.explore.seed, conditions, kResultRow);
 }
 
-/// The graph's digest and its numbers;
-/// a line for each rule, "COUNT NAME"; an empty line; the graph.
+/// Format: the graph's digest and its numbers; a line for each rule, "COUNT NAME"; an empty line;
+/// the graph.
 std::string kept_text(const Optimized& result) {
   const OptimizeReport& report = result.report;
   const Comparison times = report.comparison.value_or(Comparison());
@@ -106,7 +106,7 @@ std::string kept_text(const Optimized& result) {
   return text + "\n" + to_text(result.graph);
 }
 
-/// False where it is not nine numbers, none negative and prices positive.
+/// Returns false unless these are nine nonnegative numbers with positive prices.
 bool read_numbers(llvm::StringRef text, KnownResult& out) {
   Comparison& times = out.times;
   double first = 0, second = 0;
@@ -123,7 +123,7 @@ bool read_numbers(llvm::StringRef text, KnownResult& out) {
   return text.empty() && out.before_us > 0 && out.after_us > 0 && (times.high > 0) == (first > 0);
 }
 
-/// nullopt where the text is not what was kept: of another version, or damaged.
+/// Returns nullopt for a text of another version, or a damaged one.
 std::optional<KnownResult> read_kept(llvm::StringRef text, std::shared_ptr<Symbols> symbols) {
   auto [head, model] = text.split("\n\n");
   auto [first, lines] = head.split('\n');

@@ -1,13 +1,15 @@
-// Results and comparisons of whole graphs that outlive a run. Of each source, with rules and
-// options, the last result that was run: the next search has to better it (settled_search.h), so
-// that none ends with less than one before it. And comparisons: what has met its source on this
-// machine once need not meet it again, as long as graphs, backend, libraries, number of threads and
-// types are the same (the environment of runtime/measure/cost_db.h). Where nothing was found, or
-// what was lost to the source while others took a little of the machine, it is tried once more. Of
-// comparisons, remembered is only what is worth it: a comparison that says which graph is faster,
-// or that neither is by much, while nobody else computed; or what two comparisons in turn came to,
-// of which others took a little at most. And only where outputs agreed and there was nothing to be
-// said about the run.
+// Persistent results and comparisons of whole graphs.
+//
+// For each source, with rules and options, the last result that was run is stored. The next search
+// must improve on it (settled_search.h), so results never get worse. A search is repeated if
+// nothing was found, or if its result lost to the source while other programs took a little of the
+// machine.
+//
+// A comparison on this machine is reused while graphs, backend, libraries, number of threads and
+// types are the same (the environment of runtime/measure/cost_db.h). It is stored if it was made on
+// an idle machine and shows which graph is faster, or that they are nearly equal. The common result
+// of two successive comparisons is also stored if other programs took at most a little of the
+// machine. In all cases outputs must agree, and there must be no notes on the run.
 #pragma once
 
 #include "compiler/optimizer/optimize.h"
@@ -18,8 +20,8 @@ namespace tg {
 
 class RememberedFinalists final : public FinalistRunner {
 public:
-  /// `conditions`: what the runner's times depend on beside graphs and environment ("f32").
-  /// `runner` must outlive it.
+  /// `conditions` holds the dependencies of the runner's times besides graphs and environment
+  /// ("f32"). `runner` must outlive the object.
   RememberedFinalists(FinalistRunner& runner, std::unique_ptr<CostDb> database,
                       std::string conditions)
       : runner_(runner), database_(std::move(database)), conditions_(std::move(conditions)) {}
@@ -46,8 +48,8 @@ private:
   std::string conditions_;
 };
 
-/// The database of measured costs at `path` ("": the user's own),
-/// where it keeps whole runs on this backend.
+/// Opens the database of measured costs at `path` ("": the user's own) for whole runs on this
+/// backend.
 std::unique_ptr<CostDb> open_whole_runs(const std::string& path, const Backend& backend,
                                         int threads);
 

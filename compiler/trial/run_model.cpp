@@ -37,12 +37,13 @@ TimingOptions timing_options(const LoadedProgram& program, const tangram::TimeOp
   timing.runs = o.runs;
   timing.warmup = o.warmup;
   timing.seconds = o.seconds;
-  // The reference backend is for its results; once is enough unless asked for more.
+  // The reference backend is run for its results; once is enough by default.
   if (o.runs == 0 && program.options.backend == "ref") timing.runs = 1, timing.warmup = 0;
   return timing;
 }
 
-/// Instances beside the first, each with weights and memory of its own, all on the same inputs.
+/// Times several instances, the first and copies with their own weights and memory, on the same
+/// inputs.
 Result<Timing> time_instances(LoadedProgram& program, llvm::ArrayRef<Tensor> inputs, int count,
                               const TimingOptions& timing) {
   std::vector<Prepared> others;
@@ -56,7 +57,7 @@ Result<Timing> time_instances(LoadedProgram& program, llvm::ArrayRef<Tensor> inp
   return time_side_by_side(instances, timing);
 }
 
-/// Of each step, from runs of their own.
+/// Times each step, in separate runs.
 Result<void> time_steps(Executable& executable, const TimingOptions& timing, RunTimes& times) {
   executable.profile(true);
   Result<Timing> runs = time_runs(executable, timing);
@@ -111,8 +112,8 @@ Result<RunTimes> time_program(LoadedProgram& program, llvm::ArrayRef<Tensor> inp
 
 namespace {
 
-/// How far each output of the graph may be from the reference: by the narrowest float that it is
-/// computed in, whether the model or the run says so.
+/// Returns the tolerance of each output against the reference, by the narrowest float with which it
+/// is computed, in the model or in the run.
 std::vector<double> output_bounds(const Graph& graph, const PrepareOptions& options) {
   bool tf32 = options.allow_tf32 && find_backend(options.backend)->tf32;
   double of_run = difference_bound(options.dtype, tf32);
@@ -127,7 +128,7 @@ std::vector<double> output_bounds(const Graph& graph, const PrepareOptions& opti
   return result;
 }
 
-/// Fills in max_rel_diff and its bound, against the graph in f32 on the backend.
+/// Sets max_rel_diff and its bound, against the graph in f32 on the backend.
 Result<void> compare(const Graph& graph, const PrepareOptions& options, llvm::StringRef backend,
                      llvm::ArrayRef<Tensor> inputs, RunReport& report) {
   PrepareOptions in_f32 = options;
@@ -143,14 +144,14 @@ Result<void> compare(const Graph& graph, const PrepareOptions& options, llvm::St
   return {};
 }
 
-/// True if no step has a kernel of its own: what the backend lacks runs by the reference's.
+/// Returns true if all steps use the reference's kernels, because the backend has none for them.
 bool runs_by_reference(const Executable& executable) {
   return llvm::all_of(executable.steps(), [](const StepInfo& step) {
     return step.implementation == "ref" || step.implementation == "view";
   });
 }
 
-/// Loaded, run and timed on these inputs.
+/// Loads, runs and times a program on these inputs.
 Result<RunReport> run_on_backend(LoadedProgram& program, llvm::ArrayRef<Tensor> inputs,
                                  const tangram::TimeOptions& timing) {
   Executable& executable = *program.prepared.executable;
@@ -160,7 +161,7 @@ Result<RunReport> run_on_backend(LoadedProgram& program, llvm::ArrayRef<Tensor> 
   return report_of_runs(program, std::move(times), std::move(outputs));
 }
 
-/// Times the graph of a run in a narrow float in f32 as well.
+/// Times the graph of a narrow-float run in f32 as well.
 Result<void> time_in_f32(const Graph& graph, const PrepareOptions& options,
                          const tangram::TimeOptions& timing, llvm::ArrayRef<Tensor> inputs,
                          RunReport& report) {
@@ -184,7 +185,7 @@ Result<RunReport> run_model(const Graph& source, const Graph& graph, const Prepa
                             llvm::function_ref<Result<std::vector<Tensor>>(const Plan&)> inputs) {
   std::vector<Tensor> bound;
   RunReport report;
-  { // the program gives its memory back before the reference is loaded
+  { // the program frees its memory before the reference is loaded
     TG_TRY(LoadedProgram program, load_program(graph, options));
     TG_TRY(bound, inputs(program.prepared.plan));
     TG_TRY(report, run_on_backend(program, bound, run.timing));

@@ -1,5 +1,5 @@
-// A model loaded and run: `tangram::compile` and Program, `tg run` and `:run` come this way. How
-// long runs take, what the outputs are, and how far they are from those of a reference.
+// Loads and runs a model, for `tangram::compile` and Program, `tg run` and `:run`. Reports times,
+// outputs, and the difference of outputs from a reference.
 #pragma once
 
 #include "compiler/api/backends/prepare.h"
@@ -12,31 +12,31 @@
 
 namespace tg {
 
-/// A program, and what it takes to load another instance of it.
+/// A program, and the data needed to load another instance of it.
 struct LoadedProgram {
   Graph graph;
   PrepareOptions options;
   Prepared prepared;
-  double build_s = 0; // from the graph to what can run, but for reading or drawing weights
+  double build_s = 0; // seconds from the graph to an executable, without reading or drawing weights
 };
 
 /// Errors: those of prepare().
 Result<LoadedProgram> load_program(const Graph& graph, const PrepareOptions& options);
 
-/// How long runs take, in microseconds.
+/// Times of runs, in microseconds.
 struct RunTimes {
-  Timing timing; // of rounds, where several instances run side by side
+  Timing timing; // of rounds, if several instances run side by side
   size_t streams = 1;
-  /// Where steps were asked for, from runs of their own, since taking their times costs a little.
+  /// If requested: times of steps from separate runs, because timing them has a cost.
   std::vector<StepInfo> steps = {};
   double steps_us = 0;  // their sum
-  double device_us = 0; // of a whole run on the device alone; 0 where that is not known
+  double device_us = 0; // of a whole run on the device alone; 0: unknown
 
   double runs_per_s() const { return static_cast<double>(streams) * 1e6 / timing.median_us; }
 };
 
-/// On the inputs that are bound. Errors: `usage` for several instances on a backend that runs one,
-/// those of prepare(), the device's.
+/// Times a program on its bound inputs. Errors: `usage` for several instances on a backend that
+/// supports one, those of prepare(), the device's.
 Result<RunTimes> time_program(LoadedProgram& program, llvm::ArrayRef<Tensor> inputs,
                               const tangram::TimeOptions& options);
 
@@ -44,7 +44,7 @@ struct RunOutput {
   std::string name;
   Tensor tensor;
   TensorSummary summary;
-  std::optional<double> max_rel_diff = {}; // from the reference
+  std::optional<double> max_rel_diff = {}; // against the reference
   double bound = 0;                        // of max_rel_diff
 };
 
@@ -57,41 +57,41 @@ struct RunReport {
   Recomputed recomputed;
   std::vector<std::string> notes; // of the backend
   std::vector<RunOutput> outputs;
-  /// Outputs were compared with those of the same graph, every step of which ran by the kernels of
-  /// the reference itself.
+  /// Outputs were compared with those of the same graph, every step of which used the reference's
+  /// own kernels.
   bool compared_with_itself = false;
   /// Times in the narrow float of the run and in f32, on the same backend; not set for `ref`.
   std::optional<DTypeTimes> beside_f32 = {};
 };
 
-/// What is reported of runs that took `times` and ended in `outputs`, the plan's.
+/// Builds the report of runs with these `times`, which ended in the plan's `outputs`.
 RunReport report_of_runs(const LoadedProgram& program, RunTimes times, std::vector<Tensor> outputs);
 
 struct RunModelOptions {
   tangram::TimeOptions timing;
-  /// Outputs are compared with those of the source on ref in f32. Else, where runs compute in
-  /// another type than f32, against those of the same graph in f32.
+  /// Compare the outputs with those of the source on ref in f32. Otherwise, runs in a narrower
+  /// float are compared with the same graph in f32.
   bool check = false;
 };
 
-/// `graph` is `source`, perhaps optimised; `inputs` makes them for its plan. Errors: those of
-/// load_program(), time_program() and of `inputs`.
+/// `graph` is `source` or its optimised form. `inputs` creates the inputs for its plan. Errors:
+/// those of load_program(), time_program() and of `inputs`.
 Result<RunReport> run_model(const Graph& source, const Graph& graph, const PrepareOptions& options,
                             const RunModelOptions& run,
                             llvm::function_ref<Result<std::vector<Tensor>>(const Plan&)> inputs);
 
-/// What is wrong with the outputs: not finite (a warning, or an error where they were checked), or
-/// further from the reference than their bound.
+/// Reports outputs that are not finite (a warning, or an error if they were checked), or further
+/// from the reference than their bound.
 void judge_outputs(const RunReport& report, bool checked, DiagnosticSink& sink);
 
 /// "3.1e-07", "not finite"
 std::string difference_text(double difference);
 
-// Several instances of one program at once, each with memory of its own (on a GPU, on a stream of
-// its own): what the device carries beside each other, as a server would run it.
+// Runs several instances of one program at once, each with its own memory (on a GPU, its own
+// stream), to measure the throughput of a server.
 
-/// Rounds in which every instance runs once, all begun together, each from a thread of its own;
-/// the times are those of rounds. Errors: the first instance's that fails.
+/// Times rounds in which every instance runs once; all start together, each in its own thread.
+/// Errors: that of the first instance that fails.
 Result<Timing> time_side_by_side(llvm::ArrayRef<Executable*> instances,
                                  const TimingOptions& options);
 

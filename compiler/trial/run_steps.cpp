@@ -100,7 +100,7 @@ Result<Batches> Batches::make(const Plan& plan, std::vector<NamedTensor> data, u
   return made;
 }
 
-/// Fisher and Yates.
+/// Fisher-Yates shuffle.
 void Batches::shuffle() {
   std::iota(order_.begin(), order_.end(), size_t{0});
   RandomStream stream(seed_, "round " + std::to_string(round_++));
@@ -150,9 +150,9 @@ Result<RunReport> run_steps(LoadedProgram& program, std::vector<Tensor> inputs,
     std::vector<TensorView> views = views_of(inputs);
     TG_CHECK(executable.bind_next(views, step == 1 ? none : carried));
     for (size_t i = 0; step == 1 && i < inputs.size(); ++i)
-      if (carried[i]) inputs[i] = {}; // the program has it from here on
+      if (carried[i]) inputs[i] = {}; // the program owns it from here on
     TG_CHECK(executable.run_once());
-    outputs.clear(); // before a run of which no more is asked for, they are as large as the weights
+    outputs.clear(); // free before a run that does not use them: they are as large as the weights
     bool last = step == options.steps;
     if (step != 1 && step % every != 0 && !last) continue;
     TG_TRY(outputs, executable.outputs());

@@ -1,5 +1,5 @@
-// One thread for each instance and two barriers a round: nobody begins before all are ready, and a
-// round ends with the last.
+// One thread per instance and two barriers per round: a round starts when all are ready, and ends
+// with the last.
 #include "compiler/trial/run_model.h"
 #include "lang/core/support/stop.h"
 
@@ -25,7 +25,7 @@ public:
     for (std::thread& thread : threads_) thread.join();
   }
 
-  /// Microseconds of one round.
+  /// Runs one round and returns its microseconds.
   Result<double> run() {
     gate_.arrive_and_wait();
     Stopwatch watch;
@@ -48,7 +48,7 @@ private:
 
   llvm::ArrayRef<Executable*> instances_;
   std::barrier<> gate_;
-  std::vector<std::optional<Diagnostic>> failures_; // of each instance; read between rounds
+  std::vector<std::optional<Diagnostic>> failures_; // by instance; read between rounds
   std::atomic<bool> done_ = false;
   std::vector<std::thread> threads_;
 };

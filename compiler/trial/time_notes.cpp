@@ -27,7 +27,7 @@ namespace {
 
 constexpr llvm::StringLiteral kGapNote("a whole run takes ");
 
-/// A cause that lies with prices which are not times of this machine; "" of others.
+/// Returns the cause if prices are not times of this machine, else "".
 llvm::StringRef cause_in_prices(PriceOrigin origin) {
   switch (origin) {
   case PriceOrigin::Timed: return "";
@@ -43,7 +43,7 @@ llvm::StringRef cause_in_prices(PriceOrigin origin) {
   return "";
 }
 
-/// The likeliest of the causes that are known, the surest first.
+/// Returns the most likely of the known causes.
 std::string likely_cause(const PriceGap& gap, bool slower) {
   if (gap.disturbance != Disturbance::None)
     return "other programs used the machine meanwhile; repeat it on an idle machine";
@@ -89,7 +89,7 @@ PriceGap gap_of(const OptimizeReport& report, const tangram::CostSpec& prices, d
 bool is_gap_note(llvm::StringRef note) { return note.startswith(kGapNote); }
 
 std::string gap_note(const PriceGap& gap) {
-  constexpr double kWide = 2, kLeastUs = 20; // below, a run's fixed overhead counts
+  constexpr double kWide = 2, kLeastUs = 20; // below, the fixed overhead of a run matters
   if (!(gap.price_us > 0) || !(gap.run_us > 0)) return "";
   double ratio = gap.run_us / gap.price_us;
   if (std::max(ratio, 1 / ratio) < kWide || std::abs(gap.run_us - gap.price_us) < kLeastUs)

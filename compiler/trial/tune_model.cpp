@@ -1,4 +1,4 @@
-// A plan, its device, a session.
+// Implements tune_model.h with a plan, its device and a session.
 #include "compiler/trial/tune_model.h"
 
 #include "compiler/api/backends/backends.h"
@@ -14,9 +14,9 @@ namespace tg {
 
 namespace {
 
-/// Of runs, beside loading the plan; each operator has its six pairs anyway.
+/// For runs, besides loading the plan; each operator has six pairs of runs in any case.
 constexpr double kChoiceSeconds = 1;
-/// The peak takes some hundredths of a second.
+/// Measuring the peak takes a few hundredths of a second.
 constexpr std::chrono::seconds kPeakEvery{1};
 
 } // namespace
@@ -44,7 +44,7 @@ Result<TunedModel> tune_model(const Graph& graph, const TuneModelOptions& option
   model.peak_flops = device->peak_flops();
   auto asked = std::chrono::steady_clock::now();
   model.report = tune::tune_plan(*device, options.session, [&](const tune::PlanTuneLine& line) {
-    // Again: others may have computed meanwhile.
+    // Measure again, because other programs may have computed meanwhile.
     if (std::chrono::steady_clock::now() - asked > kPeakEvery) {
       model.peak_flops = std::max(model.peak_flops, device->peak_flops());
       asked = std::chrono::steady_clock::now();

@@ -13,14 +13,14 @@ namespace tg {
 
 namespace {
 
-/// Prices that took no time to get are not followed by minutes of runs.
+/// Guessed prices, which take no time, do not justify minutes of runs.
 BackendFinalists runner_of(const PrepareOptions& run, const TimePlan& time, bool measured) {
   const TimingOptions quick = {.min_runs = 5, .seconds = 1, .patience_seconds = 2};
   return {run, measured ? BackendFinalists::careful() : quick, time, !measured};
 }
 
-/// The conditions, besides the graphs, of results of whole runs; nullopt where they cannot be
-/// named: a kernel of the user's own may be another one tomorrow.
+/// Returns the conditions, besides the graphs, on which whole runs depend; nullopt if they cannot
+/// be identified, because the user's own kernels may change.
 std::optional<std::string> conditions_of(const WholeRunOptions& options,
                                          const PrepareOptions& run) {
   if (run.externs) return std::nullopt;
@@ -33,8 +33,8 @@ std::optional<std::string> conditions_of(const WholeRunOptions& options,
 
 } // namespace
 
-// The elements are hashed by a function that is fixed: where two files collide, an earlier result
-// is taken that was timed with other weights.
+// Uses a fixed hash of the elements. If two files collide, an earlier result is used that was timed
+// with other weights.
 std::string digest_of_weights(const Graph& graph, const PrepareOptions& run) {
   CompileOptions options;
   options.weights = run.weights;
@@ -78,7 +78,7 @@ FinalistRunner* WholeRunPolicy::runner() {
 
 void WholeRunPolicy::set(OptimizeOptions& options) const {
   options.must_gain = measured_;
-  // What was guessed in a second meets its source, and nobody waits for others to be built.
+  // With guessed prices, only the best graph is compared with the source, so no others are built.
   options.finalists = measured_ ? finalists_ : std::min<size_t>(finalists_, 1);
 }
 

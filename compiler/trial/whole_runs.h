@@ -1,5 +1,5 @@
-// Which whole runs the costs in use ask for: what they choose meets its source before it is
-// returned, where the costs are of this machine (cost_model.h, meets_source).
+// Selects the whole runs for the costs in use. If the costs are of this machine, the chosen graph
+// is compared with the source before it is returned (cost_model.h, meets_source).
 #pragma once
 
 #include "compiler/trial/backend_finalists.h"
@@ -8,21 +8,20 @@
 
 namespace tg {
 
-/// Names the weights that a graph reads, by path and elements, alike in all processes; "" if one
-/// cannot be read.
+/// Returns an identifier of the weights that a graph reads, by path and elements, equal in all
+/// processes; "" if one cannot be read.
 std::string digest_of_weights(const Graph& graph, const PrepareOptions& run);
 
 struct WholeRunOptions {
   tangram::CostSpec cost;
-  bool wanted = true;   // false: nothing is run, and nobody misses it
+  bool wanted = true;   // false: nothing is run, without a note
   size_t finalists = 8; // 0: nothing is run
-  bool remember =
-      true; // comparisons that were made before are not made again, where costs are guesses
-  /// Results depend on its weights where the user gives them; null: those are not remembered.
+  bool remember = true; // with guessed costs, earlier comparisons are reused
+  /// Results depend on the user's weights for this graph; null: such results are not stored.
   const Graph* source = nullptr;
-  FinalistRunner* judge = nullptr; // runs them in the place of a backend
+  FinalistRunner* judge = nullptr; // replaces the backend
 
-  /// True if whole runs belong to these costs.
+  /// True if whole runs are wanted and these costs require them.
   bool asked() const;
 };
 
@@ -33,12 +32,12 @@ public:
   /// `run.backend` is that of the costs (backend_of_costs).
   WholeRunPolicy(const WholeRunOptions& options, const PrepareOptions& run, const TimePlan& time);
 
-  /// Null: nothing is run. Of this object.
+  /// Owned by this object. Null: nothing is run.
   FinalistRunner* runner();
-  /// They belong to these costs and were turned off.
+  /// True if whole runs are required but turned off.
   bool turned_off() const { return asked_ && !run_; }
-  /// What whole runs have to say about `optimize`: how many graphs are run, and whether a result
-  /// has to gain.
+  /// Sets the options that depend on whole runs: the number of graphs to run, and whether a result
+  /// must gain.
   void set(OptimizeOptions& options) const;
 
 private:
