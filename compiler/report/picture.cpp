@@ -14,7 +14,7 @@ bool is_default(const Graph& graph, NodeId id, const AttrInfo& attr, const Value
   return !attr.required && plain == value;
 }
 
-/// "stride = [2, 2], act = relu": what is not the default.
+/// Lists the attributes that are not defaults: "stride = [2, 2], act = relu".
 std::string attributes(const Graph& graph, NodeId id) {
   std::string text;
   llvm::ArrayRef<AttrInfo> attrs = op_info(graph.node(id).op).attrs();
@@ -27,7 +27,7 @@ std::string attributes(const Graph& graph, NodeId id) {
   return text;
 }
 
-/// An operand that is known when the model is loaded.
+/// Describes an operand that is known when the model is loaded.
 std::string known_operand(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   std::string type = graph.type(id).text();
@@ -50,9 +50,9 @@ void read_operands(const Graph& graph, NodeId id, llvm::ArrayRef<uint32_t> numbe
   }
 }
 
-/// Hashes of all nodes, whatever their numbering and symbols: operator, attributes, types, and
-/// which leaves they use. What happened to operands further up does not count, else all that
-/// follows the first change would differ.
+/// Returns hashes of all nodes, independent of numbering and symbols: operator, attributes, types
+/// and the leaves used. Changes of operands further up are ignored; otherwise every node after the
+/// first change would differ.
 std::vector<uint64_t> node_hashes(const Graph& graph) {
   std::vector<uint64_t> hashes(graph.size());
   auto attrs_of = [&](NodeId node, llvm::hash_code hash) {

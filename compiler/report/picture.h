@@ -1,6 +1,6 @@
-// A graph as people look at it: what runs, with shapes, and the weights of each operator beside it.
-// Leaves but inputs, and what is computed at load, are no nodes of their own. Traces hold graphs in
-// this form; `pages/` draws them.
+// A graph for display: the operators that run, with shapes and the weights of each. Inputs are
+// nodes; other leaves and values computed at load are not. Traces store graphs in this form;
+// `pages/` draws them.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -11,26 +11,27 @@ namespace tg {
 
 struct PictureNode {
   std::string op, type, attrs;
-  std::string name;                 // of an input
+  std::string name;                 // for an input
   std::vector<std::string> weights; // "stem.w: f32[64, 3, 7, 7]", "0.5"
-  std::vector<uint32_t> operands;   // places in the list of nodes, before this one
-  std::vector<std::string> outputs; // of the model that this node is
-  bool changed = false;             // not in the graph that this one is compared with
-  std::optional<NodeId> id;         // in the graph that it was made from
+  std::vector<uint32_t> operands;   // indices of earlier nodes
+  std::vector<std::string> outputs; // names of the model outputs at this node
+  bool changed = false;             // without an equal node in the graph compared with
+  std::optional<NodeId> id;         // in the original graph
   bool input() const { return op == "input"; }
-  /// What stands on it: the name of an input, else the operator.
+  /// Returns the displayed name: the name of an input, else the operator.
   llvm::StringRef label() const { return input() && !name.empty() ? name : op; }
 };
 
-/// Operands come before those that use them.
+/// A list of nodes in which operands come before their users.
 struct Picture {
   std::string title;
   std::vector<PictureNode> nodes;
 };
 
-/// What the outputs need, and inputs; operands that are known at load stand beside who reads them.
+/// Returns the nodes that the outputs need, and the inputs. Operands known at load are listed with
+/// their readers.
 Picture picture_of(const Graph& graph);
-/// The same; nodes that `other` has none alike of are marked as changed.
+/// The same; marks nodes without an equal node in `other` as changed.
 Picture picture_beside(const Graph& graph, const Graph& other);
 
 } // namespace tg

@@ -1,4 +1,4 @@
-// The report of an optimisation as users see it: in the library, in JSON and in Python.
+// The report of an optimisation for users: in the library, in JSON and in Python.
 #pragma once
 
 #include "compiler/optimizer/report.h"
@@ -6,7 +6,7 @@
 
 namespace tg {
 
-/// All fields but `verified`, which the caller knows.
+/// Sets all fields except `verified`, which the caller sets.
 tangram::Report public_report(const OptimizeReport& report);
 
 } // namespace tg

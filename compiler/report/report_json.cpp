@@ -8,7 +8,7 @@
 namespace tg {
 namespace {
 
-// The value of a row under its name, by the row's type.
+// Writes the value of a row under its name, by the row's type.
 
 using Stream = llvm::json::OStream;
 
@@ -52,7 +52,7 @@ template <class T> bool is_known(const T&) { return true; }
 template <class T> bool is_known(const std::optional<T>& value) { return value.has_value(); }
 template <class T> bool is_known(const std::vector<T>& list) { return !list.empty(); }
 
-/// The column of that name.
+/// The values of the column `written`.
 enum class Written : uint8_t { Always, Drawn, Known, Never };
 
 template <Written written, class T> void write_row(Stream& json, const char* key, const T& value) {

@@ -1,4 +1,4 @@
-// Each part is a list of keys and what they must hold; whatever else a trace has is let through.
+// Each part is a list of keys with their required contents. Unknown keys are accepted.
 #include "compiler/report/trace_check.h"
 
 #include "compiler/api/files/json_files.h"
@@ -64,13 +64,13 @@ bool fail(Where where, llvm::StringLiteral why) {
   return false;
 }
 
-/// JSON allows numbers that are too large to be any.
+/// JSON permits numbers that are too large for a double.
 bool is_number(const Json& value) {
   auto number = value.getAsNumber();
   return number && std::isfinite(*number);
 }
 
-/// At least `least` and less than `end`.
+/// Returns true for an integer from `least` to `end` - 1.
 bool whole_number(const Json& value, int64_t least, int64_t end, Where where) {
   auto number = value.getAsInteger();
   if (!number) return fail(where, "expected a whole number");
@@ -108,7 +108,7 @@ bool each(const Object& object, llvm::StringLiteral key, Where parent, CheckItem
   return true;
 }
 
-/// A list of objects with these keys, and what else `more` says of them.
+/// Returns true for a list of objects with these keys that satisfy `more`.
 bool each_object(
     const Object& object, llvm::StringLiteral key, llvm::ArrayRef<Key> keys, Where parent,
     llvm::function_ref<bool(const Object&, size_t, Where)> more = [](const Object&, size_t, Where) {
@@ -162,7 +162,7 @@ bool are_steps(const Object& trace, Where where) {
   });
 }
 
-/// What a trace of an earlier version does not have: a text, or a list of texts.
+/// Checks keys that traces of earlier versions lack: a text, or a list of texts.
 bool is_labelled(const Object& node, Where where) {
   if (const Json* name = node.get("name"); name && !name->getAsString())
     return fail(where.field("name"), "expected a text");

@@ -16,7 +16,7 @@ void write_texts(llvm::json::OStream& json, llvm::StringRef key,
   });
 }
 
-/// Nodes that the outputs need, as they are drawn.
+/// Writes the nodes that the outputs need, as they are drawn.
 void write_graph(llvm::json::OStream& json, const Graph& graph, const Graph& other) {
   json.array([&] {
     for (const PictureNode& node : picture_beside(graph, other).nodes)
@@ -48,15 +48,15 @@ void write_points(llvm::json::OStream& json, const SearchTrace& trace) {
   });
 }
 
-/// What a rule did in one column: how often, and where, where that is reported.
+/// The applications of a rule in one column: their number, and the places if known.
 struct HeatCell {
   int64_t count = 0;
   std::vector<std::string> places;
 };
 
-constexpr size_t kMostPlaces = 8; // of a cell: more, nobody reads
+constexpr size_t kMostPlaces = 8; // places listed for a cell; more would not be read
 
-/// The heat map, with rules numbered by first use, columns and rules summed up:
+/// Writes the heat map, with rules numbered by first use, and counts added up by column and rule:
 /// [column, count, [place, ...]].
 void write_applications(llvm::json::OStream& json, const SearchTrace& trace,
                         llvm::ArrayRef<Rule> rules) {
@@ -106,7 +106,7 @@ void write_tree(llvm::json::OStream& json, const SearchTrace& trace, llvm::Array
   });
 }
 
-/// The parts of which the result is made; none where it is the source.
+/// Writes the steps that made the result; none if the result is the source.
 void write_steps(llvm::json::OStream& json, const SearchTrace& trace, bool changed) {
   json.attributeArray("steps", [&] {
     if (!changed) return;

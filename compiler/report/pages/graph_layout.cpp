@@ -1,14 +1,17 @@
-// See graph_layout.h.
+// Implements graph_layout.h:
 //
-// 1. Layers: each node as far down as its longest way from an input says, then right above its
-//    first user.
-// 2. A node whose users are further down than the next layer has one `bend` in each layer between,
-//    shared by all of them.
-// 3. Order within layers: sweeps down and up, in which everything goes to the mean place of its
-//    neighbours (barycentres); the order with the fewest crossings is kept.
-// 4. Places: in sweeps again, each layer as near as its order and distances allow to where its
-//    neighbours are, which is a regression with an order (pool adjacent violators: Ayer et al.
-//    1955).
+// 1. Layers: each node is placed at the length of its longest path from an input, then moved down
+// to
+//    the layer above its first user.
+// 2. A node with a user further down than the next layer gets one `bend` in each layer between,
+// shared
+//    by all such users.
+// 3. Order within layers: sweeps down and up move every vertex to the mean position of its
+// neighbours
+//    (barycentres). The order with the fewest crossings is kept.
+// 4. Positions: further sweeps move each layer as close to its neighbours' positions as its order
+// and
+//    distances allow, by isotonic regression (pool adjacent violators: Ayer et al. 1955).
 #include "compiler/report/pages/graph_layout.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -22,14 +25,14 @@ namespace tg::pages {
 namespace {
 
 constexpr double kBetweenNodes = 18, kBetweenBends = 10, kBetweenLayers = 30, kMargin = 10;
-constexpr size_t kMostBends = 20000; // beyond: edges run straight
+constexpr size_t kMostBends = 20000; // beyond: edges are straight lines
 constexpr int kOrderSweeps = 12, kPlaceSweeps = 16;
 
 struct Vertex {
   uint32_t layer = 0;
   Box box;
   bool bend = false;
-  double x = 0; // of the middle
+  double x = 0; // of the centre
   std::vector<uint32_t> above, below;
 };
 
@@ -74,7 +77,7 @@ private:
   const Picture& picture_;
   std::vector<Vertex> vertices_;            // nodes, then bends
   std::vector<std::vector<uint32_t>> rows_; // vertices by layer, from left to right
-  std::vector<double> rank_;                // in its row
+  std::vector<double> rank_;                // position in its row
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> bend_of_; // (node, layer)
 };
 
@@ -131,8 +134,8 @@ void Layers::sort_row(std::vector<uint32_t>& row, bool down) {
   renumber(row);
 }
 
-/// Pairs of edges between neighbouring layers that cross:
-/// inversions, counted by a binary indexed tree.
+/// Returns the number of crossing pairs of edges between neighbouring layers: inversions, counted
+/// with a binary indexed tree.
 size_t Layers::crossings() const {
   size_t crossed = 0;
   for (size_t layer = 0; layer + 1 < rows_.size(); ++layer) {
@@ -176,7 +179,7 @@ double Layers::wanted(const Vertex& v, bool down, bool both) const {
   double sum = 0, weight = 0;
   auto add = [&](llvm::ArrayRef<uint32_t> near) {
     for (uint32_t n : near) {
-      // Long edges run straight, and so does what is in line with its neighbour.
+      // Long edges, and nodes in line with their neighbour, are kept straight.
       double w = v.bend != vertices_[n].bend ? 1 : v.bend ? 8 : 3;
       sum += w * vertices_[n].x, weight += w;
     }
@@ -186,7 +189,7 @@ double Layers::wanted(const Vertex& v, bool down, bool both) const {
   return weight > 0 ? sum / weight : v.x;
 }
 
-/// The nearest places, in the sense of least squares, that keep order and distances.
+/// Computes the nearest positions in the least-squares sense that preserve order and distances.
 void Layers::settle(llvm::ArrayRef<uint32_t> row, bool down, bool both) {
   struct Block {
     double sum, weight;
@@ -257,8 +260,8 @@ Layout Layers::layout() {
   return out;
 }
 
-/// The operands of a node, and how far from its middle each edge arrives: side by side, in the
-/// order in which they come.
+/// Returns the operands of a node, and the distance of each arriving edge from its centre: side by
+/// side, in operand order.
 std::vector<std::pair<uint32_t, double>>
 Layers::ports(uint32_t node, llvm::function_ref<double(uint32_t)> middle) const {
   std::vector<std::pair<double, uint32_t>> arriving;
@@ -285,7 +288,7 @@ Route Layers::route(uint32_t from, uint32_t to, double arrival, llvm::ArrayRef<d
     if (y1 > y) route.pieces.push_back({x, y, x1, y1});
     x = x1, y = y1;
   };
-  go(x, top[layer] + depth[layer]); // past taller nodes beside it
+  go(x, top[layer] + depth[layer]); // past taller nodes in its layer
   while (++layer < last) {
     auto bend = bend_of_.find({from, layer});
     if (bend == bend_of_.end()) continue;

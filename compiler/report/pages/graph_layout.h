@@ -1,6 +1,6 @@
-// Where the nodes of a graph stand and how its edges run, in layers (Sugiyama, Tagawa and Toda
-// 1981). Edges that pass layers get a place in each, so that none runs through a node or out of the
-// drawing. Everything of the layout lies within [0, width] x [0, height].
+// Positions of a graph's nodes and routes of its edges, in layers (Sugiyama, Tagawa and Toda 1981).
+// Edges that cross layers get a position in each, so they pass through no node and stay inside the
+// drawing. The whole layout is within [0, width] x [0, height].
 #pragma once
 
 #include "compiler/report/pages/graph_picture.h"
@@ -12,11 +12,11 @@ struct Box {
 };
 
 struct Place {
-  double x = 0, y = 0; // of the left upper corner
+  double x = 0, y = 0; // of the top left corner
 };
 
-/// From the lower side of a node to the upper side of its user, in pieces that go down: each runs
-/// from `x0, y0` to `x1, y1`.
+/// From the bottom of a node to the top of its user, in pieces that go down, each from `x0, y0` to
+/// `x1, y1`.
 struct Route {
   uint32_t from = 0, to = 0;
   struct Piece {
@@ -27,7 +27,7 @@ struct Route {
 
 struct Layout {
   double width = 0, height = 0;
-  std::vector<Place> places; // of the nodes
+  std::vector<Place> places; // by node
   std::vector<Route> routes;
 };
 

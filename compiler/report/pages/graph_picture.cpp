@@ -1,4 +1,4 @@
-// See graph_picture.h: to Graphviz, and files by their ending.
+// Implements graph_picture.h: Graphviz, and files by their extension.
 #include "compiler/report/pages/graph_picture.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -10,7 +10,7 @@ namespace tg::pages {
 
 namespace {
 
-/// `\n` is Graphviz's end of a line.
+/// `\n` is Graphviz's line break.
 std::string dot_string(llvm::ArrayRef<std::string> lines) {
   std::string out = "\"";
   for (const std::string& line : lines) {
@@ -57,7 +57,7 @@ std::string escape_xml(llvm::StringRef text) {
       if (static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t')
         out += c;
       else
-        out += "\xEF\xBF\xBD"; // a control character: XML has none
+        out += "\xEF\xBF\xBD"; // control characters are not allowed in XML
     }
   }
   return out;

@@ -1,6 +1,6 @@
-// A picture on a terminal: one line an operator, in the order of the graph. What is still to be
-// read runs down in columns, one a value; where an operator takes several, they come together in a
-// line above it, as in the histories of version control.
+// Draws a picture on a terminal: one line per operator, in the order of the graph. Values that are
+// still needed run down in columns, one per value. If an operator takes several, they are joined in
+// a line above it, as in the histories of version control.
 //
 //   ○   image  f32[1, 8]
 //   ├─╮
@@ -39,7 +39,7 @@ llvm::StringRef line_sign(unsigned sides) {
 struct Row {
   std::string rails;
   size_t columns = 0;
-  std::optional<size_t> node; // whose text stands beside it
+  std::optional<size_t> node; // its text is beside it
 };
 
 class Rails {
@@ -63,8 +63,8 @@ private:
     return columns_.size() - 1;
   }
 
-  /// A column for the node: that of the leftmost operand
-  /// that nothing reads any more, else a free one.
+  /// Returns the column for the node: that of the leftmost operand without further readers, else a
+  /// free one.
   size_t column_for(size_t node, llvm::ArrayRef<size_t> from) {
     for (size_t c : from)
       if (ends(columns_[c], node)) return c;
@@ -72,7 +72,7 @@ private:
   }
 
   void add(size_t node) {
-    std::vector<size_t> from; // columns of the operands
+    std::vector<size_t> from; // by operand
     for (size_t c = 0; c < columns_.size(); ++c)
       if (columns_[c] != kFree && llvm::is_contained(picture_.nodes[node].operands, columns_[c]))
         from.push_back(c);
@@ -93,7 +93,7 @@ private:
     while (!columns_.empty() && columns_.back() == kFree) columns_.pop_back();
   }
 
-  /// The line in which operands come to the column of their node.
+  /// Draws the line that joins the operands to the column of their node.
   void join(size_t node, llvm::ArrayRef<size_t> from, size_t column) {
     size_t left = std::min(column, from.front()), right = std::max(column, from.back());
     Row row{"", columns_.size(), std::nullopt};
@@ -102,7 +102,7 @@ private:
       unsigned sides = 0;
       if (taken) sides |= Up;
       if ((taken && !(operand && ends(columns_[c], node))) || c == column) sides |= Down;
-      // A line that passes one which goes on is drawn behind it.
+      // A line is drawn behind a column that it crosses.
       bool joins = operand || c == column;
       if (c > left && c <= right && (joins || !taken)) sides |= Left;
       if (c >= left && c < right && (joins || !taken)) sides |= Right;
@@ -114,7 +114,7 @@ private:
 
   const Picture& picture_;
   std::vector<size_t> last_use_;
-  std::vector<uint32_t> columns_; // the value that runs down in each
+  std::vector<uint32_t> columns_; // by column: the value that runs down
   std::vector<Row> rows_;
 };
 

@@ -1,5 +1,5 @@
-// The trace of a search as a page. The trace goes into it as it is, with its graphs as drawings;
-// the page draws the rest (report_page.cpp).
+// Writes the trace of a search as a page: the unchanged trace, and its graphs as drawings. The
+// page's script draws everything else (report_page.cpp).
 #include "compiler/report/pages/graph_picture.h"
 
 namespace tg::pages {
@@ -13,7 +13,7 @@ std::vector<std::string> texts(const llvm::json::Object& node, llvm::StringRef k
   return out;
 }
 
-/// A graph of a trace that has been checked.
+/// Returns the picture of a graph in a checked trace.
 Picture picture_of(const llvm::json::Object& trace, llvm::StringRef key, llvm::StringRef title) {
   Picture picture{title.str(), {}};
   for (const llvm::json::Value& value : *trace.getArray(key)) {
@@ -39,7 +39,7 @@ std::string trace_page(const llvm::json::Value& trace) {
   const llvm::json::Object& fields = *trace.getAsObject();
   llvm::StringRef model = *fields.getObject("report")->getString("model");
   std::string text;
-  llvm::raw_string_ostream(text) << trace; // parsed and written anew: nothing else gets through
+  llvm::raw_string_ostream(text) << trace; // parsed and rewritten, so that only JSON is inserted
   return report_page(text, picture_of(fields, "source", model),
                      picture_of(fields, "result", model));
 }
