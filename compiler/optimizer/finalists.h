@@ -28,7 +28,6 @@ struct FinalistOptions {
 /// outputs is chosen; if there is none, the cheapest gets the fault. If the source does not run,
 /// the price decides. A single candidate is not run here, because it is compared with the source
 /// later.
-/// later.
 Finalist choose_finalist(const Graph& source, Candidate best, std::vector<Candidate> others,
                          FinalistRunner& runner, const FinalistOptions& options,
                          OptimizeReport& report);

@@ -1,6 +1,6 @@
-// A picture as SVG: boxes with operator, shape and weights, edges as curves. Numbers have one place
-// behind the point, so that equal graphs give equal text. The widths of texts are estimated, on the
-// safe side; what is too long is cut and stands whole in the title of its node.
+// Draws a picture as SVG: boxes with operator, shape and weights, and curves for edges. Numbers
+// have one decimal, so that equal graphs give equal text. The widths of texts are estimated
+// conservatively. Long texts are truncated; the title of the node has the full text.
 #include "compiler/report/pages/graph_layout.h"
 
 #include <llvm/ADT/StringExtras.h>
@@ -23,7 +23,7 @@ size_t letters(llvm::StringRef text) {
   return count;
 }
 
-/// At most so many letters. Of weights the end is kept, by which their names differ.
+/// Truncates to a number of letters. For weights the end is kept, because it differs most.
 std::string shortened(llvm::StringRef text, bool keep_end = false) {
   if (letters(text) <= kLongestLine) return text.str();
   auto inner = [&](size_t at) { // not the first byte of a letter
@@ -36,7 +36,7 @@ std::string shortened(llvm::StringRef text, bool keep_end = false) {
   return keep_end ? "…" + text.drop_front(at).str() : text.take_front(at).str() + "…";
 }
 
-/// `output` is what an output without a name is called.
+/// An output without a name is called `output`.
 std::string output_text(const std::string& name) {
   return name == "output" ? name : "output " + name;
 }
@@ -64,7 +64,7 @@ Box box_of(llvm::ArrayRef<Line> lines) {
 
 std::string number(double x) { return llvm::formatv("{0:f1}", x).str(); }
 
-/// All that is known of a node, for its title.
+/// Returns the full description of a node, for its title.
 std::string whole_text(const PictureNode& node) {
   std::string text = node.label().str() + ": " + node.type;
   if (!node.attrs.empty()) text += "\n" + node.attrs;

@@ -1,7 +1,7 @@
-// The pages of `tg report` and of `:graph F.html`: one file of HTML, style and script each, without
-// any reference to a network. The charts are drawn by the script from the trace in the page, whose
-// texts reach it as text nodes only; the graphs come as SVG (graph_picture.h), and the script lets
-// them be zoomed and moved. Colours are variables with a light and a dark form.
+// The pages of `tg report` and of `:graph F.html`: a single HTML file with style and script,
+// without any network access. The script draws the charts from the trace in the page, whose texts
+// it only inserts as text nodes. Graphs are SVG (graph_picture.h); the script lets users zoom and
+// pan. Colours are variables with a light and a dark value.
 #include "compiler/report/pages/graph_picture.h"
 
 namespace tg::pages {
@@ -47,7 +47,7 @@ section>details{margin-top:8px}summary{cursor:pointer}pre{overflow:auto;margin:6
 .lines b{font-weight:600}
 )css";
 
-/// Of both pages: the switch of colours, and drawings that zoom.
+/// Common to both pages: the theme switch, and drawings that zoom.
 constexpr llvm::StringLiteral kShared = R"js(
 "use strict";
 const el=(name,attrs={},...children)=>{const e=document.createElement(name);for(const a in attrs)e.setAttribute(a,attrs[a]);e.append(...children);return e};
@@ -239,13 +239,13 @@ std::string head(llvm::StringRef title) {
       .str();
 }
 
-/// A drawing that the script takes from here.
+/// A drawing that the script inserts into the page.
 std::string drawing(const Picture& picture, llvm::StringRef id) {
   if (picture.nodes.empty() || picture.nodes.size() > kMostDrawn) return "";
   return ("<template id=\"" + id + "\">" + svg_text(picture) + "</template>\n").str();
 }
 
-/// JSON inside a script element: nothing in it may end the element.
+/// Escapes JSON for a script element, so that nothing in it can end the element.
 std::string for_script(llvm::StringRef json) {
   std::string out;
   out.reserve(json.size());
