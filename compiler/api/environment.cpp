@@ -1,5 +1,5 @@
-// The public environment over RewriteEnvironment: rules selected and verified, a clock, and the
-// places of rewrites in words.
+// Implements the public environment with RewriteEnvironment: selects and verifies rules, makes the
+// clock, and describes the places of rewrites.
 #include "tangram/environment.h"
 
 #include "compiler/api/graph_clock.h"
@@ -30,7 +30,7 @@ tg::GraphTime clock_of(const EnvironmentOptions& options, const Model& source) {
 tg::EnvironmentOptions options_of(const EnvironmentOptions& o, const tg::StopToken& stop) {
   tg::EnvironmentOptions out;
   out.explore.numerics = tg::part_of(o.search.numerics);
-  out.explore.node_limit = 50'000; // of one graph and a rewrite: any that is run has fewer
+  out.explore.node_limit = 50'000; // for one graph and a rewrite; graphs that can be run have fewer
   out.horizon = o.horizon;
   out.measure_every = o.measure_every;
   out.waiting_reward = o.waiting_reward;
@@ -67,7 +67,7 @@ struct Environment::Impl {
     game.emplace(source, rules, std::move(time), options_of(options, stop));
     return {};
   }
-  /// After the state is another one.
+  /// Must be called after a change of the state.
   void list() {
     candidates.clear();
     for (const tg::RewriteState::Candidate& c : game->state()->candidates)
@@ -81,7 +81,7 @@ struct Environment::Impl {
                        candidates.size() + 1);
     return {};
   }
-  /// Rewrites by their rules, and with the places that were noted on the way.
+  /// Names rewrites by their rules, with the recorded places.
   std::vector<Rewrite> named(llvm::ArrayRef<tg::RewriteTaken> path) const {
     std::vector<Rewrite> out;
     for (const tg::RewriteTaken& step : path) out.push_back({rules[step.rule].name, step.place});
@@ -94,7 +94,7 @@ struct Environment::Impl {
   std::unique_ptr<tg::GraphClock> clock;
   std::optional<tg::RewriteEnvironment> game;
   std::vector<Rewrite> candidates;
-  bool over = true; // no episode goes on
+  bool over = true; // no episode is in progress
 };
 
 Environment::Environment(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -129,9 +129,9 @@ Expected<StepResult> Environment::step(size_t action) {
   if (impl_->over)
     return to_error(tg::error(tg::Code::usage, "no episode goes on: reset() begins one"));
   if (auto checked = impl_->check(action); !checked) return to_error(checked.error());
-  impl_->over = true; // also where it fails
+  impl_->over = true; // also on an error
   tg::Result<tg::RewriteEnvironment::Step> done = impl_->game->step(action);
-  impl_->list(); // where it fails the graph may be the next one all the same
+  impl_->list(); // on an error the graph may be the next one
   if (!done) return to_error(done.error());
   impl_->over = done->done;
   return StepResult{done->reward, done->done && !done->cut, done->cut,

@@ -23,7 +23,7 @@ IlpOptions ilp_options(const tangram::ExtractOptions& o, const StopToken& stop) 
   return options;
 }
 
-/// Which roots have no solution, by their ids; the extractor speaks of classes by number.
+/// Names the roots without a solution by their ids; the extractor only knows class numbers.
 Diagnostic name_roots(const SerializedEGraph& egraph, Diagnostic fault) {
   constexpr size_t kMostNamed = 5;
   std::vector<ClassIx> hopeless = roots_without_solution(egraph.problem);
@@ -39,7 +39,7 @@ Diagnostic name_roots(const SerializedEGraph& egraph, Diagnostic fault) {
                (hopeless.size() > 1 ? "the root classes " : "the root class ") + names);
 }
 
-/// A second opinion on the answer, from the checker that shares nothing with the extractors.
+/// Checks the answer with a checker that shares no code with the extractors.
 Result<void> check_answer(const SerializedEGraph& egraph, const Extraction& answer) {
   CheckedChoice checked = check_choice(egraph.problem, answer.choice);
   if (!checked.ok())

@@ -6,7 +6,7 @@
 namespace tg {
 
 // TG_BACKEND(name, id): a row of this build.
-// TG_NO_BACKEND(name, id, switch): one that was left out.
+// TG_NO_BACKEND(name, id, switch): a backend that was left out.
 #define TG_BACKEND(name, id) const BackendRow& name##_backend_row();
 #define TG_NO_BACKEND(name, id, off)
 #include "tangram/tables/backends.def"

@@ -1,4 +1,4 @@
-// The row of the backend `cuda`: its libraries, and prices of what it would launch.
+// The row of the backend `cuda`: its libraries, and prices of its launches.
 #include "compiler/api/backends/backends.h"
 #include "compiler/api/backends/cuda_groups.h"
 #include "compiler/emit/plan_from_graph.h"
@@ -61,7 +61,7 @@ void report_cuda(DeviceReport& report) {
 
 // --- prices of groups (cuda_groups.h) -----------------------------------------------------------
 
-/// What plans' operators cost by the roofline.
+/// Rooflines of a plan's operators.
 class PlanRooflines {
 public:
   explicit PlanRooflines(const AnalyticCost& costs) : costs_(costs) {}
@@ -76,7 +76,7 @@ public:
     return of(step.op, step.attrs, operands, type(step.result));
   }
 
-  /// An image turned: a transpose, into the other layout or back.
+  /// Returns the roofline of transposing an image to the other layout or back.
   Roofline transpose(const TensorType& type) {
     const Shape& d = type.shape;
     return of(OpKind::Transpose, {Value::of_ints({0, 2, 3, 1})}, {type},
@@ -84,8 +84,8 @@ public:
   }
   double transpose_us(const TensorType& type) { return costs_.together(transpose(type)); }
 
-  /// What the library does around a convolution of images with channels first: in half types its
-  /// engines, on matrix units, know channels last, so it turns what is read and what is written.
+  /// Returns the library's overhead around a convolution of channels-first images. In half types
+  /// its matrix-unit engines support only channels last, so it transposes inputs and outputs.
   double around_us(const Plan& plan, const PlanStep& convolution, bool channels_last) {
     const TensorType& result = plan.values[convolution.result].type;
     if (channels_last || dtype_size(result.dtype) != 2) return 0;
@@ -103,7 +103,7 @@ private:
     return costs_.roofline(symbols_, {op, symbols_.attrs(values), types, symbols_.type(result), 0});
   }
 
-  /// Two products and a softmax, whose scores are not stored.
+  /// Returns the roofline of two products and a softmax, without storing the scores.
   Roofline attention(const Plan& plan, const PlanStep& step) {
     cuda::AttentionSizes n = cuda::sizes_of_attention(step);
     DType dtype = plan.values[step.result].type.dtype;
@@ -177,8 +177,8 @@ private:
            lies_last(grouped, step.operands[0]) != lies_last(grouped, step.result);
   }
 
-  /// Bytes of the results, and of what they need of values from outside: of a slice or a gather the
-  /// piece, through views what is needed of the view (op_work, over several operators).
+  /// Returns the bytes of the results and of the inputs from outside. For a slice or a gather only
+  /// the piece counts, also through views (op_work, over several operators).
   static double traffic(const Plan& plan, const cuda::Group& group) {
     auto bytes = [&](PlanValueId id) { return static_cast<double>(plan.values[id].type.bytes()); };
     double total = 0;

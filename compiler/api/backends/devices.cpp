@@ -1,4 +1,4 @@
-// Asks the operating system and the libraries; nothing is measured.
+// Queries the operating system and the libraries; nothing is measured.
 #include "compiler/api/backends/devices.h"
 
 #include "lang/core/support/threads.h"
@@ -21,7 +21,7 @@ std::string read_text(const char* path) {
   return file ? (*file)->getBuffer().str() : std::string();
 }
 
-/// The widest vector instructions that kernels here are dispatched to.
+/// Returns the widest vector instructions that kernels here are dispatched to.
 llvm::StringRef vector_isa() {
   llvm::StringMap<bool> features;
   if (!llvm::sys::getHostCPUFeatures(features)) return "no vector extension known";
@@ -48,7 +48,7 @@ int64_t physical_memory_bytes() {
   int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
   int64_t bytes = pages > 0 && page > 0 ? pages * page : int64_t{1} << 32;
   int64_t group = 0;
-  std::string limit = read_text("/sys/fs/cgroup/memory.max"); // "max" where there is none
+  std::string limit = read_text("/sys/fs/cgroup/memory.max"); // "max" if there is no limit
   if (!llvm::StringRef(limit).trim().getAsInteger(10, group) && group > 0)
     bytes = std::min(bytes, group);
   return bytes;

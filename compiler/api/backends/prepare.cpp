@@ -1,4 +1,4 @@
-// Plan, compile, bind: the order in which a graph meets a backend.
+// Prepares a graph for a backend in three steps: plan, compile, bind.
 #include "compiler/api/backends/prepare.h"
 
 #include "compiler/api/backends/backends.h"
@@ -30,8 +30,8 @@ int64_t memory_limit_bytes(int64_t limit_mb) {
 
 namespace {
 
-/// Microseconds of each node by estimates, which run nothing: of what is shared out, the shares of
-/// different devices are alike.
+/// Returns estimated microseconds of each node without running anything. Shares of the total are
+/// similar on different devices.
 std::vector<double> estimates_of(const Graph& graph) {
   std::vector<double> prices(graph.size(), 0);
   Result<std::unique_ptr<CostModel>> model = make_analytic_cost("cpu");

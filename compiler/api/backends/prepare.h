@@ -1,5 +1,5 @@
-// From a graph to a program in memory: a backend by name, the plan, everything placed and loaded;
-// and what each operator takes in its runs.
+// Prepares a graph as a program in memory: makes the backend and the plan, places and loads
+// everything. Also times operators within runs of the program.
 #pragma once
 
 #include "compiler/emit/recompute.h"
@@ -17,34 +17,34 @@ struct PrepareOptions {
   int64_t memory_limit_bytes = 0; // 0: 80% of the machine's memory
   uint64_t seed = 1;
   bool allow_tf32 = false;  // cuda
-  double recompute = 0;     // share of the time by estimates that it may add (emit/recompute.h)
-  DType dtype = DType::F32; // that a run computes in: graphs are retyped
-  /// Of the yardstick of BackendFinalists,
-  /// and of plans measured at load (cuda); "" = the user's cache folder.
+  double recompute = 0;     // share of the time it may add, by estimates (emit/recompute.h)
+  DType dtype = DType::F32; // in which a run computes: graphs are retyped
+  /// For the yardstick of BackendFinalists, and for plans measured at load (cuda); "" = the user's
+  /// cache folder.
   std::string cost_db = {};
   double tune_near_ms = 0; // BackendRequest
   WeightSource weights;
-  /// That `weights` reads, if any: files that are written carry on its record of folded weights.
+  /// The file that `weights` reads, if any. Written files preserve its record of folded weights.
   std::shared_ptr<const WeightFile> weight_file = {};
-  /// Of graphs loaded beside each other with the same options, which need not be the same graph.
+  /// Shared by graphs loaded at the same time with the same options; the graphs may differ.
   std::shared_ptr<SharedWeights> shared = {};
-  std::shared_ptr<const ExternKernels> externs = {}; // of `extern op`s; null: none
-  StopToken stop = {};                               // of BackendFinalists
-  StopToken interrupt = {};                          // of loading and runs (CompileOptions::stop)
+  std::shared_ptr<const ExternKernels> externs = {}; // for `extern op`s; null: none
+  StopToken stop = {};                               // for BackendFinalists
+  StopToken interrupt = {};                          // for loading and runs (CompileOptions::stop)
 };
 
-/// `ref`, `cpu`, `cuda`. Errors: `no_backend` names those of this build.
+/// `ref`, `cpu`, `cuda`. Errors: `no_backend` lists those of this build.
 Result<std::unique_ptr<Backend>> make_backend(llvm::StringRef name, const std::string& cost_db = "",
                                               double tune_near_ms = 0);
 
-/// The bytes that a limit given in MiB means; 0 MiB: 80% of the machine's memory.
+/// Converts a limit in MiB to bytes; 0 MiB: 80% of the machine's memory.
 int64_t memory_limit_bytes(int64_t limit_mb);
 
 struct Prepared {
   std::unique_ptr<Backend> backend;
   Plan plan;
-  std::vector<NodeId> nodes; // of each step, in retype(graph, options.dtype)
-  Recomputed recomputed;     // what of it is done twice
+  std::vector<NodeId> nodes; // by step; in retype(graph, options.dtype)
+  Recomputed recomputed;     // operators that are computed twice
   std::unique_ptr<Executable> executable;
   int threads = 1;
 };
@@ -53,24 +53,24 @@ struct Prepared {
 /// weight source and of retype().
 Result<Prepared> prepare(const Graph& graph, const PrepareOptions& options);
 
-/// The same, with random inputs from the seed bound.
+/// The same; also binds random inputs from the seed.
 Result<Prepared> prepare_with_inputs(const Graph& graph, const PrepareOptions& options);
 
-/// What an operator takes within whole runs of its graph.
+/// The time of an operator within whole runs of its graph.
 struct NodeTime {
-  NodeId node; // of retype(graph, options.dtype), which in f32 has the graph's own nodes
-  /// In place: median over the runs, with what the backend put in before it (`reorders_us` of it).
+  NodeId node; // in retype(graph, options.dtype), which is the graph itself for f32
+  /// In place: median over the runs, including conversions before it (`reorders_us` of it).
   double microseconds = 0;
   double reorders_us = 0;
   std::string implementation;
 };
 
-/// Of each operator that a run computes, in the order in which they run; what the backend put in
-/// behind the last counts there. Views are listed, at no cost; of operators that the backend runs
-/// as one, one. Errors: the device's.
+/// Returns the time of each operator of a run, in execution order. Conversions after the last
+/// operator count for that one. Views are listed with time 0. Operators that the backend runs as
+/// one have one entry. Errors: the device's.
 Result<std::vector<NodeTime>> time_nodes(Prepared& prepared, const TimingOptions& options);
 
-/// The same of a graph on random inputs. Errors: also those of prepare().
+/// The same for a graph on random inputs. Errors: also those of prepare().
 Result<std::vector<NodeTime>> time_nodes(const Graph& graph, const PrepareOptions& options,
                                          const TimingOptions& timing);
 

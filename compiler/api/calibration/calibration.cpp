@@ -23,7 +23,7 @@ namespace {
 
 using Sizes = llvm::ArrayRef<int64_t>;
 
-/// Keys of one kind of operator each, from draws.
+/// Draws keys of one kind of operator each.
 class Drawer {
 public:
   std::string convolution(int64_t window) {
@@ -35,7 +35,7 @@ public:
     auto [c, hw] = image();
     return conv(c, hw, c, 1, rarely() ? 5 : 3, rarely() ? 2 : 1);
   }
-  /// As in ResNeXt, and as where the groups of a depthwise one are merged.
+  /// As in ResNeXt, or as merged groups of a depthwise convolution.
   std::string grouped() {
     auto [c, hw] = image();
     return conv(c, hw, c, part_of(c, pick({2, 4, 8, 16, 32})), rarely() ? 5 : 3, rarely() ? 2 : 1);
@@ -48,14 +48,14 @@ public:
                          "= same, act = {5}}",
                          c, hw, pick({16, 36}), o, epilogue(o, {1, o, hw, hw}), act(), of_group);
   }
-  /// Of activations with weights.
+  /// Products of activations and weights.
   std::string dense() {
     int64_t m = pick({1, 1, 16, 64, 128, 197, 256, 512}), k = width(), n = width();
     return llvm::formatv("matmul(f32[{0}, {1}], w f32[{1}, {2}], {3}) {{act = {4}}", m, k, n,
                          epilogue(n, {m, n}), act());
   }
-  /// As in large language models, with weights beyond every cache: guessed from smaller ones such
-  /// products were a third too cheap (AVX2).
+  /// As in large language models, with weights beyond every cache. Guessed from smaller products,
+  /// these were a third too cheap (AVX2).
   std::string large() {
     int64_t k = pick({2048, 4096, 5120}), n = pick({4096, 5120, 8192, 11008, 14336});
     if (coin()) std::swap(k, n);
@@ -71,7 +71,7 @@ public:
                          "none}",
                          heads, q, scores ? d : keys, scores ? keys : d);
   }
-  /// One operator that was two products and a softmax.
+  /// Attention as a single operator: two products and a softmax.
   std::string attention() {
     int64_t heads = pick_attention({8, 12, 32}), q = pick_attention({1, 32, 64, 128, 197, 256});
     int64_t d = pick_attention({32, 64, 128});
@@ -149,7 +149,7 @@ private:
     return from
         .begin()[static_cast<size_t>(stream_.uniform(next_++) * static_cast<double>(from.size()))];
   }
-  /// From a stream of its own: what came before it is drawn as it was.
+  /// Draws from a separate stream, so that earlier draws stay the same.
   int64_t pick_attention(std::initializer_list<int64_t> from) {
     double drawn = attention_stream_.uniform(next_of_attention_++);
     return from.begin()[static_cast<size_t>(drawn * static_cast<double>(from.size()))];
@@ -164,7 +164,7 @@ private:
     return coin() ? "none" : rarely() && coin() ? "gelu" : coin() ? "relu" : "relu6";
   }
 
-  /// Channels and pixels along a side: more of one go with fewer of the other.
+  /// Returns channels and pixels along a side: more channels have fewer pixels.
   std::pair<int64_t, int64_t> image() {
     int64_t c = channels();
     int64_t side = c >= 512   ? pick({7, 14})
@@ -172,7 +172,7 @@ private:
                               : pick({14, 28, 56, 112});
     return {c, side};
   }
-  /// The number, or a half of it and so on, that divides them.
+  /// Halves the number until it divides the channels.
   static int64_t part_of(int64_t channels, int64_t of_group) {
     while (channels % of_group != 0) of_group /= 2;
     return of_group;
@@ -201,8 +201,8 @@ private:
   uint64_t next_ = 0, next_of_attention_ = 0;
 };
 
-/// One round of the list: kinds in their shares. Networks tell more of what is done element by
-/// element, or moved, than a timing alone does.
+/// One round of the list, with kinds in their shares. Elementwise operators and copies are fewer,
+/// because the networks give more information on them than a separate timing.
 void draw_round(Drawer& draw, std::vector<std::string>& keys) {
   for (int i = 0; i < 4; ++i) {
     keys.push_back(draw.convolution(1));
@@ -221,8 +221,8 @@ void draw_round(Drawer& draw, std::vector<std::string>& keys) {
   keys.push_back(draw.copy());
 }
 
-/// Larger ones take the time of many others, and what they tell is told by those below, but for
-/// products (Drawer::large).
+/// Larger operators take the time of many others, and smaller ones give the same information,
+/// except for products (Drawer::large).
 constexpr double kMostFlops = 2e9, kMostBytes = 64 << 20;
 
 bool small_enough(Symbols& symbols, const OwnedInstance& read) {
@@ -232,11 +232,10 @@ bool small_enough(Symbols& symbols, const OwnedInstance& read) {
   return work.flops <= kMostFlops && std::max(work.bytes, weights) <= kMostBytes;
 }
 
-/// The conditions that prices are asked for: of networks that touch so much in a run.
+/// The conditions of prices: networks that touch this many bytes in a run.
 constexpr int64_t kNetworkBytes[] = {64 << 20, 8 << 20};
 
-/// Prices of this machine as they are asked for in a network of that size. Errors: those of the
-/// backend's making.
+/// Returns prices of this machine for networks of that size. Errors: those of making the backend.
 Result<std::unique_ptr<CalibratedCost>> costs_under(int64_t network_bytes,
                                                     const std::string& backend_name,
                                                     const CalibrationOptions& options) {
@@ -250,7 +249,7 @@ Result<std::unique_ptr<CalibratedCost>> costs_under(int64_t network_bytes,
       *find_device_profile(profile_of_backend(backend_name)));
 }
 
-/// The lists on one backend, a part at a time.
+/// Times the lists on one backend, a part at a time.
 class Calibrator {
 public:
   Calibrator(std::string backend, const CalibrationOptions& options)
@@ -270,7 +269,7 @@ private:
 
   std::string backend_;
   const CalibrationOptions& options_;
-  bool places_ = true; // as far as is known, the backend can time operators in place
+  bool places_ = true; // the backend can time operators in place, as far as is known
 };
 
 Result<void> Calibrator::time_alone(int64_t network_bytes, llvm::ArrayRef<std::string> keys,
@@ -294,9 +293,9 @@ Result<void> Calibrator::time_alone(int64_t network_bytes, llvm::ArrayRef<std::s
   return {};
 }
 
-/// Where images come in from the user's layout or go out into it, the conversion counts with the
-/// operator (NodeTime), which no other network has in its midst. Those of three channels are what
-/// networks begin with.
+/// Returns true if images enter from the user's layout or leave to it there. The conversion then
+/// counts with the operator (NodeTime), which does not occur inside other networks. Images of three
+/// channels are excluded, because networks begin with them.
 bool at_border(const Graph& graph, NodeId node) {
   auto is_image = [&](NodeId id) { return graph.type(id).rank() == 4; };
   bool leaves =
@@ -306,7 +305,7 @@ bool at_border(const Graph& graph, NodeId node) {
          });
 }
 
-/// Runs a network, unless all of its operators are known: a run that was disturbed is made again.
+/// Runs a network unless all of its operators are known. Repeats a run that was disturbed.
 Result<void> Calibrator::time_in_place(const ModelRequest& network) {
   if (!places_) return {};
   Graph graph = calibration_graph(network);
@@ -350,7 +349,8 @@ Result<void> Calibrator::time_in_place(const ModelRequest& network) {
   return {};
 }
 
-/// The median of the later half, since the first guesses were made of little. nullopt: too few.
+/// Returns the median of the second half, because the first guesses had little data. nullopt: too
+/// few.
 std::optional<double> median_error(std::vector<double>& errors) {
   constexpr size_t kLeast = 16;
   if (errors.size() < kLeast) return std::nullopt;
@@ -388,7 +388,7 @@ Result<Calibration> calibrate(const std::string& backend, const CalibrationOptio
   std::vector<std::string> keys = calibration_keys();
   std::vector<ModelRequest> networks = calibration_networks();
   Calibrator calibrator(backend, options);
-  // In turns, so that a run that is cut short has some of each.
+  // Interleaved, so that an interrupted run has some of each.
   constexpr size_t kTurn = 48;
   size_t total = keys.size(), turns = (total + kTurn - 1) / kTurn, run = 0;
   for (size_t turn = 0; turn < turns && !options.stop.asked(); ++turn) {

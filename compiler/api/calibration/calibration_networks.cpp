@@ -10,7 +10,7 @@ namespace tg {
 
 namespace {
 
-/// Networks of one kind each, from draws.
+/// Draws networks of one kind each.
 class NetworkDrawer {
 public:
   ModelRequest mobile() {
@@ -103,7 +103,7 @@ private:
     while (all % narrow != 0) narrow /= 2;
     return narrow;
   }
-  /// Channels and pixels along a side: more of one go with fewer of the other.
+  /// Returns channels and pixels along a side: more channels have fewer pixels.
   std::pair<int64_t, int64_t> image() {
     int64_t side = pick({7, 14, 28, 56, 112});
     return {side == 112  ? pick({16, 24})

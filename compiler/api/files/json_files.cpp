@@ -1,5 +1,5 @@
-// Reads JSON from outside. The library's parser recurses once a bracket, so brackets are counted
-// before it sees the text: nothing recurses on the input.
+// Reads JSON from outside. The library's parser recurses at each bracket, so the nesting is checked
+// before it sees the text, to bound the recursion.
 #include "compiler/api/files/json_files.h"
 
 #include "lang/core/support/file_kind.h"
@@ -12,13 +12,13 @@
 namespace tg {
 namespace {
 
-/// The deepest nesting of brackets outside strings.
+/// Returns the deepest nesting of brackets outside strings.
 int64_t json_depth(llvm::StringRef text) {
   int64_t depth = 0, deepest = 0;
   bool in_string = false;
   for (size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
-    if (in_string && c == '\\') ++i; // whatever is escaped ends no string
+    if (in_string && c == '\\') ++i; // an escaped character does not end a string
     if (c == '"') in_string = !in_string;
     if (in_string) continue;
     if (c == '[' || c == '{') deepest = std::max(deepest, ++depth);
@@ -31,7 +31,7 @@ Diagnostic bad_priors(llvm::StringRef path, llvm::StringRef why) {
   return error(Code::bad_priors_file, "`{0}` is no file of priors: {1}", path, why);
 }
 
-/// A number that counts something, or -1.
+/// Returns a nonnegative count, or -1.
 double count_of(const llvm::json::Object* record, llvm::StringRef field) {
   llvm::Optional<double> found;
   if (record) found = record->getNumber(field);

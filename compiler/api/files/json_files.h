@@ -1,6 +1,6 @@
-// JSON that comes from outside, such as what earlier searches learned: text to values, and what is
-// written of them; who opens files is elsewhere, so that fuzzers and tests come in without any.
-// Traces of searches are read by compiler/report/trace_check.h.
+// Parses and writes JSON that comes from outside, such as statistics of earlier searches. It works
+// on texts, not on files, so that fuzzers and tests can call it. compiler/report/trace_check.h
+// reads traces of searches.
 #pragma once
 
 #include "compiler/search/mcts/policy.h"
@@ -11,20 +11,20 @@
 
 namespace tg {
 
-/// Deeper files are refused: the reader recurses over them.
+/// Deeper files are rejected, because the reader is recursive.
 inline constexpr int kMaxJsonDepth = 100;
 
-/// `path` is for messages. Errors: `code`: no JSON, or nested beyond kMaxJsonDepth.
+/// `path` is for messages. Errors: `code` if the text is not JSON, or nested beyond kMaxJsonDepth.
 Result<llvm::json::Value> parse_json(llvm::StringRef text, llvm::StringRef path, Code code);
 
 /// `{"rule": {"tried": 12, "paid": 3, "gain": 0.1}, ...}`. Errors: `bad_priors_file`.
 Result<PriorTable> parse_priors(llvm::StringRef text, llvm::StringRef path);
-/// The same form.
+/// Writes the same form.
 void write_priors(llvm::raw_ostream& out, const PriorTable& table);
 
-/// A JSON number; null for what JSON cannot say (infinity, NaN).
+/// Writes a JSON number; null for infinity and NaN.
 void write_number(llvm::json::OStream& json, llvm::StringRef name, double value);
-/// An integer with all its digits.
+/// Writes an integer exactly.
 void write_number(llvm::json::OStream& json, llvm::StringRef name, const ConstNumber& value);
 
 } // namespace tg

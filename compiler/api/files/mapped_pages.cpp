@@ -1,5 +1,5 @@
-// The system says which bytes are those of a mapped file: small files, and those that are not
-// regular, are read into memory of the process, which must not be given up.
+// Asks the system which bytes belong to a mapped file. Small files and irregular ones are read into
+// process memory, which must not be released.
 #include "compiler/api/files/mapped_pages.h"
 
 #include <cinttypes>
@@ -13,7 +13,7 @@ namespace tg {
 
 namespace {
 
-/// Returns true if one read-only mapping of a file has the addresses.
+/// Returns true if the addresses are within one read-only mapping of a file.
 bool is_mapped_file(uintptr_t begin, uintptr_t end) {
   std::FILE* maps = std::fopen("/proc/self/maps", "re");
   if (!maps) return false;

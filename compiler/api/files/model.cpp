@@ -1,4 +1,5 @@
-// Program, check, instantiate, in that order; each step runs only if the one before found nothing.
+// Parses, checks and instantiates, in that order; each step runs only if the one before had no
+// errors.
 #include "compiler/api/files/model.h"
 
 #include "compiler/api/files/unfold.h"
@@ -57,7 +58,7 @@ std::optional<Graph> build_graph(const Program& program, const ModelRequest& req
 
 namespace {
 
-/// What is asked of a file of the other kind.
+/// Rejects options that do not apply to this kind of file.
 Result<void> check_request(llvm::StringRef path, const ModelRequest& request) {
   if (request.shared) return {};
   if (!is_onnx_path(path)) {
@@ -75,7 +76,7 @@ Result<void> check_request(llvm::StringRef path, const ModelRequest& request) {
   return {};
 }
 
-/// Removes the sizes that the file has nothing for, and returns their names.
+/// Removes the sizes that do not apply to the file, and returns their names.
 std::vector<std::string> leave_out(const onnx::ModelFile* file, onnx::ImportOptions& sizes) {
   llvm::StringSet<> inputs, dims;
   if (file)
@@ -96,11 +97,11 @@ std::vector<std::string> leave_out(const onnx::ModelFile* file, onnx::ImportOpti
   return names;
 }
 
-/// Removes the settings that the model has no parameter for, and returns their names.
+/// Removes the settings that are not parameters of the model, and returns their names.
 std::vector<std::string> leave_out(const Program& program, ModelRequest& request) {
   std::vector<std::string> names;
   Result<FnRef> model = program.find_model(request.model);
-  if (!model) return names; // which is reported when it is built
+  if (!model) return names; // reported when the model is built
   std::vector<std::string> known = setting_names(program, *model);
   llvm::erase_if(request.settings, [&](const auto& setting) {
     bool unknown = !llvm::is_contained(known, setting.first);
@@ -110,15 +111,15 @@ std::vector<std::string> leave_out(const Program& program, ModelRequest& request
   return names;
 }
 
-/// Whether what the weights are is in the file, or in one beside it, as their types say. Mapped
-/// data is not read for that. Errors: those of ModelFile::elements().
+/// Checks that the file, or the one beside it, has the weights' elements, by their types. Does not
+/// read mapped data. Errors: those of ModelFile::elements().
 Result<void> check_elements(const onnx::ModelFile& file,
                             llvm::ArrayRef<onnx::ImportedWeight> weights) {
   for (const onnx::ImportedWeight& weight : weights) TG_CHECK(file.elements(*weight.tensor));
   return {};
 }
 
-/// The facts over another graph. Nodes of which a value has gone are left out.
+/// Converts the facts to another graph. Omits nodes with a value that no longer exists.
 onnx::FileFacts moved(onnx::FileFacts facts, llvm::ArrayRef<NodeId> became) {
   auto move = [&](NodeId& value) {
     if (!value.valid()) return true;

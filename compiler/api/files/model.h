@@ -1,5 +1,5 @@
-// From a path to a checked graph with its weights, and the library files on the way: what every
-// subcommand and the public API begin with. Here alone the ending of a path decides what a file is.
+// Loads a path to a checked graph with its weights, and the library files it uses. All subcommands
+// and the public API start here. Only this file decides by extension what a file is.
 #pragma once
 
 #include "compiler/api/files/weight_file.h"
@@ -9,18 +9,18 @@
 
 namespace tg {
 
-/// Which model, with which compile-time parameters.
+/// The model in a file, with compile-time parameters.
 struct ModelRequest {
   std::string model;                                         // "" = the only one of the file
   std::vector<std::pair<std::string, std::string>> settings; // {"N", "8"}
-  /// Of an ONNX file: sizes of its inputs, and whether it is to become one again.
+  /// For an ONNX file: sizes of its inputs, and whether it will be exported again.
   onnx::ImportOptions onnx_options = {};
-  /// The request is for other files, too: what a file has nothing for is left out.
+  /// The request also covers other files: settings that do not apply to a file are ignored.
   bool shared = false;
 };
 
-/// What a graph leaves out of its ONNX file, to be put back when it is written as one, and the
-/// graph as it was read.
+/// Operators of an ONNX file that the graph leaves out and that are restored on export, and the
+/// original graph.
 struct KeptOperators {
   onnx::KeptNodes nodes;
   onnx::FileFacts facts; // values are those of `source`
@@ -28,43 +28,43 @@ struct KeptOperators {
   /// The file, if this version of Tangram wrote it, and it was read with its own sizes; null
   /// otherwise. A graph that is still `source` is written as this file.
   std::shared_ptr<const onnx::ModelFile> own_file = {};
-  std::shared_ptr<const WeightFile> own_weights = {}; // of own_file
+  std::shared_ptr<const WeightFile> own_weights = {}; // the weights of own_file
 
   bool has_nodes() const { return !nodes.nodes.empty(); }
 };
 
-/// A model from a file.
+/// A model read from a file.
 struct LoadedModel {
   Graph graph;
-  /// Those that the file itself has; null for a .tg file.
+  /// Weights in the file itself; null for a .tg file.
   std::shared_ptr<const WeightFile> weights = {};
-  /// What the file calls the values, by node, where it is not a .tg file.
+  /// Names of the values in the file, by node; empty for a .tg file.
   llvm::DenseMap<uint32_t, std::string> names{};
-  int64_t ops = 0;                        // nodes of such a file
-  std::vector<std::string> left_out = {}; // of a shared request: inputs, dimensions, parameters
-  /// The facts that writing the graph as an ONNX file needs; null for other files.
+  int64_t ops = 0;                        // nodes in such a file
+  std::vector<std::string> left_out = {}; // ignored parts of a shared request
+  /// Data for exporting the graph as an ONNX file; null for other files.
   std::shared_ptr<const KeptOperators> kept = {};
-  /// "LSTM `/rnn/LSTM`": nodes of such a file that were to be kept and could not be.
+  /// "LSTM `/rnn/LSTM`": nodes of such a file that should have been kept but had to be expanded.
   std::vector<std::string> written_out = {};
   /// Inputs whose type in such a file has fewer numbers than the one here.
   InputRanges ranges = {};
 };
 
-/// stdlib/ and rules/ as built into the program; files below the folder that the environment
-/// variable TANGRAM_LIBRARY names come first, so that a library can be worked on without a new
+/// Returns stdlib/ and rules/ as built into the program. Files in the folder of the environment
+/// variable TANGRAM_LIBRARY take precedence, so that a library can be developed without a new
 /// build.
 const ModuleLoader& library();
 
-/// The settings as values. Errors: `usage` names the text that is none.
+/// Parses the settings. Errors: `usage` names the invalid text.
 Result<ModelSettings> read_settings(const ModelRequest& request);
 
-/// Checks names and instantiates a model of a program that was read.
-/// nullopt if the sink got errors.
+/// Checks names and instantiates a model of a parsed program. Returns nullopt if the sink got
+/// errors.
 std::optional<Graph> build_graph(const Program& program, const ModelRequest& request,
                                  DiagnosticSink& sink);
 
-/// Reads a .tg or .onnx file; checks and instantiates. nullopt if the sink got errors. `refused`
-/// gets every node of an ONNX file that has no form here.
+/// Reads, checks and instantiates a .tg or .onnx file. Returns nullopt if the sink got errors.
+/// `refused` receives every unsupported node of an ONNX file.
 std::optional<LoadedModel> load_model(SourceManager& sources, llvm::StringRef path,
                                       const ModelRequest& request, DiagnosticSink& sink,
                                       std::vector<onnx::Refusal>* refused = nullptr);
@@ -72,11 +72,11 @@ std::optional<LoadedModel> load_model(SourceManager& sources, llvm::StringRef pa
 std::optional<Graph> load_model(SourceManager& sources, FileId file, const ModelRequest& request,
                                 DiagnosticSink& sink);
 
-/// The inputs of an .onnx file with sizes that it leaves open. Empty for other files, and for one
-/// that cannot be read: load_model() reports why.
+/// Returns the inputs of an .onnx file with unspecified sizes. Empty for other files, and for one
+/// that cannot be read, which load_model() reports.
 std::vector<std::string> open_inputs(llvm::StringRef path);
 
-/// The graph alone.
+/// Loads only the graph.
 std::optional<Graph> load_graph(SourceManager& sources, llvm::StringRef path,
                                 const ModelRequest& request, DiagnosticSink& sink);
 

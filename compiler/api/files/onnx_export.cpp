@@ -14,8 +14,8 @@ namespace tg {
 
 namespace {
 
-/// How far a transform may be from that of the kernel that was found from it: rounding, of halves
-/// where they are.
+/// Tolerance of a transform against that of the kernel recovered from it: rounding, including
+/// halves.
 double transform_bound(DType dtype) { return is_half(dtype) ? 2e-2 : 1e-4; }
 
 Result<void> check_transforms(const Graph& transforms, const PrepareOptions& options) {
@@ -31,7 +31,7 @@ Result<void> check_transforms(const Graph& transforms, const PrepareOptions& opt
   return {};
 }
 
-/// What is written, and what is to be said of that.
+/// The graph to write, and notes on it.
 struct Whole {
   Graph graph;
   std::vector<std::string> notes = {};
@@ -39,7 +39,8 @@ struct Whole {
   std::vector<Graph> restored = {}; // the operators of each node that was put back
 };
 
-/// That of the source's file where it is newer than the usual one, or what kept nodes need.
+/// Returns the opset of the source's file if that is newer than the usual one, or the opset that
+/// kept nodes need.
 int usual_opset(const KeptOperators* kept) {
   if (!kept) return onnx::kUsualExport;
   int own = std::min(kept->facts.opset, onnx::kNewestExport);
@@ -51,7 +52,7 @@ Whole with_kept(const Graph& graph, const KeptOperators& kept) {
   std::string kinds = "kept as they are: " + kept.nodes.text();
   if (std::optional<Graph> joined = onnx::join_kept(graph, kept.nodes))
     return {std::move(*joined), {std::move(kinds)}};
-  // Others may have the source, too: with symbols of its own.
+  // Uses separate symbols, because other threads may use the source.
   Graph source = transfer(kept.source, std::make_shared<Symbols>());
   std::optional<Graph> joined = onnx::join_kept(source, kept.nodes);
   assert(joined && "no file has a circle");
@@ -60,8 +61,8 @@ Whole with_kept(const Graph& graph, const KeptOperators& kept) {
                              "would wait for its own result"}};
 }
 
-/// Says how much larger a file is by the weights that were computed in advance than by those that
-/// they were computed from. Empty where that is little.
+/// Returns a note on the growth of a file by weights that were computed in advance, or "" if it is
+/// small.
 std::string growth_note(const Graph& source, const Folded& folded) {
   constexpr int64_t kWorthANote = 1 << 20;
   auto bytes = [](const Graph& graph) {
@@ -78,8 +79,8 @@ std::string growth_note(const Graph& source, const Folded& folded) {
                        static_cast<double>(growth) / 1e6);
 }
 
-/// What the folded weights were computed from, under the names that they have in the file, which
-/// has others for some. `source`: the file of the weights, if there is one.
+/// Adds the record of the folded weights' origin, with the names in the file, which may be
+/// different. `source` is the file of the weights, if any.
 void add_folding_record(const Folded& folded, const WeightFile* source, onnx::Exported& exported) {
   llvm::StringMap<std::string> names;
   Graph values = folded.values;
@@ -96,7 +97,7 @@ void add_folding_record(const Folded& folded, const WeightFile* source, onnx::Ex
   }
 }
 
-/// True if the graph is what the file of its source has, of the opset that is asked for.
+/// Returns true if the graph equals that in its source's file, and the opset matches the request.
 bool is_own_file(const Graph& graph, const KeptOperators& kept, const PrepareOptions& options,
                  int opset) {
   return kept.own_file && options.weight_file == kept.own_weights &&
@@ -150,7 +151,7 @@ Result<OnnxExport> copy_file(const KeptOperators& kept, llvm::StringRef path) {
 constexpr llvm::StringLiteral kCommutative[] = {"Add", "And", "Equal", "Max",
                                                 "Min", "Mul", "Or",    "Xor"};
 
-/// Digests of what the values of a file are computed by. Inputs and weights go by their names.
+/// Digests of the values of a file by their computation. Inputs and weights are identified by name.
 class MessageDigest {
 public:
   explicit MessageDigest(const onnx::schema::Graph& graph) {
@@ -185,7 +186,7 @@ private:
     nodes_.insert(digest);
     return digest;
   }
-  /// A product with a bias counts as the two nodes that it also may be.
+  /// Counts a product with a bias as the two nodes that it may be written as.
   void add(const onnx::schema::Node& node) {
     std::vector<std::string> inputs;
     for (const std::string& input : node.input()) inputs.push_back(of(input));
@@ -201,11 +202,11 @@ private:
   }
 
   llvm::StringMap<std::string> of_value_;
-  llvm::StringSet<> nodes_; // those that compute the same are one
+  llvm::StringSet<> nodes_; // nodes with the same computation are one
   std::string all_;
 };
 
-/// The graph with the nodes of its source that are put back.
+/// Returns the graph with the restored nodes of its source.
 Whole with_source_nodes(const Graph& graph, const KeptOperators* kept, int opset) {
   if (!kept) return {graph};
   Whole whole = with_kept(graph, *kept);

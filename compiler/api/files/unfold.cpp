@@ -24,16 +24,16 @@ namespace {
 
 constexpr llvm::StringLiteral kModel = "tangram.folded", kPaths = "tangram.folded_paths";
 
-/// The key of the record so many files back: "tangram.folded", "tangram.folded.2", ...
+/// Returns the key of the record this many files back: "tangram.folded", "tangram.folded.2", ...
 std::string key_of(llvm::StringRef key, size_t back) {
   return back == 0 ? key.str() : (key + "." + llvm::Twine(back + 1)).str();
 }
 
-/// How far, relatively, a folded weight may be from what computes it: sums as long as those of
-/// layers in f32, or results stored as halves on the way.
+/// Relative tolerance between a folded weight and its recomputation: long sums in f32, or
+/// intermediate results in halves.
 double folding_bound(bool has_halves) { return has_halves ? 2e-2 : 1e-4; }
 
-/// `from` copied into `to`, but for the nodes that `at` has already.
+/// Copies `from` into `to`, without the nodes in `at`.
 void copy_nodes(const Graph& from, Graph& to, std::vector<NodeId>& at) {
   std::vector<bool> needed = from.reachable();
   for (NodeId id : from.inputs()) needed[id.index] = true;
@@ -56,7 +56,7 @@ NodeValues numbers(const TypedValues& values) {
   return result;
 }
 
-/// True by node if it or what it depends on is of such a dtype.
+/// Returns, by node, whether it or one of its dependencies has such a dtype.
 std::vector<bool> nodes_with(bool (*is_such)(DType), const Graph& graph) {
   std::vector<bool> such(graph.size());
   for (uint32_t i = 0; i < graph.size(); ++i) {
@@ -86,8 +86,8 @@ TypedValues typed_numbers(const Tensor& tensor) {
   return values;
 }
 
-/// max_rel_diff, where what is not finite on both sides alike is no difference. Infinite between
-/// integers that differ, if they are `exact`: computed from integers alone.
+/// Like max_rel_diff, but equal non-finite values are not a difference. Returns infinity for
+/// different `exact` integers, which are computed from integers only.
 double relative_difference(const TypedValues& x, const TypedValues& y, bool exact) {
   if (exact) return x.wholes == y.wholes ? 0 : std::numeric_limits<double>::infinity();
   NodeValues a = numbers(x), b = numbers(y);
@@ -107,7 +107,7 @@ WeightDifference difference_at(llvm::StringRef path, const TensorType& type, siz
   return result;
 }
 
-/// Where the two are farthest apart.
+/// Returns the position of the largest difference.
 size_t worst_position(const TypedValues& a, const TypedValues& b) {
   size_t worst = 0;
   double largest = -1;
@@ -165,7 +165,7 @@ Metadata folding_record(const Graph& values, const llvm::StringMap<std::string>*
 
 namespace {
 
-/// A record as the file has it.
+/// A record as stored in the file.
 struct RecordText {
   llvm::StringRef model, paths;
   explicit operator bool() const { return !model.empty() || !paths.empty(); }
@@ -188,7 +188,7 @@ Result<Graph> read_record(const WeightFile& file, const RecordText& record) {
       sources.add((file.file_name() + " (record of folded weights)").str(), record.model.str());
   std::optional<Graph> model = load_model(sources, id, {}, sink);
   Result<llvm::json::Value> parsed =
-      parse_json(record.paths, file.file_name(), Code::bad_data_file); // deep nesting is refused
+      parse_json(record.paths, file.file_name(), Code::bad_data_file); // deep nesting is rejected
   const llvm::json::Array* paths = parsed ? parsed->getAsArray() : nullptr;
   if (!model || !paths || paths->size() != model->outputs().size() || !model->inputs().empty())
     return unreadable(file);
@@ -230,20 +230,20 @@ void add_folded_paths(llvm::StringRef key, llvm::StringRef text, llvm::StringSet
   if (!key.startswith(kPaths)) return;
   Result<llvm::json::Value> parsed = parse_json(text, key, Code::bad_data_file);
   const llvm::json::Array* names = parsed ? parsed->getAsArray() : nullptr;
-  if (!names) return; // read_foldings() reports it
+  if (!names) return; // read_foldings() reports the error
   for (const llvm::json::Value& name : *names)
     if (auto path = name.getAsString()) paths.insert(*path);
 }
 
 namespace {
 
-/// The graph with leaves of one kind replaced by what `other` adds to the new graph; an invalid id
-/// leaves one as it is.
+/// Returns the graph with leaves of one kind replaced by the nodes that `other` adds. An invalid id
+/// keeps the leaf.
 Graph with_other_leaves(const Graph& graph, OpKind kind,
                         llvm::function_ref<NodeId(Graph&, NodeId leaf)> other) {
   Graph result(std::make_shared<Symbols>(), graph.name());
   std::vector<NodeId> at(graph.size());
-  for (NodeId id : graph.inputs()) // first, in their order
+  for (NodeId id : graph.inputs()) // first, in order
     at[id.index] = result.input(graph.attr(id, 0).text, graph.type(id));
   for (uint32_t i = 0; i < graph.size(); ++i)
     if (graph.node({i}).op == kind) at[i] = other(result, {i});
@@ -315,7 +315,7 @@ Graph with_short_constants(const Graph& graph) {
 
 namespace {
 
-/// check_folding() of some of the weights.
+/// Runs check_folding() on some of the weights.
 Result<void> check_batch(const Graph& values, const CompileOptions& source, const WeightFile& file,
                          FoldingCheck& check) {
   std::optional<Diagnostic> fault;
@@ -381,7 +381,7 @@ Result<std::optional<WeightDifference>> differing_weight(const Graph& graph, con
     if (stop.asked()) return error(Code::limit_no_answer, "the weights were not compared in time");
     TG_TRY(const Tensor left, a.view(*other));
     TG_TRY(const Tensor right, b.view(entry));
-    // Types are compared before.
+    // Types were compared before.
     if (!(left.type() == right.type()) || same_bytes(left, right)) continue;
     TG_TRY(Tensor aligned_left, Tensor::aligned(left));
     TG_TRY(Tensor aligned_right, Tensor::aligned(right));

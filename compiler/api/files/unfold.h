@@ -1,11 +1,11 @@
-// Folded weights traced back to what they were folded from. A file of folded weights carries the
-// model that computed them (weights.h, Folded::values): its outputs are the folded weights, its
-// weights those of the source. With it the folded model is one over the weights of the source
-// again, so that the two can be compared exactly; and that the numbers in the file are what the
-// record says is a comparison of numbers.
+// Traces folded weights back to the weights from which they were computed. A file of folded weights
+// contains the model that computed them (weights.h, Folded::values): its outputs are the folded
+// weights, and its weights are those of the source. With this record the folded model can be
+// restated over the weights of the source, and compared exactly with other models. A separate
+// numeric check confirms that the values in the file match the record.
 //
-// A file that is made of such a file has its own record and those of the other behind it. So it can
-// be compared with each file before it.
+// A file made from such a file has its own record followed by those of the other, so it can be
+// compared with each earlier file.
 #pragma once
 
 #include "compiler/api/files/weights.h"
@@ -17,68 +17,69 @@
 
 namespace tg {
 
-/// What a file of the weights says of the folded ones; nothing if none was folded. `names`: what
-/// the file calls them, which has those of these alone; null: it has all, under their paths.
+/// Returns the metadata that record the folded weights; empty if none was folded. `names` maps to
+/// the names in the file, which then has only these; null: all paths are names in the file.
 Metadata folding_record(const Graph& values, const llvm::StringMap<std::string>* names = nullptr);
 
-/// That, and behind it the records of the file that
-/// the weights were read from; null: there is none.
+/// Returns that, followed by the records of the file from which the weights were read; null: no
+/// file.
 Metadata folding_records(const Graph& values, const WeightFile* source,
                          const llvm::StringMap<std::string>* names = nullptr);
 
-/// The models that computed the folded weights of a file, their outputs named by their paths: from
-/// the weights of the file that it was made of, from those of the file before, and so on. None if
-/// the file has no record of one. Errors: `bad_data_file` if a record cannot be read.
+/// Returns the models that computed the folded weights of a file, with outputs named by their
+/// paths: first from the weights of the file it was made from, then from those of the file before,
+/// and so on. Empty without a record. Errors: `bad_data_file` if a record cannot be read.
 Result<std::vector<Graph>> read_foldings(const WeightFile& file);
 
 /// Adds the names of the weights that a record folded, if `key` is that of its list of names.
 void add_folded_paths(llvm::StringRef key, llvm::StringRef text, llvm::StringSet<>& paths);
 
-/// The graph with every weight that is an output of `values` replaced by what computes it. A weight
-/// of the same path and another type stays, and so does one that `source`, the file of the other
-/// side, has itself: the two files are compared there (null: no file).
+/// Returns the graph with every weight that is an output of `values` replaced by its computation. A
+/// weight with the same path and another type is kept. So is a weight that `source`, the file of
+/// the other side, has itself: the two files are compared for it (null: no file).
 Graph unfold(const Graph& graph, const Graph& values, const WeightFile* source = nullptr);
 
-/// Where two tensors part that should be one.
+/// The first difference between two tensors that should be equal.
 struct WeightDifference {
   std::string path;
   Shape index;
-  ConstNumber a, b; // integers as such
+  ConstNumber a, b; // exact for integers
 };
 
-/// How the folded weights of a file compare with what computes them from the weights of the source.
+/// The result of comparing the folded weights of a file with their recomputation from the source's
+/// weights.
 struct FoldingCheck {
   size_t weights = 0;
   double max_rel_diff = 0;
-  std::optional<WeightDifference> wrong; // the first beyond what folding in f32 rounds
-  /// The file lacks some of them: another program may have joined weights that are equal.
+  std::optional<WeightDifference> wrong; // the first difference beyond rounding of folding in f32
+  /// The file lacks some of them. Another program may have merged equal weights.
   bool incomplete = false;
 };
 
-/// `source` gives the weights that `values` reads, and its `interrupt` ends the check. Errors:
-/// those of the source and of the file; `limit_no_answer`.
+/// `source` provides the weights that `values` reads; its `interrupt` ends the check. Errors: those
+/// of the source and of the file; `limit_no_answer`.
 Result<FoldingCheck> check_folding(const Graph& values, const PrepareOptions& source,
                                    const WeightFile& file);
 
-/// The first weight that `graph` needs and that the files hold with different values.
-/// Errors: those of reading the files; `limit_no_answer`.
+/// Returns the first weight that `graph` needs and that has different values in the files. Errors:
+/// those of reading the files; `limit_no_answer`.
 Result<std::optional<WeightDifference>> differing_weight(const Graph& graph, const WeightFile& a,
                                                          const WeightFile& b,
                                                          const StopToken& stop = {});
 
-/// The graph with the weights of these paths as the constants that the file says they are. Larger
-/// ones, and those that the file lacks, stay. Errors: those of reading the file.
+/// Returns the graph with the weights of these paths as constants with the values in the file.
+/// Large weights, and those missing in the file, are kept. Errors: those of reading the file.
 Result<Graph> with_known_weights(const Graph& graph, llvm::ArrayRef<std::string> paths,
                                  const WeightFile& file);
 
-/// The graph with float constants as the numbers of the fewest digits that their types hold alike:
-/// a text has 0.1 where a file has 0.100000001490116.
+/// Returns the graph with float constants replaced by the shortest decimal numbers that round to
+/// the same value: a text has 0.1 for 0.100000001490116 in a file.
 Graph with_short_constants(const Graph& graph);
 
-/// The graph with weights under other paths, by path.
+/// Returns the graph with renamed weights; `names` is by path.
 Graph with_renamed_weights(const Graph& graph, const llvm::StringMap<std::string>& names);
 
-/// Weights that the outputs of one graph need and of which the other has none.
+/// Returns the weights that the outputs of one graph need and the other graph lacks.
 std::vector<std::string> weights_of_one_side(const Graph& graph, const Graph& other);
 
 } // namespace tg

@@ -18,8 +18,8 @@ void WeightFile::add(Entry entry) {
 
 namespace {
 
-/// A tensor whose elements `owner` keeps. The pages of a large one are given up with it: what was
-/// packed is not held in the file's form as well.
+/// Returns a tensor whose elements `owner` keeps. Releases the pages of a large tensor with it, so
+/// that packed weights are not also kept in the file's form.
 Tensor within(std::shared_ptr<const void> owner, const TensorType& type, llvm::StringRef bytes) {
   assert(bytes.size() == static_cast<size_t>(type.bytes()));
   const auto* elements = reinterpret_cast<const std::byte*>(bytes.data());
@@ -88,7 +88,7 @@ private:
   }
 
   std::shared_ptr<const onnx::ModelFile> file_;
-  std::vector<const onnx::schema::Tensor*> tensors_; // of each entry
+  std::vector<const onnx::schema::Tensor*> tensors_; // by entry
   std::vector<std::pair<std::string, std::string>> metadata_;
 };
 
@@ -104,7 +104,7 @@ public:
   llvm::StringRef file_name() const override { return "<given weights>"; }
 
 private:
-  // Copied: what is in memory may be changed later.
+  // Copied, because memory may be changed later.
   Result<Tensor> view(size_t entry) const override {
     const TensorType& type = tensors_[entry].type;
     TG_TRY(Tensor copy, Tensor::in_place_of(spare_->take(type.bytes()), type));
@@ -149,11 +149,11 @@ private:
     std::vector<Tensor> memory_; // the oldest first
   };
 
-  std::vector<HeldTensor> tensors_; // of each entry
+  std::vector<HeldTensor> tensors_; // by entry
   std::shared_ptr<Spare> spare_ = std::make_shared<Spare>();
 };
 
-/// The tensors of a file that no graph is made of: the initialisers, and what is constant.
+/// Returns the tensors of a file without a graph: the initialisers and the constants.
 std::vector<onnx::ImportedWeight> tensors_of(const onnx::ModelFile& file) {
   std::vector<onnx::ImportedWeight> tensors;
   const onnx::schema::Graph& graph = file.model().graph();

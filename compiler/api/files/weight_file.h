@@ -1,5 +1,5 @@
-// A file that has tensors by name, of whichever format: what models take their weights from. The
-// elements stay in the mapped file, also where a tensor is read whose elements can be used there.
+// A file with named tensors, in any format, from which models take their weights. Elements stay in
+// the mapped file, and are used there if possible.
 #pragma once
 
 #include "compiler/import/onnx/read/import.h"
@@ -7,14 +7,14 @@
 
 namespace tg {
 
-/// Whether a path is an ONNX file's by its ending.
+/// Returns true if the path has the extension of an ONNX file.
 inline bool is_onnx_path(llvm::StringRef path) { return path.endswith(".onnx"); }
 
 class WeightFile {
 public:
   struct Entry {
     std::string name;
-    TensorType type;  // none where the dtype is one that Tangram does not have: listed, not read
+    TensorType type;  // invalid for a dtype unknown to Tangram: listed but not readable
     std::string text; // "f32[2, 3]", "F64[2, 3]"
   };
   using Metadata = llvm::ArrayRef<std::pair<std::string, std::string>>;
@@ -22,18 +22,18 @@ public:
   virtual ~WeightFile() = default;
   WeightFile(const WeightFile&) = delete;
 
-  /// In the order of the file.
+  /// Entries in the order of the file.
   llvm::ArrayRef<Entry> entries() const { return entries_; }
   const Entry* find(llvm::StringRef name) const;
   virtual llvm::StringRef file_name() const = 0;
-  /// Free texts, by key.
+  /// Metadata texts by key.
   virtual Metadata metadata() const { return {}; }
-  /// A tensor of this file, to be copied: at any address. Errors: those of the format;
-  /// `memory_limit`.
+  /// Returns a tensor of this file at an arbitrary address, for copying. Errors: those of the
+  /// format; `memory_limit`.
   Result<Tensor> view(const Entry& entry) const {
     return view(static_cast<size_t>(&entry - entries_.data()));
   }
-  /// The same to compute with: aligned.
+  /// The same, aligned for computing.
   Result<Tensor> read(const Entry& entry) const {
     TG_TRY(Tensor tensor, view(entry));
     return Tensor::aligned(std::move(tensor));
@@ -49,12 +49,12 @@ private:
   llvm::StringMap<size_t> index_;
 };
 
-/// By the ending: the tensors of a .onnx file, else those of a .safetensors file. Errors:
+/// Opens a file by its extension: the tensors of a .onnx file, else of a .safetensors file. Errors:
 /// `cannot_read`, `empty_file`, `bad_data_file`.
 Result<std::shared_ptr<const WeightFile>> open_weight_file(llvm::StringRef path);
 
 std::shared_ptr<const WeightFile> weight_file(Safetensors file);
-/// Tensors in memory that `owner` keeps.
+/// A tensor in memory that `owner` keeps.
 struct HeldTensor {
   std::string name;
   TensorType type;
@@ -62,7 +62,7 @@ struct HeldTensor {
   std::shared_ptr<const void> owner = {};
 };
 std::shared_ptr<const WeightFile> weight_file(std::vector<HeldTensor> tensors);
-/// Weights of a graph that was made of the file.
+/// Weights of a graph that was made from the file.
 std::shared_ptr<const WeightFile> weight_file(std::shared_ptr<const onnx::ModelFile> file,
                                               llvm::ArrayRef<onnx::ImportedWeight> weights);
 

@@ -15,12 +15,12 @@ namespace tg {
 
 namespace {
 
-/// What training remembers of earlier steps begins with zeros, and need not be in a file.
+/// Optimizer state of training starts with zeros and may be missing in a file.
 bool begins_empty(const PlanValue& value) {
   return value.kind == PlanValue::Kind::Input && value.init == "zeros";
 }
 
-/// Names that a message lists before it only counts.
+/// Number of names that a message lists before it only counts.
 constexpr size_t kNamed = 5;
 
 std::vector<NodeId> needed_weights(const Graph& graph) {
@@ -33,8 +33,8 @@ std::vector<NodeId> needed_weights(const Graph& graph) {
 
 llvm::StringRef path_of(const Graph& graph, NodeId id) { return graph.attr(id, 0).text; }
 
-/// Whether a tensor of the file can be the weight:
-/// of its type, or of narrower floats, which loses nothing.
+/// Returns true if a tensor of the file can be the weight: it has the same type, or narrower
+/// floats, which can be widened exactly.
 bool fits(const TensorType& file, const TensorType& model) {
   bool floats = is_float(file.dtype) && is_float(model.dtype);
   return file == model ||
@@ -55,7 +55,7 @@ std::vector<const WeightRow*> in_state(llvm::ArrayRef<WeightRow> rows, WeightSta
   return found;
 }
 
-/// One note for each of the first few rows, and one for the rest.
+/// Adds a note for each of the first few rows, and one for the remainder.
 void note_rows(Diagnostic& d, llvm::ArrayRef<const WeightRow*> rows,
                llvm::function_ref<std::string(const WeightRow&)> text) {
   for (const WeightRow* row : rows.take_front(kNamed)) d.notes.push_back(text(*row));
@@ -197,7 +197,8 @@ Result<void> save_weights(const Graph& graph, const PrepareOptions& options, llv
 
 namespace {
 
-/// Copies a node to a graph over the same symbols, if that has not been done. Its operands have.
+/// Copies a node to a graph over the same symbols, unless that is done. Its operands must be
+/// copied.
 void copy_node(const Graph& from, NodeId id, Graph& to, std::vector<NodeId>& at) {
   if (at[id.index].valid()) return;
   llvm::SmallVector<NodeId, 4> operands;
@@ -235,8 +236,8 @@ private:
   bool is_leaf(NodeId id) const { return op_info(source_.node(id).op).has(Trait::Leaf); }
   bool is_inner(NodeId id) const { return source_.node(id).weight_only && !is_leaf(id); }
 
-  /// Weight-only operators that an output is, or that an operator reads that stays. Those of which
-  /// a weight would not pay stay, too.
+  /// Marks the weight-only operators to fold: those that are an output, or that a remaining
+  /// operator reads. Operators whose weight would not pay remain as well.
   void find_folded() {
     folded_.resize(source_.size());
     pays_.resize(source_.size());
@@ -255,8 +256,8 @@ private:
   }
 
   /// Returns true if the weight is not much larger than the weights below it, or saves more time
-  /// than a read of it takes. Operators below that would be folded count as weights, so that
-  /// folding a folded graph changes nothing; their own answers come first.
+  /// than reading it takes. Operators below that would be folded count as weights, so that folding
+  /// a folded graph changes nothing; they are decided first.
   bool folding_pays(NodeId root) const {
     constexpr double kSmall = 64 * 1024, kMostGrowth = 8, kFlopsOfRead = 16;
     constexpr size_t kMostNodes = 4096;
@@ -298,7 +299,7 @@ private:
     }
   }
 
-  /// Whether a folded node needs it; asked from the back to the front once, then looked up.
+  /// Returns true if a folded node needs it. Computed once for all nodes, from back to front.
   bool below_folded(uint32_t index) {
     if (below_.empty()) {
       below_ = folded_;
@@ -309,9 +310,9 @@ private:
     return below_[index];
   }
 
-  /// The first weight below, with an ending that says what became of it.
+  /// Returns the path of the first weight below, with a suffix for the folding.
   std::string fresh_path(NodeId id) {
-    while (!source_.operands(id).empty()) { // iota has none, and is no leaf
+    while (!source_.operands(id).empty()) { // iota has no operands, and is not a leaf
       llvm::ArrayRef<NodeId> operands = source_.operands(id);
       const auto* next = llvm::find_if(operands, [&](NodeId operand) {
         OpKind op = source_.node(operand).op;
@@ -330,9 +331,9 @@ private:
   const Graph& source_;
   std::vector<bool> needed_, folded_, below_;
   std::vector<bool> stays_; // operators that are not folded
-  std::vector<bool> pays_;  // folding_pays(), of weight-only operators
+  std::vector<bool> pays_;  // results of folding_pays() for weight-only operators
   std::vector<NodeId> new_of_;
-  std::vector<std::string> path_; // of folded nodes
+  std::vector<std::string> path_; // by folded node
   llvm::StringSet<> taken_;
   Folded result_;
 };
@@ -350,7 +351,7 @@ Graph with_outputs(const Graph& graph, llvm::ArrayRef<GraphOutput> outputs) {
       for (NodeId operand : graph.operands({i})) needed[operand.index] = true;
   Graph result(graph.shared_symbols(), graph.name());
   std::vector<NodeId> at(graph.size());
-  for (NodeId id : graph.inputs()) copy_node(graph, id, result, at); // in their order
+  for (NodeId id : graph.inputs()) copy_node(graph, id, result, at); // in order
   for (uint32_t i = 0; i < graph.size(); ++i)
     if (needed[i]) copy_node(graph, {i}, result, at);
   for (const GraphOutput& output : outputs) result.add_output(output.name, at[output.node.index]);
@@ -372,7 +373,7 @@ std::vector<Graph> in_batches(const Graph& graph, int64_t bytes) {
 
 namespace {
 
-/// Folded weights that are computed when they are asked for.
+/// Folded weights that are computed on request.
 class FoldedValues {
 public:
   FoldedValues(const Graph& values, PrepareOptions options)
