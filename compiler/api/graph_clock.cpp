@@ -7,10 +7,10 @@ namespace tg {
 
 namespace {
 
-/// What a graph counts as that cannot take the source's place.
+/// The factor on the source's time for a graph that cannot replace the source.
 constexpr double kRefusedTimes = 2;
 
-/// So many times the pairs where others took much of the machine.
+/// The factor on the number of pairs if other programs took much of the machine.
 constexpr size_t kTimesIfDisturbed = 4;
 
 } // namespace
@@ -45,8 +45,8 @@ Result<double> GraphClock::time_us(const Graph& graph) {
   return by_runs(graph);
 }
 
-/// Beside the source, so that a change of the machine's speed meets both: the source's own time
-/// over how much faster the graph is.
+/// Runs the graph interleaved with the source, so that changes of the machine's speed affect both.
+/// Returns the source's time divided by the speedup of the graph.
 Result<double> GraphClock::by_runs(const Graph& graph) {
   TG_TRY(WholeRuns runs, compared(graph));
   if (!runs.fault.empty()) {
@@ -54,12 +54,13 @@ Result<double> GraphClock::by_runs(const Graph& graph) {
     ++refused_;
     return source_us_ * kRefusedTimes;
   }
-  // The source first, beside itself: what that ratio is off by chance would be in every reward.
+  // The first call runs the source beside itself. Using that ratio would bias every reward.
   if (source_us_ == 0) return source_us_ = runs.times.first_us;
   return source_us_ / runs.times.ratio;
 }
 
-/// Of few pairs a median is misled where others compute, of more it is not (graph_clock_bench).
+/// Compares with few pairs, and again with more if other programs computed: then the median of few
+/// pairs is misleading (graph_clock_bench).
 Result<WholeRuns> GraphClock::compared(const Graph& graph) {
   TG_TRY(WholeRuns runs, runs_->compare(source_, graph));
   pairs_ += runs.times.first.runs;

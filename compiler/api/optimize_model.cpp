@@ -1,4 +1,4 @@
-// See optimize_model.h; the parts in the order in which they come.
+// Implements optimize_model.h, in the order of the steps.
 #include "compiler/api/optimize_model.h"
 
 #include "compiler/api/backends/backends.h"
@@ -42,7 +42,7 @@ Result<void> check_field(const char*, const T&, const T&, const Limits&) {
   return {};
 }
 
-/// The default may lie outside: nothing was given.
+/// The default may be outside of the range: the option was not given.
 template <class T>
 Result<void> check_field(const char* name, const T& value, const T& normal,
                          const tangram::fields::Range& range) {
@@ -84,7 +84,7 @@ Result<void> check_run_dtype(tangram::DType dtype) {
 
 namespace {
 
-/// What `without` leaves out.
+/// Turns off the parts that `without` lists.
 void apply_ablations(const Public& o, PortfolioOptions& portfolio) {
   using Part = tangram::SearchPart;
   auto in = [&](Part part) { return !llvm::is_contained(o.without, part); };
@@ -102,7 +102,7 @@ void apply_ablations(const Public& o, PortfolioOptions& portfolio) {
   portfolio.use_tree = in(Part::Tree);
 }
 
-/// Options of searches that try one thing after the other.
+/// Sets the options of searches that try actions one after the other.
 void set_tree_options(const Public& o, OptimizeOptions& options) {
   PortfolioOptions& portfolio = options.portfolio;
   if (o.budget > 0) {
@@ -150,7 +150,7 @@ OptimizeOptions optimize_options(const Public& o) {
   return options;
 }
 
-/// Where prices and whole runs are of a backend that has it.
+/// Returns true if the backend of prices and whole runs computes f32 products in tf32.
 static bool in_tf32(const Public& o) {
   const BackendRow* row = find_backend(backend_of_costs(o.cost));
   return o.allow_tf32 && row && row->tf32;
@@ -203,16 +203,16 @@ Result<OperatorCosts> operator_costs(const Graph& graph, const Public& o, const 
 
 namespace {
 
-/// Whether it leads to operators that are this runtime's alone: another one runs what they stand
-/// for, so that their prices would mislead.
+/// Returns true if the rule makes operators that only this runtime has. Another runtime runs their
+/// expansions, so their prices would be misleading.
 bool makes_own_operators(const Rule& rule) {
   return rule.native == Native::FusePointwise || llvm::any_of(rule.terms, [](const Term& term) {
            return term.kind == Term::Kind::Op && op_info(term.op).has(Trait::Own);
          });
 }
 
-/// Whether what it leads to is parts of what a convolution computes. Here these are views; another
-/// runtime has to copy them out of blocks of channels, and gains nothing by fewer convolutions.
+/// Returns true if the rule makes slices of a convolution's result. Here these are views. Another
+/// runtime must copy them out of blocks of channels, and gains nothing from fewer convolutions.
 bool parts_convolutions(const Rule& rule) {
   return llvm::any_of(rule.rhs, [&](TermId side) {
     const Term& part = rule.terms[side];
@@ -269,7 +269,7 @@ public:
       : source_(source), o_(options), externs_(std::move(externs)), host_(host),
         time_(stop, later_work()) {}
 
-  /// What was found, but for `rules`, and the trace where one is recorded.
+  /// Runs the search. Does not set `rules`, and sets the trace only if one is recorded.
   Result<OptimizedModel> search(llvm::ArrayRef<Rule> rules) const;
   Result<Verified> verify(Optimized& result, llvm::ArrayRef<Rule> rules) const;
 
@@ -280,7 +280,7 @@ private:
   WholeRunOptions whole_runs(FinalistRunner* judge) const;
   bool tracing() const { return o_.record_trace || host_.traced; }
   OptimizeOptions told(SearchTrace& trace) const;
-  /// The policy that guides the tree search; null where none is asked for.
+  /// Returns the policy that guides the tree search, or null if none is requested.
   Result<std::shared_ptr<Policy>> seated_policy() const;
   std::string own_note(llvm::ArrayRef<Rule> rules) const;
   NotifyProgress progress_listener(double time_limit_s, bool timed) const;
@@ -298,13 +298,13 @@ private:
   const TimePlan time_;
 };
 
-/// The work after the search, as the options ask for it.
+/// Returns the work after the search that the options require.
 LaterWork Optimization::later_work() const {
   bool runs = o_.finalists > 0 && (host_.judge || whole_runs(nullptr).asked());
   return {.whole_runs = runs, .replay = o_.explain, .proof = o_.verify};
 }
 
-/// How whole graphs are run.
+/// Returns the options for running whole graphs.
 Result<PrepareOptions> Optimization::run_options() const {
   tangram::CompileOptions options{.backend = backend_of_costs(o_.cost),
                                   .dtype = o_.dtype,
@@ -320,15 +320,17 @@ Result<PrepareOptions> Optimization::run_options() const {
   return run;
 }
 
-/// Prices in the runtime that the result is for; `foreign` holds what is made for another one.
+/// Returns prices in the target runtime of the result; `foreign` stores a model for another
+/// runtime.
 CostModel& Optimization::in_runtime(CostModel& prices, std::optional<ExportCost>& foreign) const {
   if (!o_.portable) return prices;
   std::string profile = profile_of_backend(tangram::word(backend_of_costs(o_.cost)));
   return foreign.emplace(prices, *find_device_profile(profile));
 }
 
-/// An explanation tells what rewriting does, also where this machine gains nothing by it, unless a
-/// judge was given. Who leaves out a part of a search wants to see its result without that.
+/// An explanation describes the rewriting even if this machine gains nothing by it, so it needs no
+/// whole runs unless costs are measured or a judge is given. With parts of the search turned off,
+/// earlier results are not reused, so that the effect shows.
 WholeRunOptions Optimization::whole_runs(FinalistRunner* judge) const {
   return {.cost = o_.cost,
           .wanted = judge || !o_.explain || is_measured(o_.cost),
@@ -360,7 +362,7 @@ tangram::SearchProgress to_public(const SearchProgress& p) {
   return out;
 }
 
-/// Empty where nobody listens: searches then spare themselves the telling.
+/// Empty without a listener, so that searches do not compute progress.
 NotifyProgress Optimization::progress_listener(double time_limit_s, bool timed) const {
   tangram::OnProgress notify = host_.searching ? host_.searching(time_limit_s, timed) : o_.progress;
   if (!notify) return {};
@@ -378,8 +380,8 @@ std::string Optimization::own_note(llvm::ArrayRef<Rule> rules) const {
   return o_.own_search && o_.own_search->note ? o_.own_search->note(source_, rules) : "";
 }
 
-/// Operators were measured on the kernels that rules choose: on those of the result it is asked
-/// whether others are faster on this machine. What goes wrong leaves the rule.
+/// Operators were measured on the kernels chosen by rules. Measures whether other kernels are
+/// faster for the result on this machine. On errors the rules' choice stays.
 void Optimization::choose_kernels(Optimized& found, const PrepareOptions& run) const {
   const BackendRow* row = find_backend(run.backend);
   if (!row || !row->choose_kernels || run.dtype != DType::F32 || run.externs || time_.end().asked())
@@ -411,8 +413,8 @@ void Optimization::add_time_notes(OptimizeReport& report, const PrepareOptions& 
   if (!note.empty()) report.notes.push_back(std::move(note));
 }
 
-/// A narrow float that was asked for, beside f32, interleaved. Without room or time for both there
-/// is no note.
+/// Times a requested narrow float interleaved with f32. Without memory or time for both there is no
+/// note.
 void Optimization::time_beside_f32(Optimized& found, const PrepareOptions& run) const {
   if (run.dtype == DType::F32 || run.externs || time_.end().asked()) return;
   Stopwatch clock;
@@ -429,7 +431,7 @@ void Optimization::time_beside_f32(Optimized& found, const PrepareOptions& run) 
   found.report.total_s += clock.seconds();
 }
 
-/// Adds notes on the result, and on what else it was measured by.
+/// Adds notes on the result and on its other measurements.
 void Optimization::look_at_result(Optimized& found, llvm::ArrayRef<Rule> rules,
                                   WholeRunPolicy& runs, const PrepareOptions& run) const {
   std::vector<std::string>& notes = found.report.notes;
@@ -493,7 +495,7 @@ Result<void> Optimization::write_files(const Optimized& result, const CostTable&
   });
 }
 
-/// What verification found, where it found no fault.
+/// Describes the result of a verification without a fault.
 std::string verified_text(const Equivalence& equivalence, size_t steps) {
   std::string chain =
       llvm::formatv("; {0} step{1} checked against the rules", steps, steps == 1 ? "" : "s");
@@ -514,8 +516,8 @@ std::string verified_text(const Equivalence& equivalence, size_t steps) {
                        equivalence.field_difference, chain);
 }
 
-/// The chain replayed by the rules' own text, which an explanation has to be, and the result held
-/// against its source, exactly; a note says with what outcome.
+/// Replays the chain by the text of the rules, if there is one, and compares the result with its
+/// source exactly. A note has the outcome.
 Result<Verified> Optimization::verify(Optimized& result, llvm::ArrayRef<Rule> rules) const {
   if (!o_.verify && !o_.explain) return Verified::NotAsked;
   StopToken stop = time_.verification();
@@ -538,7 +540,7 @@ Result<Verified> Optimization::verify(Optimized& result, llvm::ArrayRef<Rule> ru
 
 } // namespace
 
-/// Before a search whose result could not be written.
+/// Checks output files before a search, whose result would be lost otherwise.
 static Result<void> check_outputs(const Public& options) {
   for (const std::string& path : {options.save_costs, options.save_priors})
     if (!path.empty()) TG_CHECK(check_writable(path));

@@ -1,4 +1,4 @@
-// Models and errors of the public API, and what they are made of.
+// Converts models and errors to those of the public API.
 #pragma once
 
 #include "compiler/api/files/model.h"
@@ -6,24 +6,24 @@
 
 struct tangram::Model::Impl {
   tg::Graph graph;
-  std::shared_ptr<const tg::WeightFile> weights = {}; // of an .onnx file
-  std::shared_ptr<const tg::KeptOperators> kept = {}; // of one that becomes one again
+  std::shared_ptr<const tg::WeightFile> weights = {}; // from an .onnx file
+  std::shared_ptr<const tg::KeptOperators> kept = {}; // from one that will be exported again
 };
 
 namespace tangram {
 
 Error to_error(tg::DiagnosticSink& sink, const tg::SourceManager& sources);
-/// Of what has no place in a source.
+/// For errors without a source position.
 Error to_error(const tg::Diagnostic& d);
 
 Model to_model(tg::Graph graph, std::shared_ptr<const tg::WeightFile> weights = nullptr,
                std::shared_ptr<const tg::KeptOperators> kept = nullptr);
-/// The graph as a model with the weights of its source, over symbols of its own, since who rewrites
-/// goes on.
+/// Returns the graph as a model with the weights of its source. Copies its symbols, because
+/// rewriting continues on the graph.
 Model rewritten(const Model& source, const tg::Graph& graph);
 
-/// With symbols of its own: others may work on the model at the same time, and whoever rewrites or
-/// retypes a graph adds to its symbols.
+/// Returns a copy with its own symbols, because other threads may use the model, and rewriting or
+/// retyping a graph adds to its symbols.
 tg::Graph own_graph(const Model& model);
 
 } // namespace tangram

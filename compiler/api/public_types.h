@@ -1,6 +1,6 @@
-// The enumerations of the public API (tangram/choices.h) as those of the parts that act on them,
-// and its options of a run. Strategies and extractors have one table for both; of the others the
-// order is the same, which the compiler checks.
+// Converts the enumerations of the public API (tangram/choices.h), and its options of a run, to the
+// internal ones. Strategies and extractors have one table for both. The other enumerations have the
+// same order, which the compiler checks.
 #pragma once
 
 #include "compiler/api/backends/prepare.h"
@@ -38,7 +38,7 @@ static_assert(same(CacheState::AsNetwork, tangram::CacheState::AsNetwork) &&
 
 } // namespace public_types
 
-/// A number of an option as people write it: "15", "1.05", "1e-09".
+/// Formats a number of an option: "15", "1.05", "1e-09".
 std::string number_text(double number);
 
 constexpr Search part_of(tangram::Search s) { return static_cast<Search>(s); }
@@ -53,16 +53,15 @@ inline tangram::DType public_of(DType t) {
   return *tangram::from_word<tangram::DType>(std::string_view(dtype_name(t)));
 }
 
-/// Of a call that begins now: until its time is over (negative: no limit), or the process holds so
-/// much more memory than it does now.
-/// Or when somebody asks for it.
+/// Returns the stop of a call that begins now. It ends when the time is over (negative: no limit),
+/// when the process exceeds its current memory by the limit, or on the interrupt.
 StopToken stop_within(double time_limit_s, int64_t memory_limit_mb,
                       const std::optional<tangram::Interrupt>& interrupt);
 
-/// How a model is run, but for the kernels and weights that functions give.
+/// Converts options of a run, except kernels and weights supplied as functions.
 PrepareOptions run_options(const tangram::CompileOptions& options);
-/// The same with the weights of the file that the options name, which has to have what the model
-/// needs, else with the model's own, if it has any. Errors: those of open_weights().
+/// The same with the weights of the options' file, which must have the weights that the model
+/// needs, or else with the model's own, if any. Errors: those of open_weights().
 Result<PrepareOptions> run_options(const tangram::CompileOptions& options, const Graph& model,
                                    const std::shared_ptr<const WeightFile>& own);
 

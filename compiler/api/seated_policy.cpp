@@ -17,7 +17,7 @@ Diagnostic bad_rival(llvm::StringRef path, llvm::StringRef why) {
       .suggest("`tg-paper train --policy gains` or `motifs` writes one");
 }
 
-/// A number that can be a weight; less than 0: it cannot.
+/// Returns a valid weight, or a negative number.
 double weight_of(const llvm::json::Value* value) {
   std::optional<double> number;
   if (value)
@@ -71,7 +71,7 @@ Result<std::unique_ptr<Policy>> parse_rival(llvm::StringRef text, llvm::StringRe
 }
 
 bool holds_text(llvm::StringRef path) {
-  uint64_t bytes = 8; // tensors begin with a length of so many, of which some are 0
+  uint64_t bytes = 8; // tensors start with a length of this many bytes, some of which are 0
   uint64_t there = 0;
   if (llvm::sys::fs::file_size(path, there)) return false;
   auto head = llvm::MemoryBuffer::getFileSlice(path, std::min(bytes, there), 0);

@@ -1,4 +1,4 @@
-// Policies of the tree search as files: tables of weights of rules (search/game/rivals.h).
+// Policies of the tree search from files: tables of weights of rules (search/game/rivals.h).
 #pragma once
 
 #include "compiler/search/game/rivals.h"
@@ -8,19 +8,19 @@
 
 namespace tg {
 
-/// Opens a file of `tg-paper train --policy gains` or `motifs`, or one written by hand. Errors:
-/// those of the file; `bad_data_file` of one that is no such table.
+/// Opens a file made by `tg-paper train --policy gains` or `motifs`, or written by hand. Errors:
+/// those of the file; `bad_data_file` if it is not such a table.
 Result<std::unique_ptr<Policy>> open_seated_policy(const std::string& path);
 
-/// `{"agent": "gains", "rules": {...}}`, the rules as in a file of priors.
+/// Writes `{"agent": "gains", "rules": {...}}`, with the rules as in a file of priors.
 void write_gains(llvm::raw_ostream& out, const PriorTable& table);
-/// `{"agent": "motifs", "rules": {"r": 0.1}, "pairs": [["r", "s", 0.05]]}`
+/// Writes `{"agent": "motifs", "rules": {"r": 0.1}, "pairs": [["r", "s", 0.05]]}`.
 void write_motifs(llvm::raw_ostream& out, const MotifTable& table);
 
-/// Returns true if the file is text, as a table is, and not tensors.
+/// Returns true if the file is text, as a table is, and false for tensors.
 bool holds_text(llvm::StringRef path);
 
-/// Text of either. Errors: `bad_data_file`.
+/// Parses the text of either table. Errors: `bad_data_file`.
 Result<std::unique_ptr<Policy>> parse_rival(llvm::StringRef text, llvm::StringRef path);
 
 } // namespace tg

@@ -1,6 +1,6 @@
-// The public API over the bodies of this folder: opaque models and programs, diagnostics rendered
-// to text, nothing thrown. Each call has its own sources and symbols, so nothing is shared that a
-// caller does not hold.
+// Implements the public API with the functions of this folder: models and programs are opaque,
+// diagnostics are rendered to text, and nothing is thrown. Each call has its own sources and
+// symbols, so nothing is shared except the caller's objects.
 #include "tangram/tangram.h"
 
 #include "compiler/api/backends/backends.h"
@@ -40,7 +40,7 @@ using tg::SourceManager;
 
 struct Program::Impl {
   tg::LoadedProgram loaded;
-  bool ran = false; // what the model updates is in the last run's outputs
+  bool ran = false; // the last run's outputs have the updated weights
 };
 
 namespace {
@@ -65,7 +65,7 @@ TensorSpec spec(std::string name, const tg::TensorType& type) {
   return {std::move(name), tg::public_of(type.dtype), shape_of(type)};
 }
 
-/// f32 products in tf32 are for some backends; `where` names what they were asked of.
+/// Checks that the backend supports f32 products in tf32; `where` names the context in the message.
 tg::Result<void> check_tf32(bool asked, const Backend* backend, llvm::StringRef where) {
   const tg::BackendRow* row = backend ? tg::find_backend(*backend) : nullptr;
   if (!asked || (row && row->tf32)) return {};
@@ -74,7 +74,7 @@ tg::Result<void> check_tf32(bool asked, const Backend* backend, llvm::StringRef 
                    having.empty() ? "a backend that this build lacks" : having, where);
 }
 
-/// The kernel behind the types of this header, whose parts that do not change are made once.
+/// Wraps the kernel with the types of this header; constant parts are made once.
 tg::ExternKernel wrapped(const ExternOp& op) {
   return [kernel = op.kernel](llvm::ArrayRef<tg::ExternOperand> operands,
                               const tg::TensorType& type, std::byte* result) {
@@ -85,7 +85,7 @@ tg::ExternKernel wrapped(const ExternOp& op) {
   };
 }
 
-/// Reads one declaration. nullopt if the sink got errors.
+/// Reads one declaration. Returns nullopt if the sink got errors.
 std::optional<std::pair<std::string, std::string>>
 read_declaration(const std::string& text, SourceManager& sources, DiagnosticSink& sink) {
   tg::Ast tree = tg::parse(sources, sources.add("<extern op>", text), sink);
@@ -104,7 +104,7 @@ read_declaration(const std::string& text, SourceManager& sources, DiagnosticSink
   return std::nullopt;
 }
 
-/// Null where there are none, or the sink got errors.
+/// Returns null if there are none, or if the sink got errors.
 std::shared_ptr<const tg::ExternKernels>
 extern_kernels(const std::vector<ExternOp>& ops, SourceManager& sources, DiagnosticSink& sink) {
   auto kernels = std::make_shared<tg::ExternKernels>();
@@ -118,8 +118,8 @@ extern_kernels(const std::vector<ExternOp>& ops, SourceManager& sources, Diagnos
   return ops.empty() || sink.failed() ? nullptr : std::move(kernels);
 }
 
-/// Whether the shape is one that a tensor of so many elements can have. Counts down, so that no
-/// size overflows.
+/// Returns true if a tensor with this number of elements can have the shape. Divides instead of
+/// multiplying, so that no size overflows.
 bool shape_fits(const std::vector<int64_t>& shape, size_t elements) {
   if (shape.size() > static_cast<size_t>(tg::kMaxRank)) return false;
   if (elements == 0)
@@ -150,7 +150,7 @@ Tensor to_public(const tg::Tensor& tensor) {
   return copy;
 }
 
-/// Weights of the options, else the model's own.
+/// Sets the weights of the options, or else the model's own.
 tg::Result<void> give_weights(const Model& model, const tg::Graph& graph,
                               const CompileOptions& options, tg::PrepareOptions& prepare) {
   if (!options.weights_file.empty() && options.weights)
@@ -258,7 +258,7 @@ Expected<Model> with_weights(const Model& model, const std::string& path) {
 
 namespace {
 
-/// Graphs as the models that a judge knows, with the weights of their source.
+/// Adapts a judge of models to graphs, with the weights of their source.
 tg::GraphJudge graph_judge(const Judge& judge, const Model& source) {
   if (!judge) return {};
   return [judge, &source](const tg::Graph& graph) { return judge(rewritten(source, graph)); };
@@ -460,7 +460,7 @@ Program::~Program() = default;
 
 namespace {
 
-/// What the parts need to run a graph: checked, with weights and kernels.
+/// Returns checked options for running a graph, with weights and kernels.
 Expected<tg::PrepareOptions> prepare_options(const Model& model, const tg::Graph& graph,
                                              const CompileOptions& options) {
   std::string backend = tg::name_of(options.backend);
@@ -477,8 +477,8 @@ Expected<tg::PrepareOptions> prepare_options(const Model& model, const tg::Graph
   return prepare;
 }
 
-/// Lets a loaded program read the weights of its model only as long as the model is there: what it
-/// runs on, packed or as it came, it holds itself. Weights that it updates begin as the model's.
+/// Makes a loaded program read the weights of its model only while the model exists. The program
+/// owns the weights it runs on, packed or not. Weights that it updates start as the model's.
 void hold_weights_weakly(const Model& model, tg::LoadedProgram& program) {
   const std::shared_ptr<const tg::WeightFile>& weights = model.impl().weights;
   const tg::Plan& plan = program.prepared.plan;
@@ -536,7 +536,7 @@ tg::Result<std::vector<tg::Tensor>> to_inputs(const tg::Plan& plan,
                                               const std::vector<Tensor>& inputs) {
   std::vector<tg::Tensor> bound;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    bool known = i < plan.inputs.size(); // else the executable says how many there are
+    bool known = i < plan.inputs.size(); // otherwise the executable reports the number
     tg::DType dtype = known ? plan.values[plan.inputs[i]].type.dtype : tg::DType::F32;
     TG_TRY(tg::Tensor tensor, to_tensor(inputs[i], dtype, "input " + std::to_string(i)));
     bound.push_back(std::move(tensor));
@@ -544,7 +544,7 @@ tg::Result<std::vector<tg::Tensor>> to_inputs(const tg::Plan& plan,
   return bound;
 }
 
-/// The weights that the model updates, as they begin: behind the inputs.
+/// Returns the initial values of the weights that the model updates, which follow the inputs.
 tg::Result<std::vector<tg::Tensor>> updated_at_first(const tg::Plan& plan,
                                                      const tg::PrepareOptions& options) {
   std::vector<tg::Tensor> begin;
@@ -557,8 +557,8 @@ tg::Result<std::vector<tg::Tensor>> updated_at_first(const tg::Plan& plan,
   return begin;
 }
 
-/// What the caller gives, and behind it the weights that the model updates, as they begin or as the
-/// last run made them.
+/// Binds the caller's inputs, followed by the weights that the model updates, with their initial
+/// values or those of the last run.
 tg::Result<void> bind(Program::Impl& impl, std::vector<tg::TensorView> views) {
   const tg::Plan& plan = impl.loaded.prepared.plan;
   tg::Executable& executable = *impl.loaded.prepared.executable;
@@ -572,7 +572,7 @@ tg::Result<void> bind(Program::Impl& impl, std::vector<tg::TensorView> views) {
   std::vector<tg::Tensor> begin;
   if (impl.ran) {
     TG_TRY(outputs, tg::carried_inputs(plan));
-    for (size_t i = 0; i < views.size(); ++i) outputs[i].reset(); // the caller's
+    for (size_t i = 0; i < views.size(); ++i) outputs[i].reset(); // owned by the caller
     views.resize(outputs.size());
   } else {
     TG_TRY(begin, updated_at_first(plan, impl.loaded.options));
@@ -588,7 +588,7 @@ tg::Result<void> bind(Program::Impl& impl, std::vector<tg::TensorView> views) {
 
 namespace {
 
-/// Inputs and outputs of the same names and types, in the same order.
+/// Checks that inputs and outputs have the same names and types, in the same order.
 tg::Result<void> check_interface(const tg::Graph& a, const tg::Graph& b) {
   if (tg::Result<tg::Joined> joined = tg::join(a, b); !joined) return std::move(joined.error());
   for (size_t i = 0; i < a.inputs().size(); ++i) {
@@ -641,7 +641,7 @@ Expected<std::vector<Tensor>> Program::run(const std::vector<Tensor>& inputs) {
 
 namespace {
 
-/// Errors: `bad_input_value` where an output has no such place.
+/// Errors: `bad_input_value` if the memory of an output does not fit.
 tg::Result<std::vector<std::byte*>> output_places(const tg::Plan& plan,
                                                   const std::vector<TensorView>& outputs) {
   if (outputs.size() != plan.outputs.size())
@@ -667,7 +667,7 @@ std::optional<Error> Program::run(const std::vector<ConstTensorView>& inputs,
   if (!places) return to_error(places.error());
   std::vector<tg::TensorType> types;
   std::vector<tg::TensorView> views;
-  types.reserve(inputs.size()); // views point at them
+  types.reserve(inputs.size()); // views point into them
   for (const ConstTensorView& input : inputs) {
     types.push_back(to_type(input));
     views.push_back({&types.back(), static_cast<const std::byte*>(input.data)});

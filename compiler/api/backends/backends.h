@@ -37,7 +37,7 @@ struct BackendRow {
   llvm::StringRef name; // "cpu"
   /// Errors: `no_backend`.
   Result<std::unique_ptr<Backend>> (*make)(const BackendRequest& request);
-  /// Adds the available devices, or the missing ones, to the report. Loads only what that requires.
+  /// Adds the available devices, or the missing ones, to the report. Loads as little as needed.
   void (*report)(DeviceReport& report);
   /// Uses as many threads as it is given.
   bool threads = true;

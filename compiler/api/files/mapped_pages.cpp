@@ -1,4 +1,4 @@
-// Asks the system which bytes belong to a mapped file. Small files and irregular ones are read into
+// Finds the bytes of mapped files in /proc/self/maps. Small files and irregular ones are read into
 // process memory, which must not be released.
 #include "compiler/api/files/mapped_pages.h"
 

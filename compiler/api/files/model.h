@@ -1,5 +1,5 @@
 // Loads a path to a checked graph with its weights, and the library files it uses. All subcommands
-// and the public API start here. Only this file decides by extension what a file is.
+// and the public API start here. Only this file determines the kind of a file by its extension.
 #pragma once
 
 #include "compiler/api/files/weight_file.h"

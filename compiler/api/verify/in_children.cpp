@@ -44,7 +44,7 @@ bool read_all(int from, void* data, size_t size) {
 
 class Child {
 public:
-  /// Nothing where there is no process to be had.
+  /// Returns nothing if no process can be started.
   static std::optional<Child> start(const std::function<std::string(size_t)>& job,
                                     llvm::ArrayRef<Child> others) {
     int to[2], from[2];
@@ -56,7 +56,7 @@ public:
     Child child;
     child.pid_ = fork();
     if (child.pid_ == 0) {
-      for (const Child& other : others) other.close_ends(); // or they would outlive their owner
+      for (const Child& other : others) other.close_ends(); // they would outlive their owner
       close(to[1]);
       close(from[0]);
       serve(job, to[0], from[1]);
@@ -73,14 +73,14 @@ public:
   int from() const { return from_; }
   size_t job() const { return job_; }
 
-  /// Where the child is dead already, read() says of what.
+  /// If the child is dead already, read() returns the reason.
   void give(size_t job) {
     job_ = job;
     uint64_t number = job;
     write_all(to_, &number, sizeof number);
   }
 
-  /// The answer to the job that it was given.
+  /// Returns the answer to the given job.
   ChildAnswer read() const {
     ChildAnswer answer;
     uint64_t size = 0;
@@ -116,7 +116,7 @@ public:
   }
 
 private:
-  /// Until the parent closes its end, or is gone.
+  /// Serves jobs until the parent closes its end or exits.
   [[noreturn]] static void serve(const std::function<std::string(size_t)>& job, int from, int to) {
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -126,7 +126,7 @@ private:
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none,
-                nullptr); // the parent blocks what a thread of its own waits for
+                nullptr); // the parent blocks signals that one of its threads waits for
     for (uint64_t number; read_all(from, &number, sizeof number);) {
       std::string text = job(number);
       uint64_t size = text.size();
@@ -145,14 +145,14 @@ private:
 void run_in_children(size_t jobs, int children, const std::function<std::string(size_t)>& job,
                      const std::function<void(size_t, ChildAnswer)>& done,
                      const std::function<bool()>& stop) {
-  constexpr int kLookMs = 100; // how often `stop` is asked
+  constexpr int kLookMs = 100; // interval for checking `stop`
   std::vector<Child> busy;
   size_t next = 0;
-  auto old = std::signal(SIGPIPE, SIG_IGN); // a dead child is seen as it is read from
+  auto old = std::signal(SIGPIPE, SIG_IGN); // a dead child is detected by reading
   auto start = [&] {
     for (; next < jobs && busy.size() < static_cast<size_t>(std::max(children, 1)); ++next) {
       std::optional<Child> child = Child::start(job, busy);
-      if (!child && !busy.empty()) return; // those at work take the rest
+      if (!child && !busy.empty()) return; // running children take the remaining jobs
       if (!child) {
         done(next, {{}, 0, /*lost=*/true, /*no_memory=*/true});
         continue;

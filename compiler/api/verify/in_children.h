@@ -1,6 +1,5 @@
-// Jobs in processes of their own, so that a fault in one takes nothing else along. A child answers
-// one job after the other; where it dies, the job that it was at has failed and another child goes
-// on with the rest.
+// Runs jobs in separate processes, so that a crash affects only one job. A child runs one job after
+// the other. If it dies, its current job has failed, and another child takes the remaining ones.
 #pragma once
 
 #include <functional>
@@ -13,17 +12,17 @@ inline constexpr int kNoMemoryExitCode = 3;
 
 struct ChildAnswer {
   std::string text;
-  int signal = 0;    // that the child died of: then there is no text
-  bool lost = false; // no text, and no signal: the child ended, or could not be started
+  int signal = 0;    // that killed the child; then there is no text
+  bool lost = false; // no text and no signal: the child exited, or could not be started
   bool no_memory =
-      false; // or no descriptor: for a child, or in it (which then ended with kNoMemoryExitCode)
+      false; // or of file descriptors, for a child or within it (exit code kNoMemoryExitCode)
   bool failed() const { return signal != 0 || lost; }
 };
 
-/// Calls `done` in this thread with each job's answer, in the order in which they come. `job` runs
-/// in children alone: what it changes is lost. Of this process's threads none is in a child.
-/// Children die with this process, and of Ctrl-C. `stop` is asked now and then: true ends all of
-/// them, and the jobs that are left have no answer.
+/// Calls `done` in this thread with each job's answer, in the order of arrival. `job` runs only in
+/// children, so its side effects are lost. Children have none of this process's other threads. They
+/// die with this process, and on Ctrl-C. `stop` is called periodically; true ends all children, and
+/// the remaining jobs have no answer.
 void run_in_children(size_t jobs, int children, const std::function<std::string(size_t)>& job,
                      const std::function<void(size_t, ChildAnswer)>& done,
                      const std::function<bool()>& stop = {});

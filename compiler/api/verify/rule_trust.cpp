@@ -26,9 +26,9 @@ namespace {
 
 constexpr llvm::StringLiteral kHeader = "tangram verified rules 3";
 
-/// Fingerprint to the rest of its line: cases, in the field, combinations, kinds and pairs of them,
-/// partitions and pairs of them, log2 of the error, observed class, class, proof, what stood
-/// against it.
+/// From fingerprint to the other fields of its line: cases, cases in the field, combinations, kinds
+/// and pairs of them, partitions and pairs of them, log2 of the error, observed class, class,
+/// proof, reason for a missing proof.
 using Memory = std::map<std::string, RuleVerdict>;
 
 std::optional<RuleVerdict> parse_verdict(llvm::StringRef text) {
@@ -55,7 +55,7 @@ std::optional<RuleVerdict> parse_verdict(llvm::StringRef text) {
   return verdict;
 }
 
-/// One line; a verdict that is not `tested` is never kept.
+/// Formats a verdict as one line; only `tested` verdicts are stored.
 std::string verdict_text(const RuleVerdict& v) {
   return llvm::formatv("{0} {1} {2} {3} {4} {5} {6} {7:f2} {8} {9} {10} {11}", v.cases, v.in_field,
                        v.combinations, v.kinds, v.kind_pairs, v.partitions, v.partition_pairs,
@@ -64,7 +64,7 @@ std::string verdict_text(const RuleVerdict& v) {
                        v.unproved);
 }
 
-/// What a child says to its parent: the status, lengths, then three texts.
+/// The message from a child to its parent: the status, lengths, then three texts.
 std::string message_of(const RuleVerdict& v) {
   std::string line = verdict_text(v);
   return llvm::formatv("{0} {1} {2}\n", static_cast<unsigned>(v.status), line.size(), v.why.size())
@@ -105,7 +105,7 @@ Memory read_memory(llvm::StringRef path) {
   return memory;
 }
 
-/// Whole or not at all; a cache that cannot be written is no error.
+/// Writes the file atomically. Failing to write the cache is not an error.
 void write_memory(llvm::StringRef path, const Memory& memory) {
   if (path.empty()) return;
   llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path));
@@ -116,8 +116,9 @@ void write_memory(llvm::StringRef path, const Memory& memory) {
   });
 }
 
-/// What was not known of a rule: whether it holds, and with `proofs` whether for all sizes. Only
-/// what holds at its instances may be proved, so that a proof is never the only witness.
+/// Computes the missing parts of a verdict: whether the rule holds, and with `proofs` whether it
+/// holds for all sizes. Proofs are tried only for rules that hold at their instances, so that a
+/// proof is never the only evidence.
 void judge(const Rule& rule, const TrustOptions& options, RuleVerdict& verdict) {
   if (verdict.cases < options.check.instances) {
     RuleCheckOptions check = options.check;
@@ -138,13 +139,13 @@ RuleVerdict stopped() {
   return verdict;
 }
 
-/// "signal 8, Floating point exception".
+/// Describes the death of a child: "signal 8, Floating point exception".
 std::string death_text(const ChildAnswer& answer) {
   if (answer.signal == 0) return "its process ended";
   return llvm::formatv("signal {0}, {1}", answer.signal, strsignal(answer.signal));
 }
 
-/// Judges `rules[which]`; verdicts land in their places.
+/// Judges `rules[which]` in child processes; each verdict is stored at its rule's index.
 void verify_in_children(llvm::ArrayRef<Rule> rules, llvm::ArrayRef<size_t> which,
                         const TrustOptions& options, std::vector<RuleVerdict>& verdicts) {
   size_t done = 0;
@@ -175,7 +176,7 @@ void verify_in_children(llvm::ArrayRef<Rule> rules, llvm::ArrayRef<size_t> which
       [&] { return options.stop.asked(); });
 }
 
-/// The same, each thread taking the next.
+/// The same on threads, each of which takes the next rule.
 void verify_on_threads(llvm::ArrayRef<Rule> rules, llvm::ArrayRef<size_t> which,
                        const TrustOptions& options, std::vector<RuleVerdict>& verdicts) {
   std::atomic<size_t> next = 0;
@@ -207,12 +208,12 @@ std::vector<RuleVerdict> verify_rules(llvm::ArrayRef<Rule> rules, const TrustOpt
     auto known = memory.find(prints[i]);
     bool enough = known != memory.end() && known->second.cases >= options.check.instances;
     if (enough) verdicts[i] = known->second;
-    if (!enough) verdicts[i] = stopped(); // until there is another
+    if (!enough) verdicts[i] = stopped(); // replaced later by a new verdict
     if (!enough || (options.proofs && verdicts[i].proof == RuleVerdict::Proof::NotTried))
       open.push_back(i);
   }
   (options.isolated ? verify_in_children : verify_on_threads)(rules, open, options, verdicts);
-  // Another process may have written meanwhile: what it found is kept.
+  // Keep the verdicts that another process may have written meanwhile.
   if (!open.empty()) memory = read_memory(options.cache);
   for (size_t i : open)
     if (verdicts[i].status == RuleVerdict::Status::Tested && verdicts[i].cases > 0)

@@ -1,4 +1,4 @@
-// See verify_models.h.
+// Implements verify_models.h.
 #include "compiler/api/verify/verify_models.h"
 
 #include "compiler/api/backends/devices.h"
@@ -11,18 +11,19 @@ namespace {
 struct Sides {
   VerifySide a, b;
   std::optional<FoldingCheck> folding = {};
-  /// The folded weights were compared with what the random weights of the seed give.
+  /// The folded weights were compared with values computed from the random weights of the seed.
   bool folded_from_seed = false;
   std::optional<WeightDifference> weight = {};
-  /// A weight that a record reads and the other side has not: it is of another source.
+  /// A weight that a record reads and the other side lacks, so the record belongs to another
+  /// source.
   std::string untraced = {};
-  /// Weights of one side alone that its file knew: constants now, so that a difference may be one
-  /// of those weights alone.
+  /// Weights of only one side that its file has. They are constants now, so a difference may be due
+  /// to these weights alone.
   std::vector<std::string> known_a = {}, known_b = {};
 };
 
-/// The first weight that `values` reads and the side lacks:
-/// its file, or the model where it has none.
+/// Returns the first weight that `values` reads and the side lacks:
+/// in its file, or in the model if there is no file.
 std::string lacking(const Graph& values, const VerifySide& side) {
   for (const std::string& path : weights_of_one_side(values, side.graph))
     if (!side.weights || !side.weights->find(path)) return path;
@@ -35,8 +36,8 @@ Result<void> open_file(VerifySide& side, const std::string& path) {
   return check_weights(compare_weights(side.graph, side.weights.get()), side.graph.name(), path);
 }
 
-/// What computed the folded weights of the file from the weights of the file before the one that
-/// `values` reads, by the record of that.
+/// Returns the computation of the file's folded weights from the weights of the file before the one
+/// that `values` reads, by that file's record.
 Graph one_file_back(const Graph& values, const Graph& earlier, const WeightFile& file) {
   Graph all = values;
   for (const GraphOutput& output : earlier.outputs()) {
@@ -48,8 +49,9 @@ Graph one_file_back(const Graph& values, const Graph& earlier, const WeightFile&
   return unfold(all, earlier);
 }
 
-/// What computed the folded weights of `side` from those of `source`, which may be some files back.
-/// nullopt if there is no record, or none of what `source` has: sides.untraced says what it lacks.
+/// Returns the computation of the folded weights of `side` from those of `source`, which may be
+/// several files back. Returns nullopt without a matching record; sides.untraced has the weight
+/// that `source` lacks.
 Result<std::optional<Graph>> folding_from(Sides& sides, const VerifySide& side,
                                           const VerifySide& source) {
   TG_TRY(std::vector<Graph> foldings, read_foldings(*side.weights));
@@ -82,7 +84,7 @@ Result<void> trace_folded(Sides& sides, VerifySide& side, const VerifySide& sour
   return {};
 }
 
-/// Returns what two tensors share only if they have the same type and elements.
+/// Returns a key that two tensors share only if they have the same type and elements.
 Result<std::string> contents(const WeightFile& file, const WeightFile::Entry& entry) {
   TG_TRY(Tensor tensor, file.view(entry));
   auto bytes = llvm::makeArrayRef(reinterpret_cast<const uint8_t*>(tensor.data()),
@@ -91,8 +93,8 @@ Result<std::string> contents(const WeightFile& file, const WeightFile::Entry& en
   return entry.type.text() + std::string(digest.begin(), digest.end());
 }
 
-/// Gives weights that `side` alone has the names of those of the other side that have the same
-/// contents: first of those that it alone has, then of any.
+/// Renames weights of only one side to names on the other side with the same contents: preferably
+/// names that only the other side has.
 Result<void> rename_as_in(VerifySide& side, const VerifySide& other) {
   llvm::StringMap<std::string> key_of, path_of, names; // by path; by contents; by path
   llvm::StringSet<> types;
@@ -118,8 +120,8 @@ Result<void> rename_as_in(VerifySide& side, const VerifySide& other) {
   return {};
 }
 
-/// Weights that one side alone has become constants: the other side may have the same numbers as
-/// literals, or compute them.
+/// Converts weights of only one side to constants, because the other side may have the same numbers
+/// as literals, or compute them.
 Result<std::vector<std::string>> take_numbers(VerifySide& side, const VerifySide& other) {
   std::vector<std::string> alone;
   if (side.weights) alone = weights_of_one_side(side.graph, other.graph);
@@ -168,8 +170,8 @@ Equivalence undecided(std::string why) {
   return result;
 }
 
-/// What the weights say beside the graphs: numbers in the files that part decide, and a difference
-/// between models over weights that nothing is known of decides nothing.
+/// Includes the weights in the verdict. Different numbers in the files decide. A difference between
+/// models over weights with unknown values is undecided.
 void judge_weights(const Sides& sides, Equivalence& result) {
   bool wrong = sides.folding && sides.folding->wrong;
   if (sides.weight || (wrong && !sides.folded_from_seed)) {

@@ -1,6 +1,6 @@
-// Whether two models compute the same function, with the files of their weights: folded weights are
-// traced back to what they were computed from, so that both models are over the weights of the
-// source. `tangram::verify`, `tg verify` and `:verify` come this way.
+// Compares two models as functions, including files of their weights. Folded weights are traced
+// back to the weights from which they were computed, so that both models are over the weights of
+// the source. Used by `tangram::verify`, `tg verify` and `:verify`.
 #pragma once
 
 #include "compiler/api/files/unfold.h"
@@ -10,7 +10,7 @@
 
 namespace tg {
 
-/// A model, how its file is called in messages, and the weights that the file has itself.
+/// A model, the name of its file in messages, and the weights in the file itself.
 struct VerifySide {
   Graph graph;
   std::string file = {};
@@ -20,13 +20,13 @@ struct VerifySide {
 
 struct ModelsVerified {
   Equivalence result;
-  /// Of the side whose file has a record of folded weights; absent if none has.
+  /// For the side whose file has a record of folded weights; absent if neither has.
   std::optional<FoldingCheck> folding = {};
-  /// A weight that the files hold with different values.
+  /// A weight with different values in the files.
   std::optional<WeightDifference> weight = {};
 };
 
-/// `stop` is that of all of it. Errors: `models_differ`, those of files of weights.
+/// `stop` applies to everything. Errors: `models_differ`, those of files of weights.
 Result<ModelsVerified> verify_models(VerifySide a, VerifySide b,
                                      const tangram::VerifyOptions& options, const StopToken& stop);
 

@@ -1,6 +1,5 @@
-// What can be chosen in the public API: its enumerations, each with its words beside it (those of
-// the command line, of the prompt and of reports; nothing else turns a word into one of them), and
-// the source of prices.
+// The enumerations of the public API, each with its words as used on the command line, at the
+// prompt and in reports. All conversions from words use these tables. Also the source of prices.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +11,15 @@
 
 namespace tangram {
 
-/// `kRows`: the word of each enumerator, in their order; "" for one that nobody asks for by name.
+/// `kRows` has the word of each enumerator, in order; "" for one that cannot be selected by name.
 template <class E> struct Words;
 
-/// "greedy-dag"
+/// Returns the word of an enumerator: "greedy-dag".
 template <class E> constexpr std::string_view word(E value) {
   return Words<E>::kRows[static_cast<size_t>(value)];
 }
 
-/// Nothing where no enumerator has that word.
+/// Returns the enumerator with that word, if any.
 template <class E> constexpr std::optional<E> from_word(std::string_view text) {
   size_t at = 0;
   for (std::string_view row : Words<E>::kRows) {
@@ -30,13 +29,13 @@ template <class E> constexpr std::optional<E> from_word(std::string_view text) {
   return std::nullopt;
 }
 
-/// Types of elements.
+/// Element types.
 enum class DType : uint8_t { F32, F16, BF16, I32, I64, Bool, F64 };
 template <> struct Words<DType> {
   static constexpr std::string_view kRows[] = {"f32", "f16", "bf16", "i32", "i64", "bool", "f64"};
 };
 
-/// What runs models: all that Tangram can be built with; compile() says which this build lacks.
+/// The backends that Tangram can be built with; compile() reports those missing in this build.
 enum class Backend : uint8_t {
 #define TG_BACKEND(name, id) id,
 #define TG_NO_BACKEND(name, id, ...) id,
@@ -54,10 +53,10 @@ template <> struct Words<Backend> {
   };
 };
 
-/// Where none is named: the processor.
+/// The default backend: the processor.
 inline constexpr Backend kDefaultBackend = Backend::Cpu;
 
-/// How graphs are found: None, Saturate, Random, Mcts, Anneal, Taso, Greedy.
+/// The search strategy: None, Saturate, Random, Mcts, Anneal, Taso, Greedy.
 enum class Search : uint8_t {
 #define TG_STRATEGY(id, name, ...) id,
 #include "tangram/tables/strategies.def"
@@ -71,7 +70,7 @@ template <> struct Words<Search> {
   };
 };
 
-/// How the best graph of an e-graph is chosen: Greedy, GreedyShared, GreedyDag, Ilp, Lp, Best.
+/// The extractor of the best graph of an e-graph: Greedy, GreedyShared, GreedyDag, Ilp, Lp, Best.
 enum class Extractor : uint8_t {
 #define TG_EXTRACTOR(id, name, ...) id,
 #include "tangram/tables/extractors.def"
@@ -85,40 +84,42 @@ template <> struct Words<Extractor> {
   };
 };
 
-/// Which rules may be used, by what they change: nothing at all; the order of sums; also what may
-/// lose digits; also casts that cut.
+/// The rules that may be used, by their effect on numbers: none; reordered sums; also possible loss
+/// of digits; also truncating casts.
 enum class Numerics : uint8_t { Exact, Reassociate, All, Lossy };
 template <> struct Words<Numerics> {
   static constexpr std::string_view kRows[] = {"exact", "reassociate", "all", "lossy"};
 };
 
-/// How cycles of an e-graph are avoided: as it grows, with little work or as published; or not.
+/// How cycles of an e-graph are avoided while it grows: efficiently, or as published; or not at
+/// all.
 enum class CycleFilter : uint8_t { Efficient, Vanilla, None };
 template <> struct Words<CycleFilter> {
   static constexpr std::string_view kRows[] = {"efficient", "vanilla", "none"};
 };
 
-/// How the integer program keeps cycles out: by cuts where it has to, or by an order of classes in
-/// real or whole numbers.
+/// How the integer program excludes cycles: by cuts when needed, or by an order of classes in real
+/// or integer variables.
 enum class IlpCycles : uint8_t { None, Real, Int };
 template <> struct Words<IlpCycles> {
   static constexpr std::string_view kRows[] = {"none", "real", "int"};
 };
 
-/// What of an operator's operands lies in a cache while it is timed: as in a network of this size;
-/// all that fits; nothing.
+/// The operands that are in a cache while an operator is timed: as in a network of this size; all
+/// that fit; none.
 enum class CacheState : uint8_t { AsNetwork, Hot, Cold };
 template <> struct Words<CacheState> {
   static constexpr std::string_view kRows[] = {"", "hot", "cold"};
 };
 
-/// Refinement by prices of what the device launches at once. Auto: where costs are of this machine.
+/// Refinement by prices of the groups that the device launches at once. Auto: on if costs are of
+/// this machine.
 enum class Groups : uint8_t { Auto, On, Off };
 template <> struct Words<Groups> {
   static constexpr std::string_view kRows[] = {"auto", "on", "off"};
 };
 
-/// Parts of the search Mcts that can be left out, to see what they are good for.
+/// Parts of the search Mcts that can be turned off, to measure their effect.
 enum class SearchPart : uint8_t {
   Widening,
   Firing,
@@ -139,23 +140,23 @@ template <> struct Words<SearchPart> {
       "repeats",  "restarts", "saturation",  "tree",           "thorough", "focus"};
 };
 
-/// Instances of each rule that is verified, and seconds of a calibration, unless others are given.
+/// Default number of instances of each verified rule, and default seconds of a calibration.
 inline constexpr int kRuleInstances = 200;
 inline constexpr double kCalibrateSeconds = 60;
 
-/// Where prices come from, in microseconds for each operator.
+/// The source of prices, in microseconds for each operator.
 struct CostSpec {
   enum class Source : uint8_t {
-    Default,    // Calibrated where this build has a backend that can be measured, else Analytic
-    Calibrated, // the price model of this machine, asked without waiting
+    Default,    // Calibrated if this build has a backend that can be measured, else Analytic
+    Calibrated, // the price model of this machine, without timing first
     Measured,   // every operator is timed on the backend
     Analytic,   // estimates by a roofline
-    Table,      // a file, as `tg opt --save-costs` writes it
+    Table,      // a file written by `tg opt --save-costs`
   };
   Source source = Source::Default;
-  std::optional<Backend> backend = {}; // of Calibrated and Measured; none: the processor
-  /// Of Analytic the device, which need not be here ("cpu", "t4", "a100", "h200"), or "" for
-  /// estimates about this machine, whose results are run beside the source; of Table the file.
+  std::optional<Backend> backend = {}; // for Calibrated and Measured; empty: the processor
+  /// For Analytic the device, which may be absent ("cpu", "t4", "a100", "h200"), or "" for
+  /// estimates of this machine, whose results are run beside the source. For Table the file.
   std::string name = {};
 
   static CostSpec calibrated(std::optional<Backend> backend = {}) {
@@ -168,10 +169,10 @@ struct CostSpec {
     return {Source::Analytic, {}, std::move(device)};
   }
   static CostSpec table(std::string file) { return {Source::Table, {}, std::move(file)}; }
-  /// What the text means: calibrated[:BACKEND], measured[:BACKEND], analytic[:DEVICE], file:TABLE.
-  /// Nothing where it means none of these.
+  /// Parses calibrated[:BACKEND], measured[:BACKEND], analytic[:DEVICE] or file:TABLE. Returns
+  /// nothing for other texts.
   static std::optional<CostSpec> from_text(std::string_view text);
-  /// The same text; "" of Default.
+  /// Returns the same text; "" for Default.
   std::string text() const;
 
   bool operator==(const CostSpec&) const = default;

@@ -1,5 +1,5 @@
-// How a row of the table of options (tables/options.def) becomes the field of a struct: its type
-// follows from the columns `kind` and `limits`, its initial value from `default`.
+// Converts a row of the options' table (tables/options.def) to a field of a struct. The columns
+// `kind` and `limits` determine its type, and `default` its initial value.
 #pragma once
 
 #include "tangram/choices.h"
@@ -18,16 +18,16 @@ enum class Kind : uint8_t {
   Text,
   File,
   Folder,
-  Word,   // one of a few
-  Words,  // several
-  Whole,  // number
-  Seed,   // a whole number of 64 bits without sign
+  Word,   // one of a few words
+  Words,  // several words
+  Whole,  // integer
+  Seed,   // unsigned 64-bit integer
   Number, // real
   Pairs,  // NAME=VALUE
   Cost,   // CostSpec
 };
 
-// The words of the column `limits`.
+// Values of the column `limits`.
 struct Any {};
 struct Range {
   double low, high;
@@ -36,7 +36,7 @@ struct Range {
 struct Listed {
   std::string_view words;
 };
-/// The words of an enumeration, or these alone.
+/// The words of an enumeration, or only these.
 template <class E> struct Of { std::string_view only; };
 
 // NOLINTBEGIN(readability-identifier-naming): as the rows name them
@@ -65,7 +65,7 @@ template <class E> struct StoredIn<Kind::Words, Of<E>> { using type = std::vecto
 template <Kind kind, class Limits>
 using Stored = typename StoredIn<kind, std::remove_cv_t<Limits>>::type;
 
-/// The column `default` as a value of that type. Lists are empty by default.
+/// Converts the column `default` to a value of that type. Lists are empty by default.
 template <class T, class Value> T initial(Value value) {
   if constexpr (std::is_enum_v<T>)
     return from_word<T>(value).value_or(T{});
