@@ -17,15 +17,15 @@ namespace {
 constexpr double kScales[] = {1e3, 1e-3, 1e6, 1e-6, 1e10, 1e-10, 1e16, 1e20, 1e-20, 1e25, 1e30};
 constexpr Probe kOrdinary[] = {Probe::Integers, Probe::Plain, Probe::Positive, Probe::Mixed};
 constexpr size_t kMostRounds = 8000;
-constexpr double kThresholdFlops = 2e8; // of all rounds beyond the first few
+constexpr double kThresholdFlops = 2e8; // budget of all rounds beyond the first few
 constexpr size_t kFewRounds = 4;
-constexpr size_t kNear = 140; // of the pool: the neighbours of ten literals
+constexpr size_t kNear = 140; // values of the pool: the neighbours of ten literals
 constexpr size_t kEndRounds = 10, kRangeRounds = 4;
 constexpr size_t kAlikeRounds = 6;
-constexpr size_t kRepeatRounds = 18; // further ones, in which indices alone are alike
+constexpr size_t kRepeatRounds = 18; // additional rounds, in which only indices are equal
 
-/// The ends of a type, powers of two that other types end at,
-/// and what overflows when it is doubled or squared.
+/// Returns the limits of a type, powers of two that limit other types, and values that overflow
+/// when doubled or squared.
 std::vector<double> ends_of(DType dtype) {
   if (dtype == DType::Bool) return {0, 1};
   std::vector<double> values = {0, 1, -1, 2, -2, 3, -3, 7, -7, 100};
@@ -35,7 +35,7 @@ std::vector<double> ends_of(DType dtype) {
     double x = std::ldexp(1.0, power);
     for (double y : {x, x - 1, x + 1, -x, -x + 1, 1.5 * x}) values.push_back(y);
   }
-  values.push_back(46341); // the smallest whose square is beyond 2^31
+  values.push_back(46341); // the smallest integer whose square exceeds 2^31
   return values;
 }
 
@@ -44,7 +44,7 @@ bool any_whole(const Trial& trial) {
                       [&](NodeId id) { return !is_float(trial.joined().graph.type(id).dtype); });
 }
 
-/// True if results depend on which elements are equal: ties, and indices that repeat.
+/// Returns true if results depend on which elements are equal: ties, and repeated indices.
 bool picks(const Graph& graph) {
   for (uint32_t i = 0; i < graph.size(); ++i) {
     const OpInfo& op = op_info(graph.node({i}).op);
@@ -79,7 +79,8 @@ void Adversary::plan(Kind kind, size_t rounds) {
   for (uint32_t round = 0; round < rounds; ++round) plans_.push_back({kind, round});
 }
 
-/// As many as let every leaf alone have every value of the pool, within the budget.
+/// Returns the number of rounds in which every leaf alone has every value of the pool, limited by
+/// the budget.
 size_t Adversary::threshold_rounds() const {
   int64_t least = 1 << 20;
   for (NodeId id : trial_.leaves()) least = std::min(least, graph_.type(id).elements());
@@ -113,9 +114,9 @@ Attempt Adversary::at(size_t i) const {
   return attempt;
 }
 
-/// One number for all elements, or two in turns: every tie of what compares, and indices that
-/// repeat, at both ends of the range and beyond it. In later rounds indices alone are alike: which
-/// of two updates of one element wins shows where they differ.
+/// Fills all elements with one number, or with two alternating ones, to test every tie of a
+/// comparison and repeated indices, at both ends of the range and beyond. In later rounds only
+/// indices are equal: if two updates of one element differ, the result shows which one wins.
 NodeValues Adversary::alike(size_t round, size_t leaf) const {
   const TensorType& type = graph_.type(trial_.leaves()[leaf]);
   NodeValues values(static_cast<size_t>(type.elements()));
@@ -129,7 +130,7 @@ NodeValues Adversary::alike(size_t round, size_t leaf) const {
   const double indices[kAlikeRounds][2] = {{0, 0},   {last, last},         {0, last},
                                            {-1, -1}, {last + 1, last + 1}, {last / 2, 0}};
   for (size_t i = 0; i < values.size(); ++i) {
-    // Other leaves are equal within themselves, and not to each other.
+    // Values within a leaf are alike. In even rounds they are different from those of other leaves.
     double x = kFloats[round][i % 2] * (round % 2 ? 1 : static_cast<double>(leaf + 1));
     if (type.dtype == DType::Bool) x = round % 2 ? 1 : static_cast<double>(i % 2);
     values[i] = limit                  ? std::floor(indices[round][i % 2])
@@ -139,7 +140,8 @@ NodeValues Adversary::alike(size_t round, size_t leaf) const {
   return values;
 }
 
-/// In every second round all leaves are from the pool, else one of them, so that others stay tame.
+/// In every second round all leaves are from the pool; otherwise only one is, so that others stay
+/// moderate.
 NodeValues Adversary::floats(const Plan& plan, size_t leaf) const {
   if (plan.kind == Kind::Ordinary)
     return probe_leaves(kOrdinary[plan.round], seed_)(graph_, trial_.leaves()[leaf]);
@@ -150,8 +152,9 @@ NodeValues Adversary::floats(const Plan& plan, size_t leaf) const {
   size_t leaves = trial_.leaves().size();
   bool chosen = plan.round % 2 == 0 || plan.round / 2 % leaves == leaf;
   if (!chosen) return values;
-  // A leaf that is alone walks over the pool, nearest thresholds first; so does the first of
-  // several, and the others have any of the pool, half of them from its front, where pairs meet.
+  // A leaf that is changed alone iterates over the pool, nearest thresholds first, and so does the
+  // first of several. Others take random values of the pool, half from its front, so that pairs
+  // occur.
   bool alone = leaves == 1 || plan.round % 2 == 1;
   size_t turn = leaves == 1 ? plan.round : plan.round / 2;
   if (leaves > 1 && alone) turn /= leaves;
@@ -189,7 +192,7 @@ NodeValues Adversary::wholes(const Plan& plan, size_t leaf) const {
   RandomStream stream(seed_ + 977 * plan.round, graph_.attr(id, 0).text);
   for (size_t i = 0; i < values.size(); ++i) {
     size_t at = static_cast<size_t>(stream.bits(i) >> 8);
-    if (plan.kind == Kind::OutOfRange) at = i + plan.round; // each of them, whatever the size
+    if (plan.kind == Kind::OutOfRange) at = i + plan.round; // each position, whatever the size
     values[i] = from[at % from.size()];
     if (plan.kind == Kind::Threshold && limit)
       values[i] = static_cast<double>(stream.bits(i) % static_cast<uint64_t>(*limit));
@@ -197,7 +200,7 @@ NodeValues Adversary::wholes(const Plan& plan, size_t leaf) const {
   return values;
 }
 
-/// A few elements NaN or infinite among ordinary ones; the last round is of nothing else.
+/// Sets a few elements to NaN or infinity. In the last round all elements are special.
 Attempt Adversary::special(size_t round) const {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const double specials[] = {std::numeric_limits<double>::quiet_NaN(), kInfinity, -kInfinity};
@@ -216,7 +219,8 @@ Attempt Adversary::special(size_t round) const {
   return attempt;
 }
 
-/// One leaf of ordinary size, the others so small that a sum with it forgets them.
+/// Gives one leaf ordinary values, and the others values so small that a sum with it rounds them
+/// away.
 Attempt Adversary::rounding(size_t round) const {
   Attempt attempt{"numbers that a sum rounds away", {}};
   for (size_t leaf = 0; leaf < trial_.leaves().size(); ++leaf) {

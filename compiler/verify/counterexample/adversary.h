@@ -1,8 +1,7 @@
-// Inputs at which functions that look alike part ways, one set of leaf values after the other:
-// ordinary numbers first, then equal ones (ties, indices that repeat), then what the two sides
-// themselves are written with (probe.h), then
-// scales far from one, then what integers can do that reals cannot: wrap around, index out of
-// range. From the seed, the leaves' names and the graph alone.
+// Generates inputs that are likely to distinguish two similar functions, one set of leaf values
+// after the other. First ordinary numbers, then equal ones (ties, repeated indices), then the
+// literals of both sides (probe.h), then scales far from one, then integers that wrap around or
+// index out of range. The sets depend only on the seed, the leaves' names and the graph.
 #pragma once
 
 #include "compiler/verify/counterexample/trial.h"
@@ -10,14 +9,14 @@
 namespace tg {
 
 struct Attempt {
-  std::string name; // of the kind: "small integers"
+  std::string name; // the kind of values: "small integers"
   LeafValues values;
 };
 
 class Adversary {
 public:
-  /// How many sets: for pairs that are equal in the field, for pairs of which many are tried, or
-  /// where there is no other evidence.
+  /// The number of sets: Glance for pairs that are equal in the field, Quick for pairs of which
+  /// many are tried, Whole if there is no other evidence.
   enum class Effort : uint8_t { Glance, Quick, Whole };
 
   Adversary(const Trial& trial, uint64_t seed, Effort effort);
@@ -27,11 +26,11 @@ public:
   bool out_of_range(size_t i) const {
     return plans_[i].kind == Kind::OutOfRange || plans_[i].kind == Kind::Alike;
   }
-  /// Of magnitudes at which what is written may overflow.
+  /// Returns true for sets with magnitudes at which intermediate results may overflow.
   bool extreme(size_t i) const { return plans_[i].kind == Kind::Scale; }
 
-  /// Of the sets that say something of NaN and infinity alone; of those in which sums round away
-  /// what they are given, so that what jumps (a comparison, argmax) may jump elsewhere.
+  /// The sets for NaN and infinity only; and the sets in which sums round operands away, so that
+  /// discontinuous results (a comparison, argmax) may change.
   size_t specials() const { return kSpecials; }
   Attempt special(size_t i) const;
   size_t roundings() const { return kRoundings; }
@@ -55,8 +54,8 @@ private:
   const Trial& trial_;
   const Graph& graph_;
   uint64_t seed_;
-  std::vector<double> pool_;                         // thresholds of both sides, and around them
-  std::vector<std::optional<int64_t>> index_limits_; // of leaves that index an axis: its size
+  std::vector<double> pool_;                         // both sides' thresholds and neighbours
+  std::vector<std::optional<int64_t>> index_limits_; // for leaves that index an axis: its size
   std::vector<Plan> plans_;
 };
 

@@ -10,8 +10,8 @@ namespace tg {
 
 namespace {
 
-constexpr size_t kRestart = 60;  // evaluations without a larger difference
-constexpr double kLargest = 1e6; // of a number that is tried, but for the graph's own
+constexpr size_t kRestart = 60;  // evaluations without improvement before a restart
+constexpr double kLargest = 1e6; // largest number tried, except for the graph's own
 
 class Climber {
 public:
@@ -66,7 +66,7 @@ private:
     }
   }
 
-  /// One element, or all of one tensor.
+  /// Changes one element, or all of one tensor.
   void change(Climbed& at) {
     size_t which = rng_() % at.leaves.size();
     auto& [id, values] = at.leaves[which];
@@ -103,7 +103,7 @@ private:
   std::mt19937_64 rng_;
   llvm::SmallVector<NodeId, 4> wanted_;
   std::vector<double> thresholds_;
-  std::vector<int64_t> limits_; // of indices, by leaf
+  std::vector<int64_t> limits_; // for indices, by leaf
   Climbed best_;
 };
 

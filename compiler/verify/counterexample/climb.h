@@ -1,5 +1,6 @@
-// The search for inputs at which two functions part that agree at all inputs that were drawn: from
-// some of these it climbs, by changes of single elements, towards a larger difference in float64.
+// Searches for inputs at which two functions differ although they agree at all drawn inputs.
+// Starting from some of these, it climbs by changes of single elements towards a larger difference
+// in float64.
 #pragma once
 
 #include "compiler/verify/counterexample/typed.h"
@@ -16,32 +17,34 @@ struct Climbed {
   double a = 0, b = 0;
 };
 
-/// What sums in another order may cost in float64, of the largest number that occurs.
+/// Bound on the error of reordered sums in float64, relative to the largest number that occurs.
 inline constexpr double kRounding = 0x1p-36;
 
-/// How far the sides are apart at these inputs, of the largest number that occurs; notes where.
+/// Returns the difference of the sides at these inputs, relative to the largest number that occurs,
+/// and records its position.
 double measure(const Joined& sides, Climbed& at);
 
-/// Inputs whose results differ by more than rounding explains; nullopt if so many evaluations found
-/// none. Only ordinary numbers are tried: up to 10^6, and near the graph's own. Deterministic.
+/// Returns inputs whose results differ by more than rounding explains, or nullopt if none was found
+/// within this number of evaluations. Tries only ordinary numbers: up to 10^6, and near the graph's
+/// own. Deterministic.
 std::optional<Climbed> climb(const Joined& sides, uint64_t seed, size_t evaluations);
 
-/// Functions put together of relu, minimum, maximum, clip, abs, comparisons, select, sums and
-/// scales, element by element: Z3 decides whether two of them agree for all reals, or says where
-/// they do not. A place that no probe hits by chance is found here: relu(x - 40 * relu(y)) and what
-/// is added to it where x is above 39.
+/// Elementwise functions composed of relu, minimum, maximum, clip, abs, comparisons, select, sums
+/// and scales. Z3 decides whether two of them agree for all reals, or finds a point where they
+/// differ. This finds points that random probes miss, such as relu(x - 40 * relu(y)) for x above
+/// 39.
 struct PiecewiseAnswer {
   enum class Status : uint8_t {
     Outside, // not such a function, too large, or built without Z3
-    Open,    // no answer within Z3's units of work
+    Open,    // no answer within Z3's work limit
     Agree,   // at this shape, for all reals up to 10^6
-    Differ,  // at `where`, as float64 shows
+    Differ,  // at `where`, confirmed in float64
   };
   Status status = Status::Outside;
   std::optional<Climbed> where;
 };
 
-/// Deterministic: Z3's work is bounded by its own units.
+/// Deterministic: Z3's work is limited in its own units.
 PiecewiseAnswer solve_piecewise(const Joined& sides);
 
 } // namespace tg

@@ -18,7 +18,7 @@ namespace {
 constexpr double kCrossingFlops = 3e8;
 constexpr size_t kSwitches = 64, kMoves = 96, kDoublings = 80, kHalvings = 60;
 
-/// Values with something added to one element, to all of a leaf, or with a leaf scaled.
+/// A change of leaf values: an addition to one element or to all elements of a leaf, or a scaling.
 struct Move {
   size_t leaf = 0;
   std::optional<size_t> element;
@@ -41,7 +41,7 @@ LeafValues between(const LeafValues& a, const LeafValues& b) {
   return middle;
 }
 
-/// As far beyond b as b is from a.
+/// Extrapolates from a through b by the same distance.
 LeafValues beyond(const LeafValues& a, const LeafValues& b) {
   LeafValues result = b;
   for (size_t i = 0; i < a.size(); ++i)
@@ -62,7 +62,7 @@ Crossing::Crossing(const Trial& trial, llvm::function_ref<bool()> stop)
   }
 }
 
-/// The distance of x to a number, or x itself to 0.
+/// Adds the distance of x to the threshold, or x itself if there is none.
 void Crossing::add(OpKind op, NodeId x, std::optional<double> threshold, bool exact) {
   if (threshold && !std::isfinite(*threshold)) return;
   if (threshold) {
@@ -89,7 +89,7 @@ void Crossing::add_switches(NodeId id) {
   case OpKind::NotEqual: {
     bool exact = op == OpKind::Equal || op == OpKind::NotEqual;
     NodeId y = operands[1];
-    if (x == y) return; // a test for NaN, which no number changes
+    if (x == y) return; // a test for NaN: its result is constant for numbers
     return add(op, graph_.add(OpKind::Sub, {}, {x, y}), std::nullopt, exact);
   }
   case OpKind::Relu:
@@ -107,7 +107,7 @@ void Crossing::add_switches(NodeId id) {
   }
 }
 
-/// Those of the operators that the formula is made of.
+/// Adds the switches of the operators in the formula.
 void Crossing::add_formula(NodeId id) {
   const Formula* formula = formula_of(graph_.node(id).op);
   if (!formula) return;
@@ -157,7 +157,7 @@ void Crossing::see(const LeafValues& values) {
     if (!s.seen() && affordable()) note(s, distances(s, values));
 }
 
-/// How far the element that is farthest on this side is beyond the threshold.
+/// Returns how far the farthest element on this side is beyond the threshold.
 double Crossing::reach(const Switch& s, double side, const LeafValues& values) {
   double farthest = -std::numeric_limits<double>::infinity();
   for (double x : distances(s, values))

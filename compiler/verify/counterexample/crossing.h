@@ -1,9 +1,9 @@
-// Drives operators that have a threshold across it: a clip, a comparison or a maximum that was seen
-// on one side alone has not been tested, whatever the values. The distance to a threshold is a node
-// like any other (x - y of x < y, x - low of a clip), and the inputs climb towards its other side:
+// Drives operators with a threshold across it: a clip, a comparison or a maximum that was only
+// evaluated on one side is untested, whatever the values. The distance to a threshold is a node
+// like any other (x - y for x < y, x - low for a clip). The inputs climb towards its other side by
 // pattern search (Hooke and Jeeves 1961) over elements, whole leaves and their scale, with steps
-// that double as long as they help; then a bisection between the last value on this side and the
-// first on the other.
+// that double while they succeed. Then a bisection finds the last value on this side and the first
+// on the other.
 #pragma once
 
 #include "compiler/verify/counterexample/trial.h"
@@ -14,18 +14,18 @@ namespace tg {
 
 class Crossing {
 public:
-  /// Drives the operators that only one side has and that inputs reach. Ends early once `stop`
+  /// Considers the operators that only one side has and that inputs influence. Ends early if `stop`
   /// returns true.
   explicit Crossing(const Trial& trial, llvm::function_ref<bool()> stop = nullptr);
 
   bool empty() const { return switches_.empty(); }
-  /// Notes on which sides of their thresholds these values are.
+  /// Records the sides of thresholds on which these values are.
   void see(const LeafValues& values);
-  /// Climbs from `base` to every side not seen yet, and shows the values at and beyond each
-  /// threshold that it crosses. Ends early where `visit` returns true.
+  /// Climbs from `base` to every side not reached yet. Calls `visit` with the values at and beyond
+  /// each crossed threshold. Ends early if `visit` returns true.
   void search(const LeafValues& base, uint64_t seed,
               llvm::function_ref<bool(const LeafValues&)> visit);
-  /// The operators of which one side was never seen, each once: "`clip`".
+  /// Returns the operators with a side that was never reached, each once: "`clip`".
   std::vector<std::string> unreached() const;
 
 private:
@@ -49,7 +49,7 @@ private:
 
   const Trial& trial_;
   llvm::function_ref<bool()> stop_;
-  Graph graph_; // the models', and the distances
+  Graph graph_; // the models' nodes, and the distances
   std::vector<Switch> switches_;
   double flops_, budget_;
 };

@@ -8,7 +8,7 @@ namespace tg {
 
 namespace {
 
-constexpr int64_t kWhole = 12; // elements of a leaf that is written out
+constexpr int64_t kWhole = 12; // largest leaf that is written completely
 
 std::string index_text(const Shape& index) {
   std::vector<std::string> parts;
@@ -21,7 +21,7 @@ std::string number_text(const ConstNumber& x) {
   return llvm::StringRef(text).endswith(".0") ? text.substr(0, text.size() - 2) : text;
 }
 
-/// Row-major elements as nested lists.
+/// Formats row-major elements as nested lists.
 std::string nested(llvm::ArrayRef<ConstNumber> values, llvm::ArrayRef<int64_t> shape) {
   if (shape.empty()) return number_text(values[0]);
   std::vector<std::string> parts;

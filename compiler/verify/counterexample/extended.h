@@ -1,6 +1,5 @@
 // A scalar with more digits than float64, in which literals are the rationals of their decimal
-// text: the evaluation that tells a literal that was rounded from one that is another number
-// (literals.h).
+// text. Evaluation with it distinguishes a rounded literal from a different number (literals.h).
 #pragma once
 
 #include "lang/core/semantics/real_functions.h"
@@ -12,20 +11,21 @@ namespace tg {
 
 using Extended = long double;
 
-/// True where the machine has such a scalar: x87's 64 digits or IEEE's 113, and not float64's 53.
+/// True if the machine has such a scalar: x87's 64 digits or IEEE's 113, compared with float64's
+/// 53.
 inline constexpr bool kHasExtended = std::numeric_limits<Extended>::digits >= 64;
 
 template <> struct ScalarTraits<Extended> { using Wide = Extended; };
 
 template <> struct Math<Extended> : RealFunctions<Extended> {
-  /// The rational of the shortest decimal text, rounded once.
+  /// Returns the rational of the shortest decimal text, rounded once.
   static Extended literal(double value);
   static Extended integer(int64_t value) { return static_cast<Extended>(value); }
   static bool is_exacter(OpKind op) { return Math<double>::is_exacter(op); }
   static Extended select(Extended condition, Extended x, Extended y);
   static Extended cast(DType to, Extended x);
   static Extended missing() { return std::numeric_limits<Extended>::quiet_NaN(); }
-  /// Float64's function: no digits beyond those.
+  /// Uses float64's function, with its precision.
   class External {
   public:
     External(llvm::StringRef name, llvm::StringRef signature) : of_(name, signature) {}

@@ -16,9 +16,9 @@ namespace tg {
 
 namespace {
 
-// Of all evaluations; a model of which one alone costs more than a glance is not glanced at.
+// Budgets over all evaluations. A glance is skipped if a single evaluation of the model exceeds it.
 constexpr double kGlanceFlops = 2e9, kWholeFlops = 2e10;
-constexpr size_t kOrdinaryInputs = 4; // inputs that every whole look tries, whatever they cost
+constexpr size_t kOrdinaryInputs = 4; // tried by a `Whole` look at any cost
 
 class Look {
 public:
@@ -32,7 +32,7 @@ public:
       bool whole = effort_ != Adversary::Effort::Glance;
       if (!affordable() && !(whole && i < kOrdinaryInputs)) break;
       Attempt attempt = adversary_.at(i);
-      // Indices have a meaning out of range; a number too large for a double has none.
+      // Out-of-range indices are defined; numbers too large for a double are not.
       judge(attempt, adversary_.out_of_range(i), adversary_.extreme(i));
     }
     if (!findings_.different && effort_ != Adversary::Effort::Glance) compare_literals();
@@ -50,7 +50,7 @@ private:
     return counterexample_of(trial_, attempt, difference, options_.minimise);
   }
 
-  /// Whether the values prove that the sides differ.
+  /// Returns true if the values prove that the sides differ.
   bool judge(const Attempt& attempt, bool any_result, bool extreme) {
     std::optional<Trial::Difference> found = trial_.run(attempt.values);
     if (!found) return false;
@@ -69,7 +69,7 @@ private:
     return false;
   }
 
-  /// Differences of literals that float64 rounds away, at ordinary numbers.
+  /// Finds differences of literals that float64 rounds away, at ordinary numbers.
   void compare_literals() {
     for (size_t i = 0; i < std::min(adversary_.size(), kOrdinaryInputs); ++i) {
       Attempt attempt = adversary_.at(i);
@@ -80,7 +80,7 @@ private:
     }
   }
 
-  /// Thresholds that no input so far was beyond.
+  /// Crosses thresholds that no input has crossed so far.
   void cross() {
     auto stop = [this] { return stopped(); };
     Crossing crossing(trial_, stop);
@@ -109,8 +109,8 @@ private:
     }
   }
 
-  /// Makes the difference that of an element which is finite on a side, if there is one: whether
-  /// it is an infinity or a NaN that is no number is a matter of the order of sums.
+  /// Selects a difference at an element that is finite on one side, if there is one. Whether a
+  /// nonfinite result is an infinity or NaN depends on the order of sums.
   bool finite_on_one_side(const LeafValues& values, Trial::Difference& found) const {
     auto [a, b] = trial_.outputs(values, found.output);
     for (size_t i = 0; i < a.size(); ++i) {
@@ -155,7 +155,7 @@ namespace {
 
 using Verdict = Equivalence::Verdict;
 
-/// "`y` at [0, 1] is 1 and 2".
+/// Describes the values: "`y` at [0, 1] is 1 and 2".
 std::string values_text(const Counterexample& example) {
   std::string index;
   for (int64_t i : example.index) index += (index.empty() ? "[" : ", ") + std::to_string(i);
@@ -168,8 +168,8 @@ std::string parts_text(const Counterexample& example) {
   return llvm::formatv("they part at {0}: {1}", example.probe, values_text(example));
 }
 
-/// Which of infinity and NaN a result is,
-/// where it is none on either side, follows from the order of sums.
+/// Returns false if neither side is finite: whether the result is infinity or NaN then depends on
+/// the order of sums.
 bool tells(const Counterexample& special) {
   return std::isfinite(special.a.as_real()) || std::isfinite(special.b.as_real());
 }
@@ -187,9 +187,8 @@ void refute(Equivalence& result, Counterexample example) {
   result.counterexample = std::move(example);
 }
 
-/// Whether what one side alone computes depends on an input or weight of integers. Which elements a
-/// gather takes, or a scatter writes to, does not count where both sides take them by the same
-/// indices.
+/// Returns true if the nodes of only one side depend on an integer input or weight. The selection
+/// of elements by a gather or scatter does not count if both sides use the same indices.
 bool integers_behind(const Joined& joined) {
   const Graph& graph = joined.graph;
   std::vector<bool> alone = one_sided(joined), whole(graph.size());
@@ -209,7 +208,7 @@ bool integers_behind(const Joined& joined) {
   return false;
 }
 
-/// Nodes that the outputs of one side need, and those of the other do not.
+/// Marks nodes that the outputs of one side need and those of the other do not.
 std::vector<bool> below(const Graph& graph, llvm::ArrayRef<NodeId> outputs) {
   std::vector<bool> needed(graph.size());
   for (NodeId output : outputs) needed[output.index] = true;
@@ -219,8 +218,8 @@ std::vector<bool> below(const Graph& graph, llvm::ArrayRef<NodeId> outputs) {
   return needed;
 }
 
-/// Float types to which one side alone rounds what both compute, where there are several: by casts,
-/// or since it computes in one of them what the other computes in another.
+/// Returns the float types to which only one side rounds common values, if there are several types:
+/// by casts, or because it computes in another type.
 std::vector<std::string> one_sided_types(const Joined& joined) {
   const Graph& graph = joined.graph;
   std::vector<bool> in_a = below(graph, joined.a), in_b = below(graph, joined.b);

@@ -1,6 +1,6 @@
-// What float64 says of a pair: beside the field, which takes functions for arbitrary ones and knows
-// no NaN, no rounding and no end of the integers. Tries the adversary's inputs (adversary.h), then
-// drives what has a threshold across it (crossing.h).
+// Compares a pair in float64. This complements the field, which treats some functions as
+// uninterpreted and has no NaN, rounding or integer overflow. Tries the adversary's inputs
+// (adversary.h), then drives operators across their thresholds (crossing.h).
 #pragma once
 
 #include "compiler/verify/counterexample/adversary.h"
@@ -9,37 +9,38 @@
 namespace tg {
 
 struct FloatFindings {
-  /// Values part, and no rounding explains it.
+  /// Values differ by more than rounding explains.
   std::optional<Counterexample> different;
-  /// Values part as rounding may part them.
+  /// Values differ, possibly by rounding.
   std::optional<Counterexample> rounded;
-  /// Numbers where one side is not finite and the other is, or both are not alike: at ordinary
-  /// inputs, and at inputs that are NaN or infinite.
+  /// One side is not finite and the other is, or both are nonfinite and unequal: at ordinary
+  /// inputs, and at NaN or infinite inputs.
   std::optional<Counterexample> not_finite, special;
-  /// A result that is no float jumps where sums are rounded.
+  /// A result that is not a float changes if sums are rounded.
   std::optional<Counterexample> jumps;
-  /// Operators that have a threshold and were seen on one side of it alone: "`clip`".
+  /// Operators with a threshold that were only evaluated on one side of it: "`clip`".
   std::vector<std::string> unreached;
 };
 
-/// `Glance`: a few inputs, for pairs that the field takes for equal. The last three fields are
-/// filled if `options.caveats`, `unreached` in a `Whole` look.
+/// `Glance`: a few inputs, for pairs that are equal in the field. The last three fields are only
+/// filled if `options.caveats`, and `unreached` only by a `Whole` look.
 FloatFindings look_in_float64(const Joined& joined, const EquivalenceOptions& options,
                               Adversary::Effort effort);
 
-/// The pair differs beyond rounding: a quick look, for pairs that are being made small.
+/// Returns a counterexample beyond rounding. A quick look, for pairs that are being minimised.
 std::optional<Counterexample> find_counterexample(const Joined& joined,
                                                   const EquivalenceOptions& options);
 
-// From what the field and float64 say of a pair to a verdict.
+// Combines the results of the field and of float64 to a verdict.
 //
-// The field is equal: float64 may refute (integers that wrap around, indices out of range, a
-// difference that no rounding explains), and what else parts is a caveat. The field differs: values
-// that part beyond rounding refute; that none was found is evidence only if no integer is behind it
-// (of which a sample says nothing about all), and nothing parts at NaN, infinities or where sums
-// round. Otherwise the pair is not decided. A threshold that nothing crossed is a caveat.
+// Equal in the field: float64 may refute (integers that wrap around, out-of-range indices, a
+// difference that rounding does not explain); any other difference is a caveat. Different in the
+// field: a difference beyond rounding refutes. The absence of one is evidence of equality only if
+// no integer input is involved (a sample says nothing about all integers), and if nothing differs
+// at NaN, infinities or where sums round. Otherwise the pair is undecided. A threshold that was
+// never crossed is a caveat.
 
-/// The field took the pair for equal; the verdict is `Equal`.
+/// Requires that the pair is equal in the field, and the verdict is `Equal`.
 void confirm_in_float64(const Joined& joined, const EquivalenceOptions& options,
                         Equivalence& result);
 

@@ -9,10 +9,10 @@ namespace tg {
 namespace {
 
 constexpr size_t kCandidates = 64; // of which one is compared
-constexpr size_t kTries = 6;       // rounds of candidates before nothing new is expected
-constexpr size_t kStarts = 32;     // instances of the left side alone to go on from
-constexpr size_t kNewest = 8;      // of those compared, which are preferred to go on from
-constexpr size_t kWalk = 16;       // candidates not compared, to go on from
+constexpr size_t kTries = 6;       // rounds of candidates before giving up on new kinds
+constexpr size_t kStarts = 32;     // left-side instances kept as starting points
+constexpr size_t kNewest = 8;      // latest compared instances, preferred as starting points
+constexpr size_t kWalk = 16;       // candidates kept as starting points without a comparison
 
 template <class F> void each_bit(const RuleKinds::Set& set, F visit) {
   for (size_t word = 0; word < set.size(); ++word)
@@ -75,7 +75,7 @@ size_t InstanceChanges::new_pairs(const RuleInstance& instance) {
 
 std::optional<InstanceChanges::Candidate> InstanceChanges::candidate() {
   bool walk = !walk_.empty() && rng_() % 3 == 0;
-  // What was found last is what was new last.
+  // Prefer the newest instances, which brought something new.
   size_t among = rng_() % 4 ? compared_.size() : std::min(compared_.size(), kNewest);
   const RuleInstance& from = walk ? walk_[rng_() % walk_.size()].instance
                                   : compared_[compared_.size() - 1 - rng_() % among].instance;
@@ -118,7 +118,7 @@ std::optional<RuleInstance> InstanceChanges::next() {
 size_t InstanceChanges::kinds() const { return count_bits(reached_); }
 
 size_t InstanceChanges::pairs() const {
-  size_t count = 0; // each pair twice, and each kind beside itself
+  size_t count = 0; // each pair occurs twice, and each kind beside itself
   for (const RuleKinds::Set& set : beside_) count += count_bits(set);
   return (count - kinds()) / 2;
 }

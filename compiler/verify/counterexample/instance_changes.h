@@ -1,6 +1,6 @@
-// The search for instances of a rule that are unlike those it was compared at: candidates are made
-// by changes (rules/instances/changes.h) out of what was compared, and of many the one is next that
-// brings a kind (rules/instances/kinds.h) that was not compared yet, or else most pairs of kinds.
+// Searches for instances of a rule unlike those compared so far. Candidates are made from compared
+// instances by changes (rules/instances/changes.h). The next instance is one with a kind
+// (rules/instances/kinds.h) that was not compared yet, or else with the most new pairs of kinds.
 #pragma once
 
 #include "compiler/rules/instances/changes.h"
@@ -12,18 +12,18 @@ namespace tg {
 
 class InstanceChanges {
 public:
-  /// `symbols` and `rule` outlive it.
+  /// `symbols` and `rule` must outlive the object.
   InstanceChanges(Symbols& symbols, const Rule& rule, uint64_t seed);
 
-  /// Notes what is compared.
+  /// Records a compared instance.
   void reached(const RuleInstance& instance);
-  /// How many pairs of kinds it has that were not compared yet.
+  /// Returns the number of the instance's pairs of kinds that were not compared yet.
   size_t new_pairs(const RuleInstance& instance);
-  /// Of the left side alone: others may be made of it.
+  /// Adds an instance of the left side, from which others may be made.
   void start_from(const RuleInstance& instance);
-  /// nullopt if no change gave anything new.
+  /// Returns nullopt if no change gave anything new.
   std::optional<RuleInstance> next();
-  /// Instances wait that are of kinds which were not compared yet.
+  /// Returns true if instances with new kinds are waiting.
   bool pending();
 
   size_t kinds() const; // compared so far
@@ -42,10 +42,10 @@ private:
   RuleChanges changes_;
   RuleKinds of_;
   std::vector<TypeId> types_;
-  std::vector<Candidate> compared_; // those that changes start from
+  std::vector<Candidate> compared_; // starting points of changes
   std::deque<Candidate> pending_, walk_;
-  RuleKinds::Set reached_, seen_;      // kinds compared; kinds of any candidate
-  std::vector<RuleKinds::Set> beside_; // by kind: the kinds that were compared beside it
+  RuleKinds::Set reached_, seen_;      // kinds compared; kinds of all candidates
+  std::vector<RuleKinds::Set> beside_; // by kind: kinds compared together with it
 };
 
 } // namespace tg

@@ -11,13 +11,13 @@ namespace tg {
 
 namespace {
 
-constexpr size_t kMostOps = 50;          // of a graph that is decided
-constexpr size_t kMostLiterals = 64;     // of it
-constexpr double kMostFlops = 1e6;       // of one evaluation
-constexpr uint32_t kNoiseDraws = 4;      // of noise
+constexpr size_t kMostOps = 50;          // in a graph that is decided
+constexpr size_t kMostLiterals = 64;     // in such a graph
+constexpr double kMostFlops = 1e6;       // per evaluation
+constexpr uint32_t kNoiseDraws = 4;      // random draws of noise
 constexpr double kNoise = 0x1p-60;       // above the scalar's own rounding
-constexpr Extended kFewMoves = 8;        // noise that no draw showed
-constexpr Extended kLiterally = 0x1p-30; // of the largest number: float64 tells what is larger
+constexpr Extended kFewMoves = 8;        // factor for noise that no draw showed
+constexpr Extended kLiterally = 0x1p-30; // of the largest number: float64 shows more
 
 using Run = TypedRunOf<Extended>;
 
@@ -28,7 +28,7 @@ double next_from_zero(double x) {
 
 bool is_moved(double x) { return x != 0 && std::isfinite(x); }
 
-/// Adds each literal of the attribute, moved by a unit in its last place.
+/// Adds each literal of the attribute, moved by one unit in its last place.
 void add_moved(const Graph& graph, NodeId id, size_t slot, std::vector<MovedLiteral>& all) {
   Value value = graph.attr(id, slot);
   if (value.is(Value::Kind::Float) && is_moved(value.real))
@@ -43,7 +43,7 @@ void add_moved(const Graph& graph, NodeId id, size_t slot, std::vector<MovedLite
   }
 }
 
-/// One pair of sides at given inputs.
+/// A pair of sides at given inputs.
 class LiteralSides {
 public:
   LiteralSides(const Trial& trial, const LeafValues& values)

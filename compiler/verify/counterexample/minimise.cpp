@@ -1,6 +1,6 @@
-// First whole leaves are set to zero, then halves, quarters, ... of what is left of each (delta
-// debugging, Zeller and Hildebrandt 2002), then what is left made whole and small, as long as the
-// difference shows and the budget lasts.
+// Minimises a counterexample. First whole leaves are set to zero, then halves, quarters, ... of
+// each remainder (delta debugging, Zeller and Hildebrandt 2002). Then the remaining values are made
+// small integers. A change is kept if the difference remains, within the budget.
 #include "compiler/verify/counterexample/literals.h"
 #include "compiler/verify/counterexample/narrow.h"
 
@@ -11,16 +11,16 @@ namespace tg {
 
 namespace {
 
-constexpr double kMinimiseFlops = 1e10; // of all evaluations while making it small
-constexpr double kEvaluations = 3;      // of an attempt, about: most end at the first
+constexpr double kMinimiseFlops = 1e10; // operations of all evaluations while minimising
+constexpr double kEvaluations = 3;      // of an attempt, on average: most fail at the first
 constexpr double kMaxAttempts = 2000;
-constexpr double kLeastBisected = 2;      // smaller numbers are left as they are
-constexpr size_t kLiteralEvaluations = 8; // for one where literals decide
-constexpr double kLeastAttempts = 20;     // fewer make nothing small
+constexpr double kLeastBisected = 2;      // smaller numbers are not bisected
+constexpr size_t kLiteralEvaluations = 8; // for a counterexample by literals
+constexpr double kLeastAttempts = 20;     // fewer attempts are useless
 constexpr size_t kShown = 24;             // elements of a counterexample
-constexpr size_t kWholeOutput = 16;       // elements of an output that is shown whole
+constexpr size_t kWholeOutput = 16;       // elements of an output that is written completely
 
-/// A row-major position as an index along each axis.
+/// Converts a row-major position to an index along each axis.
 Shape unravel(int64_t position, const TensorType& type) {
   Shape index(type.shape.size());
   for (size_t axis = index.size(); axis-- > 0; position /= type.shape[axis])
@@ -33,7 +33,7 @@ public:
   Minimiser(const Trial& trial, LeafValues values, Trial::Difference difference)
       : trial_(trial), graph_(trial.joined().graph), values_(std::move(values)),
         difference_(difference) {
-    // Some evaluations each: of the models, and of the models with noise.
+    // Each attempt takes several evaluations: of the models, and of the models with noise.
     double budget = kMinimiseFlops / kEvaluations / std::max(evaluation_flops(graph_), 1.0);
     if (budget >= kLeastAttempts) budget_ = static_cast<size_t>(std::min(budget, kMaxAttempts));
     for (Sight sight : {Sight::BeyondRounding, Sight::Any, Sight::Literals})
@@ -94,7 +94,7 @@ private:
     }
   }
 
-  /// How a difference shows: beyond what rounding explains, or not; or by literals alone.
+  /// How a difference shows: beyond rounding; possibly by rounding; or only by literals.
   enum class Sight : uint8_t { BeyondRounding, Any, Literals };
 
   std::optional<Trial::Difference> seen_by(Sight sight) const {
@@ -106,7 +106,8 @@ private:
     return std::nullopt;
   }
 
-  /// A difference as good as the one that is known: rounding explains it only if it did before.
+  /// Returns true if there is a difference at least as strong as the known one: rounding explains
+  /// it only if it explained that one.
   bool differs() {
     std::optional<Trial::Difference> found = seen_by(sight_);
     if (!found) return false;
@@ -133,7 +134,7 @@ private:
     });
   }
 
-  /// To the next integer away from zero, else to two digits behind the point.
+  /// Rounds to the next integer away from zero, else to two decimals.
   void try_round(size_t leaf, size_t at) {
     double x = values_[leaf][at];
     if (x == std::round(x) || !std::isfinite(x)) return;
@@ -144,7 +145,7 @@ private:
     if (short_text != x) attempt(leaf, [=](NodeValues& values) { values[at] = short_text; });
   }
 
-  /// To `whole`, else to the next number away from zero: some sides differ at odd numbers alone.
+  /// Sets `whole`, else the next integer away from zero: some sides differ only at odd numbers.
   void attempt_near(size_t leaf, size_t at, double whole) {
     const double before = values_[leaf][at], next = whole + std::copysign(1, whole);
     attempt(leaf, [=](NodeValues& values) { values[at] = whole; });
@@ -152,8 +153,8 @@ private:
       attempt(leaf, [=](NodeValues& values) { values[at] = next; });
   }
 
-  /// To 1 or 2 of its sign, else half as large again and again, then the smallest whole number
-  /// above half of that.
+  /// Sets 1 or 2 with the same sign. Otherwise halves repeatedly, then bisects down to the smallest
+  /// integer that still differs.
   void try_small(size_t leaf, size_t at) {
     for (double small : {1.0, 2.0}) {
       double x = values_[leaf][at];

@@ -11,8 +11,8 @@ namespace tg {
 
 namespace {
 
-/// Of a node's type and values; two nodes of one print are taken for equal. 2^-64 a pair: what is
-/// narrowed is tried before it is believed.
+/// Hash of a node's type and values; nodes with equal prints are assumed equal. The error is 2^-64
+/// per pair, and a narrowed pair is tested before it is used.
 using Print = uint64_t;
 
 uint64_t mix(uint64_t hash, uint64_t value) {
@@ -26,7 +26,7 @@ public:
       : joined_(joined), graph_(joined.graph), prints_(graph_.size()) {
     llvm::SmallVector<NodeId, 8> wanted(joined.a.begin(), joined.a.end());
     wanted.append(joined.b.begin(), joined.b.end());
-    for (uint32_t i = 0; i < graph_.size(); ++i) // leaves are what they are
+    for (uint32_t i = 0; i < graph_.size(); ++i) // leaves are kept
       prints_[i] = mix(0x51ed270b, i);
     Evaluation<Field> evaluation(graph_, wanted);
     evaluation.observe([&](NodeId id, llvm::ArrayRef<Field> values) {
@@ -50,7 +50,7 @@ private:
   bool is_leaf(NodeId id) const { return op_info(graph_.node(id).op).has(Trait::Leaf); }
   Print print(NodeId id) const { return prints_[id.index]; }
 
-  /// Nodes under a root that `stop` does not keep out, the root among them; descending.
+  /// Returns the nodes below a root, including it, that are not excluded by `stop`; descending.
   template <class Stop> std::vector<NodeId> cone(NodeId root, Stop stop) const {
     std::vector<bool> marked(root.index + 1);
     marked[root.index] = true;
@@ -69,7 +69,7 @@ private:
     return prints;
   }
 
-  /// To the last pair that should be one value and is not.
+  /// Descends to the last pair that should be equal and is not.
   void descend(NodeId& a, NodeId& b) const {
     llvm::DenseSet<Print> under_a = prints_under(a), under_b = prints_under(b);
     for (bool deeper = true; deeper;) {
@@ -88,7 +88,7 @@ private:
     }
   }
 
-  /// Values at which both sides can be cut: neither is reached on one side alone.
+  /// Finds the values at which both sides can be cut, since no path on either side bypasses them.
   void find_common(NodeId a, NodeId b) {
     llvm::DenseSet<Print> under_a = prints_under(a), under_b = prints_under(b);
     for (Print print : under_a)
@@ -157,7 +157,7 @@ Joined narrow(const Joined& joined, size_t output, const Evaluation<Field>::Leav
 
 namespace {
 
-/// One side as a model, with all inputs of the pair in their order.
+/// Writes one side as a model, with all inputs of the pair in order.
 std::string as_model(const Joined& pair, bool left) {
   const Graph& graph = pair.graph;
   Graph side(graph.shared_symbols(), left ? "left" : "right");
@@ -172,7 +172,7 @@ std::string as_model(const Joined& pair, bool left) {
   }
   const std::vector<NodeId>& roots = left ? pair.a : pair.b;
   for (size_t i = 0; i < roots.size(); ++i)
-    side.add_output(pair.names[i], made[roots[i].index]); // to_text leaves out what none needs
+    side.add_output(pair.names[i], made[roots[i].index]); // to_text omits unused nodes
   return to_text(side);
 }
 
@@ -184,10 +184,10 @@ std::string as_models(const Joined& pair) {
 
 namespace {
 
-constexpr double kNarrowFlops = 1e10; // of all evaluations at shapes that are tried
+constexpr double kNarrowFlops = 1e10; // budget for evaluations at the shapes tried
 constexpr size_t kAttempts = 300;
 
-/// Elements of all inputs and weights.
+/// Returns the number of elements of all inputs and weights.
 int64_t leaf_elements(const Graph& graph, const std::vector<bool>& needed) {
   int64_t elements = 0;
   for (uint32_t i = 0; i < graph.size(); ++i) {
@@ -197,7 +197,7 @@ int64_t leaf_elements(const Graph& graph, const std::vector<bool>& needed) {
   return elements;
 }
 
-/// Operators, and elements of leaves, of what output `output` needs on either side.
+/// Returns the operators and leaf elements that output `output` needs on either side.
 std::pair<size_t, int64_t> size_of(const Joined& joined, size_t output) {
   const Graph& graph = joined.graph;
   std::vector<bool> needed(graph.size());

@@ -21,9 +21,9 @@ namespace {
 constexpr int64_t kElements = 64; // of all tensors together
 constexpr const char* kResources = "400000";
 constexpr const char* kRange = "1000000"; // of inputs
-constexpr const char* kApart = "1/1024";  // a difference that float64 shows, too
+constexpr const char* kApart = "1/1024";  // a difference that float64 shows as well
 
-/// Z3's terms over the reals, for the scalars of one thread. Bools are 0 and 1.
+/// Z3 terms over the reals, for the scalars of one thread. Bools are 0 and 1.
 class Terms {
 public:
   Terms() : outer_(current()) {
@@ -43,7 +43,7 @@ public:
     return terms;
   }
 
-  /// Exactly the double, as a fraction; `outside` if it is too large or fine for that.
+  /// Returns the double as an exact fraction, or sets `outside` if it is too large or too fine.
   Z3_ast number(double x) {
     int exponent = 0;
     double mantissa = std::frexp(x, &exponent);
@@ -69,13 +69,13 @@ public:
 
   Z3_context context = nullptr;
   Z3_sort reals = nullptr;
-  bool outside = false; // something was met that is not piecewise linear
+  bool outside = false; // something is not piecewise linear
 
 private:
   Terms* outer_;
 };
 
-/// A real as a term; where it is a literal, its value.
+/// A real as a term, with its value if it is a literal.
 struct Piece {
   Z3_ast term = nullptr;
   bool truth = false; // 0 or 1
@@ -177,7 +177,7 @@ public:
   }
 
 private:
-  /// Pointwise operators of floats alone, and their conditions.
+  /// Returns true for pointwise operators on floats only, and their conditions.
   bool fits() const {
     int64_t elements = 0;
     for (uint32_t i = 0; i < sides_.graph.size(); ++i) {
@@ -226,7 +226,7 @@ private:
     Z3_solver_assert(c, solver, Z3_mk_ge(c, unknown, Z3_mk_unary_minus(c, range)));
   }
 
-  /// Some element of some output is far apart.
+  /// The term for: some element of some output differs clearly.
   Z3_ast difference() {
     Z3_context c = terms().context;
     std::vector<Z3_ast> any;
@@ -240,7 +240,7 @@ private:
     return Z3_mk_or(c, static_cast<unsigned>(any.size()), any.data());
   }
 
-  /// The solver's inputs, rounded to doubles: they count only if both sides differ there.
+  /// Rounds the solver's inputs to doubles, and returns them if both sides differ there.
   PiecewiseAnswer shown_in_floats(Z3_model model) const {
     Z3_context c = terms().context;
     Climbed found;

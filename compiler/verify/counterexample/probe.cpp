@@ -46,9 +46,9 @@ double mixed_at(const RandomStream& stream, uint64_t i) {
   }
 }
 
-/// Indices are drawn in range, other integers small and of both signs; truth values are 0 or 1.
+/// Draws indices in range, small integers of both signs, and truth values 0 or 1.
 NodeValues whole_numbers(Probe probe, uint64_t seed, const Graph& graph, NodeId id) {
-  seed += static_cast<uint64_t>(probe) << 32; // others for each probe
+  seed += static_cast<uint64_t>(probe) << 32; // different for each probe
   RandomStream stream(seed, graph.attr(id, 0).text);
   NodeValues values(static_cast<size_t>(graph.type(id).elements()));
   std::optional<int64_t> limit = index_limit(graph, id);
@@ -87,7 +87,7 @@ LeafSource probe_leaves(Probe probe, uint64_t seed) {
 
 std::optional<int64_t> first_difference(llvm::ArrayRef<double> a, llvm::ArrayRef<double> b,
                                         double tolerance, double least) {
-  double largest = least; // what cancels to nothing leaves rounding behind
+  double largest = least; // cancellation leaves rounding errors behind
   for (llvm::ArrayRef<double> side : {a, b})
     for (double x : side)
       if (std::isfinite(x)) largest = std::max(largest, std::abs(x));

@@ -1,5 +1,4 @@
-// Float64 checks: inputs at which functions that look
-// alike part ways, and what counts as a difference.
+// Float64 checks: inputs that distinguish similar functions, and the definition of a difference.
 #pragma once
 
 #include "compiler/ir/evaluate.h"
@@ -9,10 +8,10 @@
 
 namespace tg {
 
-/// A way to fill leaves. From (seed, name, element) alone, so that two graphs see the same.
+/// A way to fill leaves. Values depend only on (seed, name, element), so two graphs get the same.
 enum class Probe : uint8_t {
   Plain,    // uniform in (-1, 1), away from zero
-  Positive, // uniform in (0, 1): roots and quotients are tame
+  Positive, // uniform in (0, 1): roots and quotients are moderate
   Integers, // -2 … 2: zeros and ties
   Mixed,    // zeros, ties, tiny and large (up to 30) numbers of both signs
 };
@@ -20,28 +19,29 @@ enum class Probe : uint8_t {
 llvm::StringRef probe_name(Probe probe); // "small integers"
 LeafSource probe_leaves(Probe probe, uint64_t seed);
 
-/// The smallest axis that the integers of this leaf index,
-/// through moves; nothing if they index none.
+/// Returns the smallest axis that the integers of this leaf index, also through moves; nothing if
+/// they are not indices.
 std::optional<int64_t> index_limit(const Graph& graph, NodeId leaf);
 
-/// The first element at which a and b differ by more than `tolerance` of the largest finite
-/// magnitude, of `least` at least; NaN equals NaN, an infinity itself. nullopt if they agree.
+/// Returns the first element at which a and b differ by more than `tolerance` times the largest
+/// finite magnitude, which is taken as at least `least`. NaN equals NaN, and infinities equal
+/// themselves. Returns nullopt if they agree.
 std::optional<int64_t> first_difference(llvm::ArrayRef<double> a, llvm::ArrayRef<double> b,
                                         double tolerance, double least = 1e-3);
 
-// Where a function may change its mind: values of inputs at and around the numbers that a graph is
-// written with. A clip at 1000, a comparison with 25 or a sum that crosses 19 shows at no ordinary
-// input; it shows here.
+// Points at which a function may switch: input values at and around the literals of a graph.
+// Ordinary inputs miss a clip at 1000, a comparison with 25 or a sum that crosses 19; these values
+// do not.
 
-/// The numbers in constants and attributes of what these nodes are computed from, and those that
-/// operators stand for (6 of relu6, 2^31 of a cast to i32); ascending, each once, without 0. At
-/// most 64, those nearest to 1 in magnitude.
+/// Returns the numbers in constants and attributes below these nodes, and those implied by
+/// operators (6 for relu6, 2^31 for a cast to i32): ascending, distinct, without 0. At most 64,
+/// those nearest to 1 in magnitude.
 std::vector<double> literals_of(const Graph& graph, llvm::ArrayRef<NodeId> roots);
 
-/// Values for inputs: each literal of both signs with its neighbours (a little less and more, one
-/// less and more, half and twice as much), roots, squares and inverses of literals, then, for who
-/// has time for more, the same of sums, differences, products and quotients of two, in an order
-/// without meaning. Finite, each once; empty if there are no literals.
+/// Returns values for inputs: each literal with both signs and its neighbours (a little less and
+/// more, one less and more, half and twice as much), and roots, squares and inverses of literals.
+/// These are followed, for longer searches, by the same for sums, differences, products and
+/// quotients of two, in an arbitrary order. Finite and distinct; empty if there are no literals.
 std::vector<double> threshold_values(llvm::ArrayRef<double> literals);
 
 } // namespace tg

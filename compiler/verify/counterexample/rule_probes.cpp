@@ -14,10 +14,10 @@ namespace tg {
 
 namespace {
 
-constexpr size_t kEachApart = 6; // where the field parts the sides: float64 alone decides
-constexpr size_t kEach = 2;      // comparisons at an instance, beside those that are still open
-constexpr uint64_t kAlike = 16;  // comparisons at an instance that may be a smaller counterexample
-constexpr uint32_t kNoisyDraws = 4; // at which an integer may be seen to depend on rounding
+constexpr size_t kEachApart = 6;    // if the sides differ in the field: only float64 decides
+constexpr size_t kEach = 2;         // comparisons per instance, besides open partitions
+constexpr uint64_t kAlike = 16;     // comparisons at a candidate for a smaller counterexample
+constexpr uint32_t kNoisyDraws = 4; // at which an integer may depend on rounding
 
 /// Returns the integers in constants of the graph and their neighbours, of both signs: exact, where
 /// threshold_values() has doubles.
@@ -37,7 +37,7 @@ std::vector<Integer> whole_thresholds(const Graph& graph) {
   return values;
 }
 
-/// Whether nothing that is computed is a float.
+/// Returns true if no computed value is a float.
 bool whole(const Graph& graph) {
   for (uint32_t i = 0; i < graph.size(); ++i)
     if (is_float(graph.type({i}).dtype)) return false;
@@ -70,7 +70,7 @@ bool RuleProbes::admits(const Joined& sides, const Leaf& leaf, Partition partiti
                        partition);
 }
 
-/// A partition that some leaf admits and that was not compared yet.
+/// Returns a partition that some leaf admits and that was not compared yet.
 std::optional<Partition> RuleProbes::open_partition(const Joined& sides,
                                                     const std::vector<Leaf>& leaves) {
   std::optional<Partition> open;
@@ -84,7 +84,7 @@ std::optional<Partition> RuleProbes::open_partition(const Joined& sides,
   return open;
 }
 
-/// All of one partition where one is open; else a mixture, in which pairs meet.
+/// Fills with one partition if one is open, else with a mixture, which tests pairs.
 void RuleProbes::choose(const Joined& sides, std::vector<Leaf>& leaves,
                         std::optional<Partition> open) {
   RandomStream stream(seed_ + count_, "choice");
@@ -104,7 +104,7 @@ TypedValues RuleProbes::fill(const Graph& graph, const Leaf& leaf, uint64_t prob
   auto elements = static_cast<size_t>(type.elements());
   bool equal = leaf.partition == Partition::Equal;
   RandomStream stream(seed_ + probe, equal ? "equal" : graph.attr(leaf.node, 0).text);
-  size_t at_least = stream.bits(elements) % elements; // one element is of the partition
+  size_t at_least = stream.bits(elements) % elements; // at least one element is of the partition
   TypedValues values;
   for (size_t i = 0; i < elements; ++i) {
     uint64_t bits = stream.bits(equal ? 0 : i);
@@ -126,7 +126,7 @@ TypedValues RuleProbes::fill(const Graph& graph, const Leaf& leaf, uint64_t prob
   return values;
 }
 
-/// Returns true if an element that is no float is another one where sums are rounded.
+/// Returns true if an element that is not a float changes when sums are rounded.
 bool RuleProbes::moved_by_rounding(const Joined& sides, const TypedLeaves& leaves, size_t output,
                                    size_t element) const {
   const std::vector<bool> alone = one_sided(sides);
@@ -167,7 +167,7 @@ RuleProbes::Finding RuleProbes::compare(const Joined& sides, const std::vector<L
       double x = a.at(i), y = b.at(i);
       bool finite = std::isfinite(x) && std::isfinite(y);
       told_ |= finite;
-      // No class keeps the sign of a zero, and so none keeps that of 1 / 0.
+      // No class preserves the sign of a zero, so none preserves that of 1 / 0.
       const bool one_pole = run_.at_zero && !run_.too_large && std::isinf(x) && std::isinf(y);
       if (a.same(b, i) || one_pole) continue;
       Finding found{Numerics::Reassociates, false, output, i};
@@ -257,7 +257,7 @@ bool RuleProbes::refuted_alike(const Joined& sides, bool in_field) {
     if (auto found = refuting_.find(leaf.variable); found != refuting_.end())
       if (admits(sides, leaf, found->second)) leaf.partition = found->second;
   if (refuting_.empty()) return false;
-  for (uint64_t probe = count_; probe < count_ + kAlike; ++probe) { // a needle is seldom hit
+  for (uint64_t probe = count_; probe < count_ + kAlike; ++probe) { // rare inputs are seldom hit
     Finding found = compare(sides, leaves, probe, in_field);
     if (found.wrong) refutation_ = describe(sides, leaves, found, probe);
     if (found.wrong) return true;
@@ -283,7 +283,7 @@ bool RuleProbes::tame(const Joined& sides, uint64_t seed) {
   return !evaluate_typed(sides.graph, leaves, wanted, Rounding::None).overflowed;
 }
 
-/// A constant is not filled but part of the instance.
+/// Records the constants, which are part of the instance and are not filled.
 void RuleProbes::note_constants(const RuleInstance& instance) {
   for (uint32_t v = 0; v < rule_.class_vars; ++v)
     if (instance.constants[v] && instance.types[v] != TypeId{})

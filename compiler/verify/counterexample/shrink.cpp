@@ -1,4 +1,4 @@
-// Smaller shapes of a pair of models; see narrow.h.
+// Shrinks the shapes of a pair of models; see narrow.h.
 #include "compiler/verify/counterexample/narrow.h"
 
 #include <algorithm>
@@ -9,12 +9,12 @@ namespace tg {
 
 namespace {
 
-/// A change of leaf types: of every axis of one size, or of one axis of one leaf.
+/// A change of leaf types: of every axis with one size, or of one axis of one leaf.
 struct Change {
   int64_t from = 0, to = 0;
-  NodeId leaf; // invalid: all leaves and all shapes among attributes
+  NodeId leaf; // invalid: all leaves, and all shapes in attributes
   size_t axis = 0;
-  /// Sizes that are products of this one change with it: a width with its heads.
+  /// Sizes that are multiples of this one change with it: a width with its heads.
   bool multiples = false;
 
   int64_t size(int64_t old) const {
@@ -23,14 +23,14 @@ struct Change {
   }
 };
 
-/// The pair built anew under a change. Reshapes keep as much of their shape as fits.
+/// Rebuilds the pair under a change. Reshapes keep as much of their shape as fits.
 class Rebuild {
 public:
   Rebuild(const Joined& pair, const Change& change)
       : from_(pair.graph), change_(change), made_(pair.graph.size()),
         to_{Graph(pair.graph.shared_symbols(), "pair"), {}, {}, pair.names, pair.ranges} {}
 
-  /// nullopt if a node is no longer well typed, or both sides have different types.
+  /// Returns nullopt if a node is no longer well typed, or both sides have different types.
   std::optional<Joined> run(const Joined& pair) {
     for (uint32_t i = 0; i < from_.size(); ++i) {
       made_[i] = op_info(from_.node({i}).op).has(Trait::Leaf) ? leaf({i}) : node({i});
@@ -77,7 +77,7 @@ private:
     return to_.graph.add(op, attrs, operands);
   }
 
-  /// The old shape with the change in it, or with one axis such that the elements fit.
+  /// Returns the old shape with the change applied, or with one axis adjusted to fit the elements.
   bool reshape(NodeId id, const TensorType& x, ValueId& attr) {
     Shape shape(from_.type(id).shape);
     if (!change_.leaf.valid())
@@ -96,7 +96,7 @@ private:
     return true;
   }
 
-  /// A part of the same kind: the whole axis, its beginning or its end, or what lies within.
+  /// Returns a slice of the same kind: the whole axis, its beginning or its end, or the interior.
   bool slice(NodeId id, const TensorType& x, llvm::SmallVectorImpl<ValueId>& attrs) {
     size_t axis = static_cast<size_t>(from_.attr(id, 0).number);
     int64_t before = from_.type(from_.operands(id)[0])[axis], size = x[axis];
@@ -128,7 +128,7 @@ public:
   }
 
 private:
-  /// Whether anything became smaller; largest sizes first.
+  /// Shrinks sizes, the largest first. Returns true if any became smaller.
   bool by_size() {
     std::set<int64_t, std::greater<>> sizes;
     for_each_axis([&](NodeId, size_t, int64_t size) { sizes.insert(size); });
@@ -156,7 +156,7 @@ private:
     }
   }
 
-  /// Tries the change to 1, 2, 3, 4, and halves from there up.
+  /// Tries 1, 2, 3, 4, a quarter and a half of the size. Returns true if the sides differ at one.
   bool replace(Change change) {
     llvm::SmallVector<int64_t, 8> sizes = {1, 2, 3, 4};
     for (int64_t half : {change.from / 4, change.from / 2}) sizes.push_back(half);

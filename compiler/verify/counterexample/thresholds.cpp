@@ -15,7 +15,7 @@ namespace tg {
 namespace {
 
 constexpr size_t kLiterals = 64;
-constexpr size_t kPaired = 12; // of so many literals pairs are taken, of others only neighbours
+constexpr size_t kPaired = 12; // up to this many literals are paired, others only get neighbours
 constexpr double kLittle = 0x1p-20;
 
 void ascending(std::vector<double>& values) {
@@ -23,7 +23,7 @@ void ascending(std::vector<double>& values) {
   values.erase(std::unique(values.begin(), values.end()), values.end());
 }
 
-/// Those of formulas; 0 and 1 are among the inputs anyway.
+/// Adds the literals of formulas; 0 and 1 are inputs anyway.
 void add_literals(OpKind op, std::vector<double>& values) {
   const Formula* formula = formula_of(op);
   if (!formula) return;
@@ -34,7 +34,7 @@ void add_literals(OpKind op, std::vector<double>& values) {
       values.push_back(step.literal);
 }
 
-/// A float beyond the range of an integer dtype is cast to its end.
+/// A cast clamps a float beyond the range of an integer dtype to its limit.
 void add_ends(const Graph& graph, NodeId id, std::vector<double>& values) {
   if (graph.node(id).op != OpKind::Cast) return;
   DType from = graph.type(graph.operands(id)[0]).dtype, to = graph.type(id).dtype;
@@ -88,7 +88,7 @@ std::vector<double> threshold_values(llvm::ArrayRef<double> literals) {
                     {t, t * (1 - kLittle), t * (1 + kLittle), t - 1, t + 1, t / 2, t * 2});
   };
   for (double a : literals) add(a);
-  for (double a : literals) // what squares, cubes and roots compare with
+  for (double a : literals) // thresholds for squares, cubes and roots
     for (double x : {std::sqrt(std::abs(a)), std::cbrt(a), a * a, 1 / a}) {
       values.push_back(x);
       values.push_back(-x);
@@ -101,7 +101,7 @@ std::vector<double> threshold_values(llvm::ArrayRef<double> literals) {
   auto mixed = [](double x) { return scramble(llvm::DoubleToBits(x)); };
   std::sort(values.begin() + own, values.end(),
             [&](double a, double b) { return mixed(a) < mixed(b); });
-  llvm::DenseSet<uint64_t> seen; // not of doubles, which have no number for an empty place
+  llvm::DenseSet<uint64_t> seen; // bit patterns, because doubles have no value for empty entries
   llvm::erase_if(values, [&](double x) {
     return !std::isfinite(x) || !seen.insert(llvm::DoubleToBits(x + 0.0)).second;
   });

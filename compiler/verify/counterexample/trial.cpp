@@ -13,8 +13,8 @@ namespace tg {
 
 namespace {
 
-/// A relative difference that rounding in float64 does not make. Whole networks round in many more
-/// places than one rule does.
+/// Returns a relative difference that rounding in float64 does not cause. Whole networks round in
+/// many more places than one rule does.
 double tolerance(const Graph& graph) { return graph.op_count() > 50 ? 1e-7 : 0x1p-36; }
 
 std::vector<bool> needed_by(const Graph& graph, llvm::ArrayRef<NodeId> roots) {
@@ -39,20 +39,20 @@ std::optional<int64_t> differs_at(const TypedValues& a, const TypedValues& b, do
 }
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr uint32_t kDraws = 4;      // of noise
-constexpr double kExplains = 0.125; // of a difference: what noise moves by as much
+constexpr uint32_t kDraws = 4;      // random draws of noise
+constexpr double kExplains = 0.125; // share of a difference that noise must move to explain it
 
-/// Infinite between an integer and another one, and between what is finite and what is not.
+/// Infinite between different integers, and between a finite and a nonfinite number.
 double distance(const TypedValues& a, const TypedValues& b, size_t i) {
   if (a.same(b, i)) return 0;
   bool finite = !a.whole() && std::isfinite(a.reals[i]) && std::isfinite(b.reals[i]);
   return finite ? std::abs(a.reals[i] - b.reals[i]) : kInfinity;
 }
 
-/// An output of both sides: how far its elements are apart, and how far noise moves them.
+/// Compares an output of both sides: the differences of its elements, and their movement by noise.
 class Comparison {
 public:
-  /// The sides without noise, which outlive this.
+  /// Takes the sides without noise, which must outlive the object.
   Comparison(const TypedValues& a, const TypedValues& b, double tolerance, bool finite)
       : a_(a), b_(b), least_(tolerance * largest()), apart_(a.size()), moved_(a.size()) {
     for (size_t i = 0; i < a.size(); ++i) {
@@ -68,7 +68,7 @@ public:
   }
 
   double farthest() const { return farthest_; }
-  /// Noise moves fewer elements than differ whatever it does.
+  /// Returns true if more elements differ despite noise than noise moves.
   bool differs() const {
     if (farthest_ == 0) return false;
     size_t counted = 0, moved = 0;
@@ -78,7 +78,7 @@ public:
     }
     return counted > moved;
   }
-  /// The first that differs whatever noise does; there is one.
+  /// Returns the first element that differs despite noise. Requires that there is one.
   size_t first() const {
     size_t i = 0;
     while (!counts(i)) ++i;
@@ -97,7 +97,7 @@ private:
 
   const TypedValues &a_, &b_;
   double least_, farthest_ = 0;
-  std::vector<double> apart_, moved_; // of each element
+  std::vector<double> apart_, moved_; // by element
 };
 
 } // namespace
@@ -172,7 +172,7 @@ std::optional<Trial::Difference> Trial::run_beyond_rounding(const LeafValues& va
                                                             Results results) const {
   std::feclearexcept(FE_INEXACT);
   TypedRun plain = evaluate(values);
-  const bool exact = !std::fetestexcept(FE_INEXACT); // but for literals, as of 0.1 and 2^63 - 1
+  const bool exact = !std::fetestexcept(FE_INEXACT); // except for literals such as 0.1 and 2^63 - 1
   std::vector<Comparison> outputs;
   for (size_t i = 0; i < outputs_.size(); ++i)
     outputs.emplace_back(plain.wanted[2 * i], plain.wanted[2 * i + 1], tolerance_,

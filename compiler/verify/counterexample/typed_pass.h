@@ -1,4 +1,4 @@
-// The pass of typed.h over a graph, for doubles and for scalars that know more digits.
+// The evaluation pass of typed.h, for doubles and for scalars with more digits.
 #pragma once
 
 #include "compiler/verify/counterexample/typed.h"
@@ -13,17 +13,17 @@
 
 namespace tg {
 
-/// A literal of a graph that has another value.
+/// A literal of a graph with a changed value.
 struct MovedLiteral {
   NodeId node;
-  size_t slot = 0; // of an attribute
+  size_t slot = 0; // in an attribute
   Value value;
 };
 
 namespace typed {
 
-inline constexpr double kTame = 1e12; // numbers whose quotients overflow at a divisor of 0 alone
-inline constexpr double kWholeEnd = 0x1p63; // the first that no i64 holds
+inline constexpr double kTame = 1e12;       // smaller numbers: a quotient overflows only at 0
+inline constexpr double kWholeEnd = 0x1p63; // the first integer beyond i64
 
 inline Integer to_whole(double x) {
   if (std::isnan(x)) return Integer(0);
@@ -32,8 +32,8 @@ inline Integer to_whole(double x) {
   return Integer(static_cast<int64_t>(x));
 }
 
-/// The integer as the float dtype has it, rounded once: on the way to fewer digits than a double
-/// has the double is the neighbour whose last bit is odd, if none is equal.
+/// Converts an integer to a float dtype with a single rounding. For fewer digits than a double, the
+/// intermediate double is the neighbour with an odd last bit, if none is equal.
 inline double real_of(int64_t n, DType dtype) {
   double near = static_cast<double>(n);
   int64_t back = to_whole(near).value;
@@ -57,7 +57,7 @@ std::vector<Real> perturbed(llvm::ArrayRef<Real> values, uint64_t key, const Noi
 
 } // namespace typed
 
-/// One pass over the nodes that are wanted.
+/// One pass over the wanted nodes.
 template <class Real> class TypedPass {
 public:
   using Values = TypedElements<Real>;
@@ -117,7 +117,7 @@ private:
   }
   static uint64_t noise_key(NodeId id, size_t place) { return scramble(id.index) + place; }
 
-  /// Notes how large the numbers are, and whether they left the finite ones here.
+  /// Records the magnitude of the numbers, and whether they become nonfinite here.
   void look(NodeId id, bool from_finite) {
     bool finite = true;
     for (Real x : values_[id.index].reals) {
@@ -180,7 +180,7 @@ private:
     return out;
   }
 
-  /// In Integer where nothing is a float, else in Real.
+  /// Computes in Integer if nothing is a float, else in Real.
   Values by_scalar(NodeId id) {
     bool floats = is_float(graph_.type(id).dtype);
     for (NodeId operand : graph_.operands(id)) floats |= is_float(graph_.type(operand).dtype);
@@ -197,7 +197,7 @@ private:
     return out;
   }
 
-  /// The activation that an operator of integers ends with: it sees the sum as the dtype has it.
+  /// Returns the activation that ends an integer operator; its operand is the sum in the dtype.
   std::optional<OpKind> last_of_whole(NodeId id, size_t& slot) const {
     const OpInfo& info = op_info(graph_.node(id).op);
     for (slot = 0; slot < info.attrs().size(); ++slot)
@@ -209,7 +209,7 @@ private:
   template <class T> std::vector<T> compute_in(NodeId id) {
     llvm::SmallVector<ConstView<T>, 4> operands;
     llvm::SmallVector<llvm::ArrayRef<int64_t>, 4> shapes;
-    std::vector<std::vector<T>> converted; // its memory stays where it is
+    std::vector<std::vector<T>> converted; // reused, so its memory does not move
     converted.reserve(2 * graph_.operands(id).size());
     for (NodeId operand : graph_.operands(id)) {
       const TensorType& type = graph_.type(operand);
@@ -250,14 +250,15 @@ private:
     return result;
   }
 
-  /// The attribute, with its literal moved if it is the one to move.
+  /// Returns the attribute, with its literal changed if it is the moved one.
   Value attribute(NodeId id, size_t slot) const {
     const Value& given = graph_.attr(id, slot);
     if (!moved_ || moved_->node != id || moved_->slot != slot) return given;
     return moved_->value;
   }
 
-  /// Not what compares, which rounds nothing, nor arbitrary functions, which have nothing near.
+  /// False for comparisons, which do not round, and uninterpreted functions, which are not
+  /// continuous.
   bool reads_noisy(NodeId id) const {
     return noisy(id) && is_float(graph_.type(id).dtype) && graph_.node(id).op != OpKind::Extern;
   }
@@ -278,10 +279,10 @@ private:
   const Graph& graph_;
   const TypedLeaves& leaves_;
   Rounding rounding_;
-  const Noise* noise_;        // nullptr: none
-  const MovedLiteral* moved_; // nullptr: none
+  const Noise* noise_;        // may be null
+  const MovedLiteral* moved_; // may be null
   std::vector<Values> values_;
-  std::vector<uint32_t> uses_ = std::vector<uint32_t>(graph_.size()); // still to come
+  std::vector<uint32_t> uses_ = std::vector<uint32_t>(graph_.size()); // remaining uses
   std::vector<bool> finite_ = std::vector<bool>(graph_.size(), true);
   Run result_;
 };
