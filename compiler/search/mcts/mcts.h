@@ -1,8 +1,18 @@
-// Monte Carlo tree search over one e-graph, the default search. A node of the tree is a state of
-// the e-graph and an edge is an action. A simulation descends by upper confidence bounds, adds a
-// node, and continues with random actions. The reward is derived from the lowest cost of a choice
-// of nodes on the way. Differences from the published search (pact24.h), each of which can be
-// turned off for comparison:
+// Monte Carlo tree search over one e-graph, as in the MCTS optimizer (PACT 2024). The default
+// search (portfolio.h) uses it. A node of the tree is a state of the e-graph and an edge is an
+// action. A simulation descends by upper confidence bounds, adds a node, and continues with random
+// actions. The reward is derived from the lowest cost of a choice of nodes on the way. A decision
+// runs several simulations from the root, and then applies the action below which the best state
+// was found. For example:
+//
+//   EGraph egraph = EGraph::from_graph(graph);
+//   PriceCache prices(egraph.symbols(), costs); // a CostModel
+//   StatisticsPolicy policy;
+//   MctsReport report = search_mcts(egraph, graph, rules, prices, MctsOptions(), policy);
+//   if (report.best) use(report.best->graph);   // costs less than `graph`
+//
+// Differences from the published search (bench/paper/pact24/pact24.h), each of which can be turned
+// off for comparison:
 //
 //   whole rules and single places   progressive widening: a node starts with a few actions, drawn
 //                                   by prior, and gets more with its visits; an action is a rule
@@ -17,7 +27,10 @@
 //
 // Simulations run in batches of a fixed size. First the leaves of the batch are selected and added
 // to the tree, with virtual loss. Then all simulations are played on in parallel (board.h). Finally
-// their results are counted and learned in order. So the number of threads affects only the time.
+// their results are counted and learned in order.
+//
+// Invariant: unless the clock or memory ends it, the result depends only on graph, rules, prices,
+// policy, options and seed, and not on the number of threads.
 //
 // The value of a state is the cost of its incumbent (incumbent.h). The best graph is available at
 // any moment.
