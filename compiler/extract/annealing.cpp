@@ -25,7 +25,7 @@ public:
         deadline_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                      std::chrono::duration<double>(limits.seconds))) {
     take_over(start);
-    over_ = late(); // what is taken over may be greedy's half only
+    over_ = late(); // take_over() may have only a part of greedy's nodes
     find_candidates();
     best_ = node_;
     go_back_to_best();
@@ -34,7 +34,7 @@ public:
   bool run() {
     double start = best_cost_;
     uint64_t length = kShortest * open_.size();
-    cool(0, length); // down first: what a start leaves lying about
+    cool(0, length); // descend first: removes obvious waste of the start
     double heat = kHottest * typical_rise();
     for (; heat > 0 && !over(); length *= 4)
       for (double hotter : {1.0, kAlsoHotter}) cool(hotter * heat, length);
@@ -50,9 +50,9 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
   static constexpr uint32_t kNowhere = UINT32_MAX;
-  static constexpr uint64_t kShortest = 32; // moves for each class that is open
+  static constexpr uint64_t kShortest = 32; // moves for each open class
   static constexpr double kHottest = 0.2;   // of the typical rise
-  static constexpr double kAlsoHotter = 5;  // small problems have few ways out of a hollow
+  static constexpr double kAlsoHotter = 5;  // small problems have few ways out of a local minimum
   static constexpr double kColdest = 1e-2;  // of the hottest
 
   bool over() {
@@ -64,15 +64,15 @@ private:
   }
   bool late() const { return Clock::now() > deadline_ || (stop_ && stop_()); }
 
-  /// Greedy's nodes where the start has none: reached classes need only reached ones, so no cycle
-  /// can be made of both.
+  /// Takes the start, and greedy's nodes for classes without a node in it. Classes that the start
+  /// reaches need only such classes, so the mixture has no cycle.
   void take_over(const Choice& start) {
     node_ = greedy_trees(problem_, {}, [this] { return late(); }).choice;
     for (uint32_t c = 0; c < node_.node.size(); ++c)
       if (start[{c}].valid()) node_.node[c] = start[{c}];
   }
 
-  /// Nodes that could be chosen, by class.
+  /// Lists the nodes that can be chosen, by class.
   void find_candidates() {
     auto known = [&](ClassIx child) { return node_[child].valid(); };
     for (uint32_t c = 0; c < problem_.class_count(); ++c) {
@@ -98,7 +98,7 @@ private:
     if (--uses_[cls.index] == 0) leaving_.push_back(cls);
   }
 
-  /// Brings in what use() has asked for; with `anew` with the nodes that suit what is there.
+  /// Brings in the classes that use() has queued. With `anew`, each takes the node that adds least.
   void enter(bool anew) {
     while (!entering_.empty()) {
       ClassIx cls = entering_.pop_back_val();
@@ -125,8 +125,8 @@ private:
     }
   }
 
-  /// A used class takes another node. What comes is brought in first, so that what both nodes need
-  /// does not leave in between.
+  /// Switches a used class to another node. The new operands enter first, so that classes that both
+  /// nodes need do not leave in between.
   void change(ClassIx cls, NodeIx to, bool anew) {
     NodeIx from = node_[cls];
     set(cls, to);
@@ -142,7 +142,7 @@ private:
     if (changed_.size() < problem_.class_count()) changed_.push_back(cls);
   }
 
-  /// What a class would add with its present node and those of its children.
+  /// Returns the cost that a class would add with its present node and those of its children.
   double adds(ClassIx cls) const {
     if (uses_[cls.index] > 0) return 0;
     double sum = problem_.cost(node_[cls]);
@@ -151,9 +151,9 @@ private:
     return sum;
   }
 
-  /// A class that comes in takes the node that adds least to what is there, two levels down.
+  /// Gives an entering class the node that adds least to the choice, looking two levels down.
   void choose_anew(ClassIx cls) {
-    constexpr size_t kMost = 16; // candidates: others are for moves to find
+    constexpr size_t kMost = 16; // larger classes are left to the moves
     llvm::ArrayRef<NodeIx> nodes = candidates(cls);
     if (nodes.size() < 2 || nodes.size() > kMost) return;
     auto adds_with = [&](NodeIx node) {
@@ -174,7 +174,8 @@ private:
     set(cls, best);
   }
 
-  /// Whether the class would need itself with this node: only classes of its component can need it.
+  /// Returns true if the class would need itself with this node. Only classes of its component
+  /// can need it.
   bool closes_cycle(ClassIx cls, NodeIx to) {
     int32_t component = component_[cls.index];
     if (component < 0) return false;
@@ -201,11 +202,11 @@ private:
   struct Move {
     ClassIx cls;
     NodeIx from, to;
-    double before; // the cost
+    double before; // the cost before the move
   };
   size_t below(size_t n) { return static_cast<size_t>(random_() % n); }
 
-  /// Makes a random move; nullopt where it would be none.
+  /// Makes a random move; nullopt if the drawn move changes nothing or closes a cycle.
   std::optional<Move> move() {
     ClassIx cls = open_[below(open_.size())];
     llvm::ArrayRef<NodeIx> nodes = candidates(cls);
@@ -217,15 +218,16 @@ private:
     return made;
   }
 
-  /// What came in goes again, and so has no use when it gets its old nodes back.
+  /// Reverts a move. The classes that entered leave first, and so are unused when they get their
+  /// old nodes back.
   void undo(const Move& made) {
     change(made.cls, made.from, false);
     for (auto [cls, node] : llvm::reverse(chosen_anew_)) set(cls, node);
     cost_ = made.before; // sums in another order drift
   }
 
-  /// The median of what moves from here add to the cost: prices of a problem differ by orders of
-  /// magnitude, and some stand for "not available".
+  /// Returns the median increase in cost over moves from here. Prices of a problem differ by orders
+  /// of magnitude, and some stand for "not available".
   double typical_rise() {
     constexpr int kTries = 1'000;
     std::vector<double> rises;
@@ -241,7 +243,7 @@ private:
     return *middle;
   }
 
-  /// One run from hot to cold, from the best choice.
+  /// Makes one run from hot to cold, starting from the best choice.
   void cool(double heat, uint64_t length) {
     double factor = std::pow(kColdest, 1.0 / static_cast<double>(length));
     for (uint64_t i = 0; i < length && !open_.empty() && !over(); ++i, ++moves_, heat *= factor) {
@@ -255,7 +257,7 @@ private:
     }
     go_back_to_best();
   }
-  // Not std::uniform_real_distribution, whose numbers differ between libraries.
+  // std::uniform_real_distribution gives other numbers in other libraries.
   double unit() { return static_cast<double>(random_() >> 11) * 0x1p-53; }
 
   void keep_if_best() {
@@ -291,12 +293,12 @@ private:
   Choice node_, best_;
   double cost_ = 0, best_cost_ = 0;
   std::vector<uint32_t> uses_;   // by class
-  std::vector<ClassIx> open_;    // used classes with something to choose
-  std::vector<uint32_t> place_;  // by class: where in open_
-  std::vector<ClassIx> changed_; // since best_ was node_; when as many as classes: all may have
-  std::vector<std::pair<ClassIx, NodeIx>> chosen_anew_; // by the last move; the nodes before
+  std::vector<ClassIx> open_;    // used classes with several candidates
+  std::vector<uint32_t> place_;  // by class: position in open_
+  std::vector<ClassIx> changed_; // since best_ was node_; if full, any may have
+  std::vector<std::pair<ClassIx, NodeIx>> chosen_anew_; // by the last move, with the previous nodes
   llvm::SmallVector<ClassIx, 32> entering_, leaving_;
-  std::vector<uint32_t> seen_; // by class: the last visit that saw it
+  std::vector<uint32_t> seen_; // by class: the last visit that reached it
   uint32_t visit_ = 0;
   uint64_t moves_ = 0, ask_at_ = 0;
   bool over_ = false;

@@ -1,10 +1,11 @@
-// Simulated annealing on the DAG cost (Kirkpatrick, Gelatt and Vecchi 1983), one class at a time: a
-// class that the choice uses takes another of its nodes, what only the old node needed goes, what
-// the new one needs comes. A move costs what it changes and not what the problem has, so a second
-// tries a million of them where greedy (improve_by_sharing) can choose anew a thousand times.
+// Simulated annealing on the DAG cost (Kirkpatrick, Gelatt and Vecchi 1983). A move switches one
+// class of the choice to another of its nodes: classes that only the old node needed leave the
+// choice, and classes that only the new node needs enter it. The time of a move is proportional to
+// the change, not to the problem. In the time in which improve_by_sharing makes a thousand greedy
+// choices, annealing tries a million moves.
 //
-// Invariant: every class that can be extracted has a node, whether the choice uses it or not, and
-// these nodes form no cycle. Uses are counted; the cost is that of the classes with a use.
+// Invariant: every extractable class has a node, whether or not the choice uses the class, and
+// these nodes form no cycle. Uses are counted; the cost is the sum over the classes with a use.
 #pragma once
 
 #include "compiler/extract/problem.h"
@@ -15,26 +16,28 @@ namespace tg {
 
 struct AnnealLimits {
   double seconds = 1;
-  uint64_t moves = UINT64_MAX; // of all runs together
+  uint64_t moves = UINT64_MAX; // over all runs
   uint64_t seed = 1;
 };
 
-/// Improves a sound choice: first only down, then pairs of runs from hot to cold, one from five
-/// times the heat of the other, each pair four times as long as the one before and every run from
-/// the best choice so far, until time or moves are used up. True if the choice has become cheaper.
-/// `stop`, asked now and then, ends the work. Byte limits are not looked at.
+/// Improves a sound choice. The first run only descends. Then come pairs of runs from hot to cold;
+/// the second run of a pair starts five times as hot as the first. Each pair is four times as long
+/// as the previous one, and every run starts from the best choice so far, until time or moves run
+/// out. Returns true if the choice became cheaper. `stop` is polled and ends the work. Byte limits
+/// are ignored.
 bool improve_by_annealing(const ExtractionProblem& problem, Choice& choice,
                           const AnnealLimits& limits, llvm::function_ref<bool()> stop = {});
 
-// Local search on the DAG cost, for what greedy cannot see: a class that is dear alone and cheap
-// when several share it (one joined matmul instead of four). A move declares a class paid for and
-// lets greedy choose anew; it is kept if the true cost of what comes out is lower. It is the "add"
-// and "drop" heuristic of facility location (Kuehn and Hamburger 1963) with greedy as the
-// assignment. Then, from the best choice, other nodes of its classes, repaired by greedy with what
-// is chosen nearly free.
+// Local search on the DAG cost for choices that greedy misses: a class that is expensive alone but
+// cheap when several users share it (one joined matmul instead of four). A move declares a class as
+// paid for, chooses again by greedy, and is kept if the true cost of the new choice is lower. This
+// is the "add" and "drop" heuristic of facility location (Kuehn and Hamburger 1963) with greedy as
+// the assignment. A second phase tries other nodes of the classes in the best choice and repairs
+// each change by greedy, at nearly no cost for the chosen nodes.
 
-/// Improves a sound choice until no move helps or the time is over. Moves are tried in the order of
-/// classes. True if the choice has become cheaper. `stop`, asked before each move, ends the work.
+/// Improves a sound choice until no move helps or the time runs out. Moves are tried in the order
+/// of classes. Returns true if the choice became cheaper. `stop` is polled before each move and
+/// ends the work.
 bool improve_by_sharing(const ExtractionProblem& problem, Choice& choice, double seconds,
                         llvm::function_ref<bool()> stop = {});
 

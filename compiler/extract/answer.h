@@ -1,5 +1,5 @@
-// What all extractors do at the end: the checker's figures beside a choice, the error where there
-// is none, and whether to go on.
+// The common last steps of all extractors: the checked figures of a choice, the error if there is
+// no choice, and the polling of the stop callback.
 #pragma once
 
 #include "compiler/extract/greedy/greedy.h"
@@ -8,7 +8,7 @@
 
 namespace tg {
 
-/// IlpOptions::stop, asked at once and then some ten times a second, however often this is called.
+/// Polls IlpOptions::stop: at once, then some ten times a second, however often it is called.
 class StopQuestion {
 public:
   explicit StopQuestion(const IlpOptions& options) : options_(options) {}
@@ -21,19 +21,20 @@ private:
   bool stopped_ = false;
 };
 
-/// Why there is no answer; `greedy` is the problem's own.
+/// Returns the error that explains why there is no solution. `greedy` is the result on the
+/// whole problem.
 Diagnostic no_solution(const ExtractionProblem& problem, const GreedyResult& greedy);
 
-/// Likewise, where the work was ended before the first one.
+/// Returns the error for work that was stopped before its first solution.
 Diagnostic stopped_early();
 
-/// A bound that needs no search: all rewards taken, nothing paid.
+/// Returns a lower bound that needs no search: the sum of all negative costs.
 double sum_of_rewards(const ExtractionProblem& problem);
 
-/// Fills in what the checker says of a sound choice, and trims it.
+/// Returns a sound choice, trimmed, with the figures of check_choice().
 Extraction checked_answer(const ExtractionProblem& problem, Choice choice, std::string algorithm);
 
-/// Of a greedy extractor, with what it says that the choice costs.
+/// Returns the answer of a greedy extractor, with its own estimate of the cost.
 template <class Found>
 Result<Extraction> answer_of(const ExtractionProblem& problem, std::optional<Found> found,
                              const char* algorithm, const Stopwatch& watch) {

@@ -1,19 +1,19 @@
-// The portfolio: the best choice that can be had in a time, and a certified bound beside it.
+// The portfolio: the best choice that it finds within a time limit, with a certified lower bound.
 //
-//   1. greedy on trees and on distinct nodes; a start that is known
-//   2. reductions, and the independent parts of what is left (reduce.h, parts.h)
-//   3. in each part: local search on the DAG cost (sharing.cpp), exact search (exact_search.h),
-//   where
-//      these settle nothing simulated annealing (annealing.h), then branch and cut (branch_cut.h),
-//      small parts at once, larger ones in the solver's process with their share of the time
-//   4. CBC on the parts that are still open, for its cuts are of other kinds (ilp.h); then the tree
-//      again
+//   1. Greedy on trees and on distinct nodes, and the given start.
+//   2. Reductions; the reduced problem falls into independent parts (reduce.h, parts.h).
+//   3. In each part: local search on the DAG cost (sharing.cpp), exact search (exact_search.h) and,
+//      for parts that these do not settle, simulated annealing (annealing.h), then branch and cut
+//      (branch_cut.h). Small parts are solved at once, larger ones in the solver's process with
+//      their share of the time.
+//   4. CBC on the parts that are still open, since it has other kinds of cuts (ilp.h); then branch
+//      and cut again.
 //
-// `ilp` is the exact stage alone: greedy's choice, the parts, and CBC; small parts are first left
-// to what proves them without it, with a fixed amount of work, so that no clock decides.
+// `ilp` is the exact stage alone: greedy's choice, the parts, and CBC. Small parts are first tried
+// without CBC, with a fixed amount of work, so that the result does not depend on the clock.
 //
-// The bound is the sum over the parts of what their relaxations, cuts and trees certify. At any
-// moment there is a choice: `options.stop` is notified of its cost and can end the work with it.
+// The bound is the sum over the parts of the bounds that relaxations, cuts and trees certify. There
+// is a choice at any moment: `options.stop` receives its cost and can end the work with it.
 #include "compiler/extract/extractors.h"
 
 #include "compiler/extract/annealing.h"
@@ -37,10 +37,11 @@ namespace tg {
 
 namespace {
 
-/// What is done in a part.
+/// The stages that run in a part.
 enum class Stages : uint8_t { All, Exact };
 
-/// What every choice costs at least, known before any relaxation: some node of each root.
+/// Returns a lower bound that is known before any relaxation: the cheapest node of each root, and
+/// all rewards.
 double least_cost(const ExtractionProblem& problem) {
   double sum = sum_of_rewards(problem);
   llvm::SmallDenseSet<uint32_t, 16> seen;
@@ -52,7 +53,7 @@ double least_cost(const ExtractionProblem& problem) {
   return sum;
 }
 
-/// One extraction in stages: both greedies, local search, what is proved part by part.
+/// One extraction in stages: both greedy algorithms, local search, and proofs part by part.
 class StagedExtraction {
 public:
   StagedExtraction(const ExtractionProblem& problem, const IlpOptions& options, Stages stages)
@@ -62,14 +63,14 @@ public:
     GreedyResult greedy = greedy_trees(problem_);
     for (ClassIx root : problem_.roots())
       if (!greedy.choice[root].valid()) return no_solution(problem_, greedy);
-    bool bytes = problem_.byte_limit() != kInfiniteCost; // have to be priced
+    bool bytes = problem_.byte_limit() != kInfiniteCost; // byte limits need prices for bytes
     offer(bytes ? extract_greedy(problem_) : greedy.choice, "greedy");
     if (options_.start) offer(*options_.start, "start");
     if (stages_ == Stages::All && !over()) share_greedily(greedy);
     std::optional<ReducedProblem> reduced = reduce(problem_, greedy, [this] { return over(); });
     if (reduced && open_parts(*reduced)) {
       stages_ == Stages::All ? work_on_parts() : prove_parts();
-      Choice together = put_together(reduced->problem); // and algorithm_
+      Choice together = put_together(reduced->problem); // also sets algorithm_
       offer(reduced->expand(problem_, together), algorithm_);
     }
     if (!best_) return no_solution(problem_, greedy);
@@ -77,10 +78,10 @@ public:
   }
 
 private:
-  // Of the time that is left when it is their turn.
+  // Shares of the time that remains when the stage begins.
   static constexpr double kShareOfGreedy = 0.2, kShareOfLocal = 0.1, kShareOfExact = 0.3,
                           kShareOfAnnealing = 0.3;
-  // CBC does not know what is founded, but has more kinds of cuts.
+  // CBC has no cuts for cycles, but more kinds of other cuts.
   static constexpr double kShareOfTree = 0.25, kShareOfCyclicTree = 0.9;
 
   void work_on_parts() {
@@ -91,7 +92,7 @@ private:
                 (mostly_cyclic(part.problem()) ? kShareOfCyclicTree : kShareOfTree) * seconds);
     });
     each_part([&](OpenPart& part, double seconds) { ask_cbc(part, seconds); });
-    // CBC gives up early where its bound is poor.
+    // CBC gives up early on a poor bound.
     each_part([&](OpenPart& part, double seconds) { grow_tree(part, seconds); });
   }
 
@@ -104,7 +105,8 @@ private:
     });
   }
 
-  /// Without CBC. Counts end it long before the clock does: some hundredths of a second.
+  /// Tries to prove the part without CBC. The fixed amounts of work end it within hundredths of a
+  /// second, long before the time limit.
   void prove(OpenPart& part, double seconds) {
     constexpr int64_t kSteps = 200, kTreeNodes = 300, kIterations = 2'000;
     if (part.problem().byte_limit() != kInfiniteCost) return;
@@ -131,7 +133,7 @@ private:
 
   /// Reports progress; true if the work is to end.
   bool asked_to_stop() {
-    constexpr double kEvery = 0.02; // seconds, in which memory grows by some ten MB
+    constexpr double kEvery = 0.02; // seconds; memory grows by some ten MB in that time
     if (!options_.stop || asked_to_stop_) return asked_to_stop_;
     double cost = best_ ? best_->dag_cost : kInfiniteCost;
     double bound = best_ ? best_->lower_bound : -kInfiniteCost;
@@ -155,13 +157,13 @@ private:
     if (auto dag = greedy_dag(problem_, limits)) offer(std::move(dag->choice), "greedy-dag");
   }
 
-  /// False if the time was over before all were open.
+  /// Opens the independent parts. Returns false if the time ran out before all were open.
   bool open_parts(const ReducedProblem& reduced) {
-    Choice known(reduced.problem.class_count()); // the best so far, as far as it is in the rest
+    Choice known(reduced.problem.class_count()); // the best, in the reduced problem
     for (uint32_t n = 0; best_ && n < reduced.origin.size(); ++n)
       if (best_->choice[problem_.class_of(reduced.origin[n])] == reduced.origin[n])
         known.node[reduced.problem.class_of({n}).index] = {n};
-    constexpr size_t kProcess = 300; // nodes: each solver costs a process
+    constexpr size_t kProcess = 300; // nodes; each solver run needs a process
     for (Part& part : take_apart(reduced.problem, stages_ == Stages::All ? 0 : kProcess)) {
       if (over()) return false;
       OpenPart& open = parts_.emplace_back();
@@ -181,14 +183,14 @@ private:
       else
         open.offer(extract_greedy_near(problem, projected, stop), best_->algorithm);
     }
-    // What is done after the last part takes as long as what was done before the first.
+    // The work after the last part takes as long as the work before the first.
     reserved_s_ = std::min(kMostReserved * options_.time_limit_s, kReserved * watch_.seconds());
     return true;
   }
 
   static constexpr double kLeastShare = 1e-4; // seconds
 
-  /// Open parts, small ones first, each with its share of the time that is left by its size.
+  /// Visits the open parts, small ones first, each with a share of the remaining time by its size.
   template <class Work> void each_part(Work work) {
     std::vector<uint32_t> order;
     double nodes = 0;
@@ -212,8 +214,8 @@ private:
     look_at(nullptr);
   }
 
-  /// Of all parts but the one that is worked on: with hundred thousands of them, asking whether to
-  /// stop must not add them up each time.
+  /// Keeps the sums over all parts except the current one: with hundreds of thousands of parts,
+  /// polling must not add them up each time.
   void look_at(const OpenPart* part) {
     if (part_) {
       others_cost_ += part_->cost;
@@ -254,7 +256,7 @@ private:
     if (exact_search(part.problem(), part.cost, limits, {take, raise, stop}).proven) part.prove();
   }
 
-  /// For what neither greedy's moves nor an exact search has settled.
+  /// Anneals a part that neither greedy's moves nor an exact search has settled.
   void anneal(OpenPart& part, double seconds) {
     constexpr uint64_t kMovesForEachNode = 4'000;
     AnnealLimits limits{kShareOfAnnealing * seconds,
@@ -293,7 +295,7 @@ private:
     return static_cast<double>(on_cycles) > kMostly * static_cast<double>(component.size());
   }
 
-  /// Not where its first relaxation would take all the time.
+  /// Skips parts whose first relaxation would take all the time.
   void ask_cbc(OpenPart& part, double seconds) {
     constexpr double kSecondsForNode = 1e-4;
     if (seconds < kSecondsForNode * static_cast<double>(part.problem().node_count())) return;
@@ -317,7 +319,7 @@ private:
     best_->optimal = meets(best_->dag_cost, best_->lower_bound);
     if (best_->optimal) best_->lower_bound = best_->dag_cost;
     if (best_->optimal && stages_ == Stages::Exact)
-      best_->algorithm = "ilp"; // whoever found it first: this proved it
+      best_->algorithm = "ilp"; // `ilp` proved it, whichever algorithm found it first
     best_->seconds = watch_.seconds();
     best_->out_of_time = !best_->optimal && why_open() == kTimeLimit;
     if (!best_->optimal)
@@ -332,8 +334,8 @@ private:
     return stopped_.empty() ? llvm::StringRef(kTimeLimit) : llvm::StringRef(stopped_);
   }
 
-  static constexpr size_t kSmall = 300;      // nodes: not worth a process of its own
-  static constexpr int64_t kSmallTree = 200; // nodes of its tree
+  static constexpr size_t kSmall = 300;      // nodes; smaller parts do not justify a process
+  static constexpr int64_t kSmallTree = 200; // nodes of the search tree
   static constexpr double kReserved = 0.3, kMostReserved = 0.2;
 
   const ExtractionProblem& problem_;
@@ -342,18 +344,19 @@ private:
   Stopwatch watch_;
   std::optional<Extraction> best_;
   std::vector<OpenPart> parts_;
-  const OpenPart* part_ = nullptr; // that is worked on
+  const OpenPart* part_ = nullptr; // the current part
   double others_cost_ = 0, others_bound_ = 0;
   bool summed_up_ = false;
-  ExtractionProgress told_{0, kInfiniteCost, -kInfiniteCost}; // what whoever asked knows
+  ExtractionProgress told_{0, kInfiniteCost, -kInfiniteCost}; // last reported
   bool asked_to_stop_ = false;
-  double reserved_s_ = 0; // for what is left to do at the end
+  double reserved_s_ = 0; // reserved for the last steps
   double bound_;
   std::string algorithm_ = "greedy";
   std::string stopped_;
 };
 
-/// Rarely does a byte limit bind, and without it the problem falls into parts.
+/// Solves without the byte limit first: it rarely binds, and without it the problem falls into
+/// parts.
 Result<Extraction> extract_in_parts(const ExtractionProblem& problem, const IlpOptions& options,
                                     Stages stages) {
   if (problem.byte_limit() == kInfiniteCost)

@@ -1,5 +1,6 @@
-// The handler is a small state machine: where in the form the next value stands. A handler that
-// returns false stops the parser at once, so a file is never read further than its first fault.
+// The handler is a small state machine; its state is the place of the next value in the form.
+// A handler that returns false stops the parser at once, so a file is not read beyond its
+// first fault.
 #include "compiler/extract/egraph_json.h"
 
 #include "lang/core/support/data_file.h"
@@ -28,10 +29,10 @@ uint32_t IdTable::find(llvm::StringRef id) const {
 
 namespace {
 
-constexpr unsigned kMostDepth = 64; // of values that are skipped; the form itself has four levels
+constexpr unsigned kMostDepth = 64; // of skipped values; the form itself has four levels
 constexpr uint32_t kNone = UINT32_MAX;
 
-/// What the file says, before ids are resolved. Ids are those of the tables.
+/// A node as read, before ids are resolved. Ids are those of the tables.
 struct RawNode {
   uint32_t id = kNone, cls = kNone;
   uint32_t first_child = 0, child_count = 0;
@@ -50,8 +51,8 @@ Field field_of(llvm::StringRef key) {
   return Field::Other;
 }
 
-/// The nearest double of what the grammar of JSON takes for a number; infinite if it is too large.
-/// rapidjson's own conversion reads beyond its tables where many digits meet a small exponent.
+/// Converts a number in JSON's grammar to the nearest double; infinite if it is too large.
+/// RapidJSON's own conversion reads out of bounds on many digits with a small exponent.
 double number_of(llvm::StringRef text) {
   double number = 0;
   if (std::from_chars(text.begin(), text.end(), number).ec == std::errc()) return number;
@@ -66,14 +67,14 @@ struct Handler {
   std::vector<std::string> roots;
   std::string fault;
 
-  // --- the parser's calls; false stops it
+  // --- called by the parser; false stops it
   bool Null() { return value("null"); }
   bool Bool(bool flag) {
     if (place_ != Place::InNode || field_ != Field::Subsumed) return value("a boolean");
     rows.back().subsumed = flag;
     return true;
   }
-  // Numbers come as text (kParseNumbersAsStringsFlag), so that these are never called.
+  // Numbers arrive as text (kParseNumbersAsStringsFlag), so these are never called.
   bool Int(int) { return value("a number"); }
   bool Uint(unsigned) { return value("a number"); }
   bool Int64(int64_t) { return value("a number"); }
@@ -129,7 +130,7 @@ struct Handler {
   bool has_nodes() const { return seen_nodes_; }
 
 private:
-  /// Where the next value or key stands. Nodes, Node, Roots: the value of that key is next.
+  /// The place of the next value or key. Nodes, Node, Roots: the value of that key is next.
   enum class Place : uint8_t {
     Start,
     Top,
@@ -150,7 +151,7 @@ private:
     return llvm::formatv("node `{0}`: {1}", nodes[rows.back().id], what);
   }
 
-  /// A value of a key that the form does not know is read over, however it looks.
+  /// Returns true inside the value of an unknown key, which is skipped whatever it contains.
   bool skipping() const {
     return place_ == Place::Other || (place_ == Place::InNode && field_ == Field::Other);
   }
@@ -160,7 +161,7 @@ private:
     return true;
   }
   bool ascend() {
-    // At depth 0 it is the end of the node itself, after a field that was skipped.
+    // At depth 0 a skipped field is followed by the end of the node itself.
     if (depth_ == 0 && place_ == Place::InNode) return end_node();
     if (depth_ == 0) return go(Place::End);
     --depth_;
@@ -181,7 +182,7 @@ private:
     return value("a string");
   }
 
-  /// A scalar that no field of the form takes.
+  /// Handles a scalar that no field of the form accepts.
   bool value(llvm::StringRef what) { return skipping() || wrong(what); }
 
   bool wrong(llvm::StringRef what) {
@@ -247,14 +248,14 @@ private:
 
   Place place_ = Place::Start;
   Field field_ = Field::Other;
-  unsigned depth_ = 0;  // inside a value that is skipped
-  unsigned fields_ = 0; // of the node that is being read, by bit
+  unsigned depth_ = 0;  // inside a skipped value
+  unsigned fields_ = 0; // of the current node, one bit each
   std::string key_;
   std::vector<bool> defined_; // by node id
   bool seen_nodes_ = false, seen_roots_ = false;
 };
 
-/// From what was read to a problem. Classes are numbered by their first node.
+/// Builds the problem from the parsed nodes. Classes are numbered by their first node.
 class Resolver {
 public:
   Resolver(Handler& read, llvm::StringRef name) : read_(read), name_(name) {}

@@ -1,6 +1,6 @@
-// Two passes over the classes that the roots reach: the load part, settled by greedy on a problem
-// of its own, then the whole with prices. Nodes of a class are taken oldest first, so that among
-// equals the source's own nodes win.
+// Two passes over the classes that the roots reach: greedy decides the load part on a problem of
+// its own; then the whole gets prices. Nodes of a class are taken oldest first, so that the
+// source's own nodes win ties.
 #include "compiler/extract/extract.h"
 
 #include "compiler/extract/cost/fused.h"
@@ -20,11 +20,11 @@ namespace tg {
 
 namespace {
 
-// Breakers of ties, in microseconds: far below what can be measured, even a thousand of them.
+// Terms that break ties, in microseconds. Even a thousand of them are too small to measure.
 constexpr double kRunOperatorTie = 1e-5;
 constexpr double kLoadOperatorTie = 1e-6;
 constexpr double kMostLoadOperators = 100; // a tree cost counts shared work many times
-constexpr double kLoadByteTie = 1e-12;     // beside 1 for an operator
+constexpr double kLoadByteTie = 1e-12;     // where an operator counts 1
 
 using TypeList = llvm::SmallVector<TypeId, 5>;
 
@@ -38,7 +38,7 @@ public:
   ProblemBuilder(const EGraph& egraph, PriceCache& prices, Poll& poll)
       : egraph_(egraph), prices_(prices), poll_(poll), number_(egraph.class_bound()) {}
 
-  /// Nothing where it was stopped.
+  /// Builds the problem; nullopt if stopped.
   std::optional<EGraphProblem> build(double max_weight_growth) {
     reach();
     if (!poll_.now()) settle_load();
@@ -128,7 +128,7 @@ private:
     }
   }
 
-  /// Says to the cost model which prices it will be asked for.
+  /// Notifies the cost model of the prices that will be needed.
   void announce_prices() {
     std::deque<TypeList> types;
     std::vector<OpInstance> instances;
@@ -172,9 +172,10 @@ private:
     if (all > factor * source) out_.problem.set_byte_limit(factor * source);
   }
 
-  /// Of its weights, or of what its runs need of load if that is more: a source that has been
-  /// optimised before may join and pad weights itself, and is never refused. At least its largest
-  /// tensor: a model without weights may hold a constant in the place of a result.
+  /// Returns the bytes of the source's weights, or of the load-time results that its runs need if
+  /// these are larger: a source that was optimised before may have joined and padded weights, and
+  /// must not be rejected. The result is at least the source's largest tensor, since a model
+  /// without weights may store a constant instead of computing it.
   double source_bytes() const {
     double leaves = 0, stored = 0, largest = 0;
     llvm::DenseSet<uint32_t> seen;
@@ -191,18 +192,18 @@ private:
     return std::max({leaves, stored, largest});
   }
 
-  static constexpr uint64_t kStepsForNode = 20; // of Poll
+  static constexpr uint64_t kStepsForNode = 20; // as counted by Poll
 
   const EGraph& egraph_;
   PriceCache& prices_;
   Poll& poll_;
   std::vector<ClassIx> number_; // by canonical class of the e-graph
-  GreedyResult load_;           // by class of the problem; its nodes are of load_nodes_
+  GreedyResult load_;           // by class of the problem; its nodes are those of load_nodes_
   std::vector<ENodeId> load_nodes_;
   EGraphProblem out_;
 };
 
-/// By match; `load`: canonical classes that are known at load.
+/// Returns the price of each match. `load` has the canonical classes that are computed at load.
 std::vector<double> prices_of(const EGraph& egraph, llvm::ArrayRef<KernelMatch> matches,
                               const llvm::DenseSet<uint32_t>& load, PriceCache& prices) {
   std::deque<TypeList> types;
@@ -225,7 +226,8 @@ std::vector<double> prices_of(const EGraph& egraph, llvm::ArrayRef<KernelMatch> 
   return out;
 }
 
-/// Prices what the device does in one kernel; of equal prices e-nodes win, which rules account for.
+/// Adds a node for each kernel that covers several operators. At equal prices e-nodes win, since
+/// rules account for them.
 void add_kernels(const EGraph& egraph, PriceCache& prices, Poll& poll, EGraphProblem& problem) {
   constexpr double kKernelTie = 3 * kRunOperatorTie;
   llvm::DenseMap<uint32_t, NodeIx> number; // e-node to node of the problem
@@ -255,7 +257,7 @@ void add_kernels(const EGraph& egraph, PriceCache& prices, Poll& poll, EGraphPro
   problem.problem = with_patterns(problem.problem, std::move(patterns)).problem;
 }
 
-/// Adds the chosen nodes, operands first, to a graph with the source's inputs.
+/// Adds the chosen nodes to a graph with the source's inputs, operands first.
 class Rebuilder {
 public:
   Rebuilder(const EGraph& egraph, const Graph& source, const EGraphProblem& problem)
@@ -264,7 +266,7 @@ public:
     for (uint32_t c = 0; c < problem.cls.size(); ++c) number_[problem.cls[c].index] = c;
   }
 
-  /// `plain`: operators one by one where a kernel was chosen.
+  /// With `plain`, a chosen kernel is built operator by operator.
   Graph run(const Choice& choice, bool plain = false) {
     for (NodeId input : source_.inputs()) graph_.add(OpKind::Input, source_.attrs(input), {});
     built_.resize(problem_.cls.size());
@@ -308,7 +310,8 @@ private:
     return graph_.add(kernel.op, egraph_.symbols().attrs(kernel.attrs), operands);
   }
 
-  /// From the head up; what is inside is no one else's.
+  /// Builds the nodes of a kernel from the head up. Its inner nodes are not shared with
+  /// other users.
   NodeId build_apart(const KernelMatch& kernel) {
     Inner inner;
     NodeId last;
@@ -325,9 +328,9 @@ private:
   std::vector<NodeId> built_;
 };
 
-/// Distinct pairs of rule and place of the match: one for an application, however many of its nodes
-/// were taken. An application that made no node counts where it merged what was chosen with what it
-/// replaces (`identity(x) => x`).
+/// Returns the distinct pairs of rule and place of the match. An application counts once, however
+/// many of its nodes were chosen. An application that made no node (`identity(x) => x`) counts if
+/// it merged a chosen class with the class that it replaces.
 std::vector<RuleUse> rules_used(const EGraph& egraph, const EGraphProblem& problem,
                                 const Choice& choice) {
   llvm::DenseSet<std::pair<uint32_t, uint32_t>> seen;
@@ -359,7 +362,7 @@ std::vector<RuleUse> rules_used(const EGraph& egraph, const EGraphProblem& probl
   return uses;
 }
 
-/// The extractor speaks of classes by number; the user knows outputs by name.
+/// Replaces the class number in an extractor's message by the name of the output.
 Diagnostic name_output(const EGraph& egraph, const EGraphProblem& problem, Diagnostic fault) {
   GreedyResult greedy = greedy_trees(problem.problem);
   auto roots = problem.problem.roots();
@@ -381,8 +384,8 @@ std::optional<EGraphProblem> make_problem(const EGraph& egraph, PriceCache& pric
   std::optional<EGraphProblem> problem =
       ProblemBuilder(egraph, prices, poll).build(max_weight_growth);
   if (!problem || !kernels || prices.patterns().empty()) return problem;
-  // The choice comes after it and takes its time, too. What is found here is priced, and then
-  // copied into a problem of its own, beside the one without it.
+  // Choosing comes after matching and gets the other half of the time. The matches are priced and
+  // then copied into a second problem, so both problems are in memory.
   constexpr double kMemoryToMatch = 0.25;
   StopToken share = stop.within(stop.seconds_left() / 2).with_memory(kMemoryToMatch);
   auto asked_of_share = [&] { return share.asked(); };
@@ -401,7 +404,7 @@ std::optional<Choice> source_choice(const EGraph& egraph, const Graph& source,
   llvm::DenseMap<uint32_t, NodeIx> number; // e-node to node of the problem
   for (uint32_t n = 0; n < problem.node.size(); ++n) number[problem.node[n].index] = {n};
   Choice choice(problem.problem.class_count());
-  // What is settled at load has one node, whether the source's or a better one.
+  // Classes that are computed at load have one node, whether it is the source's or a better one.
   for (uint32_t c = 0; c < problem.cls.size(); ++c) {
     auto nodes = problem.problem.nodes({c});
     if (nodes.size() == 1 && problem.problem.load(nodes.front())) choice.node[c] = nodes.front();
@@ -417,7 +420,7 @@ std::optional<Choice> source_choice(const EGraph& egraph, const Graph& source,
     if (!node.valid()) return std::nullopt;
     cls[i] = class_of(egraph, node);
     auto known = number.find(node.index);
-    if (known == number.end()) continue; // settled at load by another node, or filtered
+    if (known == number.end()) continue; // another node was chosen at load, or filtered
     ClassIx at = problem.problem.class_of(known->second);
     if (!choice[at].valid()) choice.node[at.index] = known->second;
   }
@@ -442,12 +445,12 @@ ExtractedGraph graph_of_choice(const EGraph& egraph, const Graph& source,
 
 namespace {
 
-/// What the extractors are asked by: whoever follows them, and the end of all that runs.
+/// Returns options whose stop callback and limits combine the caller's with the stop token's.
 IlpOptions bounded(const IlpOptions& options, const StopToken& stop) {
   IlpOptions out = options;
   if (!stop.possible()) return out;
   out.time_limit_s = std::min(options.time_limit_s, stop.seconds_left());
-  // Of the solver's process, which comes on top of this one.
+  // The memory of the solver's process adds to that of this process.
   out.memory_limit_bytes = std::min(options.memory_limit_bytes, stop.bytes_left());
   out.stop = [follow = options.stop, stop](const ExtractionProgress& progress) {
     bool ended = follow && follow(progress);
@@ -456,7 +459,7 @@ IlpOptions bounded(const IlpOptions& options, const StopToken& stop) {
   return out;
 }
 
-/// Where there was no time to choose.
+/// Returns the source as the answer, for lack of time to choose.
 ExtractedGraph unchanged(const Graph& source, PriceCache& prices) {
   ExtractedGraph out{source};
   out.cost_us = price_graph(source, prices);
@@ -478,8 +481,8 @@ Result<ExtractedGraph> extract(const EGraph& egraph, const Graph& source, PriceC
   EGraphProblem& problem = *made;
   IlpOptions ilp = bounded(options.ilp, stop);
   if (proves_optimum(options.extractor)) ilp.start = source_choice(egraph, source, problem);
-  // Of e-graphs of 2,000 nodes nearly everything is proved in milliseconds, where CBC's process
-  // takes ten to start.
+  // In e-graphs of up to 2,000 nodes nearly every part is proved in milliseconds, while CBC's
+  // process needs ten to start.
   constexpr size_t kSmall = 3'000;
   ilp.small_nodes = kSmall;
   Result<Extraction> found = run_extractor(problem.problem, options.extractor, ilp);

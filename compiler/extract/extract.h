@@ -1,14 +1,13 @@
-// From an e-graph to the cheapest graph in it: the extraction problem of the e-graph, an extractor,
-// and the graph of what was chosen.
+// Extracts the cheapest graph from an e-graph: builds the extraction problem, runs an extractor,
+// and builds the graph of the choice.
 //
-// What is known at load costs nothing at run time, so it is settled first: in a class that can be
-// computed from weights and constants alone only such nodes are candidates, and of them those of
-// the smallest tree are taken (fewest operators, then fewest bytes). That is free only because
-// their operands are chosen the same way, which holds by construction.
+// Values that are computed at load are free at run time, so they are decided first. In a class that
+// can be computed from weights and constants alone, only such nodes are candidates, and of these
+// the one with the smallest tree is taken (fewest operators, then fewest bytes). The class is free
+// at run time only because its operands are chosen in the same way, which holds by construction.
 //
-// Prices are microseconds from the cost model. To each, a tiny term is added that is no price: ties
-// go to fewer operators at run time, then to fewer at load. It is left out of every figure that is
-// reported.
+// Costs are microseconds from the cost model. Each gets a tiny additional term that breaks ties:
+// fewer operators at run time win, then fewer at load. Reported figures leave these terms out.
 #pragma once
 
 #include "compiler/egraph/egraph.h"
@@ -25,83 +24,85 @@ namespace tg {
 struct ExtractOptions {
   Extractor extractor = Extractor::Ilp;
   IlpOptions ilp = {};
-  /// Most bytes of weights that run time needs, over those of the source graph or its largest
-  /// tensor.
+  /// Limit on the bytes of weights that run time needs, as a multiple of the bytes of the source
+  /// graph (at least of its largest tensor).
   double max_weight_growth = 4;
-  /// Weigh what the device does in one kernel (CostModel::patterns) as nodes of their own.
+  /// Add a node for each kernel of the device that covers several operators (CostModel::patterns).
   bool kernels = false;
-  /// Of all that runs. Where it ends the work before there is an answer, that is the source.
+  /// Ends all phases. If it ends the work before there is an answer, the result is the
+  /// source graph.
   StopToken stop = {};
 };
 
 struct ExtractedGraph {
   Graph graph;
-  /// Where kernels were chosen: the same with the operators that these stand for, one by one, as
-  /// the e-graph has them. `graph` follows from it by fusing alone.
+  /// Set if kernels were chosen: the same graph with each kernel replaced by the operators that it
+  /// covers, as the e-graph has them. `graph` follows from it by fusing alone.
   std::optional<Graph> plain = {};
   double cost_us = 0;
-  /// No graph of this e-graph that holds at most `bound_bytes` of weights and constants costs less,
-  /// up to the terms that break ties. 0: nothing is known.
+  /// No graph of this e-graph whose weights and constants take at most `bound_bytes` costs less, up
+  /// to the terms that break ties. 0: no bound is known.
   double lower_bound_us = 0;
   double bound_bytes = kInfiniteCost;
   bool optimal = false;
-  bool out_of_time = false;              // the clock ended it before a proof
+  bool out_of_time = false;              // the time limit ended it before a proof
   double weight_bytes = 0;               // that run time needs
-  std::string algorithm = {}, note = {}; // of Extraction
-  double seconds = 0;                    // pricing and building included
+  std::string algorithm = {}, note = {}; // as in Extraction
+  double seconds = 0;                    // including pricing and building
   size_t problem_classes = 0, problem_nodes = 0;
-  std::vector<RuleUse> rules_used = {}; // by rule: applications that made a chosen node
+  std::vector<RuleUse> rules_used = {}; // for each rule, applications that made a chosen node
 };
 
-/// The cheapest graph of the e-graph's roots; inputs and outputs are named and ordered as those of
-/// `source`, which the e-graph was made from. Filtered nodes are not used. Requires clean().
-/// Errors: `no_solution` names an output without a finite-cost form.
+/// Returns the cheapest graph of the e-graph's roots. Inputs and outputs have the names and the
+/// order of those of `source`, the graph from which the e-graph was made. Filtered nodes are not
+/// used. Requires clean(). Errors: `no_solution` names an output without a form of finite cost.
 Result<ExtractedGraph> extract(const EGraph& egraph, const Graph& source, PriceCache& prices,
                                const ExtractOptions& options = {});
 
-/// The operators that a run of a graph computes,
-/// each as often as it does: what its price is the sum of.
+/// The operators that a run of a graph computes, each as often as the run computes it. The price of
+/// the graph is the sum of their prices.
 struct GraphInstances {
   GraphInstances() = default;
-  GraphInstances(GraphInstances&&) = default; // a copy's instances would refer to the original's
+  GraphInstances(GraphInstances&&) = default; // the instances of a copy would refer to the original
   GraphInstances& operator=(GraphInstances&&) = default;
-  std::deque<llvm::SmallVector<TypeId, 5>> types; // that `instances` refer to
+  std::deque<llvm::SmallVector<TypeId, 5>> types; // referred to by `instances`
   std::vector<OpInstance> instances;
-  std::vector<NodeId> nodes; // of each
+  std::vector<NodeId> nodes; // the node of each instance
 };
 GraphInstances instances_of(const Graph& graph);
 
-/// Price of one run of a graph as it is: all operators that the outputs need but what is known at
-/// load. Infinite if one has no price. Units: microseconds.
+/// Returns the price of one run of a graph as it is, in microseconds: the sum over all operators
+/// that the outputs need, except those computed at load. Infinite if an operator has no price.
 double price_graph(const Graph& graph, PriceCache& prices);
 
-/// The e-graph as an extraction problem, and what its numbers stand for.
+/// The e-graph as an extraction problem, and the meaning of its indices.
 struct EGraphProblem {
-  ExtractionProblem problem;        // costs with ties, in microseconds
-  std::vector<ENodeId> node;        // by node of the problem, up to those of kernels
-  std::vector<KernelMatch> kernels; // of the nodes after these
-  std::vector<double> price;        // by node, without ties
+  ExtractionProblem problem;        // costs in microseconds, with the terms that break ties
+  std::vector<ENodeId> node;        // by node of the problem, before the nodes of kernels
+  std::vector<KernelMatch> kernels; // of the remaining nodes
+  std::vector<double> price;        // by node, without the terms that break ties
   std::vector<ClassId> cls;         // by class of the problem, canonical
 
-  /// The kernel that a node stands for; null where it is an e-node.
+  /// Returns the kernel of a node, or null if the node is an e-node.
   const KernelMatch* kernel(NodeIx n) const {
     return n.index < node.size() ? nullptr : &kernels[n.index - node.size()];
   }
 };
-/// `kernels`: with nodes for what the cost model's device does in one kernel; of these `stop` may
-/// leave some out. Where it ends more than that, nothing is returned.
+/// Builds the extraction problem. `kernels` adds nodes for the multi-operator kernels of the cost
+/// model's device. If `stop` ends the search for kernels, the remaining kernels are left out; if it
+/// ends any other step, the result is nullopt.
 std::optional<EGraphProblem> make_problem(const EGraph& egraph, PriceCache& prices,
                                           double max_weight_growth, bool kernels,
                                           const StopToken& stop);
 EGraphProblem make_problem(const EGraph& egraph, PriceCache& prices, double max_weight_growth,
                            bool kernels = false);
 
-/// The choice that is a graph which the e-graph holds, the source or another; nullopt if a node of
-/// it is not there, or has been filtered.
+/// Returns the choice that corresponds to a graph in the e-graph, such as the source; nullopt if
+/// one of its nodes is not in the e-graph or was filtered.
 std::optional<Choice> source_choice(const EGraph& egraph, const Graph& source,
                                     const EGraphProblem& problem);
 
-/// What a choice stands for, with its price, its weights and its rules. Requires a sound choice.
+/// Returns the graph of a choice, with its price, weights and rules. Requires a sound choice.
 ExtractedGraph graph_of_choice(const EGraph& egraph, const Graph& source,
                                const EGraphProblem& problem, const Choice& choice);
 

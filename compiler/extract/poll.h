@@ -1,6 +1,5 @@
-// Asking, every so many steps, whether a work is to end: a phase over a million nodes asks some
-// hundred times a second, and what asking costs does not matter. Once the answer is yes it stays
-// so.
+// Polls a stop callback once every so many steps: a phase over a million nodes calls it some
+// hundred times a second, so that the time of a call does not matter. A stop is final.
 #pragma once
 
 #include <llvm/ADT/STLExtras.h>
@@ -11,17 +10,17 @@ namespace tg {
 
 class Poll {
 public:
-  /// `stop` may be empty: then never.
+  /// An empty `stop` never stops.
   explicit Poll(llvm::function_ref<bool()> stop) : stop_(stop) {}
 
-  /// Counts `steps` of some ten nanoseconds each; true if the work is to end.
+  /// Counts `steps` of some ten nanoseconds each. Returns true if the work has to end.
   bool after(uint64_t steps = 1) {
     constexpr uint64_t kBetween = 50'000;
     taken_ += steps;
     if (stopped_ || !stop_ || taken_ < kBetween) return stopped_;
     return now();
   }
-  /// Asks at once.
+  /// Calls the callback now.
   bool now() {
     taken_ = 0;
     if (!stopped_ && stop_) stopped_ = stop_();

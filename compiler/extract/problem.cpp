@@ -1,6 +1,6 @@
-// Indexes of the problem form, and the checker of solutions: a depth-first walk from the roots over
-// the chosen nodes with an explicit stack. A class that is met while it is still open closes a
-// cycle.
+// Implements the indexes of the problem form and the checker of solutions: a depth-first walk from
+// the roots over the chosen nodes with an explicit stack. A class that is reached while it is still
+// open closes a cycle.
 #include "compiler/extract/problem.h"
 
 #include <llvm/Support/FormatVariadic.h>
@@ -31,8 +31,8 @@ NodeIx ExtractionProblem::add_node(ClassIx cls, double cost, llvm::ArrayRef<Clas
 
 namespace {
 
-/// Counting sort by class:
-/// `visit(emit)` calls emit(class, node) for each entry, in the same order each time.
+/// Sorts entries by class (counting sort). `visit(emit)` calls emit(class, node) for each entry, in
+/// the same order each time.
 template <class Visit>
 void index_by_class(size_t classes, std::vector<uint32_t>& start, std::vector<NodeIx>& entries,
                     Visit visit) {
@@ -72,7 +72,7 @@ void ExtractionProblem::seal() {
 
 namespace {
 
-/// Depth-first walk over the chosen nodes; fills `order` and `fault`.
+/// Walks over the chosen nodes depth first; fills `order` and `fault`.
 class ChoiceWalk {
 public:
   ChoiceWalk(const ExtractionProblem& problem, const Choice& choice, CheckedChoice& out)

@@ -1,10 +1,10 @@
-// The one problem form of all extractors: classes, each with alternative nodes; a node has a cost
-// and needs one node of each class among its children. A solution (Choice) picks a node for every
-// class that is reached from the roots, without cycles. What it costs is the sum over the distinct
-// nodes that it uses: work that is shared is counted once.
+// The extraction problem, in the one form that all extractors share: classes, each with alternative
+// nodes. A node has a cost and needs one node of each class among its children. A solution (Choice)
+// picks a node for every class that is reached from the roots, without cycles. Its cost is the sum
+// over the distinct nodes that it uses, so shared work is counted once.
 //
 // Built from an e-graph (extract.h) or by hand. Classes and nodes keep the order in which they were
-// added, and every algorithm breaks ties by it, so that equal problems have equal answers.
+// added. Every algorithm breaks ties by this order, so that equal problems have equal answers.
 #pragma once
 
 #include <llvm/ADT/ArrayRef.h>
@@ -29,29 +29,30 @@ struct NodeIx {
 };
 
 inline constexpr double kInfiniteCost = std::numeric_limits<double>::infinity();
-/// Relative. Less is no gain: sums in another order differ as much.
+/// Relative threshold of an improvement. Smaller differences are rounding: sums in another order
+/// differ as much.
 inline constexpr double kLeastGain = 1e-9;
 
 class ExtractionProblem {
 public:
   // --- building ---------------------------------------------------------------------------------
   ClassIx add_class();
-  /// `cost` may be negative (a reward), but not NaN or -infinity; infinite: the node can never be
-  /// chosen. Children may repeat and may name the node's own class (then it can never be chosen
-  /// either). Classes must exist.
+  /// Adds a node. `cost` may be negative (a reward), but not NaN or -infinity; a node of infinite
+  /// cost is never chosen. Children may repeat. A node that has its own class as a child is never
+  /// chosen. Classes must exist.
   NodeIx add_node(ClassIx cls, double cost, llvm::ArrayRef<ClassIx> children);
   /// Roots may repeat: the tree cost counts each, the DAG cost does not.
   void add_root(ClassIx cls) { roots_.push_back(cls); }
   void forbid(NodeIx node) { nodes_[node.index].forbidden = true; }
-  /// Storage of the class's result in bytes, held once if any chosen node outside of load time uses
-  /// it. Default 0.
+  /// Sets the bytes of the class's result. They count once if a chosen node that is not a load node
+  /// uses the result. Default 0.
   void set_stored_bytes(ClassIx cls, double bytes) { stored_bytes_[cls.index] = bytes; }
-  /// The node is computed at load: what it uses is not stored beyond. All nodes of the classes that
-  /// it needs must be load nodes, too.
+  /// Marks a node that is computed at load: its operands need not be stored afterwards. All nodes
+  /// of the classes that it needs must be load nodes too.
   void set_load(NodeIx node) { nodes_[node.index].load = true; }
-  /// Bound on the sum of stored bytes. Default: none.
+  /// Limits the sum of stored bytes. Default: no limit.
   void set_byte_limit(double bytes) { byte_limit_ = bytes; }
-  /// Builds the indexes below. Call once, after the last change and before any algorithm.
+  /// Builds the indexes below. Called once, after the last change and before any algorithm.
   void seal();
 
   // --- reading (after seal)
@@ -63,7 +64,7 @@ public:
     return llvm::ArrayRef<NodeIx>(class_nodes_)
         .slice(class_start_[cls.index], class_start_[cls.index + 1] - class_start_[cls.index]);
   }
-  /// Nodes that have the class as a child; a node that has it twice is listed once.
+  /// Nodes that have the class as a child. A node that has it twice is listed once.
   llvm::ArrayRef<NodeIx> users(ClassIx cls) const {
     return llvm::ArrayRef<NodeIx>(class_users_)
         .slice(user_start_[cls.index], user_start_[cls.index + 1] - user_start_[cls.index]);
@@ -71,9 +72,9 @@ public:
   ClassIx class_of(NodeIx node) const { return nodes_[node.index].cls; }
   double cost(NodeIx node) const { return nodes_[node.index].cost; }
   bool load(NodeIx node) const { return nodes_[node.index].load; }
-  /// Neither forbidden, nor of infinite cost, nor its own child.
+  /// Returns true unless the node is forbidden, has an infinite cost, or is its own child.
   bool usable(NodeIx node) const { return nodes_[node.index].usable; }
-  /// Some usable node has a negative cost: then choosing more can cost less.
+  /// Returns true if a usable node has a negative cost; then choosing more nodes can cost less.
   bool has_rewards() const { return has_rewards_; }
   llvm::ArrayRef<ClassIx> children(NodeIx node) const {
     const NodeRow& row = nodes_[node.index];
@@ -89,15 +90,15 @@ private:
     uint32_t first_child = 0, child_count = 0;
     double cost = 0;
     bool forbidden = false, load = false;
-    bool usable = false; // right after seal()
+    bool usable = false; // valid after seal()
   };
   std::vector<NodeRow> nodes_;
-  std::vector<ClassIx> children_; // arena of NodeRow
+  std::vector<ClassIx> children_; // children of all NodeRows
   std::vector<ClassIx> roots_;
   std::vector<double> stored_bytes_; // by class
   double byte_limit_ = kInfiniteCost;
-  bool has_rewards_ = false; // right after seal()
-  // By class, compressed rows; right after seal().
+  bool has_rewards_ = false; // valid after seal()
+  // By class, compressed rows; valid after seal().
   std::vector<uint32_t> class_start_, user_start_;
   std::vector<NodeIx> class_nodes_, class_users_;
 };
@@ -111,27 +112,26 @@ struct Choice {
   bool operator==(const Choice&) const = default;
 };
 
-/// What an independent look at a choice says:
-/// it shares nothing with the algorithms but the problem.
+/// The verdict of a checker that shares no code with the algorithms.
 struct CheckedChoice {
-  /// Empty if the choice is complete, acyclic and uses only usable nodes; else what is wrong, and
-  /// the figures below mean nothing.
+  /// Empty if the choice is complete, acyclic and uses only usable nodes; otherwise the fault, and
+  /// the figures below are undefined.
   std::string fault;
   double dag_cost = 0;     // distinct nodes, each once
-  double tree_cost = 0;    // every use counted, every root; the largest double where it overflows
-  double stored_bytes = 0; // of classes that chosen nodes outside of load time use
-  /// Classes that are reached, children before their users.
+  double tree_cost = 0;    // every use and every root counted; saturates at the largest double
+  double stored_bytes = 0; // of classes that chosen nodes other than load nodes use
+  /// The reached classes, children before their users.
   std::vector<ClassIx> order;
 
   bool ok() const { return fault.empty(); }
 };
 CheckedChoice check_choice(const ExtractionProblem& problem, const Choice& choice);
 
-/// Forgets what the roots do not reach. The choice must be complete and acyclic.
+/// Removes classes that the roots do not reach. The choice must be complete and acyclic.
 void trim(const ExtractionProblem& problem, Choice& choice);
 
-/// Sum of costs that stays finite while its terms are: a tree cost doubles with every level of
-/// sharing, and a class whose cost is merely huge can still be extracted.
+/// Adds two costs; the sum of finite costs stays finite. A tree cost doubles with every level of
+/// sharing, and a class with a huge but finite cost must remain extractable.
 inline double add_costs(double a, double b) {
   constexpr double kMost = std::numeric_limits<double>::max();
   double sum = a + b;
@@ -139,18 +139,19 @@ inline double add_costs(double a, double b) {
   return sum == kInfiniteCost && a != kInfiniteCost && b != kInfiniteCost ? kMost : sum;
 }
 
-// The shape of a problem's classes as a graph: an edge goes from a class to every child of each of
-// its usable nodes.
+// The classes of a problem as a graph: an edge goes from a class to every child of each of its
+// usable nodes.
 
-/// All classes, children before their users where there is no cycle: the order in which a
-/// depth-first walk from the first class, the second and so on leaves them.
+/// Returns all classes, children before their users except on cycles: the post-order of a
+/// depth-first walk that starts at the first class, then at the second and so on.
 std::vector<ClassIx> children_first(const ExtractionProblem& problem);
 
-/// Classes of a sealed problem in parts that share no class: by class, numbered from 0.
+/// Returns the independent parts of a sealed problem, which share no class: by class,
+/// numbered from 0.
 std::vector<uint32_t> independent_parts(const ExtractionProblem& problem);
 
-/// Strongly connected components over all usable nodes; by class, numbered from 0, and -1 for
-/// classes on no cycle. Tarjan (1972), without recursion.
+/// Returns the strongly connected components over all usable nodes: by class, numbered from 0, and
+/// -1 for classes on no cycle. Tarjan (1972), without recursion.
 std::vector<int32_t> cyclic_components(const ExtractionProblem& problem);
 
 } // namespace tg

@@ -40,7 +40,7 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
 
-  /// Classes that cost something and that nodes of two classes or more could share.
+  /// Returns the classes that have a cost and could be shared by nodes of at least two classes.
   std::vector<ClassIx> shareable() const {
     std::vector<ClassIx> classes;
     for (uint32_t c = 0; c < problem_.class_count(); ++c) {
@@ -54,7 +54,8 @@ private:
     return classes;
   }
 
-  /// Own costs of a class's nodes: all reduced by the cheapest's, or as they are.
+  /// Sets the costs of a class's nodes: reduced by the cheapest node's cost if the class is paid
+  /// for, otherwise unchanged.
   void set_paid(ClassIx cls, bool paid) {
     paid_[cls.index] = paid;
     double least = kInfiniteCost;
@@ -71,8 +72,8 @@ private:
     return false;
   }
 
-  /// Tries every other node of every class of the choice: what is chosen is nearly free, so greedy
-  /// repairs around it; until none helps.
+  /// Tries every other node of every class of the choice until none helps. Chosen nodes are nearly
+  /// free, so greedy repairs the choice around each change.
   bool change_nodes() {
     bool improved = false;
     for (bool again = true; again && !late_();) {
@@ -90,7 +91,7 @@ private:
   }
 
   bool change_to(NodeIx node) {
-    constexpr double kChosen = 1e-3; // it still costs something: no needless nodes
+    constexpr double kChosen = 1e-3; // not 0, so that unneeded nodes still cost something
     for (uint32_t n = 0; n < costs_.size(); ++n) {
       bool chosen = best_[problem_.class_of({n})] == NodeIx{n};
       costs_[n] = problem_.cost({n}) * (chosen ? kChosen : 1);
@@ -100,10 +101,10 @@ private:
     return take(extract_greedy(problem_, costs_, late_));
   }
 
-  /// True if the choice is better than the best, and is that now.
+  /// Makes the choice the best one if it is cheaper. Returns true if it was.
   bool take(std::optional<Choice> choice) {
     if (!choice) return false;
-    constexpr double kLeastGain = 1e-12; // relative: sums in another order are no gain
+    constexpr double kLeastGain = 1e-12; // relative: sums in another order differ as much
     CheckedChoice figures = check_choice(problem_, *choice);
     if (!figures.ok() || !(figures.dag_cost < cost_ - kLeastGain * std::abs(cost_)) ||
         figures.stored_bytes > problem_.byte_limit())
@@ -117,10 +118,10 @@ private:
   Choice& best_;
   llvm::function_ref<bool()> stop_;
   double cost_;
-  std::vector<double> costs_; // by node, with classes that are paid for
+  std::vector<double> costs_; // by node, adjusted for paid classes
   std::vector<bool> paid_;    // by class
   Clock::time_point deadline_;
-  /// To be asked now and then.
+  /// Polled during the search.
   std::function<bool()> late_ = [this] { return Clock::now() > deadline_ || (stop_ && stop_()); };
 };
 

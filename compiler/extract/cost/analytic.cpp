@@ -1,5 +1,5 @@
-// Device table, efficiencies by kind of operator, and the roofline over them. All figures are data;
-// the formula is together().
+// The device table, the efficiencies by kind of operator, and the roofline over them. All figures
+// are data; the formula is together().
 #include "compiler/extract/cost/analytic.h"
 
 #include "lang/core/semantics/winograd_transforms.h"
@@ -13,7 +13,7 @@ namespace {
 
 // clang-format off
 constexpr DeviceProfile kProfiles[] = {
-    // The first stands for the processor of this machine.
+    // The first is the processor of this machine.
     // name    backend  f32 GF/s  half GF/s  GB/s   cache   MB    launch us
     {"cpu",    "cpu",     426,       426,    25,    120,   32,   0.6,
      "two AVX-512 cores: FMA loop 213 GFLOP/s a core; stream copy; step overhead of our runtime"},
@@ -25,17 +25,17 @@ constexpr DeviceProfile kProfiles[] = {
      "NVIDIA H200 SXM datasheet (2023): 67 TFLOPS f32, 989 TFLOPS f16 dense, 4.8 TB/s"},
 };
 
-/// Share of peak arithmetic and of peak bandwidth that a well-made kernel reaches.
+/// Reachable share of peak arithmetic and of peak bandwidth with a well-made kernel.
 struct Efficiency {
   double flops, bytes;
 };
 constexpr Efficiency kDense     {0.75, 0.80}; // matmul, convolution
-constexpr Efficiency kWindow    {0.10, 0.60}; // pooling: one vector operation an element, strided
-constexpr Efficiency kPointwise {0.15, 0.85}; // no FMA, and one load for each operation
-constexpr Efficiency kNormalise {0.12, 0.50}; // two or three passes, of which the last from cache
+constexpr Efficiency kWindow    {0.10, 0.60}; // pooling: one vector operation per element, strided
+constexpr Efficiency kPointwise {0.15, 0.85}; // no FMA, and one load per operation
+constexpr Efficiency kNormalise {0.12, 0.50}; // two or three passes, the last from cache
 constexpr Efficiency kReduce    {0.10, 0.70};
 constexpr Efficiency kCopy      {1.00, 0.80}; // whole rows
-constexpr Efficiency kShuffle   {1.00, 0.35}; // elements one by one
+constexpr Efficiency kShuffle   {1.00, 0.35}; // single elements
 // clang-format on
 
 Efficiency efficiency(PriceClass price) {
@@ -54,7 +54,8 @@ Efficiency efficiency(PriceClass price) {
   return kPointwise;
 }
 
-/// Few input channels a group leave most of a vector or matrix unit idle.
+/// Returns the efficiency for the input channels of a group: few of them leave most of a vector or
+/// matrix unit idle.
 double group_efficiency(const Symbols& symbols, const OpInstance& instance) {
   constexpr double kFullGroup = 16;
   const OpInfo& info = op_info(instance.op);
@@ -68,10 +69,10 @@ double group_efficiency(const Symbols& symbols, const OpInstance& instance) {
   return std::min(1.0, static_cast<double>(of_group) / kFullGroup);
 }
 
-/// Flops of minimal filtering, each over the share of peak that its kind reaches. A transform of a
-/// tile applies the one-dimensional one to rows, then columns; that takes 4 flops for the inputs
-/// and 4 for the results of F(2, 3), 13 and 10 for those of F(4, 3) (Lavin and Gray 2016, section
-/// 4).
+/// Returns the flops of minimal filtering, each divided by the share of peak that its kind reaches.
+/// A transform of a tile applies the one-dimensional transform to rows, then columns. That takes 4
+/// flops for the inputs and 4 for the results of F(2, 3), 13 and 10 for those of F(4, 3) (Lavin and
+/// Gray 2016, section 4).
 double winograd_flops(const Symbols& symbols, const OpInstance& instance) {
   const TensorType &x = symbols.type(instance.operands[0]), &u = symbols.type(instance.operands[1]);
   const TensorType& y = symbols.type(instance.result);
@@ -87,8 +88,8 @@ double winograd_flops(const Symbols& symbols, const OpInstance& instance) {
                   (of_inputs * inputs + of_results * outputs) / kPointwise.flops);
 }
 
-/// The two products of attention, and the softmax between them, each over the share of peak that
-/// its kind reaches.
+/// Returns the flops of attention: its two products and the softmax between them, each divided by
+/// the share of peak that its kind reaches.
 double attention_flops(const Symbols& symbols, const OpInstance& instance) {
   const TensorType &q = symbols.type(instance.operands[0]), &y = symbols.type(instance.result);
   auto width = static_cast<double>(q.shape.back()), of_values = static_cast<double>(y.shape.back());
@@ -98,7 +99,7 @@ double attention_flops(const Symbols& symbols, const OpInstance& instance) {
          (2 * (width + of_values) / kDense.flops + kTranscendentalFlops / kNormalise.flops);
 }
 
-/// Vector units hold half as many doubles as floats.
+/// Returns the peak for a dtype; vector units hold half as many doubles as floats.
 double peak_gflops(const DeviceProfile& device, DType dtype) {
   if (is_half(dtype)) return device.half_gflops;
   return dtype == DType::F64 ? device.f32_gflops / 2 : device.f32_gflops;
@@ -118,7 +119,7 @@ const DeviceProfile* find_device_profile(llvm::StringRef name) {
 bool is_view(const Symbols& symbols, const OpInstance& instance) {
   if (op_info(instance.op).has(Trait::View)) return true;
   if (instance.op != OpKind::Slice) return false;
-  // Contiguous in row-major order if nothing lies outside of the sliced axis.
+  // Contiguous in row-major order if all axes before the sliced one have size 1.
   const TensorType& x = symbols.type(instance.operands[0]);
   int64_t axis = symbols.attr(instance.attrs, 0).number;
   return std::all_of(x.shape.begin(), x.shape.begin() + axis, [](int64_t d) { return d == 1; });

@@ -1,7 +1,7 @@
-// The analytic cost model: a roofline. An operator takes the time to start it plus the longer of
-// its arithmetic and its traffic, each at the share of the device's peak that operators of its kind
-// reach. Good for ranking without a device; measured costs are for decisions on one.
-// Source: Williams, Waterman, Patterson, "Roofline" (CACM 2009).
+// The analytic cost model: a roofline. The time of an operator is its launch time plus the longer
+// of its arithmetic and its memory traffic. Each is counted at the share of the device's peak that
+// operators of its kind reach. The model ranks graphs without a device; use measured costs to
+// decide for a device. Source: Williams, Waterman, Patterson, "Roofline" (CACM 2009).
 #pragma once
 
 #include "compiler/extract/cost/cost.h"
@@ -15,39 +15,39 @@ namespace tg {
 /// One row of the device table.
 struct DeviceProfile {
   llvm::StringRef name;
-  llvm::StringRef backend; // that runs on it
+  llvm::StringRef backend; // the backend that runs on it
   double f32_gflops;       // peak, without reduced-precision units
-  double half_gflops;      // f16 and bf16, with the matrix units where there are any
+  double half_gflops;      // f16 and bf16, with matrix units if there are any
   double memory_gbs;       // main memory
-  double cache_gbs;        // last-level cache, for what fits there
-  double cache_mb;         // its size
-  double launch_us;        // from one operator to the next, however small
+  double cache_gbs;        // last-level cache, for data that fits there
+  double cache_mb;         // size of the last-level cache
+  double launch_us;        // the least time from one operator to the next
   llvm::StringRef source;
 };
 
 llvm::ArrayRef<DeviceProfile> device_profiles();
-/// "": the processor's. nullptr if there is none of that name.
+/// Returns the profile of that name, or null if there is none; "" names the processor's.
 const DeviceProfile* find_device_profile(llvm::StringRef name);
 
-/// What of operators' prices is shared where they run as one.
+/// The parts of operators' prices that add up when the operators run as one group.
 struct Roofline {
   double compute_us = 0;
   double bytes = 0;
-  double byte_share = 1; // of the bandwidth, that is reached
+  double byte_share = 1; // reachable share of the bandwidth
 };
 
 class AnalyticCost : public CostModel {
 public:
-  /// `patterns`: what the backend of that device does in one kernel.
+  /// `patterns`: the kernels of the device's backend that cover several operators.
   explicit AnalyticCost(const DeviceProfile& device, llvm::ArrayRef<KernelPattern> patterns = {})
       : device_(device), patterns_(patterns) {}
   std::string name() const override { return "analytic:" + device_.name.str(); }
   double price(const Symbols& symbols, const OpInstance& instance) override;
   llvm::ArrayRef<KernelPattern> patterns() const override { return patterns_; }
 
-  /// Of one operator: price() is together() of it.
+  /// Returns the roofline of one operator; price() is together() of it.
   Roofline roofline(const Symbols& symbols, const OpInstance& instance) const;
-  /// Microseconds of what is launched at once.
+  /// Returns the time of a group that is launched at once, in microseconds.
   double together(const Roofline& work) const;
 
 private:
@@ -59,7 +59,8 @@ private:
 Result<std::unique_ptr<CostModel>> make_analytic_cost(llvm::StringRef profile,
                                                       llvm::ArrayRef<KernelPattern> patterns = {});
 
-/// True if the result is the operand under another shape or offset, on any backend: no work at all.
+/// Returns true if the result is the operand with another shape or offset on every backend, so that
+/// nothing is computed or copied.
 bool is_view(const Symbols& symbols, const OpInstance& instance);
 
 } // namespace tg

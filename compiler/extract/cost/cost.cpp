@@ -1,6 +1,6 @@
-// The canonical text of an operator instance: types of operands, weights marked, then attributes by
-// name. It is a key of files that outlive this version, so its form changes only together with the
-// version of cost tables and databases.
+// Writes the canonical text of an operator instance: types of operands, with weights marked, then
+// attributes by name. It is a key in files that outlive this version, so its form changes only
+// together with the version of cost tables and databases.
 #include "compiler/extract/cost/cost.h"
 
 #include <llvm/ADT/Hashing.h>

@@ -1,5 +1,5 @@
-// The cost of an operator. The compiler knows only this interface; `compiler/pricing` fills it with
-// the analytic model, a measured one (runtime/measure), or a fixed table.
+// The cost of an operator. The compiler knows only this interface. `compiler/pricing` implements it
+// by the analytic model, a measured model (runtime/measure), or a fixed table.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -23,10 +23,10 @@ class GroupPricer;
 struct OpInstance {
   OpKind op{};
   AttrsId attrs;
-  llvm::ArrayRef<TypeId> operands; // none type where absent
+  llvm::ArrayRef<TypeId> operands; // the none type if absent
   TypeId result;
-  /// Bit i: operand i is known at load (weight-only), so the backend may have brought it into its
-  /// own layout for free.
+  /// Bit i is set if operand i is computed at load (weight-only), so that the backend may have
+  /// brought it into its own layout for free.
   uint32_t weight_operands = 0;
 };
 
@@ -40,90 +40,91 @@ struct OwnedInstance {
   OpInstance instance() const { return {op, attrs, operands, result, weight_operands}; }
 };
 
-/// An instance, and how much of its price a decision hangs on: 2 where one graph has it twice and
-/// the other not at all.
+/// An instance and the weight of its price in a decision: 2 if one graph has it twice and the
+/// other not at all.
 struct PriceUse {
   OpInstance instance;
   double weight = 1;
 };
 
-/// An instance, and what it takes within whole runs of a network, microseconds.
+/// An instance and its time within whole runs of a network, in microseconds.
 struct PlacedTime {
   OpInstance instance;
   double microseconds = 0;
 };
 
-/// What times within whole runs are good for, beyond the search that took them.
+/// How far times within whole runs can be reused after the search that measured them.
 enum class TimeTrust : uint8_t {
-  Settled,     // nobody else computed: they are kept
-  Unconfirmed, // others took a little of the time: they are kept once a second search agrees
-  Passing,     // others took more of it, or what was run is no other model's: they are not kept
+  Settled,     // the machine was idle: kept
+  Unconfirmed, // some load on the machine: kept once a second search agrees
+  Passing,     // more load, or a run that no other model shares: not kept
 };
 
 class CostModel {
 public:
   virtual ~CostModel() = default;
-  /// "analytic:cpu", "measured:cpu", "file:costs.json": printed in reports.
+  /// Returns the name in reports: "analytic:cpu", "measured:cpu", "file:costs.json".
   virtual std::string name() const = 0;
-  /// Microseconds of one run, >= 0, infinity if no backend can run it. Deterministic: the same
-  /// instance has the same price as long as the model lives and settle() does not say otherwise.
-  /// Weight-only operators are not asked.
+  /// Returns the microseconds of one run: >= 0, infinite if no backend can run it. Deterministic:
+  /// the same instance has the same price for the life of the model, unless settle() or
+  /// learn_placed() changes it. Not called for weight-only operators.
   virtual double price(const Symbols& symbols, const OpInstance& instance) = 0;
-  /// Says which prices will be asked for next, so that a model that measures can take them
-  /// together. There may be none: the moment is one at which others may measure.
+  /// Notifies the model of the next prices to be requested, so that a model that measures can
+  /// measure them together. The list may be empty: the call is also the moment at which other
+  /// processes may measure.
   virtual void prepare(const Symbols&, llvm::ArrayRef<OpInstance>) {}
-  /// Whether all of these can be told without measuring.
+  /// Returns true if all these prices are known without measuring.
   virtual bool known(const Symbols&, llvm::ArrayRef<OpInstance>) { return true; }
-  /// Whether it is worth while to say what will be asked: prices are measured.
+  /// Returns true if prepare() is useful because prices are measured.
   virtual bool wants_notice() const { return false; }
-  /// Whether prices are guesses that settle() can make better.
+  /// Returns true if prices are estimates that settle() can improve.
   virtual bool guesses() const { return false; }
-  /// Finds out what is not known well enough of the prices that a decision between graphs of about
-  /// `graph_us` hangs on, until `stop`. By how much prices have moved, microseconds, each by its
-  /// weight; infinite where one turned out to be impossible. If not 0, none that was asked for
-  /// before counts any more.
+  /// Measures, until `stop`, the uncertain prices on which a decision between graphs of about
+  /// `graph_us` microseconds depends. Returns the sum of the changes of prices in microseconds,
+  /// each times its weight; infinite if an operator turned out to be impossible. If it is not 0,
+  /// all prices requested before are invalid.
   virtual double settle(const Symbols&, llvm::ArrayRef<PriceUse>, double /*graph_us*/,
                         const StopToken& /*stop*/) {
     return 0;
   }
-  /// Whether prices of these would be truer for what they take within whole runs.
+  /// Returns true if times within whole runs would make these prices more accurate.
   virtual bool wants_placed(const Symbols&, llvm::ArrayRef<OpInstance>) { return false; }
-  /// Such times, which are prices from now on; none that was asked for before counts any more.
+  /// Replaces prices by times within whole runs. All prices requested before are invalid.
   virtual void learn_placed(const Symbols&, llvm::ArrayRef<PlacedTime>, TimeTrust) {}
-  /// What the device behind the prices does in one kernel (a backend's answer, runtime/backend.h);
-  /// empty: nothing but single operators.
+  /// Returns the multi-operator kernels of the device (the backend's list, runtime/backend.h);
+  /// empty if it runs single operators only.
   virtual llvm::ArrayRef<KernelPattern> patterns() const { return {}; }
-  /// Prices of whole graphs by what the device launches at once; null where it launches operators,
-  /// and their prices are all there is to know.
+  /// Returns the pricer of whole graphs by the groups that the device launches; null if it launches
+  /// single operators.
   virtual GroupPricer* groups() { return nullptr; }
-  /// What a person should know about the prices so far.
+  /// Returns remarks on the prices so far, for the user.
   virtual std::vector<std::string> notes() const { return {}; }
 };
 
-/// Canonical text of an instance, the key of cost tables and databases:
+/// Returns the canonical text of an instance, the key of cost tables and databases:
 /// `conv2d(f32[1, 64, 56, 56], w f32[64, 64, 3, 3], none, none) {stride = [1, 1], ...}`.
 std::string instance_key(const Symbols& symbols, const OpInstance& instance);
 
-/// Prices of one model over one symbol table, each instance asked once. An e-graph has thousands of
-/// nodes and a few hundred distinct instances.
+/// Caches the prices of one model over one symbol table: each instance is requested once. An
+/// e-graph has thousands of nodes but a few hundred distinct instances.
 class PriceCache {
 public:
   PriceCache(const Symbols& symbols, CostModel& model) : symbols_(symbols), model_(model) {}
   double price(const OpInstance& instance);
-  /// Passes on to the model those that were not asked before.
+  /// Passes the instances that were not requested before to the model.
   void prepare(llvm::ArrayRef<OpInstance> instances);
-  /// All prices, once they do not count any more (CostModel::settle).
+  /// Clears all prices, after they have become invalid (CostModel::settle).
   void forget() {
     entries_.clear();
     size_ = 0;
   }
   bool wants_notice() const { return model_.wants_notice(); }
   llvm::ArrayRef<KernelPattern> patterns() const { return model_.patterns(); }
-  /// Distinct instances seen.
+  /// Number of distinct instances requested.
   size_t size() const { return size_; }
 
 private:
-  using Key = llvm::SmallVector<uint32_t, 12>; // ids of everything in the instance
+  using Key = llvm::SmallVector<uint32_t, 12>; // ids of all parts of the instance
   struct Entry {
     Key key;
     double price;
@@ -138,20 +139,21 @@ private:
   size_t size_ = 0;
 };
 
-/// What a whole graph costs by what a device launches at once. A backend that fuses when it loads a
-/// graph runs several operators as one group; the sum of the operators' prices then says little of
-/// which of two graphs is faster. The compiler knows only this interface; `compiler/pricing` fills
-/// it with prices that are measured, or with a roofline over the groups that a backend would make.
+/// The price of a whole graph by the groups that a device launches. A backend that fuses when it
+/// loads a graph runs several operators as one group, so the sum of the operators' prices does not
+/// tell which of two graphs is faster. The compiler knows only this interface. `compiler/pricing`
+/// implements it by measured prices, or by a roofline over the groups that a backend would make.
 struct GroupPrice {
   double microseconds = std::numeric_limits<double>::infinity(); // of one run
-  size_t groups = 0;                                             // that are launched
+  size_t groups = 0;                                             // number of launches
 };
 
 class GroupPricer {
 public:
   virtual ~GroupPricer() = default;
-  /// One for each graph, infinite for what the device does not take. Deterministic as long as the
-  /// pricer lives; groups that were priced before cost little to ask for again.
+  /// Returns one price for each graph, infinite if the device does not support the graph.
+  /// Deterministic for the life of the pricer. Groups that were priced before are cheap to
+  /// price again.
   virtual std::vector<GroupPrice> price(llvm::ArrayRef<const Graph*> graphs) = 0;
 };
 

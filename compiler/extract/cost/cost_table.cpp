@@ -1,6 +1,6 @@
-// Reads and writes cost tables. The reader is a scanner for exactly this form of JSON: it never
-// nests, keeps the line for messages, and refuses what a general reader lets pass (keys given
-// twice, numbers that overflow).
+// Reads and writes cost tables. The reader is a scanner for exactly this form of JSON: it does not
+// nest, keeps the line for messages, and rejects input that general readers accept (duplicate keys,
+// numbers that overflow).
 #include "compiler/extract/cost/cost_table.h"
 
 #include "lang/core/price.h"
@@ -56,7 +56,7 @@ private:
     return true;
   }
 
-  /// `{ "key": value, ... }`; `value(key)` reads each value.
+  /// Reads `{ "key": value, ... }`; `value(key)` reads each value.
   template <class Value> Result<void> members(Value value) {
     if (!take('{')) return fail("expected `{{`");
     if (take('}')) return {};
@@ -83,7 +83,7 @@ private:
     return {};
   }
 
-  /// What follows a backslash. \u is known for ASCII alone: keys hold nothing else.
+  /// Reads an escape after its backslash. \u is supported only for ASCII, since keys are ASCII.
   Result<void> read_escape(char& out) {
     static constexpr llvm::StringLiteral kLetters = "\"\\/ntr", kMeanings = "\"\\/\n\t\r";
     unsigned code = 0;
@@ -137,7 +137,7 @@ private:
   CostTable table_;
 };
 
-/// As JSON has it, and read_string takes it.
+/// Returns the text as a JSON string that read_string accepts.
 std::string quoted(llvm::StringRef text) {
   std::string out = "\"";
   for (char c : text) {

@@ -1,5 +1,5 @@
-// A fixed table of prices in a file: what makes a run reproducible, and lets costs measured on one
-// machine be used on another (`--cost file:TABLE`). The file is JSON, one price a line:
+// A fixed table of prices in a file. It makes a run reproducible, and lets costs measured on one
+// machine be used on another (`--cost file:TABLE`). The file is JSON with one price per line:
 //
 //   { "tangram_costs": 1, "source": "measured:cpu, ...", "microseconds": { "relu(f32[8])": 1.25 } }
 //
@@ -14,27 +14,28 @@
 namespace tg {
 
 struct CostTable {
-  std::string source; // where the prices come from, for people
+  std::string source; // origin of the prices, shown to the user
   std::map<std::string, double> microseconds;
 };
 
-/// `name` is for messages. Errors: `bad_cost_table`, with the line.
+/// Parses a table; `name` is used in messages. Errors: `bad_cost_table`, with the line.
 Result<CostTable> parse_cost_table(llvm::StringRef text, llvm::StringRef name);
-/// Errors: `cannot_read`, `empty_file`, `bad_cost_table`.
+/// Reads and parses a file. Errors: `cannot_read`, `empty_file`, `bad_cost_table`.
 Result<CostTable> load_cost_table(llvm::StringRef path);
-/// Prices round-trip; sorted by key. Written beside and renamed. Errors: `cannot_write`.
+/// Writes a table, sorted by key, with prices that round-trip. It writes a temporary file next to
+/// the target and renames it. Errors: `cannot_write`.
 Result<void> save_cost_table(const CostTable& table, llvm::StringRef path);
 
 /// Prices from a table. An instance that the table lacks has an infinite price, so that it is never
-/// chosen, and is remembered in missing().
+/// chosen, and is listed in missing().
 class TableCost : public CostModel {
 public:
   TableCost(CostTable table, std::string name) : table_(std::move(table)), name_(std::move(name)) {}
   std::string name() const override { return name_; }
   double price(const Symbols& symbols, const OpInstance& instance) override;
-  /// What is missing, in one line.
+  /// Returns one line that names the missing instances.
   std::vector<std::string> notes() const override;
-  /// Keys asked for in vain, in the order of asking, each once.
+  /// Returns the keys that were requested but missing, each once, in order of their first request.
   const std::vector<std::string>& missing() const { return missing_; }
 
 private:
@@ -43,10 +44,10 @@ private:
   std::vector<std::string> missing_;
 };
 
-/// `--cost file:PATH`. Errors: as load_cost_table.
+/// Makes the model of `--cost file:PATH`. Errors: as load_cost_table.
 Result<std::unique_ptr<TableCost>> make_table_cost(llvm::StringRef path);
 
-/// Passes another model's prices on and keeps them, for save_cost_table.
+/// Passes another model's prices through and keeps them, for save_cost_table.
 class RecordingCost : public CostModel {
 public:
   explicit RecordingCost(CostModel& inner) : inner_(inner) { table_.source = inner.name(); }
@@ -62,7 +63,7 @@ public:
   double settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses, double graph_us,
                 const StopToken& stop) override {
     double moved_us = inner_.settle(symbols, uses, graph_us, stop);
-    if (moved_us > 0) table_.microseconds.clear(); // all that counts is asked for again
+    if (moved_us > 0) table_.microseconds.clear(); // all valid prices are requested again
     return moved_us;
   }
   bool wants_placed(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override {

@@ -11,7 +11,7 @@ namespace {
 
 using ClassList = llvm::SmallVector<ClassIx, 8>;
 
-/// Classes of the nodes after the first: what the pattern makes and uses up itself.
+/// Returns the classes of the nodes after the first, which the pattern computes and uses itself.
 ClassList inner_classes(const ExtractionProblem& problem, const FusedPattern& pattern) {
   ClassList inner;
   for (NodeIx node : llvm::makeArrayRef(pattern.nodes).drop_front())
@@ -19,7 +19,7 @@ ClassList inner_classes(const ExtractionProblem& problem, const FusedPattern& pa
   return inner;
 }
 
-/// What the nodes need that the pattern does not make, each once, in order of first use.
+/// Returns the classes that the pattern needs from outside, each once, in order of first use.
 ClassList outer_children(const ExtractionProblem& problem, const FusedPattern& pattern) {
   ClassList inner = inner_classes(problem, pattern), outer;
   for (NodeIx node : pattern.nodes)
@@ -77,7 +77,7 @@ std::vector<NodeIx> FusedProblem::executed(const Choice& choice) const {
       nodes.push_back(choice[cls]);
       continue;
     }
-    // Inner nodes first, as they run.
+    // Inner nodes first, in the order of execution.
     nodes.insert(nodes.end(), fused->nodes.rbegin(), fused->nodes.rend());
   }
   return nodes;

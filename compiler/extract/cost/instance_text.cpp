@@ -8,7 +8,8 @@ namespace tg {
 
 namespace {
 
-/// One key, from left to right. Each function consumes what it reads; false: it is not there.
+/// Parses one key from left to right. Each function consumes its part; false means that the
+/// part is missing.
 class KeyReader {
 public:
   KeyReader(Symbols& symbols, llvm::StringRef text) : symbols_(symbols), text_(text) {}
@@ -30,7 +31,7 @@ public:
   }
 
 private:
-  /// As many as the operator takes, absent only where they may be.
+  /// Returns true if the operator takes this many operands and only optional ones are absent.
   bool fits(const OpInfo& info, const OwnedInstance& read) const {
     auto absent = [&](size_t i) { return read.operands[i] == symbols_.none_type(); };
     if (!info.variadic() && read.operands.size() != info.operand_count) return false;
@@ -39,7 +40,7 @@ private:
     return !read.operands.empty();
   }
 
-  /// Up to the closing parenthesis.
+  /// Parses operands up to the closing parenthesis.
   bool operands(OwnedInstance& out) {
     while (!text_.consume_front(")")) {
       if (!out.operands.empty() && !text_.consume_front(", ")) return false;
@@ -71,7 +72,7 @@ private:
     return type;
   }
 
-  /// "[1, 2]"
+  /// Parses "[1, 2]".
   std::optional<llvm::SmallVector<int64_t, 4>> numbers() {
     llvm::SmallVector<int64_t, 4> out;
     if (!text_.consume_front("[")) return std::nullopt;
@@ -102,7 +103,7 @@ private:
       auto list = numbers();
       return list ? std::optional<Value>(Value::of_ints(*list)) : std::nullopt;
     }
-    if (text_.consume_front("\"")) { // bodies of fused maps have nothing to escape
+    if (text_.consume_front("\"")) { // bodies of fused maps contain no escapes
       auto [inside, rest] = text_.split('"');
       text_ = rest;
       return Value::of_string(inside);

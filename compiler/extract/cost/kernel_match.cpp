@@ -11,8 +11,8 @@ namespace tg {
 
 namespace {
 
-constexpr size_t kMostMatches = 64;    // of one class: sums in all orders have many
-constexpr uint64_t kStepsForSum = 100; // of Poll, for one sum
+constexpr size_t kMostMatches = 64;    // per class: sums in all orders have many
+constexpr uint64_t kStepsForSum = 100; // as counted by Poll, for one sum
 
 class Matcher {
 public:
@@ -66,7 +66,7 @@ private:
     return absent(match.operands[slot(match.op, operand)]);
   }
 
-  /// Heads without an activation in a class.
+  /// Returns the heads without an activation in a class.
   const Matches& heads_of(ClassId cls) {
     std::unique_ptr<Matches>& known = heads_[egraph_.find(cls).index];
     if (!known) known = std::make_unique<Matches>(find_heads(cls));
@@ -89,7 +89,7 @@ private:
     return out;
   }
 
-  /// Heads with one more operand, or two.
+  /// Returns heads with one or two added operands.
   Matches sums_of(ClassId cls) {
     Matches out;
     for (ENodeId id : candidates(cls)) {
@@ -124,8 +124,7 @@ private:
     for (const KernelMatch& sum : once) add_operand(sum, other, id, out);
   }
 
-  /// The match with a sum on top, where the kernel has a place for what is
-  /// added.
+  /// Adds the match with a sum on top, if the kernel supports the added operand.
   void add_operand(const KernelMatch& core, ClassId other, ENodeId sum, Matches& out) const {
     const KernelPattern& pattern = *pattern_of(core.op);
     KernelMatch grown = core;
@@ -140,8 +139,8 @@ private:
     }
   }
 
-  /// One number for each column of a product or channel of a convolution, as it
-  /// is or, where it is known at load, by a reshape there.
+  /// Returns true if the operand is a bias: one number for each column of a product or channel of a
+  /// convolution, directly or, if it is computed at load, after a reshape at load.
   bool takes_bias(const KernelMatch& core, ClassId bias, Shape& reshaped) const {
     const Symbols& symbols = egraph_.symbols();
     const TensorType& b = symbols.type(class_at(egraph_, bias).type);
@@ -170,8 +169,8 @@ private:
     keep(std::move(match));
   }
 
-  /// Keeps what is an operator, of the class's type, and needs nothing of its
-  /// own inside.
+  /// Keeps a match that is a valid operator of the class's type and does not need its own
+  /// inner classes.
   void keep(KernelMatch match) {
     if (found_ >= kMostMatches || !sound(match)) return;
     ++found_;
@@ -198,8 +197,8 @@ private:
   const EGraph& egraph_;
   llvm::ArrayRef<KernelPattern> patterns_;
   Poll& poll_;
-  size_t found_ = 0; // in the class at hand
-  /// By canonical class: each is asked for by all sums above it.
+  size_t found_ = 0; // in the current class
+  /// By canonical class: all sums above a class use them.
   llvm::DenseMap<uint32_t, std::unique_ptr<Matches>> heads_;
 };
 

@@ -1,10 +1,10 @@
-// Where an e-graph holds what a backend does in one kernel (lang/core/kernel_pattern.h): chains of
-// e-nodes act(head + bias + residual), whether or not a rule has put the one operator that stands
-// for them into the e-graph. Each becomes one more node of the extraction problem (fused.h), with
-// the price of that operator; a graph made of a choice has the operator in the chain's place.
+// Finds the multi-operator kernels of a backend (lang/core/kernel_pattern.h) in an e-graph: chains
+// of e-nodes act(head + bias + residual), whether or not a rule has added the single operator for
+// them. Each chain becomes an additional node of the extraction problem (fused.h) with the price of
+// that operator. A graph made from a choice has the operator instead of the chain.
 //
-// Matched from the top down, class by class: an activation over a sum over a sum over the head.
-// What an operator may be is judged by infer(), as everywhere.
+// Matching goes top-down, class by class: an activation over a sum over a sum over the head.
+// infer() decides whether the resulting operator is valid.
 #pragma once
 
 #include "compiler/egraph/egraph.h"
@@ -15,25 +15,26 @@
 
 namespace tg {
 
-/// A chain, and the operator that is its kernel.
+/// A chain, and the operator of its kernel.
 struct KernelMatch {
   llvm::SmallVector<ENodeId, 4> nodes; // the last first; the head at the end
   OpKind op{};
   AttrsId attrs;                          // the head's, with the activation
   llvm::SmallVector<ClassId, 4> operands; // the head's, with bias and residual
-  /// Known at load: the bias has the channels along an axis of its own and is reshaped to these.
+  /// Set if the bias is computed at load, has the channels along another axis, and is reshaped
+  /// to this shape.
   Shape bias_shape = {};
 };
 
-/// All chains whose operator exists; `classes` and what they hold in order. Filtered nodes are left
-/// out. Of one class at most `kMostMatches` are taken, the first; where `poll` ends it, those so
-/// far.
+/// Returns all chains whose operator is valid, in the order of `classes` and their nodes. Filtered
+/// nodes are left out. At most the first `kMostMatches` of a class are returned. If `poll` stops
+/// the search, the result has the chains found so far.
 std::vector<KernelMatch> match_kernels(const EGraph& egraph, llvm::ArrayRef<ClassId> classes,
                                        llvm::ArrayRef<KernelPattern> patterns, Poll& poll);
 
-/// Position of an operand of the kernel that takes the bias; it is the one that is reshaped.
+/// Returns the position of the kernel's bias operand, the one that is reshaped.
 int bias_operand(const KernelMatch& match);
-/// Type of operand `i` as the kernel takes it.
+/// Returns the type of operand `i` as passed to the kernel.
 TypeId operand_type(const EGraph& egraph, const KernelMatch& match, size_t i);
 
 } // namespace tg

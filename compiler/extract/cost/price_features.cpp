@@ -12,20 +12,20 @@ namespace {
 
 double log_of(double size) { return std::log2(std::max(size, 1e-9)); }
 
-/// Of the axes from `begin` up to `end`.
+/// Returns the product of the axes from `begin` up to `end`.
 double elements(llvm::ArrayRef<int64_t> shape, size_t begin, size_t end) {
   double count = 1;
   for (size_t i = begin; i < end; ++i) count *= static_cast<double>(shape[i]);
   return count;
 }
 
-/// The steps that a choice is worth, where sizes count a unit for each factor of two.
+/// Distances of discrete choices; for sizes one unit is a factor of two.
 constexpr double kOtherKernel = 3, kOtherForm = 2, kEpilogue = 1;
-/// Libraries have no kernels for f64, which goes by the loops that define the operator: prices of
-/// f32 say nothing of it.
+/// f64 has no library kernels and runs the loops that define the operator, so prices of f32 are of
+/// no use for it.
 constexpr double kDefinition = 8;
 
-/// Appends the numbers of one instance. Those of a family come in one order.
+/// Appends the features of one instance, in an order that is the same for all of a family.
 class Describer {
 public:
   Describer(const Symbols& symbols, const OpInstance& instance, PriceFeatures& out)
@@ -78,9 +78,9 @@ private:
     add(act == "gelu" || act == "tanh" || act == "sigmoid", kEpilogue);
   }
 
-  /// Rows of a result that begin in the same few sets of the first-level cache drive each other
-  /// out: with AVX2 products into rows of 4 KiB, or whole multiples, take twice as long as into
-  /// others, into rows of an odd multiple of 2 KiB half as long again. How much of that.
+  /// Returns how far rows of a result evict each other because they begin in the same few sets of
+  /// the first-level cache. With AVX2, products into rows of a multiple of 4 KiB take twice as long
+  /// as into others, and those into rows of an odd multiple of 2 KiB half as long again.
   static double same_sets(int64_t columns) {
     return columns % 1024 == 0 ? 1 : columns % 512 == 0 ? 0.5 : 0;
   }
@@ -92,7 +92,7 @@ private:
     double rows = static_cast<double>(x.shape[x.shape.size() - 2]);
     add(log_of(elements(result().shape, 0, rank - 2)));
     add(log_of(rows));
-    add(rows == 1, kOtherForm); // a vector times a matrix: another kernel
+    add(rows == 1, kOtherForm); // a vector times a matrix uses another kernel
     add(rows > 1 ? kOtherForm * same_sets(y.shape.back()) : 0);
     add(log_of(static_cast<double>(x.shape.back())));
     add(log_of(static_cast<double>(y.shape.back())));
@@ -113,15 +113,15 @@ private:
     add(given(4), kEpilogue);
   }
 
-  /// Vectors hold so many numbers at most, and what is left over of the channels is padding, or
-  /// goes one by one: log2 of how much more is computed.
+  /// Returns log2 of the additional work for channels that do not fill the last vector: they are
+  /// padded or processed one by one.
   static double padding(double channels) {
     constexpr double kLanes = 16;
     return std::log2(kLanes * std::ceil(channels / kLanes) / channels);
   }
 
-  /// Channels of a group, in and out, and the groups. True where each filters one channel: other
-  /// kernels, which keep channels side by side.
+  /// Adds channels per group, in and out, and the number of groups. Returns true for one channel
+  /// per group: depthwise convolutions have other kernels, which keep channels adjacent.
   bool channels(double of_input, double of_group, double of_result) {
     double groups = of_input / of_group;
     add(log_of(of_group));
@@ -136,7 +136,7 @@ private:
 
   void convolution() {
     const Shape &x = operand(0).shape, &w = operand(1).shape, &y = result().shape;
-    const Value* groups = attr("groups"); // else they follow from the kernel
+    const Value* groups = attr("groups"); // otherwise they follow from the kernel
     int64_t of_group = groups ? x[1] / groups->number : w[1];
     bool one_each = channels(static_cast<double>(x[1]), static_cast<double>(of_group),
                              static_cast<double>(y[1]));
@@ -153,7 +153,7 @@ private:
     epilogue();
   }
 
-  /// Where libraries take to minimal filtering by themselves.
+  /// Returns true if libraries may use minimal filtering by themselves.
   bool library_may_filter() const {
     const Shape &w = operand(1).shape, &y = result().shape;
     const Value &stride = *attr("stride"), &dilation = *attr("dilation");
@@ -167,7 +167,7 @@ private:
     channels(static_cast<double>(x[1]), static_cast<double>(u[2]), static_cast<double>(u[1]));
     add(log_of(static_cast<double>(y[0]) * elements(y, 2, 4)));
     add(log_of(static_cast<double>(y[3])));
-    add(u[0] > 16, kOtherKernel); // tiles of 4 x 4 results, or of 2 x 2
+    add(u[0] > 16, kOtherKernel); // tiles of 4 x 4 or of 2 x 2 results
     add(is_weight(1), kOtherForm);
     epilogue();
   }
@@ -181,7 +181,7 @@ private:
     add(1.5 * log_of(static_cast<double>(attr("stride")->ints[0])));
   }
 
-  /// First and last of the axes that the operator works along.
+  /// Returns the first and the last of the axes along which the operator works.
   std::pair<size_t, size_t> worked() const {
     auto rank = static_cast<size_t>(operand(0).rank());
     if (const Value* axis = attr("axis")) {
@@ -206,7 +206,7 @@ private:
     add(log_of(elements(x, first, last + 1)));
     add(log_of(elements(x, last + 1, x.size())));
     add(last + 1 == x.size(), kOtherForm);
-    // Of images channels lie side by side, and are summed side by side where they fill vectors.
+    // Channels of images are adjacent in memory, and are summed in vectors if they fill them.
     bool over_pixels = x.size() == 4 && first == 2 && last == 3;
     add(over_pixels && padding(static_cast<double>(x[1])) > 0, kOtherForm);
   }
@@ -214,7 +214,7 @@ private:
   void map() {
     out_.family = PriceFamily::Map;
     double cheap = 0, dear = 0;
-    auto count = [&](OpKind op) { // a formula counts for as many as its flops are
+    auto count = [&](OpKind op) { // a formula counts as often as it has flops
       double flops = op_info(op).flops;
       (is_dear(op) ? dear : cheap) +=
           std::max(1.0, is_dear(op) ? flops / kTranscendentalFlops : flops);
@@ -243,7 +243,7 @@ private:
     return info.work == Work::transcendental || op == OpKind::Div || op == OpKind::Sqrt;
   }
 
-  /// Elements that lie side by side before and after, and how many such runs there are.
+  /// Returns the number of elements that are adjacent both before and after, per run.
   double run() const {
     const Shape &x = operand(0).shape, &y = result().shape;
     if (const Value* perm = attr("perm")) {
@@ -288,7 +288,7 @@ PriceFeatures price_features(AnalyticCost& roofline, const Symbols& symbols,
   for (size_t i = 0; i < instance.operands.size() && i < 32; ++i)
     if (instance.weight_operands >> i & 1)
       weights += static_cast<double>(symbols.type(instance.operands[i]).bytes());
-  // Which level of cache is behind it; half steps, since the numbers above say most of it.
+  // The level of cache behind the operator; half steps, since the features above cover most of it.
   out.x.push_back(log_of(work.bytes + weights) / 2);
   out.x.push_back(log_of(work.flops + 1) / 2);
   out.x.push_back(log_of(washed_mib + 1) / 2);

@@ -1,6 +1,6 @@
-// What the time of an operator depends on, as numbers between which distances mean something: sizes
-// as logarithms (one unit is a factor of two), choices as fixed steps. Prices of operators that are
-// near each other are alike, which is all that the price model (price_model.h) knows.
+// The features on which the time of an operator depends, as numbers with meaningful distances:
+// sizes as logarithms (one unit is a factor of two), choices as fixed steps. The price model
+// (price_model.h) assumes that operators with nearby features have similar prices.
 #pragma once
 
 #include "compiler/extract/cost/analytic.h"
@@ -10,11 +10,11 @@
 
 namespace tg {
 
-/// Operators whose kernels are made alike; only these are compared with each other.
+/// Operators with similar kernels; only operators of one family are compared.
 enum class PriceFamily : uint8_t {
   Product,     // matmul
-  Convolution, // dense, or of groups
-  Depthwise,   // one channel a group
+  Convolution, // dense or grouped
+  Depthwise,   // one channel per group
   Filtering,   // winograd_conv2d
   Attention,
   Window, // pooling
@@ -27,25 +27,26 @@ inline constexpr size_t kPriceFamilies = 9;
 struct PriceFeatures {
   PriceFamily family{};
   OpKind op{};
-  /// By the analytic model: what the learned part corrects.
+  /// Time by the analytic model, which the learned part corrects.
   double roofline_us = 0;
-  /// The time is that within whole runs of a network, with what is put in before the operator;
-  /// else alone (runtime/measure/measure.h).
+  /// True if the time is from whole runs of a network and includes the operators inserted before
+  /// this one; otherwise the operator was timed alone (runtime/measure/measure.h).
   bool in_place = false;
-  /// As many for each operator of a family.
+  /// The same number of values for all operators of a family.
   llvm::SmallVector<double, 20> x;
 };
 
-/// `washed_mib`: what was touched between two runs of the operator (runtime/measure/measure.h).
+/// Returns the features. `washed_mib`: MiB of memory touched between two runs of the operator
+/// (runtime/measure/measure.h).
 PriceFeatures price_features(AnalyticCost& roofline, const Symbols& symbols,
                              const OpInstance& instance, double washed_mib);
 
-// Reads what instance_key() writes: operators with their types, from the keys of cost tables and
-// databases. Keys may come from another version, or from anywhere: what is not an instance of an
-// operator of ours is none.
+// Parses the keys of cost tables and databases, as written by instance_key(), to operators with
+// their types. Keys may come from another version or from any other source, so every text that is
+// not an instance of a known operator is rejected.
 
-/// The types are those of `symbols`.
-/// nullopt where the text is no instance, or its types do not fit.
+/// Parses a key; the types belong to `symbols`. nullopt if the text is not an instance or its
+/// types do not fit.
 std::optional<OwnedInstance> read_instance(Symbols& symbols, llvm::StringRef key);
 
 } // namespace tg

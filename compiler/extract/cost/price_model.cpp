@@ -7,22 +7,21 @@ namespace tg {
 
 namespace {
 
-/// Samples that a guess is made of: of operators alone,
-/// and in place, which say nothing of those alone.
+/// Number of samples per estimate: of operators alone, and in place. Times in place do not
+/// contribute to estimates of operators alone.
 constexpr size_t kNearest = 32, kNearestInPlace = 16;
-/// Distance within which prices are alike, and by how much (in logarithms) they vary beyond it.
+/// Distance within which prices are similar, and the variation (in logarithms) beyond it.
 constexpr double kLength = 3, kVariation = 0.6;
-/// Of what all samples of a family have in common, and of a trend along each feature.
+/// Variation of the common offset of a family, and of a trend along each feature.
 constexpr double kOffset = 1, kTrend = 0.1;
-/// By how much times in place are off from those of operators alone: of all in common, and from one
-/// place to another.
+/// Deviation of times in place from times alone: common to all, and from one place to another.
 constexpr double kPlaceOffset = 0.4, kPlaceVariation = 0.2;
-/// What another operator of the family is away.
+/// Distance between different operators of a family.
 constexpr double kOtherOperator = 2;
-/// Times below it are the clock's and the call's as much as the operator's.
+/// Below this time the clock and the call matter as much as the operator.
 constexpr double kCallUs = 0.3;
 
-/// x and y of one family, with the place of the guess as origin.
+/// Returns the covariance of two samples of one family, relative to the features of the estimate.
 double covariance(llvm::ArrayRef<double> a, llvm::ArrayRef<double> b, bool same_op,
                   bool both_in_place) {
   double square = same_op ? 0 : kOtherOperator * kOtherOperator, product = 0;
@@ -30,7 +29,7 @@ double covariance(llvm::ArrayRef<double> a, llvm::ArrayRef<double> b, bool same_
     square += (a[i] - b[i]) * (a[i] - b[i]);
     product += a[i] * b[i];
   }
-  // Matern, 3/2: once differentiable, as times are that turn from one limit to another.
+  // Matern 3/2 is once differentiable, which suits times that change from one limit to another.
   double away = std::sqrt(3 * square) / kLength;
   double alike = (1 + away) * std::exp(-away);
   double alone = kVariation * kVariation * alike + kTrend * kTrend * product + kOffset * kOffset;
@@ -38,7 +37,7 @@ double covariance(llvm::ArrayRef<double> a, llvm::ArrayRef<double> b, bool same_
   return alone + kPlaceVariation * kPlaceVariation * alike + kPlaceOffset * kPlaceOffset;
 }
 
-/// A symmetric positive matrix of order n, row by row, into its lower Cholesky factor.
+/// Replaces a symmetric positive matrix of order n, row by row, by its lower Cholesky factor.
 void factor(llvm::MutableArrayRef<double> a, size_t n) {
   for (size_t j = 0; j < n; ++j) {
     for (size_t k = 0; k < j; ++k) a[j * n + j] -= a[j * n + k] * a[j * n + k];
@@ -50,7 +49,7 @@ void factor(llvm::MutableArrayRef<double> a, size_t n) {
   }
 }
 
-/// The lower factor's inverse times b.
+/// Replaces b by the inverse of the lower factor times b.
 void solve_lower(llvm::ArrayRef<double> l, size_t n, llvm::MutableArrayRef<double> b) {
   for (size_t i = 0; i < n; ++i) {
     for (size_t k = 0; k < i; ++k) b[i] -= l[i * n + k] * b[k];
@@ -68,7 +67,7 @@ double inner(llvm::ArrayRef<double> a, llvm::ArrayRef<double> b) {
 
 void PriceModel::learn(const PriceFeatures& features, double microseconds, double noise) {
   double y = std::log((microseconds + kCallUs) / (features.roofline_us + kCallUs));
-  // What the clock cannot tell is noise, too.
+  // The resolution of the clock adds noise.
   constexpr double kTickUs = 0.1;
   noise = std::hypot(noise, kTickUs / (microseconds + kCallUs));
   knows_places_ |= features.in_place;
@@ -83,7 +82,7 @@ size_t PriceModel::samples() const {
 }
 
 std::vector<const PriceModel::Sample*> PriceModel::nearest(const PriceFeatures& at) const {
-  // By distance, and equal ones in the order in which they came: guesses are deterministic.
+  // Sorted by distance, then by order of arrival, so that estimates are deterministic.
   std::vector<std::tuple<double, size_t, const Sample*>> near[2]; // alone, in place
   for (const Sample& sample : samples_[static_cast<size_t>(at.family)]) {
     if (sample.in_place && !at.in_place) continue;

@@ -16,7 +16,7 @@ DagSets::Set DagSets::make_leaf(uint32_t block, uint32_t members) {
   return static_cast<Set>(leaves_.size() - 1);
 }
 
-/// A side that has everything of the other is the union itself, so that equal parts stay one.
+/// If one side contains the other, it is the union itself, so that equal parts stay shared.
 DagSets::Set DagSets::unite(Set a, Set b, unsigned level, uint32_t place) {
   if (a == b || b == kEmpty) return a;
   if (a == kEmpty) return b;

@@ -1,8 +1,8 @@
-// Sets of classes that share their storage: a set is a number, union makes a new set from the parts
-// of old ones that differ. Tries of eight branches over blocks of 32 classes; every part knows the
-// sum of the costs of its members, so that the cost of a union is known when it is made. A bit set
-// for each of a million classes would take 125 GB; these take some hundred bytes a class, since a
-// class's set is its operands' sets and itself.
+// Sets of classes that share their storage. A set is a number; union makes a new set from the parts
+// of old ones that differ. The sets are tries with eight branches over blocks of 32 classes. Every
+// part stores the sum of the costs of its members, so that the cost of a union is known when it is
+// made. A bit set for each of a million classes would take 125 GB. These sets take some hundred
+// bytes per class, since a class's set consists of its operands' sets and itself.
 #pragma once
 
 #include "compiler/extract/problem.h"
@@ -15,7 +15,7 @@ public:
   static constexpr Set kEmpty = 0;
 
   explicit DagSets(size_t classes);
-  /// The cost of a member counts as it is when the member's part of a set is made.
+  /// Sets the cost of a class. A part of a set uses the cost at the time when the part is made.
   void set_cost(ClassIx cls, double cost) { cost_[cls.index] = cost; }
   Set unite(Set a, Set b) { return unite(a, b, height_, 0); }
   Set insert(Set set, ClassIx cls) { return insert(set, cls, height_); }
@@ -23,7 +23,7 @@ public:
   double cost(Set set) const { return cost(set, height_); }
 
   size_t bytes() const { return inner_.size() * sizeof(Inner) + leaves_.size() * sizeof(Leaf); }
-  /// Forgets all sets made since: they must not be used again.
+  /// Forgets all sets made since the mark; they must not be used afterwards.
   struct Mark {
     size_t inner, leaves;
   };
@@ -41,8 +41,8 @@ private:
     double cost = 0;
   };
 
-  // `level` 0: leaves; `place`: the branches taken so far, at level 0 the block. Levels are few and
-  // do not depend on the shape of the problem, so these recurse.
+  // `level` 0 is the leaves. `place` encodes the branches taken so far; at level 0 it is the block.
+  // The recursion is shallow: the number of levels does not depend on the shape of the problem.
   Set unite(Set a, Set b, unsigned level, uint32_t place);
   Set insert(Set set, ClassIx cls, unsigned level);
   Set make_leaf(uint32_t block, uint32_t members);

@@ -1,9 +1,9 @@
-// A node enters the worklist when the last of its children gets a cost, and again when one becomes
-// cheaper. A class takes a node only if that is strictly cheaper than what it has.
+// A node enters the worklist when the last of its children gets a cost, and again when a child
+// becomes cheaper. A class takes a node only if the node is strictly cheaper than its present one.
 //
-// Why no cycle can be chosen: at the end every class's cost is that of its node, and a node costs
-// at least as much as each child. On a cycle of choices all costs would be equal, and each class
-// would have reached that cost only after its child had: no class could have been first.
+// Why no choice has a cycle: at the end every class's cost is that of its node, and a node costs at
+// least as much as each child. On a cycle of choices all costs would be equal. Each class would
+// have reached that cost only after its child had, so no class could have been the first.
 #include "compiler/extract/greedy/greedy.h"
 
 #include "compiler/extract/answer.h"
@@ -55,7 +55,7 @@ private:
   GreedyResult result_;
 };
 
-/// The greedy choice from the roots, whatever it stores.
+/// Returns the greedy choice from the roots without regard to stored bytes.
 std::optional<Choice> choose(const ExtractionProblem& problem, llvm::ArrayRef<double> costs,
                              llvm::function_ref<bool()> stop) {
   Poll poll(stop);
@@ -67,7 +67,7 @@ std::optional<Choice> choose(const ExtractionProblem& problem, llvm::ArrayRef<do
   return std::move(greedy.choice);
 }
 
-/// Costs with `price` for every byte that a node outside of load time makes stored.
+/// Returns costs plus `price` for every byte that a node causes to be stored, except load nodes.
 std::vector<double> with_bytes_priced(const ExtractionProblem& problem,
                                       llvm::ArrayRef<double> costs, double price) {
   std::vector<double> priced(costs.begin(), costs.end());
@@ -98,7 +98,7 @@ std::optional<Choice> extract_greedy(const ExtractionProblem& problem, llvm::Arr
                                      llvm::function_ref<bool()> stop) {
   std::optional<Choice> choice = choose(problem, costs, stop);
   if (!choice || problem.byte_limit() == kInfiniteCost) return choice;
-  // From a price that hardly matters to one beside which nothing else does.
+  // From a price that hardly matters to a price that outweighs everything else.
   constexpr double kFirstPrice = 1e-9, kLastPrice = 1e6;
   for (double price = kFirstPrice; price < kLastPrice; price *= 4) {
     if (check_choice(problem, *choice).stored_bytes <= problem.byte_limit()) return choice;
@@ -110,7 +110,7 @@ std::optional<Choice> extract_greedy(const ExtractionProblem& problem, llvm::Arr
 
 std::optional<Choice> extract_greedy_near(const ExtractionProblem& problem, const Choice& wanted,
                                           llvm::function_ref<bool()> stop) {
-  constexpr double kWanted = 1e-3; // it still costs something: no needless nodes
+  constexpr double kWanted = 1e-3; // not 0, so that unneeded nodes still cost something
   std::vector<double> costs(problem.node_count());
   for (uint32_t n = 0; n < costs.size(); ++n)
     costs[n] = std::max(0.0, problem.cost({n})) *

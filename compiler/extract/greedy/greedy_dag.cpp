@@ -1,9 +1,9 @@
-// Classes are numbered anew for the sets, children before users as far as there is no cycle, so
-// that what belongs together lies in the same blocks.
+// Classes are renumbered for the sets, children before users except on cycles, so that related
+// classes share blocks.
 //
-// A node whose set contains its own class is refused. Sets of users that have not been looked at
-// again may be out of date, so in rare cases a cycle closes all the same: then greedy under costs
-// that are small for what was chosen repairs it.
+// A node whose set contains its own class is rejected. Sets of users that have not been updated yet
+// may be stale, so in rare cases a cycle closes nevertheless. Then greedy with low costs for the
+// chosen nodes repairs the choice.
 
 #include "compiler/extract/answer.h"
 #include "compiler/extract/greedy/dag_sets.h"
@@ -29,7 +29,7 @@ public:
         updates_(problem.class_count()), worklist_(problem, NodeWorklist::Order::ChildrenFirst) {}
 
   std::optional<GreedyDagResult> run() {
-    over_a_limit(); // numbering a million classes takes a while
+    over_a_limit(); // numbering a million classes takes some time
     for (ClassIx root : problem_.roots())
       if (!trees_.choice[root].valid()) return std::nullopt;
     for (size_t steps = 0; !worklist_.empty() && stopped_.empty(); ++steps) {
@@ -75,7 +75,8 @@ private:
     worklist_.update_users(cls, first);
   }
 
-  /// A union costs at least what its dearest part does; not where there are rewards.
+  /// Returns false if the union cannot be cheap enough: without rewards it costs at least as much
+  /// as its most expensive part.
   bool worth_a_union(NodeIx node, double best) const {
     if (problem_.has_rewards()) return true;
     double least = 0;
@@ -84,7 +85,7 @@ private:
     return gains(problem_.cost(node) + least, best);
   }
 
-  /// Sums in another order are no gain.
+  /// Returns true for an improvement beyond rounding; sums in another order are not one.
   static bool gains(double cost, double best) {
     if (best == kInfiniteCost) return cost < best;
     return cost < best - 1e-12 * std::max(std::abs(best), 1e-300);
@@ -93,7 +94,7 @@ private:
   std::optional<GreedyDagResult> finish() {
     GreedyDagResult out;
     out.stopped = stopped_;
-    // What has no set yet is as greedy has it.
+    // Classes without a set keep greedy's node.
     for (uint32_t c = 0; c < choice_.node.size(); ++c)
       if (!choice_.node[c].valid()) choice_.node[c] = trees_.choice.node[c];
     CheckedChoice figures = check_choice(problem_, choice_);
@@ -114,10 +115,10 @@ private:
   const ExtractionProblem& problem_;
   GreedyDagLimits limits_;
   GreedyResult trees_;
-  std::vector<ClassIx> place_; // number of a class in the sets
+  std::vector<ClassIx> place_; // by class: its number in the sets
   DagSets sets_;
-  std::vector<DagSets::Set> set_; // by class: what its choice needs, itself included
-  std::vector<double> cost_;      // of that set, when it was made
+  std::vector<DagSets::Set> set_; // by class: the classes that its choice needs, including itself
+  std::vector<double> cost_;      // by class: cost of its set when it was made
   Choice choice_;
   std::vector<uint16_t> updates_; // by class
   NodeWorklist worklist_;

@@ -1,5 +1,5 @@
-// Passes over all classes until none becomes strictly cheaper, as egg's extractor makes them;
-// a node is looked at again only if a child has changed since.
+// Passes over all classes until none becomes strictly cheaper, as in egg's extractor. A node is
+// visited again only if a child has changed since.
 
 #include "compiler/extract/answer.h"
 #include "compiler/extract/greedy/greedy.h"
@@ -30,7 +30,8 @@ public:
   }
 
 private:
-  using History = llvm::DenseMap<uint32_t, double>; // class to the amount paid; looked up only
+  using History =
+      llvm::DenseMap<uint32_t, double>; // class to the amount paid; used for lookup only
 
   bool update(NodeIx node) {
     if (!dirty_[node.index] || !problem_.usable(node)) return false;
@@ -101,7 +102,7 @@ private:
     return out;
   }
 
-  static constexpr size_t kMostEntries = 16'000'000; // of histories; about a gigabyte
+  static constexpr size_t kMostEntries = 16'000'000; // of all histories; about a gigabyte
 
   const ExtractionProblem& problem_;
   double seconds_;
@@ -110,7 +111,7 @@ private:
   std::vector<double> cost_;     // by class
   std::vector<History> history_; // by class
   Choice choice_;
-  std::vector<bool> dirty_; // by node: a child has changed since it was looked at
+  std::vector<bool> dirty_; // by node: a child has changed since the last visit
   std::string note_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };

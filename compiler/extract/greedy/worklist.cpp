@@ -1,5 +1,5 @@
-// A sweep is a walk over the bits of the nodes that wait, begun anew at its end; so taking the next
-// one costs next to nothing however many there are.
+// A sweep walks over the bits of the waiting nodes and restarts at the end. So taking the next node
+// costs almost nothing, however many wait.
 #include "compiler/extract/greedy/worklist.h"
 
 #include "compiler/extract/problem.h"

@@ -1,5 +1,5 @@
-// The worklist of greedy algorithms: a node is looked at when the last of its children gets a
-// value, and again when one gets a better one; at most once at a time.
+// The worklist of greedy algorithms. A node is queued when the last of its children gets a value,
+// and again when a child gets a better one; it is in the queue at most once.
 #pragma once
 
 #include "compiler/extract/problem.h"
@@ -12,16 +12,17 @@ namespace tg {
 
 class NodeWorklist {
 public:
-  /// `FirstCome`: in the order in which they came to be ready. `ChildrenFirst`: in sweeps over all
-  /// classes, children before users; where there is no cycle each node is looked at once.
+  /// `FirstCome`: the order in which nodes became ready. `ChildrenFirst`: sweeps over all classes,
+  /// children before users; without cycles each node is visited once.
   enum class Order : uint8_t { FirstCome, ChildrenFirst };
 
-  /// Holds the usable nodes without children.
+  /// Starts with the usable nodes that have no children.
   NodeWorklist(const ExtractionProblem& problem, Order order);
 
   bool empty() const { return waiting_ == 0; }
   NodeIx pop();
-  /// The class has a value, or a better one: its users wait, as far as they miss nothing else.
+  /// Notes that the class has its first or a better value, and queues its users that miss no
+  /// other child.
   void update_users(ClassIx cls, bool first);
 
 private:
@@ -31,10 +32,10 @@ private:
   std::vector<uint32_t> missing_; // by node: distinct children without a value
   size_t waiting_ = 0;
   std::deque<NodeIx> queue_; // FirstCome
-  // ChildrenFirst: where a node stands, and who stands there.
+  // ChildrenFirst: the place of each node, and the node at each place.
   std::vector<uint32_t> place_;
   std::vector<NodeIx> at_;
-  llvm::BitVector queued_; // by node, or by place
+  llvm::BitVector queued_; // by node or by place
   int last_ = -1;
 };
 

@@ -46,7 +46,8 @@ private:
   double own_change(ClassIx cls, NodeIx node) const {
     return problem_.cost(node) - problem_.cost(choice_[cls]);
   }
-  /// What comes into use below nodes, classes that several of them need counted once.
+  /// Returns the cost of the classes that come into use below nodes. Classes that several nodes
+  /// need count once.
   double below(llvm::ArrayRef<std::pair<ClassIx, NodeIx>> switches) const {
     std::set<uint32_t> fresh;
     double sum = 0;
@@ -56,7 +57,7 @@ private:
           sum = add_costs(sum, marginal_.tree_cost[child.index]);
     return sum;
   }
-  /// Alternatives of a class in use.
+  /// Visits the alternatives of a class in use.
   template <class Visit> void for_others(ClassIx cls, const Visit& visit) const {
     for (NodeIx node : problem_.nodes(cls))
       if (!(node == choice_[cls]) && problem_.usable(node) && !all_.kernel(node)) visit(node);
@@ -71,7 +72,8 @@ private:
     });
   }
 
-  /// Each class that could use it takes the cheapest node that does.
+  /// Adds a move for each unused class: each class that could use it takes its cheapest
+  /// node that does.
   void add_openings() {
     for (const auto& [cls, all] : openers_) {
       llvm::MapVector<uint32_t, NodeIx> best;
@@ -121,7 +123,7 @@ private:
     families_[whole].push_back(std::move(move));
   }
 
-  /// Both nodes with their types, and who uses the class.
+  /// Describes both nodes with their types, and the users of the class.
   Words signature(ClassIx cls, NodeIx to) const {
     Words words;
     for (NodeIx node : {choice_[cls], to}) describe(node, words);

@@ -14,7 +14,7 @@ namespace tg {
 
 namespace {
 
-/// Families looked at from one choice, for each graph that may be priced.
+/// Families considered around one choice, for each graph that may be priced.
 constexpr size_t kFamiliesForEach = 4;
 
 bool less(double a, double b) { return a < b * (1 - kLeastGain); }
@@ -26,7 +26,7 @@ public:
       : egraph_(egraph), source_(source), problem_(problem), groups_(groups), options_(options),
         here_(make_trial(std::move(start), {})) {}
 
-  /// `start`: of which the choice is, but for what is settled at load.
+  /// `start` is the graph of the initial choice, except for values computed at load.
   std::optional<RefinedGraph> run(const Graph& start) {
     here_.graph.graph = start;
     price({&here_, 1});
@@ -43,7 +43,8 @@ public:
 
 private:
   static constexpr size_t kAll = SIZE_MAX;
-  /// A family, or one of its moves; the first stands for the others where the whole did not gain.
+  /// A family, or one of its moves. If a whole family does not gain, its first move is
+  /// tried for all.
   struct Proposal {
     size_t family = 0, member = kAll;
     bool stands_for_all = false;
@@ -79,7 +80,8 @@ private:
     return less(a, b) || (a <= b && less(trial.graph.cost_us, here_.graph.cost_us));
   }
 
-  /// nullopt for what was tried before, is no sound choice, or costs too much by operators.
+  /// Returns nullopt if the choice was tried before, is not sound, or costs too much by
+  /// operators' prices.
   std::optional<Trial> try_move(const Proposal& proposal) {
     const MoveFamily& family = families_[proposal.family];
     llvm::SmallVector<std::pair<ClassIx, NodeIx>, 8> switches;
@@ -100,10 +102,10 @@ private:
   static uint64_t hash_of(const Choice& choice) {
     uint64_t hash = 0;
     for (NodeIx node : choice.node) hash = llvm::hash_combine(hash, node.index);
-    return hash >> 2; // two values are DenseSet's own
+    return hash >> 2; // DenseSet reserves two values
   }
 
-  /// All moves around the choice, until none is left; true if one was made.
+  /// Tries all moves around the choice until none is left. Returns true if one was made.
   bool sweep() {
     size_t before = moves_;
     marginal_ = marginal_trees(problem_.problem, here_.choice);
@@ -142,7 +144,7 @@ private:
     for (size_t i = 0; i < gains.size(); ++i) take(std::move(gains[i]), i > 0);
   }
 
-  /// Another gain of a batch is tried again on what the first has made of the choice.
+  /// Makes a move. A further gain of the same batch is tried again on the changed choice.
   void take(Trial trial, bool again) {
     Proposal proposal = trial.proposal;
     if (again) {
@@ -159,8 +161,8 @@ private:
     next_after(proposal, true);
   }
 
-  /// Of a family that does not gain as a whole the first is tried alone; where that gains, the
-  /// others are, one by one.
+  /// Continues after a proposal. If a whole family does not gain, its first move is tried alone; if
+  /// that gains, the others are tried one by one.
   void next_after(const Proposal& proposal, bool gained) {
     if (proposal.member == kAll && !gained) proposals_.push_back({proposal.family, 0, true});
     if (!proposal.stands_for_all || !gained) return;

@@ -1,5 +1,6 @@
-// The tree: best bound first, but after branching one child is followed at once, so that the basis
-// is near and choices are found early. An open node is the list of bounds that lead to it.
+// The tree is searched best bound first, but after branching one child is solved at once, so
+// that the basis is near and choices are found early. An open node is the list of bounds
+// that lead to it.
 #include "compiler/extract/solver/branch_cut.h"
 
 #include "compiler/extract/greedy/greedy.h"
@@ -25,7 +26,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr double kIntegral = 1e-6;
 
-/// Rows and columns of branch_cut.h: x(n) at column n, y(c) after them.
+/// Builds the rows and columns of branch_cut.h: x(n) at column n, y(c) after them.
 class ModelBuilder {
 public:
   explicit ModelBuilder(const ExtractionProblem& problem) : problem_(problem) {}
@@ -89,7 +90,7 @@ public:
 
 private:
   enum class Outcome { Closed, Open, Restart, Stopped };
-  /// A relaxation that has been solved.
+  /// A solved relaxation.
   struct Relaxation {
     double objective = 0;
     std::vector<double> solution, reduced_costs; // by column
@@ -107,7 +108,7 @@ private:
     double bound;
     int64_t order; // of creation, for ties
     std::vector<Change> path;
-    bool operator<(const Open& other) const { // the queue's top is the least bound
+    bool operator<(const Open& other) const { // the queue's top has the least bound
       return bound != other.bound ? bound > other.bound : order < other.order;
     }
   };
@@ -125,7 +126,7 @@ private:
   }
   size_t y(ClassIx cls) const { return problem_.node_count() + cls.index; }
 
-  /// What a choice must cost less than to be of interest.
+  /// The least cost that is not of interest.
   double threshold() const { return below_cutoff(cutoff_, unit_); }
 
   void raise_bound(double bound) {
@@ -144,7 +145,7 @@ private:
 
   Outcome solve_root() {
     constexpr int kMostRounds = 200, kMostIdle = 4;
-    constexpr double kLeastGain = 0.02; // of the gap, in some rounds
+    constexpr double kLeastGain = 0.02; // of the gap, over some rounds
     LocalBounds bounds(problem_);
     base_rows_ = lp_.rows();
     double last = -kInfiniteCost;
@@ -171,8 +172,8 @@ private:
     return Outcome::Open;
   }
 
-  /// Enough nodes are fixed at 0 that reductions (reduce.h) will find more. Restarts are
-  /// nested, so only so many.
+  /// Returns true if enough nodes are fixed at 0 that reductions (reduce.h) will find more.
+  /// Restarts are nested, so their number is limited.
   bool worth_a_restart() const {
     constexpr double kShare = 0.03;
     constexpr int kMostRestarts = 12;
@@ -182,13 +183,13 @@ private:
     return static_cast<double>(fixed_) / static_cast<double>(usable) > kShare;
   }
 
-  /// Rows for cycles that the solution violates.
+  /// Adds rows for violated cycles.
   size_t cut(size_t most) {
     if (!cutter_.needed()) return 0;
     return add(cutter_.separate(lp_.solution().take_front(problem_.node_count()), most));
   }
 
-  /// Rows for what all alternatives come down to.
+  /// Adds rows for classes that all alternatives need.
   size_t cut_funnels(size_t most) {
     return add(funnels_.separate(lp_.solution().take_front(problem_.node_count()), most));
   }
@@ -202,7 +203,7 @@ private:
     return cuts.size();
   }
 
-  /// The most violated rows of local_bounds.h, relative to the bound.
+  /// Adds the most violated rows of local_bounds.h, relative to the bound.
   size_t add_local_bounds(const LocalBounds& bounds) {
     constexpr size_t kMostRows = 30;
     llvm::ArrayRef<double> x = lp_.solution();
@@ -236,7 +237,7 @@ private:
     lp_.add_row(row, 0, kNoBound);
   }
 
-  /// Cuts that do not bind any more only make solving slower.
+  /// Drops cuts that no longer bind, since they only make solving slower.
   void drop_slack_rows() {
     constexpr double kSlack = 0.1;
     constexpr size_t kTolerated = 300;
@@ -247,7 +248,7 @@ private:
     lp_.delete_rows(rows);
   }
 
-  /// Columns that cannot be 1, or 0, in a choice below the cutoff, as the root's relaxation says.
+  /// Fixes columns that cannot be 1, or 0, in a choice below the cutoff, by the root's relaxation.
   void fix_by_reduced_cost() {
     fixed_for_ = cutoff_;
     double gap = threshold() - root_.objective;
@@ -261,13 +262,13 @@ private:
       } else {
         continue;
       }
-      // Only nodes that go make the next problem smaller, and restarts few.
+      // Only removed nodes make the next problem smaller and justify a restart.
       fixed_ += j < problem_.node_count() && model_.upper[j] == 0;
       lp_.set_bounds(j, model_.lower[j], model_.upper[j]);
     }
   }
 
-  /// The same problem without the nodes that were fixed at 0, reduced and begun anew.
+  /// Reduces the problem without the nodes that were fixed at 0, and solves it from the start.
   BranchCutResult restart() {
     ExtractionProblem rest;
     for (uint32_t c = 0; c < problem_.class_count(); ++c) rest.add_class();
@@ -278,15 +279,15 @@ private:
         rest.forbid(added);
     }
     for (ClassIx root : problem_.roots()) rest.add_root(root);
-    // What is there in every choice that is of interest is a root. Not with rewards: a root needs
-    // nobody who needs it, and its reward would count for nothing.
+    // A class in every choice of interest becomes a root. Not with rewards: a root needs no user,
+    // so its reward would always count.
     if (!problem_.has_rewards())
       for (uint32_t c = 0; c < problem_.class_count(); ++c)
         if (model_.lower[y({c})] == 1) rest.add_root({c});
     rest.seal();
     GreedyResult greedy = greedy_trees(rest);
     for (ClassIx root : rest.roots())
-      if (!greedy.choice[root].valid()) return closed(), result_; // nothing below the cutoff
+      if (!greedy.choice[root].valid()) return closed(), result_; // nothing is below the cutoff
     std::optional<ReducedProblem> reduced = reduce(rest, greedy, [this] { return late(); });
     if (!reduced) return result_;
     auto take = [&](const Choice& choice, double) { offer(reduced->expand(rest, choice)); };
@@ -310,9 +311,9 @@ private:
     events_.choice(choice, figures.dag_cost);
   }
 
-  /// Greedy under costs that are small for what the relaxation chose.
+  /// Runs greedy with low costs for the nodes that the relaxation chose.
   void round_off() {
-    constexpr double kFloor = 1e-3; // what is chosen still costs something: no needless nodes
+    constexpr double kFloor = 1e-3; // chosen nodes still cost something: avoids unneeded nodes
     llvm::ArrayRef<double> x = lp_.solution();
     std::vector<double> costs(problem_.node_count());
     for (uint32_t n = 0; n < costs.size(); ++n)
@@ -321,7 +322,7 @@ private:
     if (std::optional<Choice> choice = extract_greedy(problem_, costs)) offer(std::move(*choice));
   }
 
-  /// The solution as it is, if all its columns are whole. False if some are not.
+  /// Takes the solution if all its columns are integral. Returns false if some are not.
   bool take_integral() {
     llvm::ArrayRef<double> x = lp_.solution();
     Choice choice(problem_.class_count());
@@ -358,7 +359,7 @@ private:
     return given_up_ < threshold() ? Outcome::Stopped : closed();
   }
 
-  /// Bounds of the root, then those of the path.
+  /// Applies the root's bounds, then those of the path.
   void apply(llvm::ArrayRef<Change> path) {
     for (uint32_t j = 0; j < model_.columns(); ++j)
       lp_.set_bounds(j, model_.lower[j], model_.upper[j]);
@@ -368,7 +369,7 @@ private:
     lp_.set_bounds(change.column, change.one ? 1 : 0, change.one ? 1 : 0);
   }
 
-  /// Solves and cuts at a node; its first child, or nothing if it is closed.
+  /// Solves and cuts at a node. Returns its first child, or nothing if it is closed.
   std::optional<Open> visit(Open node, std::priority_queue<Open>& open) {
     constexpr int kMostRounds = 3;
     ++result_.nodes;
@@ -378,7 +379,8 @@ private:
       iterations -= lp_.iterations();
       if (status == LinearProgram::Status::Infeasible) return std::nullopt;
       if (status == LinearProgram::Status::Stopped) {
-        // Late, or lost: put back among the open ones it would be the next again, and lost again.
+        // Out of time or numerically lost. It must not be reopened: it would be first again,
+        // and lost again.
         given_up_ = std::min(given_up_, node.bound);
         return std::nullopt;
       }
@@ -388,14 +390,15 @@ private:
       if (cuts > 0) continue;
       if (!take_integral()) break;
       if (lp_.objective() >= threshold()) return std::nullopt;
-      if (cut(30) == 0) return std::nullopt; // whole, sound, and of no interest
+      if (cut(30) == 0) return std::nullopt; // integral and sound, but of no interest
     }
     if (result_.nodes % 8 == 1) round_off();
     drop_slack_rows();
     return branch(std::move(node), open);
   }
 
-  /// On a class if one is half there, else on a node; the more it decides, the better.
+  /// Branches on a fractional class if there is one, otherwise on a node; prefers the most
+  /// decisive.
   std::optional<Open> branch(Open node, std::priority_queue<Open>& open) {
     llvm::ArrayRef<double> x = lp_.solution();
     double best = 0;
@@ -433,24 +436,24 @@ private:
   int64_t iterations_left_; // of the simplex
   const BranchCutEvents& events_;
   Clock::time_point start_;
-  int restarts_; // that led here
+  int restarts_; // of which this is the result
   double cutoff_, unit_;
   CycleCutter cutter_;
   FunnelCutter funnels_;
-  MipModel model_; // bounds of the root, as they are fixed
+  MipModel model_; // with the root's bounds as they are fixed
   LinearProgram lp_;
   Relaxation root_;
   double fixed_for_ = kInfiniteCost; // the cutoff when columns were last fixed
   size_t base_rows_ = 0, fixed_ = 0;
   int64_t created_ = 0;
-  double given_up_ = kInfiniteCost; // the least bound of nodes that the solver gave up
+  double given_up_ = kInfiniteCost; // least bound of the abandoned nodes
   BranchCutResult result_;
 };
 
 } // namespace
 
 double cost_unit(const ExtractionProblem& problem) {
-  constexpr double kMost = 1e9; // multiples beyond this are rounding
+  constexpr double kMost = 1e9; // larger multiples are rounding
   for (double step : {1.0, 0.1, 0.01, 0.001, 0.0001}) {
     int64_t divisor = 0;
     bool whole = true;
@@ -469,7 +472,7 @@ double below_cutoff(double cutoff, double unit) {
   if (unit <= 0) return cutoff - 1e-9 * std::max(1.0, std::abs(cutoff));
   if (std::isinf(cutoff)) return cutoff;
   constexpr double kRounding = 1e-6;                         // of multiples
-  double next = std::ceil(cutoff / unit - kRounding) * unit; // the cutoff itself, where it is one
+  double next = std::ceil(cutoff / unit - kRounding) * unit; // the cutoff, if it is a multiple
   return next - unit + kRounding * std::max(unit, 1e-6 * std::abs(cutoff));
 }
 

@@ -1,6 +1,6 @@
-// First the linear relaxation by CLP, which bounds the optimum and is sent at once; then CBC from
-// the given start. CBC's search is asked to stop a little before the limit, so that it can still
-// hand over its best solution; that it often does not listen is the parent's business.
+// CLP solves the linear relaxation first; it bounds the optimum and is sent at once. Then CBC
+// searches from the given start. It is asked to stop a little before the limit, so that it can
+// still return its best solution. It often does not stop; then the parent kills it.
 #include "compiler/extract/solver/child.h"
 
 #include <coin/Cbc_C_Interface.h>
@@ -27,7 +27,7 @@ void append(std::vector<char>& bytes, const void* data, size_t size) {
   bytes.insert(bytes.end(), begin, begin + size);
 }
 
-/// Each list with its length before it. Reserved at once: programs are large.
+/// Packs lists, each after its length. Memory is reserved at once, since programs are large.
 template <class... Items> std::vector<char> packed(const std::vector<Items>&... lists) {
   std::vector<char> bytes;
   bytes.reserve((... + (sizeof(uint64_t) + lists.size() * sizeof(Items))));
@@ -80,13 +80,13 @@ bool send_all(int fd, const void* data, size_t size) {
   return true;
 }
 
-/// False where the parent is gone.
+/// Returns false if the parent is gone.
 bool send_message(int fd, SolverMessage::Kind kind, const void* data, size_t size) {
   SolverMessage header{kind, 0, size};
   return send_all(fd, &header, sizeof header) && send_all(fd, data, size);
 }
 
-/// The matrix by columns, as CBC and CLP want it.
+/// The matrix by columns, as CBC and CLP expect it.
 struct ColumnMatrix {
   std::vector<CoinBigIndex> start;
   std::vector<int> row;
@@ -108,7 +108,7 @@ struct ColumnMatrix {
 };
 
 void keep_within(const SolverLimits& limits) {
-  // The parent kills on time; these hold even if it cannot.
+  // The parent kills the child on time; these limits hold even if it cannot.
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
   rlimit cpu{static_cast<rlim_t>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
@@ -117,7 +117,7 @@ void keep_within(const SolverLimits& limits) {
   setrlimit(RLIMIT_CPU, &cpu);
   rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-#ifndef __SANITIZE_ADDRESS__ // which maps terabytes of shadow
+#ifndef __SANITIZE_ADDRESS__ // AddressSanitizer maps terabytes of shadow memory
   if (limits.memory_bytes > 0) {
     rlimit memory{limits.memory_bytes, limits.memory_bytes};
     setrlimit(RLIMIT_AS, &memory);
@@ -187,7 +187,7 @@ MipStatus solve_integer(int fd, const MipModel& model, const ColumnMatrix& matri
   return optimal && solution ? MipStatus::Optimal : MipStatus::Stopped;
 }
 
-/// The optimum of a program without integers is that of its relaxation.
+/// Returns true for a program without integers, whose optimum is that of its relaxation.
 bool all_continuous(const MipModel& model) {
   return llvm::none_of(model.integer, [](uint8_t integer) { return integer != 0; });
 }
@@ -203,7 +203,7 @@ MipStatus solve_model(int fd, llvm::ArrayRef<char> bytes, const SolverLimits& li
   return solve_integer(fd, model, matrix, search_seconds(model, bound, limits.search.seconds));
 }
 
-/// Choices go back as columns of nodes, as a program's solution would.
+/// Solves a SearchProblem. Choices are returned as columns of nodes, like a program's solution.
 MipStatus solve_problem(int fd, llvm::ArrayRef<char> bytes, const SolverLimits& limits) {
   SearchProblem search;
   if (!unpack(bytes, search) || search.head.size() != 2) return MipStatus::Failed;
@@ -288,7 +288,7 @@ bool unpack(llvm::ArrayRef<char> bytes, MipModel& model) {
 }
 
 int solver_child_main(int fd) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL); // a solver does not outlive who asked
+  prctl(PR_SET_PDEATHSIG, SIGKILL); // a solver does not outlive its parent
   int null = open("/dev/null", O_RDWR);
   for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (null >= 0 && fd != stream) dup2(null, stream);

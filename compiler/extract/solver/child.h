@@ -1,5 +1,5 @@
-// The solver's side of process.h: the messages, and the loop that reads a model, solves it
-// and answers. Used by process.cpp alone.
+// The child's side of process.h: the messages, and the loop that reads a model, solves it and
+// answers. Used only by process.cpp.
 #pragma once
 
 #include "compiler/extract/problem.h"
@@ -10,14 +10,14 @@
 
 namespace tg {
 
-/// Every message: this header, then `bytes` bytes. The two ends are the same program on the same
-/// machine, so numbers travel as they lie in memory.
+/// Every message is this header followed by `bytes` bytes. Both ends are the same program on the
+/// same machine, so numbers are sent in their memory representation.
 struct SolverMessage {
   enum class Kind : uint32_t {
-    Hello,      // child: it is there; payload: kSolverProtocol
+    Hello,      // child: ready; payload: kSolverProtocol
     Limits,     // parent: SolverLimits
     Model,      // parent: counts, then the arrays of MipModel, for CBC
-    Problem,    // parent: the same of SearchProblem, for branch and cut
+    Problem,    // parent: the same for SearchProblem, for branch and cut
     Relaxation, // child: columns
     Bound,      // child: one double
     Solution,   // child: columns
@@ -30,20 +30,20 @@ struct SolverMessage {
 
 inline constexpr uint64_t kSolverProtocol = 0x54474d495030'0003; // "TGMIP", version 3
 
-/// What the child is given beside the model.
+/// Limits of the child.
 struct SolverLimits {
-  BranchCutLimits search; // of a Model its seconds alone
+  BranchCutLimits search; // for a Model only its seconds
   uint64_t memory_bytes = 0;
 };
 
-/// Time for the search, once the relaxation's bound is known: where that is less than half of the
-/// start's cost, branching has never closed the gap in time, and gets a tenth.
+/// Returns the time for the search, given the relaxation's bound. If the bound is less than half of
+/// the start's cost, branching has never closed the gap in time, and the search gets a tenth.
 double search_seconds(const MipModel& model, double bound, double seconds);
 
-/// An extraction problem as plain arrays, and what a choice has to cost less than.
+/// An extraction problem as plain arrays, and the cutoff.
 struct SearchProblem {
   std::vector<uint32_t> node_class, child_start, children, roots; // by node; one start more
-  std::vector<double> cost;                                       // by node; infinite: unusable
+  std::vector<double> cost;                                       // by node; infinite if unusable
   std::vector<double> head;                                       // number of classes, cutoff
 };
 SearchProblem to_search(const ExtractionProblem& problem, double cutoff);
@@ -51,11 +51,11 @@ ExtractionProblem from_search(const SearchProblem& search);
 std::vector<char> pack(const SearchProblem& search);
 bool unpack(llvm::ArrayRef<char> bytes, SearchProblem& search);
 
-/// The model as one block of bytes, and back. `unpack` returns false on a block of wrong length.
+/// Serialises the model to one block of bytes, and back. `unpack` returns false on a wrong length.
 std::vector<char> pack(const MipModel& model);
 bool unpack(llvm::ArrayRef<char> bytes, MipModel& model);
 
-/// Reads limits and a model from `fd` and answers on it, until there is no more. Returns the exit
+/// Reads limits and models from `fd` and answers on it until the end of input. Returns the exit
 /// code of the child.
 int solver_child_main(int fd);
 

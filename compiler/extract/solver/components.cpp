@@ -1,4 +1,4 @@
-// Walks with a stack of their own: e-graphs can be as deep as they are large.
+// Walks with explicit stacks, since e-graphs can be as deep as they are large.
 #include "compiler/extract/problem.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace tg {
 
 namespace {
 
-/// Tarjan's algorithm over classes; an edge goes to every child of every usable node.
+/// Tarjan's algorithm over classes, with an edge to every child of every usable node.
 class Components {
 public:
   explicit Components(const ExtractionProblem& problem)

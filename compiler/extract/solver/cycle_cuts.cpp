@@ -1,6 +1,7 @@
-// Levels first: a class is of level k if a node with x > 0 has all its children in the component on
-// levels below k; what has no level is not founded at all. They say which child of a node is the
-// hardest to derive. Then a maximum flow (shortest augmenting paths) for each class that is used.
+// Levels come first: a class is on level k if a node with x > 0 has all its children in the
+// component on levels below k. A class without a level is not founded. Levels tell which child
+// of a node is the hardest to derive. Then each used class gets a maximum flow (shortest
+// augmenting paths).
 #include "compiler/extract/solver/cycle_cuts.h"
 
 #include "compiler/extract/problem.h"
@@ -11,10 +12,10 @@
 namespace tg {
 
 namespace {
-constexpr double kFlows = 1e-7; // x or y above this carries flow
+constexpr double kFlows = 1e-7; // larger x or y carry flow
 } // namespace
 
-/// One component under one x: its network, and cuts from it.
+/// The network of one component for one x, and the cuts from it.
 class ComponentFlow {
 public:
   ComponentFlow(const CycleCutter& cutter, size_t component, llvm::ArrayRef<double> x)
@@ -66,7 +67,8 @@ private:
     }
   }
 
-  /// The child inside the component with the highest level, and that; {source, 0} without any.
+  /// Returns the child inside the component with the highest level, and that level;
+  /// {source, 0} if none.
   std::pair<uint32_t, uint32_t> hardest_child(NodeIx n) const {
     std::pair<uint32_t, uint32_t> hardest{source_, 0};
     for (ClassIx child : problem_.children(n)) {
@@ -95,15 +97,15 @@ private:
     out_[from].push_back(static_cast<uint32_t>(arcs_.size()));
     arcs_.push_back({to, capacity, 0});
     out_[to].push_back(static_cast<uint32_t>(arcs_.size()));
-    arcs_.push_back({from, 0, 0}); // the way back
+    arcs_.push_back({from, 0, 0}); // the reverse arc
   }
 
-  /// Maximum flow from the source; stops where no cut can be violated any more.
+  /// Computes the maximum flow from the source; stops when no cut can be violated any more.
   double flow_to(uint32_t target) {
     for (Arc& arc : arcs_) arc.left = arc.capacity;
     double flow = 0;
     while (flow < used_[target]) {
-      std::vector<uint32_t> by(classes_.size() + 1, UINT32_MAX); // arc that reached
+      std::vector<uint32_t> by(classes_.size() + 1, UINT32_MAX); // the arc that reached it
       std::vector<uint32_t> queue = {source_};
       for (size_t q = 0; q < queue.size() && by[target] == UINT32_MAX; ++q)
         for (uint32_t arc : out_[queue[q]]) {
@@ -125,13 +127,14 @@ private:
     return flow;
   }
 
-  /// S: what can still reach the target in the residual network, the smallest of the minimum cuts.
+  /// Takes S, the classes that can still reach the target in the residual network: the smallest of
+  /// the minimum cuts.
   void take_cut(uint32_t target, std::vector<bool>& covered, std::vector<FoundedCut>& cuts) {
     std::vector<bool> in(classes_.size() + 1);
     std::vector<uint32_t> queue = {target};
     in[target] = true;
     for (size_t q = 0; q < queue.size(); ++q)
-      for (uint32_t arc : out_[queue[q]]) { // arc ^ 1 comes in
+      for (uint32_t arc : out_[queue[q]]) { // arc ^ 1 enters
         uint32_t from = arcs_[arc].to;
         if (in[from] || arcs_[arc ^ 1].left <= kFlows) continue;
         assert(from != source_ && "the target is cut off");
@@ -156,9 +159,9 @@ private:
   llvm::ArrayRef<ClassIx> classes_;
   llvm::ArrayRef<double> x_;
   std::vector<double> used_;    // y, by class of the component
-  std::vector<uint32_t> level_; // the same
+  std::vector<uint32_t> level_; // by class of the component
   uint32_t source_;             // after the classes
-  std::vector<Arc> arcs_;       // in pairs: an arc and its way back
+  std::vector<Arc> arcs_;       // in pairs: an arc and its reverse
   std::vector<std::vector<uint32_t>> out_;
 };
 

@@ -1,24 +1,25 @@
-// Cuts that understand cycles. In an acyclic choice what is chosen is founded: of any set S of
-// classes with a chosen member, some member's node needs nothing of S. So for every S and c in S
+// Cuts for cycles. An acyclic choice is founded: in any set S of classes with a chosen member, the
+// node of some member needs nothing in S. So for every S and every c in S
 //
 //   y(c) <= sum of x(n) over the nodes n of classes in S that have no child in S,
 //
-// y(c) = sum of x over the nodes of c. These are the loop formulas of answer set programming (Lin
-// and Zhao 2004) as inequalities, and the directed cuts of Steiner arborescences where nodes have
-// one child. They hold what a cyclic relaxation ("a is half a slice of b, b is half a concat of a")
-// gets for nothing.
+// where y(c) is the sum of x over the nodes of c. These are the loop formulas of answer set
+// programming (Lin and Zhao 2004) as inequalities; if nodes have one child, they are the directed
+// cuts of Steiner arborescences. They cut off free support on a cycle of the relaxation ("a is half
+// a slice of b, b is half a concat of a").
 //
-// Separation: in each strongly connected component a flow network, from what is founded outside to
-// the class in question; a node with several children inside counts as an arc from that which is
-// hardest to derive. A minimum cut smaller than y(c) is a violated S. With one child exact, with
-// more a heuristic; on integral solutions it never misses.
+// Separation: each strongly connected component gives a flow network, from classes founded
+// outside to the class in question. A node with several children inside counts as an arc from
+// the child that is hardest to derive. A minimum cut below y(c) is a violated S. With one child
+// per node separation is exact; with more it is a heuristic, but on integral solutions it finds
+// every violation.
 #pragma once
 
 #include "compiler/extract/problem.h"
 
 namespace tg {
 
-/// Least that a cut must be violated by to be taken.
+/// Least violation of a cut that is added.
 inline constexpr double kViolation = 0.01;
 
 struct FoundedCut {
@@ -30,7 +31,7 @@ class CycleCutter {
 public:
   explicit CycleCutter(const ExtractionProblem& problem);
   bool needed() const { return !components_.empty(); }
-  /// Cuts that x (by node) violates, at most about `most`.
+  /// Returns cuts that x (by node) violates, about `most` at most.
   std::vector<FoundedCut> separate(llvm::ArrayRef<double> x, size_t most) const;
 
 private:
@@ -38,8 +39,8 @@ private:
     std::vector<ClassIx> classes;
   };
   const ExtractionProblem& problem_;
-  std::vector<int32_t> component_of_; // by class, -1: on no cycle
-  std::vector<uint32_t> place_;       // by class: its index in its component
+  std::vector<int32_t> component_of_; // by class; -1 for classes on no cycle
+  std::vector<uint32_t> place_;       // by class: index in its component
   std::vector<Component> components_;
 
   friend class ComponentFlow;

@@ -1,9 +1,10 @@
-// A state is the classes that are decided, each with a node, and the list of those that are open. A
-// decided class is free for all that is decided later; where it would close a cycle, its node is
-// refused. With every open class decided the choice is complete.
+// A state has the decided classes, each with a node, and the list of open classes. A decided class
+// is free for all later decisions. A node that would close a cycle is rejected. When no class is
+// open, the choice is complete.
 //
-// The bound of a set of classes: the dearest first; a class that shares nothing below with what is
-// counted adds its bound, another the least costs of its landmarks that are not counted yet.
+// The bound of a set of classes takes them in order of decreasing cost. A class that shares nothing
+// below with the classes counted so far adds its bound. Any other class adds the least costs of its
+// landmarks that are not counted yet.
 #include "compiler/extract/solver/exact_search.h"
 
 #include "compiler/extract/problem.h"
@@ -21,7 +22,7 @@ namespace {
 using ClassSet = llvm::BitVector;
 using ClassList = llvm::SmallVector<uint32_t, 16>;
 
-/// Lower bounds of all classes where some are decided and cost nothing more.
+/// Lower bounds of all classes when some are decided and free.
 class StateBounds {
 public:
   explicit StateBounds(const ExtractionProblem& problem)
@@ -39,7 +40,7 @@ public:
   void undo(uint32_t cls) { decided_.reset(cls); }
   bool decided(ClassIx cls) const { return decided_.test(cls.index); }
 
-  /// Call after changes, before of().
+  /// Must be called after changes and before of().
   void update() {
     for (ClassIx cls : order_) {
       below_[cls.index].reset();
@@ -52,15 +53,15 @@ public:
     }
   }
 
-  /// What these open classes cost together at least. Puts them in another order.
+  /// Returns a lower bound on the total cost of these open classes. Reorders them.
   double of(ClassList& classes) {
     if (classes.size() == 1) return bound_[classes[0]];
     counted_.reset();
     return rest_of(classes);
   }
 
-  /// The same of a node of an open class and the other open classes: the node with what it needs
-  /// first, or what it needs among the others.
+  /// Returns the same for a node of an open class and the other open classes: the larger of two
+  /// orders, the node with its needs first, or its needs among the others.
   double of(uint32_t cls, NodeIx node, llvm::ArrayRef<uint32_t> others) {
     ClassList children, together(others.begin(), others.end());
     add_children(node, children);
@@ -76,7 +77,7 @@ public:
     return problem_.cost(node) + std::max(apart, rest_of(together));
   }
 
-  /// Adds the node's children that are not decided to `classes`, each once.
+  /// Adds the node's undecided children to `classes`, each once.
   void add_children(NodeIx node, ClassList& classes) const {
     for (ClassIx child : problem_.children(node))
       if (!decided(child) && !llvm::is_contained(classes, child.index))
@@ -84,7 +85,7 @@ public:
   }
 
 private:
-  /// Of these classes, what is not counted yet.
+  /// Returns the bound of these classes beyond the part that is already counted.
   double rest_of(ClassList& classes) {
     llvm::sort(classes, [&](uint32_t a, uint32_t b) {
       return bound_[a] != bound_[b] ? bound_[a] > bound_[b] : a < b;
@@ -114,7 +115,7 @@ private:
       for (NodeIx n : problem_.nodes(cls)) {
         if (!problem_.usable(n)) continue;
         for (ClassIx child : problem_.children(n)) {
-          if (!below_[child.index].test(below)) continue; // nothing that is not there
+          if (!below_[child.index].test(below)) continue; // only if it can be below
           below |= below_[child.index];
           changed = true;
         }
@@ -123,8 +124,8 @@ private:
     return changed;
   }
 
-  /// Every class ends at or below what each of its nodes says: so by induction over a derivation
-  /// none costs less.
+  /// Lowers the bounds of classes to the values of their nodes. By induction over a derivation none
+  /// costs less. Returns true if a bound changed.
   bool lower_bounds() {
     bool changed = false;
     for (ClassIx cls : order_) {
@@ -145,9 +146,9 @@ private:
   const ExtractionProblem& problem_;
   std::vector<ClassIx> order_;
   std::vector<ClassSet> landmarks_,
-      below_; // below: undecided ones that derivations can contain
+      below_; // by class: undecided classes that its derivations can contain
   std::vector<double> least_,
-      bound_; // by class: cost of a node, of a derivation
+      bound_; // by class: least cost of a node, of a derivation
   ClassSet decided_, counted_;
   ClassList children_;
 };
@@ -176,15 +177,15 @@ private:
     double bound;
     NodeIx node;
   };
-  /// A class that is being decided.
+  /// A class for which alternatives are tried.
   struct Frame {
     uint32_t cls = 0;
-    std::vector<Alternative> alternatives; // of interest, the least bound first
+    std::vector<Alternative> alternatives; // of interest, by increasing bound
     size_t next = 0;
     ClassList open; // the other open classes
     double cost = 0;
     double bound = 0;           // of the state
-    double low = kInfiniteCost; // least of what has been closed
+    double low = kInfiniteCost; // least bound of the closed alternatives
   };
 
   double threshold() const { return below_cutoff(cutoff_, unit_); }
@@ -198,13 +199,15 @@ private:
     return stopped_;
   }
 
-  /// The nearer the first bound is to the cutoff, the more patience there is.
+  /// Returns true if the search has no chance; it is given more nodes if the first bound is
+  /// near the cutoff.
   bool hopeless() const {
     double share = frames_.empty() ? 1 : frames_.front().bound / cutoff_;
     return (share < 0.5 && result_.nodes > 500) || (share < 0.65 && result_.nodes > 2'000);
   }
 
-  /// A new state. The bound where there is nothing to decide or nothing of interest; else a frame.
+  /// Enters a new state. Returns its bound if there is nothing to decide or nothing of interest;
+  /// otherwise adds a frame.
   std::optional<double> enter(ClassList open, double cost) {
     ++result_.nodes;
     if (open.empty()) return take();
@@ -233,7 +236,8 @@ private:
     return std::nullopt;
   }
 
-  /// Nodes of an open class that can lead to a choice below the cutoff; the least of all bounds.
+  /// Returns the nodes of an open class that can lead to a choice below the cutoff, and the least
+  /// of all bounds.
   std::vector<Alternative> alternatives(uint32_t cls, llvm::ArrayRef<uint32_t> open, double cost,
                                         double& least) {
     std::vector<Alternative> out;
@@ -249,7 +253,7 @@ private:
     return out;
   }
 
-  /// The class is needed by what the node needs and is decided.
+  /// Returns true if decided classes that the node needs lead back to the class.
   bool closes_cycle(uint32_t cls, NodeIx node) {
     ClassList stack;
     ClassSet seen(static_cast<unsigned>(problem_.class_count()));
@@ -269,7 +273,7 @@ private:
     return false;
   }
 
-  /// The next alternative of the last frame, or what the frame found.
+  /// Tries the next alternative of the last frame, or returns the result of the frame.
   std::optional<double> descend() {
     Frame& frame = frames_.back();
     bool more = frame.next < frame.alternatives.size();
@@ -288,7 +292,7 @@ private:
     return enter(std::move(open), frame.cost + problem_.cost(node));
   }
 
-  /// An alternative of the last frame is done with.
+  /// Closes an alternative of the last frame.
   std::optional<double> leave(double bound) {
     Frame& frame = frames_.back();
     bound = std::max(bound, frame.alternatives[frame.next].bound);

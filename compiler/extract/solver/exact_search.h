@@ -1,19 +1,20 @@
-// Depth-first branch and bound without a linear program: what is open are classes that must be
-// there and have no node yet; the open class with the fewest nodes of interest is decided next.
-// Bounds are combined from the open classes and their landmarks, anew at each step with all that is
-// decided for free: what has nothing in common below adds up, as in local_bounds.h.
+// Depth-first branch and bound without a linear program. A state has open classes, which are needed
+// but have no node yet. The open class with the fewest interesting nodes is decided next. At each
+// step bounds are combined from the open classes and their landmarks, with all decided classes
+// free: bounds of classes that share nothing below add up, as in local_bounds.h.
 //
-// Where alternatives are many and solutions are of few nodes (sums in all orders, filters), it
-// takes milliseconds for what branch and cut cannot close in minutes. Where solutions are of
-// hundreds of classes it has no chance, and says so soon.
+// On problems with many alternatives but small solutions (sums in all orders, filters), it needs
+// milliseconds where branch and cut does not finish in minutes. On problems with solutions of
+// hundreds of classes it has no chance and gives up early.
 #pragma once
 
 #include "compiler/extract/solver/branch_cut.h"
 
 namespace tg {
 
-/// Looks for choices that cost less than `cutoff`. For problems without rewards and without a byte
-/// limit; does nothing beyond some thousand classes. Deterministic where it is not stopped by time.
+/// Searches for choices that cost less than `cutoff`. Rewards and byte limits are not
+/// supported, and problems with more than some thousand classes are skipped. Deterministic
+/// unless stopped by time.
 BranchCutResult exact_search(const ExtractionProblem& problem, double cutoff,
                              const BranchCutLimits& limits, const BranchCutEvents& events);
 

@@ -7,9 +7,9 @@
 namespace tg {
 
 namespace {
-constexpr double kPresent = 1e-6;    // x above this is there
-constexpr double kInPart = 0.01;     // and classes that are there in part, from both ends
-constexpr uint64_t kMostSteps = 2e7; // of one separation, some nanoseconds each
+constexpr double kPresent = 1e-6;    // x above this counts as used
+constexpr double kInPart = 0.01;     // distance of partly used classes from 0 and 1
+constexpr uint64_t kMostSteps = 2e7; // per separation, some nanoseconds each
 constexpr double kThresholds[] = {0.05, 0.3, 0.5, 0.7, 0.95};
 } // namespace
 
@@ -58,7 +58,7 @@ ClassIx FunnelCutter::way_down(NodeIx node) const {
   return best;
 }
 
-/// Fills share_; the class with the largest excess. UINT32_MAX if there is none.
+/// Fills share_ and returns the class with the largest excess, or UINT32_MAX if there is none.
 uint32_t FunnelCutter::find_top(uint32_t bottom) {
   std::fill(share_.begin(), share_.end(), 0);
   share_[bottom] = 1;
@@ -90,7 +90,7 @@ FunnelCutter::Found FunnelCutter::best_cut(uint32_t bottom, uint32_t top) {
   return best;
 }
 
-/// S: from the top by the present nodes' ways down, as long as shares are above the threshold.
+/// Builds S from the top along the present nodes' way_down(), while shares are above the threshold.
 FunnelCutter::Found FunnelCutter::cut_above(double threshold, uint32_t bottom, uint32_t top) {
   std::vector<uint32_t> members = {bottom, top};
   in_[bottom] = in_[top] = true;

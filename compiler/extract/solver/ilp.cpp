@@ -1,6 +1,7 @@
-// The loop around the solver: solve, read the choice off the solution; where it has a cycle, forbid
-// that cycle and solve again in the time that is left. The relaxation is rounded too: greedy under
-// costs that are small where the relaxation chose, so that its choices are acyclic by construction.
+// The loop around the solver: solve, then read the choice from the solution. If the choice has a
+// cycle, forbid that cycle and solve again in the remaining time. The relaxation is also rounded:
+// greedy with low costs for the nodes that the relaxation chose gives choices that are acyclic by
+// construction.
 #include "compiler/extract/solver/ilp.h"
 
 #include "compiler/extract/answer.h"
@@ -12,7 +13,7 @@ namespace tg {
 
 namespace {
 
-/// Nodes that the solution chose, one a class; what it leaves open stays open.
+/// Returns the chosen nodes of the solution, one per class; undecided classes stay open.
 Choice read_choice(const ExtractionProblem& problem, llvm::ArrayRef<double> x) {
   constexpr double kChosen = 0.5;
   Choice choice(problem.class_count());
@@ -26,8 +27,9 @@ Choice read_choice(const ExtractionProblem& problem, llvm::ArrayRef<double> x) {
   return choice;
 }
 
-/// One cycle for each class at which a walk from the roots over `choice` closes one, as lists of
-/// classes, each needing the next and the last the first. Each class is walked once.
+/// Returns one cycle for each class at which a walk from the roots over `choice` closes one. A
+/// cycle is a list of classes, each needing the next, and the last the first. Each class is
+/// walked once.
 std::vector<std::vector<ClassIx>> find_cycles(const ExtractionProblem& problem,
                                               const Choice& choice) {
   enum class State : uint8_t { New, Open, Done };
@@ -64,8 +66,8 @@ std::vector<std::vector<ClassIx>> find_cycles(const ExtractionProblem& problem,
   return cycles;
 }
 
-/// Of k classes in a circle, at most k - 1 may choose a node that needs the next. It forbids every
-/// cycle through these classes in this order, not only the one that was found.
+/// Adds a row: of k classes on a cycle, at most k - 1 choose a node that needs the next. The row
+/// forbids every cycle through these classes in this order, not only the one that was found.
 void forbid_cycle(const ExtractionProblem& problem, llvm::ArrayRef<ClassIx> cycle,
                   MipModel& model) {
   llvm::SmallVector<MipModel::Entry, 16> row;
@@ -85,7 +87,7 @@ public:
       : part_(part), problem_(part.problem()), options_(options), seconds_(seconds),
         asked_to_stop_(asked_to_stop) {}
 
-  /// Why there is no proof.
+  /// Returns why there is no proof.
   std::string run() {
     MipModel model = make_ilp(problem_, options_.cycles, asked_to_stop_);
     if (asked_to_stop_()) return "it was asked to stop";
@@ -109,7 +111,7 @@ public:
   }
 
 private:
-  /// Whether the solution has any.
+  /// Forbids the cycles of the solution; returns true if it has any.
   bool forbid_cycles(const MipResult& result, MipModel& model) {
     auto cycles = find_cycles(problem_, read_choice(problem_, result.solution));
     for (const auto& cycle : cycles) forbid_cycle(problem_, cycle, model);
@@ -117,16 +119,17 @@ private:
     return !cycles.empty();
   }
 
-  /// Greedy under costs that are small for what the relaxation (or a cyclic solution) chose.
+  /// Runs greedy with low costs for the nodes that the relaxation (or a cyclic solution) chose.
   void round_off(llvm::ArrayRef<double> x) {
-    constexpr double kFloor = 1e-3; // what is chosen still costs something: no needless nodes
+    constexpr double kFloor = 1e-3; // chosen nodes still cost something: avoids unneeded nodes
     std::vector<double> costs(problem_.node_count());
     for (uint32_t n = 0; n < costs.size(); ++n)
       costs[n] = problem_.cost({n}) * std::max(kFloor, 1 - std::clamp(x[n], 0.0, 1.0));
     part_.offer(extract_greedy(problem_, costs, asked_to_stop_), "rounding");
   }
 
-  /// The best choice so far. Only where all columns are nodes: the solver cannot be told a part.
+  /// Sets the best choice so far as the start, if all columns are nodes: the solver takes no
+  /// partial starts.
   void set_start(MipModel& model) const {
     model.start.clear();
     if (!part_.best || model.columns() != problem_.node_count()) return;

@@ -1,8 +1,8 @@
-// Builds the integer program: node columns, rows that tie classes together, the byte limit where
-// there is one, and ordering variables where they are asked for.
+// Builds the integer program: node columns, rows that tie classes together, the byte limit if there
+// is one, and optional ordering variables.
 //
-// Ordering (Real, Int): t(p) >= t(c) + step wherever p's chosen node needs c, for p and c in one
-// strongly connected component; elsewhere no cycle can close.
+// Ordering (Real, Int): t(p) >= t(c) + step if p's chosen node needs c, for p and c in one strongly
+// connected component; no cycle can close elsewhere.
 #include "compiler/extract/poll.h"
 #include "compiler/extract/problem.h"
 #include "compiler/extract/solver/ilp.h"
@@ -40,7 +40,7 @@ private:
   using NodeList = llvm::SmallVector<NodeIx, 4>;
   using Row = llvm::SmallVector<MipModel::Entry, 16>;
 
-  /// Usable nodes that need `cls`, by their class, in order of first use.
+  /// Returns the usable nodes that need `cls`, by their class, in order of first use.
   llvm::MapVector<uint32_t, NodeList> users_by_class(ClassIx cls) const {
     llvm::MapVector<uint32_t, NodeList> users;
     for (NodeIx node : problem_.users(cls))
@@ -66,8 +66,9 @@ private:
     model_.add_row(row, 0, kNoBound);
   }
 
-  /// With rewards, choosing more can cost less: so at most one node of a class, and none that no
-  /// chosen node needs. Without cycles the second row holds for all that is not below a root.
+  /// With rewards, choosing more can cost less. So each class gets at most one node, and only
+  /// nodes that a chosen node needs. Without cycles, the second row excludes every node that is not
+  /// below a root.
   void only_what_is_needed() {
     for (uint32_t c = 0; c < problem_.class_count() && !poll_.stopped(); ++c) {
       if (root_[c]) continue;
@@ -84,8 +85,8 @@ private:
     }
   }
 
-  /// stored(c) is 1 where a chosen node outside of load time needs c; continuous, since the rows
-  /// push it to 0 or 1.
+  /// Adds stored(c), which is 1 if a chosen node that is not a load node needs c. It is continuous,
+  /// since the rows push it to 0 or 1.
   void bound_bytes() {
     Row total;
     for (uint32_t c = 0; c < problem_.class_count() && !poll_.stopped(); ++c) {
@@ -111,7 +112,7 @@ private:
       if (size.size() <= static_cast<size_t>(c)) size.resize(c + 1);
       ++size[c];
     }
-    std::vector<int32_t> position(component.size(), -1); // column of t(c)
+    std::vector<int32_t> position(component.size(), -1); // the column of t(c)
     for (uint32_t c = 0; c < component.size(); ++c)
       if (component[c] >= 0)
         position[c] = model_.add_column(0, 0, integer ? size[component[c]] - 1 : 1, integer);
@@ -119,7 +120,7 @@ private:
       if (component[c] < 0) continue;
       double members = size[component[c]];
       double step = integer ? 1 : 1 / members;
-      double slack = (integer ? members - 1 : 1) + step; // makes the row void where none is chosen
+      double slack = (integer ? members - 1 : 1) + step; // voids the row if no such node is chosen
       for (auto& [user, nodes] : users_by_class({c})) {
         if (component[user] != component[c]) continue;
         Row row{{position[user], 1}, {position[c], -1}};
@@ -130,7 +131,7 @@ private:
     }
   }
 
-  static constexpr uint64_t kStepsForEntry = 10; // of Poll
+  static constexpr uint64_t kStepsForEntry = 10; // as counted by Poll
 
   const ExtractionProblem& problem_;
   Poll poll_;

@@ -14,8 +14,8 @@ LocalBounds::LocalBounds(const ExtractionProblem& problem) {
   find_bounds(problem);
 }
 
-/// The least sets with below(c) = {c} + union over children d of nodes of c of below(d); a class is
-/// looked at again when a child's set has grown.
+/// Computes the least sets with below(c) = {c} + union over children d of nodes of c of below(d). A
+/// class is visited again when a child's set has grown.
 void LocalBounds::find_below(const ExtractionProblem& problem) {
   auto size = static_cast<unsigned>(problem.class_count());
   below_.assign(size, llvm::BitVector(size));
@@ -39,8 +39,9 @@ void LocalBounds::find_below(const ExtractionProblem& problem) {
   }
 }
 
-/// Own cost, and the bounds of children that are disjoint below, the dearest first. At least the
-/// dearest child alone: so nodes cost no less than what they need, as greedy's proof wants it.
+/// Returns the node's own cost plus the bounds of children that are disjoint below, the most
+/// expensive first. It includes at least the most expensive child, so that nodes cost no less than
+/// their children, as the proof of greedy requires.
 double LocalBounds::bound_of(const ExtractionProblem& problem, NodeIx node) const {
   llvm::SmallVector<ClassIx, 4> children(problem.children(node).begin(),
                                          problem.children(node).end());
@@ -56,8 +57,8 @@ double LocalBounds::bound_of(const ExtractionProblem& problem, NodeIx node) cons
   return bound;
 }
 
-/// Downwards from infinity, as greedy's worklist does it: every class ends at or below what each of
-/// its nodes says, so by induction over a derivation none costs less.
+/// Lowers bounds from infinity with a worklist, like greedy. Every class ends at or below the value
+/// of each of its nodes, so by induction over a derivation none costs less.
 void LocalBounds::find_bounds(const ExtractionProblem& problem) {
   class_bound_.assign(problem.class_count(), kInfiniteCost);
   node_bound_.assign(problem.node_count(), kInfiniteCost);

@@ -1,7 +1,7 @@
-// Lower bounds that count what cannot be shared. A node costs at least itself plus the bounds of
-// any of its children that have nothing in common below them: what one needs the other cannot use.
-// Where nothing can be shared at all this is the tree cost, and exact; the linear relaxation, which
-// lets half a class serve two halves of other choices, can be far below.
+// Lower bounds that count work which cannot be shared. A node costs at least its own cost plus the
+// bounds of any of its children that have nothing in common below them. If nothing can be shared at
+// all, this is the tree cost, and exact. The linear relaxation lets half a class serve two halves
+// of other choices, and can be far below.
 //
 // In the relaxation, for a class c with R(c) all nodes that can be below it:
 //
@@ -16,13 +16,14 @@ namespace tg {
 
 class LocalBounds {
 public:
-  /// For problems without rewards; empty beyond some thousand classes (sets are kept as bits).
+  /// Problems with rewards are not supported. Empty beyond some thousand classes (sets are
+  /// kept as bits).
   explicit LocalBounds(const ExtractionProblem& problem);
   bool empty() const { return below_.empty(); }
-  /// No derivation of the class, or of the class by this node, costs less.
+  /// A lower bound on all derivations of the class, or of the class by this node.
   double of(ClassIx cls) const { return class_bound_[cls.index]; }
   double of(NodeIx node) const { return node_bound_[node.index]; }
-  /// Classes that derivations of the class can contain, itself included.
+  /// The classes that derivations of the class can contain, including itself.
   const llvm::BitVector& below(ClassIx cls) const { return below_[cls.index]; }
 
 private:

@@ -1,4 +1,4 @@
-// Rows are handed to CLP in batches, just before it solves: adding them one by one would copy the
+// Rows are passed to CLP in batches, just before it solves: adding them one by one would copy the
 // matrix each time.
 #include "compiler/extract/solver/lp.h"
 
@@ -14,12 +14,12 @@ namespace tg {
 
 struct LinearProgram::Solver {
   Clp_Simplex* clp = Clp_newModel();
-  // Rows that CLP does not have yet.
+  // Rows that CLP has not received yet.
   std::vector<double> lower, upper, values;
   std::vector<CoinBigIndex> start = {0};
   std::vector<int> columns;
   bool solved = false;
-  double unit = 1; // of the objective that CLP sees
+  double unit = 1; // of CLP's objective
 
   ~Solver() { Clp_deleteModel(clp); }
 
@@ -35,8 +35,8 @@ struct LinearProgram::Solver {
   }
 };
 
-/// CLP asserts that no coefficient reaches 1e25, and this is not the solver's process: larger ones
-/// than any file may state are given in a unit, a power of two, that keeps all digits.
+/// CLP asserts that coefficients are below 1e25. Costs larger than any file may state are scaled by
+/// a power of two, which keeps all digits.
 static double unit_of(llvm::ArrayRef<double> objective) {
   double largest = 0;
   for (double cost : objective) largest = std::max(largest, std::abs(cost));
@@ -65,7 +65,7 @@ LinearProgram::Status LinearProgram::solve(double seconds, int64_t iterations) {
   if (seconds <= 0 || iterations <= 0) return Status::Stopped;
   Clp_setMaximumSeconds(clp, seconds);
   Clp_setMaximumIterations(clp, static_cast<int>(std::min<int64_t>(iterations, INT_MAX)));
-  // The first time CLP chooses its way itself, presolve included; then the dual simplex goes on.
+  // The first time CLP chooses its method, presolve included; then the dual simplex continues.
   solver_->solved ? Clp_dual(clp, 0) : Clp_initialDualSolve(clp);
   solver_->solved = true;
   if (Clp_isProvenOptimal(clp)) return Status::Optimal;

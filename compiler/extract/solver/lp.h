@@ -1,6 +1,6 @@
-// A linear program that grows and is solved again and again: columns are fixed at the start, rows
-// are added, bounds move. CLP's dual simplex goes on from the last basis, so a solve costs what has
-// changed.
+// A linear program that grows and is solved repeatedly: columns are fixed at the start, rows are
+// added, bounds move. CLP's dual simplex continues from the last basis, so the time of a solve
+// depends on the changes.
 #pragma once
 
 #include "compiler/extract/solver/mip.h"
@@ -14,20 +14,20 @@ class LinearProgram {
 public:
   enum class Status : uint8_t { Optimal, Infeasible, Stopped };
 
-  /// Columns, bounds, objective and rows of the model; what it says of integers is not used.
+  /// Takes columns, bounds, objective and rows of the model; its integer marks are ignored.
   explicit LinearProgram(const MipModel& model);
   ~LinearProgram();
   LinearProgram(LinearProgram&&) = default;
 
-  /// `iterations`: of the simplex, at most. Stopped: by a limit, or because the numbers went wrong;
-  /// then the rest means nothing.
+  /// Solves with at most that many simplex iterations. Stopped means a limit or a numerical
+  /// failure; then the results below are undefined.
   Status solve(double seconds, int64_t iterations = INT64_MAX);
-  /// Of the last solve().
+  /// Results of the last solve().
   int64_t iterations() const;
   double objective() const;
   llvm::ArrayRef<double> solution() const;   // by column
   std::vector<double> reduced_costs() const; // by column
-  /// How much a row differs from its nearer bound.
+  /// Returns the distance of a row from its nearer bound.
   double slack(size_t row) const;
 
   size_t rows() const;
@@ -36,7 +36,7 @@ public:
   void set_bounds(size_t column, double low, double high);
 
 private:
-  struct Solver; // CLP's, which has no C++ header that stands alone
+  struct Solver; // CLP's, which has no self-contained C++ header
   std::unique_ptr<Solver> solver_;
 };
 

@@ -15,7 +15,7 @@ class Rounding {
 public:
   Rounding(const ExtractionProblem& problem, llvm::ArrayRef<double> x) : problem_(problem), x_(x) {}
 
-  /// The best of both kinds; fewer tries where the time is over.
+  /// Returns the best of both kinds; makes fewer tries if the time runs out.
   std::optional<Choice> run(uint64_t seed, int tries, double seconds) {
     Stopwatch watch;
     deterministic();
@@ -39,7 +39,7 @@ private:
   }
 
   void deterministic() {
-    constexpr double kFloor = 1e-3; // what is chosen still costs something: no needless nodes
+    constexpr double kFloor = 1e-3; // chosen nodes still cost something: avoids unneeded nodes
     std::vector<double> costs(problem_.node_count());
     for (uint32_t n = 0; n < costs.size(); ++n)
       costs[n] =
@@ -63,7 +63,7 @@ private:
   NodeIx draw(ClassIx cls, std::mt19937_64& random) const {
     double all = 0;
     for (NodeIx n : problem_.nodes(cls)) all += weight(n);
-    // Not std::uniform_real_distribution, whose numbers differ between libraries.
+    // std::uniform_real_distribution gives other numbers in other libraries.
     double at = static_cast<double>(random() >> 11) * 0x1p-53 * all;
     NodeIx last;
     for (NodeIx n : problem_.nodes(cls)) {
@@ -116,7 +116,7 @@ Result<Extraction> extract_by_lp(const ExtractionProblem& problem, const IlpOpti
   for (ClassIx root : problem.roots())
     if (!greedy.choice[root].valid()) return no_solution(problem, greedy);
   auto stop = asked_to_stop(options);
-  // Rounding and what comes after take about as long as what was before.
+  // Rounding and the later steps take about as long as the earlier ones.
   auto left = [&] { return options.time_limit_s - 2 * watch.seconds(); };
   auto reduced = reduce(problem, greedy, [&] { return left() <= 0 || stop({}); });
   MipResult solved;

@@ -1,5 +1,5 @@
-// A mixed-integer program as plain data, and what came of solving one. Rows are sparse; row and
-// column bounds may be infinite. Always minimised.
+// A mixed-integer program as plain data, and the result of solving one. Rows are sparse; row and
+// column bounds may be infinite. The objective is minimised.
 #pragma once
 
 #include <llvm/ADT/ArrayRef.h>
@@ -21,7 +21,7 @@ struct MipModel {
   // By column.
   std::vector<double> objective, lower, upper;
   std::vector<uint8_t> integer;
-  // By row; entries of row r lie from row_start[r] to row_start[r + 1].
+  // By row; row r has the entries from row_start[r] to row_start[r + 1].
   std::vector<double> row_lower, row_upper;
   std::vector<uint32_t> row_start = {0};
   std::vector<Entry> entries;
@@ -48,19 +48,19 @@ struct MipModel {
 inline constexpr double kNoBound = std::numeric_limits<double>::infinity();
 
 enum class MipStatus : uint8_t {
-  Optimal,    // solution and proof
+  Optimal,    // solved and proven
   Stopped,    // by a limit, with or without a solution
   Infeasible, // proven
-  Failed,     // no verdict: the solver did not start, crashed or gave up
+  Failed,     // no result: the solver did not start, crashed or gave up
 };
 
-/// Why a proof is missing, where the clock was the reason.
+/// The reason for a missing proof if the time limit ended the work.
 inline constexpr const char* kTimeLimit = "the time limit";
 
 struct MipResult {
   MipStatus status = MipStatus::Failed;
-  std::string why; // of Stopped and Failed, for people
-  /// No solution costs less. -infinity if nothing is known.
+  std::string why; // the reason of Stopped and Failed, for messages
+  /// No solution costs less; -infinity if no bound is known.
   double bound = -kNoBound;
   /// Best integer solution, by column; empty if there is none.
   std::vector<double> solution;
@@ -70,10 +70,10 @@ struct MipResult {
 
 struct MipLimits {
   double seconds = 60;
-  /// Address space of the solver; 0: no limit.
+  /// Limit on the solver's address space; 0: no limit.
   uint64_t memory_bytes = uint64_t{4} << 30;
-  /// Called with what is known so far whenever something has come, and some ten times a second;
-  /// true ends the work, as the time limit does. May be empty.
+  /// Called with the results so far after each message, and some ten times a second. True ends the
+  /// work as the time limit does. May be empty.
   std::function<bool(const MipResult&)> stop = {};
 };
 

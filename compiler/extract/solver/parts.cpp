@@ -32,7 +32,7 @@ void OpenPart::offer(std::optional<Choice> choice, llvm::StringRef by) {
 
 std::vector<Part> take_apart(const ExtractionProblem& problem, size_t small) {
   std::vector<uint32_t> part_of = independent_parts(problem);
-  bool whole = problem.byte_limit() != kInfiniteCost; // which ties all parts together
+  bool whole = problem.byte_limit() != kInfiniteCost; // the limit ties all parts together
   std::vector<size_t> size;
   for (uint32_t c = 0; c < part_of.size(); ++c) {
     size.resize(std::max<size_t>(size.size(), part_of[c] + 1));

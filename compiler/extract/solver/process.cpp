@@ -1,6 +1,6 @@
-// The parent's side: starts the child, hands it the model, and collects messages until it is done,
-// dies, or its time is over. All waiting is in poll() with one deadline; writes do not block and do
-// not raise SIGPIPE.
+// The parent's side: starts the child, sends it the model, and collects messages until it is done
+// or dead or its time is over. All waiting is in poll() with one deadline. Writes do not block and
+// do not raise SIGPIPE.
 #include "compiler/extract/solver/process.h"
 
 #include "compiler/extract/solver/child.h"
@@ -28,14 +28,14 @@ namespace tg {
 namespace {
 
 constexpr const char* kChildVariable = "TANGRAM_SOLVER_FD";
-/// Where the child finds its end of the socket.
+/// The descriptor of the child's end of the socket.
 constexpr int kChildFd = 3;
-/// From the exec to the first message; a loaded machine needs a while.
+/// From the exec to the first message; a loaded machine needs some time.
 constexpr double kStartSeconds = 20;
-/// What CBC gets beyond its limit to hand over its solution.
+/// Time beyond its limit in which CBC can return its solution.
 constexpr double kGraceSeconds = 0.5;
 
-/// In the child this takes the place of main(): see process.h.
+/// Replaces main() in the child; see process.h.
 __attribute__((constructor)) void become_solver_if_asked() {
   const char* fd = std::getenv(kChildVariable);
   if (fd) _exit(solver_child_main(std::atoi(fd)));
@@ -48,7 +48,7 @@ Clock::time_point after(double seconds) {
                             std::chrono::duration<double>(std::min(seconds, 1e8)));
 }
 
-/// A running solver; killed and reaped when this goes.
+/// A running solver. The destructor kills and reaps it.
 class SolverProcess {
 public:
   SolverProcess() = default;
@@ -56,7 +56,7 @@ public:
   SolverProcess& operator=(const SolverProcess&) = delete;
   ~SolverProcess() { end_now(); }
 
-  /// Whether there is one that this process started: after a fork it is the parent's.
+  /// Returns true if this process started the child; after a fork it belongs to the parent.
   bool running() const { return fd_ >= 0 && owner_ == getpid(); }
 
   void end_now() {
@@ -69,9 +69,9 @@ public:
     pid_ = -1;
   }
 
-  /// False with errno set where no process could be started.
+  /// Starts the child. Returns false with errno set if no process could be started.
   bool start() {
-    end_now(); // what is left of another, or of the other side of a fork
+    end_now(); // removes an earlier child, or the parent's after a fork
     int ends[2];
     late_ = false;
     owner_ = getpid();
@@ -82,7 +82,8 @@ public:
     return started && fcntl(fd_, F_SETFL, O_NONBLOCK) == 0;
   }
 
-  /// False where the child is gone or the deadline has passed (then late() is true).
+  /// Sends bytes. Returns false if the child is gone or the deadline has passed (then
+  /// late() is true).
   bool send_bytes(const void* data, size_t size, Clock::time_point deadline) {
     const char* at = static_cast<const char*>(data);
     while (size > 0) {
@@ -111,10 +112,10 @@ public:
 
   bool late() const { return late_; }
 
-  /// Asked while waiting: true is as if the deadline had passed.
+  /// Polled while waiting; true acts as if the deadline had passed.
   std::function<bool()> stop;
 
-  /// How the child ended, for people. Gives it a moment, since it may be on its way out.
+  /// Returns how the child ended, for messages. Waits a moment, since it may still be exiting.
   std::string end() {
     close(std::exchange(fd_, -1));
     int status = 0;
@@ -142,7 +143,7 @@ private:
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, child_end, kChildFd);
-    posix_spawnattr_t attributes; // it blocks no signals, whatever we do
+    posix_spawnattr_t attributes; // the child blocks no signals, whatever the parent does
     posix_spawnattr_init(&attributes);
     sigset_t none;
     sigemptyset(&none);
@@ -160,7 +161,7 @@ private:
 
   bool wait(short events, Clock::time_point deadline) {
     using std::chrono::milliseconds;
-    constexpr int64_t kSlice = 100; // milliseconds, then whoever asked is asked
+    constexpr int64_t kSlice = 100; // milliseconds between calls of `stop`
     while (true) {
       auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now()).count();
       pollfd entry{fd_, events, 0};
@@ -177,7 +178,7 @@ private:
   bool late_ = false;
 };
 
-/// One conversation: hello, limits and model out, messages in.
+/// One conversation: sends hello, limits and model, and receives messages.
 class Conversation {
 public:
   Conversation(const MipModel& model, SolverProcess& process, const MipLimits& limits)
@@ -204,7 +205,7 @@ public:
     return std::move(result_);
   }
 
-  /// The process has said all and waits for more.
+  /// Returns true if the process has sent its full answer and waits for more.
   bool answered() const { return answered_; }
 
 private:
@@ -240,7 +241,7 @@ private:
     return sent || interrupted();
   }
 
-  /// False when there is nothing more to come.
+  /// Receives a message. Returns false if no more will come.
   bool receive() {
     SolverMessage header;
     if (!process_.receive_bytes(&header, sizeof header, deadline_)) return interrupted();
@@ -277,7 +278,7 @@ private:
     return true;
   }
 
-  /// The conversation broke off: what has come so far stays.
+  /// Handles a broken conversation; the results received so far are kept.
   bool interrupted() {
     result_.status = process_.late() ? MipStatus::Stopped : MipStatus::Failed;
     result_.why = process_.late() ? kTimeLimit : process_.end();

@@ -1,13 +1,13 @@
-// Runs CBC and CLP in a child process. CBC 2.10.8 keeps no time limit, is not safe in two threads
-// and writes to standard output, and assertions of either end their process; one of their own can
-// be killed on time, bounded in memory, and muted, and what ends it ends no other.
+// Runs CBC and CLP in a child process. CBC 2.10.8 does not keep time limits, is not safe in two
+// threads and writes to standard output; assertions of CBC and CLP end their process. A child can
+// be killed on time, limited in memory, and muted, and its crash ends no other process.
 //
 // The child is this program itself, started again (/proc/self/exe) with TANGRAM_SOLVER_FD in its
-// environment: before main() runs, a constructor in process.cpp sees the variable, solves
-// what it reads from that descriptor, and exits. So there is one binary to ship, any program that
-// links the library works, and nothing is inherited from the parent's threads, as it would be after
-// a bare fork(). Messages are binary records over a socket pair; what the child has sent before it
-// is killed (the relaxation, bounds) is kept.
+// environment. Before main() runs, a constructor in process.cpp sees the variable, solves what it
+// reads from that descriptor, and exits. So there is one binary to ship, any program that links the
+// library works, and nothing is inherited from the parent's threads, as it would be after a bare
+// fork(). Messages are binary records over a socket pair. Results that the child has sent before it
+// is killed (the relaxation, bounds) are kept.
 #pragma once
 
 #include "compiler/extract/problem.h"
@@ -16,20 +16,21 @@
 
 namespace tg {
 
-/// Minimises the model. Never fails outright: without a child, or without an answer from it, the
-/// result says so. Takes at most a little longer than `limits.seconds`.
+/// Minimises the model. Reports a missing child or answer in the result. Takes at most slightly
+/// longer than `limits.seconds`.
 MipResult solve_mip(const MipModel& model, const MipLimits& limits);
 
-/// Branch and cut (branch_cut.h) in a process of its own, for choices that cost less than `cutoff`.
-/// `solution` is by node; empty if there is none below the cutoff. Optimal: proven, the cutoff
-/// itself if there is no solution. Byte limits are not looked at.
+/// Runs branch and cut (branch_cut.h) in a separate process, for choices that cost less than
+/// `cutoff`. `solution` is by node; empty if none is below the cutoff. Optimal: proven; without a
+/// solution the cutoff itself is the optimum. Byte limits are ignored.
 MipResult solve_problem(const ExtractionProblem& problem, double cutoff, const MipLimits& limits);
 
-/// The choice that such a solution stands for.
+/// Converts such a solution to a choice.
 Choice choice_of(const ExtractionProblem& problem, llvm::ArrayRef<double> solution);
 
-/// As solve_problem(), for what counts end long before the clock does, in a process that the thread
-/// keeps: only its first such problem waits for one to start. Memory is bounded by the counts.
+/// As solve_problem(), for problems whose iteration limits end the work long before the time limit.
+/// The process belongs to the thread and is reused, so only the first problem waits for a start.
+/// The limits also bound the memory.
 MipResult solve_small_problem(const ExtractionProblem& problem, double cutoff,
                               const BranchCutLimits& limits,
                               const std::function<bool(const MipResult&)>& stop);

@@ -1,10 +1,11 @@
-// Why the marks hold together. A node that is marked because something is strictly cheaper is in no
-// best choice at all, and so is one above the bound: these can go all at once. One that another
-// merely equals (with children among its landmarks, so without any tree) goes only while that other
-// stays, one after the other: each time some best choice is left.
+// Why the marks are sound together: a node that is marked because an alternative is strictly
+// cheaper is in no best choice at all, and so is a node above the bound. These can be removed all
+// at once. A node with an alternative of equal cost (whose children are among its landmarks, so
+// that no tree is involved) is removed only while that alternative stays, one after the other. So
+// some best choice is left each time.
 //
-// Why nothing becomes cyclic: landmarks of a node are below it in any choice, so they do not need
-// its class; and a tree that costs less than the cheapest of the class does not contain it.
+// Why no cycle appears: landmarks of a node are below it in any choice, so they do not need its
+// class. A tree that costs less than the cheapest of the class does not contain the class.
 #include "compiler/extract/solver/reduce.h"
 
 #include "compiler/extract/greedy/greedy.h"
@@ -64,7 +65,7 @@ public:
     for (ClassIx cls : children_first(problem)) set_own(cls);
   }
 
-  /// Sound wherever it ends, given the landmarks.
+  /// Marks nodes. The marks are sound at any point, given the landmarks.
   std::vector<bool> run() {
     if (poll_.now()) return std::move(marked_);
     mark_dear();
@@ -83,7 +84,7 @@ private:
     return !root_[cls.index] && problem_.users(cls).size() == 1;
   }
 
-  /// The node's cost with the least of what only it uses.
+  /// Returns the node's cost plus the least cost of the classes that only it uses.
   double with_own(NodeIx node) const {
     double sum = problem_.cost(node);
     llvm::ArrayRef<ClassIx> children = problem_.children(node);
@@ -105,9 +106,9 @@ private:
     for (ClassIx child : problem_.children(node)) needed_ |= needs_[child.index];
   }
 
-  /// Marks what costs more than greedy's choice, part by part.
+  /// Marks nodes whose bound exceeds greedy's choice, part by part.
   void mark_dear() {
-    constexpr double kTolerance = 1e-9; // relative: sums in another order
+    constexpr double kTolerance = 1e-9; // relative: rounding of sums in another order
     std::vector<uint32_t> part = independent_parts(problem_);
     std::vector<double> known(problem_.class_count()), floor(problem_.class_count());
     for (ClassIx cls : check_choice(problem_, greedy_.choice).order)
@@ -128,7 +129,8 @@ private:
     }
   }
 
-  /// Another node of the class does as well; needed_ is what `node` needs.
+  /// Returns true if another node of the class is as good. needed_ has the classes that
+  /// `node` needs.
   bool replaceable(NodeIx node) const {
     constexpr size_t kMostCompared = 512; // nodes of a class, for the quadratic step
     constexpr double kTolerance = 1e-9;
@@ -158,7 +160,7 @@ private:
   std::vector<double> least_; // cost of a node, by class
   std::vector<double> own_;   // by class: the least of with_own
   std::vector<bool> marked_;  // by node
-  llvm::BitVector needed_;    // of the node that is looked at
+  llvm::BitVector needed_;    // of the current node
 };
 
 } // namespace

@@ -1,8 +1,9 @@
-// The reductions work on a mutable copy (one child list a node), in the order of reduce.h; then the
-// rest is numbered anew, pruned (prune.cpp) and reduced again, until nothing more goes. Each step
+// The reductions work on a mutable copy (one child list per node), in the order of reduce.h. The
+// result is renumbered, pruned (prune.cpp) and reduced again, until no step applies. Each step
 // keeps at least one optimal solution:
-//   dominated: replacing the node by the better one needs no new class, so no new cycle and no
-//   cost; contracted: the class is chosen exactly when its one user is, with its one node.
+//   - dominated: replacing the node by the better one needs no new class, so it adds no cycle and
+//     no cost;
+//   - contracted: the class is chosen exactly when its one user is, with its one node.
 #include "compiler/extract/solver/reduce.h"
 
 #include "compiler/extract/poll.h"
@@ -23,19 +24,19 @@ using FewClasses = llvm::SmallVector<uint32_t, 4>; // sorted, each once
 
 class Reduction {
 public:
-  /// `pruned`: nodes that are not taken, by node.
+  /// `pruned`, by node: nodes that are left out.
   Reduction(const ExtractionProblem& problem, const GreedyResult& greedy,
             const std::vector<bool>& pruned, Poll& poll)
       : from_(problem), greedy_(greedy), pruned_(pruned), poll_(poll), nodes_(problem.node_count()),
         classes_(problem.class_count()), bytes_matter_(problem.byte_limit() != kInfiniteCost) {}
 
-  /// nullopt if it was stopped: then each step ends where it is.
+  /// Reduces the problem. Returns nullopt if stopped; then each step ends where it is.
   std::optional<ReducedProblem> run() {
     settle_free_classes();
     take_nodes();
     drop_dominated();
     mark_reachable();
-    if (force_classes()) { // fewer children, so more is dominated and less is reached
+    if (force_classes()) { // with fewer children more is dominated and less is reached
       drop_dominated();
       mark_reachable();
     }
@@ -53,7 +54,7 @@ private:
     FewClasses children;
   };
   struct ClassState {
-    bool settled = false; // costs nothing: chosen as greedy chose
+    bool settled = false; // free: chosen as greedy chose
     bool contracted = false;
     bool reachable = false;
     bool root = false;
@@ -61,7 +62,7 @@ private:
     llvm::SmallVector<uint32_t, 4> nodes;
   };
 
-  /// Greedy's choice costs nothing. Where there are rewards, another could cost less than nothing.
+  /// Returns true if greedy's choice is free. With rewards, another could have a negative cost.
   bool is_free(uint32_t cls) const { return greedy_.tree_cost[cls] == 0 && !from_.has_rewards(); }
 
   bool stores(uint32_t cls) const { return bytes_matter_ && from_.stored_bytes({cls}) > 0; }
@@ -72,13 +73,14 @@ private:
     for (ClassIx root : from_.roots()) classes_[root.index].root = true;
   }
 
-  /// The node of greedy's choice makes no operand stored: what is below a load node is load, too.
+  /// Returns true if greedy's node requires no stored operand. Nodes below a load node are
+  /// load nodes too.
   bool stores_nothing(uint32_t cls) const {
     NodeIx node = greedy_.choice.node[cls];
     return !bytes_matter_ || from_.load(node) || from_.children(node).empty();
   }
 
-  /// A class that costs nothing but is stored keeps one node, without children.
+  /// A free class whose result is stored keeps one node without children.
   bool only_stored(uint32_t cls) const {
     return is_free(cls) && stores(cls) && stores_nothing(cls);
   }
@@ -103,7 +105,7 @@ private:
     }
   }
 
-  /// True if `b` can go because of `a`. Among equals the earlier node stays.
+  /// Returns true if `a` makes `b` superfluous. Among equals the earlier node stays.
   bool dominates(uint32_t a, uint32_t b) const {
     const NodeState &x = nodes_[a], &y = nodes_[b];
     if (x.cost > y.cost || x.children.size() > y.children.size()) return false;
@@ -115,7 +117,7 @@ private:
 
   void drop_dominated() {
     constexpr size_t kMostCompared = 512; // nodes of a class, for the quadratic step
-    if (from_.has_rewards()) return;      // what needs more may earn more
+    if (from_.has_rewards()) return;      // a node that needs more may earn more
     for (ClassState& cls : classes_) {
       if (cls.nodes.size() > kMostCompared) continue;
       if (poll_.after(1 + cls.nodes.size() * cls.nodes.size())) return;
@@ -153,8 +155,9 @@ private:
     }
   }
 
-  /// Makes roots of the classes that every solution uses, and takes them out of the children of
-  /// others outside of their strongly connected component. True if there are any but the roots.
+  /// Makes roots of the classes that every solution uses, and removes them from the children
+  /// of nodes outside their strongly connected component. Returns true if there are any
+  /// besides the roots.
   bool force_classes() {
     std::vector<uint32_t> members; // reachable classes
     for (uint32_t c = 0; c < classes_.size(); ++c)
@@ -171,7 +174,7 @@ private:
     return any;
   }
 
-  /// What is left, its classes numbered as in `members`.
+  /// Returns the remaining problem with its classes numbered as in `members`.
   ExtractionProblem without_costs(const std::vector<uint32_t>& members) const {
     std::vector<ClassIx> number(classes_.size());
     ExtractionProblem rest;
@@ -207,7 +210,7 @@ private:
   }
 
   void contract_chains() {
-    std::vector<uint32_t> user(classes_.size(), UINT32_MAX); // the one user, where there is one
+    std::vector<uint32_t> user(classes_.size(), UINT32_MAX); // the only user, if there is just one
     for (const ClassState& cls : classes_) {
       if (!cls.reachable) continue;
       for (uint32_t n : cls.nodes)
@@ -226,7 +229,7 @@ private:
     uint32_t inner = classes_[cls].nodes[0], outer = user[cls];
     if (bytes_matter_ && from_.load({inner}) != from_.load({outer})) return;
     uint32_t outer_class = from_.class_of({outer}).index;
-    if (llvm::is_contained(nodes_[inner].children, outer_class)) return; // would need itself
+    if (llvm::is_contained(nodes_[inner].children, outer_class)) return; // it would need itself
     NodeState& node = nodes_[outer];
     node.cost += nodes_[inner].cost;
     node.children.erase(llvm::find(node.children, cls));
@@ -251,7 +254,7 @@ private:
     out.class_in_reduced.resize(classes_.size());
     for (uint32_t c = 0; c < classes_.size(); ++c) {
       const ClassState& cls = classes_[c];
-      // Also what lies below a class that is only stored.
+      // Includes classes below a class that is only stored.
       if (is_free(c)) out.settled.node[c] = greedy_.choice.node[c];
       if (cls.contracted) out.settled.node[c] = {cls.nodes[0]};
       if (!cls.reachable || cls.contracted) continue;
