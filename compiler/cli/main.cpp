@@ -1,4 +1,4 @@
-// The program `tg`: the rows of this folder and nothing beside them.
+// The program `tg`, with the rows of this folder only.
 #include "compiler/cli/options/program.h"
 
 namespace tg::cli {

@@ -1,4 +1,4 @@
-// Each step reports into the session's sink and hands its result on.
+// Each step reports errors to the session's sink and returns its result.
 #include "compiler/cli/pipeline.h"
 
 #include "compiler/api/files/onnx_export.h"
@@ -11,17 +11,17 @@ namespace tg::cli {
 
 namespace {
 
-/// "1,3,224,224"
+/// Parses "1,3,224,224".
 std::optional<std::vector<int64_t>> read_shape(llvm::StringRef text) {
   llvm::SmallVector<llvm::StringRef, 8> parts;
-  if (!text.trim().empty()) text.split(parts, ','); // nothing is the shape of a scalar
+  if (!text.trim().empty()) text.split(parts, ','); // the empty text is the shape of a scalar
   std::vector<int64_t> sizes;
   for (llvm::StringRef part : parts)
     if (part.trim().getAsInteger(10, sizes.emplace_back())) return std::nullopt;
   return sizes;
 }
 
-/// --shape and --dim.
+/// Parses --shape and --dim.
 Result<onnx::ImportOptions> read_sizes(const Options& o) {
   onnx::ImportOptions sizes;
   for (const auto& [name, text] : o.shapes) {
@@ -43,8 +43,8 @@ Result<onnx::ImportOptions> read_sizes(const Options& o) {
   return sizes;
 }
 
-/// ImportOptions::keep_for: the newest opset of the ONNX
-/// file that the command writes, 0 where it writes none.
+/// Returns ImportOptions::keep_for: the newest opset of the ONNX file that the command writes, or 0
+/// if it writes none.
 int keep_for(const Options& o) {
   bool writes = o.command == CommandId::Opt || o.command == CommandId::Import ||
                 o.command == CommandId::Export;
@@ -123,7 +123,7 @@ std::optional<OptimizedModel> optimize_model(Session& session, const Graph& sour
   options.portable = is_onnx_path(session.options.out_file);
   host.verifying = progress_line(session, "verifying rules");
   host.timing = progress_line(session, "timing operators");
-  std::optional<LiveLine> line; // operators that are timed have one of their own
+  std::optional<LiveLine> line; // timed operators have a line of their own
   host.searching = [&](double time_limit_s, bool timed) {
     return line.emplace(session, time_limit_s, !timed).listener();
   };

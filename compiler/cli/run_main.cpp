@@ -1,4 +1,4 @@
-// The way from a command line to an exit code, the same in every program of this folder.
+// From a command line to an exit code, shared by all programs of this folder.
 #include "compiler/cli/options/program.h"
 #include "compiler/cli/session.h"
 #include "compiler/cli/terminal/process.h"

@@ -1,4 +1,4 @@
-// Diagnostics to text, JSON and an exit code; text to files.
+// Writes diagnostics as text, JSON and an exit code, and texts to files.
 #include "compiler/cli/session.h"
 
 #include "compiler/api/backends/prepare.h"
@@ -29,7 +29,7 @@ StopToken stop_of(const Options& o) {
 }
 
 int run_program(const Options& options, llvm::function_ref<int(Session&)> run) {
-  // A file over the limit of the shell is an error of writing, which removes what was begun.
+  // A file beyond the shell's size limit becomes a write error, which removes the partial file.
   std::signal(SIGXFSZ, SIG_IGN);
   install_signal_handlers();
   Session session(options, llvm::outs(), llvm::errs());
@@ -108,7 +108,7 @@ Result<void> write_text_file(Session& session, llvm::StringRef path, llvm::Strin
 Result<void> check_outputs(const Options& o) {
   std::vector<std::string> paths = {o.out_file, o.weights_out, o.trace, o.save_priors,
                                     o.save_costs};
-  if (o.command == CommandId::BenchDemo) paths.push_back(o.output); // else a folder
+  if (o.command == CommandId::BenchDemo) paths.push_back(o.output); // otherwise a folder
   for (const std::string& path : paths)
     if (!path.empty() && path != "-") TG_CHECK(check_writable(path));
   return {};

@@ -1,6 +1,6 @@
-// What every subcommand shares: the options, the sources read so far, where to print, and how a
-// failure becomes diagnostics and an exit code (0 done, 1 wrong input, 2 wrong usage, 3 a
-// limit left no answer, 70 an internal fault).
+// The state that every subcommand shares: the options, the sources read so far, the output streams,
+// and the conversion of a failure to diagnostics and an exit code (0 done, 1 wrong input, 2 wrong
+// usage, 3 a limit left no answer, 70 an internal fault).
 #pragma once
 
 #include "compiler/cli/options/options.h"
@@ -15,7 +15,7 @@
 
 namespace tg::cli {
 
-/// Of a command that begins now.
+/// Returns the stop token of a command that starts now.
 StopToken stop_of(const Options& options);
 
 struct Session {
@@ -27,47 +27,47 @@ struct Session {
   DiagnosticSink sink;
   llvm::raw_ostream& out;
   llvm::raw_ostream& err;
-  /// When what runs has to end, with the best so far: Ctrl-C, and the time limit of the command,
-  /// from here on.
+  /// Tells running work to end with the best result so far: on Ctrl-C, or when the time limit of
+  /// the command is over, counted from now.
   StopToken stop;
-  /// From where there is something to lose.
+  /// Set from the moment at which Ctrl-C would lose a result.
   std::unique_ptr<Interruptible> interruptible = {};
-  bool color = false; // of `err` and `out` alike: both are terminals and NO_COLOR is not set
+  bool color = false; // for both `err` and `out`: both are terminals and NO_COLOR is not set
 
-  /// Prints everything in the sink to `err`; with --json also `{"ok": false, "errors": [...]}` to
-  /// `out`. The exit code is that of the gravest error.
+  /// Prints all diagnostics in the sink to `err`, and with --json also `{"ok": false, "errors":
+  /// [...]}` to `out`. Returns the exit code of the most severe error.
   int fail() {
     return fail([](llvm::json::OStream&) {});
   }
   int fail(Diagnostic d);
-  /// The object has what `more` writes, too.
+  /// `more` adds members to the JSON object.
   int fail(llvm::function_ref<void(llvm::json::OStream&)> more);
-  /// Warnings collected so far, to `err`.
+  /// Prints the warnings collected so far to `err`.
   void print_warnings();
 };
 
-/// A program's life around `run`: what signals do, colours where there is a terminal, and standard
-/// output that has to be written. The exit code.
+/// Runs `run` inside the program's frame: installs signal handlers, enables colours on a terminal,
+/// and reports standard output that cannot be written. Returns the exit code.
 int run_program(const Options& options, llvm::function_ref<int(Session&)> run);
 
-/// The exit code where neither yes nor no was shown.
+/// The exit code of a comparison that proved neither yes nor no.
 inline constexpr int kNotDecided = 4;
-/// The exit code that an error of this code ends the program with.
+/// Returns the exit code for an error of this code.
 int exit_code(Code code);
 
-/// `errors`: [{code, file, line, column, message, notes, help}];
-/// places are null where there is none.
+/// Writes `errors`: [{code, file, line, column, message, notes, help}]. Places are null if
+/// there is none.
 void write_errors(llvm::json::OStream& json, const DiagnosticSink& sink,
                   const SourceManager& sources);
 
-/// The file is written whole or not at all (data_file.h); `-` is standard output.
-/// Errors: `cannot_write`.
+/// Writes the file completely or not at all (data_file.h); `-` is standard output. Errors:
+/// `cannot_write`.
 Result<void> write_text_file(Session& session, llvm::StringRef path, llvm::StringRef text);
-/// Whether the files that the options name can be written: asked before a search, since what it has
-/// found would be lost. Errors: `cannot_write`.
+/// Checks that the output files of the options can be written. Called before a search, whose result
+/// would otherwise be lost. Errors: `cannot_write`.
 Result<void> check_outputs(const Options& options);
 
-// One function, and one file, for each subcommand. They return the exit code.
+// One function in a file of its own for each subcommand. They return the exit code.
 #define TG_COMMAND(id, name, run, ...) int run(Session& session);
 #include "compiler/cli/commands.def"
 

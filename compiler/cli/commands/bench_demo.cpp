@@ -1,6 +1,5 @@
-// `tg bench demo`: real models, optimised as `tg opt` does it on this machine, then both graphs run
-// interleaved, and compared with the reference backend. A table for people, a list of objects for
-// machines.
+// `tg bench demo`: optimises real models as `tg opt` does on this machine, runs both graphs
+// interleaved, and compares them with the reference backend. Prints a table, or JSON objects.
 #include "compiler/cli/pipeline.h"
 #include "compiler/cli/terminal/table.h"
 #include "compiler/trial/run_model.h"
@@ -22,7 +21,7 @@ struct Row {
   OptimizeReport report;
   Comparison runs; // source first
   double max_rel_diff = 0;
-  double optimise_s = 0; // but for the whole runs that judge the result
+  double optimise_s = 0; // without the whole runs that judge the result
 
   double before_us() const { return runs.first_us; }
   /// Of the returned graph: the source where the new one is not faster.
@@ -30,7 +29,7 @@ struct Row {
   double speedup() const { return report.changed() ? runs.ratio : 1; }
 };
 
-/// On random inputs, the same for all graphs.
+/// Runs a graph on random inputs, the same for all graphs.
 Result<RunReport> run_on_cpu(const Options& o, const LoadedModel& source, const Graph& graph,
                              const RunModelOptions& run) {
   TG_TRY(PrepareOptions options, prepare_options(o, source));
@@ -38,8 +37,8 @@ Result<RunReport> run_on_cpu(const Options& o, const LoadedModel& source, const 
                    [&](const Plan& plan) { return random_inputs(plan, o.seed); });
 }
 
-/// The largest difference of an output of `graph` on the cpu from that of `source` on ref; infinite
-/// if a value is not finite.
+/// Returns the largest difference between an output of `graph` on the cpu and that of `source` on
+/// ref; infinite if a value is not finite.
 Result<double> difference_from_ref(const Options& o, const LoadedModel& source,
                                    const Graph& graph) {
   RunModelOptions once{.timing = {.runs = 1, .warmup = 0}, .check = true};
@@ -49,7 +48,7 @@ Result<double> difference_from_ref(const Options& o, const LoadedModel& source,
   return worst;
 }
 
-/// Whole runs of a model that stays as it is: there is nothing to compare it with but itself.
+/// Times whole runs of an unchanged model, which is compared with itself.
 Result<Comparison> time_alone(const Options& o, const LoadedModel& source) {
   TG_TRY(RunReport run, run_on_cpu(o, source, source.graph, {.timing = {.seconds = 1}}));
   const Timing& timing = run.times.timing;
@@ -71,7 +70,7 @@ Result<Row> finish_row(const Options& o, const LoadedModel& source, Optimized op
 
 std::optional<Row> demonstrate(Session& session, const std::string& path) {
   const Options& o = session.options;
-  session.stop = stop_of(o); // of each model
+  session.stop = stop_of(o); // each model has its own time limit
   std::optional<LoadedModel> source = load(session, path, o.files.size() > 1);
   if (!source) return std::nullopt;
   std::optional<OptimizedModel> optimized =
@@ -165,7 +164,7 @@ std::string table_json(llvm::ArrayRef<Row> rows) {
   return out.str();
 }
 
-/// The demo's promise: every output finite and equal to the reference's (issue: within 1e-4).
+/// The demo's promise: every output is finite and equals the reference's within 1e-4.
 void judge(Session& session, llvm::ArrayRef<Row> rows) {
   for (const Row& row : rows)
     if (!(row.max_rel_diff <= 1e-4))

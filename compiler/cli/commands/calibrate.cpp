@@ -1,5 +1,5 @@
-// `tg calibrate`: times operators of all kinds on this machine, so that the searches that follow
-// guess the prices of theirs.
+// `tg calibrate`: times operators of all kinds on this machine, so that later searches can estimate
+// the prices of their operators.
 #include "compiler/api/calibration/calibration.h"
 #include "compiler/cli/pipeline.h"
 
@@ -30,7 +30,7 @@ void print(llvm::raw_ostream& out, const Calibration& found) {
 
 int run_calibrate(Session& session) {
   const Options& o = session.options;
-  session.interruptible = std::make_unique<Interruptible>(); // what was timed is kept
+  session.interruptible = std::make_unique<Interruptible>(); // measured times are kept
   Result<Calibration> found = calibrate({.backend = o.backend,
                                          .memory_limit_mb = o.memory_limit_mb,
                                          .threads = static_cast<int>(o.threads),

@@ -1,6 +1,6 @@
-// `tg check`: everything that can be said about files without running them. Each file is checked by
-// itself; with --model or --set, that model is also instantiated. --verbose says how large the
-// models are.
+// `tg check`: reports all errors that files have without running them. Each file is checked
+// by itself; with --model or --set, that model is also instantiated. --verbose prints the
+// size of the models.
 #include "compiler/api/files/model.h"
 #include "compiler/cli/pipeline.h"
 #include "compiler/cli/terminal/table.h"
@@ -16,7 +16,8 @@
 namespace tg::cli {
 namespace {
 
-/// "resnet50: 176 operators, 267 weights of 25,610,152 parameters", and the types of its ends.
+/// Returns "resnet50: 176 operators, 267 weights of 25,610,152 parameters" and the types of inputs
+/// and outputs.
 std::string description(const Graph& graph) {
   uint64_t weights = 0, parameters = 0;
   std::vector<bool> needed = graph.reachable();
@@ -42,8 +43,8 @@ bool has_rules(const Program& program) {
                       [&](ast::DeclId id) { return tree[id].kind == ast::DeclKind::Rule; });
 }
 
-/// What `tg rules verify` finds before it draws numbers: types on sample shapes, attributes, and
-/// the class of numerics.
+/// Reports the errors that `tg rules verify` finds before it draws numbers: types on sample shapes,
+/// attributes, and the class of numerics.
 void check_rules(Session& session, const std::string& path) {
   std::optional<std::vector<Rule>> rules =
       load_rules(session.sources, library(), {path}, session.sink);
@@ -62,7 +63,7 @@ void check_rules(Session& session, const std::string& path) {
   }
 }
 
-/// The models whose shapes hang on what nobody gave: their names are checked, and no more.
+/// Names the models whose shapes depend on missing parameters: only their names are checked.
 std::string unchecked_shapes(const Program& program) {
   std::string text;
   for (FnRef fn : program.models()) {
@@ -75,8 +76,8 @@ std::string unchecked_shapes(const Program& program) {
   return text;
 }
 
-/// What there is to say of the file's models beside errors: which could not be built, and with
-/// --verbose, how large the one asked for is, or all.
+/// Returns remarks on the file's models besides errors: those that could not be built, and with
+/// --verbose the size of the selected model, or of all.
 std::string check_file(Session& session, const std::string& path) {
   const Options& o = session.options;
   if (is_onnx_path(path)) {
@@ -91,7 +92,7 @@ std::string check_file(Session& session, const std::string& path) {
   if (chosen) {
     models = {o.model};
   } else {
-    check(program, session.sink); // what could be read, even after an error
+    check(program, session.sink); // as far as it was read, even after an error
     if (!o.verbose || session.sink.failed()) return unchecked_shapes(program);
     for (FnRef fn : program.models()) models.push_back(program.decl(fn).name.text.str());
   }
@@ -102,7 +103,8 @@ std::string check_file(Session& session, const std::string& path) {
   return text;
 }
 
-/// Rules and models may find the same mistake in one declaration, each in a text of its own.
+/// Reports each error once: rules and models may find the same error in one declaration, each in
+/// its own copy of the text.
 void report_once(const SourceManager& sources, const DiagnosticSink& found, DiagnosticSink& into) {
   std::set<std::tuple<std::string, uint32_t, std::string>> seen;
   for (const Diagnostic& d : found.all()) {

@@ -1,4 +1,4 @@
-// `tg devices`: the backends of this build and what they run on.
+// `tg devices`: the backends of this build and their devices.
 #include "compiler/api/backends/devices.h"
 #include "compiler/cli/session.h"
 
@@ -11,13 +11,13 @@ namespace {
 
 using PerLibrary = std::vector<std::pair<std::string, std::string>>;
 
-/// "oneDNN 2.6.3, ...".
+/// Returns "oneDNN 2.6.3, ...".
 std::string listed(const PerLibrary& versions) {
   return llvm::join(
       llvm::map_range(versions, [](const auto& v) { return v.first + " " + v.second; }), ", ");
 }
 
-/// A line each below the device's own, but for what that line says already.
+/// Prints one line per problem below the device's line, unless that line already mentions it.
 void print_problems(llvm::raw_ostream& out, const PerLibrary& problems, llvm::StringRef said = "") {
   for (const auto& [library, problem] : problems)
     if (!said.contains(problem)) out << "      " << problem << "\n";
@@ -37,7 +37,7 @@ void print(llvm::raw_ostream& out, const MissingDevice& missing) {
   print_problems(out, missing.library_problems, missing.reason);
 }
 
-/// Both kinds of device; `key` is "name" or "reason".
+/// Prints a device of either kind; `key` is "name" or "reason".
 template <class D>
 void print_json(llvm::json::OStream& json, const D& device, const char* key,
                 const std::string& what) {
@@ -62,7 +62,7 @@ void print_json(llvm::json::OStream& json, const char* key,
   });
 }
 
-/// How far NVIDIA's libraries were tried by those who write this program.
+/// Prints the versions of NVIDIA's libraries that were tested during development.
 void print_tried(llvm::raw_ostream& out, const DeviceReport& report) {
   auto line = [&](const char* what, const std::vector<std::string>& versions) {
     if (!versions.empty()) out << what << llvm::join(versions, ", ") << "\n";

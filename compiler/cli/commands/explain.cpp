@@ -1,5 +1,5 @@
-// `tg explain`: optimises a model as `tg opt` does and prints how the result follows from the
-// source, step by step. The library has replayed the chain on terms, by the rules' own text.
+// `tg explain`: optimises a model as `tg opt` does and prints, step by step, how the result follows
+// from the source. The library has replayed the chain on terms by the text of the rules.
 #include "compiler/cli/pipeline.h"
 #include "compiler/cli/terminal/table.h"
 #include "compiler/report/report_json.h"

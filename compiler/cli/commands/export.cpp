@@ -1,4 +1,4 @@
-// `tg export`: a model and its weights as an ONNX file.
+// `tg export`: writes a model and its weights as an ONNX file.
 #include "compiler/api/files/onnx_export.h"
 #include "compiler/cli/pipeline.h"
 #include "compiler/cli/terminal/table.h"

@@ -1,5 +1,5 @@
-// `tg extract`: extraction alone, on an e-graph in the egraph-serialize JSON form. What it writes
-// lets anyone recompute the cost: for each class that the roots reach, the node chosen.
+// `tg extract`: runs an extractor on an e-graph in the egraph-serialize JSON form. The output has
+// the chosen node of each class that the roots reach, so that anyone can recompute the cost.
 #include "compiler/api/extract_egraph.h"
 #include "compiler/cli/pipeline.h"
 #include "compiler/cli/terminal/table.h"
@@ -59,7 +59,7 @@ void print_extraction(Session& session, const tangram::Extraction& answer,
 
 int run_extract(Session& session) {
   const Options& o = session.options;
-  // Ctrl-C ends the search, and the best choice so far is the answer.
+  // Ctrl-C ends the search; the best choice so far is the answer.
   session.interruptible = std::make_unique<Interruptible>();
   Result<tangram::Extraction> answer = extract_egraph_file(o.files.front(),
                                                            {.extract = o.extract,

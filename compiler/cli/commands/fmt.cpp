@@ -1,5 +1,6 @@
-// `tg fmt`: canonical layout, in place; --check only compares. A file with errors is left alone.
-// Standard input goes to standard output, always whole, since an editor replaces its buffer by it.
+// `tg fmt`: formats files in place; --check only compares. A file with errors is not changed.
+// Standard input is always written to standard output in full, since an editor replaces its
+// buffer by it.
 #include "compiler/cli/session.h"
 
 #include "lang/core/diagnostics/escape.h"

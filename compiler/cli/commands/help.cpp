@@ -1,5 +1,5 @@
-// `tg help NAME`: what a diagnostic means, with an example that gives it and one that does not; an
-// operator, a function of the library, a command. Without a name, all diagnostics in a line each.
+// `tg help NAME`: explains a diagnostic, with an example that gives it and one that does not, an
+// operator, a function of the library, or a command. Without a name it lists all diagnostics.
 #include "compiler/cli/commands/help.h"
 
 #include "compiler/api/files/model.h"
@@ -25,7 +25,7 @@ void print_example(llvm::raw_ostream& out, llvm::StringRef title, llvm::StringRe
   }
 }
 
-/// Lines of up to 90 columns, broken at blanks.
+/// Prints lines of up to 90 columns, broken at spaces.
 void print_wrapped(llvm::raw_ostream& out, llvm::StringRef text) {
   constexpr size_t kWidth = 90;
   while (!text.empty()) {
@@ -49,7 +49,7 @@ void print_json(llvm::raw_ostream& out, const Explanation& e) {
   out << '\n';
 }
 
-/// `tg opt --help`, for the name of a command.
+/// Prints `tg opt --help`, for the name of a command.
 bool explain_command(llvm::raw_ostream& out, const std::string& name) {
   const char* arguments[] = {"tg", name.c_str(), "--help"};
   Parsed parsed = parse_command_line(3, arguments);
@@ -146,7 +146,7 @@ bool explain_operator(llvm::raw_ostream& out, llvm::StringRef name) {
   return false;
 }
 
-/// Of an operator, a function or a command.
+/// Explains an operator, a function or a command.
 static int explain_name(Session& session, const std::string& name) {
   std::string text;
   llvm::raw_string_ostream words(text);

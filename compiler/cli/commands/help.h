@@ -1,4 +1,4 @@
-// What a name means, for `tg help` and the prompt's `:help`.
+// Explains names for `tg help` and `:help` at the prompt.
 #pragma once
 
 #include "lang/check/resolve.h"
@@ -7,14 +7,14 @@
 
 namespace tg::cli {
 
-// Each prints what is known, or answers false.
-/// An operator, or a builtin of the language.
+// The explain functions print what is known, or return false.
+// Explains an operator or a builtin of the language.
 bool explain_operator(llvm::raw_ostream& out, llvm::StringRef name);
-/// A function of the library, with the `use` that brings it, or a module: `std.nn`.
+/// Explains a function of the library, with the `use` line that imports it, or a module: `std.nn`.
 bool explain_library(llvm::raw_ostream& out, llvm::StringRef name);
 
 void print_doc(llvm::raw_ostream& out, llvm::StringRef signature, llvm::StringRef doc);
-/// `fn fire(x: f32[N], n: int) -> f32[N]`: a declaration without its body.
+/// Returns a declaration without its body: `fn fire(x: f32[N], n: int) -> f32[N]`.
 std::string signature_text(const Ast& tree, const SourceManager& sources, const ast::Decl& decl);
 
 } // namespace tg::cli

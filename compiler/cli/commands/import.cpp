@@ -1,5 +1,5 @@
-// `tg import`: an ONNX file as a model that people read, its weights beside it; or as an ONNX file
-// in ONNX's own operators.
+// `tg import`: converts an ONNX file to a readable model with its weights in a second file, or to
+// an ONNX file with only ONNX's own operators.
 #include "compiler/api/files/onnx_export.h"
 #include "compiler/api/files/weights.h"
 #include "compiler/cli/pipeline.h"
@@ -60,7 +60,7 @@ void print_import_json(Session& session, const LoadedModel& model) {
   session.out << "\n";
 }
 
-/// What could not be read, with all nodes that are refused.
+/// Reports the errors of reading, with all rejected nodes.
 int fail(Session& session, llvm::ArrayRef<onnx::Refusal> refused) {
   if (!session.options.json) return session.fail();
   return session.fail([&](llvm::json::OStream& json) { write_refused(json, refused); });

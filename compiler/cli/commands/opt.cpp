@@ -1,4 +1,4 @@
-// `tg opt`: optimises a model, says what happened, writes the result as a .tg or .onnx file.
+// `tg opt`: optimises a model, prints a report, and writes the result as a .tg or .onnx file.
 #include "compiler/api/files/onnx_export.h"
 #include "compiler/api/files/weights.h"
 #include "compiler/cli/pipeline.h"
@@ -41,7 +41,7 @@ void print_costs(llvm::raw_ostream& out, const OptimizeReport& report, bool colo
 
 void print_exploration(llvm::raw_ostream& out, const OptimizeReport& report) {
   if (report.searches == 0) return;
-  bool extracts = report.extract != "none"; // else it went from graph to graph
+  bool extracts = report.extract != "none"; // otherwise the search went from graph to graph
   out << "  explored   ";
   if (extracts)
     out << counted(report.egraph_nodes, "e-node") << " in "
@@ -60,7 +60,8 @@ void print_exploration(llvm::raw_ostream& out, const OptimizeReport& report) {
   out << "\n";
 }
 
-/// Where operators were timed on the way: how long that took, and the searches before the last.
+/// Prints the time spent on timing operators, and the earlier searches, if operators were
+/// timed on the way.
 void print_settling(llvm::raw_ostream& out, const OptimizeReport& report) {
   constexpr double kWorthALine = 0.05;
   if (report.settle_s + report.placed_s < kWorthALine) return;
@@ -117,8 +118,8 @@ void print_report(llvm::raw_ostream& out, const OptimizeReport& report, bool col
 
 namespace {
 
-/// The optimised model; with --weights-out as one that has nothing left to compute at load, and its
-/// weights; as an ONNX file, which has both, where the name ends so.
+/// Writes the optimised model. With --weights-out, values computed at load are written as weights.
+/// A name that ends in .onnx gives an ONNX file, which has both.
 Result<void> write_model(Session& session, const LoadedModel& source, const Graph& optimized,
                          std::vector<std::string>& notes) {
   const Options& o = session.options;
@@ -144,7 +145,7 @@ int run_opt(Session& session) {
   std::optional<LoadedAndOptimized> optimized = load_and_optimize(session);
   if (!optimized) return session.fail();
   Optimized& result = optimized->best.result;
-  // With `-o -` the model takes standard output, and the report makes room.
+  // With `-o -` the model goes to standard output, and the report elsewhere.
   bool model_to_stdout = o.out_file == "-";
   if (!o.out_file.empty())
     if (auto written = write_model(session, optimized->source, result.graph, result.report.notes);

@@ -1,5 +1,5 @@
-// `tg report`: the trace of a search as one page that needs nothing but a browser. The trace is
-// checked here; pages/trace_page.cpp makes the page of it.
+// `tg report`: writes the trace of a search as one self-contained HTML page. This file checks the
+// trace; pages/trace_page.cpp makes the page.
 #include "compiler/cli/session.h"
 #include "compiler/report/pages/graph_picture.h"
 #include "compiler/report/trace_check.h"
@@ -16,7 +16,7 @@ Result<llvm::json::Value> read_trace(llvm::StringRef path) {
   return parse_trace(file, path);
 }
 
-/// Beside the trace: `t.json` becomes `t.html`.
+/// Returns the path next to the trace: `t.json` becomes `t.html`.
 std::string default_page(llvm::StringRef trace) {
   llvm::SmallString<128> path(trace);
   llvm::sys::path::replace_extension(path, ".html");

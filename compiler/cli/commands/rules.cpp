@@ -1,5 +1,5 @@
-// `tg rules list` and `tg rules verify`: the rules that a selection names, or the whole library,
-// and whether they are true. `status` and what follows it is null in a list.
+// `tg rules list` and `tg rules verify`: the rules of a selection, or of the whole library, and
+// whether they are correct. In a list, `status` and the members after it are null.
 #include "compiler/api/verify/verify_rules.h"
 #include "compiler/cli/pipeline.h"
 #include "compiler/cli/terminal/table.h"
@@ -66,7 +66,7 @@ Counts count(llvm::ArrayRef<RuleVerdict> verdicts) {
     case Status::Empty: ++counts.empty; break;
     case Status::Fault: ++counts.faults; break;
     case Status::Stopped: ++counts.stopped; break;
-    case Status::Unread: break; // an error of the sink, without a verdict
+    case Status::Unread: break; // the sink has the error; there is no verdict
     }
   }
   return counts;
@@ -85,8 +85,8 @@ void write_counts(llvm::json::OStream& json, const Counts& counts) {
   });
 }
 
-/// What another declaration says too:
-/// `same_as` where both say the same, `part_of` where the other says more.
+/// Writes the declaration that this one repeats: `same_as` if both state the same rules, `part_of`
+/// if the other one states more.
 void write_repetition(llvm::json::OStream& json, const Rule& rule,
                       llvm::ArrayRef<Repetition> repetitions) {
   const Repetition* found =
@@ -100,7 +100,7 @@ void write_repetition(llvm::json::OStream& json, const Rule& rule,
   }
 }
 
-/// `verdicts` is as long as `rules`, or empty.
+/// `verdicts` has one entry for each rule, or is empty.
 void write_rules(llvm::json::OStream& json, llvm::ArrayRef<Rule> rules,
                  llvm::ArrayRef<RuleVerdict> verdicts) {
   std::vector<Repetition> repeated = repetitions(rules);
@@ -124,7 +124,7 @@ void write_rules(llvm::json::OStream& json, llvm::ArrayRef<Rule> rules,
   });
 }
 
-/// "taso_118 is taso_092 under other names".
+/// Prints "taso_118 is taso_092 under other names".
 void print_repetitions(llvm::raw_ostream& out, llvm::ArrayRef<Rule> rules) {
   std::vector<Repetition> repeated = repetitions(rules);
   if (!repeated.empty()) out << "\n";
@@ -140,7 +140,7 @@ void print_rules(Session& session, llvm::ArrayRef<Rule> rules) {
     for (const Rule& rule : rules) out << rule_text(rule) << "\n";
     return;
   }
-  // One declaration may give many rules (directions, operators): a line for each declaration.
+  // A declaration may give many rules (directions, operators), and gets one line.
   Table table({{"rule"}, {"set"}, {"kind"}, {"numerics"}, {"forms", Align::Right}, {"place"}});
   size_t declarations = 0;
   for (size_t i = 0, next = 0; i < rules.size(); i = next, ++declarations) {
@@ -159,7 +159,7 @@ void print_rules(Session& session, llvm::ArrayRef<Rule> rules) {
 
 namespace {
 
-/// "200 cases, error bound 2^-98", "200 cases, 4 in float64".
+/// Returns "200 cases, error bound 2^-98", "200 cases, 4 in float64".
 std::string evidence(const Rule& rule, const RuleVerdict& verdict) {
   if (rule.native != Native::No) return "built in, see its property tests";
   std::string text = counted(verdict.cases, "case");
@@ -175,7 +175,8 @@ std::string evidence(const Rule& rule, const RuleVerdict& verdict) {
   return text;
 }
 
-/// Of one declaration, rules that fail in the same way, by number; each stands with the first.
+/// Groups, by declaration, the rules that fail in the same way. Each group is a list of indices and
+/// is reported with its first rule.
 std::vector<std::vector<size_t>> failures(llvm::ArrayRef<Rule> rules,
                                           llvm::ArrayRef<RuleVerdict> verdicts) {
   std::map<std::tuple<std::string, std::string, Status, std::string>, size_t> first;
@@ -189,7 +190,7 @@ std::vector<std::vector<size_t>> failures(llvm::ArrayRef<Rule> rules,
   return alike;
 }
 
-/// With the rule's own text, under its name what is wrong with it, and with `others`, its forms.
+/// Prints the rule's text, its fault, and `others`, the forms that fail in the same way.
 void print_failure(Session& session, const Rule& rule, const RuleVerdict& verdict,
                    llvm::ArrayRef<std::string> others) {
   llvm::raw_ostream& out = session.out;
@@ -229,7 +230,7 @@ void print_verdicts(Session& session, llvm::ArrayRef<Rule> rules,
   if (session.options.verbose) table.print(out, session.color);
   Counts counts = count(verdicts);
   out << counted(rules.size(), "rule") << ": ";
-  // What an earlier run proved stays proved.
+  // Rules that an earlier run proved remain proved.
   if (session.options.proof || counts.proved > 0) out << count_text(counts.proved) << " proved, ";
   out << count_text(counts.tested) << " tested in " << counted(counts.cases, "case") << ", "
       << count_text(counts.refuted) << " refuted, " << count_text(counts.empty)
@@ -241,7 +242,7 @@ void print_verdicts(Session& session, llvm::ArrayRef<Rule> rules,
   out << "\n";
 }
 
-/// One file for each counterexample, named after its rule.
+/// Writes one file per counterexample, named after its rule.
 Result<void> write_counterexamples(Session& session, llvm::ArrayRef<Rule> rules,
                                    llvm::ArrayRef<RuleVerdict> verdicts) {
   llvm::StringRef folder = session.options.output;
@@ -280,7 +281,7 @@ int exit_code(llvm::ArrayRef<RuleVerdict> verdicts) {
 
 int run_rules_verify(Session& session) {
   const Options& o = session.options;
-  // What has been found of the rules so far is worth something.
+  // Verdicts found so far are worth keeping.
   session.interruptible = std::make_unique<Interruptible>();
   std::optional<RulesVerified> verified =
       verify_rules({.rules = o.files,
@@ -297,7 +298,7 @@ int run_rules_verify(Session& session) {
     write_counts(json, count(verdicts));
     write_rules(json, rules, verdicts);
   };
-  // Rules that could not be read are reported, the others have verdicts.
+  // Unreadable rules are reported as errors; the others have verdicts.
   const bool unread = !unread_rules.empty();
   if (unread)
     session.fail(write_results);

@@ -1,5 +1,5 @@
-// `tg run`: a model on a backend, with random or given inputs: what comes out, how long it takes,
-// and on request whether the reference backend agrees.
+// `tg run`: runs a model on a backend with random or given inputs and prints outputs, times and, on
+// request, a comparison with the reference backend.
 #include "compiler/api/public_types.h"
 #include "compiler/cli/commands/run_files.h"
 #include "compiler/cli/commands/run_steps.h"
@@ -79,7 +79,7 @@ void write_recomputed_json(llvm::json::OStream& json, const Recomputed& spent) {
   });
 }
 
-/// `optimized`: of the search before it; null for none.
+/// `optimized` is the report of the preceding search, or null.
 void print_run(Session& session, const RunReport& report, const OptimizeReport* optimized) {
   llvm::raw_ostream& out = session.out;
   if (optimized) {
@@ -201,7 +201,7 @@ Result<RunReport> run_as_told(Session& session, const Graph& source, const Graph
   return report;
 }
 
-/// The values of small outputs, one row of the innermost axis a line.
+/// Prints the values of small outputs, one row of the innermost axis per line.
 void print_values(llvm::raw_ostream& out, const RunReport& report) {
   constexpr int64_t kShown = 64;
   for (const RunOutput& output : report.outputs) {
@@ -259,7 +259,7 @@ int run_steps_command(Session& session, const Graph& source, const Graph& graph,
   return 0;
 }
 
-/// Adds a note to the report of the search where its cost is far from the run that followed.
+/// Adds a note to the report of the search if its cost is far from the time of the run.
 void note_gap(OptimizeReport& found, const RunReport& run, const Options& options) {
   bool noted = llvm::any_of(found.notes, is_gap_note);
   if (noted || run.times.streams > 1 || options.backend != backend_of_costs(options.cost)) return;
@@ -292,7 +292,7 @@ int run_run(Session& session) {
   if (o.optimize) {
     session.interruptible = std::make_unique<Interruptible>();
     best = optimize_model(session, source->graph, {.weights = source->weights});
-    session.interruptible.reset(); // the runs have nothing to lose
+    session.interruptible.reset(); // the runs have no partial result
     if (!best) return session.fail();
   }
   Result<PrepareOptions> options = prepare_options(o, *source);

@@ -14,7 +14,8 @@ namespace tg::cli {
 
 namespace {
 
-/// Which input has the name. Errors: `bad_input_value` for a name that the model does not have.
+/// Returns the index of an input. Errors: `bad_input_value` for a name that the model does not
+/// have.
 Result<size_t> find_input(const Plan& plan, llvm::StringRef name) {
   std::vector<llvm::StringRef> names;
   for (PlanValueId id : plan.inputs) names.push_back(plan.values[id].name);
@@ -68,7 +69,7 @@ Result<std::vector<NamedTensor>> read_examples(const Options& o) {
 
 namespace {
 
-/// A file of the folder, whatever the name says: names of other formats are paths.
+/// Returns the file name for an output. Names from other formats can be paths, so `/` becomes `_`.
 std::string file_name(llvm::StringRef name) {
   std::string file = name.str();
   std::replace(file.begin(), file.end(), '/', '_');

@@ -12,7 +12,7 @@ namespace tg::cli {
 
 namespace {
 
-/// Values of outputs of one element, by their names.
+/// Returns the values of outputs with one element, by name.
 StepValues values_of(const Plan& plan, size_t step, llvm::ArrayRef<Tensor> outputs) {
   StepValues found{step, {}};
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -38,7 +38,7 @@ void print_line(llvm::raw_ostream& out, const StepValues& found, size_t steps) {
   out.flush();
 }
 
-/// All weights of the source: those that steps changed as the last one left them.
+/// Saves all weights of the source; weights that steps changed have their last values.
 Result<void> save_trained(const Graph& source, PrepareOptions options, const RunReport& report,
                           llvm::StringRef path) {
   llvm::StringMap<const Tensor*> last;

@@ -1,4 +1,4 @@
-// `tg run --steps N`: a training step run again and again, with the weights kept.
+// `tg run --steps N`: runs a training step repeatedly and keeps the weights.
 #pragma once
 
 #include "compiler/cli/pipeline.h"
@@ -7,10 +7,10 @@
 
 namespace tg::cli {
 
-/// An output of one element, as it was looked at.
+/// Outputs of one element, as printed at a step.
 struct StepValues {
   size_t step = 0;
-  std::vector<std::pair<std::string, ConstNumber>> values; // integers exact
+  std::vector<std::pair<std::string, ConstNumber>> values; // integers are exact
 };
 
 struct StepsRun {
@@ -18,8 +18,8 @@ struct StepsRun {
   std::vector<StepValues> history;
 };
 
-/// Runs `graph`, which is `source`, perhaps optimised; prints values as they come, and writes what
-/// --output and --weights-out ask for.
+/// Runs `graph`, which is `source` or its optimised form. Prints values as they arrive, and writes
+/// the files of --output and --weights-out.
 Result<StepsRun> run_steps_as_told(Session& session, const Graph& source, const Graph& graph,
                                    PrepareOptions options);
 

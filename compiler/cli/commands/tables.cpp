@@ -1,5 +1,6 @@
-// `tg ops` and `tg errors`: the operator table and the table of diagnostics, as Markdown (the text
-// of lang/OPERATORS.md and lang/DIAGNOSTICS.md, which a test keeps fresh) or as JSON.
+// `tg ops` and `tg errors`: print the table of operators and the table of diagnostics, as
+// Markdown (the text of lang/OPERATORS.md and lang/DIAGNOSTICS.md, which a test keeps up to
+// date) or as JSON.
 #include "compiler/cli/session.h"
 #include "lang/core/diagnostics/diagnostic.h"
 #include "lang/core/op.h"
@@ -20,7 +21,7 @@ constexpr DiagnosticRow kDiagnostics[] = {
 #include "lang/core/diagnostics.def"
 };
 
-/// `x`, `bias?`, `xs...`
+/// Returns `x`, `bias?`, `xs...`.
 std::string operand_text(const OperandInfo& operand) {
   return std::string(operand.name) + (operand.optional ? "?" : operand.variadic ? "..." : "");
 }
@@ -49,7 +50,7 @@ std::string attr_text(const AttrInfo& attr) {
   return attr.required ? text : text + " = " + std::string(attr.default_text);
 }
 
-/// A cell of a Markdown table.
+/// Escapes a cell of a Markdown table.
 std::string cell(llvm::StringRef text) {
   std::string escaped;
   for (char c : text) {
@@ -73,7 +74,7 @@ void print_operators(llvm::raw_ostream& out) {
   }
 }
 
-/// A section of DIAGNOSTICS.md.
+/// Prints a section of DIAGNOSTICS.md.
 void print_explanation(llvm::raw_ostream& out, const Explanation& e) {
   out << "\n## " << code_text(e.code) << ": " << code_summary(e.code) << "\n\n" << e.why << '\n';
   auto block = [&](const char* title, llvm::StringRef text) {

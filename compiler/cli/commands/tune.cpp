@@ -21,7 +21,7 @@ double peak_share(const TunedModel& model, const PlanTuneLine& line) {
   return model.operators[*line.op].flops / us / model.peak_flops * 1e6;
 }
 
-/// "3.07 ms -> 2.92 ms, 83% of the peak": what an operator takes, untuned and tuned.
+/// Returns "3.07 ms -> 2.92 ms, 83% of the peak": the times before and after tuning.
 std::string times_text(const PlanTuneLine& line, const TunedModel& model) {
   if (!line.found) return line.note;
   const tune::KeptProgram& found = *line.found;
@@ -81,7 +81,7 @@ void write_line(llvm::json::OStream& json, const PlanTuneLine& line, const Tuned
   });
 }
 
-/// "1.31x  on oneDNN's kernel, 12 times: matmul(...)"
+/// Prints "1.31x  on oneDNN's kernel, 12 times: matmul(...)".
 void print_kernels(llvm::raw_ostream& out, const tune::KernelReport& report) {
   if (report.lines.empty()) return;
   out << llvm::formatv(
@@ -146,7 +146,7 @@ int run_tune(Session& session) {
   std::optional<LoadedModel> model = load(session);
   if (!model) return session.fail();
   session.print_warnings();
-  session.interruptible = std::make_unique<Interruptible>(); // what is done is kept
+  session.interruptible = std::make_unique<Interruptible>(); // finished work is kept
   TuneModelOptions options;
   options.threads = static_cast<int>(o.threads);
   options.cost_db = o.cost_db;

@@ -1,5 +1,5 @@
-// `tg verify A B`: whether two models compute the same function;
-// if not, where they differ and with which inputs.
+// `tg verify A B`: decides whether two models compute the same function; if not, prints where they
+// differ and the inputs that show it.
 #include "compiler/api/verify/verify_models.h"
 #include "compiler/cli/pipeline.h"
 #include "compiler/cli/terminal/table.h"
@@ -62,7 +62,8 @@ void write_weight(llvm::json::OStream& json, llvm::StringRef name,
   });
 }
 
-/// What the files of weights say, where there are two or one with a record of folded weights.
+/// Writes the comparison of the weight files: of two files, or of one with a record of
+/// folded weights.
 void write_weights(llvm::json::OStream& json, const ModelsVerified& sides) {
   write_weight(json, "weight", sides.weight);
   if (!sides.folding) return json.attribute("folded", nullptr);
@@ -129,7 +130,7 @@ void print_undecided(llvm::raw_ostream& out, const Equivalence& result) {
   if (!result.help.empty()) out << "  help: " << result.help << "\n";
 }
 
-/// A tensor as a nested list: "[[1, 2], [3, 4]]".
+/// Formats a tensor as a nested list: "[[1, 2], [3, 4]]".
 std::string tensor_text(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<ConstNumber> values) {
   if (shape.empty()) return number_text(values[0]);
   std::string text;
@@ -146,7 +147,7 @@ void print_whole(llvm::raw_ostream& out, const Counterexample& example) {
       << tensor_text(example.shape, example.whole_b) << "\n";
 }
 
-/// With the inputs that show it, if `inputs`.
+/// Prints a difference; with `inputs`, also the inputs that show it.
 void print_difference(llvm::raw_ostream& out, const Counterexample& example, bool inputs) {
   out << "output `" << example.output << "` at " << index_text(example.index) << ": "
       << number_text(example.a) << " and " << number_text(example.b) << "\n";
@@ -203,7 +204,7 @@ void print_equivalence(llvm::raw_ostream& out, const Equivalence& result) {
   }
   if (!result.different()) return print_undecided(out, result);
   out << "different: ";
-  // Thousands of numbers say nothing where a small part says it all.
+  // Thousands of numbers are useless if a small part shows the difference.
   bool inputs = result.counterexample->complete || !result.part;
   print_difference(out, *result.counterexample, inputs);
   if (result.part) print_part(out, *result.part);
@@ -225,25 +226,25 @@ void print_result(llvm::raw_ostream& out, const ModelsVerified& sides, const Equ
                          sides.folding->weights, difference_text(sides.folding->max_rel_diff));
 }
 
-/// A file, and the model in it ("" = --model, or the only one).
+/// A file, and the model in it ("": --model, or the only one).
 struct Named {
   std::string file, model;
 };
 
-/// `f.tg:left`; a file whose own name has a colon is taken as it is.
+/// Parses `f.tg:left`. A file whose own name has a colon is used as it is.
 Named side_of(llvm::StringRef text, const std::string& model) {
   auto [file, name] = text.rsplit(':');
   if (name.empty() || llvm::sys::fs::exists(text)) return {text.str(), model};
   return {file.str(), name.str()};
 }
 
-/// The names of the models of a file, in order.
+/// Returns the names of the models of a file, in order.
 std::vector<std::string> models_of(Session& session, const std::string& path) {
   std::vector<std::string> names;
   if (is_onnx_path(path)) return {""};
   Result<FileId> file = load_file(session.sources, path);
   if (!file) return names;
-  DiagnosticSink quiet; // what is wrong is reported when the models are built
+  DiagnosticSink quiet; // errors are reported later, when the models are built
   Ast tree = parse(session.sources, *file, quiet);
   for (ast::DeclId id : tree.decls())
     if (tree[id].kind == ast::DeclKind::Model) names.push_back(tree[id].name.text.str());
@@ -269,17 +270,17 @@ std::optional<std::pair<Named, Named>> named_sides(Session& session) {
   return std::nullopt;
 }
 
-/// The two sides of a comparison while they are loaded.
+/// The state of loading the two sides of a comparison.
 struct Loading {
-  /// Names that were given and that a side does not have, with the number of such sides.
+  /// Given names that a side does not have, with the number of such sides.
   std::map<std::string, int> left_out;
-  /// Inputs and outputs are called as in a .tg file, with which an .onnx file is compared.
+  /// True if inputs and outputs have the names of a .tg file, with which an .onnx file is compared.
   bool text_names = false;
   /// Inputs whose sizes one file leaves open and takes from the other.
   std::vector<std::string> resized;
 };
 
-/// Gives the inputs of these names the shapes that they have in `other`.
+/// Gives the named inputs the shapes that they have in `other`.
 void add_shapes(llvm::ArrayRef<std::string> names, const Graph& other,
                 onnx::ImportOptions& options) {
   for (NodeId input : other.inputs()) {
@@ -290,7 +291,8 @@ void add_shapes(llvm::ArrayRef<std::string> names, const Graph& other,
   }
 }
 
-/// `other`: has the sizes that this side's file leaves open; null: they are the options'.
+/// Loads one side. `other` has the sizes that this side's file leaves open; if null, the
+/// options have them.
 std::optional<VerifySide> load(Session& session, const Named& side, Loading& loading,
                                const Graph* other) {
   Result<ModelRequest> request = model_request(session.options);
@@ -318,8 +320,8 @@ std::optional<VerifySide> load(Session& session, const Named& side, Loading& loa
                     std::move(ranges)};
 }
 
-/// Both sides. Where the options give no sizes, a file that leaves some open takes those of the
-/// other file.
+/// Loads both sides. Unless the options give sizes, a file with open sizes takes them from
+/// the other file.
 std::optional<std::pair<VerifySide, VerifySide>> load_sides(Session& session, const Named& first,
                                                             const Named& second, Loading& loading) {
   const Options& o = session.options;
@@ -338,7 +340,7 @@ std::optional<std::pair<VerifySide, VerifySide>> load_sides(Session& session, co
   return std::pair(std::move(*a), std::move(*b));
 }
 
-/// What neither side has.
+/// Reports names that neither side has.
 bool report_left_out(Session& session, const std::map<std::string, int>& left_out) {
   for (const auto& [name, count] : left_out)
     if (count == 2)

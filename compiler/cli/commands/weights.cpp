@@ -1,4 +1,4 @@
-// `tg weights`: the weights of a model: which there are, which of them a file has, and a file with
+// `tg weights`: lists the weights of a model and which of them a file has, and writes a file with
 // all of them.
 #include "compiler/api/files/weights.h"
 #include "compiler/cli/pipeline.h"
@@ -15,7 +15,7 @@ struct WeightReport {
     return static_cast<size_t>(
         llvm::count_if(rows, [&](const WeightRow& row) { return row.state == state; }));
   }
-  /// Elements of all weights of the model.
+  /// Returns the number of elements of all weights of the model.
   uint64_t parameters() const {
     uint64_t total = 0;
     for (const WeightRow& row : rows)
@@ -65,7 +65,7 @@ void write_row(llvm::json::OStream& json, const WeightRow& row) {
     json.attributeArray("shape", [&] {
       for (int64_t size : row.type.shape) json.value(size);
     });
-    if (row.type.is_none()) // a dtype of the file that no model can have
+    if (row.type.is_none()) // a dtype that no model can have
       json.attribute("dtype", llvm::StringRef(row.file_type).split('[').first);
     else
       json.attribute("dtype", dtype_name(row.type.dtype));
@@ -88,7 +88,7 @@ void print_weights_json(Session& session, const WeightReport& report) {
   session.out << "\n";
 }
 
-/// Writes every weight of the model: those that the file has, the others at random.
+/// Writes every weight of the model: from the file if it has the weight, otherwise random.
 Result<void> initialise(const Options& o, const Graph& graph,
                         const std::shared_ptr<const WeightFile>& file) {
   PrepareOptions options = prepare_options(o);
@@ -110,7 +110,7 @@ int run_weights(Session& session) {
   }
   WeightReport report{model->graph.name(), file ? file->file_name().str() : "",
                       compare_weights(model->graph, file.get())};
-  // With -o what is missing is what is asked for; what does not fit is still an error.
+  // With -o, missing weights are written and so are not an error; mismatches are.
   if (file) {
     Result<void> fits = check_weights(report.rows, report.model, report.file);
     if (!fits && !(fits.error().code == Code::missing_weights && !o.out_file.empty()))
@@ -125,7 +125,7 @@ int run_weights(Session& session) {
     return session.sink.failed() ? 1 : 0;
   }
   if (!o.quiet) print_weights(session, report);
-  session.out.flush(); // the table before what is wrong with it
+  session.out.flush(); // print the table before the errors
   return session.sink.failed() ? session.fail() : 0;
 }
 

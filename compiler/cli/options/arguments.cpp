@@ -14,7 +14,7 @@ namespace {
 using llvm::formatv;
 using llvm::StringRef;
 
-/// T: the type of the row's field.
+/// T is the type of the row's field.
 template <class T> T& field(const OptionRow& row, void* options) {
   return *static_cast<T*>(row.field(options));
 }
@@ -25,12 +25,12 @@ Misuse not_a_number(const OptionRow& row, StringRef what, const std::string& low
       formatv("`{0}` takes a {1} from {2} to {3}, not `{4}`", row.flag, what, low, high, value)};
 }
 
-/// Of the row's limits.
+/// Returns the error with the row's limits.
 Misuse not_a_number(const OptionRow& row, StringRef what, StringRef value) {
   return not_a_number(row, what, number_text(row.limits.low), number_text(row.limits.high), value);
 }
 
-/// A word that a row does not have: all that it has, and the one that was probably meant.
+/// Returns the error for a word that a row does not have: lists its words and suggests the closest.
 Misuse not_a_word(const OptionRow& row, StringRef value) {
   std::vector<StringRef> words = row.words();
   StringRef near = near_miss(value, words), idiom = idiom_of_word(row.flag, value);
@@ -51,7 +51,7 @@ std::optional<Misuse> set_whole(const OptionRow& row, StringRef value, int64_t& 
 }
 
 std::optional<Misuse> set_number(const OptionRow& row, StringRef value, double& field) {
-  double number = 0; // what is no number at all fails the comparison, too
+  double number = 0; // text that is not a number fails the comparison too
   bool bad = value.getAsDouble(number);
   if (bad || !(number >= row.limits.low && number <= row.limits.high))
     return not_a_number(row, "number", value);
@@ -74,7 +74,7 @@ std::optional<Misuse> add_words(const OptionRow& row, StringRef value, void* opt
   return std::nullopt;
 }
 
-/// One of the row's words, as the enumeration's or as it is.
+/// Sets one of the row's words, as an enumerator or as text.
 std::optional<Misuse> set_word(const OptionRow& row, StringRef value, void* options) {
   if (!llvm::is_contained(row.words(), value)) return not_a_word(row, value);
   if (row.limits.set)
@@ -93,7 +93,7 @@ std::optional<Misuse> set_cost(StringRef value, tangram::CostSpec& field) {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-/// NAME=VALUE, or a file with the ending that the row allows, which is kept without a name.
+/// Adds NAME=VALUE, or, without a name, a file with the ending that the row allows.
 std::optional<Misuse> add_pair(const OptionRow& row, StringRef value, Pairs& field) {
   auto [name, text] = value.split('=');
   if (!row.limits.words.empty() && value.endswith(row.limits.words) && !value.contains('=')) {
@@ -111,7 +111,7 @@ std::optional<Misuse> add_pair(const OptionRow& row, StringRef value, Pairs& fie
                         row.value_name, row.limits.words, value)};
 }
 
-/// Takes words one after the other.
+/// Parses words one after the other.
 class Reader {
 public:
   Reader(llvm::ArrayRef<const OptionRow*> rows, llvm::ArrayRef<StringRef> words, StringRef command,
@@ -145,7 +145,7 @@ private:
     return word;
   }
 
-  /// An option, and its value.
+  /// Parses an option and its value.
   std::optional<Misuse> take(StringRef word) {
     bool is_long = word.startswith("--"), joined = is_long && word.contains('=');
     StringRef flag = is_long ? word.split('=').first : word.take_front(2), value;
@@ -165,12 +165,12 @@ private:
     return set_option(*row, value, options_);
   }
 
-  /// What can only be an option, so that it is no value: "-3" and "-" may be one.
+  /// Returns true if the word can only be an option; "-3" and "-" may be values.
   bool is_option(StringRef word) const {
     return word.startswith("--") || (word.size() == 2 && find_row(rows_, word));
   }
 
-  /// An argument that nothing expects, with the option that was probably meant.
+  /// Returns the error for an unexpected argument, with the closest option.
   Misuse unknown(StringRef word) const {
     std::vector<StringRef> flags;
     for (const OptionRow* row : rows_) flags.push_back(row->flag);
@@ -202,7 +202,7 @@ std::optional<Misuse> set_option(const OptionRow& row, StringRef value, void* op
   case OptionKind::Whole: return set_whole(row, value, field<int64_t>(row, options));
   case OptionKind::Number: return set_number(row, value, field<double>(row, options));
   case OptionKind::Seed:
-    // Nothing is wrapped: what is negative or too large is refused.
+    // Values do not wrap: negative or too large ones are rejected.
     if (value.getAsInteger(10, field<uint64_t>(row, options)))
       return not_a_number(row, "whole number", "0", std::to_string(UINT64_MAX), value);
     break;

@@ -1,4 +1,4 @@
-// Words of a command line into the fields of a struct, by rows of a table of options.
+// Parses the words of a command line into the fields of a struct, by the rows of an option table.
 #pragma once
 
 #include "compiler/cli/options/option_table.h"
@@ -9,7 +9,7 @@
 
 namespace tg::cli {
 
-/// What is wrong with a command line, and what would be right ("" where there is nothing to say).
+/// The error in a command line, and the suggested correction ("" if there is none).
 struct Misuse {
   std::string message, help = {};
 };
@@ -17,28 +17,29 @@ struct Misuse {
 struct Arguments {
   std::vector<const OptionRow*> given;
   std::vector<std::string> operands;
-  bool help = false, help_all = false; // asked for: what follows was not read
+  bool help = false, help_all = false; // help requested; the remaining words were not read
 };
 
-/// The defaults of the rows into the fields of `options`.
+/// Sets the fields of `options` to the defaults of the rows.
 void set_defaults(llvm::ArrayRef<const OptionRow*> rows, void* options);
-/// One value into the field of its row.
+/// Sets the field of one row.
 std::optional<Misuse> set_option(const OptionRow& row, llvm::StringRef value, void* options);
-/// `--name=value`, `--name value`, `-ofile`, operands in between; after `--` operands alone.
-/// `command` is named in messages: "tg opt".
+/// Parses `--name=value`, `--name value` and `-ofile`, with operands anywhere; after `--` all words
+/// are operands. `command` is named in messages: "tg opt".
 std::optional<Misuse> read_arguments(llvm::ArrayRef<const OptionRow*> rows,
                                      llvm::ArrayRef<llvm::StringRef> words, llvm::StringRef command,
                                      void* options, Arguments& arguments);
 
-// What other programs call the commands and options of this one.
+// Names that other programs use for the commands and options of this one.
 
-/// For a command that there is none of (`optimize`, `diff`): what to write, as a sentence; or "".
+/// For an unknown command (`optimize`, `diff`): returns a sentence with the right command, or "".
 llvm::StringRef idiom_of_command(llvm::StringRef word);
 
-/// For a word that an option does not take (`--search rl`): where it is; or "".
+/// For a word that an option does not accept (`--search rl`): returns where it is found, or "".
 llvm::StringRef idiom_of_word(llvm::StringRef flag, llvm::StringRef word);
 
-/// For an option (`--timeout`): the one that is meant, if the command has it; or "".
+/// For an unknown option (`--timeout`): returns the option with that meaning, if the command
+/// has it, or "".
 llvm::StringRef idiom_of_option(llvm::StringRef word);
 
 /// For an option of another program (`tg tune --reuse`): which has it; or "".

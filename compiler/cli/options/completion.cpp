@@ -1,5 +1,5 @@
-// Scripts that know by themselves what may stand on a command line: nothing is asked of `tg` while
-// somebody types. What they complete: commands, options, the words of an option, files.
+// Generates completion scripts that are self-contained, so `tg` does not run while the user types.
+// They complete commands, options, the words of an option, and files.
 #include "compiler/cli/options/help_text.h"
 
 #include "compiler/cli/options/option_table.h"
@@ -25,7 +25,7 @@ std::string replaced(StringRef text, llvm::ArrayRef<std::pair<char, StringRef>> 
   return out;
 }
 
-/// First words of names that have a second: "rules", "bench".
+/// Returns the first words of two-word commands: "rules", "bench".
 std::vector<StringRef> command_families() {
   std::vector<StringRef> families = first_words();
   llvm::erase_if(families, [](StringRef word) { return commands_below(word).empty(); });
@@ -72,7 +72,8 @@ _tg() {
 complete -F _tg tg
 )";
 
-/// What follows an option, by command: 0 with `words`, 1 for files, 2 for what has no suggestion.
+/// Writes the kind of value after an option, by command: returns 0 with `words`, 1 for files, 2 if
+/// there is no suggestion.
 void bash_values(llvm::raw_ostream& out) {
   out << "\n_tg_value() {\n  case \"$1 $2\" in\n";
   for (const CommandRow& command : command_rows())
@@ -112,7 +113,7 @@ std::string bash_script() {
 
 // --- zsh ----------------------------------------------------------------------------------------
 
-/// Inside of the single quotes of a specification.
+/// Escapes text inside the single quotes of a specification.
 std::string zsh_quoted(StringRef text) {
   return replaced(text, {{'\'', "'\\''"}, {'[', "\\["}, {']', "\\]"}});
 }

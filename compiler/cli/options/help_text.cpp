@@ -1,4 +1,4 @@
-// Two columns: names, and what they mean, wrapped to the width of a terminal.
+// Formats two columns, names and descriptions, wrapped to the width of a terminal.
 #include "compiler/cli/options/help_text.h"
 
 #include "compiler/cli/options/program.h"
@@ -13,7 +13,7 @@ namespace {
 
 using llvm::StringRef;
 
-constexpr size_t kWidth = 80, kColumn = 26; // of a line; where meanings begin
+constexpr size_t kWidth = 80, kColumn = 26; // of a line; start of descriptions
 
 void print_row(llvm::raw_ostream& out, StringRef name, StringRef meaning) {
   out << "  " << name;
@@ -34,7 +34,7 @@ void print_row(llvm::raw_ostream& out, StringRef name, StringRef meaning) {
   out << meaning << "\n";
 }
 
-/// Whether `tg` at this place is the program, and not an ending (`.tg`), a path or a part of a
+/// Returns true if `tg` at this place is the program, not an ending (`.tg`), a path or part of a
 /// word.
 bool names_program(StringRef text, size_t at) {
   char before = at > 0 ? text[at - 1] : ' ', after = at + 2 < text.size() ? text[at + 2] : ' ';
@@ -97,7 +97,7 @@ std::string program_help() {
   for (uint8_t g = 0; g <= static_cast<uint8_t>(CommandGroup::Reference); ++g) {
     auto group = static_cast<CommandGroup>(g);
     bool joined = group == CommandGroup::Searches || group == CommandGroup::Reference;
-    if (!joined) out << "\n"; // all on one screen
+    if (!joined) out << "\n"; // all groups fit on one screen
     for (const CommandRow& row : command_rows())
       if (row.group == group) print_row(out, row.name, row.summary);
   }

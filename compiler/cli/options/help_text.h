@@ -1,4 +1,4 @@
-// What `--help` prints, from the tables of commands and options.
+// Formats the output of `--help` from the tables of commands and options.
 #pragma once
 
 #include "compiler/cli/options/option_table.h"
@@ -9,31 +9,31 @@
 
 namespace tg::cli {
 
-/// Says a text that is written about `tg` in the name of this program.
+/// Replaces `tg` in a text by the name of this program.
 std::string as_program(std::string text);
 
-/// `tg --help`: the commands.
+/// Returns `tg --help`: the commands.
 std::string program_help();
-/// `tg rules --help`: those below a word.
+/// Returns `tg rules --help`: the commands below a word.
 std::string commands_help(llvm::StringRef word);
-/// `tg opt --help`: a screen of what most people need, or, if `all`, everything.
+/// Returns `tg opt --help`: the options that most users need, on one screen, or all with `all`.
 std::string command_help(const CommandRow& command, bool all);
-/// Options in groups, each group with its title.
+/// Returns options in groups, each with its title.
 std::string options_help(llvm::ArrayRef<const OptionRow*> rows, bool detail);
 
-/// What an option means, in a sentence: its help,
-/// words, strategies, default; with `detail` that, too.
+/// Returns the description of an option: its help, words, strategies and default; `detail`
+/// adds its detail.
 std::string option_text(const OptionRow& row, bool detail);
-/// "--seed N"
+/// Returns "--seed N".
 std::string option_usage(const OptionRow& row);
-/// "tg opt [OPTIONS] FILE"
+/// Returns "tg opt [OPTIONS] FILE".
 std::string command_usage(const CommandRow& command);
 
-// Completion scripts of shells and the man page, from the tables of commands and options.
+// Generates shell completion scripts and the man page from the tables of commands and options.
 
-/// `shell` is one of those that --completion takes.
+/// `shell` is a word that --completion accepts.
 std::string completion_script(llvm::StringRef shell);
-/// tg.1, for man.
+/// Returns tg.1, for man.
 std::string manual_page();
 
 } // namespace tg::cli

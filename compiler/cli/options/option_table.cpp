@@ -11,7 +11,7 @@
 namespace tg::cli {
 namespace {
 
-namespace columns { // the other words that the rows are written in
+namespace columns { // other names used in the rows
 
 // NOLINTBEGIN(readability-identifier-naming): as the rows name them
 constexpr CommandSet None;

@@ -1,5 +1,6 @@
-// The table of options (options.def) and that of commands (commands.def) as data: what parses,
-// explains, completes and documents the command line reads these and knows no option by name.
+// The tables of options (options.def) and commands (commands.def) as data. The code that
+// parses, explains, completes and documents the command line reads these tables and knows no
+// option by name.
 #pragma once
 
 #include "tangram/fields.h"
@@ -22,8 +23,8 @@ struct Session;
 enum class CommandId : uint8_t {
 #define TG_COMMAND(id, ...) id,
 #include "compiler/cli/commands.def"
-  Prompt, // what `:set` at the prompt takes
-  Own,    // the first of a program's own commands (program.h)
+  Prompt, // settings of `:set` at the prompt
+  Own,    // first of a program's own commands (program.h)
 };
 
 struct CommandSet {
@@ -48,18 +49,19 @@ struct CommandRow {
   CommandGroup group;
   llvm::StringLiteral operand; // "FILE", or "" for none
   size_t least, most;
-  llvm::StringLiteral files; // ".tg": their ending; "" where operands are no files
+  llvm::StringLiteral files; // file ending such as ".tg"; "" if operands are not files
   llvm::StringLiteral summary, operand_help;
 };
 
-/// Those of the program.
+/// The commands of the program.
 llvm::ArrayRef<CommandRow> command_rows();
 const CommandRow& command_row(CommandId id);
-/// nullptr for none.
+/// Returns null if there is none.
 const CommandRow* find_command(llvm::StringRef name);
-/// First words of the names of commands, each once: "opt", "rules".
+/// Returns the first words of command names, each once: "opt", "rules".
 std::vector<llvm::StringRef> first_words();
-/// Commands of two words that begin with this one, and their second words: "list", "verify".
+/// Returns the commands of two words that begin with this one, and their second words:
+/// "list", "verify".
 std::vector<std::pair<const CommandRow*, llvm::StringRef>> commands_below(llvm::StringRef word);
 llvm::StringRef command_group_title(CommandGroup group);
 
@@ -67,7 +69,7 @@ llvm::StringRef command_group_title(CommandGroup group);
 
 using OptionKind = tangram::fields::Kind;
 
-/// A default as the table has it: a text, or a number.
+/// A default in the table: a text or a number.
 struct OptionDefault {
   llvm::StringRef text = "";
   double number = 0;
@@ -78,13 +80,13 @@ struct OptionDefault {
   constexpr OptionDefault(bool) {}
 };
 
-/// The column `limits`. Of an enumeration: all its words, and how one gets into a field.
+/// The column `limits`. An enumeration has its words, and a function that sets a field to one.
 struct OptionLimits {
-  double low = 0, high = -1;  // high below low: any
+  double low = 0, high = -1;  // high < low: unlimited
   llvm::StringRef words = ""; // "a|b|c"
   llvm::ArrayRef<std::string_view> rows = {};
-  void (*set)(std::string_view word, void* field) = nullptr; // of Word
-  void (*add)(std::string_view word, void* field) = nullptr; // of Words
+  void (*set)(std::string_view word, void* field) = nullptr; // for OptionKind::Word
+  void (*add)(std::string_view word, void* field) = nullptr; // for OptionKind::Words
 
   constexpr OptionLimits(tangram::fields::Any) {}
   constexpr OptionLimits(tangram::fields::Range r) : low(r.low), high(r.high) {}
@@ -110,30 +112,31 @@ struct OptionRow {
   OptionLimits limits;
   OptionGroup group;
   CommandSet basic, commands;
-  llvm::StringLiteral strategies; // separated by blanks; "" for all
+  llvm::StringLiteral strategies; // separated by spaces; "" for all
   llvm::StringLiteral help, detail;
-  /// The field in the struct of options, of the type that kind and limits say (tangram/fields.h).
+  /// Returns the field in the struct of options; its type follows from kind and limits
+  /// (tangram/fields.h).
   void* (*field)(void* options);
-  void (*reset)(void* options); // the field to its default
+  void (*reset)(void* options); // sets the field to its default
 
   llvm::StringRef name() const { return flag.ltrim('-'); }
   bool takes_value() const { return kind != OptionKind::Flag; }
   bool repeats() const { return kind == OptionKind::Words || kind == OptionKind::Pairs; }
   std::vector<llvm::StringRef> words() const;
   std::vector<llvm::StringRef> used_by() const; // strategies; empty for all
-  /// "15"; "" where nothing is given by default.
+  /// Returns the default, such as "15"; "" if there is none.
   std::string default_text() const;
 };
 
-/// Those of the program.
+/// The options of the program.
 llvm::ArrayRef<OptionRow> option_rows();
-/// Those of a command, in the table's order.
+/// Returns the options of a command in the order of the table.
 std::vector<const OptionRow*> rows_of(CommandId command);
 std::vector<const OptionRow*> all_rows();
-/// Calls `visit` with each group that any of the rows are of, in the groups' order.
+/// Calls `visit` for each group that has any of the rows, in the order of groups.
 void each_group(llvm::ArrayRef<const OptionRow*> rows,
                 llvm::function_ref<void(OptionGroup, llvm::ArrayRef<const OptionRow*>)> visit);
-/// nullptr for none.
+/// Returns null if there is none.
 const OptionRow* find_row(llvm::ArrayRef<const OptionRow*> rows, llvm::StringRef flag);
 llvm::StringRef option_group_title(OptionGroup group);
 llvm::StringRef kind_name(OptionKind kind);

@@ -1,4 +1,4 @@
-// The command line: which command, its options by the table, and what is wrong with it.
+// Parses the command line: finds the command, parses its options by the table, and reports errors.
 #include "compiler/cli/options/options.h"
 
 #include "compiler/cli/options/arguments.h"
@@ -50,7 +50,8 @@ Misuse no_command(StringRef word) {
   return {formatv("no command `{0}`", word), help};
 }
 
-/// `tg rules`, `tg rules lst`: a command of commands, without one that it has.
+/// Returns the error for `tg rules` or `tg rules lst`: a family of commands without a valid
+/// second word.
 Misuse no_command_below(StringRef word, llvm::ArrayRef<StringRef> words) {
   std::string help;
   for (auto& [command, second] : commands_below(word))
@@ -64,7 +65,7 @@ Misuse no_command_below(StringRef word, llvm::ArrayRef<StringRef> words) {
   return {formatv("no command `tg {0}`", name), idiom.empty() ? help : idiom.str()};
 }
 
-/// How many operands a command takes.
+/// Checks the number of operands of a command.
 std::optional<Misuse> check_operands(const CommandRow& command, const Options& o) {
   size_t count = o.files.size();
   size_t most = command.id == CommandId::Fmt && !o.out_file.empty() ? 1 : command.most;

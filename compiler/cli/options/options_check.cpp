@@ -18,7 +18,7 @@ namespace {
 using llvm::formatv;
 using llvm::StringRef;
 
-/// Options that the search in use would not look at: what was asked for must not be missing unsaid.
+/// Rejects options that the selected search would ignore.
 std::optional<Misuse> check_strategy(const Options& o, llvm::ArrayRef<const OptionRow*> given) {
   StringRef strategy = search_word(o);
   for (const OptionRow* row : given) {
@@ -30,7 +30,7 @@ std::optional<Misuse> check_strategy(const Options& o, llvm::ArrayRef<const Opti
   return std::nullopt;
 }
 
-/// What `tg run` takes for its `--opt` alone.
+/// Rejects options that `tg run` supports only with `--opt`.
 std::optional<Misuse> check_search_is_asked(const Options& o,
                                             llvm::ArrayRef<const OptionRow*> given) {
   if (o.command != CommandId::Run || o.optimize) return std::nullopt;
@@ -44,19 +44,20 @@ std::optional<Misuse> check_search_is_asked(const Options& o,
   return std::nullopt;
 }
 
-/// "cuda": the backends that have what an option asks for.
+/// Returns the names of the backends that support an option: "cuda".
 std::string having(bool BackendRow::*what) {
   std::string names = backend_names(std::mem_fn(what));
   return names.empty() ? "NAME" : names;
 }
 
-/// Not of a backend that this build lacks: whoever makes it says so.
+/// Returns true if a backend of this build does not support the option. Backends that the build
+/// lacks are reported elsewhere.
 bool lacks(tangram::Backend backend, bool BackendRow::*what) {
   const BackendRow* row = find_backend(backend);
   return row && !(row->*what);
 }
 
-/// Options that need a device.
+/// Checks options that need a device.
 std::optional<Misuse> check_devices(const Options& o) {
   bool timed = is_timed(o.cost);
   bool tf32 = (timed && !lacks(backend_of_costs(o.cost), &BackendRow::tf32)) ||
@@ -73,7 +74,7 @@ std::optional<Misuse> check_devices(const Options& o) {
   return std::nullopt;
 }
 
-/// What is written as an ONNX file.
+/// Checks options of ONNX output.
 std::optional<Misuse> check_onnx(const Options& o, llvm::ArrayRef<const OptionRow*> given) {
   bool onnx = is_onnx_path(o.out_file);
   if (o.command == CommandId::Export && o.out_file.empty())

@@ -1,5 +1,5 @@
-// What one row of the table cannot say: a form of its own (--cost), and options that need each
-// other or exclude each other.
+// Checks that a row of the table cannot express: the form of --cost, and options that require or
+// exclude each other.
 #pragma once
 
 #include "compiler/cli/options/arguments.h"
@@ -7,7 +7,8 @@
 
 namespace tg::cli {
 
-/// What is wrong with the options together, if anything; fills in what depends on the build.
+/// Returns the first error in the combination of options, if any. Fills in defaults that depend
+/// on the build.
 std::optional<Misuse> check_options(Options& options, llvm::ArrayRef<const OptionRow*> given);
 
 } // namespace tg::cli

@@ -1,4 +1,4 @@
-// Words that other programs have, by what they mean here.
+// Words of other programs, and the corresponding words here.
 #include "compiler/cli/options/arguments.h"
 
 #include <llvm/ADT/StringSwitch.h>

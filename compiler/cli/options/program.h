@@ -1,6 +1,6 @@
-// The differences between the programs that are made of this folder: `tg`, and `tg-paper`
-// (bench/paper), which is `tg` with more rows. Each defines program_tables(), so that the linker,
-// and no registration at run time, decides which tables a program has.
+// The differences between the programs made of this folder: `tg`, and `tg-paper` (bench/paper),
+// which is `tg` with more rows. Each program defines program_tables(), so the linker selects its
+// tables and nothing is registered at run time.
 #pragma once
 
 #include "compiler/cli/options/arguments.h"
@@ -17,10 +17,10 @@ struct ProgramTables {
   llvm::StringLiteral name; // "tg"
   llvm::ArrayRef<CommandRow> commands;
   llvm::ArrayRef<OptionRow> options;
-  /// Completes the options that were given, before those of `tg` are checked.
+  /// Completes the given options, before the checks of `tg`.
   std::optional<Misuse> (*check)(Options& options,
                                  llvm::ArrayRef<const OptionRow*> given) = nullptr;
-  /// Gives an optimisation the search that the program's own options ask for. Errors: of files.
+  /// Sets up the search of the program's own options for an optimisation. Errors: of files.
   Result<void> (*prepare)(const Options& options, tangram::OptimizeOptions& search) = nullptr;
   /// Gives `tune` what the program's own options ask for; what it returns lives as long as the run.
   std::shared_ptr<const void> (*prepare_tuning)(const Options& options,
@@ -32,12 +32,12 @@ const ProgramTables& program_tables();
 llvm::ArrayRef<CommandRow> tg_commands();
 llvm::ArrayRef<OptionRow> tg_options();
 
-/// Reads the command line, runs the command, and returns the exit code.
+/// Parses the command line, runs the command, and returns the exit code.
 int run_main(int argc, char** argv);
 
 } // namespace tg::cli
 
-/// An OptionRow from a row of an options.def; `place` is the field, as reached from `options`.
+/// An OptionRow from a row of an options.def; `place` is the path of the field from `options`.
 #define TG_OPTION_ROW(place, flag, value_name, kind, value, limits, group, basic, commands,        \
                       strategies, help, detail)                                                    \
   {flag,                                                                                           \

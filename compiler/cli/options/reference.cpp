@@ -1,5 +1,5 @@
-// `tg options`: the reference of all options, as Markdown (the text of compiler/api/OPTIONS.md,
-// which a test keeps fresh) or as JSON; and the man page.
+// `tg options`: prints the reference of all options, as Markdown (the text of
+// compiler/api/OPTIONS.md, which a test keeps up to date) or as JSON; and the man page.
 #include "compiler/api/public_types.h"
 #include "compiler/cli/options/help_text.h"
 #include "compiler/cli/options/program.h"
@@ -21,14 +21,14 @@ std::vector<StringRef> commands_of(CommandSet set) {
   return names;
 }
 
-/// "1 to 64", "a, b, c", "".
+/// Returns "1 to 64", "a, b, c", or "".
 std::string range_text(const OptionRow& row) {
   if (std::vector<StringRef> words = row.words(); !words.empty()) return llvm::join(words, ", ");
   if (row.kind != OptionKind::Whole && row.kind != OptionKind::Number) return "";
   return number_text(row.limits.low) + " to " + number_text(row.limits.high);
 }
 
-/// Help and detail as sentences.
+/// Returns help and detail as sentences.
 std::string meaning(const OptionRow& row) {
   std::string text = row.help.str();
   if (!row.detail.empty()) text += ". " + row.detail.str();
@@ -117,7 +117,7 @@ void print_json(llvm::raw_ostream& out) {
 
 // --- the man page -------------------------------------------------------------------------------
 
-/// Text that troff takes as it is.
+/// Escapes text for troff.
 std::string roff(StringRef text) {
   std::string out;
   for (char c : text) {
@@ -125,7 +125,7 @@ std::string roff(StringRef text) {
       out += "\\e";
     else if (c == '-')
       out += "\\-";
-    else if (c == '`') // names stand in backquotes elsewhere
+    else if (c == '`') // other formats put names in backquotes
       out += "\\(aq";
     else
       out += c;

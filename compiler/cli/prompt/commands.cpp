@@ -1,5 +1,5 @@
-// The `:commands` of the prompt. Settings are the options of `tg run`, under their names there, and
-// are checked by the same code; a name that is a compile-time parameter of a model sets that.
+// The `:commands` of the prompt. Settings are the options of `tg run` under the same names and are
+// checked by the same code. A name that is a compile-time parameter of a model sets that parameter.
 #include "compiler/cli/prompt/commands.h"
 #include "compiler/report/pages/graph_picture.h"
 
@@ -112,7 +112,7 @@ void ReplCommands::load(llvm::StringRef path) {
   Program program = repl_.read(session, next);
   if (!session.sink.failed() && check(program, session.sink))
     repl_.declared_rules(session, program);
-  // Places beyond the end of the old file would be taken for typed ones.
+  // Places beyond the end of the old file would be mistaken for entered ones.
   std::swap(repl_.state().notebook, next);
   if (session.sink.failed()) {
     repl_.fail(session);
@@ -207,7 +207,8 @@ void ReplCommands::rules(llvm::StringRef argument) {
   print_rules(session, *selected);
 }
 
-/// A rule of the library goes through the option --rules, one of the session is kept in a list.
+/// Switches a rule. Rules of the library use the option --rules; those of the session are
+/// kept in a list.
 void ReplCommands::switch_rule(llvm::StringRef name, bool on) {
   Session session = repl_.begin();
   Program program = repl_.read(session, repl_.state().notebook);
@@ -279,7 +280,7 @@ void ReplCommands::explain(llvm::StringRef) {
 
 namespace {
 
-/// `A, B` where the comma stands outside of brackets, else two words.
+/// Splits `A, B` at the comma outside of brackets, or else two words.
 std::pair<llvm::StringRef, llvm::StringRef> two_parts(llvm::StringRef text) {
   int open = 0;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -319,13 +320,13 @@ void ReplCommands::verify(llvm::StringRef argument) {
           ? compare(session, {repl_.state().best->source}, {repl_.state().best->found.graph})
           : compare(session, {std::move(sides[0]->graph), names[0]},
                     {std::move(sides[1]->graph), names[1]});
-  if (verified) verified->result.help.clear(); // of files of weights, which there are none of here
+  if (verified) verified->result.help.clear(); // it is about files of weights: none here
   if (!verified) return repl_.fail(std::move(verified.error()));
   print_equivalence(repl_.out(), verified->result);
 }
 
-/// The last word is a file if it ends as one (values have no members); without a file the picture
-/// is drawn here.
+/// Treats the last word as a file if it has a file ending (values have no members). Without a file
+/// the picture is printed here.
 void ReplCommands::graph(llvm::StringRef argument) {
   Session session = repl_.begin();
   llvm::StringRef ending = llvm::sys::path::extension(argument), file;

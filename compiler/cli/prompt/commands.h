@@ -14,10 +14,10 @@ public:
     void (ReplCommands::*run)(llvm::StringRef argument);
   };
   static llvm::ArrayRef<Command> commands();
-  /// A line without its colon.
+  /// Runs a line without its colon.
   void run_line(llvm::StringRef text);
   void load(llvm::StringRef path);
-  /// Whether the user wants to leave.
+  /// Returns true after `:quit`.
   bool leaving() const { return leaving_; }
 
 private:

@@ -1,5 +1,5 @@
-// Tab at the prompt: names of the session and the language, commands, settings, files, and inside
-// of a call the names of its arguments and the words that those take.
+// Completes at the prompt: names of the session and the language, commands, settings, files, and
+// inside a call the names of its arguments and the words that they accept.
 #include "compiler/cli/prompt/commands.h"
 #include "compiler/cli/prompt/editor.h"
 #include "compiler/ir/text/words.h"
@@ -16,7 +16,7 @@ namespace {
 
 using T = Grammar::token;
 
-/// Files that a path being typed may go on to.
+/// Returns the files that complete a partial path.
 std::vector<std::string> matching_files(llvm::StringRef typed) {
   namespace fs = llvm::sys::fs;
   llvm::StringRef folder = typed.take_front(typed.rfind('/') + 1);
@@ -32,13 +32,13 @@ std::vector<std::string> matching_files(llvm::StringRef typed) {
   return found;
 }
 
-/// The call that the end of a text stands in.
+/// The call around the end of a text.
 struct OpenCall {
   llvm::StringRef callee;
-  size_t position = 0;                // arguments before this one that have no name
-  std::vector<llvm::StringRef> given; // the names of those that have
-  llvm::StringRef value_of;           // the end is the value of the argument of this name
-  bool begins = false;                // the end is where an argument begins
+  size_t position = 0;                // unnamed arguments before this one
+  std::vector<llvm::StringRef> given; // names of the named arguments
+  llvm::StringRef value_of;           // the end is the value of this argument
+  bool begins = false;                // the end is the start of an argument
 };
 
 std::optional<OpenCall> open_call(llvm::StringRef text) {
@@ -82,7 +82,7 @@ ParamKind::Base base_of(AttrKind kind) {
   }
 }
 
-/// The words that an argument of a kind can be.
+/// Returns the words that an argument of a kind accepts.
 std::vector<std::string> words_of(ParamKind::Base kind) {
   if (kind == ParamKind::Base::Bool) return {"true", "false"};
   std::vector<std::string> words;
@@ -92,7 +92,7 @@ std::vector<std::string> words_of(ParamKind::Base kind) {
   return words;
 }
 
-/// The kind of the argument of this name.
+/// Returns the kind of the argument of this name.
 ParamKind::Base kind_of_argument(const Program& program, const Callee& callee,
                                  llvm::StringRef name) {
   if (callee.kind == Callee::Kind::Op)
@@ -106,8 +106,8 @@ ParamKind::Base kind_of_argument(const Program& program, const Callee& callee,
   return ParamKind::Base::Unknown;
 }
 
-/// What may stand at the end of `text`, inside of a call: names of arguments that are not given yet
-/// (`kernel =`), or the words that the value of one can be.
+/// Returns the completions inside a call at the end of `text`: names of missing arguments (`kernel
+/// =`), or the words that an argument's value accepts.
 std::vector<std::string> argument_words(const ReplSession& repl, llvm::StringRef text) {
   std::optional<OpenCall> call = open_call(text);
   if (!call) return {};
@@ -125,7 +125,7 @@ std::vector<std::string> argument_words(const ReplSession& repl, llvm::StringRef
   return names;
 }
 
-/// What `:set` may go on with: names, or the words that the value of a setting can be.
+/// Returns the completions after `:set`: names, or the words that a setting accepts.
 std::vector<std::string> setting_words(llvm::StringRef text) {
   std::vector<std::string> all;
   if (size_t at = text.find_first_of("= "); at == llvm::StringRef::npos)
@@ -165,7 +165,7 @@ std::vector<std::string> complete(const ReplSession& repl, llvm::StringRef text)
     all = setting_words(text.ltrim().drop_front(command.size()).ltrim());
   } else {
     all = argument_words(repl, text.drop_back(word.size()));
-    // What an argument can be, and names of arguments, before all that there is.
+    // Argument names and values come first, then all other words.
     bool enough = llvm::any_of(all, [&](const std::string& way) {
       return llvm::StringRef(way).startswith(word) && (word.empty() || !way.ends_with('='));
     });

@@ -1,7 +1,7 @@
 // Line editing by libedit. While a line is edited the terminal sends no signals: Ctrl-C arrives as
-// a key and drops the line; as soon as the line is done libedit restores the terminal, and Ctrl-C
-// interrupts what runs. The history file is written after every line, so that a session that is
-// killed loses nothing.
+// a key and discards the line. When the line is complete libedit restores the terminal, and Ctrl-C
+// interrupts the running command. The history file is written after every line, so that a killed
+// session loses nothing.
 #include "compiler/cli/prompt/editor.h"
 
 #include "lang/core/support/data_file.h"
@@ -46,7 +46,7 @@ size_t word_begin(llvm::StringRef line) {
   while (begin > 0 &&
          (llvm::isAlnum(line[begin - 1]) || llvm::StringRef("_.:/-~").contains(line[begin - 1])))
     --begin;
-  // `x[a:na`: only at the start of a line does a colon belong to the word.
+  // In `x[a:na` the colon is not part of the word; it is only at the start of a line.
   size_t colon = line.rfind(':');
   if (colon != llvm::StringRef::npos && colon >= begin && colon > 0) begin = colon + 1;
   return begin;
@@ -102,8 +102,8 @@ public:
     prompt_ = prompt.str();
     interrupted_ = false;
     int count = 0;
-    // The terminal's own line editing ends before the prompt is drawn: what it held of a Ctrl-D
-    // typed in between would arrive as a letter.
+    // Ends the terminal's own line editing before the prompt is drawn. Otherwise a Ctrl-D typed in
+    // between would arrive as a letter.
     el_set(edit_, EL_PREP_TERM, 1);
     const char* text = el_gets(edit_, &count);
     if (interrupted_) return Got::Interrupt;
@@ -186,7 +186,7 @@ private:
 
 std::unique_ptr<LineSource> make_terminal_source(const std::string& history, Completer complete) {
   if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) return nullptr;
-  std::setlocale(LC_CTYPE, ""); // how the terminal writes letters; nothing else of the locale
+  std::setlocale(LC_CTYPE, ""); // the encoding of the terminal; nothing else of the locale
   auto source = std::make_unique<TerminalSource>(history, std::move(complete));
   if (!source->usable()) return nullptr;
   return source;

@@ -1,5 +1,5 @@
-// Where the lines of a session come from: a terminal with line editing, history and completion
-// (libedit), or any other standard input, read as it is.
+// The source of a session's lines: a terminal with line editing, history and completion (libedit),
+// or plain standard input.
 #pragma once
 
 #include <llvm/ADT/StringRef.h>
@@ -16,24 +16,25 @@ public:
   enum class Got : uint8_t { Line, Interrupt, End };
 
   virtual ~LineSource() = default;
-  /// The next line, without its newline. Interrupt: Ctrl-C was pressed, what was typed is dropped.
+  /// Reads the next line, without its newline. Interrupt: Ctrl-C was pressed and the line
+  /// is discarded.
   virtual Got read(llvm::StringRef prompt, std::string& line) = 0;
-  /// Keeps a line for the arrow keys, here and in later sessions.
+  /// Adds a line to the history, for this and later sessions.
   virtual void remember(const std::string&) {}
 };
 
-/// All ways to go on from `line`, the text before the cursor: each a whole last word.
+/// Returns all completions of `line`, the text before the cursor; each is a complete last word.
 using Completer = std::function<std::vector<std::string>(llvm::StringRef line)>;
 
-/// What lies before the word under the cursor stays; the word is what completion replaces.
+/// Returns the start of the word under the cursor, which completion replaces.
 size_t word_begin(llvm::StringRef line);
 
-/// Lines of standard input; no prompt is shown.
+/// Makes a source that reads standard input and shows no prompt.
 std::unique_ptr<LineSource> make_plain_source();
-/// Line editing on the terminal. Null where this build has no libedit or the terminal is none.
+/// Makes a source with line editing. Null if this build lacks libedit or there is no terminal.
 std::unique_ptr<LineSource> make_terminal_source(const std::string& history, Completer complete);
 
-/// $XDG_STATE_HOME/tangram/history or ~/.local/state/tangram/history; "" if there is no home.
+/// Returns $XDG_STATE_HOME/tangram/history or ~/.local/state/tangram/history; "" without a home.
 std::string default_history_path();
 
 } // namespace tg::cli

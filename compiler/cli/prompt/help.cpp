@@ -1,4 +1,4 @@
-// `:help`: what is known about a name.
+// `:help`: prints what is known about a name.
 #include "compiler/cli/commands/help.h"
 #include "compiler/cli/prompt/commands.h"
 
@@ -42,7 +42,7 @@ bool help_code(const ReplSession& repl, llvm::StringRef name) {
   return false;
 }
 
-/// In the session, the loaded file, and what they `use`.
+/// Searches the session, the loaded file, and the modules that they `use`.
 bool help_declared(const ReplSession& repl, llvm::StringRef name) {
   Session session = repl.begin();
   Program program = repl.read(session, repl.state().notebook);

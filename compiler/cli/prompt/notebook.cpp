@@ -1,5 +1,5 @@
-// See notebook.h. Text is taken apart with the scanner and parser of the language, so that
-// strings and comments never mislead.
+// Implements notebook.h. Text is split by the scanner and parser of the language, so that strings
+// and comments are handled correctly.
 #include "compiler/cli/prompt/notebook.h"
 
 #include "lang/syntax/parse.h"
@@ -25,7 +25,7 @@ std::vector<Token> tokens_of(llvm::StringRef text) {
 
 bool waits_for_more(int kind) { return leaves_open(kind) || kind == T::ELSE; }
 
-/// `fn f(x: f32[N])` alone: its block is still to come.
+/// Returns true for a header such as `fn f(x: f32[N])` whose block is missing.
 bool lacks_body(llvm::ArrayRef<Token> tokens) {
   int first = tokens.front().kind;
   bool has_body = first == T::FN || first == T::MODEL || first == T::RULE || first == T::FOR;
@@ -44,7 +44,8 @@ llvm::StringRef declared_as(ast::DeclKind kind) {
   return "";
 }
 
-/// Functions, models and operators share one space of names, rules have another.
+/// Returns the key of a declaration: functions, models and operators share one name space, rules
+/// have another.
 std::string slot_of(const ast::Decl& decl) {
   if (decl.kind == ast::DeclKind::Ruleset) return "ruleset";
   bool rule = decl.kind == ast::DeclKind::Rule;
@@ -73,7 +74,7 @@ std::vector<Cell> read_declarations(llvm::StringRef text, bool is_use) {
   return cells.empty() ? std::vector<Cell>{whole} : cells;
 }
 
-/// The names that a statement binds, as an expression.
+/// Returns the names that a statement binds, as an expression.
 std::string targets_of(const Ast& tree, const ast::Stmt& stmt) {
   std::vector<llvm::StringRef> names;
   for (const ast::Name& name : tree[stmt.targets]) names.push_back(name.text);
@@ -104,7 +105,7 @@ Cell read_statement(llvm::StringRef text) {
 
 bool is_complete(llvm::StringRef text) {
   std::vector<Token> tokens = tokens_of(text);
-  if (tokens.empty()) return !text.trim().startswith("##"); // documents what follows
+  if (tokens.empty()) return !text.trim().startswith("##"); // documents the next declaration
   int open = 0;
   for (const Token& t : tokens) {
     open += t.kind == T::LPAREN || t.kind == T::LBRACKET || t.kind == T::LBRACE;
@@ -120,7 +121,7 @@ std::vector<Cell> read_cells(llvm::StringRef text) {
   std::vector<Token> tokens = scan(text, found).tokens;
   tokens.pop_back(); // END
   if (tokens.empty() && found.found().empty()) return {};
-  // Without what comments stand around it; but text that is no token is part of it (`x.shape`).
+  // Strips comments around the entry, but keeps text that is not a token (`x.shape`).
   llvm::StringRef body = text.trim();
   if (found.found().empty()) body = text.slice(tokens.front().begin, tokens.back().end);
   int first = tokens.empty() ? 0 : tokens[0].kind;
@@ -132,7 +133,7 @@ std::vector<Cell> read_cells(llvm::StringRef text) {
   return {read_statement(body)};
 }
 
-/// Statements that bind nothing but what `cell` binds anew, and that nothing reads.
+/// Drops statements that bind only names that `cell` binds again and that nothing reads.
 void Notebook::drop_replaced(const Cell& cell) {
   for (size_t i = statements_.size(); i-- > 0;) {
     llvm::ArrayRef<std::string> names = statements_[i].binds;
@@ -183,7 +184,8 @@ std::vector<std::pair<std::string, std::string>> Notebook::add(Cell cell) {
   return renamed;
 }
 
-/// What a statement has bound to `name` gets a new name, which is returned; "" if there is none.
+/// Renames the value that a statement bound to `name`; returns the new name, or "" if there is
+/// none.
 std::string Notebook::rename_bound(const std::string& name, Cell& cell) {
   auto bound =
       llvm::find_if(statements_, [&](const Cell& c) { return llvm::is_contained(c.binds, name); });
@@ -198,7 +200,7 @@ std::string Notebook::rename_bound(const std::string& name, Cell& cell) {
 
 namespace {
 
-/// `y`, `(a, b)`: the names.
+/// Appends the names in `y` or `(a, b)`.
 void append_names(const std::string& result, std::vector<std::string>& names) {
   llvm::SmallVector<llvm::StringRef, 4> parts;
   llvm::StringRef(result).split(parts, ',');

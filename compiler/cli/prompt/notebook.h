@@ -1,12 +1,11 @@
-// What was entered at the prompt so far: a file, declarations, inputs and statements,
-// as text. Nothing else is kept: for each new line the whole is put together as one .tg file, with
-// the line at its end or in its place, and read by the front end as any other file. So the prompt
-// has no semantics of its own, and a line that is refused leaves nothing behind: the notebook with
-// it is a copy, which is dropped.
+// The notebook of a prompt session: the loaded file, and the entered declarations, inputs and
+// statements, as text. For each new line the whole text is composed as one .tg file, with the line
+// appended or replacing an older one, and read by the front end like any other file. So the prompt
+// has no semantics of its own. A rejected line leaves no trace, since it was added to a copy.
 //
-// The file that comes out is the loaded file, then `use` lines, then declarations, then
-// `model it(inputs) { statements }`. Line numbers in diagnostics are those of this file, which
-// `:show` prints.
+// The composed file has the loaded file, then `use` lines, then declarations, then
+// `model it(inputs) { statements }`. Diagnostics use the line numbers of this file, which `:show`
+// prints.
 #pragma once
 
 #include <llvm/ADT/StringRef.h>
@@ -16,63 +15,64 @@
 
 namespace tg::cli {
 
-/// Whether a line at the prompt is finished: brackets are closed, no operator waits for its right
-/// side, and a declaration has its body. Text that is wrong in another way is finished too.
+/// Returns true if a line at the prompt is complete: brackets are closed, no operator lacks its
+/// right operand, and a declaration has its body. A line with any other error is complete too.
 bool is_complete(llvm::StringRef text);
 
 enum class CellKind : uint8_t { Use, Declaration, Input, Statement, Expression };
 
-/// One thing that was said at the prompt.
+/// One entry at the prompt.
 struct Cell {
   CellKind kind = CellKind::Expression;
   std::string text;
-  /// Of declarations: `fn f`, `rule r`, ...; of inputs: the name. A new one replaces the old one.
+  /// For declarations: `fn f`, `rule r`, ...; for inputs: the name. A new cell replaces one of
+  /// the same name.
   std::string name;
-  /// Of statements: an expression for what they bound: `y`, `(a, b)`; "" where that is nothing.
+  /// For statements: an expression for the bound values: `y`, `(a, b)`; "" if nothing is bound.
   std::string result;
-  /// Of statements: the names that `let`, `var` or `param` binds.
+  /// For statements: the names bound by `let`, `var` or `param`.
   std::vector<std::string> binds;
   bool operator==(const Cell&) const = default;
 };
 
-/// Takes apart what was typed: declarations one by one, else one input, statement or expression.
-/// Text that cannot be read is one cell of the kind that it begins as.
+/// Splits an entry into declarations, or into one input, statement or expression. Text that cannot
+/// be parsed becomes one cell of the kind that its beginning suggests.
 std::vector<Cell> read_cells(llvm::StringRef text);
 
 class Notebook {
 public:
-  /// The name of the model that statements and expressions make up.
+  /// The name of the model made of statements and expressions.
   static constexpr llvm::StringLiteral kModel = "it";
 
   void load(std::string path, std::string text) {
     path_ = std::move(path);
     loaded_ = std::move(text);
   }
-  /// Adds a cell; one of the same name gives way. Expressions leave no trace. A statement that
-  /// binds a name anew replaces the one that bound it before; where other statements read that, it
-  /// stays under another name: those pairs are returned, old name first.
+  /// Adds a cell and removes one of the same name. Expressions are not kept. A statement that binds
+  /// a name again replaces the statement that bound it before. If other statements read the old
+  /// value, the old name is changed; returns these pairs, old name first.
   std::vector<std::pair<std::string, std::string>> add(Cell cell);
 
-  /// As it was added: it may read names that `add` gave to what it replaced.
+  /// Returns the last statement, which may read names that `add` gave to replaced values.
   const Cell& last_statement() const { return statements_.back(); }
 
-  const std::string& path() const { return path_; } // of the loaded file; "" = none
+  const std::string& path() const { return path_; } // of the loaded file; "": none
   bool has_statements() const { return !statements_.empty() || !inputs_.empty(); }
   bool empty() const { return uses_.empty() && declarations_.empty() && !has_statements(); }
 
   bool operator==(const Notebook&) const = default;
 
-  /// Whether an input of this name would be hidden by what a statement bound.
+  /// Returns true if a statement's binding would hide an input of this name.
   bool hides(llvm::StringRef name) const;
-  /// Names of inputs and of what statements bound.
+  /// Returns the names of inputs and of values bound by statements.
   std::vector<std::string> bound_names() const;
 
-  /// The whole file. `expression` is what the model ends in; without it the last statement's
-  /// result is. Without statements and expression there is no model.
+  /// Returns the composed file. `expression` is the result of the model; without it the result is
+  /// the last statement's. Without statements and expression there is no model.
   std::string text(llvm::StringRef expression = "") const;
-  /// Where the part that was typed begins in text().
+  /// Returns the offset in text() at which the entered part begins.
   size_t typed_begin() const;
-  /// What diagnostics call the file.
+  /// Returns the name of the file in diagnostics.
   std::string name() const { return path_.empty() ? "<prompt>" : path_; }
 
 private:
@@ -84,14 +84,15 @@ private:
   std::vector<Cell> uses_, declarations_, inputs_, statements_;
 };
 
-// Names in the text of a statement: which it binds, which it reads, and the same text with one of
-// them called otherwise. Names of arguments (`f(y = 1)`), callees and what follows `as` are none.
+// Finds and renames the names that a statement binds or reads. Names of arguments (`f(y = 1)`),
+// callees and names after `as` do not count.
 
-/// Whether the statement reads or assigns the name; what `let`, `var` or `param` binds is not read.
+/// Returns true if the statement reads or assigns the name. A name bound by `let`, `var` or `param`
+/// is not read.
 bool mentions(llvm::StringRef statement, llvm::StringRef name);
-/// Wherever it is read or assigned.
+/// Renames all reads and assignments.
 std::string rename_uses(llvm::StringRef statement, llvm::StringRef from, llvm::StringRef to);
-/// Where `let`, `var` or `param` binds it.
+/// Renames the binding by `let`, `var` or `param`.
 std::string rename_target(llvm::StringRef statement, llvm::StringRef from, llvm::StringRef to);
 
 } // namespace tg::cli

@@ -1,4 +1,4 @@
-// By tokens: the statement has been read before, so that brackets match.
+// Renames by tokens. The statement has been parsed before, so its brackets match.
 #include "compiler/cli/prompt/notebook.h"
 
 #include "lang/syntax/parse.h"
@@ -20,7 +20,7 @@ struct Place {
   Role role;
 };
 
-/// Where the name stands for a value.
+/// Returns the places where the name denotes a value.
 std::vector<Place> places_of(llvm::StringRef statement, llvm::StringRef name) {
   SyntaxErrors ignored(FileId{0});
   std::vector<Token> tokens = scan(statement, ignored).tokens;

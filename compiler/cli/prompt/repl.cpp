@@ -1,4 +1,4 @@
-// `tg repl`: lines to cells, cells to a notebook, and their values printed. See repl.h.
+// `tg repl`: turns lines into cells, adds them to a notebook, and prints their values. See repl.h.
 #include "compiler/cli/prompt/repl.h"
 #include "compiler/cli/commands/help.h"
 
@@ -28,13 +28,13 @@ bool Repl::step(llvm::StringRef text) {
   return !leave && !commands_.leaving();
 }
 
-/// `exit` and `quit`, as elsewhere, unless something has that name.
+/// Recognises `exit` and `quit`, as in other programs, unless something has that name.
 bool Repl::leaves(llvm::StringRef text) const {
   text.consume_back("()");
   return (text == "exit" || text == "quit") && !llvm::is_contained(session_.words(), text.str());
 }
 
-// --- what is entered ----------------------------------------------------------------------------
+// --- entries ------------------------------------------------------------------------------------
 
 void Repl::tell(llvm::StringRef text) {
   std::vector<Cell> cells = read_cells(text);
@@ -102,7 +102,8 @@ bool Repl::evaluate(Session& session, const Notebook& next, const Cell& cell) {
 
 namespace {
 
-/// Rows up to a finished line; an empty row ends what cannot be finished. False at the end.
+/// Reads rows up to a complete line. An empty row ends a line that cannot be completed. Returns
+/// false at the end.
 bool read_line(LineSource& source, std::string& text) {
   text.clear();
   std::string row;
@@ -125,7 +126,7 @@ bool read_line(LineSource& source, std::string& text) {
 int run_repl(Session& session) {
   const Options& o = session.options;
   Repl repl(session.out, session.err, session.color);
-  std::string text; // the rows of a line that is not finished yet
+  std::string text; // the rows of an incomplete line
   std::unique_ptr<LineSource> source =
       make_terminal_source(default_history_path(),
                            [&](llvm::StringRef line) { return repl.complete(text + line.str()); });
@@ -138,7 +139,7 @@ int run_repl(Session& session) {
   if (!o.files.empty()) repl.load(o.files.front());
   session.out.flush();
   while (read_line(*source, text)) {
-    // Who types at it has a session to lose, whatever runs.
+    // An interactive session must not be lost, whatever runs.
     std::optional<Interruptible> line;
     if (terminal) line.emplace(Interruptible::Second::Warns);
     if (!repl.step(text)) break;

@@ -1,7 +1,6 @@
-// A session at the prompt, line by line: what is entered goes into the notebook, `:commands` are
-// run. Files: repl.cpp (lines, interrupts), session.h (what the session holds), commands.h
-// (`:commands`), help.cpp (`:help`), complete.cpp (Tab), notebook.h (text), editor.h (the
-// terminal).
+// A session at the prompt, line by line: entries go into the notebook, `:commands` are executed.
+// Files: repl.cpp (lines, interrupts), session.h (the state), commands.h (`:commands`), help.cpp
+// (`:help`), complete.cpp (Tab), notebook.h (text), editor.h (the terminal).
 #pragma once
 
 #include "compiler/cli/prompt/commands.h"
@@ -13,13 +12,14 @@ public:
   Repl(llvm::raw_ostream& out, llvm::raw_ostream& err, bool color)
       : session_(out, err, color), commands_(session_) {}
 
-  /// One finished line, of one or more rows. False: the user wants to leave.
+  /// Processes one complete line, which may have several rows. Returns false if the user
+  /// wants to leave.
   bool step(llvm::StringRef text);
-  /// `:load`, for the FILE of the command line.
+  /// Runs `:load`, for the FILE of the command line.
   void load(llvm::StringRef path) { commands_.load(path); }
-  /// Lines that were refused.
+  /// Returns the number of rejected lines.
   size_t failures() const { return session_.failures(); }
-  /// Each way to go on from the text before the cursor: whole last words.
+  /// Returns all completions of the text before the cursor; each is a complete last word.
   std::vector<std::string> complete(llvm::StringRef text) const {
     return cli::complete(session_, text);
   }

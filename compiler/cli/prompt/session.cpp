@@ -20,8 +20,7 @@ void ReplSession::fail(Diagnostic d) {
   fail(session);
 }
 
-/// Places in what was typed are shown as such also where a file is loaded before it; lines count on
-/// from the file's.
+/// Marks places in entered text as such even after a loaded file, whose line numbers continue.
 void ReplSession::fail(Session& session) {
   ++failures_;
   size_t begin = state_.notebook.typed_begin();
@@ -91,7 +90,7 @@ std::optional<std::string> ReplSession::pick_model(Session& session, const Progr
   return std::nullopt;
 }
 
-/// Of the parameters that were set, those that a model has: the others are for other models.
+/// Returns those parameter settings that the model has; the others belong to other models.
 ModelSettings ReplSession::settings_of(const Program& program, llvm::StringRef model) const {
   Result<ModelSettings> all = read_settings({"", state_.options.set});
   ModelSettings own;
@@ -150,15 +149,15 @@ bool ReplSession::is_parameter(llvm::StringRef name) const {
   return is_parameter(read(session, state_.notebook), "", name);
 }
 
-/// The settings with these put in their places, through the option parser. An empty value takes one
-/// back. False, with the reason printed, if it refuses.
+/// Applies changes to the settings through the option parser. An empty value removes a setting.
+/// Returns false, after printing the reason, if the parser rejects them.
 bool ReplSession::apply_settings(std::vector<std::pair<std::string, std::string>> changes) {
   std::vector<std::pair<std::string, std::string>> next = state_.settings;
   for (auto& [name, value] : changes) {
     llvm::erase_if(next, [&, n = llvm::StringRef(name)](auto& old) { return old.first == n; });
     if (!value.empty()) next.emplace_back(name, value);
   }
-  std::vector<std::string> words = {"tg", "run", "--opt"}; // settings of `:opt` are among them
+  std::vector<std::string> words = {"tg", "run", "--opt"}; // includes the settings of `:opt`
   for (const auto& [name, value] : next) {
     const OptionRow* row = setting(name);
     if (!row && is_parameter(name))
@@ -183,7 +182,7 @@ bool ReplSession::apply_settings(std::vector<std::pair<std::string, std::string>
   return true;
 }
 
-/// `:undo` itself is taken from what is remembered.
+/// `:undo` itself is not remembered.
 void ReplSession::remember(std::string line, ReplState before) {
   bool same = state_.notebook == before.notebook && state_.settings == before.settings &&
               state_.rules_off == before.rules_off && state_.best == before.best;

@@ -1,5 +1,5 @@
-// What the session at a prompt holds, and how what is typed is read in it: the notebook of what was
-// said, settings, the best graph found last. One Session of its own for each line, so that an error
+// The state of a prompt session, and how entries are read in it: the notebook, the settings,
+// the best graph of the last search. Each line gets a Session of its own, so that an error
 // leaves no trace.
 #pragma once
 
@@ -9,18 +9,18 @@
 
 namespace tg::cli {
 
-/// What a line may change.
+/// The state that a line may change.
 struct ReplState {
   Notebook notebook;
-  std::vector<std::pair<std::string, std::string>> settings; // name, value; as given
+  std::vector<std::pair<std::string, std::string>> settings; // name and value, as entered
   Options options;                                           // the settings as options
-  std::vector<std::string> rules_off;                        // declared here, switched off
+  std::vector<std::string> rules_off;                        // session rules that are switched off
   struct Best {
     Graph source;
     Optimized found;
-    std::vector<Rule> rules; // that its chain numbers
+    std::vector<Rule> rules; // referred to by its chain
   };
-  std::shared_ptr<const Best> best; // of the last `:opt`
+  std::shared_ptr<const Best> best; // result of the last `:opt`
 };
 
 class ReplSession {
@@ -42,10 +42,10 @@ public:
   Session begin() const;
   void fail(Session& session);
   void fail(Diagnostic d);
-  /// Lines that were refused.
+  /// Returns the number of rejected lines.
   size_t failures() const { return failures_; }
 
-  /// The program of a notebook; check session.sink before it is used.
+  /// Reads the program of a notebook. Check session.sink before using it.
   Program read(Session& session, const Notebook& notebook, llvm::StringRef expression = "") const;
   std::vector<Rule> declared_rules(Session& session, const Program& program) const;
   struct Target {
@@ -53,26 +53,27 @@ public:
     std::vector<Rule> rules; // declared in the session
     ModelValue value;
   };
-  /// What a command works on: `best`, a model, an expression, or, if empty, the session's own model
-  /// or the only one of the file. nullopt after an error, which has been printed.
+  /// Returns the graph on which a command works: `best`, a model, an expression, or for an empty
+  /// argument the session's own model or the only one of the file. nullopt after an error, which
+  /// has been printed.
   std::optional<Target> target(Session& session, llvm::StringRef argument);
-  /// All names that mean something.
+  /// Returns all defined names.
   std::vector<std::string> words() const;
 
-  /// The option that a name of `:set` stands for; nullptr for none.
+  /// Returns the option of a `:set` name, or null if there is none.
   static const OptionRow* setting(llvm::StringRef name);
   bool is_parameter(llvm::StringRef name) const;
   bool apply_settings(std::vector<std::pair<std::string, std::string>> changes);
 
-  /// For `:undo`, where the line changed something.
+  /// Keeps the old state for `:undo`, if the line changed something.
   void remember(std::string line, ReplState before);
-  /// Takes back the last line that did; which one, or nullopt where there is none.
+  /// Reverts the last line that changed something, and returns it; nullopt if there is none.
   std::optional<std::string> undo();
 
 private:
   std::optional<std::string> pick_model(Session& session, const Program& program,
                                         llvm::StringRef argument) const;
-  /// Of the model, or of any if that is "".
+  /// Returns true if the name is a parameter of the model, or of any model if `model` is "".
   static bool is_parameter(const Program& program, llvm::StringRef model, llvm::StringRef name);
   ModelSettings settings_of(const Program& program, llvm::StringRef model) const;
 
@@ -82,12 +83,12 @@ private:
   size_t failures_ = 0;
   ReplState state_;
   static constexpr size_t kMostUndone = 100;
-  std::vector<std::pair<std::string, ReplState>> undo_; // lines, and what was before; latest last
+  std::vector<std::pair<std::string, ReplState>> undo_; // lines, and states before; latest last
 };
 
-/// Each way to go on from the text before the cursor: whole last words.
+/// Returns all completions of the text before the cursor; each is a complete last word.
 std::vector<std::string> complete(const ReplSession& repl, llvm::StringRef text);
-/// `:help`: what is known about a name.
+/// Prints the `:help` of a name.
 void help_on(ReplSession& repl, llvm::StringRef name);
 
 } // namespace tg::cli

@@ -1,4 +1,4 @@
-// Searches report from any thread; one lock keeps the line whole.
+// Searches report from any thread; one lock keeps the line consistent.
 #include "compiler/cli/terminal/live_line.h"
 
 #include "compiler/cli/terminal/table.h"
@@ -16,7 +16,7 @@ using tangram::SearchProgress;
 constexpr auto kBetweenDraws = std::chrono::milliseconds(100);
 constexpr size_t kMostRules = 3;
 
-/// Of the terminal at standard error; 0: unknown.
+/// Returns the width of the terminal at standard error; 0 if unknown.
 size_t columns() {
   winsize size{};
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
@@ -27,7 +27,7 @@ size_t columns() {
 std::string progress_text(const SearchProgress& p, double gone_s) {
   std::string text;
   llvm::raw_string_ostream out(text);
-  // What matters most comes first: a narrow terminal cuts the rest.
+  // The most important figures come first: a narrow terminal cuts the line.
   if (p.source_us > 0)
     out << duration_text(p.source_us) << " to " << duration_text(p.best_us) << ", ";
   if (p.bound_us > 0) out << "at least " << duration_text(p.bound_us) << " here, ";
@@ -77,7 +77,7 @@ void LiveLine::show(const SearchProgress& progress) {
 void LiveLine::draw() {
   drawn_ = Clock::now();
   std::string text = progress_text(last_, std::chrono::duration<double>(drawn_ - told_).count());
-  // A line that reaches the last column may be wrapped, and would stay.
+  // A line that reaches the last column may wrap, and could not be erased.
   if (size_t width = columns(); width > 1) text.resize(std::min(text.size(), width - 1));
   *err_ << "\r\x1b[K" + text;
   err_->flush();

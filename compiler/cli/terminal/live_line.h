@@ -1,5 +1,5 @@
-// The live view of a search: one line on a terminal, no longer than it is wide, drawn anew as
-// something happens and as time passes, gone at the end; nothing anywhere else.
+// The live view of a search: one line on a terminal, cut to its width, redrawn on progress and as
+// time passes, and removed at the end. Without a terminal it does nothing.
 #pragma once
 
 #include "compiler/cli/session.h"
@@ -14,24 +14,24 @@ namespace tg::cli {
 
 class LiveLine {
 public:
-  /// `by_itself`: the time left goes on between two calls of show(). Not where others write to the
-  /// terminal while the search runs.
+  /// `by_itself`: the remaining time is updated between two calls of show(). Must be false if
+  /// others write to the terminal during the search.
   LiveLine(Session& session, double time_limit_s, bool by_itself);
   ~LiveLine();
   LiveLine(const LiveLine&) = delete;
   LiveLine& operator=(const LiveLine&) = delete;
 
-  /// What searches report to it; empty where there is nobody to see it.
+  /// Returns the progress callback for searches; empty without a terminal.
   tangram::OnProgress listener();
 
 private:
   using Clock = std::chrono::steady_clock;
 
   void show(const tangram::SearchProgress& progress);
-  void draw(); // under the lock
+  void draw(); // requires the lock
   void tick();
 
-  llvm::raw_ostream* err_ = nullptr; // null: nobody to see it
+  llvm::raw_ostream* err_ = nullptr; // null without a terminal
   std::mutex mutex_;
   std::condition_variable ended_;
   bool done_ = false;
@@ -40,7 +40,7 @@ private:
   std::thread ticker_;
 };
 
-/// What the line says, with so many seconds gone since the last report.
+/// Returns the text of the line, `gone_s` seconds after the last report.
 std::string progress_text(const tangram::SearchProgress& progress, double gone_s);
 
 } // namespace tg::cli

@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kUsualStack = size_t{8} << 20; // the default of Linux
 
-/// Makes no use of memory that would have to be allocated.
+/// Ends the program without allocating.
 [[noreturn]] void end_without_memory() {
   constexpr char kText[] = "error[E0701]: `tg` needs more memory than the system gives it "
                            "(`ulimit -a` shows the limits of the shell)\n";
@@ -31,7 +31,7 @@ constexpr size_t kUsualStack = size_t{8} << 20; // the default of Linux
   _exit(kNoMemoryExitCode);
 }
 
-/// The work of a thread, and the mask of signals that it has to begin with.
+/// The work of a thread, and its initial signal mask.
 struct Work {
   llvm::function_ref<int()> body;
   sigset_t signals;
@@ -58,7 +58,7 @@ void open_missing_streams() {
 int finish_output(int exit_code) {
   llvm::outs().flush();
   std::error_code why = llvm::outs().error();
-  // LLVM's streams abort the program at its end for an error that is still set.
+  // LLVM's streams abort the program at exit if an error is still set.
   llvm::outs().clear_error();
   if (why && exit_code == 0) {
     llvm::errs() << "error[" << code_text(Code::cannot_write)
@@ -82,7 +82,7 @@ int with_usual_stack(llvm::function_ref<int()> body) {
   pthread_attr_setstacksize(&usual, kUsualStack);
   pthread_setattr_default_np(&usual);
   Work work{body, {}};
-  // Signals are for the threads of the work, not for this one, which only waits.
+  // Signals are for the threads of the work; this thread only waits.
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &work.signals);

@@ -22,7 +22,7 @@ void say(const char* text) {
   [[maybe_unused]] ssize_t written = write(STDERR_FILENO, text, std::strlen(text));
 }
 
-/// By the signal itself, so that a shell sees what ended the program.
+/// Ends the program by the signal itself, so that a shell sees the cause.
 void end_by(int signal) {
   remove_temporary_files();
   struct sigaction usual {};
@@ -71,7 +71,7 @@ void install_signal_handlers() {
   if (pthread_create(&waiter, nullptr, wait_for_signals, nullptr) == 0)
     pthread_detach(waiter);
   else
-    pthread_sigmask(SIG_UNBLOCK, &set, nullptr); // they end the program, as ever
+    pthread_sigmask(SIG_UNBLOCK, &set, nullptr); // they end the program, as usual
 }
 
 Interruptible::Interruptible(Second second) {

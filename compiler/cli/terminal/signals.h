@@ -1,31 +1,32 @@
-// Ctrl-C and SIGTERM, which are one and the same here. Where nothing would be lost they end the
-// program as ever, but for temporary files, which go. While something runs that has a best result
-// so far (Interruptible), the first asks it to end with that; the second ends the program at once,
-// and says so, but while the result is being written, or at the prompt, it takes a third.
+// Ctrl-C and SIGTERM, which are treated alike. By default they end the program as usual, after
+// removing temporary files. While something runs that has a best result so far (Interruptible), the
+// first signal asks it to end with that result. The second ends the program at once with a message.
+// While the result is being written, and at the prompt, it takes a third.
 //
-// A thread of their own waits for them, and all others block them: kernels of oneDNN for AVX2 have
-// their stack in a buffer of a few pages, which the frame of a handler would overrun.
+// A dedicated thread waits for the signals, and all other threads block them: kernels of oneDNN for
+// AVX2 keep their stack in a buffer of a few pages, which the frame of a handler would overrun.
 #pragma once
 
 #include "lang/core/support/stop.h"
 
 namespace tg::cli {
 
-/// Once, before any other thread is there. Children inherit what is blocked, and undo it.
+/// Called once, before any other thread exists. Child processes inherit the blocked signals and
+/// must unblock them.
 void install_signal_handlers();
 
-/// From here on the first signal is a wish. Nested ones are one.
+/// While one exists, the first signal is only a request to stop. Nested ones count as one.
 class Interruptible {
 public:
   enum class Second : uint8_t { Ends, Warns };
   explicit Interruptible(Second second = Second::Ends);
   Interruptible(const Interruptible&) = delete;
   Interruptible& operator=(const Interruptible&) = delete;
-  /// What was asked for is forgotten with the outermost.
+  /// The outermost one clears the request.
   ~Interruptible();
 };
 
-/// What the first signal asks for; never while nothing is Interruptible.
+/// Returns the stop token set by the first signal; it is never set without an Interruptible.
 StopToken interrupts();
 
 } // namespace tg::cli

@@ -1,4 +1,4 @@
-// Column widths from the cells, then lines; figures rounded to what a person compares.
+// Computes column widths from the cells, then prints lines; rounds figures for comparison by eye.
 #include "compiler/cli/terminal/table.h"
 
 #include "lang/core/diagnostics/escape.h"
@@ -18,7 +18,7 @@ unsigned width_of(llvm::StringRef text) {
   return width < 0 ? static_cast<unsigned>(text.size()) : static_cast<unsigned>(width);
 }
 
-/// Three significant digits, never in exponent form.
+/// Formats three significant digits without an exponent.
 std::string three_digits(double value) {
   int digits = value == 0 ? 2 : 2 - static_cast<int>(std::floor(std::log10(std::fabs(value))));
   std::string text;
@@ -74,7 +74,7 @@ std::string bytes_text(double bytes) {
 }
 
 std::string ratio_text(double ratio) {
-  return llvm::formatv("{0:f2}x", std::isnan(ratio) ? 1 : ratio); // of nothing to nothing
+  return llvm::formatv("{0:f2}x", std::isnan(ratio) ? 1 : ratio); // 0 / 0
 }
 
 std::string count_text(uint64_t count) {

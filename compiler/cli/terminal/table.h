@@ -1,5 +1,5 @@
-// Tables for people: columns as wide as their widest cell, numbers to the right, one blank pair
-// between columns, a rule below the head. Cells are UTF-8.
+// Tables for terminals: columns as wide as their widest cell, numbers right-aligned, two spaces
+// between columns, a rule below the header. Cells are UTF-8.
 #pragma once
 
 #include <llvm/ADT/SmallVector.h>
@@ -19,10 +19,10 @@ public:
     Align align = Align::Left;
   };
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
-  /// As many cells as columns. What cannot be printed is escaped.
+  /// Adds a row with one cell for each column. Unprintable characters are escaped.
   void add(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
-  /// Every line starts with `indent` blanks and ends without any.
+  /// Prints the table. Every line starts with `indent` spaces and has no trailing spaces.
   void print(llvm::raw_ostream& out, bool color = false, unsigned indent = 0) const;
 
 private:
@@ -30,17 +30,17 @@ private:
   std::vector<std::vector<std::string>> rows_;
 };
 
-// Figures as people read them.
+// Formats figures for the user.
 
-/// "7.1 us", "12.4 ms", "3.20 s": three significant digits.
+/// Formats "7.1 us", "12.4 ms", "3.20 s": three significant digits.
 std::string duration_text(double microseconds);
-/// "12.3 MiB"
+/// Formats "12.3 MiB".
 std::string bytes_text(double bytes);
-/// "1.24x"
+/// Formats "1.24x".
 std::string ratio_text(double ratio);
-/// "12,345"
+/// Formats "12,345".
 std::string count_text(uint64_t count);
-/// "1 rule", "308 rules": the count and its noun, which gets a plural unless the count is one.
+/// Formats "1 rule", "308 rules": the count and its noun, with a plural unless the count is one.
 std::string counted(uint64_t count, llvm::StringRef noun);
 
 } // namespace tg::cli

@@ -30,8 +30,7 @@ public:
   }
 
 private:
-  using History =
-      llvm::DenseMap<uint32_t, double>; // class to the amount paid; used for lookup only
+  using History = llvm::DenseMap<uint32_t, double>; // class to the amount paid; not iterated
 
   bool update(NodeIx node) {
     if (!dirty_[node.index] || !problem_.usable(node)) return false;
