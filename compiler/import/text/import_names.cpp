@@ -14,13 +14,13 @@ using Segments = llvm::SmallVector<StringRef, 8>;
 
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 
-/// Without a number at the end: "add_12" is "add".
+/// Removes a number at the end: "add_12" gives "add".
 StringRef without_number(StringRef word) {
   StringRef stem = word.rtrim("0123456789");
   return stem.size() == word.size() ? word : stem.rtrim('_');
 }
 
-/// "_output_0", ":0" and the like.
+/// Removes "_output_0", ":0" and the like.
 StringRef without_result_number(StringRef name) {
   StringRef stem = name.rtrim("0123456789");
   if (stem.size() == name.size()) return name;
@@ -28,7 +28,7 @@ StringRef without_result_number(StringRef name) {
   return name;
 }
 
-/// What exporters call a value of which they know nothing.
+/// Returns true for the names that exporters give to values that they know nothing about.
 bool says_nothing(StringRef word) {
   StringRef stem = without_number(word);
   if (stem.size() <= 1) return true;
@@ -38,19 +38,19 @@ bool says_nothing(StringRef word) {
       .Default(stem.startswith("p2o") || stem.endswith("tmp") || find_op(stem).has_value());
 }
 
-/// `val_12`: a weight for which the exporter made up a name.
+/// Returns true for names such as `val_12` that the exporter invented for a weight.
 bool is_made_up(StringRef word) {
   StringRef stem = without_number(word);
   return stem.size() > 1 && stem.size() < word.size() && says_nothing(word);
 }
 
-/// "Conv", "LayerNormalization_1": named after an operator of ONNX.
+/// Returns true for names of ONNX operators: "Conv", "LayerNormalization_1".
 bool is_operator(StringRef segment) {
   StringRef stem = without_number(segment);
   return stem.size() > 1 && is_upper(stem[0]) && llvm::all_of(stem, llvm::isAlnum);
 }
 
-/// "LayerNormalization_1" as layer_normalization_1, "MatMul" as matmul.
+/// Converts to snake case: "LayerNormalization_1" to layer_normalization_1, "MatMul" to matmul.
 std::string snake(StringRef word) {
   std::string lower = word.lower();
   if (find_op(without_number(lower)) || word.startswith("Is")) return lower;
@@ -63,8 +63,8 @@ std::string snake(StringRef word) {
   return text;
 }
 
-/// The parts of a value's name, from the outside in. Where a part says the one before it again,
-/// as in `/layer1/layer1.0/`, that one goes.
+/// Splits a value's name into parts, from the outermost in. A part that the next one repeats, as in
+/// `/layer1/layer1.0/`, is dropped.
 Segments segments_of(StringRef name) {
   Segments parts, kept;
   without_result_number(name).split(parts, '/', -1, /*KeepEmpty=*/false);
@@ -77,7 +77,7 @@ Segments segments_of(StringRef name) {
   return kept;
 }
 
-/// Parts of a weight's path: `encoder.layer.0.weight`, `onnx::MatMul_12`.
+/// Splits a weight's path: `encoder.layer.0.weight`, `onnx::MatMul_12`.
 Segments path_segments(StringRef path) {
   Segments parts;
   if (path.contains('/')) return segments_of(path);
@@ -86,7 +86,8 @@ Segments path_segments(StringRef path) {
   return parts;
 }
 
-/// How many leading parts all names of more than one part have in common, their last one aside.
+/// Returns the number of leading parts that all names of several parts share, not counting last
+/// parts.
 size_t common_prefix(llvm::ArrayRef<Segments> names) {
   const Segments* first = nullptr;
   size_t common = 0;
@@ -103,7 +104,7 @@ size_t common_prefix(llvm::ArrayRef<Segments> names) {
   return common;
 }
 
-/// The parts as one identifier; not empty unless they have no letters and no digits.
+/// Joins the parts to one identifier; it is empty only if they have no letters and no digits.
 std::string joined(llvm::ArrayRef<StringRef> parts) {
   std::string name;
   for (StringRef part : parts) {
@@ -171,14 +172,14 @@ private:
     return parts.empty() ? "" : llvm::join(parts.drop_back(), "/");
   }
 
-  /// `onnx::Conv_12` or `val_12`, which an exporter made up,
-  /// is conv1_weight where conv1 reads it as that.
+  /// Renames weights with an invented name, such as `onnx::Conv_12` or `val_12`, after their role:
+  /// the weight of conv1 becomes conv1_weight.
   void name_by_role(llvm::DenseMap<uint32_t, std::string>& names) {
     for (uint32_t i = 0; i < graph_.size(); ++i) {
       auto own = needed_[i] && !graph_.node({i}).weight_only ? names.find(i) : names.end();
       if (own == names.end()) continue;
       auto value = of_value_.find(i);
-      std::string name = own->second; // but for an operator's name behind the module's
+      std::string name = own->second; // without an operator's name after the module's
       if (value != of_value_.end() && values_[value->second].size() > 1 &&
           is_operator(values_[value->second].back()))
         name = joined(llvm::makeArrayRef(values_[value->second]).drop_back());
@@ -200,7 +201,7 @@ private:
     }
   }
 
-  /// What is below reshapes, transposes and the like of weights alone.
+  /// Returns the operand below reshapes, transposes and the like of weights.
   NodeId below(NodeId operand) const {
     while (graph_.node(operand).weight_only && graph_.operands(operand).size() == 1)
       operand = graph_.operands(operand)[0];
@@ -217,7 +218,7 @@ private:
       return parts.size() == 1 && says_nothing(name) ? after_weight(id) : name;
     }
     if (parts.size() == 1) return after_weight(id);
-    // What a module computes last has the module's name.
+    // The last value that a module computes gets the module's name.
     if (last_in_.lookup(scope_of(parts)) == id.index) return joined(parts.drop_back());
     std::string last = snake(parts.back());
     Segments whole(parts.begin(), parts.end() - 1);
@@ -225,7 +226,7 @@ private:
     return joined(whole);
   }
 
-  /// `layer1.0.conv1.weight` gives what reads it as its weight the name layer1_0_conv1.
+  /// Names an operator after its weight: `layer1.0.conv1.weight` gives layer1_0_conv1.
   std::string after_weight(NodeId id) const {
     switch (graph_.node(id).op) {
     case OpKind::Matmul:
@@ -248,8 +249,8 @@ private:
   const Graph& graph_;
   std::vector<bool> needed_;
   std::vector<Segments> values_, paths_;
-  llvm::DenseMap<uint32_t, size_t> of_value_, weights_; // node to place there
-  llvm::StringMap<uint32_t> last_in_; // of the values of a module's own, the last node
+  llvm::DenseMap<uint32_t, size_t> of_value_, weights_; // node to index there
+  llvm::StringMap<uint32_t> last_in_; // for each module, the last node among its own values
 };
 
 } // namespace

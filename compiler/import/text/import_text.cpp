@@ -13,8 +13,9 @@
 namespace tg {
 namespace {
 
-/// The bodies, as left sides of rules; the right sides only have the type, and the class is given
-/// so that none is derived. What `one` and `zero` stand for has to be filled with these.
+/// Bodies of library functions as left sides of rules. The right sides only have the type, and the
+/// class is given so that none is derived. The variables `one` and `zero` match only tensors filled
+/// with these numbers.
 constexpr llvm::StringLiteral kBodies = R"(
 rule silu(x) risky { x * sigmoid(x) => x }
 rule hard_sigmoid(x) risky { relu6(x + 3) / 6 => x }
@@ -110,7 +111,7 @@ rule repeat_heads(x, place, copies, out) risky {
 }
 )";
 
-/// A body, and how a call of the function is written.
+/// A body, and the form of the function's call.
 struct Function {
   llvm::StringLiteral rule, name, module;
   llvm::StringLiteral operands; // variables of the rule
@@ -139,7 +140,7 @@ constexpr Function kFunctions[] = {
     {"shared_hiding_attention", "shared_attention", "std.attention", "q keys values mask hidden"},
     {"repeat_heads", "repeat_heads", "std.attention", "x"}};
 
-/// What the variables of a left side stand for.
+/// The values of the variables of a left side.
 class Bound {
 public:
   Bound(const Graph& graph, const Rule& rule, const RuleMatchIn& match)
@@ -151,7 +152,7 @@ public:
                ? NodeId()
                : match_.classes[static_cast<size_t>(at - rule_.class_var_names.begin())];
   }
-  /// Null if the rule has none of this name.
+  /// Returns null if the rule has no variable of this name.
   const Value* value(llvm::StringRef variable) const {
     auto at = llvm::find(rule_.value_var_names, variable);
     return at == rule_.value_var_names.end()
@@ -159,7 +160,7 @@ public:
                : &graph_.symbols().value(
                      match_.values[static_cast<size_t>(at - rule_.value_var_names.begin())]);
   }
-  /// The number that a constant of one has, which the rule has no name of its own for.
+  /// Returns the number of a constant of one element for which the rule has no name.
   const Value* number() const {
     for (ValueId id : match_.values) {
       const Value& value = graph_.symbols().value(id);
@@ -182,7 +183,7 @@ private:
 
 std::string epsilon(double eps) { return ", eps = " + Value::of_float(eps).text_form(); }
 
-/// Name and numbers of the call: `rms_scaled`, ", eps = 1e-05".
+/// Writes name and numbers of the call: `rms_scaled`, ", eps = 1e-05".
 void write_numbers(const Graph& graph, const Bound& bound, GraphCall& call) {
   if (const Value* rows = bound.value("rows"); rows && bound.node("one").valid()) {
     int64_t groups = rows->ints[1];
@@ -201,8 +202,7 @@ void write_numbers(const Graph& graph, const Bound& bound, GraphCall& call) {
     call.attributes += epsilon(eps->reals[0]);
 }
 
-/// Whether scale and shift are reshaped, where they are,
-/// as vectors for each channel of x[N, C, ..].
+/// Returns true if scale and shift, if present, are reshaped as vectors by channel of x[N, C, ..].
 bool are_by_channel(const Graph& graph, const Bound& bound) {
   const TensorType& x = graph.type(bound.node("x"));
   NodeId scale = bound.node("scale");
@@ -214,19 +214,20 @@ bool are_by_channel(const Graph& graph, const Bound& bound) {
          (s ? llvm::makeArrayRef(s->ints) == llvm::makeArrayRef(vector) : x.rank() == 2);
 }
 
-/// Whether rows are the channels of x[N, C, ..] in groups, and scale and shift do not widen it.
+/// Returns true if rows are the channels of x[N, C, ..] in groups, and scale and shift do
+/// not widen it.
 bool is_group_norm(const Graph& graph, NodeId root, const Bound& bound) {
   const TensorType& x = graph.type(bound.node("x"));
   if (!bound.is_filled("one", 1) || !bound.is_filled("zero", 0) || !(graph.type(root) == x) ||
       !are_by_channel(graph, bound))
     return false;
-  if (!bound.value("rows")) return true; // x has them as they are
+  if (!bound.value("rows")) return true; // x itself has the rows
   const auto& rows = bound.value("rows")->ints;
   return llvm::makeArrayRef(bound.value("back")->ints) == llvm::makeArrayRef(x.shape) &&
          rows.size() == 3 && rows[0] == x[0] && x[1] % rows[1] == 0;
 }
 
-/// Whether the shapes are those of queries q[N, H, S, W] over keys[N, K, W, L].
+/// Returns true if the shapes are those of queries q[N, H, S, W] over keys[N, K, W, L].
 bool is_shared_attention(const Graph& graph, const Bound& bound) {
   const Shape &q = graph.type(bound.node("q")).shape, &k = graph.type(bound.node("keys")).shape,
               &v = graph.type(bound.node("values")).shape;
@@ -241,14 +242,14 @@ bool is_shared_attention(const Graph& graph, const Bound& bound) {
          bound.value("axis")->number == 3;
 }
 
-/// Whether the match is what the function does: what its rule does not ask.
+/// Returns true if the match is the function, by the conditions that its rule does not express.
 bool is_library_call(const Graph& graph, NodeId root, const Bound& bound) {
   if (bound.node("one").valid()) return is_group_norm(graph, root, bound);
   return !bound.value("scores") || is_shared_attention(graph, bound);
 }
 
-/// The places at which the graph spells out a function of the library. No node is in two of them.
-/// What calls read and has no name is called as the function calls it.
+/// Returns the places at which the graph contains the body of a library function; they share no
+/// node. Unnamed operands of calls are named after the function's parameters.
 std::vector<GraphCall> library_calls(const Graph& graph,
                                      llvm::DenseMap<uint32_t, std::string>& names) {
   SourceManager sources;
@@ -277,7 +278,7 @@ std::vector<GraphCall> library_calls(const Graph& graph,
   return calls;
 }
 
-/// Whether nothing of the text is called: it says the graph operator by operator.
+/// Returns true if the text has no calls: it writes the graph operator by operator.
 bool is_plain(llvm::StringRef text, const TextOptions& options) {
   return options.calls.empty() && !text.startswith("fn ") && !text.contains("\nfn ");
 }
@@ -299,7 +300,7 @@ std::string import_text(const Graph& graph, const llvm::DenseMap<uint32_t, std::
   options.names = &names;
   Graph wanted = with_text_names(graph);
   std::vector<GraphCall> calls = library_calls(graph, names);
-  llvm::erase_if(calls, [&](const GraphCall& call) { // where the model or an input has its name
+  llvm::erase_if(calls, [&](const GraphCall& call) { // if the model or an input has its name
     return call.function == wanted.name() || llvm::any_of(wanted.inputs(), [&](NodeId input) {
              return wanted.attr(input, 0).text == call.function;
            });

@@ -1,7 +1,7 @@
-// The text of a model that came from another format, as a person would have written it: values
-// named after their places in the network, functions of the library where the graph spells out
-// their bodies, and equal parts as one function (compiler/ir/repeats.h). It reads back to the same
-// graph, which is tried; where it does not, the text is plainer.
+// Writes an imported model as a person would: values named after their places in the network, calls
+// of library functions instead of their bodies, and one function for equal parts
+// (compiler/ir/repeats.h). The text is checked to read back to the same graph; if it does not, a
+// plainer text is written.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -9,8 +9,8 @@
 
 namespace tg {
 
-/// `of_file`: what the file calls the values, by node of `graph`. `library` has the functions that
-/// are called (stdlib/) and the rules that find them.
+/// Returns the text. `of_file` has the names of the values in the file, by node of `graph`.
+/// `library` has the functions that are called (stdlib/) and the rules that find them.
 std::string import_text(const Graph& graph, const llvm::DenseMap<uint32_t, std::string>& of_file,
                         const ModuleLoader& library);
 

@@ -11,21 +11,21 @@
 namespace tg {
 namespace {
 
-/// The number with the fewest digits that the product of two numbers may have been before these
-/// were rounded to f32: files have the root of 0.125 at both sides of a product.
+/// Returns the number with the fewest digits that rounds to x as a product of two numbers rounded
+/// to f32: some files have the square root of 0.125 on both sides of a product.
 double shortest_product(double x) {
   constexpr double kTwoRoundings = 0x1p-23;
   return shortest_number(
       x, [&](double number) { return std::abs(number - x) <= kTwoRoundings * std::abs(x); });
 }
 
-/// What of the numbers of a graph is no file's.
+/// Numbers of a graph that are not from the file.
 struct NumbersOfRules {
-  std::set<double> written; // by a rule: they stay as they are
-  std::set<double> given;   // to the rules: what is not among them was computed
+  std::set<double> written; // by a rule: unchanged
+  std::set<double> given;   // to the rules; all others were computed
 };
 
-/// A copy with constants as people write them; where nodes of the source are in it.
+/// A copy with constants of few digits, and the new place of each source node.
 class Constants {
 public:
   Constants(const Graph& source, const NumbersOfRules* rules)
@@ -64,7 +64,7 @@ private:
     return made;
   }
 
-  /// Files have floats as attributes; doubles are computed with just these.
+  /// Attributes in files are floats; doubles are computed with exactly these.
   ValueId attribute(Value value, DType computed) {
     if (value.is(Value::Kind::Float) && is_float(computed) && computed != DType::F64)
       value.real = shortest_number(value.real, DType::F32);
@@ -82,7 +82,7 @@ private:
         {result_.symbols().value(values), result_.symbols().value(Value::of_type(type))}, {});
   }
 
-  /// A constant of one value as a scalar: what it is used with gives the shape.
+  /// Converts a constant of one value to a scalar; its users give the shape.
   NodeId as_number(NodeId id) {
     const TensorType& type = result_.type(id);
     if (result_.node(id).op != OpKind::Constant || type.rank() == 0) return id;
@@ -94,7 +94,7 @@ private:
   }
 
   const Graph& source_;
-  const NumbersOfRules* rules_; // null before they were applied
+  const NumbersOfRules* rules_; // null before the rules were applied
   Graph result_;
   std::vector<NodeId> at_;
 };
@@ -128,7 +128,7 @@ std::optional<TidyGraph> tidied(const Graph& graph,
   Constants again(rewritten.graph, &numbers);
   TidyGraph tidy{again.run()};
   tidy.became.resize(graph.size());
-  for (uint32_t i = 0; i < graph.size(); ++i) { // in order: the first of two names stays
+  for (uint32_t i = 0; i < graph.size(); ++i) { // in order, so that the first of two names stays
     NodeId at = constants.places()[i];
     if (at.valid()) at = rewritten.became[at.index];
     if (at.valid()) at = again.places()[at.index];

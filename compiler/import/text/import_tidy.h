@@ -1,6 +1,6 @@
-// A graph that came from another format, brought into the form in which people write models and
-// searches begin: numbers of few digits, constants of one element as numbers, and operators in the
-// place of what the file spells out in pieces (rules/import.tg).
+// Brings an imported graph into the form in which people write models and searches start: numbers
+// of few digits, constants of one element as numbers, and single operators instead of the several
+// in which the file writes them (rules/import.tg).
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -12,13 +12,13 @@ namespace tg {
 struct TidyGraph {
   Graph graph;
   llvm::DenseMap<uint32_t, std::string> names{}; // by node
-  /// By node of the graph that was given: the node that has its value, invalid if none has.
+  /// By node of the input graph: the node with its value, or invalid.
   std::vector<NodeId> became{};
 };
 
-/// Of the same results; a float constant is another number only where its dtype holds both alike.
-/// `names`: by node of `graph`. nullopt if the rules of the library cannot be read, which goes to
-/// the sink.
+/// Returns a graph with the same results. A float constant changes only if its dtype represents the
+/// old and the new number alike. `names` is by node of `graph`. nullopt if the library's rules
+/// cannot be read; the sink has the error.
 std::optional<TidyGraph> tidied(const Graph& graph,
                                 const llvm::DenseMap<uint32_t, std::string>& names,
                                 SourceManager& sources, const ModuleLoader& library,

@@ -11,7 +11,7 @@ static_assert(std::endian::native == std::endian::little, "raw data is little-en
 
 namespace {
 
-// By their numbers in the specification.
+// Indexed by their numbers in the specification.
 constexpr ElementType kTypes[] = {
     {"undefined", 0, DataList::None, false, false},
     {"float", 32, DataList::Float, false, false},
@@ -44,7 +44,7 @@ constexpr ElementType kTypes[] = {
 static_assert(std::size(kTypes) == schema::Tensor::DataType_ARRAYSIZE,
               "every type of the schema has a row");
 
-/// Entries of the list that so many elements take.
+/// Returns the number of list entries for `count` elements.
 uint64_t entries_of(const ElementType& type, uint64_t count) {
   if (type.bits < 8) return bytes_of(type, count);
   return count * static_cast<uint64_t>(type.per_element);
@@ -54,7 +54,7 @@ Diagnostic wrong_count(const char* list, uint64_t has, uint64_t wanted) {
   return error(Code::bad_data_file, "its {0} has {1} numbers, and its type {2}", list, has, wanted);
 }
 
-/// The list's own memory, where its numbers are as wide as the elements' parts.
+/// Returns the list's own memory, if its numbers are as wide as the parts of elements.
 template <class List>
 Result<Elements> in_place(const List& list, const char* name, uint64_t entries) {
   auto size = static_cast<uint64_t>(list.size());
@@ -63,7 +63,8 @@ Result<Elements> in_place(const List& list, const char* name, uint64_t entries) 
                   nullptr};
 }
 
-/// Numbers of a wider list as elements of `bytes` bytes. Errors: one that is not within [min, max].
+/// Converts numbers of a wider list to elements of `bytes` bytes. Errors: a number outside [min,
+/// max].
 template <class List>
 Result<Elements> narrowed(const List& list, const char* name, uint64_t entries, size_t bytes,
                           int64_t min, uint64_t max) {
@@ -89,7 +90,7 @@ Result<Elements> from_int32_data(const schema::Tensor& tensor, const ElementType
   int bits = std::max(type.bits, 8);
   int64_t min = type.is_signed ? -(int64_t{1} << (bits - 1)) : 0;
   uint64_t max = (uint64_t{1} << (bits - (type.is_signed ? 1 : 0))) - 1;
-  if (type.bits < 8) max = 255; // two or four elements, which have no sign together
+  if (type.bits < 8) max = 255; // two or four elements; the byte has no sign
   if (tensor.data_type() == schema::Tensor::BOOL) max = 1;
   return narrowed(tensor.int32_data(), "int32_data", entries, static_cast<size_t>(bits / 8), min,
                   max);
@@ -115,7 +116,7 @@ std::vector<double> each(llvm::StringRef bytes, uint64_t count, F to_double) {
   return values;
 }
 
-/// The bits of element i, which lie low first within a byte.
+/// Returns the bits of element i; the first element of a byte has its low bits.
 uint64_t bits_at(llvm::StringRef bytes, const ElementType& type, uint64_t i) {
   uint64_t value = 0;
   if (type.bits >= 8) {
@@ -170,7 +171,7 @@ Result<Elements> elements_from_list(const schema::Tensor& tensor, const ElementT
   return Elements{};
 }
 
-/// The number that the bits of an integer are; of more than 63 bits without a sign, the same bits.
+/// Converts bits to an integer; unsigned types of 64 bits keep their bits.
 static int64_t whole_of(uint64_t bits, const ElementType& type) {
   auto shift = static_cast<unsigned>(64 - type.bits); // extends the sign
   return type.is_signed ? static_cast<int64_t>(bits << shift) >> shift : static_cast<int64_t>(bits);

@@ -13,7 +13,7 @@ namespace path = llvm::sys::path;
 
 namespace {
 
-/// Whether the path as it is written leads outside, or cannot be one.
+/// Returns true if the written path leads outside the folder or is not valid.
 bool is_refused(llvm::StringRef location) {
   return location.empty() || location.contains('\0') || location.contains('\\') ||
          path::is_absolute(location, path::Style::posix) ||
@@ -89,7 +89,7 @@ Result<llvm::StringRef> ExternalData::file(llvm::StringRef location) const {
   return (files_[location] = std::move(file))->getBuffer();
 }
 
-/// The file with every link followed.
+/// Returns the path of the file with all links resolved.
 Result<std::string> ExternalData::path_of(llvm::StringRef location) const {
   if (folder_.empty())
     return error(Code::bad_data_file, "its external data `{0}` is beside no file", location);
@@ -101,7 +101,7 @@ Result<std::string> ExternalData::path_of(llvm::StringRef location) const {
   if (!real.startswith(folder)) return leads_outside(location);
   fs::file_status status;
   if (std::error_code why = fs::status(real, status)) return cannot_read(whole, why);
-  if (!fs::is_regular_file(status)) // a pipe would never end
+  if (!fs::is_regular_file(status)) // a pipe would block forever
     return error(Code::cannot_read, "its external data `{0}` cannot be read: it is no regular file",
                  whole);
   return real.str().str();

@@ -1,6 +1,6 @@
-// Data of tensors in files beside the model's. Where they lie comes from the model's file, so it is
-// not believed: the path is relative, and what it leads to, every link followed, is a regular file
-// below the model's folder. A file is mapped when it is first asked for, once, by any thread.
+// Tensor data in files next to the model file. Their location is given by the model file and so is
+// not trusted: the path must be relative, and must lead, after following all links, to a regular
+// file below the model's folder. A file is mapped once, on first use; any thread may do so.
 #pragma once
 
 #include "compiler/import/onnx/file/schema.h"
@@ -15,22 +15,22 @@
 
 namespace tg::onnx {
 
-/// What `external_data` of a tensor says.
+/// The `external_data` entry of a tensor.
 struct ExternalPlace {
   std::string location;
   uint64_t offset = 0;
   std::optional<uint64_t> length;
 };
-/// Errors: `bad_data_file`, without the tensor's name.
+/// Parses the entry. Errors: `bad_data_file`, without the tensor's name.
 Result<ExternalPlace> external_place(const schema::Tensor& tensor);
 
 class ExternalData {
 public:
-  /// Without a folder everything is refused.
+  /// An empty folder rejects everything.
   explicit ExternalData(llvm::StringRef folder) : folder_(folder.str()) {}
 
-  /// The `size` bytes of the place; they live as long as this. Errors: `bad_data_file`,
-  /// `cannot_read`, without the tensor's name.
+  /// Returns the `size` bytes at the place, valid for the life of this object. Errors:
+  /// `bad_data_file`, `cannot_read`, without the tensor's name.
   Result<llvm::StringRef> bytes(const ExternalPlace& place, uint64_t size) const;
 
 private:
@@ -38,7 +38,7 @@ private:
   Result<std::string> path_of(llvm::StringRef location) const;
 
   std::string folder_;
-  mutable std::mutex mutex_;                                           // of files_
+  mutable std::mutex mutex_;                                           // protects files_
   mutable llvm::StringMap<std::unique_ptr<llvm::MemoryBuffer>> files_; // by location
 };
 

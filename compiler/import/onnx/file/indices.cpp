@@ -5,7 +5,7 @@
 namespace tg::onnx {
 namespace {
 
-/// Returns the elements of a constant of integers, repeated ones once.
+/// Returns the elements of a constant of integers, each value once if it is repeated.
 std::optional<llvm::SmallVector<int64_t, 8>> wholes(const Graph& graph, NodeId id) {
   if (graph.node(id).op != OpKind::Constant || is_float(graph.type(id).dtype)) return std::nullopt;
   const Value& value = graph.attr(id, 0);

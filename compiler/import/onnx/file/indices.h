@@ -1,11 +1,12 @@
-// Indices that data decide, in two conventions. ONNX counts an index below 0 from the end and
-// leaves one outside of the axis open; here both are out of range, and give a missing element.
+// Indices that depend on data, in two conventions. ONNX counts an index below 0 from the end
+// and leaves indices outside the axis undefined. In Tangram both are out of range and give a
+// missing element.
 //
-//   read:     i  becomes  select(i < 0, i + size, i)
+//   reading:  i  becomes  select(i < 0, i + size, i)
 //             select(j < 0, beyond, j), which no negative index passes, becomes j
-//   written:  the same backwards; j that may be negative becomes select(j < 0, size, j)
+//   writing:  the reverse; j that may be negative becomes select(j < 0, size, j)
 //
-// So a file that is read and written again is the same, and so is a graph.
+// So reading and writing a file, or writing and reading a graph, leaves it unchanged.
 #pragma once
 
 #include "compiler/ir/graph.h"

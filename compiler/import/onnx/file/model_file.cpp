@@ -22,14 +22,14 @@ struct ModelFile::Impl {
 
   Impl(llvm::StringRef name, llvm::StringRef folder) : name(name.str()), external(folder) {}
 
-  /// The same error, said of the tensor.
+  /// Adds the name of the tensor to an error.
   Diagnostic of(const schema::Tensor& tensor, Diagnostic why) const;
   Diagnostic bad(const schema::Tensor& tensor, const llvm::Twine& what) const {
     return of(tensor, error(Code::bad_data_file, "{0}", what.str()));
   }
-  /// The type in the specification. Errors: `bad_data_file`, `unsupported`.
+  /// Returns the type in the specification. Errors: `bad_data_file`, `unsupported`.
   Result<const ElementType*> element_type_of(const schema::Tensor& tensor) const;
-  /// Errors: `bad_data_file` for sizes that no tensor has.
+  /// Errors: `bad_data_file` for sizes that no tensor can have.
   Result<uint64_t> count_of(const schema::Tensor& tensor) const;
   Result<Elements> elements(const schema::Tensor& tensor, const ElementType& type,
                             uint64_t count) const;
@@ -76,7 +76,7 @@ Result<uint64_t> ModelFile::Impl::count_of(const schema::Tensor& tensor) const {
 Result<Elements> ModelFile::Impl::raw_elements(const schema::Tensor& tensor, uint64_t size) const {
   llvm::StringRef bytes = tensor.raw_data();
   if (tensor.place_end() != 0) {
-    // A tensor of another file, or one that was changed, may say anything.
+    // A tensor of another file, or a modified one, may contain anything.
     if (!file || tensor.place_begin() > tensor.place_end() ||
         tensor.place_end() > file->getBufferSize())
       return bad(tensor, "it is no tensor of this file");
@@ -142,8 +142,8 @@ DType carrier_of(int32_t data_type) {
 
 // --- sparse tensors ------------------------------------------------------------------------------
 
-/// The tensor with all its elements. `indices`: of each value one place in row-major order, or one
-/// along each axis.
+/// Returns a dense tensor. `indices` has for each value one position in row-major order, or one
+/// position along each axis.
 Result<schema::Tensor> ModelFile::Impl::dense(const schema::SparseTensor& sparse,
                                               llvm::ArrayRef<int64_t> indices) {
   constexpr uint64_t kMostBytes = uint64_t{1} << 30;
@@ -180,8 +180,8 @@ Result<schema::Tensor> ModelFile::Impl::dense(const schema::SparseTensor& sparse
   return made;
 }
 
-/// Makes sparse initialisers and constants of the model's graph ordinary ones. Those that cannot be
-/// read stay, and are refused where they are used.
+/// Converts sparse initialisers and constants of the model's graph to dense ones. Those that cannot
+/// be read remain, and are rejected when used.
 void ModelFile::Impl::make_dense(const ModelFile& self) {
   schema::Graph& graph = *model.mutable_graph();
   auto dense_of = [&](const schema::SparseTensor& sparse) -> Result<schema::Tensor> {
@@ -226,10 +226,9 @@ Result<std::shared_ptr<const ModelFile>> ModelFile::parse(std::unique_ptr<llvm::
   google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(messages.data()),
                                                 static_cast<int>(messages.size()));
 #if GOOGLE_PROTOBUF_VERSION < 4022000
-  google::protobuf::LogSilencer silencer; // the error is ours to report
+  google::protobuf::LogSilencer silencer; // this program reports the error itself
 #endif
-  stream.SetRecursionLimit(2 *
-                           kMaxMessageDepth); // some that are not walked lie below those that are
+  stream.SetRecursionLimit(2 * kMaxMessageDepth); // some that are not walked are below walked ones
   if (!impl->model.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
     return error(Code::bad_data_file,
                  "`{0}` is no ONNX file that can be read: a part of it is damaged, holds text that "

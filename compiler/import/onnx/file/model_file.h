@@ -1,15 +1,15 @@
-// An ONNX file, opened: the network as protobuf messages, without the elements of large tensors,
-// which stay in the mapped file until somebody reads them.
+// An open ONNX file: the network as protobuf messages without the elements of large tensors, which
+// remain in the mapped file until they are read.
 //
-// Protobuf copies what it parses and ends at 2 GB, so a scan of the wire format goes first: it
-// walks model, graph, nodes, attributes and tensors by their field numbers, takes `raw_data` out of
-// every tensor where that is long, and leaves its place (Tensor.place_begin, place_end). What is
-// left is small and goes through protobuf. External data is mapped file by file when it is first
-// read; its path may not lead outside of the model's folder, by name or by link.
+// Protobuf copies its input and is limited to 2 GB, so a scan of the wire format comes first. It
+// walks model, graph, nodes, attributes and tensors by their field numbers, removes long `raw_data`
+// from tensors, and records its place (Tensor.place_begin, place_end). The remaining bytes are few
+// and are parsed by protobuf. External data is mapped per file on first use. Its path must not
+// leave the model's folder, by name or by link.
 //
-// Nothing in a file is believed before it is checked: lengths stay within what holds them, nesting
-// is bounded, sizes are multiplied with overflow checks, and a tensor's bytes are as many as its
-// type says.
+// The contents of a file are not trusted: lengths must fit in the enclosing message, nesting is
+// limited, products of sizes are checked for overflow, and a tensor must have as many bytes as its
+// type requires.
 #pragma once
 
 #include "compiler/import/onnx/file/schema.h"
@@ -27,24 +27,26 @@ namespace tg::onnx {
 /// Row-major little-endian elements of a tensor, within a mapped file or owned.
 struct Elements {
   llvm::StringRef bytes;
-  /// What `bytes` refers to where the file had them in another form; does not move with the struct.
+  /// Owns the memory of `bytes` if the file has another form. The memory does not move with the
+  /// struct.
   std::unique_ptr<char[]> owned;
 };
 
-/// "float", "uint8", "float8e4m3fn", …: as the specification calls it; "type 99" of one it has not.
+/// Returns the name in the specification: "float", "uint8", "float8e4m3fn", …; "type 99" for an
+/// unknown type.
 std::string element_type_name(int32_t data_type);
-/// The dtype of these elements. Errors: `unsupported` for one that Tangram does not have.
+/// Returns the dtype of the elements. Errors: `unsupported` if Tangram lacks it.
 Result<DType> dtype_of(int32_t data_type);
-/// The dtype that carries integers of a type that Tangram does not have: i32 for those of up to 16
-/// bits, i64 for uint32 and, as the same bits, for uint64. None for all other types.
+/// Returns the dtype that carries integers of a type that Tangram lacks: i32 for up to 16 bits, i64
+/// for uint32 and, as the same bits, for uint64. None for all other types.
 DType carrier_of(int32_t data_type);
 
 class ModelFile {
 public:
-  /// Errors: `cannot_read`, `empty_file`, `bad_data_file`.
+  /// Opens a file. Errors: `cannot_read`, `empty_file`, `bad_data_file`.
   static Result<std::shared_ptr<const ModelFile>> open(llvm::StringRef path);
-  /// The same from memory; external data is looked for in `folder`,
-  /// and refused where that is empty.
+  /// Parses a file in memory. External data is read from `folder`; it is rejected if
+  /// `folder` is empty.
   static Result<std::shared_ptr<const ModelFile>> parse(std::unique_ptr<llvm::MemoryBuffer> file,
                                                         llvm::StringRef name,
                                                         llvm::StringRef folder = "");
@@ -54,20 +56,20 @@ public:
   /// The file itself, without external data.
   llvm::StringRef bytes() const;
 
-  /// Type of a tensor of this file; of integers that Tangram does not have, that of their carrier.
-  /// Errors: `unsupported` for any other dtype that Tangram does not have, `bad_data_file` for a
+  /// Returns the type of a tensor of this file; for integers that Tangram lacks, the type of their
+  /// carrier. Errors: `unsupported` for any other dtype that Tangram lacks, `bad_data_file` for a
   /// negative or huge size or too many axes.
   Result<TensorType> type_of(const schema::Tensor& tensor) const;
-  /// Its elements, of every type of the specification but strings; types of less than 8 bits are
-  /// packed, low bits first. The bytes live as long as this file and the tensor, and are not
-  /// aligned. Errors: `bad_data_file`, `unsupported`, `cannot_read` (external data), naming the
-  /// tensor.
+  /// Returns the elements, for every type of the specification except strings. Types of less than 8
+  /// bits are packed, low bits first. The bytes are valid for the life of this file and the tensor,
+  /// and are not aligned. Errors: `bad_data_file`, `unsupported`, `cannot_read` (external data),
+  /// naming the tensor.
   Result<Elements> elements(const schema::Tensor& tensor) const;
-  /// The elements as type_of() has them. Errors: those of elements().
+  /// Returns the elements in the type of type_of(). Errors: those of elements().
   Result<Elements> carried_elements(const schema::Tensor& tensor) const;
-  /// The elements of a small tensor as numbers. Integers come exactly, of all integer types and
-  /// bool; as doubles they are rounded beyond 2^53. Errors: those of elements(), `unsupported` for
-  /// what are no such numbers.
+  /// Returns the elements of a small tensor as numbers. All integer types and bool give exact
+  /// integers; as doubles they are rounded beyond 2^53. Errors: those of elements(), and
+  /// `unsupported` for other types.
   Result<std::vector<int64_t>> integers(const schema::Tensor& tensor) const;
   Result<std::vector<double>> doubles(const schema::Tensor& tensor) const;
 

@@ -1,5 +1,5 @@
-// Facts of a file beyond its graph, for the file that is written from it: the nodes that it had,
-// the outputs whose number of rows depends on data, and the inputs that have default values.
+// Facts of a file beyond its graph, needed to write the file again: its nodes, the outputs whose
+// number of rows depends on data, and the inputs with default values.
 #pragma once
 
 #include "compiler/import/onnx/file/kept_nodes.h"
@@ -13,17 +13,17 @@
 
 namespace tg::onnx {
 
-/// Key of a file's metadata, before the name of an output: its name in the graph, where an input or
-/// a weight has it, too.
+/// Prefix of a metadata key. The name of an output follows; the value is its name in the graph,
+/// which an input or a weight also has.
 inline constexpr llvm::StringLiteral kRenamedOutput = "tangram.output.";
 
 /// Name of the producer in the files that Tangram writes.
 inline constexpr llvm::StringLiteral kProducer = "tangram";
 
-/// A node of the file, and the values of the graph that it reads and makes. Between the two are the
-/// operators that its form has written.
+/// A node of the file, and the values of the graph that it reads and makes. The operators of its
+/// form are between them.
 struct Origin {
-  /// At most one of the two is valid; neither is for an input that is left out.
+  /// At most one of the two is valid; neither is for an omitted input.
   struct Input {
     NodeId value; // in the graph
     NodeId fixed; // in FileFacts::fixed: depends on weights alone
@@ -32,16 +32,16 @@ struct Origin {
   int version = 0;   // of the operator set
   std::vector<Input> inputs;
   std::vector<NodeId> results;   // in the graph; invalid: unused
-  std::vector<TensorType> types; // of the results; None: left out
+  std::vector<TensorType> types; // of the results; None: omitted
   CarriedElements elements;
 };
 
 struct FileFacts {
   int opset = 0;
-  std::vector<Origin> origins; // in the order in which they were read
+  std::vector<Origin> origins; // in the order of reading
   Graph fixed;
-  /// Outputs with as many rows as there may be, and the axis that these are along. In a file they
-  /// have as many as there are.
+  /// Outputs that the graph pads to the largest number of rows, and the axis of the rows. In a file
+  /// they have the actual number.
   std::map<std::string, int64_t> open_outputs = {};
   /// Of those that several operators compute: the graph's output that says how many rows there are,
   /// which no file has.

@@ -1,5 +1,5 @@
-// The messages of the ONNX format (onnx.proto), and their short name. The generated header is
-// another's code: our warnings are not for it.
+// The messages of the ONNX format (onnx.proto) under short names. The generated header is
+// third-party code, so Tangram's warnings are disabled for it.
 #pragma once
 
 #pragma GCC system_header

@@ -11,18 +11,18 @@ namespace tg::onnx {
 
 namespace {
 
-/// The messages that are walked. Others are copied whole: they hold no tensors.
+/// The messages that are walked. Others contain no tensors and are copied whole.
 enum class Message : uint8_t { Model, Graph, Node, Attribute, Function, Tensor, SparseTensor };
 
 enum class Wire : uint8_t { Varint = 0, Fixed64 = 1, Length = 2, Fixed32 = 5 };
 
-/// What becomes of a field.
+/// The kinds of fields.
 enum class Field : uint8_t {
-  Number,  // one scalar of its wire type
-  Numbers, // the same, repeated; packed or not
-  Text,    // of UTF-8
-  Bytes,   // strings of any bytes, and messages that are not walked
-  Walked,  // a message that is
+  Number,  // one scalar of the wire type
+  Numbers, // repeated scalars, packed or not
+  Text,    // UTF-8
+  Bytes,   // arbitrary bytes, and messages that are not walked
+  Walked,  // a walked message
   RawData,
 };
 
@@ -30,7 +30,7 @@ struct FieldRow {
   uint32_t number;
   Field field;
   bool repeated = false;
-  Wire wire = Wire::Length; // of Number and Numbers: of one element
+  Wire wire = Wire::Length; // of Number and Numbers: the wire type of one element
   Message message = Message::Model;
 };
 
@@ -49,8 +49,8 @@ constexpr FieldRow many(uint32_t number, Message message) {
   return {number, Field::Walked, true, Wire::Length, message};
 }
 
-// The fields of onnx.proto, by its numbers. Training, annotations of quantisation and of devices
-// are not among them and are left out.
+// The fields of onnx.proto, by its numbers. Training, and annotations of quantisation and of
+// devices, are left out.
 constexpr FieldRow kModel[] = {number(1),
                                text(2),
                                text(3),
@@ -111,7 +111,7 @@ constexpr FieldRow kTensor[] = {numbers(1, Wire::Varint),
 constexpr FieldRow kSparseTensor[] = {numbers(3, Wire::Varint), one(1, Message::Tensor),
                                       one(2, Message::Tensor)};
 
-// Of Tensor, ours.
+// Additional fields of Tensor.
 constexpr uint32_t kPlaceBegin = 100000, kPlaceEnd = 100001;
 
 llvm::ArrayRef<FieldRow> fields_of(Message message) {
@@ -157,8 +157,8 @@ void append_varint(std::string& out, uint64_t value) {
   out += static_cast<char>(value);
 }
 
-/// The length of a message is known when it ends: five bytes are kept for it, as a varint that is
-/// longer than it must be.
+/// The length of a message is known only at its end. Five bytes are reserved for it, as a varint
+/// that may be longer than necessary.
 constexpr size_t kLengthBytes = 5;
 void put_length(std::string& out, size_t at, uint64_t length) {
   for (size_t i = 0; i < kLengthBytes; ++i, length >>= 7)
@@ -188,8 +188,8 @@ private:
   struct Open {
     Message message;
     size_t end;        // in the file
-    size_t length_at;  // in out_, where the length goes
-    uint32_t seen = 0; // bits: rows of fields_of() that stood once
+    size_t length_at;  // in out_, the place of the length
+    uint32_t seen = 0; // bit mask of rows of fields_of() that have occurred
     size_t place_begin = 0, place_end = 0;
   };
 
@@ -214,7 +214,7 @@ private:
     return bad_here("a number has more than 64 bits");
   }
 
-  /// Behind the value at at_, of this wire type.
+  /// Returns the end of the value at at_, which has this wire type.
   Result<size_t> end_of(Wire wire) {
     size_t begin = at_, left = open_.back().end - at_;
     uint64_t length = wire == Wire::Fixed64 ? 8 : wire == Wire::Fixed32 ? 4 : 0;
@@ -241,7 +241,7 @@ private:
       return bad_here("there is no field " + llvm::Twine(number));
     TG_TRY(size_t end, end_of(static_cast<Wire>(wire)));
     const FieldRow* row = find_field(open_.back().message, static_cast<uint32_t>(number));
-    if (!row) { // of no meaning to us
+    if (!row) { // an unknown field
       at_ = end;
       return {};
     }
@@ -299,7 +299,7 @@ private:
   std::string out_;
   llvm::SmallVector<Open, 16> open_;
   size_t at_ = 0, field_at_ = 0;
-  size_t value_at_ = 0; // of the field at hand, behind its tag and length
+  size_t value_at_ = 0; // of the current field, after its tag and length
 };
 
 } // namespace

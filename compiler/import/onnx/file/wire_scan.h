@@ -1,11 +1,11 @@
-// A scan of an ONNX file's bytes before protobuf reads them: it walks model, graphs, nodes,
-// attributes, functions and tensors, copies the fields that onnx.proto names, and leaves out the
-// `raw_data` of tensors where that is long, whose place in the file it writes instead
-// (Tensor.place_begin, place_end). What it returns is what protobuf parses.
+// A scan of an ONNX file's bytes before protobuf reads them. It walks model, graphs, nodes,
+// attributes, functions and tensors and copies the fields that onnx.proto names. It replaces long
+// `raw_data` of tensors by its place in the file (Tensor.place_begin, place_end). The result is the
+// input of protobuf.
 //
-// Stricter than protobuf, which takes a damaged file for another one: a field has the wire type of
-// its schema, a field that stands once stands once, and every length ends within what holds it. The
-// open messages are a stack of bounded depth.
+// The scan is stricter than protobuf, which reads a damaged file as a different one: a field must
+// have the wire type of its schema, a singular field must occur once, and every length must end
+// within the enclosing message. The open messages are a stack of limited depth.
 #pragma once
 
 #include "lang/core/result.h"
@@ -16,12 +16,13 @@
 
 namespace tg::onnx {
 
-/// Raw data up to so many bytes stays in the messages.
+/// Raw data of up to this many bytes stays in the messages.
 inline constexpr size_t kMaxInlineRawData = 256;
-/// Messages within messages, of which a graph within a graph takes three.
+/// Limit on nested messages; a graph within a graph takes three.
 inline constexpr int kMaxMessageDepth = 200;
 
-/// Errors: `bad_data_file`, which names the message and the byte; `name` is the file's.
+/// Returns the file without raw data. Errors: `bad_data_file`, which names the message and the
+/// byte. `name` is the file's name.
 Result<std::string> without_raw_data(llvm::StringRef file, llvm::StringRef name);
 
 } // namespace tg::onnx

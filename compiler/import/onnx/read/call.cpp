@@ -234,8 +234,8 @@ Shape Call::axes(Ints given, int64_t rank) {
   return made;
 }
 
-/// True if the attribute is one of opsets before 7 that says nothing of values here: hints of
-/// memory, whether the model is trained.
+/// Returns true for attributes of opsets before 7 that do not affect values: memory hints, whether
+/// the model is trained.
 static bool is_legacy(const schema::Attribute& given, llvm::StringRef op, int version) {
   if (version >= 7) return false;
   llvm::StringRef name = given.name();

@@ -1,6 +1,6 @@
-// One node of a file while it becomes nodes of the graph: its operator's version, attributes,
-// inputs and results. What a form does not look at refuses the node: an attribute, an input or a
-// result that is silently left out would be another model.
+// One node of a file on its way to nodes of the graph: its operator's version, attributes, inputs
+// and results. A node with an attribute, input or result that its form does not use is rejected:
+// silently ignoring it would give another model.
 #pragma once
 
 #include "compiler/import/onnx/read/emitter.h"
@@ -10,25 +10,25 @@
 
 namespace tg::onnx {
 
-/// What a name of the file stands for.
+/// The value of a name in the file.
 struct FileValue {
   enum class Kind : uint8_t {
-    Absent,   // an optional input that is not given
+    Absent,   // an omitted optional input
     Tensor,   // a node of the graph
-    Empty,    // a tensor without elements, of which there is no node
-    Sequence, // of values
-    Narrow,   // integers of a type that Tangram does not have, in a node of a wider one
-    Padded,   // rows that data selects: a node with as many as there may be, and their number
-    Nothing,  // an optional value that holds none
-    Refused,  // a result of a node that was refused
+    Empty,    // a tensor without elements, which has no node
+    Sequence, // a list of values
+    Narrow,   // integers of a type that Tangram lacks, in a node of a wider type
+    Padded,   // rows selected by data: a node padded to the largest number, and the actual number
+    Nothing,  // an empty optional
+    Refused,  // a result of a rejected node
   };
   Kind kind = Kind::Absent;
   NodeId node;
   TensorType type; // of Tensor, Narrow, Padded and Empty
   std::vector<FileValue> items;
-  int32_t element = 0; // of Narrow, and of Empty instead of it: the type in ONNX
-  NodeId count = {};   // of Padded: how many rows there are
-  int64_t axis = 0;    // of Padded: along which the rows are
+  int32_t element = 0; // of Narrow, and of an Empty of such a type: the type in ONNX
+  NodeId count = {};   // of Padded: the actual number of rows
+  int64_t axis = 0;    // of Padded: the axis of the rows
 
   static FileValue empty(TensorType type) { return {Kind::Empty, {}, std::move(type), {}}; }
   static FileValue narrow(NodeId node, TensorType type, int32_t element) {
@@ -41,15 +41,16 @@ struct FileValue {
   bool is(Kind k) const { return kind == k; }
 };
 
-/// Its name, or that of its first result.
+/// Returns the node's name, or that of its first result.
 std::string name_of(const schema::Node& node);
 
-/// Runs graphs within a graph: branches and the bodies of loops.
+/// Runs nested graphs: branches and bodies of loops.
 class Bodies {
 public:
   virtual ~Bodies() = default;
-  /// Its results for these inputs; what it does not define comes from around the node. nullopt
-  /// where a node of it was refused or the file contradicts itself, which is reported.
+  /// Returns the results for these inputs. Names that the body does not define come from the
+  /// scope of the node. nullopt if a node of the body was rejected or the file is inconsistent,
+  /// which is reported.
   virtual std::optional<std::vector<FileValue>> run(const schema::Graph& body,
                                                     llvm::ArrayRef<FileValue> inputs) = 0;
 };
@@ -63,52 +64,52 @@ public:
   Emitter& emit() { return emitter_; }
   Bodies& bodies() { return bodies_; }
   llvm::StringRef op() const { return node_.op_type(); }
-  /// Of the operator set that the node belongs to.
+  /// Version of the operator set of the node.
   int version() const { return version_; }
-  /// The node stays what it is (read/keep.h): of its results only the types are looked at.
+  /// True if the node is kept (read/keep.h): only the types of its results are used.
   bool is_kept() const { return is_kept_; }
 
-  // --- attributes; each is looked at by being asked for ---
+  // --- attributes; reading one marks it as used ---
   const schema::Attribute* attribute(llvm::StringRef name);
   int64_t whole(llvm::StringRef name, int64_t otherwise);
   double real(llvm::StringRef name, double otherwise);
   std::string text(llvm::StringRef name, llvm::StringRef otherwise);
   std::optional<Shape> wholes(llvm::StringRef name);
   std::optional<std::vector<double>> reals(llvm::StringRef name);
-  /// That it names as ONNX numbers them. Fails for one that Tangram does not have.
+  /// Returns the dtype for the attribute's ONNX number. Fails if Tangram lacks it.
   DType dtype(llvm::StringRef name, DType otherwise);
   const schema::Graph* graph(llvm::StringRef name);
-  /// One that must be there. Fails otherwise.
+  /// Reads a required attribute. Fails if it is missing.
   int64_t whole(llvm::StringRef name);
-  /// Looked at, and of no consequence here.
+  /// Marks an attribute as used although it has no effect here.
   void ignore(llvm::StringRef attribute) { (void)this->attribute(attribute); }
 
-  /// A tensor that is an attribute. Fails for one that cannot be read.
+  /// Returns a tensor attribute. Fails if it cannot be read.
   FileValue tensor(const schema::Tensor& attribute);
 
   // --- inputs ---
   size_t input_count() const { return inputs_.size(); }
   bool has(size_t i) const { return i < inputs_.size() && !inputs_[i].is(FileValue::Kind::Absent); }
-  /// What the file calls it.
+  /// Returns the name in the file.
   llvm::StringRef input_name(size_t i) const { return node_.input(static_cast<int>(i)); }
-  /// The value as it is, of any kind.
+  /// Returns the value of any kind.
   const FileValue& value(size_t i);
-  /// A tensor with elements. Fails, and is invalid, for what is none.
+  /// Returns a tensor with elements. Fails, and is invalid, for other values.
   NodeId input(size_t i);
-  /// The same, or invalid without a failure where there is none.
+  /// The same, but invalid without a failure if the input is absent.
   NodeId optional(size_t i) { return has(i) ? input(i) : NodeId(); }
-  /// Its type, also of a tensor without elements. Fails for what is no tensor.
+  /// Returns the type of a tensor, with or without elements. Fails for other values.
   TensorType type(size_t i);
-  /// Elements that are known now. Fails where they depend on data.
+  /// Returns elements that are known at import time. Fails if they depend on data.
   Shape known_wholes(size_t i);
   std::vector<double> known_reals(size_t i);
-  /// The one element.
+  /// Returns the only element.
   int64_t known_whole(size_t i);
   double known_real(size_t i);
 
   // --- results ---
   size_t result_count() const { return static_cast<size_t>(node_.output_size()); }
-  /// Whether somebody may read it.
+  /// Returns true if the result may be used.
   bool wants(size_t i) const {
     return i < result_count() && !node_.output(static_cast<int>(i)).empty();
   }
@@ -116,16 +117,16 @@ public:
   void result(NodeId node) { result(0, node); }
   void result(size_t i, FileValue value);
 
-  /// The node is refused. Returns an invalid node.
+  /// Rejects the node. Returns an invalid node.
   NodeId fail(const llvm::Twine& why) { return emitter_.fail(why); }
   bool failed() const { return emitter_.failed(); }
 
-  /// An axis as the file counts it, from the front. Fails where there is none such.
+  /// Returns a given axis counted from the front. Fails if it is out of range.
   int64_t axis(int64_t given, int64_t rank);
   Shape axes(Ints given, int64_t rank);
 
-  // --- for who made the call ---
-  /// What was given and not looked at; empty if nothing was.
+  // --- for the caller of the form ---
+  /// Returns the given but unused parts of the node; empty if there are none.
   std::string overlooked() const;
   std::vector<FileValue>& results() { return results_; }
 
@@ -145,29 +146,30 @@ private:
   std::vector<FileValue> results_;
 };
 
-/// An attribute of 0 or 1. Fails for another number.
+/// Reads an attribute of 0 or 1. Fails for another number.
 bool flag(Call& call, llvm::StringRef name, bool otherwise);
-/// An input, also of integers that Tangram does not have.
+/// Returns an input, which may have integers of a type that Tangram lacks.
 NodeId carried(Call& call, size_t i);
-/// The type in ONNX of an input of such integers; 0 for other inputs.
+/// Returns the ONNX type of an input of such integers; 0 for other inputs.
 int32_t narrow_element(Call& call, size_t i);
-/// Makes a result of rows along an axis, of which the first `count` are used.
+/// Sets a result with rows along an axis, of which the first `count` are used.
 void padded_result(Call& call, size_t i, NodeId rows, NodeId count, int64_t axis);
-/// An input of integers. Fails for others.
+/// Returns an input of integers. Fails for others.
 NodeId indices_of(Call& call, size_t i);
 
-/// An operator of the file's, by name ("Add", "ai.onnx.preview.FlexAttention"), and its form here.
+/// An operator of the file, by name ("Add", "ai.onnx.preview.FlexAttention"), and its form, the
+/// function that writes it in Tangram's operators.
 struct Form {
   const char* name;
   void (*write)(Call& call);
 };
 
-/// Null where there is none.
+/// Returns null if there is none.
 const Form* find_form(llvm::StringRef name);
-/// The nearest name that there is a form of; empty if none is near.
+/// Returns the closest name that has a form; empty if none is close.
 llvm::StringRef near_form(llvm::StringRef name);
 
-// By what they do, one file each.
+// Tables of forms by topic, one file each.
 llvm::ArrayRef<Form> pointwise_forms();
 llvm::ArrayRef<Form> shape_forms();
 llvm::ArrayRef<Form> layout_forms();

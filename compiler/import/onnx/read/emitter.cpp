@@ -4,7 +4,7 @@
 
 namespace tg::onnx {
 
-/// The constant that a node is, where all it depends on is constant and it is small.
+/// Replaces a small node that depends only on constants by a constant.
 NodeId Emitter::simplified(NodeId made) {
   if (!graph().node(made).weight_only || type(made).elements() > kMostFolded) return made;
   std::vector<Literal> operands;
@@ -22,7 +22,7 @@ NodeId Emitter::simplified(NodeId made) {
 
 // --- leaves --------------------------------------------------------------------------------------
 
-/// Whether the elements of a shape that a file gives can be counted at all.
+/// Returns true if the number of elements of a shape in a file does not overflow.
 static bool is_countable(const Shape& shape) {
   int64_t elements = 1;
   return llvm::all_of(shape,
@@ -36,7 +36,7 @@ NodeId Emitter::literal(const Literal& literal) {
 
 NodeId Emitter::weight(const schema::Tensor& tensor, llvm::StringRef name, const TensorType& type) {
   std::string path = name.str();
-  for (int i = 2;; ++i) { // bodies and functions may have names of their own that are others', too
+  for (int i = 2;; ++i) { // nested graphs and functions may reuse names
     const schema::Tensor* owner = paths_.try_emplace(path, &tensor).first->second;
     if (owner == &tensor) break;
     path = (name + "_" + llvm::Twine(i)).str();
@@ -66,7 +66,7 @@ std::optional<Literal> Emitter::read_weight(NodeId weight) {
   return literal;
 }
 
-/// Of an operator whose operands are known.
+/// Evaluates an operator whose operands are known.
 std::optional<Literal> Emitter::known_below(NodeId x) {
   std::vector<Literal> operands;
   for (NodeId operand : graph().operands(x)) {

@@ -1,6 +1,6 @@
-// Nodes of the graph, as the forms of ONNX's operators write them. What depends on constants alone
-// and is small is a constant at once, so that shapes that a file computes are known where they are
-// needed.
+// Writes nodes of the graph, on behalf of the forms of ONNX's operators. A small node that
+// depends only on constants becomes a constant at once, so that shapes computed in a file are
+// known when needed.
 #pragma once
 
 #include "compiler/import/onnx/file/model_file.h"
@@ -14,9 +14,9 @@
 
 namespace tg::onnx {
 
-/// Results up to this are computed while the file is read; larger ones when the model is loaded.
+/// Results up to this size are computed at import time; larger ones when the model is loaded.
 inline constexpr int64_t kMostFolded = 4096;
-/// Elements of a weight that may be asked for while the file is read.
+/// Limit on the elements of a weight that may be read at import time.
 inline constexpr int64_t kMostKnown = int64_t{1} << 20;
 
 using Attribute = NodeAttribute;
@@ -30,14 +30,15 @@ public:
 
   // --- leaves ---
   NodeId literal(const Literal& literal);
-  /// Its path is the name, or where another tensor has that, the name with a number behind it.
+  /// Adds a weight. Its path is the name, or the name with a number if another tensor has that
+  /// path.
   NodeId weight(const schema::Tensor& tensor, llvm::StringRef name, const TensorType& type);
-  /// Weights of the name change from run to run (compiler/ir/updated.h).
+  /// Marks weights of the name as changing from run to run (compiler/ir/updated.h).
   void set_updated(llvm::StringRef name) { updated_.insert(name); }
   bool is_updated(llvm::StringRef name) const { return updated_.contains(name); }
 
-  // --- what is known ---
-  /// The elements of what constants and small weights alone decide.
+  // --- known values ---
+  /// Returns the elements if they depend only on constants and small weights.
   std::optional<Literal> known(NodeId x);
   /// True if no element of these integers can be below 0, as operators and constants show.
   bool never_negative(NodeId x) { return ranges_.of(x).low >= 0; }
@@ -52,10 +53,10 @@ private:
   const ModelFile& file_;
   WholeRanges ranges_;
   std::vector<ImportedWeight> weights_;
-  llvm::StringMap<const schema::Tensor*> paths_; // whose the paths of weights_ are
+  llvm::StringMap<const schema::Tensor*> paths_; // the tensors of the paths in weights_
   llvm::StringSet<> updated_;
-  llvm::DenseMap<uint32_t, size_t> weight_; // node to place in weights_
-  llvm::DenseMap<uint32_t, Literal> known_; // what was asked for and is no constant
+  llvm::DenseMap<uint32_t, size_t> weight_; // node to index in weights_
+  llvm::DenseMap<uint32_t, Literal> known_; // known values that are not constants
 };
 
 } // namespace tg::onnx

@@ -1,13 +1,13 @@
-// An ONNX file as a tensor graph. Nothing of it is dropped silently: a node whose operator,
-// attribute, input or output is not understood is refused by name, and what depends on it is left
-// out of the messages.
+// Imports an ONNX file as a tensor graph. Nothing is dropped silently: a node with an
+// unsupported operator, attribute, input or output is rejected by name. Nodes that depend on it
+// are not reported.
 //
-// What a graph of ours has no room for is decided here, once the shapes of the inputs are known:
-// arithmetic on shapes folds to numbers, branches and loops with known conditions unroll, sequences
-// that are built and taken apart vanish, functions of the file are unfolded.
+// Constructs that Tangram's graphs lack are resolved here, once the shapes of the inputs are known:
+// arithmetic on shapes folds to numbers, branches and loops with known conditions are unrolled,
+// sequences disappear, and functions of the file are inlined.
 //
-// Invariant: an operator of the file means the same as the nodes that it becomes; weights stay in
-// the file, and the graph names them by the file's names.
+// Invariant: an operator of the file has the same meaning as the nodes that replace it. Weights
+// stay in the file, and the graph refers to them by their names there.
 #pragma once
 
 #include "compiler/import/onnx/file/kept_nodes.h"
@@ -30,21 +30,22 @@ inline constexpr int kOldestImport = 5, kNewestImport = 28;
 struct ImportOptions {
   std::map<std::string, std::vector<int64_t>> shapes; // of inputs, by name
   std::map<std::string, int64_t> dims;                // symbolic dimensions, by name
-  /// The graph is to become a file of ONNX again, of an opset up to this: nodes that runtimes run
-  /// faster as one than written out are cut out of it (file/kept_nodes.h). 0: all are written out.
+  /// For graphs that will be written as ONNX again, in an opset up to this: nodes that runtimes
+  /// run faster as one than expanded are cut out of the graph (file/kept_nodes.h). 0: all nodes
+  /// are expanded.
   int keep_for = 0;
-  /// Initialisers that stay weights, however few elements they have: a record in the file says what
-  /// they were computed from.
+  /// Initialisers that stay weights, however small: a record in the file says from which weights
+  /// they were computed.
   llvm::StringSet<> folded = {};
 };
 
-/// A weight of the graph, whose elements are in the file.
+/// A weight of the graph whose elements are in the file.
 struct ImportedWeight {
   std::string path; // the name in the file
   const schema::Tensor* tensor = nullptr;
 };
 
-/// A node of the file that has no form here.
+/// A rejected node of the file.
 struct Refusal {
   std::string op;   // "Resize", "com.microsoft.QGemm"
   std::string node; // its name, or that of its first result
@@ -54,12 +55,12 @@ struct Refusal {
 struct Imported {
   Graph graph;
   std::shared_ptr<const ModelFile> file;
-  /// In the order in which nodes first use them.
+  /// In the order of their first use by nodes.
   std::vector<ImportedWeight> weights;
-  /// What the file calls the values, by node;
-  /// `/layer/0/fc/MatMul` where it says which module one is of.
+  /// The names of the values in the file, by node; `/layer/0/fc/MatMul` if the file records the
+  /// module of a node.
   llvm::DenseMap<uint32_t, std::string> names;
-  int64_t ops = 0; // nodes of the file, functions unfolded, loops once a round
+  int64_t ops = 0; // nodes of the file, with functions inlined and loops unrolled
   std::optional<KeptNodes> kept = {};
   std::optional<FileFacts> facts = {}; // where the graph is to become a file again
   InputRanges ranges = {};             // of integers of types that Tangram does not have
@@ -67,10 +68,10 @@ struct Imported {
   std::vector<std::string> written_out = {};
 };
 
-/// nullopt if the sink got errors. `refused`, if given, gets every node that is refused, of which
-/// the sink gets the first few. Errors: `unsupported` for these; `bad_data_file` for a file that
-/// contradicts itself; `not_constant` lists sizes of inputs that neither file nor options give;
-/// `usage` for an option that the file has nothing for.
+/// Imports a file. nullopt if the sink got errors. `refused`, if given, receives every rejected
+/// node; the sink gets the first few. Errors: `unsupported` for these; `bad_data_file` for an
+/// inconsistent file; `not_constant` lists sizes of inputs that neither file nor options give;
+/// `usage` for an option that matches nothing in the file.
 std::optional<Imported> import_model(std::shared_ptr<const ModelFile> file,
                                      const ImportOptions& options, DiagnosticSink& sink,
                                      std::vector<Refusal>* refused = nullptr);

@@ -1,5 +1,5 @@
-// From an opened file to a graph: scopes of names, nodes in an order in which they can be read,
-// functions, and what files say of types.
+// Converts an open file to a graph: scopes of names, nodes in a valid order, functions, and
+// declared types.
 #include "compiler/import/onnx/read/tensors.h"
 
 #include <llvm/ADT/SmallPtrSet.h>
@@ -20,10 +20,10 @@ using Kind = FileValue::Kind;
 constexpr int64_t kNewestFormat = 14; // `ir_version`
 constexpr int kMaxBodyDepth = 64;
 constexpr int64_t kMaxOps = 2'000'000;
-/// Kinds of refused nodes of which messages speak.
+/// Limit on the kinds of rejected nodes in messages.
 constexpr size_t kMaxMessages = 10;
 
-/// The names that a graph's nodes can read.
+/// The names that nodes of a graph can read.
 struct Scope {
   const Scope* outer = nullptr;
   llvm::StringMap<FileValue> values;
@@ -47,7 +47,7 @@ std::string function_key(llvm::StringRef domain, llvm::StringRef name, llvm::Str
   return (domain_of(domain) + ":" + name + ":" + overload).str();
 }
 
-/// The symbol of a size; some exporters write "?" for one that has none.
+/// Returns the symbol of a size; some exporters write "?" for a size without one.
 llvm::StringRef symbol_of(const schema::Shape::Dimension& dim) {
   return dim.dim_param() == "?" ? llvm::StringRef() : llvm::StringRef(dim.dim_param());
 }
@@ -56,7 +56,7 @@ std::string title(const schema::Node& node) {
   return domain_of(node.domain()).empty() ? node.op_type() : node.domain() + "." + node.op_type();
 }
 
-/// True if the sizes are those of the shape, as far as they are known.
+/// Returns true if the known sizes match the shape.
 bool fits(const schema::Shape& declared, const Shape& shape) {
   if (declared.dim_size() != static_cast<int>(shape.size())) return false;
   for (int i = 0; i < declared.dim_size(); ++i) {
@@ -67,7 +67,7 @@ bool fits(const schema::Shape& declared, const Shape& shape) {
   return true;
 }
 
-/// "1, N, ?"
+/// Formats "1, N, ?".
 std::string sizes_text(const schema::Shape& declared) {
   std::string sizes;
   for (const schema::Shape::Dimension& dim : declared.dim())
@@ -137,16 +137,16 @@ private:
   llvm::StringMap<std::string> renamed_; // outputs of the file: their names in the graph
   llvm::StringMap<int> opsets_;
   llvm::StringMap<const schema::Function*> functions_;
-  std::map<std::string, int64_t> dims_;      // symbolic ones, as given or bound by --shape
-  std::vector<std::string> open_;            // what stays unknown of inputs
+  std::map<std::string, int64_t> dims_;      // symbolic dimensions, as given or bound by --shape
+  std::vector<std::string> open_;            // unknown sizes of inputs
   std::map<std::string, std::string> stale_; // values with another declared shape: both shapes
   llvm::DenseMap<uint32_t, std::string> names_;
   llvm::StringSet<> outputs_;
   std::vector<Refusal> refused_;
-  Scope* scope_ = nullptr; // of the node that is being read
+  Scope* scope_ = nullptr; // of the current node
   int depth_ = 0;
   int64_t ops_ = 0;
-  bool broken_ = false; // a message was reported that ends the reading
+  bool broken_ = false; // an error was reported that ends the import
 };
 
 bool Importer::bad(const llvm::Twine& what, Code code) {
@@ -155,7 +155,7 @@ bool Importer::bad(const llvm::Twine& what, Code code) {
   return false;
 }
 
-/// Unless nothing depends on it, the node is reported.
+/// Rejects a node; it is reported if something depends on it.
 bool Importer::refuse(const schema::Node& node, Scope& scope, const llvm::Twine& why) {
   if (scope.is_needed(node)) refused_.push_back({title(node), name_of(node), why.str()});
   for (const std::string& output : node.output())
@@ -165,7 +165,7 @@ bool Importer::refuse(const schema::Node& node, Scope& scope, const llvm::Twine&
 
 // --- what the file is written in -----------------------------------------------------------------
 
-/// Of older versions nothing is read otherwise; what a newer one has might be overlooked.
+/// Older versions need no special handling; features of a newer version could be missed.
 bool Importer::read_format(int64_t version) {
   if (version <= kNewestFormat) return true;
   return bad("version " + llvm::Twine(version) + " of the format is not read: those to " +
@@ -196,7 +196,7 @@ bool Importer::read_functions() {
 
 // --- inputs and outputs --------------------------------------------------------------------------
 
-/// Symbolic dimensions that `--shape` of this input decides.
+/// Binds symbolic dimensions by `--shape` of this input.
 bool Importer::bind_given_shape(const schema::ValueInfo& input) {
   auto given = options_.shapes.find(input.name());
   if (given == options_.shapes.end()) return true;
@@ -225,7 +225,7 @@ bool Importer::bind_given_shape(const schema::ValueInfo& input) {
   return true;
 }
 
-/// nullopt where a size stays unknown, which is remembered, or something is wrong with it.
+/// Returns nullopt if a size is unknown, which is recorded, or wrong.
 std::optional<TensorType> Importer::input_type(const schema::ValueInfo& input) {
   if (!input.type().has_tensor_type()) {
     bad("the input `" + input.name() + "` is no tensor", Code::unsupported);
@@ -300,8 +300,8 @@ bool Importer::check_options() {
   return !broken_;
 }
 
-/// True if an input is a weight, whose value the file has. Since version 4 of the format such a
-/// value is a default, and a shape that is given makes an input of it.
+/// Returns true if an input is a weight whose value is in the file. Since version 4 of the format
+/// such a value is a default, and a given shape makes it an input.
 bool Importer::has_default(const schema::ValueInfo& input, Scope& scope) {
   auto initializer = scope.initializers.find(input.name());
   if (initializer == scope.initializers.end()) return false;
@@ -346,7 +346,7 @@ bool Importer::add_inputs(Scope& scope) {
   return false;
 }
 
-/// As many rows as there may be, and how many there are; a file that is written has the rows alone.
+/// Adds an output of padded rows, and one with their number; a written file has just the rows.
 void Importer::add_padded_output(const std::string& name, const FileValue& rows) {
   graph_.add_output(name, rows.node);
   if (writes()) facts_.open_outputs[name] = rows.axis;
@@ -358,7 +358,8 @@ void Importer::add_padded_output(const std::string& name, const FileValue& rows)
   if (writes()) facts_.open_counts[name] = count;
 }
 
-/// Outputs that the exporter renamed, since an input or a changing weight has their name.
+/// Restores the names of outputs that the exporter renamed because an input or a changing weight
+/// has their name.
 void Importer::read_renamed() {
   const schema::Model& model = file_->model();
   llvm::StringSet<> inputs, weights;
@@ -448,8 +449,8 @@ std::optional<FileValue> Importer::find(llvm::StringRef name, const schema::Node
   return std::nullopt;
 }
 
-/// Checks a value against the type that the file declares. Another dtype is an error. Another shape
-/// is noted, and the computed one counts, as in ONNX Runtime.
+/// Checks a value against the type declared in the file. Another dtype is an error. Another shape
+/// is recorded, and the computed one is used, as in ONNX Runtime.
 bool Importer::agrees(llvm::StringRef name, const FileValue& value, const schema::Type& declared) {
   if (!value.is(Kind::Tensor) && !value.is(Kind::Narrow) && !value.is(Kind::Empty)) return true;
   if (!declared.has_tensor_type()) return true;
@@ -467,7 +468,8 @@ bool Importer::agrees(llvm::StringRef name, const FileValue& value, const schema
   return true;
 }
 
-/// One warning for all declared shapes that are not the computed ones, with the first few.
+/// Reports all declared shapes that differ from the computed ones in one warning, with the first
+/// few.
 void Importer::report_stale() {
   if (stale_.empty()) return;
   constexpr size_t kMostNamed = 3;
@@ -539,7 +541,7 @@ bool Importer::call(const schema::Node& node, const Form& form, Scope& scope,
   return define(node, call.results(), scope);
 }
 
-/// A node of ONNX's own that reads and makes tensors, so that it can be written again.
+/// Records a node of ONNX's own domain that reads and makes tensors, so that it can be restored.
 void Importer::remember(const schema::Node& node, int version, llvm::ArrayRef<FileValue> inputs,
                         const llvm::StringMap<const schema::Attribute*>& attributes,
                         llvm::ArrayRef<FileValue> results) {
@@ -569,7 +571,7 @@ void Importer::remember(const schema::Node& node, int version, llvm::ArrayRef<Fi
   facts_.origins.push_back(std::move(origin));
 }
 
-/// With the graph of what hangs on no input.
+/// Adds the graph of values that depend on no input.
 FileFacts Importer::finish_facts() {
   facts_.opset = opsets_.lookup("");
   std::vector<bool> needed(graph_.size());
@@ -709,7 +711,7 @@ std::optional<std::vector<FileValue>> Importer::run(const schema::Graph& body,
 
 // --- the whole -----------------------------------------------------------------------------------
 
-/// Each kind of refusal once, with how many nodes it is of.
+/// Reports each kind of rejected node once, with the number of nodes.
 void Importer::report_refused() {
   std::map<std::pair<std::string, std::string>, size_t> counts;
   for (const Refusal& one : refused_) ++counts[{one.op, one.why}];

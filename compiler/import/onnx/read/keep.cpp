@@ -13,18 +13,18 @@ int opset_of_recurrence(const schema::Node& node, int, DType dtype) {
   return layout ? 14 : 7;
 }
 
-/// Its attributes are those of this opset (head_of).
+/// Its attributes are converted to this opset (head_of).
 int opset_of_regions(const schema::Node&, int version, DType) { return std::max(version, 16); }
 
-/// Since opset 13 they changed by dtypes alone, of which bf16 is newer than what is written.
+/// Since opset 13 only dtypes were added; bf16 is newer than the opsets that are written.
 int opset_of_types(const schema::Node&, int, DType dtype) {
   return dtype == DType::BF16 ? kNewestImport : 13;
 }
 
-/// Each version may have given it inputs or attributes.
+/// Any version may have added inputs or attributes.
 int opset_of_version(const schema::Node&, int version, DType) { return version; }
 
-/// One step takes no longer written out.
+/// Returns true for several steps; a single step is as fast when expanded.
 bool has_steps(const schema::Node& node, const TensorType& x) {
   if (x.rank() != 3) return false; // its form refuses it
   bool batch_first = llvm::any_of(node.attribute(), [](const schema::Attribute& given) {
@@ -38,11 +38,11 @@ bool always(const schema::Node&, const TensorType&) { return true; }
 /// An operator of the default domain.
 struct Row {
   llvm::StringLiteral op;
-  /// Whether runtimes run the node faster than what is written for it. `x`: its first operand.
+  /// Returns true if runtimes run the node faster than its expansion. `x`: its first operand.
   bool (*pays)(const schema::Node& node, const TensorType& x);
-  /// The oldest opset in which a node of this version means what it does.
+  /// Returns the oldest opset in which a node of this version has the same meaning.
   int (*opset)(const schema::Node& node, int version, DType dtype);
-  /// True for a node that is kept only if data decides the size of a result, which no graph has.
+  /// True for a node that is kept only if the size of a result depends on data, which graphs lack.
   bool is_open = false;
 };
 constexpr Row kRows[] = {
@@ -66,7 +66,7 @@ const Row* row_of(const schema::Node& node) {
   return found == std::end(kRows) ? nullptr : found;
 }
 
-/// Tensors with elements, or nothing.
+/// Returns true if all values are absent or tensors with elements.
 bool are_tensors(llvm::ArrayRef<FileValue> values) {
   return llvm::all_of(values, [](const FileValue& value) {
     return value.is(Kind::Tensor) || value.is(Kind::Narrow) || value.is(Kind::Absent);
@@ -128,7 +128,7 @@ Keeper::Keeper(Emitter& emit, const schema::Graph& graph, int newest)
   for (const schema::ValueInfo& input : graph.input()) taken_.insert(input.name());
   for (const schema::ValueInfo& output : graph.output()) {
     taken_.insert(output.name());
-    taken_.insert(output.name() + "_count"); // of rows that data selects
+    taken_.insert(output.name() + "_count"); // the number of rows that data selects
   }
 }
 
@@ -140,7 +140,7 @@ std::string Keeper::fresh(llvm::StringRef name) {
   return candidate;
 }
 
-/// The input that a value is, or else an output.
+/// Returns the name of the input that a value is; any other value becomes an output.
 std::string Keeper::read(NodeId value, llvm::StringRef name) {
   const Graph& graph = emit_.graph();
   if (graph.node(value).op == OpKind::Input) return graph.attr(value, 0).text;
@@ -152,13 +152,13 @@ std::string Keeper::read(NodeId value, llvm::StringRef name) {
   return known->second;
 }
 
-/// An input of the result's type.
+/// Adds an input of the result's type.
 FileValue Keeper::given(const FileValue& result, llvm::StringRef name, std::string& input) {
   if (!result.node.valid()) return result;
   input = fresh(name);
   FileValue made = result;
   made.node = emit_.graph().input(input, result.type);
-  made.count = {}; // where the file is written, there is none
+  made.count = {}; // a written file has no counts
   return made;
 }
 

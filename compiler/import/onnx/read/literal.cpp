@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kExact = int64_t{1} << 53;
 
-/// The elements as another scalar; false where one would not be exact.
+/// Converts the elements to another scalar type; returns false if one would not be exact.
 bool convert(const Literal& from, std::vector<Integer>& to) {
   for (int64_t x : from.ints) to.push_back(Integer(x));
   return from.is_whole();
@@ -30,7 +30,8 @@ void store(llvm::ArrayRef<Integer> values, Literal& result) {
   if (result.type.dtype == DType::I32)
     for (int64_t& x : result.ints) x = static_cast<int32_t>(x);
 }
-/// Of a double that a cast has brought into the range, whose upper end no double is.
+/// Converts a double that a cast has brought into range; the upper end of the range is not a
+/// double.
 int64_t whole(double x) { return x >= 0x1p63 ? INT64_MAX : static_cast<int64_t>(x); }
 void store(llvm::ArrayRef<double> values, Literal& result) {
   bool single = result.type.dtype == DType::F32;
@@ -106,7 +107,7 @@ std::optional<Literal> evaluate(Graph& graph, OpKind op, llvm::ArrayRef<ValueId>
   if (half) return std::nullopt;
   llvm::SmallVector<const Value*, 4> values;
   for (ValueId id : attrs) values.push_back(&graph.symbols().value(id));
-  // Over the reals a quotient of integers is none: it rounds down.
+  // A quotient of integers rounds down, so it cannot be computed in the reals.
   if (!whole && op != OpKind::Cast && op != OpKind::Select && is_integer(result.dtype))
     return std::nullopt;
   return whole ? compute<Integer>(op, values, result, operands)

@@ -1,4 +1,4 @@
-// Tensors whose elements are known while a file is read: shapes, indices, scalars.
+// Tensors whose elements are known at import time: shapes, indices, scalars.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -17,15 +17,15 @@ struct Literal {
   size_t size() const { return is_whole() ? ints.size() : reals.size(); }
 };
 
-/// As one element where all are the same bits.
+/// Reduces the tensor to one element if all have the same bits.
 Literal compact(Literal literal);
-/// The elements of a constant, each written out.
+/// Returns the elements of a constant, in full.
 Literal literal_of(const Graph& graph, NodeId constant);
-/// A constant of the graph.
+/// Adds a constant to the graph.
 NodeId constant_of(Graph& graph, const Literal& literal);
 
-/// What an operator gives for these operands, rounded to its type. nullopt where it cannot be
-/// computed here: half types, and what mixes integers beyond 2^53 with floats.
+/// Returns the result of an operator on these operands, rounded to its type. nullopt if it cannot
+/// be computed here: half types, and mixtures of integers beyond 2^53 with floats.
 std::optional<Literal> evaluate(Graph& graph, OpKind op, llvm::ArrayRef<ValueId> attrs,
                                 const TensorType& result, llvm::ArrayRef<Literal> operands);
 

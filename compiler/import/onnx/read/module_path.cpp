@@ -1,5 +1,5 @@
-// The note is a list of Python's: ['', 'encoder', 'encoder.layer.0', 'linear_3'], each module by
-// its whole path, and the operator last.
+// The record is a Python list: ['', 'encoder', 'encoder.layer.0', 'linear_3'], each module by its
+// full path, and the operator last.
 #include "compiler/import/onnx/read/module_path.h"
 
 #include <llvm/ADT/SmallVector.h>

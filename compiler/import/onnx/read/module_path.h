@@ -1,5 +1,5 @@
-// In which module of its source a node stands, where the exporter notes that: PyTorch's newer one
-// does, and calls values `val_12`.
+// The module of the source to which a node belongs. PyTorch's newer exporter, which names values
+// `val_12`, records it.
 #pragma once
 
 #include "compiler/import/onnx/file/schema.h"
@@ -8,7 +8,7 @@
 
 namespace tg::onnx {
 
-/// `/encoder/layer.0/query`; "" if the file does not tell.
+/// Returns `/encoder/layer.0/query`; "" if the file does not record it.
 std::string module_path(const schema::Node& node);
 
 } // namespace tg::onnx

@@ -11,7 +11,8 @@ namespace {
 
 using NodeList = google::protobuf::RepeatedPtrField<schema::Node>;
 
-/// What a node reads, the graphs within it included, by name; names of theirs are among them.
+/// Calls `see` for every name that a node or its nested graphs read; names of nested graphs
+/// included.
 void each_read(const schema::Node& node, llvm::function_ref<void(llvm::StringRef)> see) {
   llvm::SmallVector<const schema::Node*, 8> worklist = {&node};
   while (!worklist.empty()) {
@@ -41,12 +42,12 @@ std::vector<int> order_of(const NodeList& nodes, std::string& cycle) {
   for (int i = 0; i < nodes.size(); ++i)
     each_read(nodes.Get(i), [&](llvm::StringRef name) {
       auto made = maker.find(name);
-      if (made == maker.end() || made->second == i) return; // its own name, used again within it
+      if (made == maker.end() || made->second == i) return; // its own name, reused within it
       readers[static_cast<size_t>(made->second)].push_back(i);
       ++waits[static_cast<size_t>(i)];
     });
   std::priority_queue<int, std::vector<int>, std::greater<>>
-      ready; // the file's order where it can be
+      ready; // in the file's order if possible
   for (int i = 0; i < nodes.size(); ++i)
     if (waits[static_cast<size_t>(i)] == 0) ready.push(i);
   std::vector<int> order;

@@ -1,6 +1,6 @@
-// An order in which the nodes of a graph can be read: each after those that make what it reads,
-// itself or within its branches and bodies. The file's own order where that is one, as the format
-// demands.
+// An order in which the nodes of a graph can be read: each after the nodes that make its operands,
+// including those of its branches and bodies. It is the file's own order if that is valid, as the
+// format requires.
 #pragma once
 
 #include "compiler/import/onnx/file/schema.h"
@@ -12,11 +12,12 @@
 
 namespace tg::onnx {
 
-/// Indices of the nodes. Where some wait for each other, `cycle` names a few of them.
+/// Returns the indices of the nodes in order. If nodes depend on each other, `cycle` names a
+/// few of them.
 std::vector<int> order_of(const google::protobuf::RepeatedPtrField<schema::Node>& nodes,
                           std::string& cycle);
 
-/// True if the outputs need each node, by index.
+/// Returns, by index, whether the outputs need each node.
 std::vector<bool> needed_nodes(const google::protobuf::RepeatedPtrField<schema::Node>& nodes,
                                llvm::ArrayRef<std::string> outputs);
 

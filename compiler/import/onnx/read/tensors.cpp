@@ -3,9 +3,9 @@
 namespace tg::onnx {
 namespace {
 
-/// Integers up to this many elements decide shapes rather than results.
+/// Integer tensors of up to this many elements are assumed to decide shapes.
 constexpr int64_t kMostIntegers = kMostFolded;
-/// Floats of a `Constant` are numbers of the model, those of an initialiser weights.
+/// Floats of a small `Constant` are numbers of the model; those of an initialiser are weights.
 constexpr int64_t kMostReals = 8;
 
 bool is_literal(const TensorType& type, TensorRole role) {

@@ -1,5 +1,5 @@
-// Tensors of the file as values: elements that are few and may decide shapes become constants, the
-// others weights, which stay in the file.
+// Converts tensors of the file to values: small tensors that may decide shapes become constants,
+// the others weights, which stay in the file.
 #pragma once
 
 #include "compiler/import/onnx/read/call.h"
@@ -10,7 +10,7 @@ namespace tg::onnx {
 /// initializer that is a weight whatever its size.
 enum class TensorRole : uint8_t { Literal, Initializer, Weight };
 
-/// `name` becomes the weight's path. Errors: those of ModelFile.
+/// Converts a tensor; `name` becomes the weight's path. Errors: those of ModelFile.
 Result<FileValue> value_of_tensor(Emitter& emitter, const ModelFile& file,
                                   const schema::Tensor& tensor, llvm::StringRef name,
                                   TensorRole role);

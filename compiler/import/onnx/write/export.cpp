@@ -16,8 +16,8 @@ namespace tg::onnx {
 
 namespace {
 
-/// The version of the file format that came with the opset,
-/// so that who reads the one reads the other.
+/// Returns the version of the file format released with the opset, so that a reader of one can
+/// read the other.
 int64_t ir_version(int opset) {
   if (opset < 15) return 7;
   if (opset < 19) return 8;
@@ -26,10 +26,10 @@ int64_t ir_version(int opset) {
   return opset < 24 ? 11 : 12;
 }
 
-/// Constants of one repeated number beyond this are made when the model is loaded.
+/// Larger constants of one repeated number are created when the model is loaded.
 constexpr int64_t kMostWritten = 1024;
 
-/// An output as the file has it.
+/// An output as written to the file.
 struct ShownAs {
   NodeId node;
   std::string name;
@@ -54,7 +54,7 @@ private:
   void reserve_weights(const Graph& graph);
   void add_output(const GraphOutput& output, const llvm::StringSet<>& states);
   void widen_inputs();
-  /// The type in ONNX of an input or output of integers that Tangram does not have; else 0.
+  /// Returns the ONNX type of an input or output of integers that Tangram lacks; otherwise 0.
   int32_t element_of(const std::string& name) const {
     if (!options_.facts) return 0;
     auto found = options_.facts->elements.find(name);
@@ -80,7 +80,7 @@ private:
   void finish_outputs();
   void add_defaults();
   std::string name_of(NodeId id) const;
-  /// Whether the model has an input or output of the name.
+  /// Returns true if the model has an input or output of the name.
   bool is_shown(const std::string& name) const {
     if (options_.facts)
       for (const auto& [rows, count] : options_.facts->open_counts)
@@ -105,7 +105,7 @@ private:
   Exported exported_;
 };
 
-/// What the outputs need. Below a form that is its operands alone.
+/// Marks the nodes that the outputs need. A form needs only its own operands.
 void Exporter::mark_needed() {
   for (const GraphOutput& output : graph_.outputs()) needed_[output.node.index] = true;
   for (uint32_t i = graph_.size(); i-- > 0;) {
@@ -123,8 +123,8 @@ void Exporter::mark_needed() {
 
 bool picks(OpKind op) { return op_info(op).index_operand() >= 0; }
 
-/// Returns the operand, or of indices that are counted from the end here what ONNX counts so
-/// itself.
+/// Returns the operand. For indices that the graph converts from counting from the end, returns the
+/// original indices, since ONNX counts from the end by itself.
 NodeId Exporter::operand_to_write(NodeId user, size_t place) const {
   NodeId operand = graph_.operands(user)[place];
   if (!picks(graph_.node(user).op) || place != 1) return operand;
@@ -132,7 +132,8 @@ NodeId Exporter::operand_to_write(NodeId user, size_t place) const {
   return from_end.valid() ? from_end : operand;
 }
 
-/// Writes indices that may be negative, and are then out of range, so that they are in ONNX, too.
+/// Writes indices so that possible negative ones, which are out of range in Tangram, are so
+/// in ONNX too.
 Operand Exporter::not_from_end(const Operand& indices, NodeId id, int64_t size) {
   bool known = graph_.node(id).op == OpKind::Constant || weight_[id.index] >= 0;
   if (known || ranges_.of(id).low >= 0) return indices;
@@ -141,7 +142,7 @@ Operand Exporter::not_from_end(const Operand& indices, NodeId id, int64_t size) 
   return nodes_.node("Where", {below, number(size), indices}, indices.dtype);
 }
 
-/// Names that people know come first, so that no other takes them.
+/// Reserves user-visible names first, so that no other value takes them.
 void Exporter::reserve_names() {
   llvm::StringSet<> states; // inputs and weights
   for (NodeId id : graph_.inputs()) {
@@ -200,7 +201,7 @@ void Exporter::add_output(const GraphOutput& output, const llvm::StringSet<>& st
   shown_as_.push_back({output.node, std::move(name), element, count, open_axis});
 }
 
-/// The graph computes with the carriers of integers that it does not have.
+/// Casts inputs of integer types that the graph lacks to their carriers.
 void Exporter::widen_inputs() {
   for (NodeId id : graph_.inputs()) {
     Operand& value = value_[id.index];
@@ -223,8 +224,8 @@ void Exporter::note_renamed() {
                             names);
 }
 
-/// No constant takes the name of a weight, of this graph or of what its folded ones come from:
-/// files are compared by names.
+/// Reserves the names of the weights of a graph, including those from which folded weights were
+/// computed, so that no constant gets one: files are compared by names.
 void Exporter::reserve_weights(const Graph& graph) {
   for (uint32_t i = 0; i < graph.size(); ++i) {
     if (graph.node({i}).op != OpKind::Weight) continue;
@@ -244,8 +245,8 @@ void Exporter::add_weight(NodeId id) {
   exported_.weights.push_back(std::move(weight));
 }
 
-/// Under names of its own, but for results that are outputs of the model. Operands and results that
-/// the graph carries in a wider type are cast to and from their own.
+/// Writes a kept node with its inner results under new names; results that are outputs of the model
+/// keep their names. Values that the graph carries in a wider type are cast to and from their own.
 void Exporter::write_kept(const KeptNode& kept) {
   schema::Node node = kept.node;
   auto element = [](llvm::ArrayRef<int32_t> all, int i) {
@@ -338,9 +339,9 @@ Result<void> Exporter::check_constant(NodeId user, NodeId indices, int64_t size)
   return {};
 }
 
-/// Indices of a gather or scatter that are known are checked, here or when their elements are
-/// written. Those of an argmax or top_k are of the axis that it went along. Of all others a note
-/// says what is expected of them.
+/// Checks the indices of a gather or scatter. Known indices are checked here, or when their
+/// elements are written. Indices from an argmax or top_k along an axis of that size are valid. For
+/// all others a note states the assumption.
 Result<void> Exporter::check_indices(NodeId user) {
   NodeId indices = operand_to_write(user, 1);
   int64_t size = axis_size(user);
@@ -385,8 +386,8 @@ void Exporter::finish_outputs() {
   }
 }
 
-/// Weights that a caller of the source may replace stay inputs, where nothing was computed from
-/// them in advance.
+/// Makes inputs of the weights that a caller of the source may replace, unless folded weights
+/// depend on them.
 void Exporter::add_defaults() {
   if (!options_.facts) return;
   llvm::StringSet<> folded;
@@ -448,8 +449,8 @@ Result<Exported> Exporter::run() {
 
 // --- preparing ----------------------------------------------------------------------------------
 
-/// The kernel's rows and columns from those of its transform: K with K G = 1, so that a transform
-/// G w G' comes back as w. It adds two rows at most, and multiplies by no more than 1.2.
+/// Returns the matrix that recovers a kernel's rows and columns from its transform: K with K G = 1,
+/// so that the transform G w G' gives w. It adds at most two rows, and multiplies by at most 1.2.
 std::vector<double> kernel_of_transform(const Winograd& winograd) {
   std::vector<double> one(static_cast<size_t>(3 * winograd.tile)), both;
   double scale = winograd.denominator;
@@ -485,7 +486,7 @@ private:
   std::vector<NodeId> made_;
 };
 
-/// What the outputs need, and all inputs, node by node.
+/// Copies the nodes that the outputs need, and all inputs.
 class Preparer {
 public:
   explicit Preparer(const Graph& from)
@@ -511,7 +512,7 @@ public:
   }
 
 private:
-  /// Of a winograd_conv2d whose kernel can be had; else none.
+  /// Returns the kernel of a winograd_conv2d if it can be recovered, otherwise none.
   NodeId kernel_of(NodeId id) {
     if (from_.node(id).op != OpKind::WinogradConv2d) return {};
     NodeId transform = from_.operands(id)[1];
@@ -528,7 +529,8 @@ private:
     return to_.add(OpKind::Conv2d, {one, attrs[0], one, attrs[1]}, operands);
   }
 
-  /// From a transform [products, O, I], in operators of weights, which are folded.
+  /// Recovers a kernel from its transform [products, O, I], by operators on weights, which are
+  /// folded.
   NodeId recovered(NodeId transform) {
     TensorType type = to_.type(transform);
     const Winograd& winograd = winograd_of_products(type[0]);
@@ -542,7 +544,7 @@ private:
     transforms_.push_back({transform, again});
     return kernel;
   }
-  /// By its definition.
+  /// Writes attention by its definition.
   NodeId attention_in_pieces(NodeId id) {
     llvm::SmallVector<NodeId, 5> x = copier_.operands(id);
     auto given = [&](size_t i) { return !to_.type(x[i]).is_none(); };

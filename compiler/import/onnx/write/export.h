@@ -1,14 +1,16 @@
-// A graph as an ONNX model, in ONNX's own operators: the model's inputs and outputs under their
-// names, weights as initialisers under their paths, what only Tangram has written out.
+// Exports a graph as an ONNX model in ONNX's own operators: the model's inputs and outputs under
+// their names, weights as initialisers under their paths, and operators that only Tangram has as
+// several of ONNX's.
 //
-//   join_kept            where the graph's file has nodes that are kept: what these read beside it
-//   prepare_for_export   operators that are a form of another one become that one
-//   (fold weights)       the caller's: what depends on weights alone becomes weights
-//   export_graph         the nodes, and which weights the file wants
+//   join_kept            if the graph's file has kept nodes: adds their fixed operands
+//   prepare_for_export   replaces operators that are a form of another one by that one
+//   (fold weights)       done by the caller: nodes that depend on weights alone become weights
+//   export_graph         the nodes, and the list of weights for the file
 //   write_model          the file, with elements that the caller gives one tensor at a time
 //
-// What ONNX leaves open is written so that it means what it does here, where a few nodes can say it
-// (casts to integers, quotients and remainders of integers); DECISIONS.md lists what they cannot.
+// Behaviour that ONNX leaves undefined is written so that it matches Tangram's, if a few nodes
+// can express it (casts to integers, quotients and remainders of integers). DECISIONS.md lists
+// the exceptions.
 #pragma once
 
 #include "compiler/import/onnx/file/kept_nodes.h"
@@ -22,53 +24,53 @@ inline constexpr int kOldestExport = 13, kUsualExport = 18, kNewestExport = 24;
 struct ExportOptions {
   int opset = kUsualExport;
   std::string version; // of Tangram, for the file's producer
-  /// To be put back; null: none were cut out. The graph is what join_kept() gives.
+  /// Nodes to restore; null: none were cut out. The graph must be the result of join_kept().
   const KeptNodes* kept = nullptr;
-  /// The model that computed the graph's folded weights, if there is one; the names of its weights
-  /// are not given to anything else.
+  /// The model that computed the graph's folded weights, or null. The names of its weights
+  /// are reserved.
   const Graph* folded_from = nullptr;
   /// Facts of the source file; null if the source is not an ONNX file.
   const FileFacts* facts = nullptr;
 };
 
-/// A weight that the file wants the elements of.
+/// A weight whose elements the file needs.
 struct ExportedWeight {
-  schema::Tensor tensor; // all but the elements
+  schema::Tensor tensor; // without its elements
   NodeId node;
-  /// A gather or scatter takes it for indices into an axis of this size; 0: none does. ONNX says
-  /// nothing of others than 0 to size - 1 and, from the end, negative ones, which mean something
-  /// else here.
+  /// Nonzero if a gather or scatter uses it as indices into an axis of this size. ONNX defines only
+  /// 0 to size - 1 and, from the end, negative indices, which have another meaning in Tangram.
   int64_t indices_below = 0;
-  OpKind picks = OpKind::Gather; // which of the two
+  OpKind picks = OpKind::Gather; // gather or scatter
 };
 
 struct Exported {
   schema::Model model; // without its graph
   schema::Graph graph; // without the weights
   std::vector<ExportedWeight> weights;
-  /// What the file takes for granted.
+  /// Assumptions of the file.
   std::vector<std::string> notes;
 };
 
 struct PreparedGraph {
   Graph graph;
-  /// For kernels that are known by their transforms alone, two outputs each, named after the
-  /// weight: the transform as it is given, and that of the kernel in the graph. Where the two
-  /// differ, the first is the transform of no kernel, and the graph is not what it was made from.
-  /// No inputs.
+  /// For kernels that are known only by their transforms, two outputs each, named after the
+  /// weight: the given transform, and the transform of the kernel in the graph. If they differ,
+  /// the given one is not the transform of any kernel, and the graph does not compute the same
+  /// function. No inputs.
   Graph transforms;
 };
 
-/// winograd_conv2d of a transformed kernel is conv2d of the kernel; attention is its two products
-/// and what is between them; rows are matrices (flatten_rows.h).
+/// Replaces winograd_conv2d of a transformed kernel by conv2d of the kernel, and attention by its
+/// two products and the operators between them; writes rows as matrices (flatten_rows.h).
 PreparedGraph prepare_for_export(const Graph& graph);
 
-/// The graph with what kept nodes read that hangs on no input. nullopt where one of them waits for
-/// itself: rewriting may have made one operator of what was before and what was behind it.
+/// Returns the graph with the fixed operands of kept nodes. nullopt if a kept node depends on
+/// itself: rewriting may have merged operators before and after it.
 std::optional<Graph> join_kept(const Graph& graph, const KeptNodes& kept);
 
-/// Errors: `unsupported`, naming the operator, for what ONNX's operators cannot say, for an output
-/// with the name of an input, and for an opset that is not written, or older than kept nodes need.
+/// Exports a graph. Errors: `unsupported`, naming the operator, if ONNX's operators cannot express
+/// it, for an output with the name of an input, and for an opset that is not supported or older
+/// than kept nodes need.
 Result<Exported> export_graph(const Graph& graph, const ExportOptions& options);
 
 } // namespace tg::onnx

@@ -6,10 +6,10 @@ namespace tg::onnx {
 
 namespace {
 
-constexpr double kCubic = 0.044715;               // of the approximation of gelu by tanh
+constexpr double kCubic = 0.044715;               // from the tanh approximation of gelu
 constexpr double kTanhScale = 0.7978845608028654; // sqrt(2 / pi)
 
-/// Whether both are one number in f32, which files have.
+/// Returns true if both are the same number in f32, the precision of files.
 bool same_number(double a, double b) { return static_cast<float>(a) == static_cast<float>(b); }
 bool is_f32_number(double x) { return static_cast<double>(static_cast<float>(x)) == x; }
 
@@ -24,11 +24,11 @@ public:
   std::optional<WrittenForm> stride(NodeId root) const;
 
 private:
-  /// A product of numbers and others.
+  /// A product of numbers and other factors.
   struct Product {
     double number = 1;
     llvm::SmallVector<NodeId, 4> factors;
-    /// The factor beside this one, where there are two.
+    /// Returns the other factor of two.
     NodeId beside(NodeId x) const {
       if (factors.size() != 2) return {};
       if (factors[0] == x) return factors[1];
@@ -36,26 +36,26 @@ private:
     }
   };
   static constexpr size_t kMostFactors = 4;
-  static constexpr size_t kMostTerms = 32; // products and numbers among them
+  static constexpr size_t kMostTerms = 32; // of products, and of numbers in them
 
   bool is(NodeId id, OpKind op) const { return graph_.node(id).op == op; }
   NodeId operand(NodeId id, size_t i = 0) const { return graph_.operands(id)[i]; }
-  /// The number that all elements of a constant are.
+  /// Returns the number that all elements of a constant equal.
   std::optional<double> number(NodeId id) const;
   bool is_number(NodeId id, double value) const {
     std::optional<double> known = number(id);
     return known && same_number(*known, value);
   }
-  /// A sum's operand beside the number, which is set.
+  /// Returns the operand that is added to a number, and sets the number.
   NodeId plus_number(NodeId sum, double& value) const;
-  /// False where it has too many factors or terms.
+  /// Returns false if it has too many factors or terms.
   bool multiply(NodeId root, Product& product) const;
   Product product(NodeId id) const;
   static bool is_power(const Product& product, NodeId x, size_t exponent) {
     return product.factors.size() == exponent &&
            llvm::all_of(product.factors, [&](NodeId factor) { return factor == x; });
   }
-  /// The mean of squares of x's rows and a number, which is set.
+  /// Matches the sum of the mean of squares of x's rows and a number, and sets the number.
   bool is_mean_of_squares(NodeId sum, NodeId x, double& number) const;
   NodeId below_root(NodeId root) const { return is(root, OpKind::Sqrt) ? operand(root) : NodeId{}; }
   NodeId below_inverse_root(NodeId x) const;
@@ -90,7 +90,7 @@ bool Matcher::multiply(NodeId root, Product& product) const {
       continue;
     }
     if (is(id, OpKind::Mul)) {
-      worklist.append({operand(id, 1), operand(id)}); // the first operand is looked at first
+      worklist.append({operand(id, 1), operand(id)}); // the first operand is visited first
       continue;
     }
     size_t exponent = 1;
@@ -108,7 +108,7 @@ Matcher::Product Matcher::product(NodeId id) const {
   return product;
 }
 
-/// 0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x * x * x))), in whatever order.
+/// Matches 0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x * x * x))), in any order.
 std::optional<WrittenForm> Matcher::tanh_gelu(NodeId root) const {
   Product halves = product(root);
   if (halves.factors.size() != 2 || !same_number(halves.number, 0.5)) return std::nullopt;
@@ -129,7 +129,7 @@ std::optional<WrittenForm> Matcher::tanh_gelu(NodeId root) const {
   return std::nullopt;
 }
 
-/// Its numbers are attributes, which are f32.
+/// Its numbers become attributes, which are f32.
 std::optional<WrittenForm> Matcher::hard_sigmoid(NodeId root) const {
   if (!is(root, OpKind::Clip) || graph_.attr(root, 0).real != 0 || graph_.attr(root, 1).real != 1)
     return std::nullopt;
@@ -159,7 +159,8 @@ NodeId Matcher::below_inverse_root(NodeId x) const {
   return inverts ? below_root(operand(x, 1)) : NodeId{};
 }
 
-/// x * (1 / root) or x / root, where the root is of the mean of squares, by a scale or not.
+/// Matches x * (1 / root) or x / root, with the root of the mean of squares, optionally
+/// times a scale.
 std::optional<WrittenForm> Matcher::rms_norm(NodeId root) const {
   Product parts = product(root);
   const TensorType& type = graph_.type(root);
@@ -185,8 +186,9 @@ std::optional<WrittenForm> Matcher::rms_norm(NodeId root) const {
   return form;
 }
 
-/// reshape(broadcast(reshape(x))), where the inner shape has an axis of 1 behind each axis of x
-/// whose elements are repeated. Of images: along other axes runtimes have no better kernel.
+/// Matches reshape(broadcast(reshape(x))), where the inner shape has an axis of 1 after each
+/// axis of x whose elements are repeated. Only for images: for other axes runtimes have no
+/// better kernel.
 std::optional<WrittenForm> Matcher::repeat(NodeId root) const {
   if (!is(root, OpKind::Reshape)) return std::nullopt;
   NodeId wide = operand(root);
@@ -212,7 +214,7 @@ std::optional<WrittenForm> Matcher::repeat(NodeId root) const {
   return matches ? std::optional<WrittenForm>(form) : std::nullopt;
 }
 
-/// A gather of known indices that are equally far apart, upwards.
+/// Matches a gather of known, increasing, equally spaced indices.
 std::optional<WrittenForm> Matcher::stride(NodeId root) const {
   NodeId indices = operand(root, 1);
   const TensorType& type = graph_.type(indices);
@@ -232,7 +234,7 @@ std::optional<WrittenForm> Matcher::stride(NodeId root) const {
   return form;
 }
 
-/// In the order and spelling that runtimes look for; an operator of its own since opset 20.
+/// Writes gelu in the order and spelling that runtimes recognise, or as one operator from opset 20.
 Operand write_tanh_gelu(NodeWriter& nodes, const Operand& x) {
   auto node = [&](const char* type, llvm::ArrayRef<Operand> inputs) {
     return nodes.node(type, inputs, x.dtype);
@@ -301,7 +303,7 @@ std::optional<WrittenForm> form_of(const Graph& graph, NodeId root) {
   case OpKind::Reshape: return matcher.repeat(root);
   default: return std::nullopt;
   }
-  // Numbers that are as large as the result would have to broadcast.
+  // Numbers as large as the result would have to broadcast.
   if (form && graph.type(form->x).shape != graph.type(root).shape) return std::nullopt;
   return form;
 }

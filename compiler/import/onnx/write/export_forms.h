@@ -1,8 +1,8 @@
-// Operators of ONNX that stand for several of the graph: runtimes have kernels for them, and
-// recognise them one by one at most.
+// ONNX operators that replace several operators of the graph. Runtimes have kernels for them, but
+// seldom recognise the separate operators.
 //
-// Invariant: a form computes the value of its root from its operands alone, with the numbers that
-// the graph has; what lies between is not written unless something else reads it.
+// Invariant: a form computes the value of its root from its operands alone, with the numbers in the
+// graph. Inner nodes are written only if something else reads them.
 #pragma once
 
 #include "compiler/import/onnx/write/export_nodes.h"
@@ -16,9 +16,9 @@ struct WrittenForm {
   enum class Kind : uint8_t {
     TanhGelu,    // Hendrycks and Gimpel 2016, section 2
     HardSigmoid, // min(max(alpha * x + beta, 0), 1)
-    RmsNorm,     // x / sqrt(mean(x * x) + beta) over the last axis, by rows of `scale` if there are
-    Repeat,      // each element of an image so often along each axis: Resize
-    Stride,      // every so manyth element along an axis: Slice
+    RmsNorm, // x / sqrt(mean(x * x) + beta) over the last axis, times `scale` by rows if present
+    Repeat,  // repeats each element of an image along each axis: Resize
+    Stride,  // every n-th element along an axis: Slice
   };
   Kind kind{};
   NodeId x;
@@ -28,11 +28,11 @@ struct WrittenForm {
   int64_t axis = 0, first = 0, count = 0, step = 1;
 };
 
-/// What the node is the root of, if anything. Of other types than f32 only what moves elements:
-/// others are written in several steps with roundings of their own.
+/// Returns the form with this root, if any. For types other than f32 only forms that move elements
+/// are recognised: others take several steps, each with its own rounding.
 std::optional<WrittenForm> form_of(const Graph& graph, NodeId root);
 
-/// The form over its operands; without a scale, `scale` is none.
+/// Writes the form over its operands. If it has no scale, `scale` is none.
 Operand write_form(NodeWriter& nodes, const WrittenForm& form, const TensorType& type,
                    const Operand& x, const Operand& scale);
 

@@ -12,7 +12,7 @@ namespace {
 
 template <class T> void append(std::string& bytes, T value) {
   char raw[sizeof(T)];
-  std::memcpy(raw, &value, sizeof(T)); // the machines that Tangram runs on are little-endian
+  std::memcpy(raw, &value, sizeof(T)); // Tangram runs only on little-endian machines
   bytes.append(raw, sizeof(T));
 }
 
@@ -40,7 +40,7 @@ void append_element(std::string& bytes, double value, DType dtype) {
 void set_type(schema::Type& out, const TensorType& type) {
   auto& tensor = *out.mutable_tensor_type();
   tensor.set_elem_type(data_type(type.dtype));
-  tensor.mutable_shape(); // a scalar has a shape, too
+  tensor.mutable_shape(); // a scalar has a shape too
   for (int64_t size : type.shape) tensor.mutable_shape()->add_dim()->set_dim_value(size);
 }
 
@@ -101,7 +101,7 @@ std::string element_bytes(llvm::ArrayRef<int64_t> values, DType dtype) {
     if (dtype == DType::I64)
       append(bytes, value);
     else
-      append_element(bytes, static_cast<double>(value), dtype); // i32 and less: exact
+      append_element(bytes, static_cast<double>(value), dtype); // exact for i32 and smaller types
   return bytes;
 }
 
@@ -217,7 +217,7 @@ Operand NodeWriter::whole_scalar(int64_t value, DType dtype) {
   return shared_tensor(name, {dtype, {}}, element_bytes(llvm::makeArrayRef(value), dtype));
 }
 
-/// Not every opset fills with bf16, which is the upper half of an f32.
+/// Some opsets cannot fill with bf16, so it is cast from f32, of which it is the upper half.
 Operand NodeWriter::filled(const TensorType& type, std::string element) {
   if (type.dtype == DType::BF16)
     return cast(filled({DType::F32, type.shape}, std::string(2, '\0') + element), DType::BF16);

@@ -1,7 +1,7 @@
-// What exported operators are written with: a graph of the file that grows node by node, with names
-// that occur once, and scalars, lists and casts made where they are first asked for.
+// Writes a graph of the file node by node, with unique names. Scalars, lists and casts are created
+// on first use.
 //
-// Invariant: a name stands for one value; nodes come after what they read.
+// Invariant: a name denotes one value; nodes come after their operands.
 #pragma once
 
 #include "compiler/import/onnx/file/schema.h"
@@ -16,14 +16,14 @@
 
 namespace tg::onnx {
 
-/// A value of the file. An empty name is an optional input that is not given.
+/// A value of the file. An empty name is an omitted optional input.
 struct Operand {
   std::string name;
   DType dtype = DType::None;
   WholeRange range = range_of_dtype(DType::I64); // of integers: the numbers that they can be
 };
 
-/// What an attribute keeps of a number.
+/// Rounds a number as an attribute does.
 inline double as_float(double x) { return static_cast<double>(static_cast<float>(x)); }
 
 /// An attribute of a node of the file.
@@ -39,11 +39,11 @@ struct Attr {
   static Attr word(const char* name, llvm::StringRef value) { return {name, value.str()}; }
 };
 
-/// TensorProto.DataType of a dtype.
+/// Returns the TensorProto.DataType of a dtype.
 schema::Tensor::DataType data_type(DType dtype);
-/// Name, dtype and shape of a tensor of the file, without its elements.
+/// Sets name, dtype and shape of a tensor of the file, without its elements.
 void describe(schema::Tensor& tensor, llvm::StringRef name, const TensorType& type);
-/// Row-major, little-endian elements; floats are rounded to nearest even.
+/// Returns row-major, little-endian elements; floats are rounded to nearest even.
 std::string element_bytes(llvm::ArrayRef<double> values, DType dtype);
 std::string element_bytes(llvm::ArrayRef<int64_t> values, DType dtype);
 
@@ -54,46 +54,46 @@ public:
   schema::Graph take() { return std::move(graph_); }
   size_t node_count() const { return static_cast<size_t>(graph_.node_size()); }
 
-  /// False if the name is taken.
+  /// Returns false if the name is taken.
   bool reserve(llvm::StringRef name) { return taken_.insert(name).second; }
-  /// The name, or where that is taken the name with a number behind it.
+  /// Returns the name, or the name with a number if it is taken.
   std::string fresh(llvm::StringRef name);
 
-  /// `element`: the type in ONNX where it is not that of the dtype; 0 elsewhere.
+  /// `element`: the type in ONNX if it is not that of the dtype; otherwise 0.
   void add_input(llvm::StringRef name, const TensorType& type, int32_t element = 0);
-  /// `open_axis`: data decides the size along it; -1: along none.
+  /// `open_axis`: the axis whose size depends on data; -1: none.
   void add_output(llvm::StringRef name, const TensorType& type, int32_t element, int64_t open_axis);
 
-  /// The type of a value between nodes.
+  /// Adds the type of a value between nodes.
   void add_value_info(llvm::StringRef name, const TensorType& type, int32_t element = 0);
 
-  /// A node whose names are reserved.
+  /// Adds a node whose names are reserved.
   void add(schema::Node node) { *graph_.add_node() = std::move(node); }
 
-  /// Nodes that follow are named after this.
+  /// Sets the prefix for names of the following nodes.
   void begin(llvm::StringRef name);
-  /// The last of its outputs. Equal nodes are written once.
+  /// Adds a node and returns its last output. Equal nodes are written once.
   Operand node(llvm::StringRef op_type, llvm::ArrayRef<Operand> inputs, DType result,
                llvm::ArrayRef<Attr> attrs = {}, int outputs = 1);
-  /// Whether it is the result of the node written last, which nothing reads yet. And its name then;
-  /// outputs of the model are described already.
+  /// is_last() returns true if the value is the result of the last node written, which nothing
+  /// reads yet. name_result() then renames it; outputs of the model are described already.
   bool is_last(const Operand& result) const;
   void name_result(Operand& result, llvm::StringRef name, const TensorType& type, bool describe);
-  /// The value under another name.
+  /// Gives the value another name.
   void alias(const Operand& value, llvm::StringRef name);
 
-  /// The value itself where it has the dtype.
+  /// Returns the value itself if it already has the dtype.
   Operand cast(const Operand& value, DType dtype);
-  /// A cast from or to a type that Tangram does not have: `to` in ONNX, the carrier's dtype here.
+  /// Casts from or to a type that Tangram lacks: `to` in ONNX, `carrier` in Tangram.
   Operand cast_element(const Operand& value, int32_t to, DType carrier);
   Operand tensor(llvm::StringRef name, const TensorType& type, std::string bytes);
   Operand scalar(double value, DType dtype);
-  /// A number among the attributes of an operator.
+  /// Adds a number that is an attribute of an operator.
   Operand scalar(const Value& number, DType dtype);
   Operand whole_scalar(int64_t value, DType dtype);
-  /// The bytes of one element in all places.
+  /// Adds a tensor that repeats the bytes of one element.
   Operand filled(const TensorType& type, std::string element);
-  /// i64[n]
+  /// Adds an i64[n] tensor.
   Operand list(llvm::ArrayRef<int64_t> values);
 
 private:
@@ -103,7 +103,7 @@ private:
   int opset_;
   schema::Graph graph_;
   llvm::StringSet<> taken_;
-  llvm::StringMap<int> written_;         // by all but names of nodes and results: the place
+  llvm::StringMap<int> written_;         // by node without names, the index of the node
   llvm::StringMap<std::string> tensors_; // scalars and lists, by type and elements
   std::string base_;
 };

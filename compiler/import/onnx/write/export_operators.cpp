@@ -29,7 +29,7 @@ private:
   Operand node(const char* type, llvm::ArrayRef<Operand> inputs, llvm::ArrayRef<Attr> attrs = {}) {
     return nodes_.node(type, inputs, result_, attrs);
   }
-  /// In f32, of halves: for what is written in several steps, or sums.
+  /// Computes halves in f32, for operators that are written in several steps, or sums.
   template <class F> Operand in_f32(F write);
 
   Result<Operand> pointwise();
@@ -92,8 +92,8 @@ Result<Operand> OperatorWriter::epilogue(Operand product, const Operand& residua
   return act ? write_pointwise(nodes_, *act, {product}) : Result<Operand>(product);
 }
 
-/// Of two matrices with something to add:
-/// Gemm, which runtimes have as one kernel; of integers they have none.
+/// Writes the product of two matrices plus further terms as Gemm, for which runtimes have a kernel.
+/// They have none for integers.
 Result<Operand> OperatorWriter::matmul() {
   const Operand &bias = x_[2], &residual = x_[3];
   bool biased = !bias.name.empty(), matrices = type(0).rank() == 2 && type(1).rank() == 2;
@@ -106,7 +106,7 @@ Result<Operand> OperatorWriter::matmul() {
   return epilogue(product, residual, 0);
 }
 
-/// As ONNX lists them: before each axis, then behind.
+/// Returns the pads in ONNX's order: those before each axis, then those after.
 llvm::SmallVector<int64_t, 4> OperatorWriter::window_pads(llvm::ArrayRef<int64_t> kernel,
                                                           llvm::ArrayRef<int64_t> stride,
                                                           const Value& pad,
@@ -169,14 +169,14 @@ Result<Operand> OperatorWriter::conv_transpose2d() {
 
 // --- windows, rows and axes ---------------------------------------------------------------------
 
-/// Over all axes behind the channels.
+/// Returns true for a mean over all axes after the channels.
 bool OperatorWriter::is_mean_of_image() const {
   size_t rank = type(0).shape.size();
   if (rank < 4 || !is_float(result_) || attr(0).ints.size() != rank - 2) return false;
   return llvm::all_of(attr(0).ints, [](int64_t axis) { return axis >= 2; });
 }
 
-/// One window, which is the whole of the image.
+/// Returns true for a pool with a single window that covers the image.
 bool OperatorWriter::is_pool_of_image() const {
   llvm::ArrayRef<int64_t> kernel = attr(0).ints;
   return is_float(result_) && kernel[0] == type(0)[2] && kernel[1] == type(0)[3] &&
@@ -184,14 +184,14 @@ bool OperatorWriter::is_pool_of_image() const {
                       [](int64_t pad) { return pad == 0; });
 }
 
-/// Runtimes have a kernel for it in the layouts that their convolutions have.
+/// Uses an operator for which runtimes have a kernel in the layouts of their convolutions.
 Operand OperatorWriter::mean_of_image() {
   Operand mean = node("GlobalAveragePool", x_);
   bool keeps = result_shape().size() == type(0).shape.size();
   return keeps ? mean : reshape(mean, result_shape());
 }
 
-/// MaxPool takes floats: an i32 is exact in f64, an i64 is not.
+/// MaxPool takes floats: i32 is exact in f64, i64 is not.
 Result<Operand> OperatorWriter::pool() {
   bool average = graph_.node(id_).op == OpKind::AvgPool2d;
   if (result_ == DType::I64)
@@ -210,7 +210,7 @@ Result<Operand> OperatorWriter::pool() {
   return node("Cast", {largest}, {Attr::whole("to", schema::Tensor::INT32)});
 }
 
-/// Of f64, what the attribute lacks of eps is added to the variance.
+/// For f64, the digits of eps that the attribute loses are added to the variance.
 Operand OperatorWriter::batch_norm() {
   llvm::SmallVector<Operand, 5> x(x_.begin(), x_.end());
   double eps = attr(0).real, lacks = eps - as_float(eps);
@@ -219,7 +219,7 @@ Operand OperatorWriter::batch_norm() {
   return node("BatchNormalization", x, {Attr::real("epsilon", eps)});
 }
 
-/// (x - mean) / sqrt(var + eps), as exporters wrote it before ONNX had an operator for it.
+/// Writes (x - mean) / sqrt(var + eps), as exporters did before ONNX had an operator for it.
 Operand OperatorWriter::normalise(const Operand& x) {
   int64_t axis = type(0).rank() - 1;
   auto mean = [&](const Operand& of) {
@@ -232,7 +232,7 @@ Operand OperatorWriter::normalise(const Operand& x) {
   return node("Div", {distance, root});
 }
 
-/// ONNX's takes its statistics in float.
+/// ONNX's operator computes its statistics in float.
 Operand OperatorWriter::layer_norm() {
   if (nodes_.opset() >= 17 && result_ != DType::F64)
     return node("LayerNormalization", x_,
@@ -255,7 +255,7 @@ Operand OperatorWriter::cumsum() {
   });
 }
 
-/// Runtimes have no ArgMax of i64, but TopK, which also names the first of equals.
+/// Runtimes have no ArgMax for i64, but have TopK, which also returns the first of equal elements.
 Operand OperatorWriter::argmax() {
   Attr axis = Attr::whole("axis", attr(0).number);
   if (x_[0].dtype != DType::I64)
@@ -270,8 +270,8 @@ Operand OperatorWriter::top_k() {
                      /*outputs=*/2);
 }
 
-/// ONNX lists what was chosen. As many rows of -1 as there can be follow, and what is too many
-/// goes, unless the list is an output as it is.
+/// ONNX lists the selected boxes. Rows of -1 are appended and surplus rows cut off, unless the list
+/// is an output in its original form.
 Operand OperatorWriter::non_max_suppression() {
   Operand boxes = nodes_.cast(x_[0], DType::F32), scores = nodes_.cast(x_[1], DType::F32);
   Operand chosen =
@@ -286,7 +286,7 @@ Operand OperatorWriter::non_max_suppression() {
   return node("Slice", {all, nodes_.list(0), nodes_.list(result_shape()[0]), nodes_.list(0)});
 }
 
-/// ScatterElements has an index for each element; of the sums of halves nothing is rounded between.
+/// ScatterElements has an index for each element. Sums of halves are not rounded in between.
 Result<Operand> OperatorWriter::scatter() {
   ScatterReduce reduce = *parse_scatter_reduce(attr(1).text);
   bool joins = reduce != ScatterReduce::None;
@@ -295,7 +295,7 @@ Result<Operand> OperatorWriter::scatter() {
     return error(Code::unsupported, "`scatter` with `reduce` = \"{0}\" needs opset {1} or later",
                  attr(1).text, since);
   auto axis = static_cast<size_t>(attr(0).number);
-  bool of_rows = axis == 0; // each index names a row, as one of ScatterND does
+  bool of_rows = axis == 0; // each index names a row, as in ScatterND
   llvm::SmallVector<int64_t, 8> column(of_rows ? 2 : type(2).shape.size(), 1);
   column[axis] = -1;
   Operand indices = reshape(x_[1], column);
@@ -338,7 +338,7 @@ Operand OperatorWriter::enlarge() {
   return pad(around, around, Value::of_float(0));
 }
 
-/// The rows of a group stand in one of `count` blocks, which has zeros for the others.
+/// Places the rows of a group in one of `count` blocks, which has zeros for the other groups.
 Operand OperatorWriter::merge_gconv() {
   int64_t count = attr(0).number, rows = type(0)[0], per_group = rows / attr(1).number;
   llvm::SmallVector<Operand, 4> blocks;
@@ -352,7 +352,7 @@ Operand OperatorWriter::merge_gconv() {
   return node("Concat", blocks, {Attr::whole("axis", 1)});
 }
 
-/// G w G', as one product of a matrix with all kernels: [products, 9] by [9, O * I].
+/// Writes G w G' as one product of a matrix with all kernels: [products, 9] by [9, O * I].
 Operand OperatorWriter::winograd_weight() {
   const Winograd& winograd = winograd_of_results(attr(0).number);
   const TensorType& w = type(0);
@@ -429,7 +429,7 @@ Result<Operand> OperatorWriter::pointwise() {
   return write_pointwise(nodes_, graph_.node(id_).op, x_, numbers);
 }
 
-/// Its operators one by one; between them nothing is rounded to halves.
+/// Writes the operators one by one, without rounding to halves in between.
 Result<Operand> OperatorWriter::fused_map() {
   std::optional<FusedBody> body = parse_fused_body(attr(0).text);
   bool half = llvm::any_of(x_, [](const Operand& x) { return x.dtype == DType::F16; });

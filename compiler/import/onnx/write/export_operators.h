@@ -1,4 +1,4 @@
-// Every operator of a graph that is no leaf, in operators of ONNX.
+// Writes every operator of a graph, except leaves, in operators of ONNX.
 #pragma once
 
 #include "compiler/import/onnx/write/export_nodes.h"
@@ -6,9 +6,9 @@
 
 namespace tg::onnx {
 
-/// Writes what the node computes over the operands, which are in the order of the graph's (absent
-/// ones have no name). bf16 is computed in f32 and rounded once, as everywhere in Tangram.
-/// Errors: `unsupported`, naming the operator, where ONNX's operators cannot say it.
+/// Writes a node. The operands are in the order of the graph's; absent ones have no name. bf16 is
+/// computed in f32 and rounded once, as everywhere in Tangram. Errors: `unsupported`, naming the
+/// operator, if ONNX's operators cannot express it.
 Result<Operand> write_operator(NodeWriter& nodes, const Graph& graph, NodeId id,
                                llvm::ArrayRef<Operand> operands, bool is_open = false);
 

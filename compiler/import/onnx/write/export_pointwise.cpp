@@ -11,11 +11,11 @@ namespace {
 
 using Operands = llvm::ArrayRef<Operand>;
 
-/// An operator of ONNX that means the same.
+/// An ONNX operator of the same meaning.
 struct Direct {
   OpKind op;
   const char* name;
-  bool floats_only = false; // of integers something else is written
+  bool floats_only = false; // integers are written in another way
   int since = 1;            // opset
 };
 
@@ -68,14 +68,14 @@ constexpr Direct kDirect[] = {
 
 bool is_compare(OpKind op) { return op_info(op).shape == ShapeRule::compare; }
 
-/// Writes one operator; its operands are of one dtype, but for a condition.
+/// Writes one operator. All operands except a condition have the same dtype.
 class Writer {
 public:
   Writer(NodeWriter& nodes, DType dtype) : nodes_(nodes), dtype_(dtype) {}
 
   Result<Operand> write(OpKind op, Operands x, llvm::ArrayRef<Value> attrs);
   const Direct* direct(OpKind op) const;
-  /// Whether it is one node.
+  /// Returns true if it is written as one node.
   bool is_single(OpKind op) const;
 
 private:
@@ -98,7 +98,8 @@ private:
   Operand test(const char* type, Operands x) { return nodes_.node(type, x, DType::Bool); }
   Operand number(double value) { return nodes_.scalar(value, dtype_); }
   Operand number(const Value& attr) { return nodes_.scalar(attr, dtype_); }
-  /// Attributes are floats, which of doubles is not enough.
+  /// Returns true if a float attribute represents the number exactly enough; doubles may need
+  /// more digits.
   bool holds_as_attribute(double x) const { return dtype_ != DType::F64 || as_float(x) == x; }
 
   NodeWriter& nodes_;
@@ -108,7 +109,7 @@ private:
 const Direct* Writer::direct(OpKind op) const {
   for (const Direct& row : kDirect)
     if (row.op == op && nodes_.opset() >= row.since && (!row.floats_only || is_float(dtype_)) &&
-        !(op == OpKind::Select && dtype_ == DType::Bool)) // ONNX Runtime has no such Where
+        !(op == OpKind::Select && dtype_ == DType::Bool)) // ONNX Runtime lacks this Where
       return &row;
   return nullptr;
 }
@@ -118,8 +119,8 @@ bool Writer::is_single(OpKind op) const {
          op == OpKind::Elu || op == OpKind::LeakyRelu || op == OpKind::NotEqual;
 }
 
-/// Integers have no infinite limit. Floats do: without it a runtime clips to the largest finite
-/// number.
+/// Integers need no infinite limits. Floats do: without one a runtime clips to the largest
+/// finite number.
 Operand Writer::clip(const Operand& x, const Value& low, const Value& high) {
   auto limit = [&](const Value& value) {
     return std::isinf(value.real) && !is_float(dtype_) ? Operand{} : number(value);
@@ -127,7 +128,7 @@ Operand Writer::clip(const Operand& x, const Value& low, const Value& high) {
   return node("Clip", {x, limit(low), limit(high)});
 }
 
-/// Before opset 20, in the form that runtimes recognise.
+/// Writes gelu before opset 20, in the form that runtimes recognise.
 Operand Writer::gelu(const Operand& x) {
   Operand erf = node("Erf", {node("Div", {x, number(std::sqrt(2.0))})});
   Operand doubled = node("Mul", {x, node("Add", {erf, number(1)})});
@@ -139,21 +140,21 @@ Operand Writer::near_zero(const Operand& x, const Operand& there, const Operand&
   return node("Where", {near, there, elsewhere});
 }
 
-/// log(1 + x) loses the digits of a small x; 2 atanh(x / (x + 2)) is the same and keeps them.
+/// log(1 + x) loses the digits of a small x; 2 atanh(x / (x + 2)) is equal and keeps them.
 Operand Writer::log1p(const Operand& x) {
   Operand ratio = node("Div", {x, node("Add", {x, number(2)})});
   Operand near = node("Mul", {node("Atanh", {ratio}), number(2)});
   return near_zero(x, near, node("Log", {node("Add", {x, number(1)})}));
 }
 
-/// exp(x) - 1 does, too; with t = tanh(x / 2) it is 2t / (1 - t).
+/// exp(x) - 1 also loses digits; 2t / (1 - t) with t = tanh(x / 2) is equal and keeps them.
 Operand Writer::expm1(const Operand& x) {
   Operand t = node("Tanh", {node("Mul", {x, number(0.5)})});
   Operand near = node("Div", {node("Mul", {t, number(2)}), node("Sub", {number(1), t})});
   return near_zero(x, near, node("Sub", {node("Exp", {x}), number(1)}));
 }
 
-/// Of floats. ONNX's remainder has the sign of x and is exact; ours has that of y.
+/// For floats. ONNX's remainder has the sign of x and is exact; Tangram's has the sign of y.
 Operand Writer::floor_mod(const Operand& x, const Operand& y) {
   Operand remainder = node("Mod", {x, y}, {Attr::whole("fmod", 1)});
   Operand signs = test("Xor", {test("Less", {remainder, number(0)}), test("Less", {y, number(0)})});
@@ -203,7 +204,7 @@ Operand Writer::whole_quotient(const Operand& x, const Operand& y) {
   return node("Where", {zero, number(0), by_minus});
 }
 
-/// Its steps, one after the other.
+/// Writes the steps of a formula one after the other.
 Result<Operand> Writer::formula(const Formula& formula, Operands x, llvm::ArrayRef<Value> attrs) {
   llvm::SmallVector<Operand, Formula::kMaxSteps> values;
   size_t argument = 0;
@@ -232,7 +233,7 @@ Result<Operand> Writer::write(OpKind op, Operands x, llvm::ArrayRef<Value> attrs
   case OpKind::Identity:
   case OpKind::Floor:
   case OpKind::Ceil:
-  case OpKind::Round: return x[0]; // of integers
+  case OpKind::Round: return x[0]; // for integers
   case OpKind::NotEqual: return test("Not", {test("Equal", x)});
   case OpKind::Select: return select_bool(x[0], x[1], x[2]);
   case OpKind::Relu: return node("Max", {x[0], number(0)});
@@ -253,7 +254,7 @@ Result<Operand> Writer::write(OpKind op, Operands x, llvm::ArrayRef<Value> attrs
   return error(Code::unsupported, "`{0}` cannot be written in operators of ONNX", op_info(op).name);
 }
 
-/// x, or where it lies beyond what `to` holds, the end of that; 0 for NaN.
+/// Returns x, or the nearest limit of `to` if x is out of its range; 0 for NaN.
 Operand saturated_cast(NodeWriter& nodes, const Operand& x, DType to) {
   double limit = to == DType::I32 ? 0x1p31 : 0x1p63;
   int64_t most =
@@ -272,7 +273,7 @@ Operand saturated_cast(NodeWriter& nodes, const Operand& x, DType to) {
 
 Result<Operand> write_pointwise(NodeWriter& nodes, OpKind op, Operands operands,
                                 llvm::ArrayRef<Value> attrs) {
-  DType dtype = operands.back().dtype; // the first of select is a condition
+  DType dtype = operands.back().dtype; // the first operand of select is a condition
   bool half = is_half(dtype);
   if (!half || Writer(nodes, dtype).is_single(op))
     return Writer(nodes, dtype).write(op, operands, attrs);

@@ -1,6 +1,6 @@
-// Operators that go element by element, in operators of ONNX. One that ONNX has is that node; one
-// with a formula (lang/core/formulas.h) that ONNX has not, or not yet in the opset, is its formula
-// written out; the others are composed here.
+// Writes element-by-element operators in operators of ONNX. An operator that ONNX has becomes that
+// node. One with a formula (lang/core/formulas.h) that the opset lacks is written as its formula.
+// The others are composed here.
 #pragma once
 
 #include "compiler/import/onnx/write/export_nodes.h"
@@ -9,13 +9,14 @@
 
 namespace tg::onnx {
 
-/// `attrs` are numbers, in slot order. Operands broadcast. What takes several nodes is computed in
-/// f32 where the operands are halves, and rounded once.
-/// Errors: `unsupported` for an operator that nothing here can write.
+/// Writes an operator. `attrs` are numbers, in slot order. Operands broadcast. If it takes several
+/// nodes, halves are computed in f32 and rounded once. Errors: `unsupported` for an operator that
+/// cannot be written.
 Result<Operand> write_pointwise(NodeWriter& nodes, OpKind op, llvm::ArrayRef<Operand> operands,
                                 llvm::ArrayRef<Value> attrs = {});
 
-/// Tangram's cast: from floats to integers, what ONNX leaves open is written out.
+/// Writes Tangram's cast. Results that ONNX leaves undefined for floats to integers are
+/// written out.
 Operand write_cast(NodeWriter& nodes, const Operand& x, DType to);
 
 } // namespace tg::onnx

@@ -23,13 +23,14 @@ private:
   const Value& attr(size_t slot) const { return *attrs_[slot]; }
   bool has_scales() const { return !attr(ResizeSlot::Scales).reals.empty(); }
 
-  /// Since which operator set Resize has all of it.
+  /// Returns the first opset whose Resize has all options.
   int since() const {
     if (resize_.how.coordinates == ResizeCoordinates::HalfPixelSymmetric) return 19;
     return resize_.how.antialias ? 18 : 11;
   }
 
-  /// True if runtimes find the sizes by the scales: as floats, rounded down.
+  /// Returns true if the sizes that runtimes compute from the scales, as floats rounded
+  /// down, are right.
   bool scales_give_sizes() const {
     return llvm::all_of(resize_.axes, [](const ResampledAxis& axis) {
       return std::floor(static_cast<float>(axis.in) * static_cast<float>(axis.scale)) ==
@@ -37,8 +38,8 @@ private:
     });
   }
 
-  /// The axis whose size gives the scale of all that change; -1 where there is none. Sizes that
-  /// are rounded from one scale are those of `keep_aspect_ratio_policy`.
+  /// Returns the axis whose size determines the scale of all changed axes, or -1. Sizes rounded
+  /// from one scale are those of `keep_aspect_ratio_policy`.
   int64_t deciding_axis() const {
     int64_t found = -1;
     for (size_t i = 0; i < resize_.axes.size(); ++i) {
@@ -58,7 +59,7 @@ private:
     return !has_scales() || scales_give_sizes() || (nodes_.opset() >= 18 && deciding_axis() >= 0);
   }
 
-  /// Numbers of the leading axes, which are kept, and of the others.
+  /// Returns numbers for the leading axes, which are kept, and for the others.
   template <class T, class F> std::vector<T> each_axis(T kept, F f) const {
     std::vector<T> numbers(resize_.first_axis, kept);
     for (const ResampledAxis& axis : resize_.axes) numbers.push_back(f(axis));
@@ -102,7 +103,7 @@ private:
     return nodes_.node("Resize", {x_, roi, Operand{}, nodes_.list(sizes)}, x_.dtype, attrs);
   }
 
-  /// Sizes of which the deciding axis's is the smallest multiple of the old.
+  /// Adds sizes of which the deciding axis has the smallest multiple of the old one.
   std::vector<int64_t> add_policy(llvm::SmallVectorImpl<Attr>& attrs) const {
     std::vector<int64_t> axes, sizes;
     int64_t deciding = deciding_axis();
@@ -137,7 +138,7 @@ private:
                        {Attr::whole("axis", static_cast<int64_t>(axis))});
   }
 
-  /// matrix[out, in] @ x[.., in, inner]
+  /// Writes matrix[out, in] @ x[.., in, inner].
   Operand multiplied(const Shape& shape, size_t axis, const AxisTaps& taps) {
     int64_t in = shape[axis], out = taps.results();
     std::vector<double> matrix(static_cast<size_t>(in * out), 0.0);

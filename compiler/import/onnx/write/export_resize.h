@@ -1,5 +1,5 @@
-// `resize` as ONNX's Resize, one node. What the operator set, or the runtimes, do not have of it is
-// written axis by axis: as gathers, or products with a matrix of the weights.
+// Writes `resize` as one ONNX Resize node. Modes that the operator set or runtimes lack are written
+// axis by axis: as gathers, or as products with a matrix of the weights.
 #pragma once
 
 #include "compiler/import/onnx/write/export_nodes.h"

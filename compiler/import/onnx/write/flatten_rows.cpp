@@ -11,7 +11,7 @@ namespace tg::onnx {
 
 namespace {
 
-/// What goes row by row, in parts that hang together, and what each of them gains.
+/// The connected parts of the graph that work row by row, and the gain of flattening each.
 class RowParts {
 public:
   explicit RowParts(const Graph& graph)
@@ -27,7 +27,7 @@ public:
     decide();
   }
 
-  /// Whether the node is written over matrices.
+  /// Returns true if the node is written over matrices.
   bool flattened(NodeId id) const { return rows_[id.index]; }
 
 private:
@@ -59,7 +59,7 @@ bool RowParts::goes_by_rows(NodeId id) const {
   const TensorType& type = graph_.type(id);
   if (!is_wide(id) || !is_float(type.dtype) || node.weight_only) return false;
   llvm::ArrayRef<NodeId> operands = graph_.operands(id);
-  // Beside rows, numbers of each row, and one row or number for all of them.
+  // Other operands may have numbers for each row, or one row or number for all rows.
   auto fits = [&](NodeId operand) {
     const Shape& shape = graph_.type(operand).shape;
     if (shape.size() < 2) return true;
@@ -85,7 +85,7 @@ void RowParts::join(NodeId id) {
     if (rows_[operand.index]) parts_.unionSets(id.index, operand.index);
 }
 
-/// Of a product and its bias, the one operator or the second of two.
+/// Returns true for a product with a bias, as one operator or as the second of two.
 bool RowParts::is_biased_product(NodeId id) const {
   llvm::ArrayRef<NodeId> operands = graph_.operands(id);
   if (op(id) == OpKind::Matmul) return op(operands[2]) != OpKind::None;
@@ -95,15 +95,15 @@ bool RowParts::is_biased_product(NodeId id) const {
           (is_product(operands[1]) && graph_.type(operands[0]).rank() == 1));
 }
 
-/// Operators that go away, less those that come, where a part reads what is not flattened: one
-/// reshape, however many of the part read it.
+/// Returns the number of operators saved, minus those added, where a part reads a node that is not
+/// flattened: one reshape, however many nodes of the part read it.
 int RowParts::gain_of_reading(NodeId id) const {
   if (!is_wide(id) || rows_[id.index]) return 0;
   if (llvm::none_of(users_[id.index], [&](NodeId user) { return rows_[user.index]; })) return 0;
   return is_reshape(id) ? is_matrix_of(graph_.operands(id)[0], id) : -1;
 }
 
-/// The same of a node that is flattened.
+/// Returns the same for a flattened node.
 int RowParts::gain(NodeId id) const {
   if (!rows_[id.index]) return 0;
   int gain = 0;
@@ -114,7 +114,7 @@ int RowParts::gain(NodeId id) const {
     is_asked_for |= !rows_[user.index] && !is_reshape(user);
   }
   if (is_asked_for) --gain;
-  // ONNX Runtime adds within a norm of three axes.
+  // ONNX Runtime fuses an addition into a norm of three axes.
   if (op(id) == OpKind::LayerNorm && graph_.type(id).rank() == 3) {
     NodeId sum = graph_.operands(id)[0];
     bool adds = op(sum) == OpKind::Add ||
@@ -124,7 +124,7 @@ int RowParts::gain(NodeId id) const {
   return gain;
 }
 
-/// All that depends on whether the node is flattened.
+/// Returns all gains that depend on whether the node is flattened.
 int RowParts::gain_around(NodeId id) const {
   llvm::SmallVector<NodeId, 8> near(graph_.operands(id).begin(), graph_.operands(id).end());
   near.push_back(id);
@@ -136,8 +136,8 @@ int RowParts::gain_around(NodeId id) const {
   return sum;
 }
 
-/// Leaves out what gains nothing at the ends of parts, such as sums of several values before a
-/// norm: behind them one value has to be reshaped, before them several.
+/// Removes nodes without gain at the ends of parts, such as sums of several values before a norm:
+/// after them one value is reshaped, before them several.
 void RowParts::shrink() {
   for (bool changed = true; changed;) {
     changed = false;
@@ -220,7 +220,8 @@ private:
     return known;
   }
 
-  /// The rows of what is not written over matrices; of a reshape, from what it reads.
+  /// Returns the rows of a node that is not written over matrices; for a reshape, those of
+  /// its operand.
   NodeId flat(NodeId id) {
     NodeId& known = flat_[id.index];
     if (known.valid()) return known;
@@ -239,7 +240,7 @@ private:
   const Graph& from_;
   Graph to_;
   RowParts parts_;
-  std::vector<NodeId> as_it_was_, flat_; // of each node of `from_`, what there is of it
+  std::vector<NodeId> as_it_was_, flat_; // by node of `from_`, the two written forms
 };
 
 } // namespace

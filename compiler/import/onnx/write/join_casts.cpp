@@ -9,8 +9,8 @@
 namespace tg::onnx {
 namespace {
 
-/// The source and the kind of a value, if it has to do with integers that Tangram does not
-/// have.
+/// Joins casts. Tracks the source and the type of values that concern integers of types that
+/// Tangram lacks.
 class Joiner {
 public:
   explicit Joiner(schema::Graph& graph) : graph_(graph) {
@@ -34,7 +34,7 @@ private:
     if (carrier_of(type) != DType::None) type_[name] = type;
   }
 
-  /// A cast of a small constant to these integers becomes a constant of them.
+  /// Replaces a cast of a small constant to these integers by a constant of their type.
   bool becomes_constant(const std::string& x, const std::string& y, int32_t to) {
     auto* tensors = graph_.mutable_initializer();
     auto found = llvm::find_if(*tensors, [&](const auto& one) { return one.name() == x; });
@@ -53,8 +53,8 @@ private:
     return true;
   }
 
-  /// A cast of a carrier reads what the carrier was cast from. As floats the carrier of uint64 is
-  /// another number.
+  /// Lets a cast of a carrier read the value from which the carrier was cast. Not to floats for
+  /// uint64: its carrier is another number.
   void join(schema::Node& cast) {
     std::string x = cast.input(0), y = cast.output(0);
     auto to = static_cast<int32_t>(cast.attribute(0).i());
@@ -94,9 +94,9 @@ private:
   }
 
   schema::Graph& graph_;
-  llvm::StringMap<int32_t> type_;     // in ONNX, of narrow integers
-  llvm::StringMap<std::string> from_; // of a carrier, the integers that were cast to it
-  llvm::StringMap<std::string> same_; // of a value, an equal one that is read instead
+  llvm::StringMap<int32_t> type_;     // ONNX types of narrow integers
+  llvm::StringMap<std::string> from_; // carrier to the integers from which it was cast
+  llvm::StringMap<std::string> same_; // value to an equal one that is read instead
   llvm::StringSet<> outputs_, constants_;
 };
 

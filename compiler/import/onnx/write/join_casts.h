@@ -1,12 +1,12 @@
-// Casts around integers of types that Tangram does not have, of which the graph knows the wider
-// carriers alone: a cast to the carrier and one from it become one cast, or none.
+// Joins casts around integers of types that Tangram lacks, which the graph knows only by their
+// wider carriers: a cast to the carrier and one from it become one cast, or none.
 #pragma once
 
 #include "compiler/import/onnx/file/schema.h"
 
 namespace tg::onnx {
 
-/// Invariant: values stay the same; a name that the graph gives as an output stays defined.
+/// Invariant: values stay the same; names of the graph's outputs stay defined.
 void join_casts(schema::Graph& graph);
 
 } // namespace tg::onnx

@@ -13,17 +13,17 @@
 namespace tg::onnx {
 namespace {
 
-constexpr size_t kMostNodes = 2048; // of an expansion
+constexpr size_t kMostNodes = 2048; // per expansion
 
-/// A node that was read in an older opset means something else since this one.
+/// An operator whose nodes in older opsets have another meaning since this one.
 struct Change {
   llvm::StringLiteral op;
   int opset;
 };
 constexpr int kNever = kNewestExport + 1;
-/// Changes since opset 7 other than of types, by additions whose default is the old meaning, and
-/// those that modernise() knows. `kNever`: in none of the opsets that are written, or renamed
-/// there. tests/oracle/restored_test.py compares this table with the onnx package's schemas.
+/// Changes since opset 7, except of types, additions whose default is the old meaning, and those
+/// that modernise() handles. `kNever`: not in the opsets that are written, or renamed there.
+/// tests/oracle/restored_test.py compares this table with the onnx package's schemas.
 constexpr Change kChanges[] = {
     {"BatchNormalization", 14},
     {"BitCast", kNever},
@@ -65,10 +65,10 @@ struct Expansion {
   std::vector<NodeId> results;
 };
 
-/// A place of an expansion in the graph.
+/// An occurrence of an expansion in the graph.
 struct Place {
   const Origin* origin = nullptr;
-  std::vector<NodeId> operands; // by input; invalid: fixed or left out
+  std::vector<NodeId> operands; // by input; invalid: fixed or omitted
   std::vector<NodeId> results;  // by result; invalid: unused
 };
 
@@ -102,7 +102,7 @@ private:
     if (!known) known = attrs(source_, id);
     return *known;
   }
-  /// The node of the scratch graph with these operands.
+  /// Returns the node of the scratch graph with these operands.
   NodeId same(const Graph& from, NodeId id, llvm::ArrayRef<NodeId> at) {
     llvm::SmallVector<NodeId, 5> operands;
     for (NodeId operand : from.operands(id)) operands.push_back(at[operand.index]);
@@ -130,15 +130,15 @@ private:
   const Graph& source_;
   const FileFacts& facts_;
   int opset_;
-  Graph scratch_;          // the graph, and behind it what is not in it
-  std::vector<NodeId> at_; // of weight-only nodes of the source: in the scratch graph
+  Graph scratch_;          // the graph, followed by nodes that it lacks
+  std::vector<NodeId> at_; // scratch-graph nodes of the source's weight-only nodes
   std::vector<std::optional<llvm::SmallVector<ValueId, 4>>> attrs_; // of nodes of the source
   std::vector<bool> used_;                                          // by outputs of the source
   std::vector<Expansion> expansions_;
   std::map<OpKind, std::vector<std::pair<size_t, NodeId>>> by_root_; // expansions and their results
-  llvm::DenseMap<uint32_t, NodeId> bound_; // of the match at hand, nodes of the source
+  llvm::DenseMap<uint32_t, NodeId> bound_; // source nodes bound by the current match
   std::vector<Place> places_;
-  std::vector<size_t> made_by_; // by node of the graph: its place in places_
+  std::vector<size_t> made_by_; // by node of the graph, the index in places_
 };
 
 void Restorer::find_fixed() {
@@ -146,7 +146,7 @@ void Restorer::find_fixed() {
     if (is_fixed({i})) at_[i] = same(source_, {i}, at_);
 }
 
-/// nullopt where results hang on other things than the operands.
+/// Returns nullopt if results depend on more than the operands.
 std::optional<Expansion> Restorer::expansion(const Origin& origin) const {
   Expansion made{&origin, {}, {}};
   std::vector<uint32_t> operands, open;
@@ -171,7 +171,7 @@ std::optional<Expansion> Restorer::expansion(const Origin& origin) const {
   return made;
 }
 
-/// True if a constant of several numbers is none that the node of the file reads.
+/// Returns true if a constant of several numbers is not an operand of the file's node.
 bool Restorer::is_own_constant(const Expansion& expansion, NodeId id) {
   const Value& values = source_.attr(id, 0);
   if (values.ints.size() + values.reals.size() < 2) return false;
@@ -181,8 +181,8 @@ bool Restorer::is_own_constant(const Expansion& expansion, NodeId id) {
   });
 }
 
-/// True if the expansion takes more than one node in a file, or has weights of its own there, or
-/// casts from and to the types that carry its operands and results.
+/// Returns true if the expansion takes more than one node in a file, has weights of its own there,
+/// or casts from and to the types that carry its operands and results.
 bool Restorer::pays(const Expansion& expansion) {
   const CarriedElements& elements = expansion.origin->elements;
   auto is_narrow = [](int32_t element) { return element != 0; };
@@ -216,7 +216,7 @@ bool Restorer::pays(const Expansion& expansion) {
   return !written || written->graph.node_size() > 1;
 }
 
-/// The node of the file, and the types of its inputs.
+/// Returns the node of the file and the types of its inputs as a key.
 std::string Restorer::node_text(const Origin& origin) const {
   schema::Node head = origin.head;
   head.clear_name();
@@ -230,8 +230,8 @@ std::string Restorer::node_text(const Origin& origin) const {
   return text;
 }
 
-/// The operators of an expansion with the nodes that it has as numbers: equal for those that match
-/// the same places.
+/// Returns the operators of an expansion, with its nodes numbered, as a key: equal for expansions
+/// that match the same places.
 std::string Restorer::pattern_text(const Expansion& expansion) const {
   std::string text;
   llvm::DenseMap<uint32_t, size_t> number;
@@ -254,7 +254,7 @@ std::string Restorer::pattern_text(const Expansion& expansion) const {
   return text;
 }
 
-/// Only since opset 28, which is not written, integers with a sign are shifted.
+/// Signed integers are shifted only since opset 28, which is not written.
 static bool shifts_unsigned(const Origin& origin) {
   int32_t element = origin.elements.results.front();
   return element != 0 && !element_type(element)->is_signed;
@@ -288,7 +288,8 @@ void Restorer::find_expansions() {
 
 // --- matching -----------------------------------------------------------------------------------
 
-/// True if one node is as the pattern's, if its operands are. Gives these.
+/// Returns true if a node matches the pattern's node, given that its operands do; adds
+/// these to `next`.
 bool Restorer::matches(NodeId pattern, NodeId node,
                        llvm::SmallVectorImpl<std::pair<NodeId, NodeId>>& next) {
   if (is_fixed(pattern)) return at_[pattern.index] == node;
@@ -307,7 +308,7 @@ bool Restorer::matches(NodeId pattern, NodeId node,
   return true;
 }
 
-/// Finds the operands of an expansion with the result at the root.
+/// Binds the operands of an expansion whose result is at the root.
 bool Restorer::bind(const Expansion& expansion, NodeId result, NodeId root) {
   bound_.clear();
   llvm::SmallVector<std::pair<NodeId, NodeId>, 16> open{{result, root}};
@@ -368,7 +369,8 @@ bool Restorer::take(NodeId root, std::vector<bool>& needed) {
   return false;
 }
 
-/// From the outputs down, so that what only a restored node's expansion needs is not looked at.
+/// Goes from the outputs down, so that nodes needed only by a restored node's expansion are
+/// skipped.
 void Restorer::find_places() {
   std::vector<bool> needed(graph_.size());
   for (const GraphOutput& output : graph_.outputs()) needed[output.node.index] = true;
@@ -411,7 +413,7 @@ Graph Restorer::alone(const Place& place) const {
 
 // --- the graph without them ---------------------------------------------------------------------
 
-/// Copies a graph with inputs in the place of what restored nodes make.
+/// Copies a graph with inputs instead of the results of restored nodes.
 class Cutter {
 public:
   Cutter(const Graph& graph, const KeptNodes& kept)
@@ -429,7 +431,7 @@ public:
     return candidate;
   }
 
-  /// The name of a value that a restored node reads.
+  /// Returns the name of a value that a restored node reads.
   std::string read(NodeId value, llvm::StringRef name) {
     Graph& graph = result_.graph;
     if (graph.node(value).op == OpKind::Input) return graph.attr(value, 0).text;
@@ -447,7 +449,7 @@ private:
   const Graph& graph_;
   Restored result_;
   llvm::StringSet<> taken_;
-  llvm::StringMap<int> last_; // number behind a name
+  llvm::StringMap<int> last_; // last number used for a name
   llvm::DenseMap<uint32_t, std::string> read_;
 };
 
@@ -477,7 +479,7 @@ Restored Restorer::rebuilt() {
     for (NodeId operand : graph_.operands({i})) operands.push_back(at[operand.index]);
     at[i] = to.add(graph_.node({i}).op, graph_.attrs({i}), operands);
   }
-  for (size_t k = 0; k < places_.size(); ++k) // what is unused has a name in a file, too
+  for (size_t k = 0; k < places_.size(); ++k) // unused results have a name in a file too
     for (size_t i = 0; i < places_[k].results.size(); ++i)
       if (const TensorType& type = places_[k].origin->types[i]; !type.is_none())
         to.input(nodes[k].node.output(static_cast<int>(i)), type);
@@ -508,7 +510,7 @@ Restored Restorer::rebuilt() {
 } // namespace
 
 bool is_writable(const schema::Node& head, int version, int opset, bool has_new_types) {
-  // Versions newer than any that is written changed only types, and added operators of their own.
+  // Versions newer than those that can be written changed only types, and added operators.
   if (version > kNewestExport && !has_new_types) version = kNewestExport;
   if (llvm::is_contained(kBetterExpanded, head.op_type())) return false;
   return version >= 7 && version <= opset && llvm::none_of(kChanges, [&](const Change& change) {
@@ -544,7 +546,7 @@ void modernise(schema::Node& node, NodeWriter& nodes) {
 Restored restore_nodes(const Graph& graph, const KeptNodes& kept, const Graph& source,
                        const FileFacts& facts, int opset) {
   Restored restored = Restorer(graph, kept, source, facts, opset).run();
-  // A node of several results may wait for itself where a rule has put one behind the other.
+  // If a rule has put one result of a node behind another, the node depends on itself.
   if (WriteOrder::of(restored.graph, &restored.kept)) return restored;
   return {graph, kept};
 }

@@ -9,13 +9,14 @@ namespace tg::onnx {
 
 namespace {
 
-// Tags of the wire format: the field's number, and 2 for "a length and so many bytes".
+// Tags of the wire format: the field's number, and 2 for length-delimited data.
 constexpr char kGraphOfModel = 7 << 3 | 2, kInitializerOfGraph = 5 << 3 | 2,
                kRawDataOfTensor = 9 << 3 | 2;
 
-/// Smaller tensors stay in the model: readers look at some of them for shapes.
+/// Smaller tensors stay in the model: readers use some of them for shapes.
 constexpr uint64_t kLeastExternal = 1024;
-/// Where an external tensor begins: at a page of any system that may map it, small ones at a line.
+/// Alignment of external tensors: large ones at a page of any system that may map them, small ones
+/// at a cache line.
 constexpr uint64_t kPage = 65536, kLine = 64;
 
 std::string varint(uint64_t value) {
@@ -32,7 +33,7 @@ int64_t element_size(const schema::Tensor& tensor) {
   case schema::Tensor::DOUBLE:
   case schema::Tensor::INT64: return 8;
   case schema::Tensor::BOOL: return 1;
-  default: return 2; // the halves
+  default: return 2; // half types
   }
 }
 
@@ -42,11 +43,11 @@ uint64_t bytes_of(const schema::Tensor& tensor) {
   return static_cast<uint64_t>(bytes);
 }
 
-/// A weight as it stands in the graph: the tag and all that comes before its elements.
+/// A weight as written in the graph: the tag and all bytes before its elements.
 struct Prefix {
   std::string bytes;
-  uint64_t elements = 0;    // bytes that follow
-  uint64_t external_at = 0; // where they are in the other file
+  uint64_t elements = 0;    // bytes of the elements
+  uint64_t external_at = 0; // their offset in the other file
   bool is_external = false;
 };
 
@@ -68,7 +69,7 @@ private:
   llvm::StringRef path_;
   std::string data_path_;
   ElementSource source_;
-  std::string head_, graph_;     // serialised: the model without its graph, that without weights
+  std::string head_, graph_;     // serialised: model without graph, graph without weights
   std::vector<Prefix> prefixes_; // of the weights
   uint64_t graph_bytes_ = 0, data_bytes_ = 0;
 };
@@ -101,7 +102,7 @@ Prefix ModelWriter::prefix(const ExportedWeight& weight, bool external) {
   return out;
 }
 
-/// The bytes of the model's file.
+/// Computes the layout and returns the size of the model's file.
 uint64_t ModelWriter::lay_out(bool external) {
   prefixes_.clear();
   data_bytes_ = 0;

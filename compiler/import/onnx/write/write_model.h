@@ -1,29 +1,29 @@
-// An exported model as a file: the wire format of protobuf, in which the nodes are serialised by
-// protobuf and the weights by hand, so that no more than one tensor is held at a time. A file
-// beyond what protobuf reads (2 GB) has its weights in a second file beside it, aligned to be
-// mapped.
+// Writes an exported model as a file in the wire format of protobuf. Protobuf serialises the nodes;
+// the weights are written by hand, so that only one tensor is in memory at a time. If the file
+// would exceed the limit of protobuf's readers (2 GB), its weights go to a second file next to it,
+// aligned for mapping.
 #pragma once
 
 #include "compiler/import/onnx/write/export.h"
 
 namespace tg::onnx {
 
-/// Takes the elements of one tensor: row-major, little-endian.
+/// Receives the elements of one tensor: row-major, little-endian.
 using TakeElements = llvm::function_ref<Result<void>(llvm::StringRef bytes)>;
-/// Hands the elements of a weight to `take`.
+/// Passes the elements of a weight to `take`.
 using ElementSource = llvm::function_ref<Result<void>(NodeId weight, TakeElements take)>;
 
-/// What protobuf's readers take at most.
+/// The limit of protobuf's readers.
 inline constexpr uint64_t kMostInOneFile = (uint64_t{1} << 31) - 1;
 
 struct Written {
   uint64_t bytes = 0;          // of both files
-  uint64_t external_bytes = 0; // of the second; 0: there is none
+  uint64_t external_bytes = 0; // of the second; 0: no second file
 };
 
-/// Writes `path`, and `path`.data where the model is larger than `most`; both under temporary names
+/// Writes `path`, and `path`.data if the model is larger than `most`, both under temporary names
 /// that are renamed at the end. Errors: `cannot_write`, those of the source, `unsupported` for a
-/// weight whose elements are indices that ONNX says nothing of.
+/// weight with indices that ONNX does not define.
 Result<Written> write_model(const Exported& exported, llvm::StringRef path, ElementSource source,
                             uint64_t most = kMostInOneFile);
 

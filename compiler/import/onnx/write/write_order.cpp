@@ -8,8 +8,8 @@
 namespace tg::onnx {
 namespace {
 
-/// A walk from each node to what it reads, depth first. Items are the graph's nodes and, behind
-/// them, the kept ones.
+/// Walks from each node to its operands, depth first. Items are the graph's nodes followed by
+/// the kept ones.
 class Walk {
 public:
   Walk(const Graph& graph, const KeptNodes* kept)
@@ -63,7 +63,7 @@ private:
     return reads;
   }
 
-  /// When all that it reads is settled.
+  /// Called when all operands are done.
   void settle(const Visit& visit) {
     state_[visit.item] = State::Done;
     uint32_t& round = round_[visit.item];
@@ -71,7 +71,7 @@ private:
     round += visit.item >= graph_.size();
   }
 
-  /// False where an item is met that is still open: it waits for itself.
+  /// Returns false if the walk reaches an open item, which then depends on itself.
   bool visit(size_t root) {
     std::vector<Visit> open;
     auto enter = [&](size_t item) {
@@ -95,9 +95,9 @@ private:
 
   const Graph& graph_;
   const KeptNodes* kept_;
-  std::vector<State> state_;               // of each item
-  std::vector<uint32_t> round_;            // a kept node begins one
-  llvm::DenseMap<uint32_t, size_t> maker_; // of each input that a kept node gives: its item
+  std::vector<State> state_;               // by item
+  std::vector<uint32_t> round_;            // by item; a kept node starts a new round
+  llvm::DenseMap<uint32_t, size_t> maker_; // for each input that a kept node gives, its item
   WriteOrder order_;
 };
 

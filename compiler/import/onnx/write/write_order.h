@@ -1,6 +1,6 @@
-// The order in which a graph and the nodes that were cut out of it are written, each behind what it
-// reads: in rounds, of which each begins with the kept nodes that wait for nothing but earlier
-// ones. Within a round, and without kept nodes, it is the graph's own.
+// The order in which a graph and the nodes cut out of it are written, each after its operands. The
+// order has rounds; each begins with the kept nodes that depend only on earlier rounds. Within a
+// round, and without kept nodes, it is the order of the graph.
 #pragma once
 
 #include "compiler/import/onnx/file/kept_nodes.h"
@@ -18,9 +18,9 @@ struct WriteOrder {
     uint32_t index;
   };
   std::vector<Step> steps;
-  llvm::StringMap<NodeId> of_name; // what kept nodes read and give
+  llvm::StringMap<NodeId> of_name; // operands and results of kept nodes
 
-  /// nullopt where a kept node waits for itself.
+  /// Returns nullopt if a kept node depends on itself.
   static std::optional<WriteOrder> of(const Graph& graph, const KeptNodes* kept);
 };
 

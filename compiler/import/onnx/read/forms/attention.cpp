@@ -1,5 +1,5 @@
-// Attention, with what it is made of: masks, caches of keys and values, rotary positions. Written
-// as products, softmax and elementwise operators, which the optimizer knows.
+// Attention and its components: masks, caches of keys and values, rotary positions. It is written
+// as products, softmax and element-by-element operators, which the optimizer knows.
 #include "compiler/import/onnx/read/forms/einsum.h"
 #include "compiler/import/onnx/read/forms/linear_attention.h"
 #include "compiler/import/onnx/read/shared/attention_mask.h"
@@ -16,11 +16,11 @@ namespace {
 
 struct Attention {
   Heads heads;
-  bool packed = false; // given as [batch, places, heads * width]
-  int64_t past = 0;    // places of the cache before the keys
+  bool packed = false; // shaped as [batch, places, heads * width]
+  int64_t past = 0;    // positions of the cache before the keys
 };
 
-/// The cache in front of the new keys or values. A cache of no places is none.
+/// Prepends the cache to the new keys or values. An empty cache is ignored.
 NodeId with_past(Call& call, size_t input, NodeId now, int64_t& places) {
   Emitter& e = call.emit();
   if (!call.has(input) || call.value(input).is(FileValue::Kind::Empty)) return now;
@@ -45,7 +45,7 @@ std::optional<Attention> read_attention(Call& call) {
     if (call.failed()) return std::nullopt;
     heads = {split_heads(call, heads.q, own), split_heads(call, heads.k, shared),
              split_heads(call, heads.v, shared)};
-  } else { // the axes say how many there are
+  } else { // the axes determine the number of heads
     call.ignore("q_num_heads");
     call.ignore("kv_num_heads");
   }
@@ -83,7 +83,7 @@ NodeId capped(Emitter& e, NodeId scores, double cap) {
   return e.mul(e.unary(OpKind::Tanh, e.div(scores, cap)), cap);
 }
 
-/// Softmax over keys, in a dtype of its own, zeros for queries that see none.
+/// Softmax over keys, in its own dtype, with zeros for queries that see no key.
 NodeId weights_of(Emitter& e, NodeId scores, NodeId hidden, DType precision) {
   NodeId made = e.softmax(e.cast(scores, precision), e.rank(scores) - 1);
   return hidden.valid() ? e.select(hidden, e.like(made, 0), made) : made;
@@ -118,8 +118,8 @@ void write_attention(Call& call) {
 
 // --- FlexAttention -------------------------------------------------------------------------------
 
-/// What a graph of the file makes of one tensor; the tensor itself where the attribute is missing.
-/// nullopt where a node of it was refused.
+/// Applies a nested graph to one tensor; returns the tensor itself if the attribute is missing, and
+/// nullopt if a node of the graph was rejected.
 std::optional<NodeId> modified(Call& call, llvm::StringRef attribute, NodeId x) {
   if (!call.attribute(attribute)) return x;
   const schema::Graph* body = call.graph(attribute);
@@ -159,7 +159,7 @@ void write_flex_attention(Call& call) {
 
 // --- rotary positions ----------------------------------------------------------------------------
 
-/// Pairs (a, b) of numbers turned by their angles.
+/// Pairs (a, b) of numbers, rotated by their angles.
 struct Pairs {
   NodeId a, b;
 };
@@ -167,7 +167,7 @@ Pairs turned(Emitter& e, Pairs x, NodeId cos, NodeId sin) {
   return {e.sub(e.mul(x.a, cos), e.mul(x.b, sin)), e.add(e.mul(x.a, sin), e.mul(x.b, cos))};
 }
 
-/// The first elements of the last axis turned, by halves or neighbour by neighbour.
+/// Rotates the first elements of the last axis, in halves or in neighbouring pairs.
 NodeId rotated(Emitter& e, NodeId x, NodeId cos, NodeId sin, bool neighbours) {
   int64_t axis = e.rank(x) - 1, half = e.shape(cos).back(), width = e.shape(x).back();
   NodeId front = e.slice(x, axis, 0, 2 * half), made;
@@ -216,7 +216,7 @@ void write_rotary(Call& call) {
 
 // --- caches --------------------------------------------------------------------------------------
 
-/// The update at the same place in every sequence, if that is known and it does not wrap around.
+/// Writes the update at the same known position in every sequence, without wrapping around.
 NodeId scattered_at(Emitter& e, NodeId cache, NodeId update, int64_t axis, int64_t start) {
   int64_t size = e.shape(cache)[static_cast<size_t>(axis)];
   int64_t end = start + e.shape(update)[static_cast<size_t>(axis)];
@@ -227,7 +227,7 @@ NodeId scattered_at(Emitter& e, NodeId cache, NodeId update, int64_t axis, int64
   return e.concat(parts, axis);
 }
 
-/// Each place of the cache takes its row of the update, where it has one.
+/// Each position of the cache takes its row of the update if there is one.
 NodeId scattered(Emitter& e, NodeId cache, NodeId update, int64_t axis, NodeId starts, bool wraps) {
   Ints shape = e.shape(cache);
   int64_t batch = shape[0], size = shape[static_cast<size_t>(axis)];

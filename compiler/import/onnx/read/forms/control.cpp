@@ -1,6 +1,6 @@
-// Branches and loops. A graph of ours has neither: a branch whose condition is known is taken, one
-// whose condition depends on data is computed beside the other and selected, and a loop whose
-// number of rounds is known is written out.
+// Branches and loops, which Tangram's graphs lack. A branch with a known condition is taken. If the
+// condition depends on data, both branches are computed and the result is selected. A loop with a
+// known number of rounds is unrolled.
 #include "compiler/import/onnx/read/shared/unroll.h"
 
 namespace tg::onnx {
@@ -9,7 +9,7 @@ namespace {
 using Kind = FileValue::Kind;
 using Values = std::vector<FileValue>;
 
-/// The truth value that a condition is, where that is known. Fails for what is no condition.
+/// Returns the truth value of a known condition. Fails if it is not a condition.
 std::optional<bool> known_condition(Call& call, const FileValue& condition) {
   if (!condition.is(Kind::Tensor) || condition.type.elements() != 1) {
     call.fail("its condition is not one truth value");
@@ -22,13 +22,13 @@ std::optional<bool> known_condition(Call& call, const FileValue& condition) {
 
 // --- branches ------------------------------------------------------------------------------------
 
-/// Of a condition that depends on data.
+/// Rejects a condition that depends on data.
 FileValue fail_by_data(Call& call, const llvm::Twine& why) {
   call.fail("its condition `" + call.input_name(0) + "` depends on data, and " + why);
   return {};
 }
 
-/// One of two values, by data. Fails where they are of different kinds or types.
+/// Selects one of two values by data. Fails if they have different kinds or types.
 FileValue either(Call& call, NodeId condition, const FileValue& yes, const FileValue& no) {
   bool same = yes.kind == no.kind && yes.type == no.type && yes.items.size() == no.items.size();
   bool tensors = yes.is(Kind::Tensor) && no.is(Kind::Tensor);
@@ -77,21 +77,22 @@ void write_if(Call& call) {
 
 // --- loops ---------------------------------------------------------------------------------------
 
-/// The rounds of a loop: values that one hands to the next, and values that each adds to a stack.
+/// The rounds of a loop: values passed from one round to the next, and values stacked over all
+/// rounds.
 struct Rounds {
   Call& call;
   const schema::Graph& body;
-  size_t first_state = 0; // among the body's results: what stands before is not handed on
+  size_t first_state = 0; // index of the first passed value among the body's results
   Values states;
   std::vector<Values> stacks;
 
-  /// False where the body has too few results, which refuses the node.
+  /// Returns false, and rejects the node, if the body has too few results.
   bool prepare();
-  /// Runs the body on these inputs; its results, or nullopt where the node is done with.
+  /// Runs the body on these inputs. Returns its results, or nullopt if the node is finished.
   std::optional<Values> run(const Values& inputs);
-  /// The stack of a value for all rounds. `backward`: the last round's comes first.
+  /// Stacks a value over all rounds; `backward` puts the last round first.
   FileValue stacked(size_t i, int64_t axis, bool backward);
-  /// Of no rounds: what the body declares.
+  /// Returns the stack of no rounds, in the type that the body declares.
   FileValue stack_of_none(const schema::ValueInfo& declared, int64_t axis);
 };
 
@@ -149,7 +150,7 @@ FileValue Rounds::stacked(size_t i, int64_t axis, bool backward) {
 void write_loop(Call& call) {
   const schema::Graph* body = call.graph("body");
   int64_t most = call.has(0) ? call.known_whole(0) : INT64_MAX;
-  // Without a condition, what the body gives for it is ignored.
+  // Without a condition input, the body's condition is ignored.
   bool asks = call.has(1);
   FileValue condition = call.value(1);
   NodeId yes = call.emit().scalar(1, DType::Bool);
@@ -182,7 +183,7 @@ void write_loop(Call& call) {
 
 // --- scans ---------------------------------------------------------------------------------------
 
-/// An attribute with one number for each of `count` values; zeros where it is not given.
+/// Reads an attribute with one number for each of `count` values; zeros by default.
 Shape each(Call& call, llvm::StringRef name, size_t count) {
   std::optional<Shape> given = call.wholes(name);
   if (given && given->size() != count)
@@ -204,7 +205,7 @@ struct Scanned {
   }
 };
 
-/// The last `count` inputs.
+/// Reads the last `count` inputs.
 std::vector<Scanned> scanned_inputs(Call& call, size_t count) {
   Shape axes = each(call, "scan_input_axes", count);
   Shape directions = each(call, "scan_input_directions", count);

@@ -1,12 +1,12 @@
-// Conv and ConvTranspose over one to three axes. One axis is an image of height 1. Transposed
-// convolutions over three axes are convolutions of the image with zeros between its elements, by
-// the kernel turned around.
+// Conv and ConvTranspose over one to three axes. One axis is an image of height 1. A transposed
+// convolution over three axes is a convolution of the image with zeros between its elements, by the
+// flipped kernel.
 #include "compiler/import/onnx/read/shared/windows.h"
 
 namespace tg::onnx {
 namespace {
 
-/// What both read alike. Nothing of it is valid after a failure.
+/// The operands and attributes that both operators share. Invalid after a failure.
 struct Operands {
   NodeId x, w, bias;
   int64_t groups = 1;
@@ -30,7 +30,7 @@ Operands read_operands(Call& call) {
   return in;
 }
 
-/// One number for each axis of a window.
+/// Returns one number for each axis of a window.
 template <class Get> Shape of_each(const SlidingWindows& windows, Get get) {
   Shape numbers;
   for (const SlidingWindow& window : windows) numbers.push_back(get(window));
@@ -43,7 +43,7 @@ Shape pads_of(const SlidingWindows& windows) {
   return pads;
 }
 
-/// conv2d or conv3d; the number of axes decides.
+/// Adds conv2d or conv3d, by the number of axes.
 NodeId convolve(Call& call, NodeId x, NodeId w, NodeId bias, const SlidingWindows& windows) {
   Emitter& emit = call.emit();
   OpKind op = windows.size() == 2 ? OpKind::Conv2d : OpKind::Conv3d;
@@ -81,15 +81,15 @@ void convolution(Call& call) {
 struct TransposedWindow {
   int64_t size = 1, kernel = 1, stride = 1, dilation = 1;
   int64_t before = 0, after = 0; // cut off the result
-  int64_t extra = 0;             // added behind it
+  int64_t extra = 0;             // appended to the result
 
   int64_t extent() const { return (kernel - 1) * dilation + 1; }
   int64_t uncut() const { return (size - 1) * stride + extent() + extra; }
 };
 using TransposedWindows = llvm::SmallVector<TransposedWindow, 3>;
 
-/// Cuts the result down to so many elements. Runtimes differ in how they add elements instead, but
-/// for one behind it.
+/// Cuts the result to `out` elements. If elements must be added, runtimes agree only on one at the
+/// end.
 bool cut_to(Call& call, TransposedWindow& window, int64_t out, AutoPad pad) {
   int64_t total = window.uncut() - out;
   if (total < (pad == AutoPad::SameUpper ? 0 : -1) || out < 1) {
@@ -109,7 +109,7 @@ TransposedWindows read_transposed(Call& call, const Operands& in) {
   Shape dilations = read_numbers(call, "dilations", axes, 1, 1);
   Shape pads = read_numbers(call, "pads", 2 * axes, 0, 0);
   Shape extra = read_numbers(call, "output_padding", axes, 0, 0);
-  Shape sizes = read_numbers(call, "output_shape", axes, 1, 0); // 0: it follows from the others
+  Shape sizes = read_numbers(call, "output_shape", axes, 1, 0); // 0: determined by the others
   AutoPad pad = read_auto_pad(call);
   bool same = pad == AutoPad::SameUpper || pad == AutoPad::SameLower;
   if (pad != AutoPad::NotSet && llvm::any_of(pads, [](int64_t n) { return n != 0; }))
@@ -124,7 +124,7 @@ TransposedWindows read_transposed(Call& call, const Operands& in) {
                             pads[i],     pads[axes + i], extra[i]};
     int64_t size = sizes[i] > 0 ? sizes[i] : same ? in.image[i] * strides[i] : 0;
     if (size > 0 && !cut_to(call, window, size, pad)) return {};
-    // What is added behind and cut off again.
+    // Elements that are appended and cut off again cancel.
     int64_t cut = window.after - window.extra;
     window.after = std::max<int64_t>(cut, 0);
     window.extra = std::max<int64_t>(-cut, 0);
@@ -144,7 +144,7 @@ NodeId convolve_transposed(Call& call, NodeId x, NodeId w, NodeId bias, int64_t 
        {"groups", Value::of_int(groups)}});
 }
 
-/// x[N, C, D, H, W] with stride - 1 zeros between its elements.
+/// Returns x[N, C, D, H, W] with stride - 1 zeros between its elements.
 NodeId spread(Emitter& emit, NodeId x, const TransposedWindows& windows) {
   if (llvm::all_of(windows, [](const TransposedWindow& w) { return w.stride == 1; })) return x;
   Shape apart(emit.shape(x).begin(), emit.shape(x).begin() + 2), zeros(2, 0), joined = apart;
@@ -161,8 +161,8 @@ NodeId spread(Emitter& emit, NodeId x, const TransposedWindows& windows) {
   return made;
 }
 
-/// w[C, O / groups, kd, kh, kw] as a convolution multiplies by it:
-/// [O, C / groups, kd, kh, kw], turned around.
+/// Converts w[C, O / groups, kd, kh, kw] to the kernel of a convolution:
+/// [O, C / groups, kd, kh, kw], flipped.
 NodeId turned_kernel(Emitter& emit, NodeId w, int64_t groups) {
   Ints shape = emit.shape(w), kernel = shape.drop_front(2);
   Shape apart = {groups, shape[0] / groups, shape[1]},

@@ -1,6 +1,6 @@
-// An equation over named axes becomes transposes, sums and one product for each operand after the
-// first, from left to right. An axis that nothing behind needs is summed as soon as no other
-// operand has it.
+// An equation over named axes becomes transposes, sums and one product for each operand after
+// the first, from left to right. An axis is summed as soon as neither the result nor another
+// operand needs it.
 //
 // Invariant: a term's labels are distinct, one for each axis of its tensor.
 #include "compiler/import/onnx/read/forms/einsum.h"
@@ -12,7 +12,7 @@
 namespace tg::onnx {
 namespace {
 
-/// A label of the equation, or a small number: axes that an ellipsis stands for, from the back.
+/// A label of the equation, or a small number for an axis of an ellipsis, counted from the back.
 using Labels = std::string;
 
 struct Term {
@@ -29,7 +29,7 @@ bool has(const Labels& labels, char label) { return labels.find(label) != Labels
 
 // --- the equation --------------------------------------------------------------------------------
 
-/// Letters and at most one ellipsis, as '.'. Fails for other text.
+/// Parses letters and at most one ellipsis, stored as '.'. Fails for other text.
 Labels read_term(Call& call, llvm::StringRef text) {
   Labels made;
   while (!text.empty()) {
@@ -65,7 +65,7 @@ Equation read_equation(Call& call) {
   return made;
 }
 
-/// Labels with those of `axes` axes in the place of the ellipsis: the last is 1, the one before 2.
+/// Replaces the ellipsis by labels for `axes` axes: the last is 1, the one before 2.
 Labels spelled(const Labels& labels, size_t axes) {
   size_t dots = labels.find('.');
   if (dots == Labels::npos) return labels;
@@ -92,7 +92,7 @@ int64_t size_of(Emitter& e, const Term& term, char label) {
   return axis == Labels::npos || !term.x.valid() ? 1 : e.shape(term.x)[axis];
 }
 
-/// The term with its axes in this order; labels that it does not have get an axis of 1.
+/// Returns the term with its axes in this order; missing labels get an axis of 1.
 NodeId arranged(Emitter& e, const Term& term, const Labels& order) {
   Shape perm, shape;
   for (char label : order) {
@@ -103,7 +103,7 @@ NodeId arranged(Emitter& e, const Term& term, const Labels& order) {
   return e.reshape(e.transpose(term.x, perm), shape);
 }
 
-/// The first two places of a label that occurs again; none where all are distinct.
+/// Returns the first two positions of a repeated label; none if all are distinct.
 std::optional<std::pair<size_t, size_t>> repeated(const Labels& labels) {
   for (size_t i = 0; i < labels.size(); ++i) {
     size_t again = labels.find(labels[i], i + 1);
@@ -112,7 +112,7 @@ std::optional<std::pair<size_t, size_t>> repeated(const Labels& labels) {
   return std::nullopt;
 }
 
-/// One axis, the last, for two of the same label: what stands on their diagonal.
+/// Replaces two axes of the same label by one, the last, with the elements on their diagonal.
 Term diagonal(Emitter& e, const Term& term, size_t first, size_t second) {
   Shape perm, places;
   Labels labels;
@@ -132,7 +132,7 @@ Term diagonal(Emitter& e, const Term& term, size_t first, size_t second) {
   return {e.take(e.reshape(turned, flat), last, places), labels + term.labels[first]};
 }
 
-/// The sum over all labels that are not kept.
+/// Sums over all labels that are not kept.
 Term summed(Emitter& e, Term term, const Labels& kept) {
   Shape axes;
   Labels labels;
@@ -145,7 +145,7 @@ Term summed(Emitter& e, Term term, const Labels& kept) {
   return {e.reduce(OpKind::ReduceSum, term.x, axes, false), labels};
 }
 
-/// Without the axes of 1 that other terms have longer: those broadcast.
+/// Removes the axes of 1 that are longer in other terms: those broadcast.
 Term without_ones(Emitter& e, const Term& term, const std::map<char, int64_t>& sizes) {
   Labels labels;
   Shape shape;
@@ -166,7 +166,7 @@ int64_t product_of(Emitter& e, const Term& term, const Labels& labels) {
   return product;
 }
 
-/// The product of two terms; labels that are not kept are summed.
+/// Returns the product of two terms, summed over labels that are not kept.
 Term multiplied(Emitter& e, Term a, Term b, const Labels& kept) {
   a = summed(e, a, kept + b.labels);
   b = summed(e, b, kept + a.labels);
@@ -188,8 +188,8 @@ Term multiplied(Emitter& e, Term a, Term b, const Labels& kept) {
   return {e.reshape(e.matmul(x, y), shape), all};
 }
 
-/// Operands as terms; fails where the equation does not fit them.
-/// `axes`: the most that an ellipsis stands for.
+/// Converts operands to terms; fails if the equation does not fit them. `axes` receives the largest
+/// number of axes of an ellipsis.
 std::vector<Term> read_terms(Call& call, const Equation& equation, size_t& axes) {
   Emitter& e = call.emit();
   llvm::SmallVector<NodeId, 4> operands;

@@ -15,24 +15,25 @@ struct Sampling {
   bool align_corners = false;
 };
 
-/// One of the elements that a place between elements is a sum of: along one axis, for every place.
+/// One of the elements that are summed at a position between elements: along one axis, for
+/// all positions.
 struct Neighbour {
   NodeId index;  // i64, within the axis
-  NodeId weight; // invalid: one
-  NodeId inside; // whether it is one of the axis; invalid: it is
+  NodeId weight; // invalid: 1
+  NodeId inside; // whether the index is within the axis; invalid: always
 };
 using Neighbours = llvm::SmallVector<Neighbour, 4>;
 
 constexpr double kCubic = -0.75;
 
-/// The sampling along one axis of `size` elements.
+/// Sampling along one axis of `size` elements.
 class AxisSampler {
 public:
   AxisSampler(Emitter& emit, const Sampling& how, int64_t size)
       : emit_(emit), how_(how), size_(size), low_(how.align_corners ? 0 : -0.5),
         high_(static_cast<double>(size) - (how.align_corners ? 1 : 0.5)) {}
 
-  /// Of places from -1 to 1.
+  /// Returns the neighbours of positions from -1 to 1.
   Neighbours neighbours(NodeId grid) const;
 
 private:
@@ -49,7 +50,7 @@ private:
   double low_, high_; // the borders
 };
 
-/// Back and forth between the borders.
+/// Reflects positions at the borders.
 NodeId AxisSampler::reflected(NodeId x) const {
   double range = high_ - low_;
   if (range == 0) return emit_.mul(x, 0);
@@ -65,7 +66,7 @@ NodeId AxisSampler::place(NodeId grid) const {
                  : emit_.div(emit_.sub(emit_.mul(from_zero, static_cast<double>(size_)), 1), 2);
   if (how_.filter == ResizeMode::Nearest) x = emit_.unary(OpKind::Round, x);
   if (how_.padding == Outside::Reflection) return reflected(x);
-  // Of a cubic each element that it reads is held within the borders, but not its place.
+  // For cubic filters the elements are clamped to the borders, not the position.
   bool held = how_.padding == Outside::Border && how_.filter != ResizeMode::Cubic;
   return held ? emit_.clip(x, 0, last()) : x;
 }
@@ -81,7 +82,7 @@ Neighbour AxisSampler::neighbour(NodeId place, NodeId weight) const {
   return made;
 }
 
-/// Keys' cubic of a distance up to 1, and of one from 1 to 2.
+/// Weights of Keys' cubic filter for distances up to 1, and from 1 to 2.
 NodeId AxisSampler::inner_weight(NodeId t) const {
   NodeId line = emit_.sub(emit_.mul(t, kCubic + 2), kCubic + 3);
   return emit_.add(emit_.mul(emit_.mul(line, t), t), 1);
@@ -104,14 +105,14 @@ Neighbours AxisSampler::neighbours(NodeId grid) const {
           neighbour(emit_.add(below, 2), outer_weight(emit_.add(rest, 1)))};
 }
 
-/// Both, where either may be invalid, which stands for one or true.
+/// Combines both with `op`; an invalid node stands for one or true.
 NodeId join(Emitter& emit, OpKind op, NodeId x, NodeId y) {
   if (!x.valid() || !y.valid()) return x.valid() ? x : y;
   return emit.op(op, {x, y});
 }
 
-/// What x[N, C, ..] has at places, as rows [places, C]. `corners` are places in x without N and C,
-/// counted over all axes, with their weights.
+/// Samples x[N, C, ..] as rows [places, C]. `corners` are positions in x without N and C, counted
+/// over all axes, with their weights.
 class RowSampler {
 public:
   RowSampler(Emitter& emit, NodeId x, int64_t places, bool with_zeros) : emit_(emit) {
@@ -142,7 +143,7 @@ private:
   NodeId rows_, first_, zeros_;
 };
 
-/// All combinations of the neighbours along the axes of the image.
+/// Returns all combinations of the neighbours along the axes of the image.
 Neighbours corners(Emitter& emit, const Sampling& how, Ints image, NodeId places) {
   Neighbours made;
   auto axes = static_cast<int64_t>(image.size());
@@ -221,7 +222,8 @@ void grid_sample(Call& call) {
   call.result(emit.reshape(emit.swap_axes(images, 1, 2), result));
 }
 
-/// theta[N, 2, 3] or theta[N, 3, 4] times the places of an image's elements, from -1 to 1.
+/// Multiplies theta[N, 2, 3] or theta[N, 3, 4] by the positions of an image's elements,
+/// from -1 to 1.
 void affine_grid(Call& call) {
   Emitter& emit = call.emit();
   NodeId theta = call.input(0);

@@ -1,4 +1,4 @@
-// GridSample and AffineGrid: images that are sampled where a tensor says.
+// GridSample and AffineGrid: images sampled at coordinates from a tensor.
 #pragma once
 
 #include "compiler/import/onnx/read/call.h"

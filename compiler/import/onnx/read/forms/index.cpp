@@ -1,4 +1,4 @@
-// What reads and writes at indices: gathers, scatters, the largest elements, selections.
+// Operators that read and write at indices: gathers, scatters, the largest elements, selections.
 #include "compiler/import/onnx/read/call.h"
 #include "compiler/import/onnx/read/forms/unique.h"
 #include "compiler/import/onnx/read/shared/indexing.h"
@@ -125,7 +125,7 @@ NodeId scatter(Call& call, NodeId x, NodeId places, NodeId updates) {
                  {{"axis", Value::of_int(0)}, {"reduce", Value::of_string(reduction)}});
 }
 
-/// Whether there is nothing to write, as where there is nothing to write to; gives x then.
+/// If there is nothing to write, or nothing to write to, sets the result to x and returns true.
 bool scatters_nothing(Call& call) {
   bool nothing = false;
   for (size_t i : {1, 2}) nothing |= call.value(i).is(FileValue::Kind::Empty);
@@ -178,7 +178,7 @@ void scatter_nd(Call& call) {
 
 // --- the largest ---------------------------------------------------------------------------------
 
-/// Any order will do where `sorted` is 0.
+/// If `sorted` is 0, any order is allowed.
 void top_k(Call& call) {
   Emitter& e = call.emit();
   NodeId x = call.input(0);
@@ -204,9 +204,9 @@ void top_k(Call& call) {
 
 // --- selections ----------------------------------------------------------------------------------
 
-/// The places at which a mask [n] holds, in their order, and their number.
+/// The positions at which a mask [n] is true, in order, and their number.
 struct Selected {
-  NodeId places; // i64[n]; behind the count any others
+  NodeId places; // i64[n]; arbitrary after the count
   NodeId count;  // i64
   NodeId there;  // bool[n]: the first `count`
 };
@@ -219,7 +219,7 @@ Selected selected(Emitter& e, NodeId mask) {
   return {places, count, e.less(e.iota({DType::I64, {n}}, 0), count)};
 }
 
-/// The places [n] or rows along an axis that are there; the others are a number.
+/// Replaces padding in positions [n] or in rows along an axis by a number.
 NodeId only(Emitter& e, NodeId there, NodeId rows, int64_t axis, double otherwise) {
   Shape line(static_cast<size_t>(e.rank(rows)), 1);
   line[static_cast<size_t>(axis)] = e.size(rows, axis);
@@ -228,7 +228,7 @@ NodeId only(Emitter& e, NodeId there, NodeId rows, int64_t axis, double otherwis
   return e.select(e.reshape(there, line), rows, rest);
 }
 
-/// How many there are is known when the file is read, or at most all.
+/// The number is known at import time, or the result is padded to all elements.
 void non_zero(Call& call) {
   Emitter& e = call.emit();
   NodeId x = call.input(0);
@@ -311,7 +311,7 @@ void compress(Call& call) {
   call.result(e.take(x, axis, places));
 }
 
-/// Indices outside of -depth to depth - 1 are off everywhere.
+/// Indices outside -depth to depth - 1 give no 1 anywhere.
 void one_hot(Call& call) {
   Emitter& e = call.emit();
   NodeId indices = e.cast(call.input(0), DType::I64), values = call.input(2);
@@ -326,7 +326,7 @@ void one_hot(Call& call) {
   call.result(e.select(hot, on, off));
 }
 
-/// The rows that are selected are as many as data says: the result has as many as there may be.
+/// The number of selected rows depends on data, so the result is padded to the largest number.
 void non_max_suppression(Call& call) {
   Emitter& e = call.emit();
   NodeId boxes = call.input(0), scores = call.input(1);

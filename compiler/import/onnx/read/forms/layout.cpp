@@ -1,4 +1,4 @@
-// What moves elements: transpositions, concatenation, pieces, padding, triangles.
+// Operators that move elements: transposition, concatenation, slices, padding, triangles.
 #include "compiler/import/onnx/read/shared/windows.h"
 
 #include <llvm/ADT/DenseSet.h>
@@ -131,7 +131,7 @@ SliceOf given_slice(Call& call, int64_t rank) {
   return of;
 }
 
-/// The places that a slice of an axis takes, as NumPy counts them.
+/// Returns the positions of a slice of an axis, by NumPy's rules.
 Shape places_of(int64_t start, int64_t end, int64_t step, int64_t size) {
   auto place = [&](int64_t at, int64_t low, int64_t high) {
     if (at < 0) at = at < -size ? low : at + size;
@@ -148,7 +148,7 @@ Shape places_of(int64_t start, int64_t end, int64_t step, int64_t size) {
   return places;
 }
 
-/// The elements from a start to an end that data says, along one axis: as many as there may be.
+/// Slices along one axis with a start and an end that depend on data: padded to the largest number.
 void slice_of_data(Call& call) {
   Emitter& e = call.emit();
   NodeId x = call.input(0), start = call.input(1), end = call.input(2);
@@ -192,7 +192,7 @@ void slice(Call& call) {
       call.fail("a step is 0");
       return;
     }
-    // A step beyond the axis takes one place.
+    // A step larger than the axis takes one position.
     int64_t bound = type[axis] + 1, step = std::clamp(of.steps[i], -bound, bound);
     places.push_back(places_of(of.starts[i], of.ends[i], step, to[axis]));
     to[axis] = static_cast<int64_t>(places.back().size());
@@ -205,7 +205,7 @@ void slice(Call& call) {
 
 // --- padding -------------------------------------------------------------------------------------
 
-/// Before and after, for each axis.
+/// Padding before and after each axis.
 struct Padding {
   Shape before, after;
 };
@@ -232,7 +232,7 @@ std::optional<Padding> given_padding(Call& call, int64_t rank) {
   return padding;
 }
 
-/// Where the element of a padded axis comes from.
+/// Returns the source position of an element of a padded axis.
 int64_t source_of(int64_t i, int64_t size, llvm::StringRef mode) {
   auto modulo = [](int64_t a, int64_t n) { return ((a % n) + n) % n; };
   if (mode == "edge") return std::clamp<int64_t>(i, 0, size - 1);
@@ -242,8 +242,8 @@ int64_t source_of(int64_t i, int64_t size, llvm::StringRef mode) {
   return there < size ? there : 2 * size - 2 - there;
 }
 
-/// The axis between copies of its own elements. Each copy is an index that the model spells out:
-/// those of a long axis itself are left out, for which pieces are put together.
+/// Pads an axis by copies of its own elements. Each copy is an index written in the model. For a
+/// long axis its own elements are not, and slices are concatenated.
 NodeId padded_axis(Emitter& e, NodeId x, size_t axis, const Padding& padding,
                    llvm::StringRef mode) {
   int64_t before = padding.before[axis], after = padding.after[axis], size = e.shape(x)[axis];
@@ -269,7 +269,7 @@ NodeId padded_from_within(Emitter& e, NodeId x, const Padding& padding, llvm::St
   return x;
 }
 
-/// Negative pads cut off.
+/// Applies negative pads as a crop.
 NodeId cropped(Emitter& e, NodeId x, Padding& padding) {
   if (!x.valid()) return x;
   for (size_t axis = 0; axis < padding.before.size(); ++axis) {
@@ -284,8 +284,7 @@ NodeId cropped(Emitter& e, NodeId x, Padding& padding) {
   return x;
 }
 
-/// A value that is known only when the model runs:
-/// what is inside is told from the padding by a mask.
+/// Pads with a value that depends on data; a mask separates the inside from the padding.
 NodeId padded_with(Emitter& e, NodeId x, const Padding& padding, NodeId value) {
   if (!x.valid()) return x;
   TensorType ones{DType::I32, Shape(e.shape(x).begin(), e.shape(x).end())};
@@ -336,7 +335,7 @@ void trilu(Call& call) {
   }
   Shape last(e.shape(x).end() - 2, e.shape(x).end());
   TensorType index{DType::I64, last};
-  // Kept is what has column - row >= k above, <= k below.
+  // Keeps column - row >= k (upper) or <= k (lower).
   NodeId rows = e.add(e.iota(index, 0), e.literal({{DType::I64, {}}, {k}, {}}));
   NodeId columns = e.iota(index, 1);
   NodeId kept =
@@ -348,8 +347,8 @@ void trilu(Call& call) {
 
 int64_t padded(const SlidingWindow& s) { return s.before + s.size + s.after; }
 
-/// Where each element of each window lies in the padded image:
-/// by places in the window, then by windows.
+/// Returns the position of each element of each window in the padded image, by positions in the
+/// window, then by windows.
 std::vector<int64_t> places_of(llvm::ArrayRef<SlidingWindow> windows) {
   std::vector<int64_t> places = {0};
   auto extend = [&](int64_t count, int64_t apart) { // the last axis so far is the innermost
@@ -372,7 +371,7 @@ bool in_range(Ints sizes) {
   return llvm::all_of(sizes, [](int64_t n) { return n >= 1 && n <= kMostKnown; });
 }
 
-/// Columns[N, C * kernel, windows] added up to an image[N, C, ..].
+/// Adds columns[N, C * kernel, windows] up to an image[N, C, ..].
 void col2im(Call& call) {
   Emitter& e = call.emit();
   NodeId x = call.input(0);

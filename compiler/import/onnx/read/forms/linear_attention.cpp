@@ -1,5 +1,5 @@
-// LinearAttention, written out place by place as its recurrence is defined, and the convolution
-// that such models have before it.
+// LinearAttention, unrolled over the sequence by its recurrence, and the convolution that precedes
+// it in such models.
 #include "compiler/import/onnx/read/forms/linear_attention.h"
 
 #include "compiler/import/onnx/read/shared/unroll.h"
@@ -9,7 +9,7 @@
 namespace tg::onnx {
 namespace {
 
-/// In f32, also of halves. Heads that share a state are rows of one product.
+/// Computed in f32, also for halves. Heads that share a state are rows of one product.
 struct Linear {
   int64_t batch = 0, places = 0, heads = 0, group = 0, key = 0, value = 0; // sizes
   NodeId q;     // [batch, places, heads, group, key], scaled
@@ -22,8 +22,8 @@ struct Linear {
 
 DType computed_in(DType dtype) { return is_half(dtype) ? DType::F32 : dtype; }
 
-/// Input i as [batch, places, shape..] in the dtype that is computed in.
-/// Fails where it does not fit.
+/// Returns input i as [batch, places, shape..] in the dtype of the computation. Fails if it
+/// does not fit.
 NodeId unpacked(Call& call, size_t i, const Linear& x, Ints shape) {
   Emitter& e = call.emit();
   NodeId given = call.input(i);
@@ -59,7 +59,7 @@ bool read_sizes(Call& call, Linear& x) {
   return check_rounds(call, x.places);
 }
 
-/// Factors that the rule of updates names. Fails where they are not given, or given without need.
+/// Reads the factors of the update rule. Fails if one is missing or not used by the rule.
 void read_factors(Call& call, Linear& x) {
   Emitter& e = call.emit();
   std::string rule = call.text("update_rule", "gated_delta");
@@ -83,7 +83,7 @@ void read_factors(Call& call, Linear& x) {
 std::optional<Linear> read_linear(Call& call) {
   Emitter& e = call.emit();
   Linear x;
-  call.ignore("chunk_size"); // how it is computed, not what
+  call.ignore("chunk_size"); // affects only how it is computed
   double scale = call.real("scale", 0);
   if (!read_sizes(call, x)) return std::nullopt;
   if (scale == 0) scale = 1 / std::sqrt(static_cast<double>(x.key));
@@ -101,7 +101,7 @@ std::optional<Linear> read_linear(Call& call) {
   return x;
 }
 
-/// The state behind a place.
+/// Returns the state after a position.
 NodeId next_state(Emitter& e, const Linear& x, int64_t t, NodeId state) {
   NodeId k = at(e, x.k, 1, t), v = e.unsqueeze(at(e, x.v, 1, t), 2); // v: [batch, heads, 1, value]
   if (x.decay.valid()) state = e.mul(state, e.unsqueeze(at(e, x.decay, 1, t), 3));

@@ -1,4 +1,4 @@
-// Operators of models that carry a state from place to place in the stead of keys and values.
+// Operators of models that carry a state along the sequence instead of keys and values.
 #pragma once
 
 #include "compiler/import/onnx/read/call.h"

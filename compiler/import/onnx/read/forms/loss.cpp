@@ -1,5 +1,5 @@
-// Losses of classes: what the target names of x[N, C, ..] along its channels, negated, weighted and
-// summed up. A target that names no channel, as an ignored one may, takes 0.
+// Classification losses: the elements of x[N, C, ..] that the target selects along the channels,
+// negated, weighted and summed. A target out of range, as an ignored one may be, selects 0.
 #include "compiler/import/onnx/read/call.h"
 
 namespace tg::onnx {
@@ -8,11 +8,11 @@ namespace {
 struct Loss {
   NodeId target;                 // [N, 1, ..]
   NodeId weight;                 // [C]; may be absent
-  std::optional<int64_t> ignore; // the target that counts for nothing
+  std::optional<int64_t> ignore; // the target that is ignored
   std::string reduction;
 };
 
-/// The operands and attributes that both losses have; fails where they do not fit x.
+/// Reads the operands and attributes that both losses share; fails if they do not fit x.
 Loss read_loss(Call& call, NodeId x) {
   Emitter& e = call.emit();
   Loss loss;
@@ -35,18 +35,18 @@ Loss read_loss(Call& call, NodeId x) {
   return loss;
 }
 
-/// What the mask [N, C, ..] leaves of x along the channels.
+/// Returns the elements of x that the mask [N, C, ..] selects along the channels.
 NodeId picked(Emitter& e, NodeId mask, NodeId x) {
   return e.reduce(OpKind::ReduceSum, e.select(mask, x, e.like(x, 0)), {1}, false);
 }
 
-/// Whether the target is none that is ignored.
+/// Returns whether each target counts, that is, is not ignored.
 NodeId counts(Emitter& e, const Loss& loss) {
   NodeId ignored = e.literal({{e.dtype(loss.target), {}}, {*loss.ignore}, {}});
   return e.op(OpKind::NotEqual, {loss.target, ignored});
 }
 
-/// The weight of each place; absent where all are 1.
+/// Returns the weight of each position; absent if all are 1.
 NodeId weights(Emitter& e, const Loss& loss, NodeId mask, NodeId x) {
   if (!loss.weight.valid() && !loss.ignore) return {};
   if (!loss.weight.valid()) return e.squeeze(e.cast(counts(e, loss), e.dtype(x)), 1);

@@ -1,6 +1,5 @@
-// The domain ai.onnx.ml, as far as it is numbers: scalers, encoders, linear models and ensembles of
-// trees.
-// A tree is walked by gathers, all trees and rows at once, one step for each level: a node is an
+// The numeric part of the domain ai.onnx.ml: scalers, encoders, linear models and ensembles of
+// trees. All trees and rows are walked at once by gathers, one step for each level. A node is an
 // index into tables of features, thresholds and children, and a leaf is its own child.
 #include "compiler/import/onnx/read/forms/ml.h"
 
@@ -123,17 +122,17 @@ void array_feature_extractor(Call& call) {
 
 // --- encoders ------------------------------------------------------------------------------------
 
-/// Which key each element is: [.., keys].
+/// Compares each element with all keys: [.., keys].
 NodeId matches(Emitter& e, NodeId x, NodeId keys) {
   NodeId column = e.unsqueeze(x, e.rank(x));
   NodeId same = e.equal(column, keys);
   if (!is_float(e.dtype(x))) return same;
   NodeId none = e.op(OpKind::LogicalAnd, {e.op(OpKind::NotEqual, {column, column}),
                                           e.op(OpKind::NotEqual, {keys, keys})});
-  return e.op(OpKind::LogicalOr, {same, none}); // NaN is a key as others are
+  return e.op(OpKind::LogicalOr, {same, none}); // NaN is a valid key
 }
 
-/// A 1 in the place of the category; none for what is not a category.
+/// Sets a 1 at the index of the category; unknown categories give none.
 void one_hot_encoder(Call& call) {
   Emitter& e = call.emit();
   Shape categories = wholes(call, "cats_int64s");
@@ -146,7 +145,7 @@ void one_hot_encoder(Call& call) {
   call.result(e.cast(matches(e, x, e.indices(categories)), DType::F32));
 }
 
-/// The list of an attribute, of integers or floats, or a tensor; invalid if none is there.
+/// Reads a list attribute, of integers or floats, or a tensor; invalid if absent.
 NodeId listed(Call& call, const std::string& name) {
   Emitter& e = call.emit();
   Shape ints = wholes(call, name + "_int64s");
@@ -158,7 +157,7 @@ NodeId listed(Call& call, const std::string& name) {
   return tensor.node;
 }
 
-/// The value of the key that an element is, or the default.
+/// Returns the value for the key that an element equals, or the default.
 void label_encoder(Call& call) {
   Emitter& e = call.emit();
   NodeId x = call.input(0), keys = listed(call, "keys"), values = listed(call, "values");
@@ -181,7 +180,7 @@ void label_encoder(Call& call) {
   call.result(e.select(is_key, e.gather(values, place, 0), e.reshape(none, {})));
 }
 
-/// The first features of each input, side by side.
+/// Concatenates the first features of each input.
 void feature_vectorizer(Call& call) {
   Emitter& e = call.emit();
   Shape sizes = wholes(call, "inputdimensions");
@@ -198,7 +197,7 @@ void feature_vectorizer(Call& call) {
   if (!parts.empty()) call.result(e.concat(parts, 1));
 }
 
-/// Scores by class: as a tensor rather than as a list of maps.
+/// Returns scores by class, as a tensor instead of a list of maps.
 void zip_map(Call& call) {
   call.ignore("classlabels_int64s");
   call.ignore("classlabels_strings");
@@ -207,7 +206,7 @@ void zip_map(Call& call) {
 
 // --- linear models -------------------------------------------------------------------------------
 
-/// x times rows of coefficients, and intercepts.
+/// Returns x times the rows of coefficients, plus intercepts.
 NodeId linear(Call& call, NodeId x, const Reals& coefficients, const Reals& intercepts) {
   Emitter& e = call.emit();
   int64_t features = e.size(x, 1);
@@ -248,13 +247,13 @@ void linear_classifier(Call& call) {
 /// The nodes of all trees in a row.
 struct Trees {
   Shape features, yes, no, roots;
-  Reals thresholds, missing; // missing: 1 where a NaN goes to `yes`
+  Reals thresholds, missing; // missing: 1 if a NaN goes to `yes`
   std::string mode;          // of all branches
   int64_t depth = 0;
   std::map<std::pair<int64_t, int64_t>, int64_t> place; // by tree and number
 };
 
-/// The longest way from a root, or 0 where a tree has a circle or a child that is not there.
+/// Returns the longest path from a root; 0 if a tree has a cycle or a missing child.
 int64_t depth_of(const Trees& trees) {
   Shape level = trees.roots;
   auto count = static_cast<int64_t>(trees.features.size());
@@ -325,7 +324,7 @@ NodeId goes_on(Call& call, const Trees& trees, NodeId x, NodeId threshold) {
   return call.fail("branches by " + trees.mode + " are not supported");
 }
 
-/// The leaf of each tree for each row, [N, trees].
+/// Returns the leaf of each tree for each row, [N, trees].
 NodeId leaves(Call& call, const Trees& trees, NodeId x) {
   Emitter& e = call.emit();
   int64_t rows = e.size(x, 0), features = e.size(x, 1);
@@ -353,7 +352,8 @@ NodeId leaves(Call& call, const Trees& trees, NodeId x) {
   return at;
 }
 
-/// Weights of leaves by `prefix`_treeids, _nodeids, _ids and _weights: [nodes, targets].
+/// Reads the weights of leaves from `prefix`_treeids, _nodeids, _ids and _weights: [nodes,
+/// targets].
 Reals weights_of_leaves(Call& call, const Trees& trees, const std::string& prefix,
                         int64_t targets) {
   Shape ids = wholes(call, prefix + "_treeids"), numbers = wholes(call, prefix + "_nodeids");
@@ -372,7 +372,7 @@ Reals weights_of_leaves(Call& call, const Trees& trees, const std::string& prefi
   return made;
 }
 
-/// Sums of the leaves' weights and base values, [N, targets].
+/// Returns the sums of the leaves' weights and base values, [N, targets].
 NodeId scores_of(Call& call, const Trees& trees, NodeId x, const Reals& weights, int64_t targets) {
   Emitter& e = call.emit();
   auto count = static_cast<int64_t>(trees.features.size());
@@ -397,7 +397,7 @@ void tree_regressor(Call& call) {
   if (!call.failed()) call.result(transformed(call, scores_of(call, *trees, x, weights, targets)));
 }
 
-/// Two classes with weights of one: its score decides, and the other's is the complement.
+/// For two classes with weights of one: its score decides, and the other score is the complement.
 NodeId both_classes(Emitter& e, NodeId score, bool is_part) {
   return e.concat({is_part ? e.sub(e.like(score, 1), score) : e.neg(score), score}, 1);
 }

@@ -1,5 +1,4 @@
-// Words that the forms of the domain ai.onnx.ml share: attributes that are lists, rows of features,
-// labels.
+// Helpers of the forms of the domain ai.onnx.ml: list attributes, rows of features, labels.
 #pragma once
 
 #include "compiler/import/onnx/read/call.h"
@@ -13,13 +12,13 @@ std::vector<std::string> texts(Call& call, llvm::StringRef name);
 Reals reals(Call& call, llvm::StringRef name);
 Shape wholes(Call& call, llvm::StringRef name);
 
-/// Rows of f32, as the operators of this domain compute.
+/// Returns rows of f32, the type in which operators of this domain compute.
 NodeId rows_of(Call& call);
 NodeId real_table(Emitter& e, const Reals& values, Ints shape);
 NodeId transformed(Call& call, NodeId scores);
-/// The label at a place. Labels that are texts are refused where they are read.
+/// Sets the result to the label at an index. Text labels are rejected.
 void label(Call& call, llvm::StringRef ints, NodeId place);
-/// The place of the largest score of each row.
+/// Returns the index of the largest score of each row.
 NodeId largest(Emitter& e, NodeId scores);
 
 } // namespace ml

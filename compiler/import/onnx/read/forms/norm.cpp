@@ -1,5 +1,5 @@
-// Normalisations, as they are at inference: by statistics that the file has, of rows, of groups of
-// channels, of neighbouring channels, and to a sum of one.
+// Normalisations in inference mode: by statistics in the file, over rows, over groups of channels,
+// over neighbouring channels, and to a sum of one.
 #include "compiler/import/onnx/read/call.h"
 
 #include <numeric>
@@ -7,21 +7,21 @@
 namespace tg::onnx {
 namespace {
 
-/// The axes from one on.
+/// Returns the axes from `first` on.
 Shape axes_from(int64_t first, int64_t rank) {
   Shape axes(static_cast<size_t>(std::max<int64_t>(rank - first, 0)));
   std::iota(axes.begin(), axes.end(), first);
   return axes;
 }
 
-/// rows[.., D] with mean 0 and variance 1 along the last axis.
+/// Returns rows[.., D] with mean 0 and variance 1 along the last axis.
 NodeId standardised(Emitter& emit, NodeId rows, double eps) {
   if (!rows.valid()) return rows;
   TensorType last{emit.dtype(rows), {emit.shape(rows).back()}};
   return emit.layer_norm(rows, emit.filled(1, last), emit.filled(0, last), eps);
 }
 
-/// `stash_type` is what the statistics are computed in; ours keep more digits than f32 has.
+/// Reads `stash_type`, the type of the statistics; Tangram's have more digits than f32.
 void read_stash_type(Call& call) {
   int64_t type = call.whole("stash_type", schema::Tensor::FLOAT);
   bool doubles = type == schema::Tensor::DOUBLE && call.type(0).dtype == DType::F64;
@@ -58,16 +58,16 @@ void batch_normalization(Call& call) {
 
 // --- groups of channels -------------------------------------------------------------------------
 
-/// Whether each element is known to be this one: exporters normalise groups by an operator for
-/// instances, whose scale they fill with ones.
+/// Returns true if all elements are known to equal `value`: exporters write group normalisation as
+/// instance normalisation with a scale of ones.
 bool is_filled_with(Emitter& emit, NodeId x, double value) {
   std::optional<Literal> known = emit.known(x);
   return known && !known->is_whole() && !known->reals.empty() &&
          llvm::all_of(known->reals, [&](double y) { return y == value; });
 }
 
-/// x[N, C, ..] normalised over each of `groups` groups of channels and its image, then scaled and
-/// shifted: by channel, or by group (`parts` vectors of as many).
+/// Normalises x[N, C, ..] over each of `groups` groups of channels and its image, then scales and
+/// shifts it by channel or by group (`parts` is the length of the vectors).
 NodeId group_norm(Call& call, int64_t groups, int64_t parts) {
   Emitter& emit = call.emit();
   NodeId x = call.input(0), scale = call.input(1), bias = call.input(2);
@@ -90,7 +90,7 @@ NodeId group_norm(Call& call, int64_t groups, int64_t parts) {
   return emit.reshape(made, type.shape);
 }
 
-/// The number of channels; 0 after a failure.
+/// Returns the number of channels; 0 after a failure.
 int64_t read_channels(Call& call) {
   NodeId x = call.input(0);
   if (!x.valid()) return 0;
@@ -118,7 +118,7 @@ void group_normalization(Call& call) {
 
 // --- rows ---------------------------------------------------------------------------------------
 
-/// Mean and 1 / standard deviation, which LayerNormalization gives beside its result.
+/// Sets mean and 1 / standard deviation, the further results of LayerNormalization.
 void result_of_statistics(Call& call, NodeId x, Ints axes, double eps) {
   Emitter& emit = call.emit();
   if (!call.wants(1) && !call.wants(2)) return;
@@ -160,7 +160,7 @@ void layer_normalization(Call& call) {
   call.result(made);
 }
 
-/// x / sqrt(mean(x ** 2) + eps) * scale.
+/// Computes x / sqrt(mean(x ** 2) + eps) * scale.
 void rms_normalization(Call& call) {
   Emitter& emit = call.emit();
   NodeId x = call.input(0), scale = call.input(1);
@@ -194,7 +194,7 @@ void mean_variance_normalization(Call& call) {
   call.result(emit.div(centred, emit.add(deviation, 1e-9)));
 }
 
-/// x / norm along an axis; 0 where the norm is 0.
+/// Computes x / norm along an axis; 0 where the norm is 0.
 void lp_normalization(Call& call) {
   Emitter& emit = call.emit();
   NodeId x = call.input(0);
@@ -210,7 +210,7 @@ void lp_normalization(Call& call) {
 
 // --- neighbouring channels ----------------------------------------------------------------------
 
-/// d to the power of beta; by roots where those do.
+/// Returns d to the power of beta, by square roots where possible.
 NodeId power(Emitter& emit, NodeId d, double beta) {
   if (beta == 1) return d;
   NodeId root = emit.unary(OpKind::Sqrt, d);
@@ -219,8 +219,8 @@ NodeId power(Emitter& emit, NodeId d, double beta) {
   return emit.op(OpKind::Pow, {d, emit.like(d, beta)});
 }
 
-/// x / (bias + alpha * mean of the squares of `size` channels) ** beta. The mean is a pool along
-/// the channels, where what lies beyond them counts as zeros.
+/// Computes x / (bias + alpha * mean of the squares of `size` channels) ** beta. The mean is a pool
+/// along the channels; channels out of range count as zeros.
 void lrn(Call& call) {
   Emitter& emit = call.emit();
   NodeId x = call.input(0);
@@ -243,8 +243,8 @@ void lrn(Call& call) {
 
 // --- to a sum of one ----------------------------------------------------------------------------
 
-/// The axis of a softmax, and x as it is taken of:
-/// up to opset 12 all axes from the given one on are one.
+/// The axis of a softmax, and x in its shape: up to opset 12 all axes from the given one on are
+/// merged.
 struct Rows {
   NodeId x;
   int64_t axis = 0;
@@ -265,7 +265,7 @@ Rows read_rows(Call& call) {
   return {emit.reshape(x, {rows, emit.type(x).elements() / rows}), 1};
 }
 
-/// Of what was computed of the rows.
+/// Sets the result computed from the rows.
 void result_of_rows(Call& call, NodeId made) {
   if (!call.failed()) call.result(call.emit().reshape(made, call.emit().shape(call.input(0))));
 }

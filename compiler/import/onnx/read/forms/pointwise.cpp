@@ -1,4 +1,4 @@
-// Operators that go element by element: arithmetic, comparisons, logic, activations, casts.
+// Element-by-element operators: arithmetic, comparisons, logic, activations, casts.
 #include "compiler/import/onnx/read/call.h"
 
 #include "compiler/import/onnx/read/shared/narrow.h"
@@ -14,7 +14,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // --- one operator of ours ------------------------------------------------------------------------
 
-/// Whether one of the first operands, and so the result, has no elements; gives the result then.
+/// If one of the first operands has no elements, sets an empty result and returns true.
 bool maps_nothing(Call& call, OpKind op, size_t operands) {
   bool nothing = false;
   for (size_t i = 0; i < operands; ++i) nothing |= call.value(i).is(FileValue::Kind::Empty);
@@ -35,8 +35,8 @@ template <OpKind op> void one(Call& call) {
   if (!maps_nothing(call, op, 1)) call.result(call.emit().op(op, {call.input(0)}));
 }
 
-/// The second operand of opsets before 7: where it broadcasts, its axes are those of the first from
-/// `axis` on, or the last ones. Later opsets have NumPy's broadcasting.
+/// Returns the second operand for opsets before 7: if it broadcasts, its axes are those of the
+/// first from `axis` on, or the last ones. Later opsets broadcast like NumPy.
 NodeId second(Call& call) {
   Emitter& e = call.emit();
   NodeId y = call.input(1);
@@ -98,7 +98,7 @@ NodeId quotient(Emitter& e, NodeId x, NodeId y) {
 
 void div(Call& call) { call.result(quotient(call.emit(), call.input(0), second(call))); }
 
-/// fmod = 1 has the sign of x. Of floats it is exact as the remainder of absolute values.
+/// fmod = 1 has the sign of x. For floats it is exact as the remainder of absolute values.
 void mod(Call& call) {
   Emitter& e = call.emit();
   NodeId x = call.input(0), y = call.input(1);
@@ -116,7 +116,7 @@ void mod(Call& call) {
   call.result(e.select(negative, e.neg(size), size));
 }
 
-/// x to a power that is known and not negative, by squaring.
+/// Returns x to a known non-negative power, by squaring.
 NodeId known_power(Emitter& e, NodeId x, uint64_t exponent) {
   NodeId result, square = x;
   for (; exponent != 0; exponent >>= 1) {
@@ -126,8 +126,8 @@ NodeId known_power(Emitter& e, NodeId x, uint64_t exponent) {
   return result.valid() ? result : e.expand(e.like(x, 1), e.shape(x));
 }
 
-/// Integers to the power of integers: exact but for wrapping around. By squaring, a bit of the
-/// exponent at a time; a negative power is 0, but that of 1 and -1.
+/// Integers to the power of integers: exact except for wrapping. Computed by squaring, one bit of
+/// the exponent at a time. A negative power gives 0, except for 1 and -1.
 NodeId whole_power(Emitter& e, NodeId x, NodeId y) {
   std::optional<Literal> known = e.known(y);
   uint64_t largest = static_cast<uint64_t>(e.dtype(y) == DType::I32 ? INT32_MAX : INT64_MAX);
@@ -149,8 +149,7 @@ NodeId whole_power(Emitter& e, NodeId x, NodeId y) {
   return e.select(e.less(y, e.like(y, 0)), inverse, result);
 }
 
-/// The exponent may have a type of its own.
-/// Small whole powers are products, as exporters mean them.
+/// The exponent may have another type. Small integer powers become products, as exporters intend.
 void pow(Call& call) {
   Emitter& e = call.emit();
   NodeId x = call.input(0), y = second(call);
@@ -198,8 +197,8 @@ TG_NAMED(atanh)
 
 // --- bits ----------------------------------------------------------------------------------------
 
-/// The bits of integers along a new last axis, lowest first: floor(x / 2^k) mod 2, and for the last
-/// one the sign. Quotients round down, so that these are the bits of two's complement.
+/// The bits of integers along a new last axis, lowest first: floor(x / 2^k) mod 2, and the sign
+/// last. Quotients round down, so these are the bits of two's complement.
 class Bits {
 public:
   Bits(Emitter& emit, DType dtype)
@@ -218,7 +217,7 @@ public:
   }
 
 private:
-  /// 2^k; that of the sign is negative.
+  /// Returns 2^k; the one of the sign is negative.
   NodeId powers(int64_t count) {
     Literal made{{dtype_, {count}}, {}, {}};
     for (int64_t k = 0; k < count; ++k)
@@ -242,7 +241,7 @@ template <int sum, int product> void bitwise(Call& call) {
   }
   Bits bits(e, e.dtype(x));
   int64_t rank = std::max(e.rank(x), e.rank(y));
-  auto of = [&](NodeId one) { // ranks agree before an axis comes behind
+  auto of = [&](NodeId one) { // make ranks equal before adding an axis
     Shape shape(static_cast<size_t>(rank - e.rank(one)), 1);
     shape.append(e.shape(one).begin(), e.shape(one).end());
     return bits.of(e.reshape(one, shape));
@@ -266,7 +265,7 @@ void is_inf(Call& call) {
   NodeId high = e.equal(x, e.like(x, kInfinity)), low = e.equal(x, e.like(x, -kInfinity));
   if (negative && positive) return call.result(e.op(OpKind::LogicalOr, {high, low}));
   if (negative || positive) return call.result(negative ? low : high);
-  call.result(e.op(OpKind::LogicalAnd, {high, low})); // never
+  call.result(e.op(OpKind::LogicalAnd, {high, low})); // never true
 }
 
 void where(Call& call) {
@@ -293,7 +292,7 @@ void leaky_relu(Call& call) {
   call.result(e.named("leaky_relu", {x}, {{"alpha", Value::of_float(alpha)}}));
 }
 
-/// The slope broadcasts to x in one direction; before opset 7 it is one number, or one a channel.
+/// The slope broadcasts to x in one direction; before opset 7 it is one number, or one per channel.
 void prelu(Call& call) {
   Emitter& e = call.emit();
   NodeId x = call.input(0), slope = call.input(1);
@@ -310,7 +309,7 @@ NodeId elu(Emitter& e, NodeId x, double alpha) {
 }
 void elu(Call& call) { call.result(elu(call.emit(), call.input(0), call.real("alpha", 1))); }
 
-/// x where it is positive, else alpha * expm1(x / alpha).
+/// Returns x where it is positive, otherwise alpha * expm1(x / alpha).
 void celu(Call& call) {
   Emitter& e = call.emit();
   NodeId x = call.input(0);
@@ -333,7 +332,7 @@ void hard_sigmoid(Call& call) {
   call.result(e.clip(e.add(e.mul(call.input(0), alpha), beta), 0, 1));
 }
 
-/// x * sigmoid(alpha * x).
+/// Returns x * sigmoid(alpha * x).
 NodeId swished(Call& call) {
   Emitter& e = call.emit();
   NodeId x = call.input(0);
@@ -356,7 +355,7 @@ void thresholded_relu(Call& call) {
   call.result(e.select(above, x, e.like(x, 0)));
 }
 
-/// 0 within lambd around it, else moved towards it by the bias.
+/// Returns 0 for |x| up to lambd; otherwise moves x towards 0 by the bias.
 void shrink(Call& call) {
   Emitter& e = call.emit();
   NodeId x = call.input(0);
@@ -365,8 +364,8 @@ void shrink(Call& call) {
   call.result(e.select(e.less(e.like(x, lambd), x), e.sub(x, bias), low));
 }
 
-/// min(max(x, low), high) by comparisons, as ONNX defines Clip: NaN stays NaN, a bound that is NaN
-/// is none, and a lower bound over the upper one gives the upper.
+/// Returns min(max(x, low), high) by comparisons, as ONNX defines Clip: NaN stays NaN, a NaN bound
+/// is ignored, and a lower bound above the upper one gives the upper.
 NodeId clipped(Emitter& e, NodeId x, double low, double high) {
   if (std::isnan(low)) low = -kInfinity;
   if (std::isnan(high)) high = kInfinity;
@@ -401,12 +400,12 @@ void clip(Call& call) {
 
 // --- casts ---------------------------------------------------------------------------------------
 
-/// `saturate` is of 8-bit floats alone.
+/// `saturate` affects only 8-bit floats.
 void cast(Call& call) {
   call.ignore("saturate");
   call.ignore("round_mode");
   if (call.version() >= 6) return cast_to(call, static_cast<int32_t>(call.whole("to")));
-  std::string name = llvm::StringRef(call.text("to", "")).lower(); // before opset 6 by its name
+  std::string name = llvm::StringRef(call.text("to", "")).lower(); // by name before opset 6
   for (int32_t type = 1; type < schema::Tensor::DataType_ARRAYSIZE; ++type)
     if (element_type_name(type) == name) return cast_to(call, type);
   call.fail("its attribute `to` is `" + name + "`");

@@ -1,9 +1,9 @@
-// Pools over one and more axes. Windows are boxes, so that a pool goes over the last two axes in
-// one pass and over each of the others in a pass of its own.
+// Pools over one or more axes. Windows are boxes, so a pool takes the last two axes in one pass and
+// each other axis in a separate pass.
 //
-// A window of a maximum may reach into the padding, which never wins. A mean divides by what its
-// window has of the image, or of the padded image; ceil_mode lets windows reach beyond that, where
-// nothing counts.
+// A window of a maximum may extend into the padding, which never wins. A mean divides by the number
+// of window elements in the image, or in the padded image. With ceil_mode, windows may extend
+// further; elements there do not count.
 #include "compiler/import/onnx/read/forms/roi_align.h"
 #include "compiler/import/onnx/read/shared/windows.h"
 
@@ -16,16 +16,16 @@ namespace {
 using Pass =
     llvm::function_ref<NodeId(NodeId image, const SlidingWindow& high, const SlidingWindow& wide)>;
 
-/// Along one axis, where each is looked at.
+/// Limit on windows along one axis if each is examined.
 constexpr int64_t kMostWindows = int64_t{1} << 24;
 
-/// Elements of axes `from` to `to`, which is excluded.
+/// Returns the product of axes from `from` up to `to`, exclusive.
 int64_t product(Ints shape, int64_t from, int64_t to) {
   auto start = shape.begin();
   return std::accumulate(start + from, start + to, int64_t{1}, std::multiplies<>());
 }
 
-/// x[N, C, ..] as images [N, rows, H, W], pass by pass.
+/// Treats x[N, C, ..] as images [N, rows, H, W], pass by pass.
 NodeId in_passes(Emitter& emit, NodeId x, const SlidingWindows& windows, Pass pass) {
   if (!x.valid()) return x;
   Shape shape(emit.shape(x).begin(), emit.shape(x).end());
@@ -48,7 +48,7 @@ NodeId in_passes(Emitter& emit, NodeId x, const SlidingWindows& windows, Pass pa
   return x;
 }
 
-/// x[N, C, ..] and its windows; none after a failure.
+/// Reads x[N, C, ..] and its windows; empty after a failure.
 SlidingWindows read_pool(Call& call) {
   Emitter& emit = call.emit();
   NodeId x = call.input(0);
@@ -69,7 +69,7 @@ SlidingWindows read_pool(Call& call) {
     if (same && window.is_dilated())
       call.fail("`auto_pad` SAME of dilated windows is padding for the windows to some and for "
                 "their elements to others");
-    // The formula gives padding that is negative: some runtimes take none, others cut as much off.
+    // The formula gives negative padding; some runtimes ignore it, others crop by it.
     if (same && window.start(window.out - 1) + window.extent() + 1 < window.size)
       call.fail("its windows do not reach to the end (`auto_pad` SAME), which leaves open where "
                 "they start");
@@ -77,7 +77,7 @@ SlidingWindows read_pool(Call& call) {
   return windows;
 }
 
-/// Padding of an image that ends where the last window does, or where the file says.
+/// Padding at the end of an image: up to the end of the last window, or the size in the file.
 int64_t after(const SlidingWindow& window) {
   return window.after < window.reach() || window.after >= window.kernel ? window.reach()
                                                                         : window.after;
@@ -94,7 +94,7 @@ NodeId pool_2d(Emitter& emit, OpKind op, NodeId image, const SlidingWindow& high
   return emit.op(op, {image}, attributes);
 }
 
-/// A maximum, or a mean of what is inside, of nothing.
+/// Rejects empty windows, for which a maximum or a mean of the inside is undefined.
 void refuse_empty_windows(Call& call, const SlidingWindows& windows) {
   for (const SlidingWindow& window : windows)
     for (int64_t i = 0; i < window.out; ++i)
@@ -106,8 +106,8 @@ void refuse_empty_windows(Call& call, const SlidingWindows& windows) {
 
 // --- maximum ------------------------------------------------------------------------------------
 
-/// For each window the place of one of its elements; of the first that it has inside, where that
-/// element is none of the image.
+/// Returns, for each window, the position of one of its elements; if that is outside the image, the
+/// position of the window's first element inside.
 Shape places_of(const SlidingWindow& window, int64_t element) {
   Shape places;
   for (int64_t i = 0; i < window.out; ++i) {
@@ -119,7 +119,7 @@ Shape places_of(const SlidingWindow& window, int64_t element) {
   return places;
 }
 
-/// Whether the places of all elements of all windows are more than a graph should spell out.
+/// Returns true if the positions of all elements of all windows are too many for constants.
 bool is_too_large(const SlidingWindow& window) { return window.kernel > kMostKnown / window.out; }
 
 NodeId largest_along(Emitter& emit, NodeId x, int64_t axis, const SlidingWindow& window) {
@@ -145,7 +145,7 @@ NodeId largest(Emitter& emit, NodeId image, SlidingWindow high, SlidingWindow wi
   return pool_2d(emit, OpKind::MaxPool2d, image, high, wide, false);
 }
 
-/// x[N, C, d1, ..] to [N, C, windows, elements of a window].
+/// Converts x[N, C, d1, ..] to [N, C, windows, elements of a window].
 NodeId window_elements(Emitter& emit, NodeId x, const SlidingWindows& windows) {
   Shape apart = {emit.shape(x)[0], emit.shape(x)[1]}, perm = {0, 1};
   auto axes = static_cast<int64_t>(windows.size());
@@ -172,10 +172,10 @@ NodeId times(Emitter& emit, NodeId x, int64_t factor) {
   return factor == 1 ? x : emit.mul(x, static_cast<double>(factor));
 }
 
-/// Places in row-major order in a space, of which one axis is looked at.
+/// One axis of a space with row-major positions.
 struct Digit {
-  int64_t base = 1;  // of the axis
-  int64_t inner = 1; // of the axes behind it
+  int64_t base = 1;  // size of the axis
+  int64_t inner = 1; // size of the axes after it
   bool first = false;
 
   NodeId of(Emitter& emit, NodeId number) const {
@@ -185,7 +185,8 @@ struct Digit {
   }
 };
 
-/// Where the elements numbered `chosen`[N, C, windows] of their windows lie along one axis.
+/// Returns the positions along one axis of the elements numbered `chosen`[N, C, windows] in
+/// their windows.
 NodeId place_along(Emitter& emit, NodeId chosen, const SlidingWindow& window, const Digit& element,
                    const Digit& of_window) {
   NodeId windows = emit.iota({DType::I64, {emit.shape(chosen)[2]}}, 0);
@@ -195,8 +196,9 @@ NodeId place_along(Emitter& emit, NodeId chosen, const SlidingWindow& window, co
   return emit.gather(emit.indices(table), emit.add(row, of_window.of(emit, windows)), 0);
 }
 
-/// The second result of MaxPool: where the first largest element of each window lies in x, counted
-/// over all of x; the last axis counts fastest, or the first one (storage_order 1).
+/// Returns the second result of MaxPool: the position in x of the first largest element of each
+/// window. Positions count over all of x; the last axis counts fastest, or the first one
+/// (storage_order 1).
 NodeId largest_indices(Call& call, NodeId x, const SlidingWindows& windows, bool first_fastest) {
   Emitter& emit = call.emit();
   if (windows.size() > 3) return call.fail("indices are supported for one to three axes");
@@ -243,7 +245,7 @@ void max_pool(Call& call) {
   if (call.wants(1)) call.result(1, largest_indices(call, x, windows, order != 0));
 }
 
-/// The elements of a MaxPool at their places again, with zeros between them.
+/// Puts the elements of a MaxPool back in their positions, with zeros between them.
 void max_unpool(Call& call) {
   Emitter& emit = call.emit();
   NodeId x = call.input(0), indices = call.input(1);
@@ -263,7 +265,7 @@ void max_unpool(Call& call) {
   TensorType result = type;
   for (size_t i = 0; i < axes; ++i)
     result.shape[i + 2] = (type[i + 2] - 1) * strides[i] + kernel[i] - pads[i] - pads[axes + i];
-  // Some runtimes count indices over the size that is given, some over that of the windows.
+  // Some runtimes count indices over the given size, some over that of the windows.
   if (call.has(2) && given != result.shape)
     call.fail("a size of " + text_of(given) + " where windows give " + text_of(result.shape) +
               " leaves open what its indices count");
@@ -279,10 +281,10 @@ void max_unpool(Call& call) {
 
 // --- mean and sum -------------------------------------------------------------------------------
 
-/// What the sum over a window is divided by.
+/// The divisor of the sum over a window.
 enum class Divisor : uint8_t { One, Inside, Padded };
 
-/// x times a factor for each place along the axis, of an image [N, C, H, W].
+/// Multiplies x, an image [N, C, H, W], by a factor for each position along the axis.
 NodeId scale_along(Emitter& emit, NodeId x, int64_t axis, std::vector<double> factors) {
   if (!x.valid() || llvm::all_of(factors, [](double f) { return f == 1; })) return x;
   TensorType type{emit.dtype(x), {static_cast<int64_t>(factors.size())}};
@@ -292,7 +294,7 @@ NodeId scale_along(Emitter& emit, NodeId x, int64_t axis, std::vector<double> fa
   return emit.mul(x, emit.literal({type, {}, std::move(factors)}));
 }
 
-/// Sums over dilated windows: a convolution of each channel by itself with ones.
+/// Sums over dilated windows by a convolution of each channel by itself with ones.
 NodeId sums_of_dilated(Emitter& emit, NodeId image, const SlidingWindow& high,
                        const SlidingWindow& wide) {
   if (!image.valid()) return image;
@@ -322,7 +324,7 @@ NodeId mean(Emitter& emit, NodeId image, const SlidingWindow& high, const Slidin
                       : divisor == Divisor::Inside
                           ? window->inside(i)
                           : window->count(i, -window->before, window->size + window->after);
-      int64_t divided = dilated ? 1 : window->kernel; // by the operator
+      int64_t divided = dilated ? 1 : window->kernel; // the operator divides by it
       factors.push_back(static_cast<double>(divided) / static_cast<double>(count));
     }
     made = scale_along(emit, made, axis++, std::move(factors));
@@ -347,7 +349,7 @@ void average_pool(Call& call) {
                               count_padding ? Divisor::Padded : Divisor::Inside));
 }
 
-/// |x| to the power of p, of which the sums are taken, and back.
+/// |x| to the power of p, before the sums, and the inverse.
 NodeId to_power(Emitter& emit, NodeId x, int64_t p) {
   if (p == 2) return emit.mul(x, x);
   NodeId size = emit.unary(OpKind::Abs, x);
@@ -376,7 +378,7 @@ void lp_pool(Call& call) {
 
 // --- of whole images ----------------------------------------------------------------------------
 
-/// The axes behind N and C.
+/// Returns the axes after N and C.
 Shape image_axes(Call& call, NodeId x) {
   if (!x.valid()) return {};
   int64_t rank = call.emit().rank(x);

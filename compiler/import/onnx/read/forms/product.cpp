@@ -1,5 +1,5 @@
-// Products: MatMul and Gemm, and determinants of small matrices. Quantised products have no form:
-// the file's operators are refused by name.
+// MatMul, Gemm, and determinants of small matrices. Quantised products have no form: their
+// operators are rejected by name.
 #include "compiler/import/onnx/read/call.h"
 
 #include <cmath>
@@ -12,7 +12,7 @@ constexpr int64_t kLargestDet = 4;
 
 // --- products ------------------------------------------------------------------------------------
 
-/// As NumPy multiplies: a vector on the left is a row, one on the right a column.
+/// Multiplies by NumPy's rules: a vector on the left is a row, one on the right a column.
 void write_matmul(Call& call) {
   Emitter& e = call.emit();
   NodeId x = call.input(0), y = call.input(1);
@@ -25,7 +25,7 @@ void write_matmul(Call& call) {
   call.result(made);
 }
 
-/// `x` times a number of the file, which has to be whole where x is.
+/// Returns `x` times a number of the file, which must be an integer if x has integers.
 NodeId scaled(Call& call, NodeId x, double factor, const char* name) {
   if (!x.valid() || factor == 1) return x;
   if (!is_float(call.emit().dtype(x)) && factor != std::floor(factor))
@@ -33,7 +33,7 @@ NodeId scaled(Call& call, NodeId x, double factor, const char* name) {
   return call.emit().mul(x, factor);
 }
 
-/// A term of `columns` numbers, the same for all rows.
+/// Returns true for a term of `columns` numbers, the same for all rows.
 bool is_bias(const TensorType& type, int64_t columns) {
   return type.elements() == columns && (type.rank() == 0 || type.shape.back() == columns);
 }
@@ -49,7 +49,7 @@ void write_gemm(Call& call) {
                           " and " + e.type(b).text()));
   if (turn_a) a = e.swap_axes(a, 0, 1);
   if (turn_b) b = e.swap_axes(b, 0, 1);
-  // A factor of weights is computed when the model is loaded.
+  // A factor of weights is folded when the model is loaded.
   bool folds = b.valid() && e.graph().node(b).weight_only;
   if (folds) b = scaled(call, b, alpha, "alpha");
   if (call.failed()) return;
@@ -72,7 +72,8 @@ void write_gemm(Call& call) {
 
 // --- determinants --------------------------------------------------------------------------------
 
-/// Of the rows from `row` on and these columns, by the first row.
+/// Returns the determinant of the rows from `row` on and these columns, expanded along the first
+/// row.
 NodeId minor(Emitter& e, const std::vector<std::vector<NodeId>>& elements, size_t row,
              llvm::ArrayRef<size_t> columns) {
   if (columns.size() == 1) return elements[row][columns[0]];

@@ -1,7 +1,7 @@
-// LSTM, GRU and RNN, written out over the sequence, whose length is known. One product projects the
-// inputs of all steps before the first; a step takes one product of the state, a GRU that resets
-// before its product two. What depends on weights alone is computed when the model is loaded, the
-// product of a first state of zeros among it.
+// LSTM, GRU and RNN, unrolled over the sequence, whose length is known. One product projects the
+// inputs of all steps in advance. A step takes one product of the state; a GRU that resets before
+// its product takes two. Values that depend on weights alone are computed when the model is loaded,
+// including the product of an initial state of zeros.
 #include "compiler/import/onnx/read/shared/activations.h"
 #include "compiler/import/onnx/read/shared/unroll.h"
 
@@ -9,20 +9,20 @@ namespace tg::onnx {
 namespace {
 
 struct State {
-  NodeId h, c; // [batch, hidden]; c of an LSTM alone
+  NodeId h, c; // [batch, hidden]; c only for LSTM
 };
 
-/// What the three operators have in common.
+/// The state that the three operators share.
 struct Layer {
   Call& call;
   Emitter& e;
   int64_t gates;
   bool batch_first = false;
   int64_t steps = 0, batch = 0, hidden = 0;
-  llvm::SmallVector<bool, 2> backward; // of each direction
+  llvm::SmallVector<bool, 2> backward; // by direction
   std::optional<double> clip;
   std::vector<Activation> activations;
-  NodeId x, w, r, b, lengths; // as the file has them; b and lengths may be absent
+  NodeId x, w, r, b, lengths; // as in the file; b and lengths may be absent
 
   Layer(Call& c, int64_t gate_count) : call(c), e(c.emit()), gates(gate_count) {}
   bool read(const std::vector<std::string>& default_activations);
@@ -31,21 +31,22 @@ struct Layer {
 
   int64_t time_axis() const { return batch_first ? 1 : 0; }
   int64_t width() const { return gates * hidden; }
-  /// The part of a tensor of weights that belongs to a direction.
+  /// Returns the slice of a weight tensor for a direction.
   NodeId part(NodeId weights, size_t direction) const {
     return weights.valid() ? at(e, weights, 0, static_cast<int64_t>(direction)) : NodeId();
   }
   NodeId initial(size_t input, size_t direction) const;
-  /// Gate k of [batch, gates * hidden] or of a vector of as many.
+  /// Returns gate k of [batch, gates * hidden], or of a vector of that length.
   NodeId gate(NodeId all, int64_t k, int64_t count = 1) const {
     return e.slice(all, e.rank(all) - 1, k * hidden, (k + count) * hidden);
   }
-  /// Function k of a direction.
+  /// Applies function k of a direction.
   NodeId activate(size_t direction, size_t k, NodeId v) const {
     return activations[direction * (activations.size() / backward.size()) + k].apply(e, v);
   }
-  /// Of the sum that a gate is, which is clipped before. The specification speaks of all inputs of
-  /// activations; a cell that goes into one is not clipped by ONNX Runtime, and so not here.
+  /// Applies the activation to the sum of a gate, which is clipped first. The specification clips
+  /// all inputs of activations. ONNX Runtime does not clip a cell that is one, so it is not
+  /// clipped here.
   NodeId open_gate(size_t direction, size_t k, NodeId v) const {
     return activate(direction, k, clip ? e.clip(v, -*clip, *clip) : v);
   }
@@ -102,7 +103,7 @@ bool Layer::read(const std::vector<std::string>& default_activations) {
   return true;
 }
 
-/// A first state, zeros where the file gives none.
+/// Returns the initial state, zeros by default.
 NodeId Layer::initial(size_t input, size_t direction) const {
   if (!call.has(input)) return e.filled(0, {e.dtype(x), {batch, hidden}});
   NodeId given = call.input(input);
@@ -122,7 +123,7 @@ struct Unrolled {
   State last;
 };
 
-/// Which sequences are as long as step t: all, none, or those of `mask`.
+/// The sequences that reach step t: all, none, or those of `mask`.
 struct Alive {
   bool all = true, none = false;
   NodeId mask;
@@ -140,14 +141,14 @@ Alive alive_at(const Layer& layer, int64_t t) {
   return made;
 }
 
-/// A sequence that has ended keeps its state, and gives zeros.
+/// A sequence that has ended keeps its state and outputs zeros.
 Unrolled run(const Layer& layer, bool backward, NodeId projected, State state,
              llvm::function_ref<State(NodeId, State)> step) {
   Emitter& e = layer.e;
   Unrolled made;
   made.outputs.resize(static_cast<size_t>(layer.steps));
   NodeId zero = e.like(layer.x, 0);
-  std::vector<NodeId> inputs; // all before the steps, which then are equal and follow one another
+  std::vector<NodeId> inputs; // all of them first, so that the steps are equal and contiguous
   for (int64_t i = 0; i < layer.steps; ++i)
     inputs.push_back(at(e, projected, layer.time_axis(), backward ? layer.steps - 1 - i : i));
   for (int64_t i = 0; i < layer.steps; ++i) {
@@ -172,7 +173,7 @@ Unrolled run(const Layer& layer, bool backward, NodeId projected, State state,
 
 // --- results -------------------------------------------------------------------------------------
 
-/// Values [batch, hidden] of the directions side by side.
+/// Stacks values [batch, hidden] of the directions.
 NodeId side_by_side(const Layer& layer, llvm::ArrayRef<NodeId> values) {
   int64_t axis = layer.batch_first ? 1 : 0;
   llvm::SmallVector<NodeId, 2> parts;
@@ -180,13 +181,13 @@ NodeId side_by_side(const Layer& layer, llvm::ArrayRef<NodeId> values) {
   return layer.e.concat(parts, axis);
 }
 
-/// The results of a kept node: their types alone, zeros that nobody reads. `has_cell`: an LSTM.
+/// Sets zeros of the result types for a kept node, which nothing reads. `has_cell`: an LSTM.
 void write_types(const Layer& layer, bool has_cell) {
   Emitter& e = layer.e;
   auto directions = static_cast<int64_t>(layer.backward.size());
   for (size_t d = 0; d < layer.backward.size(); ++d)
     for (size_t input : {5, 6})
-      if (input == 5 || has_cell) layer.initial(input, d); // checks it
+      if (input == 5 || has_cell) layer.initial(input, d); // for its checks
   if (layer.call.failed()) return;
   Shape outputs = layer.batch_first ? Shape{layer.batch, layer.steps, directions, layer.hidden}
                                     : Shape{layer.steps, directions, layer.batch, layer.hidden};
@@ -221,7 +222,7 @@ void write_results(const Layer& layer, const std::vector<Unrolled>& directions) 
   if (call.wants(2)) call.result(2, side_by_side(layer, c));
 }
 
-/// Two biases as one; absent where there are none.
+/// Returns the sum of two biases; absent if there are none.
 NodeId sum_of_biases(const Layer& layer, NodeId both) {
   if (!both.valid()) return {};
   Emitter& e = layer.e;
@@ -231,7 +232,7 @@ NodeId sum_of_biases(const Layer& layer, NodeId both) {
 
 // --- the operators -------------------------------------------------------------------------------
 
-/// Gates i, o, f, c. `coupled`: what is not forgotten is what comes in.
+/// Gates i, o, f, c. `coupled`: the input gate is one minus the forget gate.
 State lstm_step(const Layer& layer, size_t d, NodeId gates, NodeId peepholes, bool coupled,
                 State before) {
   Emitter& e = layer.e;
@@ -271,10 +272,10 @@ void write_lstm(Call& call) {
   if (!call.failed()) write_results(layer, made);
 }
 
-/// Weights of the state in a GRU, of gates z, r and h.
+/// Weights of the state in a GRU, for gates z, r and h.
 struct Recurrence {
-  NodeId all, bias; // where the gate r comes behind the product
-  NodeId zr, h;     // where it comes before
+  NodeId all, bias; // if the gate r is applied after the product
+  NodeId zr, h;     // if it is applied before
 };
 
 NodeId gru_step(const Layer& layer, size_t d, NodeId in, const Recurrence& weights, NodeId before) {

@@ -11,16 +11,16 @@ namespace {
 
 using Kind = FileValue::Kind;
 
-/// What a reduction is of, as its version says it.
+/// The operand and the axes of a reduction, in any version's form.
 struct Reduction {
   NodeId x;
   Shape axes;
   bool keepdims = true;
-  bool nothing = false; // no axis is reduced: x is the result
-  NodeId count;         // of rows that data selects, along a reduced axis; else invalid
+  bool nothing = false; // no axis is reduced: the result is x
+  NodeId count;         // number of rows that data selects, along a reduced axis; otherwise invalid
 };
 
-/// A number that may be infinite as an integer of the dtype.
+/// Converts a number, which may be infinite, to an integer of the dtype.
 int64_t whole_end(DType dtype, double x) {
   if (!std::isinf(x)) return static_cast<int64_t>(x);
   if (dtype == DType::Bool) return x > 0;
@@ -28,7 +28,7 @@ int64_t whole_end(DType dtype, double x) {
   return x > 0 ? (wide ? INT64_MAX : INT32_MAX) : (wide ? INT64_MIN : INT32_MIN);
 }
 
-/// Rows that data selects, with the neutral element in the place of those that are not there.
+/// Replaces the padding of rows that data selects by the neutral element.
 NodeId neutral_rows(Emitter& e, const FileValue& rows, double neutral) {
   Shape line(static_cast<size_t>(e.rank(rows.node)), 1);
   line[static_cast<size_t>(rows.axis)] = e.size(rows.node, rows.axis);
@@ -39,8 +39,8 @@ NodeId neutral_rows(Emitter& e, const FileValue& rows, double neutral) {
   return e.select(there, rows.node, none);
 }
 
-/// Axes are an attribute before opset 18 (13 of ReduceSum), then an input. Of rows that data
-/// selects only a reduction with a neutral element is one here.
+/// Reads a reduction. Axes are an attribute before opset 18 (13 for ReduceSum), then an input. Rows
+/// that data selects are supported only for reductions with a neutral element.
 Reduction reduction(Call& call, std::optional<double> neutral = std::nullopt) {
   Reduction r;
   r.keepdims = flag(call, "keepdims", true);
@@ -83,8 +83,8 @@ NodeId reduced(Emitter& e, const Reduction& r, NodeId x, llvm::StringRef name) {
                  {{"axes", Value::of_ints(r.axes)}, {"keepdims", Value::of_bool(r.keepdims)}});
 }
 
-/// The reduction of no elements: its neutral element everywhere, of integers the end of the range
-/// where that is infinite.
+/// Sets the reduction of no elements: the neutral element everywhere; if that is infinite and the
+/// dtype integer, the end of its range.
 bool reduce_nothing(Call& call, double neutral) {
   if (!call.value(0).is(Kind::Empty)) return false;
   TensorType type = call.type(0);
@@ -114,8 +114,8 @@ void reduce_sum(Call& call) {
   call.result(reduced(call.emit(), r, r.x, OpKind::ReduceSum));
 }
 
-/// The mean of integers, rounded towards zero. No sum overflows: x = (x / count) * count + x %
-/// count, and both parts are summed alone.
+/// Returns the mean of integers, rounded towards zero, without overflow: x = (x / count) * count +
+/// x % count, and both parts are summed separately.
 NodeId whole_mean(Emitter& e, const Reduction& r) {
   int64_t count = 1;
   for (int64_t axis : r.axes) count *= e.shape(r.x)[static_cast<size_t>(axis)];
@@ -129,7 +129,7 @@ NodeId whole_mean(Emitter& e, const Reduction& r) {
   return e.cast(e.add(mean, e.cast(up, DType::I64)), e.dtype(r.x));
 }
 
-/// The mean of rows that data selects: NaN where there are none.
+/// Returns the mean of rows that data selects: NaN if there are none.
 NodeId open_mean(Emitter& e, const Reduction& r, int64_t axis) {
   int64_t others = 1;
   for (int64_t each : r.axes)
@@ -152,7 +152,7 @@ void reduce_mean(Call& call) {
   call.result(whole ? whole_mean(e, r) : reduced(e, r, r.x, OpKind::ReduceMean));
 }
 
-/// Of bools: whether any, whether all.
+/// For bools: any and all.
 void reduce_max(Call& call) {
   double least = -std::numeric_limits<double>::infinity();
   if (reduce_nothing(call, least)) return;
@@ -200,7 +200,8 @@ void reduce_sum_square(Call& call) {
   if (!reduce_nothing(call, 0)) call.result(square_sum(call));
 }
 
-/// The square root of integers, rounded down. That of the nearest double is 1 off at most.
+/// Returns the square root of integers, rounded down. The root of the nearest double is off
+/// by at most 1.
 NodeId whole_root(Emitter& e, NodeId x) {
   DType dtype = e.dtype(x);
   NodeId real = e.unary(OpKind::Sqrt, e.cast(x, DType::F64));
@@ -229,7 +230,7 @@ void reduce_log_sum(Call& call) {
   call.result(e.unary(OpKind::Log, reduced(e, r, r.x, OpKind::ReduceSum)));
 }
 
-/// Without overflow: the maximum is taken out first, where it is finite.
+/// Avoids overflow by subtracting the maximum first, if it is finite.
 void reduce_log_sum_exp(Call& call) {
   if (reduce_nothing(call, -std::numeric_limits<double>::infinity())) return;
   Reduction r = reduction(call);
@@ -251,8 +252,8 @@ void reduce_log_sum_exp(Call& call) {
 
 // --- indices -------------------------------------------------------------------------------------
 
-/// Of equals the first, or with `select_last_index` the last:
-/// that of the reversed axis, from behind.
+/// Returns the first of equal elements, or with `select_last_index` the last, by reversing the
+/// axis.
 void arg_extreme(Call& call, bool largest) {
   Emitter& e = call.emit();
   NodeId x = call.input(0);
@@ -272,8 +273,8 @@ void arg_min(Call& call) { arg_extreme(call, false); }
 
 // --- running -------------------------------------------------------------------------------------
 
-/// The first element of each run, then the first two joined, and so on, along an axis; `nothing` is
-/// what is there before.
+/// Computes the first element, the first two joined, and so on, along an axis; `nothing` is the
+/// value before the first.
 template <class Join> void running(Call& call, int64_t nothing, Join join) {
   Emitter& e = call.emit();
   NodeId x = call.input(0);
@@ -283,7 +284,7 @@ template <class Join> void running(Call& call, int64_t nothing, Join join) {
   bool exclusive = flag(call, "exclusive", false), reverse = flag(call, "reverse", false);
   if (reverse) x = e.reverse(x, axis);
   int64_t size = e.shape(x)[static_cast<size_t>(axis)];
-  if (exclusive) { // one place on
+  if (exclusive) { // shifted by one position
     Shape before(static_cast<size_t>(e.rank(x)), 0), after = before;
     before[static_cast<size_t>(axis)] = 1;
     x = e.slice(e.pad(x, before, after, Value::of_int(nothing)), axis, 0, size);
@@ -298,7 +299,7 @@ void cum_sum(Call& call) {
   });
 }
 
-/// Of each place the product of those up to it, from a table of all pairs of places.
+/// Computes running products from a table of all pairs of positions.
 void cum_prod(Call& call) {
   running(call, 1, [&](NodeId x, int64_t axis) -> NodeId {
     constexpr int64_t kMostPairs = int64_t{1} << 24;

@@ -1,5 +1,5 @@
-// Resize and Upsample as `resize`, and what else moves images to another grid: cropped or padded
-// around the centre, depth to space and back.
+// Resize and Upsample as `resize`, and other operators that move images to another grid: centre
+// crop and pad, depth to space and back.
 #include "compiler/import/onnx/read/forms/grid_sample.h"
 #include "lang/core/resample.h"
 
@@ -9,10 +9,10 @@
 namespace tg::onnx {
 namespace {
 
-/// Along an axis that is resized.
+/// Along a resized axis.
 constexpr int64_t kMostPlaces = int64_t{1} << 22;
 
-/// The elements that lie outside of the axis have the value.
+/// Sets elements that come from outside the axis to the value.
 NodeId extrapolated(Emitter& emit, NodeId x, int64_t axis, const AxisTaps& taps, double value) {
   Literal mask{{DType::Bool, Shape(static_cast<size_t>(emit.rank(x) - axis), 1)}, {}, {}};
   mask.type.shape[0] = taps.results();
@@ -21,13 +21,13 @@ NodeId extrapolated(Emitter& emit, NodeId x, int64_t axis, const AxisTaps& taps,
   return emit.select(emit.literal(mask), emit.like(x, value), x);
 }
 
-/// An axis, and what the size of the result is before it is rounded.
+/// An axis, and the size of the result before rounding.
 struct FileAxis : ResampledAxis {
   double length = 1;
 };
 using Axes = llvm::SmallVector<FileAxis, 5>;
 
-/// From the first axis that changes on. `is_resized` says which do; the others are kept.
+/// Resizes from the first axis that changes on, except axes for which `is_resized` is false.
 NodeId resize_axes(Emitter& emit, NodeId x, const Resampling& how, const Axes& axes,
                    llvm::function_ref<bool(const FileAxis&)> is_resized) {
   const auto* first = llvm::find_if(axes, is_resized);
@@ -61,8 +61,8 @@ NodeId resize_axes(Emitter& emit, NodeId x, const Resampling& how, const Axes& a
                   {"region", Value::of_floats(starts)}});
 }
 
-/// Before operator set 11 the nearest element is the one before on the way up, and the one behind
-/// on the way down.
+/// Before operator set 11 the nearest element is the previous one when enlarging, and the next one
+/// when shrinking.
 NodeId resize_outward(Emitter& emit, NodeId x, Resampling how, const Axes& axes) {
   auto shrinks = [](const FileAxis& axis) { return axis.scale < 1; };
   auto grows = [&](const FileAxis& axis) { return !axis.is_kept() && !shrinks(axis); };
@@ -84,7 +84,7 @@ NodeId resized(Call& call, NodeId x, const Resampling& how, const Axes& axes,
   return x;
 }
 
-/// The attribute's value as one of a list of words.
+/// Reads an attribute as one of a list of words.
 template <class E>
 E read_word(Call& call, llvm::StringRef name, llvm::StringRef otherwise,
             llvm::ArrayRef<std::pair<const char*, E>> words) {
@@ -95,7 +95,7 @@ E read_word(Call& call, llvm::StringRef name, llvm::StringRef otherwise,
   return words[0].second;
 }
 
-/// The same of words that the operator shares with ONNX.
+/// The same for words that Tangram's operator shares with ONNX.
 template <class E>
 E read_word(Call& call, llvm::StringRef name, llvm::StringRef otherwise,
             llvm::ArrayRef<llvm::StringRef> words) {
@@ -130,7 +130,7 @@ Resampling read_interpolation(Call& call) {
 
 /// The axes of x; those that the file names get its numbers.
 struct Sizes {
-  Shape named; // of the file's scales, sizes and regions, the axis
+  Shape named; // the axis of each scale, size and region in the file
   Axes axes;
 };
 
@@ -163,13 +163,13 @@ bool has_one_each(Call& call, const Sizes& sizes, size_t count, llvm::StringRef 
   return false;
 }
 
-/// As floats multiply: the sizes that runtimes and shape inference give.
+/// Multiplies as floats, which gives the sizes of runtimes and shape inference.
 void set_scales(Call& call, Sizes& sizes, llvm::ArrayRef<double> scales) {
   if (!has_one_each(call, sizes, scales.size(), "scales")) return;
   for (size_t i = 0; i < scales.size(); ++i) {
     FileAxis& axis = sizes.axes[static_cast<size_t>(sizes.named[i])];
     float length = static_cast<float>(axis.in) * static_cast<float>(scales[i]);
-    bool fits = length >= 1 && length <= static_cast<float>(kMostPlaces); // no NaN, either
+    bool fits = length >= 1 && length <= static_cast<float>(kMostPlaces); // also false for NaN
     if (!fits) {
       call.fail("a scale of " + Value::of_float(scales[i]).text_form() + " for an axis of " +
                 llvm::Twine(axis.in));
@@ -181,7 +181,7 @@ void set_scales(Call& call, Sizes& sizes, llvm::ArrayRef<double> scales) {
   }
 }
 
-/// One scale for all axes that are named, so that their sizes are at most or at least the given.
+/// Uses one scale for all named axes, so that their sizes are at most, or at least, the given ones.
 void keep_aspect_ratio(Sizes& sizes, bool at_most) {
   double scale = 0;
   for (size_t i = 0; i < sizes.named.size(); ++i) {
@@ -214,7 +214,7 @@ void set_sizes(Call& call, Sizes& sizes, Ints given) {
       call.fail("a size of " + llvm::Twine(axis.out) + " for an axis of " + llvm::Twine(axis.in));
 }
 
-/// The piece of x that is resized, as parts of its axes.
+/// Sets the region of x that is resized, in fractions of its axes.
 void set_region(Call& call, Sizes& sizes, llvm::ArrayRef<double> region, bool by_scales) {
   size_t count = sizes.named.size();
   if (region.size() != 2 * count) {
@@ -233,8 +233,8 @@ void set_region(Call& call, Sizes& sizes, llvm::ArrayRef<double> region, bool by
   }
 }
 
-/// With corners aligned a scale is that of the last places. Runtimes take the size for the last
-/// place, ONNX's tests the size before it was rounded.
+/// With aligned corners a scale refers to the last positions. Runtimes use the rounded size for the
+/// last position, ONNX's tests the size before rounding.
 void refuse_fractions(Call& call, const Sizes& sizes) {
   for (const FileAxis& axis : sizes.axes)
     if (std::abs(axis.length - static_cast<double>(axis.out)) > 1e-5 * axis.length)
@@ -250,7 +250,7 @@ void resize(Call& call) {
   if (call.failed()) return;
   Sizes sizes = all_axes(call, x);
   size_t at_scales = call.version() >= 11 ? 2 : 1;
-  // Of operator set 11 on an input without elements is none.
+  // In operator set 11 an input without elements counts as absent.
   std::vector<double> scales;
   Shape given;
   if (call.has(at_scales)) scales = call.known_reals(at_scales);
@@ -260,7 +260,7 @@ void resize(Call& call) {
     call.fail(scales.empty() ? "it has neither scales nor sizes" : "it has both scales and sizes");
   if (call.failed()) return;
   if (given.empty()) {
-    call.ignore("keep_aspect_ratio_policy"); // of sizes
+    call.ignore("keep_aspect_ratio_policy"); // applies only to sizes
     set_scales(call, sizes, scales);
   } else {
     set_sizes(call, sizes, given);
@@ -286,7 +286,7 @@ void upsample(Call& call) {
     scales = call.known_reals(1);
   else if (call.version() >= 7)
     scales = call.reals("scales").value_or(scales);
-  else // of images
+  else // images
     scales = {1, 1, call.real("height_scale", 0), call.real("width_scale", 0)};
   set_scales(call, sizes, scales);
   if (!call.failed()) call.result(resized(call, x, how, sizes.axes, 0));
@@ -294,7 +294,7 @@ void upsample(Call& call) {
 
 // --- other grids --------------------------------------------------------------------------------
 
-/// Of what is too much or too little an odd element lies behind.
+/// If the difference is odd, the additional element is at the end.
 void center_crop_pad(Call& call) {
   Emitter& emit = call.emit();
   NodeId x = call.input(0);
@@ -323,7 +323,7 @@ void center_crop_pad(Call& call) {
   call.result(emit.pad(x, before, after));
 }
 
-/// The block size, and whether depth comes before the places within a block.
+/// Returns the block size, and whether depth comes before the positions within a block.
 int64_t read_blocks(Call& call, bool& depth_first) {
   static constexpr std::pair<const char*, bool> kModes[] = {{"DCR", false}, {"CRD", true}};
   int64_t size = call.whole("blocksize");

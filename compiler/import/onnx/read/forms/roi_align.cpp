@@ -5,8 +5,8 @@
 namespace tg::onnx {
 namespace {
 
-/// Places in an image along one axis, for each region: [regions, places]. Each lies between two
-/// elements, whose indices and weights these are; places outside have no weight.
+/// Positions in an image along one axis, for each region: [regions, places]. Each is between two
+/// elements, given by their indices and weights; positions outside have weight 0.
 struct Sampled {
   NodeId index[2];
   NodeId weight[2];
@@ -16,7 +16,7 @@ struct Regions {
   int64_t bins = 1;
   int64_t samples = 1; // of a bin along the axis; 0: as many as it has elements, rounded up
   double scale = 1, offset = 0;
-  double least = 0; // size of a region
+  double least = 0; // least size of a region
 };
 
 /// Where regions start, and how long their bins are: [regions, 1].
@@ -114,7 +114,7 @@ std::optional<Regions> read_regions(Call& call) {
 
 } // namespace
 
-/// Regions of images as images of one size, by means or maxima of samples between elements. The
+/// Resamples regions to images of one size, by means or maxima of samples between elements. The
 /// four terms of a sample are gathered as rows of channels.
 void roi_align(Call& call) {
   Emitter& e = call.emit();

@@ -1,5 +1,5 @@
-// Sequences and optional values: no tensors, so that they live only while the file is read. They
-// are built, taken apart and gone; a position or length that depends on data is refused.
+// Sequences and optional values, which exist only at import time. They are built, taken apart and
+// removed; a position or length that depends on data is rejected.
 #include "compiler/import/onnx/read/shared/unroll.h"
 
 namespace tg::onnx {
@@ -7,15 +7,15 @@ namespace {
 
 using Kind = FileValue::Kind;
 
-/// Input i as a sequence. Fails for what is none.
+/// Returns input i as a sequence. Fails for other values.
 std::vector<FileValue> items(Call& call, size_t i) {
   const FileValue& given = call.value(i);
   if (!given.is(Kind::Sequence)) call.fail("its input " + llvm::Twine(i + 1) + " is no sequence");
   return given.items;
 }
 
-/// The position that input i names;
-/// `otherwise` where it is not given. `places`: how many there are.
+/// Returns the position given by input i, or `otherwise` if it is absent. `places` is the number of
+/// valid positions.
 size_t position(Call& call, size_t i, int64_t places, int64_t negative_base, int64_t otherwise) {
   int64_t given = call.has(i) ? call.known_whole(i) : otherwise;
   int64_t from_front = given < 0 ? given + negative_base : given;
@@ -30,14 +30,14 @@ size_t position(Call& call, size_t i, int64_t places, int64_t negative_base, int
 void write_construct(Call& call) {
   std::vector<FileValue> made;
   for (size_t i = 0; i < call.input_count(); ++i) {
-    (void)call.type(i); // a tensor
+    (void)call.type(i); // checks for a tensor
     made.push_back(call.value(i));
   }
   call.result(0, FileValue::sequence(std::move(made)));
 }
 
 void write_empty(Call& call) {
-  call.ignore("dtype"); // what is put in has a type of its own
+  call.ignore("dtype"); // inserted elements have their own dtype
   call.result(0, FileValue::sequence({}));
 }
 
@@ -72,7 +72,7 @@ void write_length(Call& call) {
   call.result(call.emit().scalar(count, DType::I64));
 }
 
-/// Sizes of the pieces of SplitToSequence.
+/// Returns the sizes of the pieces of SplitToSequence.
 Shape pieces(Call& call, int64_t size) {
   Shape made;
   if (call.has(1) && call.type(1).rank() > 0) {
@@ -113,7 +113,7 @@ void write_split(Call& call) {
   call.result(0, FileValue::sequence(std::move(made)));
 }
 
-/// Side by side along an axis that they have. Tensors without elements add nothing.
+/// Concatenates along an existing axis. Tensors without elements add nothing.
 void join(Call& call, const std::vector<FileValue>& given, int64_t axis) {
   llvm::SmallVector<NodeId, 8> parts;
   TensorType empty;
@@ -147,7 +147,7 @@ void write_concat(Call& call) {
     join(call, given, axis);
 }
 
-/// The body once for each item; what is no sequence is the same for all.
+/// Runs the body once for each item; inputs that are not sequences are the same for all.
 void write_map(Call& call) {
   const schema::Graph* body = call.graph("body");
   std::vector<FileValue> first = items(call, 0);
@@ -174,7 +174,7 @@ void write_map(Call& call) {
 
 // --- optional values -----------------------------------------------------------------------------
 
-/// A value that is there is what it holds.
+/// An optional with a value is represented by the value.
 void write_optional(Call& call) {
   call.ignore("type");
   call.result(0, call.has(0) ? call.value(0) : FileValue::of(Kind::Nothing));
@@ -193,7 +193,7 @@ void write_get_element(Call& call) {
 
 // --- sequences along an axis of a tensor ---------------------------------------------------------
 
-/// Where each element comes from, as the number of a row [time, batch] or [batch, time].
+/// Returns the source of each element as the number of a row [time, batch] or [batch, time].
 NodeId reversed_rows(Emitter& e, NodeId lengths, int64_t time, int64_t batch, bool time_first) {
   TensorType rows{DType::I64, time_first ? Shape{time, batch} : Shape{batch, time}};
   NodeId t = e.iota(rows, time_first ? 0 : 1), b = e.iota(rows, time_first ? 1 : 0);

@@ -1,5 +1,5 @@
-// Constants, questions about shapes, and what gives a tensor another shape with the same elements
-// or repeats them. What is asked about shapes is answered at once: shapes are known.
+// Constants, queries of shapes, and operators that change the shape or repeat elements. Queries are
+// answered at import time, since shapes are known.
 #include "compiler/import/onnx/read/shared/open_rows.h"
 #include "compiler/import/onnx/read/tensors.h"
 
@@ -12,7 +12,7 @@ namespace {
 
 using Kind = FileValue::Kind;
 
-/// A vector of i64, also without elements.
+/// Sets an i64 vector as the result; it may be empty.
 void result_list(Call& call, Ints values) {
   if (values.empty()) return call.result(0, FileValue::empty({DType::I64, {0}}));
   call.result(call.emit().indices(values));
@@ -62,7 +62,7 @@ int64_t elements_between(double start, double limit, double delta) {
   double count = std::ceil((limit - start) / delta);
   return static_cast<int64_t>(std::clamp(count, 0.0, static_cast<double>(kMaxElements)));
 }
-/// The distance of two i64 fits 64 bits without a sign.
+/// The distance of two i64 numbers fits in an unsigned 64-bit number.
 int64_t elements_between(int64_t start, int64_t limit, int64_t delta) {
   if (delta > 0 ? limit <= start : limit >= start) return 0;
   auto distance = [](int64_t low, int64_t high) {
@@ -76,7 +76,7 @@ int64_t elements_between(int64_t start, int64_t limit, int64_t delta) {
 Literal scalar(DType dtype, int64_t x) { return {{dtype, {}}, {x}, {}}; }
 Literal scalar(DType dtype, double x) { return {{dtype, {}}, {}, {x}}; }
 
-/// start, start + delta, .. below the limit, in integers or in doubles.
+/// Lists start, start + delta, .. below the limit, in integers or in doubles.
 template <class Number> void range(Call& call, Number start, Number limit, Number delta) {
   Emitter& e = call.emit();
   if (delta == 0) call.fail("its step is 0");
@@ -119,7 +119,7 @@ void eye_like(Call& call) {
   call.result(e.cast(on, type.dtype));
 }
 
-/// A window of so many places, whose value at share s of a turn is w(s).
+/// Makes a window of the given size; w(s) is its value at fraction s of the period.
 template <class W> void window(Call& call, W w) {
   int64_t size = call.known_whole(0);
   bool periodic = flag(call, "periodic", true);
@@ -145,7 +145,7 @@ void hann_window(Call& call) {
 
 // --- questions -----------------------------------------------------------------------------------
 
-/// Returns true for rows that data selects, the number of which is not known.
+/// Returns true for rows that data selects and whose number is not known.
 bool is_open(Call& call) {
   return call.value(0).is(FileValue::Kind::Padded) && call.value(0).count.valid();
 }
@@ -176,7 +176,7 @@ void size(Call& call) {
 
 // --- the same elements under another shape -------------------------------------------------------
 
-/// `given` is what ONNX says: 0 keeps a size, one -1 is what is left.
+/// Computes the new shape. `given` follows ONNX: 0 keeps a size, one -1 is inferred.
 std::optional<Shape> reshaped(Call& call, Ints from, Ints given, bool allow_zero) {
   Shape to;
   int64_t open = -1, known = 1, all = 1;
@@ -295,7 +295,7 @@ void expand(Call& call) {
   call.result(call.emit().expand(call.input(0), to));
 }
 
-/// [a, n, b] as [a, 1, n, b] repeated along the new axis.
+/// Repeats [a, n, b] along a new axis, as [a, 1, n, b].
 NodeId repeat(Emitter& e, NodeId x, int64_t axis, int64_t times) {
   if (!x.valid() || times == 1) return x;
   Shape apart(e.shape(x).begin(), e.shape(x).end());
@@ -314,7 +314,7 @@ NodeId repeat(Emitter& e, NodeId x, int64_t axis, int64_t times) {
   return e.reshape(e.expand(e.reshape(x, apart), repeated), merged);
 }
 
-/// How often each axis is repeated; before opset 6 one axis is.
+/// Returns the number of repetitions of each axis; before opset 6 only one axis is repeated.
 Shape repeats(Call& call, int64_t rank) {
   if (call.version() >= 6) return call.known_wholes(1);
   int64_t times = call.known_whole(1), axis = call.axis(call.known_whole(2), rank);

@@ -1,5 +1,5 @@
 // Discrete Fourier transforms as products with tables of cosines and sines, whose angles are
-// computed in f64. A complex tensor of the file has its parts along a last axis of two.
+// computed in f64. The parts of a complex tensor in the file are along a last axis of two.
 #include "compiler/import/onnx/read/call.h"
 
 #include <cmath>
@@ -14,11 +14,11 @@ struct Complex {
 };
 
 struct Transform {
-  int64_t points = 0; // of the whole spectrum
+  int64_t points = 0; // of the full spectrum
   bool inverse = false, onesided = false;
 };
 
-/// cos or sin of 2 pi i j / points.
+/// Returns cos or sin of 2 pi i j / points.
 NodeId table(Emitter& e, OpKind function, int64_t rows, int64_t columns, int64_t points,
              DType dtype) {
   TensorType places{DType::I64, {rows, columns}};
@@ -30,8 +30,8 @@ NodeId table(Emitter& e, OpKind function, int64_t rows, int64_t columns, int64_t
   return e.cast(e.unary(function, e.mul(e.cast(turns, DType::F64), turn)), dtype);
 }
 
-/// Of half a spectrum, whose other half mirrors it: all but the first, and the last of an even
-/// number of points, count twice.
+/// Doubles half a spectrum, whose other half mirrors it: all points count twice except the first,
+/// and the last if the number of points is even.
 Complex doubled(Emitter& e, const Complex& x, const Transform& t) {
   int64_t half = e.shape(x.re)[1];
   Literal weights{{e.dtype(x.re), {half}}, {}, std::vector<double>(static_cast<size_t>(half), 2)};
@@ -41,7 +41,7 @@ Complex doubled(Emitter& e, const Complex& x, const Transform& t) {
   return {e.mul(x.re, by), x.im.valid() ? e.mul(x.im, by) : x.im};
 }
 
-/// sum over j of x[j] exp(-+ 2 pi i j k / points), for so many k.
+/// Returns the sum over j of x[j] exp(-+ 2 pi i j k / points), for `results` values of k.
 Complex transformed(Emitter& e, Complex x, const Transform& t, int64_t results) {
   int64_t given = e.shape(x.re)[1];
   NodeId cosines = table(e, OpKind::Cos, given, results, t.points, e.dtype(x.re));
@@ -57,7 +57,7 @@ Complex transformed(Emitter& e, Complex x, const Transform& t, int64_t results) 
   return {e.mul(made.re, scale), e.mul(made.im, scale)};
 }
 
-/// x[.., n, 1 or 2] along its last axis but one, cut or filled up with zeros to so many.
+/// Returns x[.., n, 1 or 2] along its last axis but one, cut or padded with zeros to the length.
 NodeId along_rows(Emitter& e, NodeId x, const Transform& t) {
   bool half_given = t.inverse && t.onesided;
   int64_t last = e.rank(x) - 1, n = half_given ? t.points / 2 + 1 : t.points;
@@ -103,7 +103,7 @@ void dft(Call& call) {
   call.result(e.swap_axes(along_rows(e, e.swap_axes(x, axis, row), t), axis, row));
 }
 
-/// Frames of a signal[batch, length, 1 or 2], each behind the one before by a step.
+/// Splits a signal[batch, length, 1 or 2] into frames that start one step apart.
 void stft(Call& call) {
   Emitter& e = call.emit();
   NodeId signal = call.input(0), window = call.optional(2);
@@ -133,7 +133,7 @@ double share(int64_t part, int64_t whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }
 
-/// Bins of frequencies that are evenly apart on the mel scale.
+/// Returns the bins of frequencies that are evenly spaced on the mel scale.
 std::vector<int64_t> mel_edges(int64_t count, double low, double high, double bins_per_hertz) {
   auto mel = [](double hertz) { return 2595 * std::log1p(hertz / 700) / std::numbers::ln10; };
   double apart = (mel(high) - mel(low)) / static_cast<double>(count);
@@ -146,7 +146,7 @@ std::vector<int64_t> mel_edges(int64_t count, double low, double high, double bi
   return edges;
 }
 
-/// Triangles over the bins of a spectrum, from each of these edges over the next to the one behind.
+/// Makes triangles over the bins of a spectrum, each from an edge over the next to the one after.
 void mel_weight_matrix(Call& call) {
   int64_t bands = call.known_whole(0), length = call.known_whole(1), rate = call.known_whole(2);
   double low = call.known_real(3), high = call.known_real(4);

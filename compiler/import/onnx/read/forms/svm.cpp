@@ -1,6 +1,6 @@
 // Support vector machines of the domain ai.onnx.ml: kernels between rows and support vectors, and
-// sums of them. A classifier decides each pair of classes, and a row belongs to the class that wins
-// most pairs.
+// sums of them. A classifier decides each pair of classes, and a row belongs to the class that
+// wins most pairs.
 #include "compiler/import/onnx/read/forms/ml.h"
 
 namespace tg::onnx {
@@ -8,10 +8,10 @@ namespace {
 
 using namespace ml;
 
-/// Differences of all rows and vectors are written out up to this many elements.
+/// Differences of all rows and vectors are computed up to this many elements.
 constexpr int64_t kMostDifferences = int64_t{1} << 26;
 
-/// Sums over features of (x - v)^2: [rows, vectors].
+/// Returns the sums over features of (x - v)^2: [rows, vectors].
 NodeId distances(Emitter& e, NodeId x, NodeId vectors) {
   int64_t rows = e.size(x, 0), count = e.size(vectors, 0), features = e.size(x, 1);
   if (rows * count > kMostDifferences / features) {
@@ -23,7 +23,7 @@ NodeId distances(Emitter& e, NodeId x, NodeId vectors) {
   return e.reduce(OpKind::ReduceSum, e.mul(apart, apart), {2}, false);
 }
 
-/// The kernel of each row and support vector: [rows, vectors].
+/// Returns the kernel of each row and support vector: [rows, vectors].
 NodeId kernel(Call& call, NodeId x) {
   Emitter& e = call.emit();
   Reals support = reals(call, "support_vectors"), params = reals(call, "kernel_params");
@@ -44,7 +44,7 @@ NodeId kernel(Call& call, NodeId x) {
   return call.fail("its `kernel_type` " + name + " is not known");
 }
 
-/// Coefficients of the pair i < j on all support vectors; those of other classes are 0.
+/// Returns the coefficients of the pair i < j on all support vectors; those of other classes are 0.
 Reals pair_coefficients(const Reals& all, const Shape& starts, size_t i, size_t j) {
   auto vectors = static_cast<size_t>(starts.back());
   Reals made(vectors);

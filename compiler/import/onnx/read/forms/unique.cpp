@@ -1,18 +1,18 @@
-// Unique by sorting: equal elements (or rows along an axis) become neighbours, and where one
-// differs from the one before it, a group begins. Sorting is stable, so that a group begins with
-// the element that comes first in the input.
+// Unique by sorting: equal elements (or rows along an axis) become neighbours, and a group begins
+// where an element differs from the previous one. Sorting is stable, so a group begins with the
+// element that comes first in the input.
 //
-//   order    places in the input, sorted            groups   which sorted elements begin a group
-//   starts   sorted places of the groups' first     rank     the group of each element
+//   order    positions in the input, sorted         groups   which sorted elements begin a group
+//   starts   sorted positions of groups' firsts     rank     the group of each element
 #include "compiler/import/onnx/read/forms/unique.h"
 
 namespace tg::onnx {
 namespace {
 
-/// Rows are sorted by comparing each with each.
+/// Rows are sorted by comparing all pairs.
 constexpr int64_t kMostCompared = int64_t{1} << 26;
 
-/// Places in the order of what is there, the smallest or largest first; of equals the first.
+/// Returns positions in sorted order, the smallest or largest first; equal elements in input order.
 NodeId sorted_places(Emitter& e, NodeId x, bool largest = false) {
   return e.named("top_k", {x},
                  {{"axis", Value::of_int(0)},
@@ -22,7 +22,7 @@ NodeId sorted_places(Emitter& e, NodeId x, bool largest = false) {
 
 NodeId both(Emitter& e, NodeId a, NodeId b) { return e.op(OpKind::LogicalAnd, {a, b}); }
 
-/// NaN differs from numbers, and not from NaN.
+/// NaN differs from numbers, but not from NaN.
 NodeId differ(Emitter& e, NodeId a, NodeId b) {
   NodeId unequal = e.op(OpKind::NotEqual, {a, b});
   if (!is_float(e.dtype(a))) return unequal;
@@ -30,14 +30,14 @@ NodeId differ(Emitter& e, NodeId a, NodeId b) {
   return both(e, unequal, numbers);
 }
 
-/// True where any of a row [.., m] is.
+/// Returns true for rows [.., m] with any true element.
 NodeId any(Emitter& e, NodeId flags) {
   NodeId count = e.reduce(OpKind::ReduceMax, e.cast(flags, DType::I32), {e.rank(flags) - 1}, false);
   return e.op(OpKind::NotEqual, {count, e.like(count, 0)});
 }
 
-/// Places of rows x[n, m] in lexicographic order. A row comes behind those that are smaller where
-/// the two differ first, and behind equal ones that come before it.
+/// Returns the positions of rows x[n, m] in lexicographic order. A row comes after rows that are
+/// smaller where the two first differ, and after equal rows that precede it.
 NodeId sorted_rows(Emitter& e, NodeId x) {
   int64_t n = e.size(x, 0), m = e.size(x, 1);
   if (m == 1) return sorted_places(e, e.reshape(x, {n}));
@@ -59,19 +59,19 @@ NodeId sorted_rows(Emitter& e, NodeId x) {
 }
 
 struct Groups {
-  NodeId firsts; // i64[n]: place in the input of each group's first element; n behind the count
-  NodeId sizes;  // i64[n]: 0 behind the count
+  NodeId firsts; // i64[n]: input position of each group's first element; n after the count
+  NodeId sizes;  // i64[n]: 0 after the count
   NodeId ranks;  // i64[n]: the group of each element
   NodeId count;  // i64
   NodeId there;  // bool[n]: the first `count`
 };
 
-/// The places that are there, and 0 for the others: other runtimes take no place outside.
+/// Replaces the padding of positions by 0, since other runtimes reject positions out of range.
 NodeId inside(Emitter& e, NodeId there, NodeId places) {
   return e.select(there, places, e.like(places, 0));
 }
 
-/// The groups of rows x[n, m], sorted.
+/// Returns the groups of rows x[n, m], sorted.
 Groups groups_of(Emitter& e, NodeId x) {
   int64_t n = e.size(x, 0);
   NodeId order = sorted_rows(e, x), rows = e.gather(x, order, 0);
@@ -95,7 +95,7 @@ Groups groups_of(Emitter& e, NodeId x) {
   return made;
 }
 
-/// The same groups in the order in which the input has them.
+/// Sorts the groups by their first position in the input.
 void as_they_come(Emitter& e, Groups& groups) {
   NodeId order = sorted_places(e, groups.firsts);
   groups.firsts = e.gather(groups.firsts, order, 0);

@@ -1,4 +1,4 @@
-// Unique: the elements or rows that differ, with as many places as there may be.
+// Unique: the distinct elements or rows, padded to the largest possible number.
 #pragma once
 
 #include "compiler/import/onnx/read/call.h"

@@ -4,8 +4,8 @@ namespace tg::onnx {
 namespace {
 
 struct Row {
-  const char* name; // in small letters: files write them in either
-  int parameters;   // none, alpha, or alpha and beta
+  const char* name; // in lower case; files use either case
+  int parameters;   // 0, 1 (alpha), or 2 (alpha and beta)
   double alpha, beta;
   NodeId (*write)(Emitter& e, NodeId x, double alpha, double beta);
 };
@@ -53,8 +53,8 @@ const Row* find_row(llvm::StringRef name) {
   return nullptr;
 }
 
-/// What a list of parameters gives each function: the functions that take one consume it in order,
-/// or each function has one. Empty where the file gives none.
+/// Distributes a list of parameters over the functions: either the functions that take one consume
+/// it in order, or each function has an entry. Empty if the file gives none.
 std::vector<std::optional<double>> parameters(Call& call, llvm::StringRef name,
                                               llvm::ArrayRef<const Row*> rows, int least) {
   std::optional<std::vector<double>> given = call.reals(name);

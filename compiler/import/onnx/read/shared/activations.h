@@ -1,4 +1,4 @@
-// The activation functions that recurrent operators name, with their two parameters.
+// The activation functions named by recurrent operators, with their two parameters.
 #pragma once
 
 #include "compiler/import/onnx/read/call.h"
@@ -16,8 +16,8 @@ private:
   double alpha_ = 0, beta_ = 0;
 };
 
-/// Those of the attributes `activations`, `activation_alpha` and `activation_beta`: as many as the
-/// defaults for each direction. Fails where they do not fit.
+/// Reads the attributes `activations`, `activation_alpha` and `activation_beta`: as many as the
+/// defaults for each direction. Fails on a mismatch.
 std::vector<Activation> read_activations(Call& call, const std::vector<std::string>& defaults,
                                          size_t directions);
 

@@ -12,7 +12,7 @@ NodeId both(Emitter& e, NodeId a, NodeId b) {
   return e.op(OpKind::LogicalAnd, {a, b});
 }
 
-/// Hides the keys beyond the end of a mask that is shorter than they are.
+/// Hides the keys beyond the end of a mask that is shorter than the keys.
 NodeId padded(Call& call, const MaskRules& rules) {
   Emitter& e = call.emit();
   int64_t rank = e.rank(rules.mask);
@@ -23,7 +23,7 @@ NodeId padded(Call& call, const MaskRules& rules) {
   return e.pad(rules.mask, before, after, Value::of_float(hidden));
 }
 
-/// Keys that a query may see by their places; absent where it may see all.
+/// Returns the keys that a query may see by position; absent if it may see all.
 NodeId visible_places(Emitter& e, const MaskRules& rules) {
   bool left = rules.left >= 0, right = rules.right >= 0;
   if (!rules.causal && !left && !right) return {};
@@ -46,7 +46,7 @@ NodeId visible_places(Emitter& e, const MaskRules& rules) {
   return seen;
 }
 
-/// Whether each query sees a key, where places alone decide.
+/// Returns true if each query sees a key, when positions alone decide.
 bool all_see(const MaskRules& rules) {
   for (int64_t i = 0; i < rules.queries; ++i) {
     int64_t place = i + rules.offset, first = 0, last = rules.keys - 1;
@@ -58,7 +58,7 @@ bool all_see(const MaskRules& rules) {
   return true;
 }
 
-/// Queries that see no key by this bias; absent where it is known that there are none.
+/// Returns the queries for which this bias hides every key; absent if there are known to be none.
 NodeId hidden_queries(Emitter& e, NodeId bias) {
   if (!bias.valid()) return {};
   NodeId best = e.reduce(OpKind::ReduceMax, bias, {e.rank(bias) - 1}, true);

@@ -1,5 +1,5 @@
-// What hides keys from queries in attention: a mask of the file's, the order of places, windows,
-// and the end of what a cache holds.
+// The mask that hides keys from queries in attention: from a mask input, causal order, windows, and
+// the filled length of a cache.
 #pragma once
 
 #include "compiler/import/onnx/read/call.h"
@@ -7,21 +7,21 @@
 namespace tg::onnx {
 
 struct MaskRules {
-  int64_t queries = 0, keys = 0; // places
+  int64_t queries = 0, keys = 0; // positions
   DType dtype{};                 // of scores
   NodeId mask;                   // bools that allow, or floats to add; broadcasts to the scores
-  NodeId filled;                 // i64[batch]: keys that the cache holds; absent: all of them
-  int64_t offset = 0;            // the place of the first query, where the cache is not given so
+  NodeId filled;                 // i64[batch]: keys in the cache; absent: all of them
+  int64_t offset = 0;            // the position of the first query, unless `filled` gives it
   bool causal = false;
-  int64_t left = -1, right = -1; // places that a query sees beside its own; -1: all
+  int64_t left = -1, right = -1; // positions that a query sees on each side; -1: all
 };
 
 struct AttentionMask {
-  NodeId bias;   // to add to scores, -inf where a key is hidden; absent: none
-  NodeId hidden; // bool[.., queries, 1]: queries that see no key; absent: there are none
+  NodeId bias;   // added to scores, -inf for a hidden key; absent: none
+  NodeId hidden; // bool[.., queries, 1]: queries that see no key; absent: none
 };
 
-/// Fails where the mask does not fit.
+/// Fails if the mask does not fit.
 AttentionMask attention_mask(Call& call, const MaskRules& rules);
 
 } // namespace tg::onnx

@@ -41,7 +41,7 @@ NodeId Heads::grouped(Emitter& e, NodeId x) const {
 }
 
 NodeId Heads::scores(Emitter& e, double scale) const {
-  // Sums of halves leave their range before a factor behind them brings them back.
+  // Sums of halves could overflow before a later factor, so both sides are scaled.
   bool half = is_half(e.dtype(q)) && scale > 0;
   NodeId left = e.mul(q, half ? std::sqrt(scale) : scale);
   NodeId right = half ? e.mul(k, std::sqrt(scale)) : k;

@@ -11,7 +11,7 @@ int64_t product(Ints sizes) {
   return all;
 }
 
-/// Whether what makes them gives no negative number.
+/// Returns true if the indices cannot be negative.
 bool not_negative(Emitter& e, NodeId indices) {
   if (std::optional<Literal> known = e.known(indices))
     return llvm::all_of(known->ints, [](int64_t n) { return n >= 0; });

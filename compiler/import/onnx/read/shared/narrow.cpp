@@ -10,8 +10,8 @@ using Results = NarrowUse::Results;
 
 constexpr int32_t kUint64 = schema::Tensor::UINT64;
 
-/// Operators that move elements, compare them, or whose arithmetic is that of the carrier modulo
-/// the size of the type.
+/// Operators that move or compare elements, or whose arithmetic is that of the carrier modulo the
+/// size of the type.
 constexpr NarrowUse kUses[] = {
     {"Add", Results::Wrapped},          {"BitwiseAnd", Results::Kept},
     {"BitwiseOr", Results::Kept},       {"BitwiseXor", Results::Kept},
@@ -34,14 +34,14 @@ constexpr NarrowUse kUses[] = {
     {"Unsqueeze", Results::Kept},       {"Where", Results::Kept},
 };
 
-/// Half of the uint64 whose bits these are, rounded down.
+/// Returns half of the uint64 with these bits, rounded down.
 NodeId half_of_uint64(Emitter& e, NodeId x) {
   NodeId half = e.div(x, 2);
   return e.select(e.less(x, e.like(x, 0)), e.sub(half, e.like(x, -0x1p63)), half);
 }
 
-/// The uint64 whose bits these are, as a float: twice the half of those beyond 2^63, the lowest bit
-/// of which still says to which side the whole is rounded.
+/// Returns the uint64 with these bits as a float. From 2^63 on it is twice the half, whose lowest
+/// bit is set if it decides the rounding of the whole.
 NodeId real_of_uint64(Emitter& e, NodeId x, DType to) {
   NodeId half = half_of_uint64(e, x), two = e.like(x, 2);
   NodeId odd = e.op(OpKind::Mod, {x, two}), half_odd = e.op(OpKind::Mod, {half, two});
@@ -49,7 +49,7 @@ NodeId real_of_uint64(Emitter& e, NodeId x, DType to) {
   return e.select(e.less(x, e.like(x, 0)), e.mul(e.cast(sticky, to), 2.0), e.cast(x, to));
 }
 
-/// Converts floats from 2^63 on by their remainder, behind the highest bit.
+/// Converts floats to uint64; from 2^63 on, the highest bit is removed first.
 NodeId uint64_of_real(Emitter& e, NodeId x) {
   NodeId high = e.op(OpKind::LessEqual, {e.like(x, 0x1p63), x});
   NodeId rest = e.cast(e.sub(x, 0x1p63), DType::I64);
@@ -58,7 +58,7 @@ NodeId uint64_of_real(Emitter& e, NodeId x) {
 
 int bits_of(int32_t element) { return element_type(element)->bits; }
 
-/// Numbers from 2^0 on, as many as bits; the last one of all bits of the dtype is negative.
+/// Returns the powers of two from 2^0 on, one per bit; the one of the dtype's sign bit is negative.
 NodeId powers_of_two(Emitter& e, int bits, DType dtype) {
   Literal made{{dtype, {bits}}, {}, {}};
   for (int k = 0; k < bits; ++k) {
@@ -68,7 +68,7 @@ NodeId powers_of_two(Emitter& e, int bits, DType dtype) {
   return e.literal(made);
 }
 
-/// x / 2^k rounded down. Half of x is divided if the dtype does not have the largest power.
+/// Returns x / 2^k rounded down. Half of x is divided if the dtype lacks the largest power.
 NodeId shifted_right(Emitter& e, NodeId x, NodeId k, int bits, bool is_uint64) {
   auto width = static_cast<int>(8 * dtype_size(e.dtype(x)));
   NodeId powers = powers_of_two(e, std::min(bits, width - 1), e.dtype(x));
@@ -96,7 +96,7 @@ void narrow_result(Call& call, size_t i, NodeId node, int32_t element) {
   if (node.valid()) call.result(i, FileValue::narrow(node, call.emit().type(node), element));
 }
 
-/// Floats are cut to integers first, as runtimes do; what is beyond the type, ONNX leaves open.
+/// Truncates floats to integers first, as runtimes do; ONNX leaves out-of-range values undefined.
 static void cast_to_narrow(Call& call, NodeId x, int32_t from, int32_t to) {
   Emitter& e = call.emit();
   const ElementType& type = *element_type(to);
@@ -167,8 +167,8 @@ void narrow_results(Emitter& e, const NarrowUse& use, int32_t element,
 
 // --- operators of such integers ------------------------------------------------------------------
 
-/// By a product or quotient with a power of two. A shift by as many bits as there are or more, or
-/// by fewer than none, leaves copies of the sign, if there is one, on the way to the right, else 0.
+/// Shifts by a product or quotient with a power of two. A shift by the width or more, or by a
+/// negative number, gives copies of the sign bit for signed right shifts, otherwise 0.
 void bit_shift(Call& call) {
   Emitter& e = call.emit();
   NodeId x = carried(call, 0), y = carried(call, 1);
@@ -199,7 +199,7 @@ void bit_shift(Call& call) {
   narrow_result(call, 0, direction == "LEFT" ? wrapped(e, result, element) : result, element);
 }
 
-/// -x - 1 in two's complement; without a sign, the largest number less x.
+/// Returns -x - 1 in two's complement; for unsigned types, the largest number minus x.
 void bitwise_not(Call& call) {
   Emitter& e = call.emit();
   NodeId x = carried(call, 0);
@@ -211,8 +211,8 @@ void bitwise_not(Call& call) {
 
 namespace {
 
-/// The scale or zero point of each element of x: of one number for all, one along the axis, or one
-/// for each block along it. Invalid, and reported, if it has another shape.
+/// Broadcasts a scale or zero point to the elements of x: one number for all, one along the axis,
+/// or one for each block along it. Invalid, and reported, for another shape.
 NodeId spread(Call& call, NodeId x, NodeId given, int64_t axis, int64_t block) {
   Emitter& e = call.emit();
   if (!x.valid() || !given.valid()) return {};
@@ -247,7 +247,7 @@ NodeId spread(Call& call, NodeId x, NodeId given, int64_t axis, int64_t block) {
 
 } // namespace
 
-/// (x - zero point) * scale, in f32 for scales of two bytes, and rounded once.
+/// Computes (x - zero point) * scale; for scales of two bytes in f32, rounded once.
 void dequantize_linear(Call& call) {
   Emitter& e = call.emit();
   NodeId x = carried(call, 0), scale = call.input(1);

@@ -16,7 +16,8 @@ int64_t rank_of(Call& call, size_t input) { return call.value(input).type.rank()
 
 int64_t result_rank(Call& call) { return call.results()[0].type.rank(); }
 
-/// The input that alone has such rows. Fails, and returns a negative number, if it is another one.
+/// Returns the axis in the only input with such rows. Fails, and returns a negative number, if
+/// another input has them.
 int64_t only_input(Call& call, Axes axes, size_t wanted) {
   for (size_t i = 0; i < axes.size(); ++i)
     if (axes[i] >= 0 && i != wanted) return refuse(call, i);
@@ -53,7 +54,7 @@ int64_t behind_transpose(Call& call, Axes axes) {
   return std::distance(order->begin(), llvm::find(*order, axes[0]));
 }
 
-/// The axes that Squeeze and Unsqueeze name.
+/// Returns the axes named by Squeeze and Unsqueeze.
 std::optional<Shape> named_axes(Call& call, int64_t rank) {
   std::optional<Shape> given = call.version() < 13 ? call.wholes("axes") : std::nullopt;
   if (call.version() >= 13 && call.has(1)) given = call.known_wholes(1);
@@ -75,7 +76,7 @@ int64_t behind_squeeze(Call& call, Axes axes) {
   return axes[0] - llvm::count_if(*gone, [&](int64_t axis) { return axis < axes[0]; });
 }
 
-/// At indices of which data says how many there are, or of rows along another axis.
+/// A gather at padded indices, or of rows along another axis.
 int64_t behind_gather(Call& call, Axes axes) {
   int64_t axis = call.axis(call.whole("axis", 0), rank_of(call, 0));
   if (axes[0] < 0) return axis + axes[1];
@@ -89,7 +90,7 @@ int64_t behind_gather_nd(Call& call, Axes axes) {
   return rows ? axis : refuse(call, 1);
 }
 
-/// Along another axis.
+/// Concatenation along another axis.
 int64_t behind_concat(Call& call, Axes axes) {
   int64_t axis = call.axis(call.whole("axis", 0), result_rank(call));
   for (size_t i = 0; i < axes.size(); ++i)
@@ -97,7 +98,7 @@ int64_t behind_concat(Call& call, Axes axes) {
   return axes[0];
 }
 
-/// To a shape that leaves the number of the rows open, with as much before them.
+/// A reshape that leaves the number of rows open and does not change the elements before them.
 int64_t behind_reshape(Call& call, Axes axes) {
   if (axes[0] < 0 || !call.has(1)) return refuse(call, 0);
   Shape given = call.known_wholes(1);
@@ -120,7 +121,7 @@ int64_t behind_product(Call& call, Axes axes) {
 
 struct RowUse {
   llvm::StringLiteral op;
-  OpenRows::Behind behind; // null: of ScatterND, whose result has no such rows
+  OpenRows::Behind behind; // null for ScatterND, whose result has no such rows
 };
 constexpr RowUse kRowUses[] = {
     {"Abs", behind_pointwise},       {"Add", behind_pointwise},
@@ -148,7 +149,7 @@ constexpr RowUse kRowUses[] = {
     {"Where", behind_pointwise},
 };
 
-/// Indices, with `otherwise` for those that are not there: other runtimes take none outside.
+/// Replaces the padding of indices by `otherwise`: other runtimes reject indices out of range.
 NodeId only_there(Emitter& e, const FileValue& indices, NodeId otherwise) {
   Shape line(static_cast<size_t>(e.rank(indices.node)), 1);
   line[static_cast<size_t>(indices.axis)] = e.size(indices.node, indices.axis);
@@ -156,8 +157,8 @@ NodeId only_there(Emitter& e, const FileValue& indices, NodeId otherwise) {
   return e.select(there, indices.node, otherwise);
 }
 
-/// Data and indices of ScatterND: those that are not there name one more row at the end, which
-/// `mark` removes.
+/// Adds a row to the data of ScatterND, and points the padding of its indices there; `mark` removes
+/// it.
 void add_row(Emitter& e, const FileValue& indices, FileValue& data, FileValue& carried) {
   DType dtype = e.dtype(indices.node);
   int64_t depth = indices.type.shape.back();
@@ -174,7 +175,7 @@ void add_row(Emitter& e, const FileValue& indices, FileValue& data, FileValue& c
   data.type = e.type(data.node);
 }
 
-/// ScatterND whose indices and updates have rows that data selects.
+/// Returns true for ScatterND whose indices and updates have rows that data selects.
 bool fits_scatter(llvm::ArrayRef<FileValue> inputs, Axes axes) {
   return inputs.size() == 3 && inputs[0].is(Kind::Tensor) && axes[1] >= 0 && axes[1] == axes[2] &&
          axes[1] < inputs[1].type.rank() - 1 &&

@@ -3,14 +3,13 @@
 namespace tg::onnx {
 namespace {
 
-/// Of a number of an attribute, far beyond any that is of use:
-/// products of these stay within 64 bits.
+/// Limit on numbers of an attribute, far beyond useful values; products of these fit in 64 bits.
 constexpr int64_t kMostSize = int64_t{1} << 24;
 
 int64_t round_down(int64_t x, int64_t y) { return x / y - (x % y != 0 && x < 0 ? 1 : 0); }
 int64_t round_up(int64_t x, int64_t y) { return round_down(x + y - 1, y); }
 
-/// As much as it takes for ceil(size / stride) windows.
+/// Adds the padding that gives ceil(size / stride) windows.
 void pad_to_same(SlidingWindow& window, bool more_before) {
   int64_t out = round_up(window.size, window.stride);
   int64_t total = std::max<int64_t>((out - 1) * window.stride + window.extent() - window.size, 0);
