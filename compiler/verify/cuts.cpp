@@ -9,17 +9,17 @@ namespace tg {
 
 namespace {
 
-constexpr size_t kInputs = 8; // of which one's way is followed
+constexpr size_t kInputs = 8; // limit of inputs whose paths are followed
 
-/// For counting ways, each with a number of its own; a prime, since even counts of each block would
-/// end in zeros of powers of two.
+/// Modulus for counting paths, each with its own weight. It is prime, since even counts from each
+/// block would end in zeros modulo a power of two.
 constexpr uint64_t kPrime = (uint64_t{1} << 61) - 31;
 uint64_t times(uint64_t a, uint64_t b) {
   return static_cast<uint64_t>(static_cast<WideProduct>(a) * b % kPrime);
 }
 
-/// Nodes through which every way from the input to the roots goes, in order. A node that seems to
-/// be one and is not costs an answer and makes none wrong.
+/// Returns the nodes through which every path from the input to the roots goes, in order. A node
+/// that is wrongly included can cost an answer but cannot make one wrong.
 std::vector<NodeId> necks(const Graph& graph, NodeId input, llvm::ArrayRef<NodeId> roots) {
   std::vector<uint64_t> to(graph.size()), from(graph.size());
   to[input.index] = 1;
@@ -44,7 +44,7 @@ std::vector<NodeId> necks(const Graph& graph, NodeId input, llvm::ArrayRef<NodeI
   return found;
 }
 
-/// Those of the input that most ways are narrow of.
+/// Returns the necks of the input that has the most.
 std::vector<NodeId> most_necks(const Graph& graph, llvm::ArrayRef<NodeId> roots) {
   std::vector<NodeId> most;
   for (NodeId input : graph.inputs().take_front(kInputs))
@@ -53,7 +53,7 @@ std::vector<NodeId> most_necks(const Graph& graph, llvm::ArrayRef<NodeId> roots)
   return most;
 }
 
-/// Digests of the nodes' values at one point; empty if the evaluation was stopped.
+/// Returns digests of the nodes' values at one point; empty if the evaluation was stopped.
 llvm::DenseMap<uint32_t, uint64_t> values_of(const Joined& joined, const FieldPoint& point,
                                              llvm::ArrayRef<NodeId> nodes,
                                              const EquivalenceOptions& options) {
@@ -71,7 +71,7 @@ llvm::DenseMap<uint32_t, uint64_t> values_of(const Joined& joined, const FieldPo
   return digests;
 }
 
-/// Nodes of `b` that stand for nodes of `a`: equal at the point, and in the same order.
+/// Returns pairs of nodes of `a` and `b` that are equal at the point and in the same order.
 std::vector<std::pair<NodeId, NodeId>> matches(const Joined& joined, llvm::ArrayRef<NodeId> a,
                                                llvm::ArrayRef<NodeId> b,
                                                const llvm::DenseMap<uint32_t, uint64_t>& digests) {
@@ -115,7 +115,7 @@ public:
 private:
   static std::string leaf_name(size_t cut) { return "cut " + std::to_string(cut); }
 
-  /// What a node is in the new graph, and what its users read: the node, or an unknown.
+  /// Copies a node to the new graph. Its users read the copy, or an unknown at a cut.
   void copy(NodeId id) {
     llvm::SmallVector<NodeId, 4> operands;
     for (NodeId operand : from_.operands(id)) operands.push_back(uses_[operand.index]);
@@ -128,7 +128,7 @@ private:
   }
 
   const Graph& from_;
-  std::vector<uint32_t> cut_; // by node: its number from 1
+  std::vector<uint32_t> cut_; // by node: the number of its cut, from 1
   std::vector<NodeId> copies_, uses_, leaves_;
   Joined made_;
 };

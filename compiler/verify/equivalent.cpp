@@ -12,9 +12,9 @@ namespace tg {
 
 namespace {
 
-constexpr size_t kMostPoints = 16; // where more would be needed, the bound says too little
+constexpr size_t kMostPoints = 16; // if more are needed, the bound is too weak
 
-/// Pairs of outputs that are not one node.
+/// Pairs of outputs that are different nodes.
 struct Pairs {
   llvm::SmallVector<NodeId, 4> wanted; // a, b, a, b, ...
   llvm::SmallVector<size_t, 4> outputs;
@@ -34,12 +34,12 @@ Equivalence undecided(Equivalence result, std::string why) {
   return result;
 }
 
-/// At how many points bounds ask the models to agree.
+/// Returns the number of points at which the models must agree.
 size_t points_of(const PointBound& bound, const EquivalenceOptions& options) {
   return std::min(points_for(bound, options.log2_target, options.least_points), kMostPoints);
 }
 
-/// Whether `points` agreements would leave a difference more room than is asked.
+/// Returns true if `points` agreements leave a larger chance of a miss than the target.
 bool says_too_little(const PointBound& bound, size_t points, const EquivalenceOptions& options) {
   return bound.log2_miss * static_cast<double>(points) > options.log2_target;
 }

@@ -6,7 +6,7 @@ namespace tg {
 
 namespace {
 
-/// Types of leaves by name: of inputs and of weights, which may share names.
+/// Types of leaves by name. An input and a weight may share a name.
 struct Leaves {
   llvm::StringMap<TensorType> inputs, weights;
 };
@@ -65,7 +65,7 @@ Result<void> same_outputs(const Graph& a, const Graph& b) {
   return {};
 }
 
-/// Copies what the outputs of `from` need.
+/// Copies the nodes that the outputs of `from` need.
 std::vector<NodeId> copy(const Graph& from, Graph& to) {
   std::vector<bool> needed = from.reachable();
   std::vector<NodeId> copies(from.size());

@@ -1,5 +1,5 @@
-// Two models as one graph: inputs and weights of one name are one leaf, and what both compute alike
-// is one node, evaluated once.
+// Joins two models into one graph: inputs and weights of the same name become one leaf, and equal
+// computations one node, which is evaluated once.
 #pragma once
 
 #include "compiler/ir/whole_ranges.h"
@@ -15,13 +15,13 @@ struct Joined {
   InputRanges ranges = {};
 };
 
-/// Errors: `models_differ` if the models do not have the same inputs (names and types, in any
-/// order), the same outputs (names, types and order), or a weight of one type under one path. A
-/// weight that only one of them has is taken for what it is: an unknown.
+/// Joins two models. Errors: `models_differ` if the models do not have the same inputs (names and
+/// types, in any order), the same outputs (names, types and order), or weights of the same path
+/// have different types. A weight that only one of them has is treated as an unknown.
 Result<Joined> join(const Graph& a, const Graph& b);
 
-/// A node of `from` in `to`, over operands of the same types there.
-/// How a weight is initialised is left out.
+/// Copies a node of `from` to `to`, over operands of the same types there. The initialisation of
+/// weights is left out.
 NodeId copy_node(const Graph& from, NodeId id, llvm::ArrayRef<NodeId> operands, Graph& to);
 
 } // namespace tg

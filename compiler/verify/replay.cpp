@@ -11,8 +11,8 @@ namespace tg {
 
 namespace {
 
-/// Which terms equal each other by given equations and congruence; a union-find with a table of
-/// signatures (Downey, Sethi and Tarjan 1980). Independent of how explanations are made.
+/// The equality of terms that follows from given equations by congruence: a union-find with a table
+/// of signatures (Downey, Sethi and Tarjan 1980). Independent of the code that makes explanations.
 class Congruence {
 public:
   explicit Congruence(const Graph& terms)
@@ -49,10 +49,10 @@ private:
     llvm::append_range(users_[kept], users);
   }
 
-  /// By operator, attributes and what the operands equal now.
+  /// Enters a term by its operator, its attributes and the current classes of its operands.
   void enter(uint32_t term) {
     const Node& node = terms_.node({term});
-    if (node.operand_count == 0) return; // a leaf equals itself alone
+    if (node.operand_count == 0) return; // a leaf equals only itself
     std::vector<uint32_t> signature{static_cast<uint32_t>(node.op), node.attrs.index};
     for (NodeId operand : terms_.operands({term})) signature.push_back(find(operand.index));
     llvm::hash_code hash = llvm::hash_combine_range(signature.begin(), signature.end());
@@ -63,7 +63,7 @@ private:
 
   const Graph& terms_;
   std::vector<uint32_t> parent_;
-  std::vector<std::vector<uint32_t>> users_; // by leader
+  std::vector<std::vector<uint32_t>> users_; // by representative
   std::vector<std::pair<uint32_t, uint32_t>> pending_;
   llvm::DenseMap<uint64_t, llvm::SmallVector<std::pair<std::vector<uint32_t>, uint32_t>, 1>> table_;
 };
@@ -90,7 +90,7 @@ public:
   }
 
 private:
-  static constexpr size_t kBetweenLooks = 64; // steps, between two looks at the clock
+  static constexpr size_t kBetweenLooks = 64; // steps between two reads of the clock
 
   std::string name(RuleId rule) const { return rule < rules_.size() ? rules_[rule].name : "?"; }
 
@@ -102,7 +102,7 @@ private:
     return rule.native == Native::No ? check_rule(rule, step) : check_fused(step);
   }
 
-  /// Of the terms of the chain alone: what the rules say was built into others, and is none of it.
+  /// Uses the terms of the chain only; the terms that rules built are in another graph.
   std::string check_end() {
     Congruence equal(chain_.terms);
     for (const DerivationStep& step : chain_.steps)
@@ -114,7 +114,7 @@ private:
     return {};
   }
 
-  /// The rule's sides at what its variables stand for.
+  /// Checks the rule's sides at the bindings of its variables.
   std::string check_rule(const Rule& rule, const DerivationStep& step) {
     if (step.classes.size() != rule.class_vars || step.values.size() != rule.value_vars)
       return "its variables are not bound";
@@ -125,7 +125,7 @@ private:
     for (size_t side = 0; side < rule.lhs.size(); ++side) {
       NodeId left = build_side(terms_, rule, rule.lhs[side], binding, built);
       NodeId right = build_side(terms_, rule, rule.rhs[side], binding, built);
-      if (!left.valid() || !right.valid()) continue; // of the others, perhaps
+      if (!left.valid() || !right.valid()) continue; // another side may have it
       sides.push_back(step.forward ? Exchange{left, right, 0} : Exchange{right, left, 0});
     }
     for (const Exchange& exchange : step.exchanges) {
@@ -154,7 +154,7 @@ private:
 
   const Derivation& chain_;
   llvm::ArrayRef<Rule> rules_;
-  Graph terms_; // a copy: what the rules say is built into it
+  Graph terms_; // a copy, to which the rules' sides are added
   llvm::DenseMap<uint32_t, NodeId> written_out_;
 };
 

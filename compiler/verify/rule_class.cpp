@@ -16,11 +16,11 @@ namespace tg {
 
 namespace {
 
-constexpr double kRounding = 1e-9; // what reassociation may cost in float64
-constexpr size_t kDerived = 20;    // instances that are written out, which takes longer
+constexpr double kRounding = 1e-9; // tolerance for reassociation in float64
+constexpr size_t kDerived = 20;    // instances with an expanded derivation, which takes longer
 
-/// `leaves`, with one element of one float leaf of the graph in its place: which, by `seed`. The
-/// leaves named in `finite` are left alone.
+/// Returns `leaves` with the value in one element of one float leaf of the graph, chosen by `seed`.
+/// Leaves named in `finite` are not changed.
 LeafSource with_one(LeafSource leaves, double value, uint64_t seed, const Joined& sides,
                     llvm::ArrayRef<std::string> finite) {
   std::vector<NodeId> candidates;
@@ -42,8 +42,8 @@ LeafSource with_one(LeafSource leaves, double value, uint64_t seed, const Joined
   };
 }
 
-/// Returns the least class that fits the two sides of an output. Floats are computed in float64,
-/// integers exactly: literals may have more digits than float64.
+/// Returns the strictest class that fits the two sides of an output. Floats are computed in
+/// float64, integers exactly, since literals may have more digits than float64.
 Numerics seen_of(const Joined& sides, size_t output, const LeafSource& leaves) {
   auto typed = [&](const Graph& graph, NodeId id) {
     return typed_values(graph.type(id).dtype, leaves(graph, id));
@@ -66,7 +66,7 @@ void ClassWatch::look(const std::shared_ptr<Symbols>& symbols, const RuleInstanc
   if (rule_.numerics <= Numerics::Reassociates) observe_not_finite(sides, seed, where);
 }
 
-/// How the two sides round, on ordinary numbers.
+/// Observes the rounding of both sides on ordinary numbers.
 void ClassWatch::observe(const Joined& sides, uint64_t seed, const std::string& where) {
   for (Probe probe : {Probe::Plain, Probe::Positive})
     for (size_t i = 0; i < sides.a.size(); ++i) {
@@ -77,8 +77,9 @@ void ClassWatch::observe(const Joined& sides, uint64_t seed, const std::string& 
     }
 }
 
-/// What becomes of one infinity or NaN among ordinary numbers. A NaN reaches whatever depends on
-/// it; an infinity may end in a number, as by tanh, of which `exact` alone promises something.
+/// Observes the effect of one infinity or NaN among ordinary numbers. A NaN reaches every value
+/// that depends on it. An infinity may give a finite number, for example by tanh; only `exact`
+/// rules promise anything about that.
 void ClassWatch::observe_not_finite(const Joined& sides, uint64_t seed, const std::string& where) {
   std::vector<std::string> finite;
   for (uint32_t variable : rule_.finite) finite.push_back(rule_.class_var_names[variable]);

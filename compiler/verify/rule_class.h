@@ -1,7 +1,8 @@
-// The class of numerics of a rule, as its operators say (rules/numerics/derived_class.h), held
-// against what its instances show in float64: an `exact` rule gives the same bits, whatever its
-// inputs hold; a `reassociates` rule differs by rounding alone, and leaves finite what does not
-// depend on an infinity or NaN among the inputs. What is seen can only weaken what is derived.
+// Checks the numerics class of a rule, as derived from its operators
+// (rules/numerics/derived_class.h), against float64 on its instances. An `exact` rule gives the
+// same bits for all inputs. A `reassociates` rule differs only by rounding, and keeps results
+// finite that do not depend on an infinity or NaN in the inputs. Observations can only weaken the
+// derived class.
 #pragma once
 
 #include "compiler/rules/numerics/derived_class.h"
@@ -12,22 +13,21 @@
 
 namespace tg {
 
-/// Of one rule, over its instances.
+/// Observes one rule over its instances.
 class ClassWatch {
 public:
-  /// The rule outlives the watch.
+  /// The rule must outlive the watch.
   explicit ClassWatch(const Rule& rule) : rule_(rule), derivation_(rule) {}
 
-  /// An instance and what it was built into, with numbers drawn by the seed.
+  /// Observes an instance, built as `sides`, with numbers drawn by the seed.
   void look(const std::shared_ptr<Symbols>& symbols, const RuleInstance& instance,
             const Joined& sides, uint64_t seed);
 
-  /// The least class that fits all that float64 showed.
+  /// Returns the strictest class that fits all observations in float64.
   Numerics observed() const { return observed_; }
-  /// The class that the rule has: derived and observed.
+  /// Returns the class of the rule: the weaker of derived and observed.
   Numerics numerics() const;
-  /// Why the rule is not of the class that it states;
-  /// "" where nothing speaks against it, or it states none.
+  /// Returns why the rule does not have its stated class; "" if it has, or states none.
   std::string fault() const;
 
 private:
@@ -39,7 +39,7 @@ private:
   size_t looked_ = 0;
   Numerics observed_ = Numerics::Exact;
   std::string worst_;  // the instance that showed it
-  std::string spread_; // what an infinity or NaN did, where it broke a promise
+  std::string spread_; // how an infinity or NaN broke a promise
 };
 
 } // namespace tg

@@ -29,14 +29,14 @@ bool commutes(Kind kind) {
   }
 }
 
-/// a > b is b < a.
+/// a > b equals b < a.
 std::optional<Kind> mirrored(Kind kind) {
   if (kind == Kind::Gt) return Kind::Lt;
   if (kind == Kind::Ge) return Kind::Le;
   return std::nullopt;
 }
 
-/// Writes a rule with its results in one order; variables get their numbers on the way.
+/// Writes a rule with its results in one order. Variables are numbered on first use.
 class Writer {
 public:
   explicit Writer(const Rule& rule)

@@ -1,6 +1,6 @@
-// Which rules say the same. A rule's form is its text without what does not matter: tensors and
-// attributes are numbered as the left side meets them, conditions are sorted, and so is what
-// commutes in them; of the results of a rule that has several any order is as good.
+// Finds rules that state the same. A rule's form is its text without irrelevant details: tensors
+// and attributes are numbered in the order of the left side, and conditions and their commutative
+// operands are sorted. If a rule has several results, their order does not matter.
 #pragma once
 
 #include "compiler/rules/rule.h"
@@ -10,17 +10,18 @@
 
 namespace tg {
 
-/// Equal for rules that say the same, in one direction; whatever their class of numerics.
+/// Returns a text that is equal for rules that state the same in one direction, whatever their
+/// class of numerics.
 std::string rule_form(const Rule& rule);
 
-/// A declaration of which every rule (directions, operators, orders of operands) is one of
-/// another's, too.
+/// A declaration all of whose rules (directions, operators, orders of operands) are also rules of
+/// another declaration.
 struct Repetition {
   std::string declared, of;
-  bool whole = true; // both say the same; else the other says more
+  bool whole = true; // both state the same; otherwise `of` states more
 };
 
-/// In the order of the rules; of declarations that say the same all but the first.
+/// Returns the repetitions in the order of the rules; among equal declarations, all but the first.
 std::vector<Repetition> repetitions(llvm::ArrayRef<Rule> rules);
 
 } // namespace tg

@@ -24,20 +24,20 @@ namespace tg {
 namespace {
 
 constexpr size_t kAttempts = 2000;       // for one draw
-constexpr size_t kFirstAttempts = 20000; // before a rule counts as empty
-constexpr size_t kDrawn = 20;     // percent of instances; others are made of these by changes
-constexpr size_t kClimbs = 3;     // instances at which inputs are searched for further
-constexpr size_t kClimbing = 400; // evaluations at each
-constexpr size_t kDrawsEach = 12; // for one instance whose right side is well typed
-constexpr size_t kPicked = 8;     // draws of which one is compared
+constexpr size_t kFirstAttempts = 20000; // before a rule counts as having no instances
+constexpr size_t kDrawn = 20;            // percent of instances; the others are changed from these
+constexpr size_t kClimbs = 3;            // instances at which inputs are searched for further
+constexpr size_t kClimbing = 400;        // evaluations for each
+constexpr size_t kDrawsEach = 12;        // for one instance with a well-typed right side
+constexpr size_t kPicked = 8;            // draws of which one is compared
 constexpr size_t kPickAttempts = 200;
-constexpr size_t kFruitless = 30; // draws in a row before a combination counts as without
-constexpr size_t kHopeless = 3;   // of one of many combinations that never had any
+constexpr size_t kFruitless = 30; // failed draws in a row that end a combination
+constexpr size_t kHopeless = 3;   // the same for one of many combinations without an instance yet
 
 using Forced = RuleSampler::Forced;
 
-/// The members of an attribute kind that a rule should be tried with, nullopt for any other
-/// value; empty if they are not few.
+/// Returns the values of an attribute kind that every rule should be tried with; nullopt stands for
+/// any other value. Empty if there are too many.
 std::vector<std::optional<Value>> members(AttrKind kind) {
   std::vector<std::optional<Value>> values;
   if (kind == AttrKind::boolean) return {Value::of_bool(false), Value::of_bool(true)};
@@ -70,8 +70,8 @@ struct Sides {
   int64_t size = 0; // elements of all leaves
 };
 
-/// nullopt if the right side is not well typed,
-/// or of another type: the engine refuses such a match.
+/// Builds both sides. nullopt if the right side is ill-typed or has another type, since the engine
+/// rejects such a match.
 std::optional<Sides> build(const Rule& rule, const std::shared_ptr<Symbols>& symbols,
                            const RuleInstance& instance, std::string* why) {
   Sides sides{{Graph(symbols, "rule"), {}, {}, {}}, 0};
@@ -92,7 +92,7 @@ std::optional<Sides> build(const Rule& rule, const std::shared_ptr<Symbols>& sym
   return sides;
 }
 
-/// The models `left` and `right` of an instance, as one file.
+/// Returns the models `left` and `right` of an instance as one file.
 std::string as_models(const Rule& rule, const std::shared_ptr<Symbols>& symbols,
                       const RuleInstance& instance, llvm::ArrayRef<std::string> doc) {
   std::string text;
@@ -100,7 +100,7 @@ std::string as_models(const Rule& rule, const std::shared_ptr<Symbols>& symbols,
   for (bool left : {true, false}) {
     Graph& graph = sides[left ? 0 : 1];
     std::vector<NodeId> nodes;
-    // Both have all inputs, in one order.
+    // Both have all inputs, in the same order.
     for (uint32_t v = 0; v < rule.class_vars; ++v)
       if (instance.types[v] != TypeId{} && !instance.weights[v] && !instance.constants[v] &&
           !symbols->type(instance.types[v]).is_none())
@@ -119,7 +119,7 @@ std::string as_models(const Rule& rule, const std::shared_ptr<Symbols>& symbols,
 
 class Verifier {
 public:
-  /// With a visitor nothing is compared.
+  /// With a visitor, instances are not compared.
   Verifier(const Rule& rule, const RuleCheckOptions& options, InstanceVisitor visitor = {})
       : rule_(rule), options_(options), visitor_(std::move(visitor)),
         symbols_(std::make_shared<Symbols>()),
@@ -130,7 +130,7 @@ public:
   RuleVerdict run() {
     std::vector<Forced> all = combinations(rule_);
     std::vector<size_t> failed(all.size()), found(all.size());
-    // Some are drawn, then others are made of them, and what is still missing is drawn.
+    // Draws some instances, changes these to others, then draws the missing ones.
     draw_all(all, options_.instances * kDrawn / 100, failed, found);
     if (drawn_) change_all();
     draw_all(all, options_.instances, failed, found);
@@ -160,25 +160,25 @@ private:
     return out;
   }
 
-  /// No more is to be drawn.
+  /// Returns true if no more instances are needed.
   bool over() const {
     return verdict_.status == RuleVerdict::Status::Refuted || options_.stop.asked();
   }
 
-  /// Draws instances of all combinations of enumerated attributes, up to so many cases.
+  /// Draws instances of all combinations of enumerated attributes, up to `cases` cases.
   void draw_all(llvm::ArrayRef<Forced> all, size_t cases, std::vector<size_t>& failed,
                 std::vector<size_t>& found) {
     for (size_t round = 0; verdict_.cases < cases; ++round) {
       bool open = false;
       for (size_t i = 0; i < all.size(); ++i) {
-        // The first rounds are for every combination, whatever the count.
+        // The first rounds cover every combination, regardless of the count.
         bool enough = verdict_.cases >= cases && (round > 0 || found[i] > 0);
         size_t patience = found[i] > 0 ? kFruitless : std::max(kFruitless / all.size(), kHopeless);
         if (enough || failed[i] >= patience) continue;
         bool drawn = draw(all[i], round == 0 && !drawn_ ? kFirstAttempts : kAttempts);
         found[i] += drawn;
         failed[i] = drawn ? 0 : failed[i] + 1;
-        if (!drawn && !drawn_) failed[i] = patience; // not even a left side
+        if (!drawn && !drawn_) failed[i] = patience; // not even the left side has an instance
         if (over()) return;
         open |= failed[i] < patience;
       }
@@ -186,8 +186,8 @@ private:
     }
   }
 
-  /// Makes instances of kinds that were not drawn;
-  /// of each kind that is seen one, whatever the count.
+  /// Makes instances of kinds that were not drawn: one for each kind found, regardless of the
+  /// count.
   void change_all() {
     while (!over() && (verdict_.cases < options_.instances || changes_.pending())) {
       std::optional<RuleInstance> instance = changes_.next();
@@ -207,7 +207,7 @@ private:
     }
   }
 
-  /// Draws an instance and compares; whether there was one.
+  /// Draws an instance and compares it; returns true if there was one.
   bool draw(const Forced& forced, size_t attempts) {
     for (size_t i = 0; i < kDrawsEach; ++i) {
       std::optional<RuleInstance> instance = sampler_.draw(attempts, forced);
@@ -225,7 +225,7 @@ private:
     return false;
   }
 
-  /// Of some draws the one that is least like those before: most draws of an easy rule are alike.
+  /// Picks the draw that differs most from earlier ones: most draws of a simple rule are similar.
   void pick(RuleInstance& instance, Sides& sides, const Forced& forced) {
     size_t most = changes_.new_pairs(instance);
     for (size_t i = 1; i < kPicked; ++i) {
@@ -245,13 +245,13 @@ private:
     EquivalenceOptions options;
     options.seed = options_.seed + verdict_.cases;
     options.minimise = minimise;
-    options.thorough = false; // of each of some hundred instances
+    options.thorough = false; // too slow for some hundred instances
     options.stop = [this] { return options_.stop.asked(); };
     return check_equivalence(joined, options);
   }
 
-  /// Numbers part. An infinity or NaN on one side may come of a division by zero or of an overflow,
-  /// about which most classes say nothing: that is for the probes to judge.
+  /// Returns true if finite values differ. An infinity or NaN on one side may come from a division
+  /// by zero or an overflow, about which most classes promise nothing; the probes judge these.
   static bool differ(const Equivalence& result) {
     return result.different() && std::isfinite(result.counterexample->a.as_real()) &&
            std::isfinite(result.counterexample->b.as_real());
@@ -281,7 +281,7 @@ private:
       watch_.look(symbols_, instance, sides.joined, options_.seed + verdict_.cases);
   }
 
-  /// The smallest instances at which float64 alone decided.
+  /// Keeps the smallest instances for which only float64 decided.
   void keep_apart(const RuleInstance& instance, int64_t size) {
     apart_.push_back({size, instance});
     std::stable_sort(apart_.begin(), apart_.end(),
@@ -289,7 +289,7 @@ private:
     if (apart_.size() > kClimbs) apart_.pop_back();
   }
 
-  /// Looks further there, with constants as free as other tensors.
+  /// Searches further at these instances, with constants as free as other tensors.
   void climb_all() {
     for (auto& [size, instance] : apart_) {
       if (options_.stop.asked()) return;
@@ -302,7 +302,7 @@ private:
       std::optional<Climbed> found = solved.where;
       if (!found) found = climb(sides->joined, options_.seed, kClimbing);
       if (!found) continue;
-      options_.smaller = 0; // these inputs are for this instance
+      options_.smaller = 0; // these inputs belong to this instance
       refute(free, *sides);
       std::string text;
       for (const auto& [id, values] : found->leaves)
@@ -320,8 +320,8 @@ private:
     });
   }
 
-  /// Drives the comparisons of one side alone to both of their sides, at the same instances. One
-  /// that stays on one side at all of them was not tried.
+  /// Drives each comparison inside one side of the rule to both results, at the same instances. A
+  /// comparison that has the same result at all of them counts as untested.
   void cross_all() {
     if (!compares()) return;
     std::optional<std::vector<std::string>> open;
@@ -337,7 +337,7 @@ private:
       FloatFindings found = look_in_float64(sides->joined, options, Adversary::Effort::Whole);
       const Counterexample* example = found.different ? &*found.different : nullptr;
       if (example && std::isfinite(example->a.as_real()) && std::isfinite(example->b.as_real())) {
-        options_.smaller = 0; // these inputs are for this instance
+        options_.smaller = 0; // these inputs belong to this instance
         probes_.forget_refutation();
         refute(free, *sides);
         return;
@@ -353,7 +353,7 @@ private:
       uncrossed_ = "no inputs were found at which " + llvm::join(*open, ", ") + " changes sides";
   }
 
-  /// Whether the sides differ, as they did where the rule was refuted.
+  /// Returns true if the sides differ in the way in which the rule was refuted.
   bool wrong(const Joined& sides) {
     Equivalence result = equivalence(sides, false);
     if (result.method == Equivalence::Method::Identical) return false;
@@ -385,7 +385,7 @@ private:
         as_models(rule_, symbols_, instance, {"Counterexample to the rule", rule_text(rule_)});
   }
 
-  /// Where the sides part, on a line of its own.
+  /// Returns where the sides differ, on a separate line.
   std::string numbers(const RuleInstance& instance) {
     std::optional<Sides> built = build(rule_, symbols_, instance, nullptr);
     if (!built) return "";
@@ -400,7 +400,7 @@ private:
                           : "no operand types satisfy its left side and conditions";
   }
 
-  /// What was never tried is not verified.
+  /// Rejects a rule with untested parts.
   void check_reach() {
     std::string missing = probes_.unreached(), sides = goals_.unreached();
     if (!missing.empty())
@@ -446,7 +446,7 @@ private:
   ClassWatch watch_;
 };
 
-/// FNV-1a over what a rule says, field by field; the separators keep fields apart.
+/// FNV-1a over the contents of a rule, field by field; separators keep fields distinct.
 class Fingerprint {
 public:
   void add(llvm::StringRef text) {
@@ -473,7 +473,7 @@ private:
   uint64_t low_ = 14695981039346656037u, high_ = 0x243f6a8885a308d3u;
 };
 
-/// Of what is checked and proved, and how: raised by hand with either.
+/// Version of the checks and proofs; incremented by hand when they change.
 constexpr llvm::StringLiteral kVersion = "12";
 
 void add_table(Fingerprint& print) {

@@ -1,5 +1,6 @@
-// A context of Z3 as both of its users here want one: bounded by Z3's own unit of work, so that
-// answers do not depend on the machine, and without memory the program ends as it does elsewhere.
+// Creates the Z3 contexts of both users in this folder. A query is limited in Z3's own unit of
+// work, so that answers do not depend on the machine. Running out of memory ends the program,
+// as elsewhere.
 #pragma once
 
 #include <llvm/Support/ErrorHandling.h>
@@ -7,8 +8,8 @@
 
 namespace tg {
 
-/// Returns a new context in which each question may take `resources`; Z3_del_context() frees it.
-/// A question without an answer is "unknown", an error that no caller has to look at.
+/// Returns a new context that limits each query to `resources`; Z3_del_context() frees it. A query
+/// without an answer returns "unknown"; callers need not check for errors.
 inline Z3_context new_z3_context(const char* resources) {
   Z3_config config = Z3_mk_config();
   Z3_set_param_value(config, "rlimit", resources);

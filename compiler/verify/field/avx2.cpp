@@ -1,13 +1,13 @@
-// AVX2 has products of 32 bits: factors below 2^51 are cut into 26 low and 25 high bits, and a term
-// is four products, of which three sums stay in registers. Each product is below 2^52 and the two
-// in the middle together, too, so that kTerms of them are below 2^59.
+// AVX2 has 32-bit products. Factors below 2^51 are split into 26 low and 25 high bits, so a term
+// takes four products, whose three sums stay in registers. Each product is below 2^52, and so is
+// the sum of the two middle ones, so kTerms of them are below 2^59.
 #include "compiler/verify/field/tile.h"
 
 #if defined(__x86_64__)
 
 #include <immintrin.h>
 
-// Of what follows alone: inline functions of headers stay what every processor can run.
+// Applies only to the code below: inline functions of headers must run on every processor.
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
 #else
@@ -49,7 +49,7 @@ struct Sums {
     plus(high, a.high, b.high);
   }
 
-  /// To halves of 52 bits.
+  /// Adds the sums in halves of 52 bits.
   void add_to(uint64_t* to_low, uint64_t* to_high) const {
     const __m256i mask = _mm256_set1_epi64x((int64_t{1} << kLimb) - 1);
     const __m256i mask_low = _mm256_set1_epi64x((int64_t{1} << 2 * kLimb) - 1);

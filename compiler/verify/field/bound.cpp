@@ -129,7 +129,7 @@ public:
     bound.query_degree = queries.degree;
     bound.output_degree = outputs_differ.degree;
     bound.bits = std::max(queries.bits, outputs_differ.bits);
-    // One query more than these: of 0, the member of maxima that all relus share.
+    // One more query: of 0, the shared operand of all relus.
     double pairs = (queries_ + 1) * queries_ / 2;
     double miss = pairs * (all_lanes(queries) + 0x1p-128) + all_lanes(outputs_differ);
     double spoilt = divided_ * kFieldLanes * one_prime(largest_divisor_);
@@ -139,7 +139,7 @@ public:
   }
 
 private:
-  /// Of the difference of two values of this size.
+  /// Returns the size of the difference of two values of this size.
   static Size difference(Size each) { return each * 2 + Size{0, 1}; }
 
   /// A node's value: what its elements were made of is put down here, for all of them.
@@ -187,7 +187,7 @@ private:
     std::vector<Degree> scratch(static_cast<size_t>(scratch_elements(op, attrs, shapes, {})));
     Degree result;
     evaluate_op<Degree>(op, attrs, operands, {&result, {}}, scratch);
-    if (whole_function(id)) // of both operands, and of the two
+    if (whole_function(id)) // of both operands
       result = Degree::asked(Math<Degree>::kind(OpKind::Floor), result, 4);
     return result;
   }
@@ -247,8 +247,8 @@ private:
     return whole_function(id) ? query(x, elements(id)) : x;
   }
 
-  /// Of each update a share, a function of its index and of the place, goes to each slice; they
-  /// come one after the other.
+  /// Each slice gets a share of each update; the share is a function of the update's index and the
+  /// position. Updates are applied one after the other.
   Degree scatter(NodeId id) {
     NodeId indices = graph_.operands(id)[1];
     double count = elements(indices);
@@ -263,13 +263,13 @@ private:
     }
     Degree joined = larger(larger(x, update), share);
     joined.unit = false;
-    joined.excess.degree += count; // each time what is there times 1 - share, and a share
+    joined.excess.degree += count; // each update multiplies by 1 - share and adds a share
     joined.excess.bits += 2 * count;
     if (graph_.attr(id, 1).text != "none") (void)query(joined, 3 * count * elements(id));
     return joined;
   }
 
-  /// The literals of a constant: the largest magnitude, and the finest fraction, of all.
+  /// The literals of a constant: the largest magnitude and the finest fraction of all.
   Degree literals(NodeId id) {
     Degree x = Degree::constant();
     if (graph_.attrs(id).empty()) return x; // `none`

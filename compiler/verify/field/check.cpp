@@ -9,10 +9,10 @@ namespace tg {
 
 namespace {
 
-constexpr uint64_t kAttempts = 8;                 // at a point
+constexpr uint64_t kAttempts = 8;                 // per point
 constexpr size_t kElementsWorthThreads = 1 << 16; // elements
 
-/// All that a check depends on: the seed, and every node that the pairs need.
+/// Hashes the inputs of a check: the seed, and every node that the pairs need.
 Digest digest_of_check(const Joined& joined, llvm::ArrayRef<NodeId> pairs, uint64_t seed) {
   const Graph& graph = joined.graph;
   std::vector<bool> needed(graph.size());
@@ -31,7 +31,7 @@ Digest digest_of_check(const Joined& joined, llvm::ArrayRef<NodeId> pairs, uint6
     for (int64_t whole : graph.attrs({i}).empty()
                              ? llvm::ArrayRef<int64_t>()
                              : llvm::ArrayRef<int64_t>(graph.attr({i}, 0).ints))
-      texts.push_back(std::to_string(whole)); // of constants that have both
+      texts.push_back(std::to_string(whole)); // some constants have both
     for (NodeId operand : graph.operands({i})) texts.push_back(std::to_string(operand.index));
   }
   std::vector<llvm::StringRef> parts(texts.begin(), texts.end());
@@ -57,7 +57,7 @@ Evaluation<Field>::Leaves FieldCheck::leaves() {
                        ? 1
                        : static_cast<size_t>(std::max(field_point.threads, 1));
     in_parts(count, [&, point = field_point](size_t part) {
-      FieldScope scope(point); // of the thread
+      FieldScope scope(point); // of this thread
       fill(values.size() * part / count, values.size() * (part + 1) / count);
     });
     return values;

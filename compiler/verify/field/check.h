@@ -1,4 +1,4 @@
-// Outputs of a joined graph, compared over the field (field.h) at random points.
+// Compares outputs of a joined graph over the field (field.h) at random points.
 #pragma once
 
 #include "compiler/ir/evaluate.h"
@@ -9,25 +9,25 @@ namespace tg {
 
 class FieldCheck {
 public:
-  /// Pairs of nodes: a, b, a, b, ... Both are kept by reference.
+  /// `pairs` lists nodes a, b, a, b, ... Both arguments are kept by reference.
   FieldCheck(const Joined& joined, llvm::ArrayRef<NodeId> pairs, const EquivalenceOptions& options);
 
   enum class Outcome : uint8_t {
     Agree,
     Differ,  // at `differing`
     Stopped, // by the options
-    Spoilt,  // no point was found at which nothing is divided by zero modulo some primes alone
+    Spoilt,  // every drawn point has a divisor that is zero modulo only some primes
   };
-  /// At the point of this number.
+  /// Evaluates the pairs at the point of this number.
   Outcome run(size_t number);
-  /// The point of this number.
+  /// Draws the point of this number.
   FieldPoint drawn(size_t number, uint64_t attempt = 0) const;
 
-  /// After Differ: the first pair that does, and the point.
+  /// After Differ: the first pair that differs, and the point.
   size_t differing() const { return differing_; }
   const FieldPoint& point() const { return point_; }
 
-  /// Elements of leaves at the point of the thread: uniform, from its keys, name and place.
+  /// Returns elements of leaves at the thread's point: uniform, by its keys, name and position.
   static Evaluation<Field>::Leaves leaves();
 
 private:

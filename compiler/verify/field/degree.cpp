@@ -7,7 +7,7 @@ namespace tg {
 
 namespace {
 
-constexpr size_t kMostDivisors = 32; // that one value keeps apart
+constexpr size_t kMostDivisors = 32; // limit of separate divisors of one value
 constexpr uint64_t kTen = 10;
 
 uint64_t origin_of(uint64_t kind, uint64_t a, uint64_t b) {
@@ -18,7 +18,7 @@ Size size_of(const DivisorUse& use) { return use.each * (use.elements * use.powe
 
 enum class Combine : uint8_t { Largest, Add };
 
-/// The divisors of a sum (the largest powers) or of a product (the sums of powers) of two values.
+/// Combines the divisors of two values: for a sum the larger powers, for a product their sums.
 void combine(Degree& into, const Degree& other, Combine how) {
   llvm::SmallVector<DivisorUse, 2> all;
   auto a = into.divisors.begin(), a_end = into.divisors.end();
@@ -39,7 +39,7 @@ void combine(Degree& into, const Degree& other, Combine how) {
   all.append(a, a_end);
   into.divisors = std::move(all);
   if (into.divisors.size() <= kMostDivisors) return;
-  DivisorUse product{0, into.below()}; // all of them, as one
+  DivisorUse product{0, into.below()}; // all of them, merged
   for (const DivisorUse& use : into.divisors)
     product.origin = origin_of(0, product.origin, use.origin);
   into.divisors.assign({product});
@@ -65,7 +65,7 @@ Degree Degree::number(double value) {
   uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof bits);
   x.origin = origin_of(1, bits, 0);
-  if (!std::isfinite(value)) return variable().with(x); // as random as one
+  if (!std::isfinite(value)) return variable().with(x); // treated as a random value
   Decimal decimal = decimal_of(value);
   if (decimal.digits == 0) {
     x.unit = false;
@@ -115,7 +115,7 @@ Degree operator*(const Degree& a, const Degree& b) {
   return product.with(b);
 }
 
-// Division by what is 0 is a query of the dividend, and whether it is 0 one of the divisor.
+// Division by 0 is a query of the dividend; the test for 0 is a query of the divisor.
 Degree operator/(const Degree& a, const Degree& b) {
   Degree inverse;
   inverse.excess = -b.excess;
@@ -159,7 +159,7 @@ Degree product_of(const Degree& factor, double count) {
   Degree product = factor;
   product.excess = factor.excess * count;
   product.unit = factor.unit;
-  for (DivisorUse& use : product.divisors) { // each factor may have elements of its own
+  for (DivisorUse& use : product.divisors) { // the elements of each factor may be distinct
     use.elements = std::min(use.at_most, use.elements * count);
     use.power *= count;
   }

@@ -1,16 +1,14 @@
-// The scalar of bounds: how large the numerator of a value can be, and what was asked of random
-// functions to make it. Over this scalar the one definition of the pointwise operators
-// (lang/core/semantics/pointwise.h) says of what degree their results are, so that no operator
-// has to say it a second time.
+// The scalar of bounds: the size of a value's numerator, and the queries of random functions behind
+// it. The common definition of the pointwise operators (lang/core/semantics/pointwise.h) over this
+// scalar gives the degrees of their results, so that operators need not state them.
 //
-// A value is N / C: N a polynomial with integer coefficients, in variables of which powers below 0
-// are allowed; C a product of powers of divisors. A divisor is what something was divided by: the
-// elements of a tensor, by number; or ten, of which powers stand below decimal fractions. All
-// values count divisors of one origin as one, so that sums of many quotients have a common
-// denominator, as they do, and not the product of all. `excess` says by how much N can exceed C;
-// then a sum has the larger excess of its terms, a product the sum of both, and 1 / v that of v
-// with the other sign. A value that is a number times powers of variables is no divisor, but a
-// power below 0.
+// A value is N / C. N is a polynomial with integer coefficients in variables that may have negative
+// powers. C is a product of powers of divisors. A divisor is either the elements of one tensor, by
+// number, or ten, whose powers are the denominators of decimal fractions. All values count divisors
+// of one origin as one, so a sum of many quotients has their actual common denominator instead of
+// the product of all. `excess` bounds how far the size of N can exceed that of C. A sum has the
+// larger excess of its terms, a product the sum of both, and 1 / v the negated excess of v. A value
+// that is a number times powers of variables is not counted as a divisor but as negative powers.
 #pragma once
 
 #include "lang/core/semantics/semantics.h"
@@ -19,9 +17,9 @@
 
 namespace tg {
 
-/// Of a polynomial: its degree, where powers below 0 count as those above; and log2 of the sum of
-/// its coefficients' magnitudes. As floating-point numbers: deep products may leave every integer,
-/// and then the bound is useless but not wrong.
+/// The size of a polynomial: its degree, where negative powers count by magnitude, and log2 of the
+/// sum of its coefficients' magnitudes. Both are floating-point numbers: deep products can exceed
+/// every integer, which makes the bound useless but not wrong.
 struct Size {
   double degree = 0, bits = 0;
 
@@ -33,31 +31,31 @@ struct Size {
   }
 };
 
-/// Elements of one divisor in the denominator of a value.
+/// The use of elements of one divisor in the denominator of a value.
 struct DivisorUse {
   uint64_t origin = 0;
   Size each; // of one element
   double elements = 1, at_most = 1;
   double power = 1;
-  bool fresh = false; // of the operator at hand: no more than elements of its result
+  bool fresh = false; // from the current operator: at most as many elements as its result
 };
 
 struct Degree {
   Size excess;
   bool unit = true;                          // a number times powers of variables
   llvm::SmallVector<DivisorUse, 2> divisors; // by origin
-  /// Queries of random functions on the way here, and the largest size of one; of a tree: what is
-  /// used twice counts twice.
+  /// The number of queries of random functions in the value's expression tree, where shared nodes
+  /// count repeatedly, and the largest size of a query.
   double queries = 0;
   Size query;
-  /// Elements that were divided by, and the largest of them: they may be 0 modulo one prime.
+  /// The number of elements in divisors, and the largest size: they may be 0 modulo one prime.
   double divided = 0;
   Size largest_divisor;
-  /// What was computed, as a hash: values of one origin are the same elements. And how many.
+  /// A hash of the computation: values of one origin are the same elements. And their number.
   uint64_t origin = 0;
   double elements = HUGE_VAL;
 
-  /// Of the denominator, and of the numerator.
+  /// The sizes of the denominator and of the numerator.
   Size below() const;
   Size total() const { return excess.at_least({}) + below(); }
 
@@ -68,9 +66,9 @@ struct Degree {
     x.excess.degree = 1;
     return x;
   }
-  /// The result of so many queries of x, by a function of this kind: a variable.
+  /// Returns the result of `count` queries of x by a function of this kind: a variable.
   static Degree asked(uint64_t kind, const Degree& x, double count);
-  /// Counts what was asked for x as well.
+  /// Adds the queries of x.
   Degree& with(const Degree& x);
 
   friend Degree operator+(const Degree& a, const Degree& b);
@@ -81,29 +79,29 @@ struct Degree {
   Degree& operator+=(const Degree& b) { return *this = *this + b; }
 };
 
-/// Of one of the two; queries of both.
+/// Returns the degree of either one of the two, with the queries of both.
 Degree larger(const Degree& a, const Degree& b);
-/// Of a sum of so many terms of this degree.
+/// Returns the degree of a sum of `count` terms.
 Degree sum_of(Degree term, double count);
-/// Of a product of so many factors of this degree.
+/// Returns the degree of a product of `count` factors.
 Degree product_of(const Degree& factor, double count);
 
 template <> struct ScalarTraits<Degree> { using Wide = Degree; };
 
-/// As often as Math<Field> asks: a function of two once, and a maximum once for each operand and
-/// once for both.
+/// Counts queries as Math<Field> makes them: a function of two operands makes one; a maximum makes
+/// one for each operand and one for both.
 template <> struct Math<Degree> {
   static Degree literal(double value) { return Degree::number(value); }
   static Degree integer(int64_t value) { return Degree::number(static_cast<double>(value)); }
   static uint64_t kind(OpKind op) { return 100 + static_cast<uint64_t>(op); }
   static Degree unary(OpKind op, const Degree& x) { return Degree::asked(kind(op), x, asks(op)); }
-  /// Relu is a maximum, whose other operand, 0, is the same query everywhere; odd functions are
-  /// asked at x and -x.
+  /// Relu is a maximum with 0, which is the same query everywhere. Odd functions are queried
+  /// at x and -x.
   static double asks(OpKind op) {
     bool odd = op == OpKind::Tanh || op == OpKind::Erf || op == OpKind::Atan || op == OpKind::Round;
     return op == OpKind::Relu || odd ? 2 : 1;
   }
-  /// Of equals, it is these.
+  /// A maximum of equal operands is the operand.
   static Degree maximum(const Degree& x, const Degree& y) {
     return larger(Degree::asked(kind(OpKind::Maximum), larger(x, y), 3), larger(x, y));
   }
@@ -119,7 +117,7 @@ template <> struct Math<Degree> {
   static int64_t index(const Degree&, int64_t) { return 0; }
   static Degree missing() { return Degree::variable(); }
   static int64_t argmax(llvm::ArrayRef<Degree>) { return 0; }
-  static Degree max_of(llvm::ArrayRef<Degree> values) { return values[0]; } // bound.cpp knows them
+  static Degree max_of(llvm::ArrayRef<Degree> values) { return values[0]; } // see bound.cpp
   static void softmax(llvm::MutableArrayRef<Degree>) {}
   class External {
   public:

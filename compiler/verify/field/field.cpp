@@ -9,7 +9,7 @@
 
 namespace tg {
 
-/// The text is d.ddd...e±xx.
+/// The text has the form d.ddd...e±xx.
 Decimal decimal_of(double finite) {
   char text[64];
   auto end =
@@ -66,8 +66,8 @@ Field power(Field base, uint64_t exponent) {
   return result;
 }
 
-/// Each residue to the power of its prime less 2 (Fermat). Divisors repeat, so the last one is
-/// remembered: a memo, which nothing can tell from computing it again.
+/// Returns each residue to the power of its prime minus 2 (Fermat). Divisors repeat, so the last
+/// one is cached; the cache does not affect results.
 Field inverse(const Field& x) {
   struct Memo {
     Field of, inverse;
@@ -87,7 +87,7 @@ Field inverse(const Field& x) {
   return result;
 }
 
-/// f(-x) = -f(x): computed at the one of x and -x whose first residue that is not 0 is smaller.
+/// f(-x) = -f(x): computed at x or -x, whichever has the smaller first nonzero residue.
 Field odd_function(uint64_t key, const Field& x) {
   for (int i = 0; i < kFieldLanes; ++i) {
     if (x.lane[i] == 0) continue;
@@ -182,7 +182,7 @@ Field Math<Field>::maximum(const Field& x, const Field& y) {
   return random_function(kMax, random_function(kMaxMember, x) + random_function(kMaxMember, y));
 }
 
-// A minimum is a mirrored maximum; a comparison is symmetric if the operator is.
+// A minimum is a mirrored maximum. A comparison is symmetric if its operator is.
 Field Math<Field>::binary(OpKind op, const Field& x, const Field& y) {
   if (op == OpKind::Minimum) return -maximum(-x, -y);
   uint64_t key = key_of("binary", static_cast<uint64_t>(op));

@@ -1,20 +1,21 @@
 // The scalar of exact checks: four residues, each modulo a prime of its own.
 //
-// The primes are drawn anew for each point from all between 2^50 and 2^51, of which there are more
-// than 2^44 (Rosser and Schoenfeld 1962, corollary 3), so that no constant of a model can be a
-// multiple of one but by chance. In place of functions that are not rational stand random functions
-// of the value, which is all four residues together: two queries are one where all four are. So the
-// chance that two different queries meet is the fourth power of the chance for one prime (bound.h).
+// The primes are drawn for each point from the more than 2^44 primes between 2^50 and 2^51 (Rosser
+// and Schoenfeld 1962, corollary 3), so a constant of a model is a multiple of one only by chance.
+// Functions that are not rational are replaced by random functions of the value, that is, of all
+// four residues together: two queries are the same only if all four are. So the chance that two
+// different queries collide is the fourth power of the chance for one prime (bound.h).
 //
-// Why agreement proves something: two rational functions that differ agree at a random point with
-// probability at most degree / p, times as much for each residue (Schwartz 1980, Zippel 1979). A
-// function without algebra is taken for an arbitrary one: what holds for it holds for relu, too,
-// while an identity that needs more (relu of relu is relu) shows as a difference, which float64
-// then decides. What is built in, since all real functions of these names have it: the maximum
-// depends on the set of its operands alone, relu(x) is the maximum of x and 0, tanh, erf, atan and
-// round are odd and, like gelu and sqrt, keep 0, exp(0) is 1.
+// Why agreement proves equality: two different rational functions agree at a random point with
+// probability at most degree / p, and these chances multiply over the residues (Schwartz 1980,
+// Zippel 1979). A non-algebraic function is treated as uninterpreted. An equality for all functions
+// also holds for relu. An identity that needs more (relu of relu is relu) shows as a difference,
+// which float64 then decides. Some properties that the real functions have are built in: the
+// maximum depends only on the set of its operands; relu(x) is the maximum of x and 0; tanh, erf,
+// atan and round are odd and, like gelu and sqrt, map 0 to 0; exp(0) is 1.
 //
-// Residues are kept in Montgomery's form (Montgomery 1985), times 2^64, and always below the prime.
+// Residues are in Montgomery form (Montgomery 1985), multiplied by 2^64, and always below the
+// prime.
 #pragma once
 
 #include "compiler/verify/field/point.h"
@@ -24,8 +25,8 @@
 
 namespace tg {
 
-// The shortest decimal text that reads as a double, as a rational number: what literals stand for
-// in exact checks.
+// The shortest decimal text that reads as a double, as a rational number: the value of literals in
+// exact checks.
 
 /// digits * 10^exponent, below 10^17 and without trailing zeros; 0 is 0 * 10^0.
 struct Decimal {
@@ -65,28 +66,28 @@ struct Field {
       product.lane[i] = field_point.reduced(static_cast<WideProduct>(a.lane[i]) * b.lane[i], i);
     return product;
   }
-  /// Division by zero is a random function of the dividend: equal only where dividends are. Where
-  /// some residues of the divisor are zero and others are not, the point is spoilt.
+  /// Division by zero is a random function of the dividend, so results are equal only if the
+  /// dividends are. If only some residues of the divisor are zero, the point is spoilt.
   friend Field operator/(const Field& a, const Field& b);
   Field& operator+=(const Field& b) { return *this = *this + b; }
 
-  /// The same number modulo all four primes.
+  /// Returns the number modulo all four primes.
   static Field of_integer(uint64_t number);
-  /// The exact value of the shortest decimal text that reads as this double, a rational number.
+  /// Returns the rational number of the shortest decimal text that reads as this double.
   static Field of_decimal(double number);
-  /// Uniform, and zero modulo none: from any 64 bits, of which all serve.
+  /// Returns a uniform element, nonzero modulo every prime, from any 64 bits.
   static Field random(uint64_t bits);
 
-  /// The integer of small magnitude that this is modulo all four primes; nullopt if it is none.
+  /// Returns the small integer that this equals modulo all four primes; nullopt if there is none.
   std::optional<int64_t> small_integer() const;
 };
 
-/// A digest of elements and numbers, in order, of 128 bits; keyed by the point and by a name.
+/// A 128-bit digest of a sequence of elements and numbers, keyed by the point and by a name.
 class FieldHash {
 public:
   explicit FieldHash(uint64_t key) : s_(key ^ field_point.key[0]), t_(key + field_point.key[1]) {}
   FieldHash& add(uint64_t x) {
-    // Each a bijection of x, and of the state.
+    // Each step is a bijection of x and of the state.
     s_ = (s_ ^ x) * 0x9fb21c651e98df25;
     s_ ^= s_ >> 32;
     t_ = (t_ + x) * 0xd6e8feb86659fd93;
@@ -97,7 +98,7 @@ public:
     for (uint64_t lane : x.lane) add(lane);
     return *this;
   }
-  /// As random as an element can be.
+  /// Returns a uniform element derived from the digest.
   Field element() const;
   uint64_t bits() const { return scramble(s_ ^ scramble(t_)); }
 
@@ -105,8 +106,8 @@ private:
   uint64_t s_, t_;
 };
 
-/// Elements without end, by their numbers: leaves of networks, which are many. Each residue has a
-/// key of 64 bits of its own; the mixer is that of wyrand (Wang Yi 2019), one product of 128 bits.
+/// An unlimited number of elements, by index, for the many leaves of networks. Each residue has its
+/// own 64-bit key. The mixer is that of wyrand (Wang Yi 2019), one product of 128 bits.
 class FieldStream {
 public:
   explicit FieldStream(uint64_t key) {
@@ -128,7 +129,7 @@ private:
   uint64_t key_[kFieldLanes];
 };
 
-/// A field element that is a random function of (key, x).
+/// Returns the value of the random function `key` at x.
 inline Field random_function(uint64_t key, const Field& x) {
   return FieldHash(key).add(x).element();
 }
@@ -148,9 +149,10 @@ template <> struct Math<Field> {
   static Field select(const Field& condition, const Field& x, const Field& y) {
     return condition * x + (integer(1) - condition) * y;
   }
-  /// Over the reals floats are what they were.
+  /// Over the reals, casts between floats are the identity.
   static Field cast(DType to, const Field& x);
-  /// What is gathered from outside: of floats no number, which only float64 tells from 0.
+  /// Returns the value gathered from out of range. For floats it is not a number, which only
+  /// float64 distinguishes from 0.
   static Field missing();
   static Field max_of(llvm::ArrayRef<Field> values);
   static void softmax(llvm::MutableArrayRef<Field> row);
@@ -169,9 +171,10 @@ template <> struct Math<Field> {
   private:
     FieldHash hash_;
   };
-  /// A truth value or an integer is as random as anything else.
+  /// Truth values and integers are treated like all other values.
   static Field of_dtype(DType, const Field& x) { return x; }
-  /// What integers have of their own, an arbitrary function of the operands (ir/evaluate.h).
+  /// Returns an uninterpreted function of the operands, for functions that only integers have
+  /// (ir/evaluate.h).
   static Field whole_function(OpKind op, const Field& x);
 };
 

@@ -1,12 +1,12 @@
 // AVX-512's 52-bit products: sums of the low and of the high halves stay in registers. A low half
-// is below 2^52, of which kTerms are below 2^60.
+// is below 2^52, so kTerms of them are below 2^60.
 #include "compiler/verify/field/tile.h"
 
 #if defined(__x86_64__)
 
 #include <immintrin.h>
 
-// Of what follows alone: inline functions of headers stay what every processor can run.
+// Applies only to the code below: inline functions of headers must run on every processor.
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx512f,avx512ifma"))), apply_to = function)
 #else
@@ -18,7 +18,7 @@ namespace tg {
 namespace {
 
 constexpr int64_t kRows = FieldTile::kRows, kColumns = FieldTile::kColumns;
-constexpr int64_t kVectors = kColumns / 2; // two elements a vector
+constexpr int64_t kVectors = kColumns / 2; // two elements per vector
 
 template <class From> __m512i load(const From* from) { return _mm512_loadu_si512(from); }
 

@@ -10,9 +10,10 @@ namespace tg {
 
 namespace {
 
-/// 1 / p modulo 2^64, p odd: Newton's iteration doubles the bits that are right.
+/// Returns 1 / p modulo 2^64 for odd p, by Newton's iteration, which doubles the number of
+/// correct bits.
 constexpr uint64_t inverse_of(uint64_t p) {
-  uint64_t x = p; // three bits
+  uint64_t x = p; // three correct bits
   for (int bits = 3; bits < 64; bits *= 2) x *= 2 - p * x;
   return x;
 }
@@ -37,8 +38,8 @@ constexpr FieldPoint default_point() {
   return point;
 }
 
-/// Whether n - 1 = odd * 2^twos says of base that n may be prime (Miller 1976, Rabin 1980). `one`
-/// is 1 in Montgomery's form.
+/// Returns true if n passes the Miller-Rabin test for the base (Miller 1976, Rabin 1980), where
+/// n - 1 = odd * 2^twos. `one` is 1 in Montgomery form.
 bool may_be_prime(const FieldPoint& point, uint64_t base, uint64_t odd, int twos) {
   auto times = [&](uint64_t a, uint64_t b) {
     return point.reduced(static_cast<WideProduct>(a) * b, 0);
@@ -75,7 +76,7 @@ bool is_prime(uint64_t n) {
 Digest digest_of(llvm::ArrayRef<llvm::StringRef> parts) {
   llvm::SHA256 sha;
   for (llvm::StringRef part : parts) {
-    uint64_t size = part.size(); // so that parts keep apart
+    uint64_t size = part.size(); // separates the parts
     sha.update(llvm::StringRef(reinterpret_cast<const char*>(&size), sizeof size));
     sha.update(part);
   }

@@ -1,12 +1,12 @@
-// Where a check computes: the primes, and the keys of random functions and of leaves.
+// The point of a check: the primes, and the keys of random functions and of leaves.
 //
-// All of it follows from a digest (SHA-256) of the seed, of both models and of the point's number.
-// So the same check gives the same answer, and who writes a model cannot know the primes before the
-// model is written: to find constants that are multiples of them takes as many trials as the bound
-// says, at a seed that everybody knows as well as at any other.
+// All of it is derived from a digest (SHA-256) of the seed, of both models and of the point's
+// number. So the same check gives the same answer, and the author of a model cannot know the primes
+// before the model is written. Finding constants that are multiples of them takes as many trials as
+// the bound says, even for a publicly known seed.
 //
-// The point that is computed at belongs to the thread (`field_point`), since the definition of the
-// operators knows no context; FieldScope sets it.
+// The current point is a variable of the thread (`field_point`), since the definition of the
+// operators takes no context. FieldScope sets it.
 #pragma once
 
 #include <llvm/ADT/ArrayRef.h>
@@ -20,31 +20,31 @@ namespace tg {
 
 inline constexpr int kFieldLanes = 4;
 inline constexpr int kPrimeBits = 51;     // primes are above 2^50 and below 2^51
-inline constexpr double kLog2Primes = 44; // of which there are more
+inline constexpr double kLog2Primes = 44; // log2 of a lower bound on their number
 inline constexpr double kSmallestPrime = 0x1p50;
 
-/// Of two 64-bit factors.
+/// The product of two 64-bit factors.
 __extension__ using WideProduct = unsigned __int128;
 
 struct FieldPoint {
   uint64_t prime[kFieldLanes] = {};
   uint64_t inverse[kFieldLanes] = {}; // of the prime, modulo 2^64
-  uint64_t one[kFieldLanes] = {};     // 2^64, which is 1 in Montgomery's form
-  uint64_t square[kFieldLanes] = {};  // 2^128: what brings a number into the form
+  uint64_t one[kFieldLanes] = {};     // 2^64, which is 1 in Montgomery form
+  uint64_t square[kFieldLanes] = {};  // 2^128, the factor that converts to the form
   uint64_t key[2] = {};
-  int threads = 1;                             // that products may take
-  const std::function<bool()>* stop = nullptr; // asked within products
-  /// Something was divided by what is zero modulo some of the primes alone.
+  int threads = 1;                             // for products
+  const std::function<bool()>* stop = nullptr; // polled within products
+  /// True after a division by a value that is zero modulo only some of the primes.
   bool spoilt = false;
 
-  /// sum / 2^64 modulo a prime, for sums below prime * 2^64.
+  /// Returns sum / 2^64 modulo a prime, for sums below prime * 2^64.
   constexpr uint64_t reduced(WideProduct sum, int lane) const {
     uint64_t p = prime[lane], m = static_cast<uint64_t>(sum) * inverse[lane];
     auto high = static_cast<uint64_t>(sum >> 64);
     auto less = static_cast<uint64_t>((static_cast<WideProduct>(m) * p) >> 64);
     return high - less + (high < less ? p : 0);
   }
-  /// Uniform from 1 to the prime, excluded: from any 64 bits, of which the high ones matter.
+  /// Maps 64 bits uniformly to 1 .. prime - 1; the high bits matter most.
   constexpr uint64_t scaled(uint64_t bits, int lane) const {
     return static_cast<uint64_t>((static_cast<WideProduct>(bits) * (prime[lane] - 1)) >> 64) + 1;
   }
@@ -56,15 +56,15 @@ using Digest = std::array<uint64_t, 4>;
 /// SHA-256.
 Digest digest_of(llvm::ArrayRef<llvm::StringRef> parts);
 
-/// The point of this number, and of this attempt at it.
+/// Draws the point of this number; each attempt gives another one.
 FieldPoint draw_point(const Digest& digest, uint64_t number, uint64_t attempt = 0);
-/// With these primes, each odd and between 3 and 2^51.
+/// Makes a point with these primes, each odd and between 3 and 2^51.
 FieldPoint point_of_primes(llvm::ArrayRef<uint64_t> primes, uint64_t key);
 
-/// Deterministic, below 2^61 (Jaeschke 1993; Jiang and Deng 2014).
+/// Returns true for primes. Deterministic, for n below 2^61 (Jaeschke 1993; Jiang and Deng 2014).
 bool is_prime(uint64_t n);
 
-/// The point of this thread. Without a scope, one that is the same everywhere.
+/// The point of this thread; without a scope it is a fixed one.
 extern constinit thread_local FieldPoint field_point;
 
 class FieldScope {

@@ -11,18 +11,18 @@ namespace tg {
 
 namespace {
 
-// Products are below 2^102; this many of them and what was folded before are below 2^114, which is
-// 2^64 times the smallest prime.
+// Products are below 2^102. This many of them plus a folded sum are below 2^114, which is 2^64
+// times the smallest prime.
 constexpr int64_t kTermsOfWide = 2048;
 constexpr int64_t kTermsWorthThreads = 1 << 20; // terms
 
-/// The same modulo the prime, below 2^115: its high half is.
+/// Returns an equal sum modulo the prime, below 2^115, by reducing its high half.
 WideProduct fold(WideProduct sum, int lane) {
   uint64_t high = static_cast<uint64_t>(sum >> 64) % field_point.prime[lane];
   return static_cast<WideProduct>(high) << 64 | static_cast<uint64_t>(sum);
 }
 
-/// The sum over k terms.
+/// Returns the sum over k terms.
 Field wide_sum(const Field* a, const Field* b, int64_t k) {
   WideProduct sums[kFieldLanes] = {};
   for (int64_t first = 0; first < k; first += kTermsOfWide) {
@@ -37,7 +37,7 @@ Field wide_sum(const Field* a, const Field* b, int64_t k) {
   return sum;
 }
 
-/// With the columns of b one behind the other.
+/// Multiplies with the columns of b stored one after the other.
 void multiply_wide(const FieldProduct& product, FieldRange range) {
   std::vector<Field> columns(static_cast<size_t>(range.columns * product.k));
   Field row[kFieldColumns], sums[kFieldColumns];
@@ -63,7 +63,7 @@ void multiply_range(const FieldProduct& product, FieldRange range, FieldPath pat
   }
 }
 
-/// The fastest that this processor has.
+/// Returns the fastest path of this processor.
 FieldPath tiled_path() {
   for (FieldPath path : {FieldPath::Ifma, FieldPath::Avx2})
     if (has_field_path(path)) return path;
@@ -102,12 +102,12 @@ void multiply(const FieldProduct& product, FieldPath path) {
   size_t helpers = std::min(static_cast<size_t>(std::max(field_point.threads, 1)), ranges.size());
   if (product.m * product.n * product.k < kTermsWorthThreads) helpers = 1;
   in_parts(helpers, [&, point = field_point](size_t) {
-    FieldScope scope(point); // of the thread
+    FieldScope scope(point); // of this thread
     work();
   });
 }
 
-// A tile is filled up to whole rows and columns.
+// Tiles are padded to whole rows and columns, so thin products do not pay.
 void multiply(const FieldProduct& product) {
   static const FieldPath tiled = tiled_path();
   bool worth = product.k >= 8 && product.m >= 2 && product.n >= 3;

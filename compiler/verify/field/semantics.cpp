@@ -1,6 +1,6 @@
-// The one definition of the operators, over the field. Where the time of whole networks goes,
-// in matrix products and convolutions, the sums are those of product.h: a convolution is the
-// product of its kernels with the windows of an image, whose elements are read where they lie.
+// The common definition of the operators, over the field. Matrix products and convolutions, which
+// take most of the time of whole networks, use product.h: a convolution is the product of its
+// kernels with the windows of an image, whose elements are read in place.
 #include "compiler/verify/field/product.h"
 #include "lang/core/semantics/impl.h"
 
@@ -11,7 +11,7 @@ namespace semantics {
 namespace {
 
 /// Stores rows of sums from `base` on, which is row `channel` of a result with rows of n elements.
-/// The epilogue knows channels by rows (convolutions) or by columns.
+/// The epilogue indexes channels by rows (convolutions) or by columns.
 struct Store {
   const Epilogue<Field>& epilogue;
   Field* result;
@@ -27,8 +27,8 @@ struct Store {
   }
 };
 
-/// What results from `from` to `to` of a line read of an image's line under element j of the
-/// window; without a line, zeros.
+/// Writes the elements that the results `from` to `to` of a line read under element j of the
+/// window; zeros without a line.
 void read_line(const Sliding& columns, const Field* line, int64_t j, int64_t from, int64_t to,
                Field* out) {
   int64_t begin = line ? std::clamp(columns.first(j), from, to) : to;
@@ -38,8 +38,8 @@ void read_line(const Sliding& columns, const Field* line, int64_t j, int64_t fro
   std::fill_n(out, to - end, Field{});
 }
 
-/// Windows of one image's channels as the rows of a matrix: one for each channel and each element
-/// of the window, one column for each result.
+/// Windows of one image's channels as a matrix: one row for each channel and each element of the
+/// window, one column for each result.
 struct Windows {
   const Field* x;
   const Sliding &rows, &columns;
@@ -60,7 +60,7 @@ struct Windows {
   }
 };
 
-/// The same of conv3d.
+/// The same for conv3d.
 struct Windows3d {
   const Field* x;
   const std::array<Sliding, 3>& along;
@@ -113,7 +113,7 @@ void conv2d<Field>(AttrValues attrs, llvm::ArrayRef<ConstView<Field>> operands, 
   Sliding columns = sliding(x[3], w[3], stride.ints[1], dilation.ints[1], pad, 1);
   int64_t inputs = w[1], groups = x[1] / inputs, per_group = out[1] / groups;
   int64_t plane = out[2] * out[3], taps = w[2] * w[3], k = inputs * taps;
-  for (int64_t i = 0; i < out[0] * groups; ++i) { // of an image, one behind the other
+  for (int64_t i = 0; i < out[0] * groups; ++i) { // groups of one image after the other
     int64_t channel = i % groups * per_group;
     Windows windows{operands[0].data + i * inputs * x[2] * x[3], rows, columns, taps, w[3]};
     Store store{epilogue, result.data, i * per_group * plane, plane, /*channels_are_rows=*/true,
@@ -129,7 +129,7 @@ void conv3d<Field>(AttrValues attrs, llvm::ArrayRef<ConstView<Field>> operands, 
   std::array<Sliding, 3> along = sliding3d(attrs, x, w);
   int64_t inputs = w[1], groups = x[1] / inputs, per_group = out[1] / groups;
   int64_t volume = product(out.drop_front(2)), k = product(w.drop_front(1));
-  for (int64_t i = 0; i < out[0] * groups; ++i) { // of an image, one behind the other
+  for (int64_t i = 0; i < out[0] * groups; ++i) { // groups of one image after the other
     int64_t channel = i % groups * per_group;
     Windows3d windows{
         operands[0].data + i * inputs * x[2] * x[3] * x[4], along, {w[2], w[3], w[4]}};
@@ -144,8 +144,8 @@ void conv3d<Field>(AttrValues attrs, llvm::ArrayRef<ConstView<Field>> operands, 
 
 namespace {
 
-/// A group of one image of a transposed convolution: the products of each element with each element
-/// of the kernels, a block of outputs at a time, and then their sums.
+/// One group of one image of a transposed convolution: computes the products of each element with
+/// each element of the kernels, for a block of outputs at a time, and then their sums.
 struct Transposed {
   const Spreading &rows, &columns;
   int64_t inputs, outputs, taps_in_row, taps;
@@ -154,7 +154,7 @@ struct Transposed {
   Field* result;        // [outputs, rows, columns], zeros
 
   void run() const {
-    constexpr int64_t kElements = 1 << 20; // of the products, at a time
+    constexpr int64_t kElements = 1 << 20; // limit of products at a time
     int64_t each = taps * elements();
     int64_t block = std::clamp<int64_t>(kElements / each, 1, outputs);
     std::vector<Field> products(static_cast<size_t>(block * each));
@@ -194,7 +194,7 @@ void conv_transpose2d<Field>(AttrValues attrs, llvm::ArrayRef<ConstView<Field>> 
   Spreading rows = spreading(attrs, x[2], w[2], 0), columns = spreading(attrs, x[3], w[3], 1);
   int64_t groups = attrs[4]->number, inputs = x[1] / groups, taps = w[2] * w[3];
   std::vector<Field> kernels(static_cast<size_t>(w[0] * w[1] * taps));
-  for (int64_t c = 0; c < w[0]; ++c) // of each group its outputs' elements, by inputs
+  for (int64_t c = 0; c < w[0]; ++c) // by group, its outputs' elements, by inputs
     for (int64_t i = 0; i < w[1] * taps; ++i)
       kernels[static_cast<size_t>((c / inputs * w[1] * taps + i) * inputs + c % inputs)] =
           operands[1].data[c * w[1] * taps + i];
@@ -233,8 +233,8 @@ void winograd_conv2d<Field>(AttrValues attrs, llvm::ArrayRef<ConstView<Field>> o
   winograd_conv2d_in<Field>(block, sum, attrs, operands, result, scratch);
 }
 
-/// A function of all elements of a row, without a place among them: nothing bounds how likely two
-/// random places are one.
+/// A function of all elements of a row, not a random position in it: the chance that two random
+/// positions are equal has no bound.
 template <>
 void argmax<Field>(AttrValues attrs, const ConstView<Field>& x, View<Field> result,
                    llvm::MutableArrayRef<Field>) {
@@ -251,11 +251,12 @@ void argmax<Field>(AttrValues attrs, const ConstView<Field>& x, View<Field> resu
 
 namespace {
 
-constexpr int64_t kGatherElements = 1 << 20; // of the matrix below, at a time
+constexpr int64_t kGatherElements = 1 << 20; // limit of the matrix below, at a time
 
-/// Gathers by indices that nothing is known of. The slice at such an index is the sum of all
-/// slices, each times a random function of the index and its place: what holds of all such
-/// functions holds of the one that is 1 at the index and 0 elsewhere, which is what `gather` means.
+/// Gathers by unknown indices. The slice at such an index is the sum of all slices, each times a
+/// random function of the index and the slice's position. An equality that holds for all such
+/// functions also holds for the one that is 1 at the index and 0 elsewhere, which is the meaning
+/// of `gather`.
 struct Gather {
   const ConstView<Field>&x, indices;
   Field* result;
@@ -312,7 +313,7 @@ private:
 
 } // namespace
 
-/// An index that is a known integer names its slice.
+/// An index that is a known integer selects its slice.
 template <>
 void gather<Field>(AttrValues attrs, const ConstView<Field>& x, const ConstView<Field>& indices,
                    View<Field> result) {
@@ -334,9 +335,9 @@ void gather<Field>(AttrValues attrs, const ConstView<Field>& x, const ConstView<
   Gather{x, indices, result.data, outer, size, inner}.run(unknown);
 }
 
-/// An unknown index is anywhere a little, as above: what is there becomes share times what the
-/// update makes of it, and 1 - share times itself. The smaller of two is some symmetric function:
-/// no mirrored maximum, which it is not of integers that wrap around.
+/// As in `gather`, an unknown index affects every position by a share: the value becomes share
+/// times the updated value plus 1 - share times itself. The minimum is some symmetric function. It
+/// is not a mirrored maximum, which would be wrong for integers that wrap.
 template <>
 void scatter<Field>(AttrValues attrs, llvm::ArrayRef<ConstView<Field>> operands, View<Field> result,
                     llvm::MutableArrayRef<Field>) {

@@ -1,7 +1,7 @@
-// Blocks: kTerms rows of b, of one range of columns, are packed into panels of kColumns, which all
-// rows of tiles go over while they are in the cache. Bounds, for factors below 2^51: a high half is
-// below 2^50, so that kTermsBeforeFold of them and what was folded before are below 2^62: then
-// low + 2^52 * high is below 2^114, 2^64 times the smallest prime, as FieldPoint::reduced wants it.
+// Blocks: kTerms rows of b, for one range of columns, are packed into panels of kColumns. All rows
+// of tiles use them while they are in the cache. Bounds, for factors below 2^51: a high half is
+// below 2^50, so kTermsBeforeFold of them plus a folded sum are below 2^62. Then low + 2^52 * high
+// is below 2^114, 2^64 times the smallest prime, as FieldPoint::reduced requires.
 #include "compiler/verify/field/tile.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ private:
     }
     for (int64_t panel = 0; panel < panels_; ++panel)
       for (int64_t block = 0; block < blocks_; ++block) {
-        const Field* rows[kRows]; // those that are not there are zeros
+        const Field* rows[kRows]; // missing rows are zeros
         for (int64_t r = 0; r < kRows; ++r) {
           int64_t i = block * kRows + r;
           rows[r] = i < range_.rows ? product_.a + (range_.row + i) * product_.a_pitch + l
@@ -58,7 +58,7 @@ private:
       }
   }
 
-  /// Brings the high halves below the primes.
+  /// Reduces the high halves below the primes.
   void fold(int64_t& since) {
     for (FieldTile& tile : tiles_)
       for (auto& row : tile.high)

@@ -2,7 +2,7 @@
 
 namespace tg::proof {
 
-/// Any value that the slot may have, in normal form.
+/// Returns an arbitrary value of the slot, in normal form.
 Attr Attributes::fresh(const AttrInfo& info, uint32_t v, const Tensor& first) {
   switch (info.kind) {
   case AttrKind::integer: return Attr::of(facts_.arith().fresh_poly(std::nullopt));
@@ -30,7 +30,7 @@ Attr Attributes::fresh(const AttrInfo& info, uint32_t v, const Tensor& first) {
     }
     return Attr::of(Poly(static_cast<int64_t>(facts_.choose(first.dims.size()))));
   case AttrKind::act: return Attr::any_member(v);
-  case AttrKind::ints: { // one number for each axis, none negative: pad; shapes: some_shape
+  case AttrKind::ints: { // one nonnegative number for each axis: pad; shapes use some_shape
     if (first.packed) break;
     std::vector<Poly> ns;
     for (size_t i = 0; i < first.dims.size(); ++i) ns.push_back(facts_.arith().fresh_poly(0));
@@ -44,9 +44,9 @@ Attr Attributes::fresh(const AttrInfo& info, uint32_t v, const Tensor& first) {
   return {};
 }
 
-/// Any permutation, or any axes that are reduced.
+/// Returns an arbitrary permutation, or arbitrary reduced axes.
 std::optional<Attr> Attributes::some_axes(OpKind op, const Tensor& type) {
-  constexpr size_t kPermuted = 4; // rank up to which all permutations are cases
+  constexpr size_t kPermuted = 4; // up to this rank all permutations are cases
   size_t rank = type.dims.size();
   if (type.packed || (op == OpKind::Transpose && rank > kPermuted))
     return facts_.beyond("any axes of a tensor of any rank"), std::nullopt;
@@ -67,7 +67,7 @@ std::optional<Attr> Attributes::some_axes(OpKind op, const Tensor& type) {
   return Attr::of(std::move(chosen));
 }
 
-/// Any shape, of the rank that the rule's text says, or of any.
+/// Returns an arbitrary shape, of the rank given by the rule's text, or of any rank.
 Attr Attributes::some_shape(TermId reshape, uint32_t v) {
   std::optional<size_t> rank = ranks_.terms[reshape];
   if (!rank) rank = ranks_.lengths[v];
@@ -77,7 +77,8 @@ Attr Attributes::some_shape(TermId reshape, uint32_t v) {
   return Attr::of(std::move(ns));
 }
 
-/// As infer() would have it. nullopt for what has no such form, and for kinds that no model reads.
+/// Returns the attribute in the form that infer() uses. nullopt if it has no such form, and for
+/// kinds that no model reads.
 std::optional<Attr> Attributes::in_normal_form(AttrKind kind, Attr attr) {
   using Is = Attr::Kind;
   auto repeated = [&](size_t from, size_t to) { // [h, w] for [h, w, h, w]
@@ -96,7 +97,7 @@ std::optional<Attr> Attributes::in_normal_form(AttrKind kind, Attr attr) {
         attr = Attr::of_number(Sums::number(Ratio{*n}));
     [[fallthrough]];
   case AttrKind::floats:
-    if (attr.kind == Is::Ints && attr.ns.size() == 1) // an integer that no double is
+    if (attr.kind == Is::Ints && attr.ns.size() == 1) // an integer that is not a double
       if (std::optional<int64_t> n = facts_.arith().normal(attr.ns[0]).constant())
         attr = Attr::of_number(Sums::number(Ratio{*n}));
     fits = attr.kind == Is::Number;
@@ -121,7 +122,7 @@ std::optional<Attr> Attributes::in_normal_form(AttrKind kind, Attr attr) {
   return fits ? std::optional<Attr>(std::move(attr)) : std::nullopt;
 }
 
-/// What the variable of a slot stands for, known or from now on.
+/// Returns the value of a slot's variable, which is chosen now if it is unknown.
 Attr Attributes::variable(TermId id, size_t slot, llvm::function_ref<Tensor()> first) {
   OpKind op = rule_.terms[id].op;
   uint32_t v = rule_.terms[id].attrs[slot].variable;
@@ -152,7 +153,7 @@ Attr Attributes::of(TermId id, size_t slot, llvm::function_ref<Tensor()> first) 
     facts_.beyond("an attribute that is not understood: " + std::string(info.name));
     return {};
   }
-  if (info.kind == AttrKind::pair || info.kind == AttrKind::pad) // as infer() demands
+  if (info.kind == AttrKind::pair || info.kind == AttrKind::pad) // required by infer()
     for (const Poly& n : attr->ns) facts_.must(at_least(n, info.kind == AttrKind::pair));
   known_[id].emplace(slot, *attr);
   return *attr;

@@ -10,8 +10,8 @@ Case::Case(const Rule& rule, const Ranks& ranks, Choices& choices, std::optional
       variables_(rule, ranks, named, facts_), types_(rule, ranks, variables_, facts_),
       elements_(rule, types_, facts_) {}
 
-/// Types, then values. All that a case may take for granted is assumed before values are compared:
-/// the engine applies a rule only where both sides are typed, alike, and conditions hold.
+/// Types come first, then values. All assumptions are made before values are compared: the engine
+/// applies a rule only if both sides are typed, their types are equal, and conditions hold.
 Outcome Case::run() {
   type_plain();
   for (TermId root : rule_.lhs) types_.type(root);
@@ -25,8 +25,8 @@ Outcome Case::run() {
   return facts_.outcome();
 }
 
-/// Sides are typed together, in whatever order: a case is what both admit. Attributes are bound by
-/// the left side alone, whose slots say what they may be.
+/// Types both sides together, in any order: a case is what both admit. Attributes are bound only by
+/// the left side, whose slots determine their kinds.
 void Case::type_plain() {
   for (const Ranks::Plain& plain : ranks_.plain) {
     if (facts_.halted()) return;
@@ -35,7 +35,7 @@ void Case::type_plain() {
   }
 }
 
-/// Both sides of each result are of one type.
+/// Requires both sides of each result to have the same type.
 void Case::type_sides() {
   for (size_t i = 0; i < rule_.rhs.size() && !facts_.halted(); ++i) {
     Tensor left = types_.type(rule_.lhs[i]), right = types_.type(rule_.rhs[i]);

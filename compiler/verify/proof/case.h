@@ -1,7 +1,7 @@
-// One case of a proof: ranks, absent operands and other choices are made, sizes and indices are
-// symbols. Types both sides as `infer` would and compares their elements at a symbolic index. The
-// parts, each on those before it: `facts` (what is assumed, how the case ends), `variables` (what
-// the rule's variables stand for; its conditions), `types` (of terms, with their attributes),
+// One case of a proof: ranks, absent operands and other choices are fixed, sizes and indices are
+// symbols. It types both sides as `infer` would and compares their elements at a symbolic index.
+// Its layers, each built on the previous ones: `facts` (the assumptions, the outcome), `variables`
+// (bindings of the rule's variables; its conditions), `types` (of terms, with their attributes),
 // `values` (their elements).
 #pragma once
 
@@ -9,13 +9,14 @@
 
 namespace tg::proof {
 
-/// A rule of operators that go element by element, reshape and transpose, for tensors of any rank:
-/// whole indices are mapped, nothing looks into them (whole.cpp). `why`: what it fails on.
+/// Proves a rule whose operators are element-by-element, reshape and transpose, for tensors of
+/// any rank: whole indices are mapped without being split (whole.cpp). `why` receives the reason
+/// of a failure.
 bool prove_whole(const Rule& rule, const std::shared_ptr<Solver>& solver, std::string& why);
 
 class Case {
 public:
-  /// `named`: how many axes of tensors of any rank have names; nullopt: ranks are cases.
+  /// `named`: the number of named axes of tensors of any rank; nullopt: ranks are cases.
   Case(const Rule& rule, const Ranks& ranks, Choices& choices, std::optional<size_t> named,
        std::shared_ptr<Solver> solver, size_t budget);
   Outcome run();

@@ -1,10 +1,10 @@
-// What one case of a proof takes for granted, and how it ends. Where something is not known (are
-// two sizes equal? which piece of a concat is meant?), the case decides, and the choices that it
-// did not take are other cases: `Choices` replays a case from its start with the next choice, until
-// all were taken. What the engine would refuse (an ill-typed side, a condition that fails, sides of
+// The assumptions of one case of a proof, and its outcome. If a question is open (are two sizes
+// equal? which piece of a concat has this index?), the case takes one answer, and the other answers
+// are other cases: `Choices` replays a case from its start with the next answer, until all were
+// taken. Anything that the engine would reject (an ill-typed side, a failed condition, sides of
 // different types) ends a case as impossible.
 //
-// A case that has ended is `halted`: who works on it returns as soon as it can, with anything.
+// A case that has ended is `halted`: functions then return as soon as they can, with any value.
 #pragma once
 
 #include "compiler/verify/proof/symbolic/arith.h"
@@ -14,12 +14,12 @@ namespace tg::proof {
 
 class Choices {
 public:
-  /// A number below `count`: of several tries each once, in order.
+  /// Returns a number below `count`; successive tries return each number once, in order.
   size_t choose(size_t count) {
     if (at_ == taken_.size()) taken_.push_back({0, count});
     return taken_[at_++].first;
   }
-  /// To the next case; false if there is none.
+  /// Advances to the next case; returns false if there is none.
   bool next() {
     at_ = 0;
     while (!taken_.empty() && ++taken_.back().first == taken_.back().second) taken_.pop_back();
@@ -41,20 +41,21 @@ public:
   bool halted() const { return stop_ != Outcome::Proved; }
   Outcome outcome() const { return stop_; }
   const std::string& why() const { return why_; }
-  /// The first that ends the case counts.
+  /// Ends the case; only the first call has an effect.
   void stop(Outcome outcome, std::string why = "");
   void beyond(std::string why) { stop(Outcome::Beyond, std::move(why)); }
   void beyond(OpKind op);
 
   size_t choose(size_t count) { return choices_.choose(count); }
-  /// Whether it holds in this case. What does not follow is chosen, and assumed.
+  /// Returns whether the fact holds in this case. If it does not follow, a choice is made
+  /// and assumed.
   bool decide(const Fact& fact);
-  /// What the engine asks for: a case where it fails is impossible.
+  /// Assumes a requirement of the engine; a case in which it fails is impossible.
   void must(const Fact& fact);
   void must_equal(const Poly& a, const Poly& b) { must(proof::equal(a, b)); }
   bool is(const Poly& a, const Poly& b) { return arith_.follows_equal(a, b); }
 
-  /// A symbol that a sum runs through: no case depends on what it is.
+  /// Returns a symbol for the index of a sum; cases never depend on its value.
   Sym fresh_bound();
   bool has_bound(const Poly& p) const;
   Arith& arith() { return arith_; }

@@ -46,7 +46,8 @@ Proof prove_rule(const Rule& rule, const ProofOptions& options) {
   std::shared_ptr<proof::Solver> solver = proof::make_solver();
   Proof whole;
   if (proof::prove_whole(rule, solver, whole.why)) return {true, 1, ""};
-  // Tensors of any rank first: of products of matrices two axes have names. Else ranks are cases.
+  // First treats tensors of any rank at once; in products, two axes are named. Otherwise
+  // ranks are cases.
   bool products = llvm::any_of(rule.terms, [](const Term& term) {
     return term.kind == Term::Kind::Op && term.op == OpKind::Matmul;
   });

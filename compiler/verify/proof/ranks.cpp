@@ -60,7 +60,7 @@ private:
     set(b, of(a));
   }
 
-  /// rank(x) == 4, rank(x) == rank(y), shape(x) == shape(y), all of which may be joined by `and`.
+  /// Reads rank(x) == 4, rank(x) == rank(y), shape(x) == shape(y), and conjunctions of these.
   void read(const ValueExpr& e) {
     using Kind = ValueExpr::Kind;
     if (e.kind == Kind::And)
@@ -125,7 +125,7 @@ private:
 
   // --- plain terms -----------------------------------------------------------------------------
 
-  /// Terms of the roots, operands after what uses them.
+  /// Returns the terms of the roots, operands after their users.
   std::vector<TermId> below(llvm::ArrayRef<TermId> roots) const {
     std::vector<TermId> all(roots.begin(), roots.end());
     for (size_t at = 0; at < all.size(); ++at)
@@ -134,7 +134,7 @@ private:
     return all;
   }
 
-  /// Grows until nothing is added: terms stand in no order.
+  /// Iterates to a fixed point, since terms have no particular order.
   void find_plain() {
     plain_.assign(rule_.terms.size(), false);
     for (bool grew = true; grew;) {
@@ -154,7 +154,7 @@ private:
     auto plain = [&](TermId operand) { return plain_[operand]; };
     switch (op_info(term.op).shape) {
     case ShapeRule::none: return true;
-    case ShapeRule::conv2d: // bias and residual are as the result has them
+    case ShapeRule::conv2d: // bias and residual follow from the result
       return plain(term.operands[0]) && plain(term.operands[1]);
     case ShapeRule::pool2d:
     case ShapeRule::enlarge:

@@ -19,7 +19,7 @@ Tensor fresh_tensor(Arith& arith, size_t rank) {
 }
 
 std::optional<size_t> axis(Facts& facts, const Poly& number, const Tensor& type) {
-  if (facts.halted()) return std::nullopt; // what was asked for the axis, perhaps
+  if (facts.halted()) return std::nullopt; // computing the axis number may have ended the case
   Poly place = facts.arith().normal(number);
   if (std::optional<int64_t> n = place.constant(); n && *n < 0) place = place + type.rank();
   std::optional<int64_t> n = facts.arith().normal(place - type.extra).constant();

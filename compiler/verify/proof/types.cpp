@@ -17,7 +17,7 @@ const Tensor& Types::type(TermId id) {
   return *types_[id];
 }
 
-/// The type of a term of a rank that an operator demands.
+/// Returns the type of a term whose rank an operator requires.
 const Tensor& Types::with_rank(TermId id, size_t rank) {
   const Term& term = rule_.terms[id];
   if (term.kind == Term::Kind::ClassVar && !variables_.known(term.variable)) {
@@ -34,7 +34,7 @@ const Tensor& Types::with_rank(TermId id, size_t rank) {
   return made;
 }
 
-/// A packed tensor of which the rank becomes known: it has no axes but those with names.
+/// Fixes the rank of a packed tensor: it then has only the named axes.
 const Tensor& Types::of_rank(TermId id, size_t rank) {
   const Tensor& made = type(id);
   if (facts_.halted() || !made.packed) return made;
@@ -48,7 +48,7 @@ const Tensor& Types::of_rank(TermId id, size_t rank) {
   return made;
 }
 
-/// An operand whose type is decided by others; absent it may be only where that is chosen.
+/// Types an operand whose type follows from others; it is absent only in cases that choose so.
 void Types::fill(TermId id, const Tensor& wanted) {
   const Term& term = rule_.terms[id];
   if (term.kind == Term::Kind::ClassVar && !variables_.known(term.variable)) {
@@ -67,7 +67,7 @@ void Types::fill(TermId id, const Tensor& wanted) {
 }
 
 Poly Types::broadcast(const Poly& a, const Poly& b) {
-  if (facts_.is(b, 1)) return a; // whatever a is
+  if (facts_.is(b, 1)) return a; // for any a
   if (facts_.is(a, 1)) return b;
   if (facts_.decide(proof::equal(a, b))) return a;
   if (facts_.decide(proof::equal(a, 1))) return b;
@@ -88,7 +88,7 @@ Tensor Types::broadcast(const Tensor& a, const Tensor& b) {
   result.packed = a.packed || b.packed;
   result.count.reset();
   if (a.packed && b.packed && !facts_.is(a.extra, b.extra)) {
-    result.extra = facts_.arith().fresh_poly(0); // the larger
+    result.extra = facts_.arith().fresh_poly(0); // the larger one
     facts_.must(at_least(result.extra, a.extra));
     facts_.must(at_least(result.extra, b.extra));
   } else if (result.packed) {
@@ -211,7 +211,7 @@ Tensor Types::pool2d(TermId id) {
 
 Tensor Types::concat(TermId id) {
   const Term& term = rule_.terms[id];
-  // One whose type is known leads; variables that nothing is known of follow it.
+  // An operand of known type leads; variables of unknown type follow it.
   size_t lead = 0;
   for (size_t i = term.operands.size(); i-- > 0;) {
     const Term& operand = rule_.terms[term.operands[i]];
@@ -221,7 +221,7 @@ Tensor Types::concat(TermId id) {
   if (facts_.halted()) return {};
   if (result.none || (!result.packed && result.dims.empty()))
     return facts_.stop(Outcome::Impossible), Tensor();
-  // The axis of an attribute that may be any is one of the first operand's.
+  // The axis of an arbitrary attribute is one of the first operand's.
   TermId first = term.operands[0];
   auto follow = [&](TermId operand) {
     const Term& t = rule_.terms[operand];
@@ -257,7 +257,7 @@ Tensor Types::slice(TermId id) {
   std::optional<size_t> along = axis(facts_, attribute(id, 0).n, x);
   Attr start = attribute(id, 1), stop_at = attribute(id, 2);
   if (facts_.halted() || !along) return {};
-  // Negative ones count from the end; what a match binds is in normal form.
+  // Negative ones count from the end; bound variables are in normal form.
   for (size_t slot : {1, 2}) {
     Attr& end = slot == 1 ? start : stop_at;
     bool bound = rule_.terms[id].attrs[slot].kind == TermAttr::Kind::Variable;
@@ -286,7 +286,7 @@ Tensor Types::reshape(TermId id) {
       open = i;
       continue;
     }
-    // A size that is computed may come to -1, too.
+    // A computed size may also equal -1.
     if (!facts_.arith().follows(at_least(shape.ns[i], 1)) &&
         facts_.decide(proof::equal(shape.ns[i], -1))) {
       if (!facts_.arith().consistent()) facts_.stop(Outcome::Impossible);
@@ -297,13 +297,13 @@ Tensor Types::reshape(TermId id) {
   }
   result.dims = shape.ns;
   if (open) {
-    // The whole where nothing else is there; else one more unknown.
+    // The whole if there is no other axis; otherwise a new unknown.
     result.dims[*open] =
         facts_.arith().normal(known) == Poly(1) ? elements : facts_.arith().fresh_poly(1);
     known = known * result.dims[*open];
   }
   facts_.must_equal(known, elements);
-  // Axes without a name are none to a reshape only where they are of one element.
+  // A reshape can ignore unnamed axes only if they have one element.
   if (!facts_.halted() && x.packed && !facts_.is(*x.count, 1))
     facts_.beyond("a reshape of a tensor of any rank");
   return result;

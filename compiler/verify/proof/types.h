@@ -1,5 +1,5 @@
-// Types of terms over symbolic sizes, after lang/core/shapes/. What infer() demands is
-// assumed (`must`): a case where it fails is one that the engine refuses.
+// Types of terms over symbolic sizes, following lang/core/shapes/. Requirements of infer() are
+// assumed (`must`): a case in which one fails is one that the engine rejects.
 #pragma once
 
 #include "compiler/verify/proof/variables.h"
@@ -7,18 +7,19 @@
 
 namespace tg::proof {
 
-/// Attributes of the terms of a rule, each in the normal form of its kind, so that who asks for one
-/// never finds another. A value variable that is nothing yet becomes any value that its slot may
-/// have. Which attributes were asked for is known in the end (Types::expect_all_read).
+/// Attributes of the terms of a rule, each in the normal form of its kind, so that repeated reads
+/// agree. An unbound value variable gets an arbitrary value that its slot may have. Reads are
+/// recorded (Types::expect_all_read).
 class Attributes {
 public:
   Attributes(const Rule& rule, const Ranks& ranks, Variables& variables, Facts& facts)
       : rule_(rule), ranks_(ranks), variables_(variables), facts_(facts),
         known_(rule.terms.size()) {}
 
-  /// `first`: the type of the term's first operand, for an attribute that may be anything.
+  /// `first` returns the type of the term's first operand, for an attribute that may have any
+  /// value.
   Attr of(TermId id, size_t slot, llvm::function_ref<Tensor()> first);
-  /// What turned out to be meant, for a place that counts from the end.
+  /// Replaces an attribute by its resolved value, for a position that counts from the end.
   void replace(TermId id, size_t slot, Attr attr) {
     known_[id].insert_or_assign(slot, std::move(attr));
   }
@@ -35,7 +36,7 @@ private:
   const Ranks& ranks_;
   Variables& variables_;
   Facts& facts_;
-  std::vector<std::map<size_t, Attr>> known_; // of terms, by slot
+  std::vector<std::map<size_t, Attr>> known_; // by term and slot
 };
 
 class Types {
@@ -49,7 +50,8 @@ public:
   const Window& conv_window(TermId id, size_t axis);
   const Window& pool_window(TermId id, size_t axis);
   Windows& windows() { return windows_; }
-  /// Ends the proof at an operator of which something had no part in its type and its elements.
+  /// Ends the proof at an operator if one of its attributes or operands was not used for its type
+  /// and its elements.
   void expect_all_read(TermId id);
 
 private:

@@ -35,7 +35,7 @@ Value pointwise(Sums& sums, OpKind op, std::vector<Value> args, bool integers) {
   case OpKind::Neg: return Sums::negate(args[0]);
   case OpKind::Mul: return Sums::multiply(args[0], args[1]);
   case OpKind::Div:
-    if (integers) break; // rounded down
+    if (integers) break; // rounds down
     return Sums::multiply(args[0], sums.inverse(args[1]));
   case OpKind::Relu: return sums.maximum(args[0], {});
   case OpKind::Maximum: return sums.maximum(args[0], args[1]);
@@ -51,7 +51,7 @@ Value pointwise(Sums& sums, OpKind op, std::vector<Value> args, bool integers) {
 
 // --- terms ------------------------------------------------------------------------------------
 
-/// The operand's element where all guards hold, else 0. What is known is decided at once.
+/// Returns the operand's element where all guards hold, else 0. Known guards are decided at once.
 Value Elements::within(TermId operand, const Index& index, std::vector<Fact> guards) {
   std::vector<Fact> open;
   for (const Fact& guard : guards) {
@@ -70,7 +70,7 @@ Value Elements::within(TermId operand, const Index& index, std::vector<Fact> gua
   return Sums::where(std::move(value), open);
 }
 
-/// The index into an operand that broadcasts.
+/// Returns the index into an operand that broadcasts.
 Index Elements::operand_index(TermId operand, const Index& index) {
   const std::vector<Poly> dims = types_.type(operand).dims;
   Index result(index.end() - static_cast<std::ptrdiff_t>(dims.size()), index.end());
@@ -144,7 +144,7 @@ Value Elements::activated(const Attr& act, Value value) {
     std::optional<OpKind> op = act_op(*known);
     return op ? pointwise(sums_, *op, {std::move(value)}) : value;
   }
-  return sums_.call(act.text, {std::move(value)}, false); // any function
+  return sums_.call(act.text, {std::move(value)}, false); // an uninterpreted function
 }
 
 /// act(sum + bias + residual) of matmul and conv2d.
@@ -161,7 +161,7 @@ Value Elements::epilogue(TermId id, Value sum, const Index& index, size_t channe
 
 Value Elements::matmul(TermId id, const Index& index) {
   const Term& term = rule_.terms[id];
-  auto batch = [&](TermId operand) { // the index of the leading axes, and room for two
+  auto batch = [&](TermId operand) { // the index of the leading axes, and space for two more
     const std::vector<Poly> dims = types_.type(operand).dims;
     Index result(dims.size(), Poly(0));
     for (size_t i = 0; i + 2 < dims.size(); ++i)
@@ -204,7 +204,7 @@ Value Elements::conv2d(TermId id, const Index& index) {
   bool unpadded = pad.kind == Attr::Kind::Text && pad.text == "valid";
   std::vector<Fact> inside;
   for (size_t axis : {2, 3}) {
-    if (unpadded) break; // every window lies inside
+    if (unpadded) break; // every window is inside
     inside.push_back(at_least(from[axis], 0));
     inside.push_back(less(from[axis], xs[axis]));
   }
@@ -220,7 +220,7 @@ Value Elements::pool2d(TermId id, const Index& index) {
   Attr kernel = types_.attribute(id, 0), stride = types_.attribute(id, 1),
        pad = types_.attribute(id, 2);
   bool unpadded = pad.kind == Attr::Kind::Text && pad.text == "valid";
-  bool all_count = types_.attribute(id, 3).truth; // makes no difference where nothing is padded
+  bool all_count = types_.attribute(id, 3).truth; // irrelevant without padding
   if (!unpadded && !all_count)
     return facts_.beyond("averages over windows of different sizes"), Value();
   TermId x = rule_.terms[id].operands[0];
@@ -230,7 +230,7 @@ Value Elements::pool2d(TermId id, const Index& index) {
                 index[3] * stride.ns[1] + j - types_.pool_window(id, 1).before};
   std::vector<Fact> inside;
   for (size_t axis : {2, 3}) {
-    if (unpadded) break; // every window lies inside
+    if (unpadded) break; // every window is inside
     inside.push_back(at_least(from[axis], 0));
     inside.push_back(less(from[axis], xs[axis]));
   }
@@ -275,7 +275,7 @@ Value Elements::pad(TermId id, const Index& index) {
     if (!facts_.is(after.ns[i], 0)) inside.push_back(less(inner[i], dims[i]));
   }
   if (zero) return within(x, inner, inside);
-  for (const Fact& guard : inside) // decided one after the other
+  for (const Fact& guard : inside) // one after the other
     if (!facts_.decide(guard)) return fill.number;
   return at(x, inner);
 }
@@ -341,7 +341,7 @@ Value Elements::batch_norm(TermId id, const Index& index) {
   return Sums::add(Sums::multiply(scaled, of_channel(1)), of_channel(2));
 }
 
-/// By its definition; the maximum that is subtracted cancels.
+/// Uses the definition; the maximum that is subtracted cancels.
 Value Elements::softmax(TermId id, const Index& index) {
   TermId x = rule_.terms[id].operands[0];
   std::optional<size_t> along = axis(facts_, types_.attribute(id, 0).n, types_.type(x));

@@ -1,8 +1,7 @@
-// Elements of terms at a symbolic index, after lang/core/semantics/.
+// Elements of terms at a symbolic index, following lang/core/semantics/.
 //
-// A model of an operator reads all of its attributes and types all of its operands: one that leaves
-// something unread ends the proof (Types::expect_all_read), so that what is not modelled is never
-// ignored.
+// The model of an operator must read all of its attributes and type all of its operands. If it does
+// not, the proof ends (Types::expect_all_read), so that unmodelled parts are never ignored.
 #pragma once
 
 #include "compiler/rules/instances/dtypes.h"
@@ -40,8 +39,9 @@ private:
   Indices indices_;
 };
 
-/// Of one element of each operand: what is rational as it is, the rest as arbitrary functions; so
-/// is a division that may be of integers. Attributes stand behind the operands.
+/// Applies an operator to one element of each operand. Rational operators are exact, the others
+/// are uninterpreted functions, including a division that may be of integers. Attributes come
+/// after the operands.
 Value pointwise(Sums& sums, OpKind op, std::vector<Value> args, bool integers = false);
 
 } // namespace tg::proof

@@ -8,7 +8,7 @@ namespace {
 
 using Kind = ValueExpr::Kind;
 
-constexpr size_t kRanks = 9; // 0 to 8, all that there are (kMaxRank)
+constexpr size_t kRanks = 9; // 0 to 8, all valid ranks (kMaxRank)
 static_assert(kMaxRank == 8);
 
 } // namespace
@@ -121,7 +121,7 @@ void Variables::try_conditions() {
     }
 }
 
-/// False where it is not understood.
+/// Assumes a condition; returns false if it is not supported.
 bool Variables::assume_condition(ExprIndex at, bool truth) {
   const ValueExpr& e = rule_.exprs[at];
   auto sub = [&](size_t i) { return e.operands[i]; };
@@ -151,14 +151,14 @@ bool Variables::assume_comparison(const ValueExpr& e, bool truth) {
   if (!a || !b) return false;
   bool equality = e.kind == Kind::Eq || e.kind == Kind::Ne;
   bool same = (e.kind == Kind::Eq) == truth;
-  // A member of an enumeration (pad = valid) is no list.
+  // An enumerator (pad = valid) is not a list.
   auto mixed = [](const Attr& x, const Attr& y) {
     return x.kind == Attr::Kind::Text && y.kind == Attr::Kind::Ints;
   };
   if (equality && same && (mixed(*a, *b) || mixed(*b, *a)))
     return facts_.stop(Outcome::Impossible), true;
   if (a->kind != b->kind) return false;
-  // Whether a member that may be any is this one is open.
+  // It is open whether an arbitrary enumerator is this one.
   if ((a->any() || b->any()) && a->text != b->text) return false;
   if (a->kind == Attr::Kind::Text && equality) {
     if ((a->text == b->text) != same) facts_.stop(Outcome::Impossible);

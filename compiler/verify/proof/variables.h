@@ -1,6 +1,6 @@
-// What the variables of the rule stand for in a case, tensors and values, and its conditions, which
-// are assumed as soon as everything in them is known. Of what nothing says what it is, the case
-// chooses (ranks, absent operands) or has symbols (sizes).
+// Bindings of the rule's variables in a case, tensors and values, and the rule's conditions, which
+// are assumed as soon as all their variables are known. Undetermined ranks and absent operands are
+// choices of the case; undetermined sizes are symbols.
 #pragma once
 
 #include "compiler/rules/rule.h"
@@ -11,24 +11,22 @@
 
 namespace tg::proof {
 
-/// What a rule's text alone says of ranks: conv2d takes tensors of rank 4, a literal permutation
-/// has so many axes, both sides of a rule have one rank. Without it a proof would try all ranks for
-/// each tensor, and find most of them impossible.
+/// Ranks that follow from a rule's text alone: conv2d takes tensors of rank 4, a literal
+/// permutation gives the number of axes, both sides of a rule have the same rank. Without them a
+/// proof would try all ranks for each tensor, most of which are impossible.
 ///
-/// A rank that stands here is the only one with which both sides are well typed; what stands here
-/// for nothing may be any.
+/// A rank given here is the only one for which both sides are well typed; a missing rank may be
+/// any.
 struct Ranks {
-  std::vector<std::optional<size_t>>
-      variables;                              // by class variable; of one that may be absent, none
-  std::vector<std::optional<size_t>> terms;   // results, by term
-  std::vector<std::optional<size_t>> lengths; // of lists, by value variable: len(s) == 2
+  std::vector<std::optional<size_t>> variables; // by class variable; none if it may be absent
+  std::vector<std::optional<size_t>> terms;     // of results, by term
+  std::vector<std::optional<size_t>> lengths;   // of lists, by value variable: len(s) == 2
   struct Plain {
     TermId term;
-    std::vector<uint32_t> values; // of the right side: value variables that must be bound before
+    std::vector<uint32_t> values; // right side: value variables that must be bound before
   };
-  /// Operators whose types follow without a choice of ranks or of what broadcasts, those of the
-  /// left side first: a case types these before all others, so that what broadcasts finds its sizes
-  /// known.
+  /// Operators whose types need no choice of ranks or of broadcasting, those of the left side
+  /// first. A case types these before all others, so that sizes are known when operands broadcast.
   std::vector<Plain> plain;
 };
 
@@ -36,26 +34,26 @@ Ranks known_ranks(const Rule& rule);
 
 class Variables final : public Known {
 public:
-  /// `named`: how many axes of tensors of any rank have names; nullopt: ranks are cases.
+  /// `named`: the number of named axes of tensors of any rank; nullopt: ranks are cases.
   Variables(const Rule& rule, const Ranks& ranks, std::optional<size_t> named, Facts& facts);
 
-  /// What a tensor is, known or from now on.
+  /// Returns the type of a tensor; an unknown one is chosen now.
   const Tensor& tensor(uint32_t v) override;
   bool known(uint32_t v) const { return tensors_[v].has_value(); }
   void bind(uint32_t v, Tensor type);
-  /// shape(x) == shape(y), rank(x) == rank(y), where the other is known.
+  /// Applies shape(x) == shape(y) or rank(x) == rank(y), if the other one is known.
   bool like_another(uint32_t v, Tensor& type);
   bool may_be_absent(uint32_t v) const { return may_be_absent_[v]; }
 
   const std::optional<Attr>& value(uint32_t v) const override { return values_[v]; }
-  /// Gives a value that is not known what a condition says of it.
+  /// Gives an unknown value the value that a condition states for it.
   void take_from_conditions(uint32_t v);
   void set(uint32_t v, Attr value) { values_[v] = std::move(value); }
 
-  /// An expression over them; nullopt where it is not understood.
+  /// Evaluates an expression; nullopt if it is not supported.
   std::optional<Attr> evaluate(ExprIndex at) { return exprs_.evaluate(at); }
-  /// Assumes what can be assumed by now. A condition that is not understood is not assumed: then
-  /// more is proved than the rule says.
+  /// Assumes the conditions that can be assumed so far. A condition that is not supported is not
+  /// assumed; then the proof covers more than the rule states.
   void try_conditions();
 
 private:

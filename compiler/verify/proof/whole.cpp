@@ -1,13 +1,14 @@
-// Rules of operators that go element by element, of reshape and transpose, for tensors of any rank
-// and size: an element of a result is a function of elements of the tensors, each at the result's
-// index under a path of maps (a permutation, a change of shape). Paths are compared as words:
-//   - permutations in a row compose, a change of shape there and back is none;
-//   - broadcasting, which a tensor's own shape decides, is not written where it comes last. It
-//     passes a permutation if it drops no axes (equal ranks); else the rule is not proved this way.
-// Shapes are names, equal where the rule says so; different names say nothing.
+// Rules of element-by-element operators, reshape and transpose, for tensors of any rank and size.
+// An element of a result is a function of elements of the tensors, each at the result's index under
+// a path of maps (permutations and changes of shape). Paths are compared as words:
+//   - Consecutive permutations compose; a change of shape and its inverse cancel.
+//   - Broadcasting is determined by a tensor's own shape, and is omitted at the end of a path. It
+//     commutes with a permutation if it drops no axes (equal ranks); otherwise the rule is not
+//     proved in this way.
+// Shapes are names, equal where the rule says so; different names imply nothing.
 //
-// Other operators may stand above, alike on both sides: what has the same attributes and operands
-// that are equal, in shape and elements, is equal, whatever the operator.
+// Other operators may be above, the same on both sides: operators of the same kind with the same
+// attributes and with operands of equal shapes and elements are equal.
 #include "compiler/verify/proof/case.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -23,7 +24,7 @@ using Kind = ValueExpr::Kind;
 
 struct Step {
   bool permutes = false;
-  std::vector<std::string> perms; // the first is applied first
+  std::vector<std::string> perms; // applied in this order
   std::string from, to;           // a change of shape
 };
 
@@ -34,7 +35,7 @@ public:
   bool run() {
     for (ExprIndex condition : rule_.conditions) read(rule_.exprs[condition]);
     for (size_t i = 0; i < rule_.lhs.size() && why_.empty(); ++i) {
-      // The engine sees to it that both sides are of one type.
+      // The engine ensures that both sides have the same type.
       if (!congruent(rule_.lhs[i], rule_.rhs[i], /*typed_alike=*/true) && why_.empty())
         why_ = "the normal forms differ";
     }
@@ -45,8 +46,8 @@ public:
 private:
   // --- terms that are alike --------------------------------------------------------------------
 
-  /// Equal element by element, or of one operator over operands of which this holds. What stood
-  /// against it is in why_.
+  /// Returns true if the terms are equal element by element, or are the same operator over
+  /// congruent operands. Otherwise why_ has the reason.
   bool congruent(TermId left, TermId right, bool typed_alike) {
     struct Pair {
       TermId left, right;
@@ -101,7 +102,7 @@ private:
   std::string attribute(uint32_t v) const { return "s" + std::to_string(v); }
   static std::string rank_of(const std::string& shape) { return "rank:" + shape; }
 
-  /// Equalities of shapes and ranks; the rest is not needed.
+  /// Reads equalities of shapes and ranks; other conditions are not needed.
   void read(const ValueExpr& e) {
     if (e.kind == Kind::And)
       for (ExprIndex operand : e.operands) read(rule_.exprs[operand]);
@@ -156,7 +157,7 @@ private:
     return result;
   }
 
-  /// Of whatever order: broadcasting is that of a set of shapes.
+  /// Order does not matter: a broadcast shape is that of a set of shapes.
   std::string broadcast(const std::string& a, const std::string& b) {
     std::set<std::string> members;
     for (const std::string& side : {a, b}) {
@@ -227,8 +228,8 @@ private:
     return Sums::of({Factor::Kind::Element, name, {}, {}, false});
   }
 
-  /// The element of the term that the path leads to. `dropped`: broadcasting before may have
-  /// dropped axes, after which nothing may follow.
+  /// Returns the element of the term to which the path leads. `dropped`: a previous broadcast may
+  /// have dropped axes, after which no map may follow.
   Value at(TermId id, const std::vector<Step>& path, bool dropped = false, bool broad = false) {
     const Term& term = rule_.terms[id];
     if (!why_.empty()) return {};

@@ -29,7 +29,7 @@ void Windows::define(Window& w) {
   }
   if (same) {
     // out = ceil(size / stride); zeros:
-    // max((out - 1) * stride + extent + 1 - size, 0), half before.
+    // max((out - 1) * stride + extent + 1 - size, 0), half of them before.
     facts_.must(at_least(w.out * w.stride, w.size));
     facts_.must(less((w.out - 1) * w.stride, w.size));
     if (facts_.is(w.stride, 1)) facts_.must_equal(w.out, w.size);

@@ -1,6 +1,6 @@
-// Windows that slide along an axis, over symbolic sizes: how many results there are and how many
-// zeros come first, after window() of lang/core/shape_rules.h; and groups of convolutions. Both are
-// unknowns of which the facts are known that define them; those of equal arguments are one.
+// Windows that slide along an axis, over symbolic sizes: the number of results and of leading
+// zeros, as in window() of lang/core/shape_rules.h; and groups of convolutions. Both are unknowns
+// with facts that define them. Equal arguments give the same unknowns.
 #pragma once
 
 #include "compiler/verify/proof/tensor.h"
@@ -8,14 +8,14 @@
 namespace tg::proof {
 
 struct Window {
-  Poly size, kernel, stride, dilation; // what it follows from
+  Poly size, kernel, stride, dilation; // the arguments
   std::string kind;
   std::vector<Poly> pads;
   Poly out, before;
 };
 
 struct Groups {
-  Poly inputs, inputs_each, outputs; // what they follow from
+  Poly inputs, inputs_each, outputs; // the arguments
   Poly count, outputs_each;
 };
 
@@ -23,12 +23,12 @@ class Windows {
 public:
   explicit Windows(Facts& facts) : facts_(facts) {}
 
-  /// Of `pad`, what stands for this axis: 0 or 1.
+  /// `axis` selects an element of `pad`: 0 or 1.
   const Window& window(const Poly& size, const Poly& kernel, const Poly& stride,
                        const Poly& dilation, const Attr& pad, size_t axis);
-  /// Of a convolution of more than one.
+  /// Returns the groups of a convolution with more than one group.
   const Groups& groups(const Poly& inputs, const Poly& inputs_each, const Poly& outputs);
-  /// What was made apart and turned out to be of equal arguments is equal.
+  /// Equates unknowns whose arguments turned out to be equal.
   void join();
 
 private:

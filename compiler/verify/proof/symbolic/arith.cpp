@@ -17,10 +17,10 @@ namespace tg::proof {
 
 bool have_solver() { return true; }
 
-/// One question at a time, from scratch: they are small.
+/// Solves each query from scratch, since queries are small.
 class Z3 {
 public:
-  static constexpr const char* kResources = "200000"; // Z3's own unit of work, for one question
+  static constexpr const char* kResources = "200000"; // limit per query, in Z3's own unit of work
 
   Z3() {
     context = new_z3_context(kResources);
@@ -64,7 +64,8 @@ public:
     Z3_solver_assert(context, solver, formula);
   }
 
-  /// Whether the facts contradict each other; else values for their symbols, where there are any.
+  /// Returns true if the facts contradict each other; otherwise sets values for their
+  /// symbols, if found.
   bool contradictory(llvm::ArrayRef<Fact> facts, std::map<Sym, int64_t>& values) {
     Z3_solver_reset(context, solver);
     for (const Fact& fact : facts) add(fact);
@@ -118,14 +119,14 @@ struct HashFacts {
 
 } // namespace
 
-/// Remembers its answers: the cases of a rule begin alike, and ask the same again.
+/// Caches answers: the cases of a rule begin alike and repeat queries.
 class Solver {
 public:
   struct Answer {
     bool contradictory = false;
-    std::map<Sym, int64_t> model; // of some symbols; empty where none was found
+    std::map<Sym, int64_t> model; // of some symbols; empty if none was found
   };
-  /// nullptr if it was not asked before.
+  /// Returns null for a new query.
   const Answer* known(const std::vector<Fact>& facts) const {
     auto at = answers_.find(facts);
     return at == answers_.end() ? nullptr : &at->second;
@@ -159,9 +160,8 @@ Poly Arith::normal(const Poly& p) const {
   return result;
 }
 
-/// Without a common divisor, the symbols of at least 1 that are in all of its products, and sums
-/// that such a symbol stands for: n * C == C says that n == 1, and so it is with what is above 0,
-/// or not 0.
+/// Divides by the common divisor, by symbols of at least 1 that are in all products, and by sums
+/// that such a symbol denotes: n * C == C implies n == 1, and likewise for > 0 and != 0.
 Poly Arith::cancelled(Poly p) const {
   int64_t divisor = 0;
   for (const auto& term : p.terms()) divisor = std::gcd(divisor, term.second);
@@ -182,9 +182,9 @@ Poly Arith::cancelled(Poly p) const {
   return p;
 }
 
-/// An equality with a symbol that stands alone with coefficient 1 or -1 names that symbol; of
-/// several the latest, so that what is derived gives way to what it is derived from. A product of
-/// sizes that is 1 is one of ones.
+/// Assumes a fact. An equality with a symbol that occurs alone with coefficient 1 or -1 defines
+/// that symbol; among several the latest, so that derived symbols are replaced by those they derive
+/// from. If a product of sizes is 1, each size is 1.
 void Arith::assume(const Fact& fact) {
   std::vector<Fact> open = {fact};
   while (!open.empty()) {
@@ -203,14 +203,14 @@ void Arith::assume(const Fact& fact) {
     if (symbol) {
       Poly rest = next.p - Poly(next.p.lone_coefficient(*symbol)) * Poly::of(*symbol);
       define(*symbol, rest * Poly(-next.p.lone_coefficient(*symbol)));
-      take_equalities(open); // some may now name another
+      take_equalities(open); // some may now define another symbol
     } else if (std::vector<Sym> ones = factors_of_one(next.p); !ones.empty()) {
       for (Sym s : ones) open.push_back({Fact::Kind::Eq, Poly::of(s) - 1});
     }
   }
 }
 
-/// The symbols of p == 0 that says of a product of sizes that it is 1; none of another.
+/// If p == 0 states that a product of sizes is 1, returns the sizes; otherwise an empty list.
 std::vector<Sym> Arith::factors_of_one(const Poly& p) const {
   if (p.terms().size() != 2 || !p.terms()[0].first.empty()) return {};
   if (p.terms()[0].second != -p.terms()[1].second) return {};
@@ -219,7 +219,7 @@ std::vector<Sym> Arith::factors_of_one(const Poly& p) const {
   return sizes ? symbols : std::vector<Sym>();
 }
 
-/// Moves the equalities that are not in lowest terms to the list.
+/// Moves the equalities that can be reduced further to the list.
 void Arith::take_equalities(std::vector<Fact>& open) {
   llvm::erase_if(facts_, [&](const Fact& fact) {
     bool changes = fact.kind == Fact::Kind::Eq && !(cancelled(fact.p) == fact.p);
@@ -234,13 +234,13 @@ void Arith::define(Sym symbol, const Poly& value) {
   known_.emplace(symbol, value);
   for (Fact& fact : facts_)
     if (fact.p.has(symbol)) fact.p = fact.p.replaced(symbol, value);
-  // A symbol that is replaced still has its bound.
+  // A replaced symbol keeps its bound.
   if (least_[symbol]) facts_.push_back(at_least(value, *least_[symbol]));
   llvm::erase_if(facts_, [&](const Fact& fact) { return plainly_follows(fact); });
 }
 
-/// Non-negative unknowns with coefficients that are not negative, and a constant that makes up for
-/// what is below.
+/// Returns true if a fact follows from the lower bounds of its symbols: all coefficients are
+/// nonnegative and the constant is large enough.
 bool Arith::plainly_follows(const Fact& fact) const {
   if (std::optional<int64_t> n = fact.p.constant())
     return fact.kind == Fact::Kind::Ge ? *n >= 0 : (*n == 0) == (fact.kind == Fact::Kind::Eq);
@@ -271,7 +271,7 @@ bool Arith::follows(const Fact& fact) {
   Fact goal{fact.kind, cancelled(normal(fact.p))};
   if (!goal.p.valid()) return budget_ = 0, false; // after an overflow nothing is proved
   if (plainly_follows(goal)) return true;
-  if (goal.p.constant()) { // it does not hold: unless nothing does
+  if (goal.p.constant()) { // false, so it follows only from a contradiction
     return false;
   }
   return ask(negated(goal));
@@ -279,7 +279,7 @@ bool Arith::follows(const Fact& fact) {
 
 bool Arith::consistent() { return !ask({}); }
 
-/// What is known, what is given, and the bounds of what occurs there.
+/// Returns the known facts, the context, and the bounds of their symbols.
 std::vector<Fact> Arith::everything(llvm::ArrayRef<Fact> more) const {
   std::vector<Fact> all = facts_;
   for (const Fact& fact : context_) all.push_back({fact.kind, normal(fact.p)});
@@ -303,8 +303,8 @@ std::vector<Fact> Arith::everything(llvm::ArrayRef<Fact> more) const {
   return all;
 }
 
-/// What linear arithmetic does not see of a product: i < n gives i * s <= n * s - s where s is not
-/// negative, and 0 <= i gives 0 <= i * s. Of the products that occur, and bounds of an index.
+/// Adds facts about products that linear arithmetic cannot derive: i < n gives i * s <= n * s - s
+/// for nonnegative s, and 0 <= i gives 0 <= i * s. For products that occur, and bounds of indices.
 void Arith::add_products(std::vector<Fact>& facts) const {
   constexpr size_t kMost = 32;
   std::vector<std::vector<Sym>> products;
@@ -337,7 +337,7 @@ void Arith::add_products(std::vector<Fact>& facts) const {
   facts.insert(facts.end(), more.begin(), more.end());
 }
 
-/// Symbols that the model does not name have small values of their own.
+/// Symbols that the model does not define get small values.
 bool Arith::satisfied(const Model& model, llvm::ArrayRef<Fact> facts) const {
   auto value = [&](Sym s) {
     auto at = model.find(s);
@@ -358,7 +358,8 @@ bool Arith::satisfied(const Model& model, llvm::ArrayRef<Fact> facts) const {
   return true;
 }
 
-/// Open: linear arithmetic finds no contradiction, and values that it found are none of integers.
+/// Open: linear arithmetic finds no contradiction, but its values are not a model over the
+/// integers.
 Arith::Answer Arith::judge(const std::vector<Fact>& facts) {
   constexpr size_t kModels = 16;
   if (exhausted()) return Answer::Satisfiable;
@@ -374,7 +375,8 @@ Arith::Answer Arith::judge(const std::vector<Fact>& facts) {
   return satisfied(answer->model, facts) ? Answer::Satisfiable : Answer::Open;
 }
 
-/// Comparisons s >= t that would tell of products s * m and t * m, of an index s and anything t.
+/// Returns comparisons s >= t that would relate the products s * m and t * m, for an index
+/// s and any t.
 std::vector<Fact> Arith::splits(llvm::ArrayRef<Fact> facts) const {
   constexpr size_t kMost = 4;
   std::vector<std::vector<Sym>> products;
@@ -405,9 +407,9 @@ std::vector<Fact> Arith::splits(llvm::ArrayRef<Fact> facts) const {
   return found;
 }
 
-/// Whether what is known and what is given contradict each other. Products are single unknowns to
-/// the solver; where it found values that no integers have, the two sides of a comparison tell it
-/// more.
+/// Returns true if the known facts and the given ones contradict each other. The solver treats
+/// products as single unknowns. If its values are not a model over the integers, both outcomes of a
+/// comparison are tried.
 bool Arith::ask(llvm::ArrayRef<Fact> more) {
   if (exhausted()) return false;
   std::vector<Fact> all = everything(more);

@@ -1,11 +1,10 @@
-// Integers of a proof: polynomials over symbols (sizes, indices, attributes) and what is known of
+// Integers of a proof: polynomials over symbols (sizes, indices, attributes) and the facts about
 // them. Z3 answers whether a fact follows from the known ones.
 //
-// Products of symbols are single unknowns to the solver (with the sign that their factors give
-// them), so that every question is linear: it ends soon, and what follows of the abstraction
-// follows of the integers. Questions are counted against a budget and each has a resource limit, so
-// that an answer does not depend on the machine. What is not shown to follow counts as not
-// following.
+// The solver sees a product of symbols as a single unknown (with the sign given by its factors). So
+// every query is linear and ends soon, and a fact that follows in this abstraction follows for the
+// integers. Queries are counted against a budget and each has a resource limit, so that an answer
+// does not depend on the machine. A fact that is not shown to follow counts as not following.
 #pragma once
 
 #include <llvm/ADT/ArrayRef.h>
@@ -21,8 +20,8 @@ namespace tg::proof {
 
 using Sym = uint32_t;
 
-/// A polynomial with integer coefficients: products of symbols, sorted, the empty one the constant.
-/// No zero coefficients, so that equal polynomials are equal lists.
+/// A polynomial with integer coefficients: a sorted list of products of symbols; the empty product
+/// is the constant. There are no zero coefficients, so equal polynomials are equal lists.
 class Poly {
 public:
   Poly(int64_t n = 0) { // NOLINT(google-explicit-constructor): numbers are polynomials
@@ -42,22 +41,22 @@ public:
   }
   bool operator<(const Poly& other) const { return terms_ < other.terms_; }
 
-  using Term = std::pair<std::vector<Sym>, int64_t>; // symbols sorted, repeated for powers
+  using Term = std::pair<std::vector<Sym>, int64_t>; // symbols are sorted, and repeated for powers
   llvm::ArrayRef<Term> terms() const& { return terms_; }
   void terms() && = delete;
   std::optional<int64_t> constant() const;
-  /// False after an overflow: of such a number nothing is known.
+  /// False after an overflow: then nothing is known about the number.
   bool valid() const { return valid_; }
   bool has(Sym s) const;
-  /// The polynomial with `s` replaced.
+  /// Returns the polynomial with `s` replaced.
   Poly replaced(Sym s, const Poly& by) const;
-  /// Over a symbol that is in every product.
+  /// Divides by a symbol that is in every product.
   Poly divided(Sym s) const;
-  /// Over a number that divides all coefficients.
+  /// Divides by a number that divides all coefficients.
   Poly over(int64_t n) const;
-  /// Over a polynomial, where that leaves no rest.
+  /// Divides by a polynomial; nullopt if there is a remainder.
   std::optional<Poly> quotient(const Poly& divisor) const;
-  /// The coefficient of `s` where it occurs alone and in no product; 0 else.
+  /// Returns the coefficient of `s` if it occurs alone and in no product; otherwise 0.
   int64_t lone_coefficient(Sym s) const;
 
 private:
@@ -67,7 +66,7 @@ private:
 };
 
 struct Fact {
-  enum class Kind : uint8_t { Ge, Eq, Ne }; // to 0
+  enum class Kind : uint8_t { Ge, Eq, Ne }; // compared with 0
   Kind kind{};
   Poly p;
   bool operator==(const Fact&) const = default;
@@ -77,7 +76,7 @@ inline Fact less(const Poly& a, const Poly& b) { return {Fact::Kind::Ge, b - a -
 inline Fact equal(const Poly& a, const Poly& b) { return {Fact::Kind::Eq, a - b}; }
 Fact negated(const Fact& fact);
 
-/// Whether the program was built with a solver; without one nothing follows but what is plain.
+/// Returns true if the program was built with a solver. Without one only plain facts follow.
 bool have_solver();
 
 class Solver;
@@ -85,32 +84,32 @@ std::shared_ptr<Solver> make_solver();
 
 class Arith {
 public:
-  /// A solver may serve many, one after the other.
+  /// A solver may serve several objects, one after the other.
   Arith(std::shared_ptr<Solver> solver, size_t budget);
   ~Arith();
 
-  /// A new unknown, of at least so much where that is known.
+  /// Returns a new unknown, with a lower bound if given.
   Sym fresh(std::optional<int64_t> least = std::nullopt);
   Poly fresh_poly(std::optional<int64_t> least) { return Poly::of(fresh(least)); }
 
   void assume(const Fact& fact);
-  /// In force until popped; the context of a sum's body or of a guard.
+  /// Adds a fact until it is popped: the context of a sum's body or of a guard.
   void push(const Fact& fact) { context_.push_back(fact); }
   void pop(size_t count = 1) { context_.resize(context_.size() - count); }
   size_t mark() const { return context_.size(); }
   void restore(size_t mark) { context_.resize(mark); }
-  /// From now on the symbol stands for this.
+  /// Defines the symbol as this value from now on.
   void define(Sym symbol, const Poly& value);
 
   bool follows(const Fact& fact);
-  /// Of what is known alone, without what is given in a context.
+  /// The same from the known facts alone, without the context.
   bool follows_always(const Fact& fact);
   bool follows_equal(const Poly& a, const Poly& b) { return follows(equal(a, b)); }
-  /// False only if the facts contradict each other.
+  /// Returns false only if the facts contradict each other.
   bool consistent();
-  /// With what is known of symbols put in: equalities that name a symbol alone.
+  /// Substitutes known symbols: those that an equality defines.
   Poly normal(const Poly& p) const;
-  /// What was asked before, by another case, costs a tenth.
+  /// Queries that an earlier case already made count a tenth.
   bool exhausted() const { return asked_ + looked_up_ / 10 >= budget_; }
   size_t asked() const { return asked_; }
 
@@ -129,10 +128,10 @@ private:
   bool satisfied(const Model& model, llvm::ArrayRef<Fact> facts) const;
 
   std::vector<std::optional<int64_t>> least_;
-  std::vector<Fact> facts_;   // normal
+  std::vector<Fact> facts_;   // in normal form
   std::vector<Fact> context_; // as given
-  std::map<Sym, Poly> known_; // right sides are normal
-  /// Assignments that satisfied some question: most that do not follow are seen from these.
+  std::map<Sym, Poly> known_; // right sides are in normal form
+  /// Assignments that satisfied earlier queries. They refute most facts that do not follow.
   std::vector<Model> models_;
   size_t budget_, asked_ = 0, looked_up_ = 0;
   std::shared_ptr<Solver> solver_;

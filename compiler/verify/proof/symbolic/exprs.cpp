@@ -59,7 +59,7 @@ std::optional<Attr> Exprs::evaluate(ExprIndex at) {
   }
 }
 
-/// rank, shape and dim of a tensor; an absent one has none.
+/// Evaluates rank, shape and dim of a tensor; an absent one has none.
 std::optional<Attr> Exprs::question(const ValueExpr& e) {
   std::optional<Attr> which;
   if (e.kind == Kind::Dim) {
@@ -109,7 +109,7 @@ std::optional<Attr> Exprs::permuted(const ValueExpr& e) {
   return Attr::of(std::move(ns));
 }
 
-/// The one value of a constant.
+/// Returns the only value of a constant.
 std::optional<Attr> Exprs::number(const ValueExpr& e) {
   if (e.operands.size() != 1) return std::nullopt;
   std::optional<Attr> n = evaluate(e.operands[0]);
@@ -119,7 +119,7 @@ std::optional<Attr> Exprs::number(const ValueExpr& e) {
   return n && n->kind == Attr::Kind::Number ? n : std::nullopt;
 }
 
-/// Of two numbers, or lists that are joined.
+/// Evaluates an operation on two numbers, or the concatenation of lists.
 std::optional<Attr> Exprs::arithmetic(const ValueExpr& e) {
   std::optional<Attr> a = evaluate(e.operands[0]);
   std::optional<Attr> b = e.operands.size() > 1 ? evaluate(e.operands[1]) : a;
@@ -134,7 +134,7 @@ std::optional<Attr> Exprs::arithmetic(const ValueExpr& e) {
 
 std::optional<Attr> Exprs::integers(Kind kind, const Poly& a, const Poly& b) {
   switch (kind) {
-  case Kind::Range: { // of axes: the ends are numbers
+  case Kind::Range: { // a range of axes has constant ends
     std::optional<int64_t> from = constant(a), to = constant(b);
     if (!from || !to) return std::nullopt;
     std::vector<Poly> ns;

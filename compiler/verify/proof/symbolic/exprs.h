@@ -1,6 +1,6 @@
-// Expressions of a rule over symbolic sizes, after compiler/rules/eval.cpp. What has no value (a
-// division that leaves a remainder, the rank of an absent operand) makes the case impossible: there
-// the rule does not apply.
+// Expressions of a rule over symbolic sizes, following compiler/rules/eval.cpp. An expression
+// without a value (a division with a remainder, the rank of an absent operand) makes the case
+// impossible: the rule does not apply there.
 #pragma once
 
 #include "compiler/rules/rule.h"
@@ -8,7 +8,7 @@
 
 namespace tg::proof {
 
-/// What the variables in an expression stand for.
+/// The bindings of the variables in an expression.
 class Known {
 public:
   virtual const Tensor& tensor(uint32_t v) = 0;
@@ -22,7 +22,7 @@ class Exprs {
 public:
   Exprs(const Rule& rule, Known& known, Facts& facts) : rule_(rule), known_(known), facts_(facts) {}
 
-  /// nullopt where it is not understood.
+  /// Returns nullopt if the expression is not supported.
   std::optional<Attr> evaluate(ExprIndex at);
 
 private:
@@ -40,7 +40,7 @@ private:
   Facts& facts_;
 };
 
-/// A value that is written; nullopt for kinds that proofs do not know.
+/// Converts a literal; nullopt for kinds that proofs do not support.
 std::optional<Attr> literal(const tg::Value& value);
 
 } // namespace tg::proof

@@ -27,9 +27,9 @@ Value Indices::close_sum(Value body) {
 
 // --- parts ------------------------------------------------------------------------------------
 
-/// The parts of an index that is one whose parts are known, or lies so many times the product of
-/// all radices but the first behind one: all parts but the first are the same. Of the first radix
-/// nothing depends, for indices are in range.
+/// Returns the parts of an index that equals an index with known parts, up to a multiple of the
+/// product of all radices except the first: then all parts except the first are equal. The first
+/// radix does not matter, since indices are in range.
 std::optional<std::vector<Poly>> Indices::known_parts(const Poly& whole,
                                                       const std::vector<Poly>& radices) {
   Poly below = 1;
@@ -48,19 +48,19 @@ std::optional<std::vector<Poly>> Indices::known_parts(const Poly& whole,
   return std::nullopt;
 }
 
-/// Whether a sum runs over all numbers below the size, and no more.
+/// Returns true if a sum covers exactly the numbers below the size.
 bool Indices::covers(const Scope& scope, Sym symbol, const Poly& size) {
   return llvm::any_of(scope.symbols, [&](const auto& entry) {
     return entry.first == symbol && facts_.is(entry.second, size);
   });
 }
 
-/// Whether a number lies below the size wherever it is asked for, and not under a guard alone.
+/// Returns true if a number is below the size without the help of a guard.
 bool Indices::within_always(const Poly& whole, const Poly& size) {
   return arith_.follows_always(at_least(whole, 0)) && arith_.follows_always(less(whole, size));
 }
 
-/// Of a number that is more than a symbol, and of no sum.
+/// Gives parts to a number that is not a plain symbol and not the index of a sum.
 std::vector<Poly> Indices::fresh_parts(const Poly& whole, const std::vector<Poly>& radices) {
   Poly product = 1;
   for (const Poly& radix : radices) product = product * radix;
@@ -80,7 +80,7 @@ std::vector<Poly> Indices::fresh_parts(const Poly& whole, const std::vector<Poly
   return mix.parts;
 }
 
-/// An index into an axis of size radices[0] * radices[1] * .., taken apart: row-major.
+/// Splits an index into an axis of size radices[0] * radices[1] * .., row-major.
 std::vector<Poly> Indices::parts(const Poly& index, const std::vector<Poly>& radices) {
   std::vector<Poly> none(radices.size(), Poly(0));
   Poly whole = arith_.normal(index);
@@ -95,7 +95,7 @@ std::vector<Poly> Indices::parts(const Poly& index, const std::vector<Poly>& rad
   Sym symbol = whole.terms()[0].first[0];
   Scope* scope = scope_of(symbol);
   if (of_sum && !scope) return facts_.beyond("a sum that is closed"), none;
-  // Its parts stand for the symbol from now on, everywhere: they have to be all that it can be.
+  // The parts replace the symbol everywhere, so they must cover all of its values.
   Poly product = 1;
   for (const Poly& radix : radices) product = product * radix;
   if (scope ? !covers(*scope, symbol, product) : !within_always(whole, product))
@@ -103,7 +103,7 @@ std::vector<Poly> Indices::parts(const Poly& index, const std::vector<Poly>& rad
   return parts_of(symbol, scope, radices);
 }
 
-/// Parts for a symbol, which the sum then runs through in its place.
+/// Gives parts to a symbol; an open sum then runs over these instead.
 std::vector<Poly> Indices::parts_of(Sym symbol, Scope* scope, const std::vector<Poly>& radices) {
   Mix mix{0, {}, radices};
   std::vector<std::pair<Sym, Poly>> symbols;
@@ -132,7 +132,7 @@ std::vector<Poly> Indices::parts_of(Sym symbol, Scope* scope, const std::vector<
   return mix.parts;
 }
 
-/// The open sum that runs through a symbol, or null.
+/// Returns the open sum over a symbol, or null.
 Indices::Scope* Indices::scope_of(Sym symbol) {
   Scope* found = nullptr;
   for (Scope& scope : scopes_)
@@ -143,17 +143,16 @@ Indices::Scope* Indices::scope_of(Sym symbol) {
 
 // --- reshape ----------------------------------------------------------------------------------
 
-/// A walk along the axes of both sides,
-/// which are grouped against each other where they have as many elements.
+/// A walk along the axes of both sides, which are grouped where they have as many elements.
 struct Indices::Walk {
   llvm::ArrayRef<Poly> from, to, index;
-  Index inner = {}; // into the axes of `from` that were passed
-  size_t at = 0;    // axis of `to`
+  Index inner = {}; // into the visited axes of `from`
+  size_t at = 0;    // next axis of `to`
 
   const Poly& next() const { return from[inner.size()]; }
 };
 
-/// Where that is not to be, all that lies before the last axes that both have is one number.
+/// If axes cannot be grouped, all axes before the last common ones become one number.
 Index Indices::reshaped(const Index& from, const Index& to, const Index& index) {
   Walk walk{from, to, index};
   while ((walk.inner.size() < from.size() || walk.at < to.size()) && !facts_.halted()) {
@@ -173,7 +172,7 @@ Index Indices::reshaped(const Index& from, const Index& to, const Index& index) 
   return std::move(walk.inner);
 }
 
-/// Axes that the reshape takes apart: one index out of those into the parts.
+/// Handles axes that the reshape splits: composes one index from those of the parts.
 bool Indices::join_axes(Walk& walk) {
   Poly product = 1;
   Mix mix{0, {}, {}};
@@ -191,7 +190,7 @@ bool Indices::join_axes(Walk& walk) {
   return true;
 }
 
-/// Axes that the reshape joins: the parts of one index.
+/// Handles axes that the reshape joins: splits one index into parts.
 bool Indices::take_apart(Walk& walk) {
   const Poly& size = walk.to[walk.at];
   std::vector<Poly> radices;
@@ -206,7 +205,7 @@ bool Indices::take_apart(Walk& walk) {
   return true;
 }
 
-/// All axes but those that both end with: one number, and its parts.
+/// Handles all axes except the last common ones: one number, and its parts.
 void Indices::regroup(Walk& walk) {
   llvm::ArrayRef<Poly> from = walk.from.drop_front(walk.inner.size());
   llvm::ArrayRef<Poly> to = walk.to.drop_front(walk.at);

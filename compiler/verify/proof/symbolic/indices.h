@@ -1,8 +1,8 @@
-// Symbolic indices: the sums that are open, and indices by factors. An axis that is taken apart or
-// joined by a reshape keeps its elements in row-major order, so that an index into the whole is a
-// number of mixed radix of the indices into its parts. Which parts an index has is remembered; that
-// of a result or of a sum that has none is given some: each number below a product has just one
-// form.
+// Symbolic indices: the open sums, and mixed-radix indices. A reshape that splits or joins axes
+// keeps the elements in row-major order, so an index into the whole axis is a mixed-radix number
+// whose digits are the indices into its parts. The parts of an index are recorded; a symbol of a
+// result or of a sum that has none yet is given some, since each number below a product has exactly
+// one such form.
 #pragma once
 
 #include "compiler/verify/proof/facts.h"
@@ -16,11 +16,11 @@ class Indices {
 public:
   explicit Indices(Facts& facts) : facts_(facts), arith_(facts.arith()) {}
 
-  /// Opens a sum over 0 .. size; its symbol, or 0 for a sum of one term.
+  /// Opens a sum over 0 .. size; returns its symbol, or 0 for a sum of one term.
   Poly open_sum(const Poly& size);
-  /// The sum that was opened last.
+  /// Closes the sum that was opened last.
   Value close_sum(Value body);
-  /// The index into what a reshape takes, from that into what it gives.
+  /// Returns the index into the operand of a reshape, from the index into its result.
   Index reshaped(const Index& from, const Index& to, const Index& index);
 
 private:

@@ -1,6 +1,6 @@
-// When two values are equal: products of both are collected, and those that are alike added. The
-// matching of two products is a backtracking search for partners of their factors; indices that
-// have to agree give the bound symbols of one in terms of the other's.
+// Decides whether two values are equal: collects the products of both and adds those that are
+// alike. Two products are matched by a backtracking search for partners of their factors. Indices
+// that must be equal give the bound symbols of one in terms of the other's.
 #include "compiler/verify/proof/symbolic/sums.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -11,7 +11,7 @@ namespace tg::proof {
 
 namespace {
 
-constexpr size_t kMaxProducts = 64; // of one value; what is larger is not proved
+constexpr size_t kMaxProducts = 64; // of one value; larger values are not proved
 
 bool mentions(const Value& value, Sym symbol) {
   for (const Product& p : value.products) {
@@ -27,14 +27,14 @@ bool mentions(const Value& value, Sym symbol) {
   return false;
 }
 
-/// Of a guard over a number.
+/// Evaluates a guard over a number.
 bool holds(const Fact& guard) {
   int64_t n = guard.p.constant().value_or(-1);
   return guard.kind == Fact::Kind::Ge ? n >= 0 : (n == 0) == (guard.kind == Fact::Kind::Eq);
 }
 
-/// A symbol in products that the guards keep at an end of its range, and that end: the group of a
-/// result, where it can be but the first or the last.
+/// Returns a symbol in products that the guards restrict to one end of its range, and that end: for
+/// example the group of a result that can only be the first or the last.
 std::optional<std::pair<Sym, Poly>> kept_at_an_end(Arith& arith, const Product& product) {
   for (Sym s : product.bound) {
     std::optional<Poly> last; // of 0 <= s <= last
@@ -61,7 +61,7 @@ std::optional<std::pair<Sym, Poly>> kept_at_an_end(Arith& arith, const Product& 
 
 } // namespace
 
-/// How two products are matched: factors of b for those of a, symbols of b in terms of a's.
+/// A partial match of two products: factors of b for those of a, symbols of b in terms of a's.
 struct Sums::Pairing {
   const Product &a, &b;
   std::vector<size_t> partner; // of a's factors
@@ -90,7 +90,7 @@ bool Sums::equal(const Value& a, const Value& b) {
   return !overflowed_ && sum.products.empty();
 }
 
-/// A symbol of which the guards admit one value alone is that value.
+/// Replaces a symbol for which the guards admit only one value.
 void Sums::drop_fixed(Product& product) {
   for (Fact& g : product.guards) g.p = arith_.normal(g.p);
   for (size_t i = product.bound.size(); i-- > 0;) {
@@ -111,7 +111,7 @@ void Sums::drop_fixed(Product& product) {
   }
 }
 
-/// Whether the other guards say of a range that it is one.
+/// Returns true if the other guards imply that a range is not negative.
 bool Sums::never_negative(const Poly& size, const Product& product, Sym symbol) {
   Fact goal = at_least(size, 0);
   size_t mark = arith_.mark();
@@ -122,8 +122,8 @@ bool Sums::never_negative(const Poly& size, const Product& product, Sym symbol) 
   return answer;
 }
 
-/// A sum over symbols that no factor depends on is a product with its size, against which the
-/// inverse of that size cancels.
+/// Replaces a sum over symbols that no factor uses by a product with its size, which may cancel the
+/// inverse of that size.
 void Sums::drop_idle(Product& product) {
   for (size_t i = product.bound.size(); i-- > 0;) {
     Sym s = product.bound[i];
@@ -131,7 +131,7 @@ void Sums::drop_idle(Product& product) {
     factors.products.push_back({Ratio{1}, {}, {}, product.factors});
     if (mentions(factors, s)) continue;
     std::optional<Poly> size;
-    // Its guards say 0 <= s < size, and no more.
+    // Its guards are exactly 0 <= s < size.
     bool range = llvm::is_contained(product.guards, at_least(Poly::of(s), 0));
     for (const Fact& g : product.guards) {
       if (!g.p.has(s) || g == at_least(Poly::of(s), 0)) continue;
@@ -152,8 +152,8 @@ void Sums::drop_idle(Product& product) {
   }
 }
 
-/// A symbol that the guards keep within 0 and 1, if there is one: a sum of two terms (the groups of
-/// two convolutions that became one).
+/// Returns a symbol that the guards restrict to 0 and 1, if there is one: a sum of two terms (such
+/// as the groups of two merged convolutions).
 std::optional<Sym> Sums::small_range(const Product& product) const {
   for (Sym s : product.bound) {
     Poly p = Poly::of(s);
@@ -164,7 +164,7 @@ std::optional<Sym> Sums::small_range(const Product& product) const {
   return std::nullopt;
 }
 
-/// Adds a product to one that is alike, or keeps it; a sum of two terms as two.
+/// Adds a product to one that is alike, or keeps it; a sum of two terms is split.
 void Sums::collect(Value& sum, Product product) {
   std::vector<Product> open = {std::move(product)};
   while (!open.empty() && !overflowed_) {
@@ -198,7 +198,7 @@ void Sums::collect_one(Value& sum, Product product) {
       sum.products.erase(sum.products.begin() + static_cast<std::ptrdiff_t>(i));
     return;
   }
-  // One that is nowhere is nothing.
+  // A product with contradictory guards is 0.
   for (const Fact& guard : product.guards) arith_.push(guard);
   bool never = !arith_.consistent();
   arith_.pop(product.guards.size());
@@ -216,7 +216,7 @@ bool Sums::alike(const Product& a, const Product& b) {
   return same;
 }
 
-/// Backtracks over partners for the factors of a, from the given one on.
+/// Backtracks over partners for the factors of a, starting with factor `next`.
 bool Sums::pair(Pairing& pairing, size_t next) {
   if (arith_.exhausted()) return false;
   if (next == pairing.a.factors.size()) return complete(pairing);
@@ -236,7 +236,7 @@ bool Sums::pair(Pairing& pairing, size_t next) {
   return false;
 }
 
-/// Finds images of bound symbols from indices that have to agree; false if two cannot.
+/// Finds images of bound symbols from indices that must be equal; returns false if two cannot be.
 bool Sums::unify(Pairing& pairing, const Factor& a, const Factor& b) {
   for (size_t axis = 0; axis < a.index.size(); ++axis) {
     Poly there = arith_.normal(b.index[axis]);
@@ -262,9 +262,9 @@ bool Sums::unify(Pairing& pairing, const Factor& a, const Factor& b) {
   return true;
 }
 
-/// Bound symbols that no index has told of are tried against those of a that are left.
+/// Tries the remaining bound symbols of a as images of bound symbols that no index determined.
 bool Sums::complete(Pairing& pairing) {
-  for (size_t i = 0; i < pairing.partner.size(); ++i) // by now others may have been told of
+  for (size_t i = 0; i < pairing.partner.size(); ++i) // other images may be known by now
     if (!unify(pairing, pairing.a.factors[i], pairing.b.factors[pairing.partner[i]])) return false;
   std::vector<Sym> open, left;
   for (Sym s : pairing.b.bound)
@@ -283,7 +283,7 @@ bool Sums::complete(Pairing& pairing) {
   return false;
 }
 
-/// That the images are one to one, and factors and guards the same under them.
+/// Checks that the images are one to one, and that factors and guards are the same under them.
 bool Sums::confirm(Pairing& pairing) {
   std::vector<Sym> taken;
   for (Sym s : pairing.b.bound) {
@@ -302,9 +302,9 @@ bool Sums::confirm(Pairing& pairing) {
   for (const auto& [symbol, by] : pairing.images) b = replaced(b, symbol, by);
   for (size_t i = 0; i < pairing.a.factors.size(); ++i)
     if (!same_factor(pairing.a.factors[i], b.factors[pairing.partner[i]])) return false;
-  for (const Fact& guard : b.guards) // a's are in the context
+  for (const Fact& guard : b.guards) // a's guards are in the context
     if (!arith_.follows(guard)) return false;
-  // The other way round, with b's guards alone.
+  // The reverse direction, with b's guards alone.
   arith_.pop(pairing.a.guards.size());
   for (const Fact& guard : b.guards) arith_.push(guard);
   bool same = llvm::all_of(pairing.a.guards, [&](const Fact& g) { return arith_.follows(g); });

@@ -1,4 +1,4 @@
-// Polynomials over symbols, kept as sorted lists of products without zero coefficients.
+// Polynomials over symbols: sorted lists of products without zero coefficients.
 #include "compiler/verify/proof/symbolic/arith.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -9,7 +9,7 @@ namespace tg::proof {
 
 namespace {
 
-/// By powers, of smaller symbols first: an order that multiplying by a product keeps.
+/// Orders products by the powers of smaller symbols first; multiplication preserves this order.
 bool above(const std::vector<Sym>& a, const std::vector<Sym>& b) {
   auto [x, y] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
   return x != a.end() && (y == b.end() || *x < *y);
@@ -25,7 +25,7 @@ Poly Poly::plus(const Poly& other, int64_t factor) const {
     if (b == other.terms_.end() || (a != terms_.end() && a->first < b->first)) {
       sum.terms_.push_back(*a++);
     } else if (a == terms_.end() || b->first < a->first) {
-      sum.terms_.push_back({b->first, factor * b->second}); // 1 or -1, and never of INT64_MIN
+      sum.terms_.push_back({b->first, factor * b->second}); // 1 or -1, and never with INT64_MIN
       ++b;
     } else {
       int64_t n = 0;
@@ -97,7 +97,7 @@ Poly Poly::over(int64_t n) const {
   return result;
 }
 
-/// Long division: leading terms become smaller, or there is a rest.
+/// Long division: leading terms decrease, or a remainder is left.
 std::optional<Poly> Poly::quotient(const Poly& divisor) const {
   auto leading = [](const Poly& p) {
     return *std::max_element(p.terms_.begin(), p.terms_.end(),

@@ -123,7 +123,7 @@ Value Sums::where(Value a, const std::vector<Fact>& guards) {
   return a;
 }
 
-/// A guard of an argument that mentions none of the argument's own bound symbols.
+/// Returns a guard of an argument that contains none of the argument's own bound symbols.
 const Fact* Sums::loose_guard(llvm::ArrayRef<Value> args) const {
   for (const Value& arg : args)
     for (const Product& p : arg.products)
@@ -132,7 +132,7 @@ const Fact* Sums::loose_guard(llvm::ArrayRef<Value> args) const {
   return nullptr;
 }
 
-/// The value where the guard, which is in the context, holds.
+/// Returns the value under the guard, which is in the context.
 Value Sums::restricted(const Value& a, const Fact& guard) {
   Value result;
   for (const Product& p : a.products) {
@@ -144,7 +144,8 @@ Value Sums::restricted(const Value& a, const Fact& guard) {
   return result;
 }
 
-/// head(args), cases of the arguments drawn out: f([g] a + [not g] b) = [g] f(a) + [not g] f(b).
+/// Returns head(args), with cases of the arguments moved out: f([g] a + [not g] b) = [g] f(a) +
+/// [not g] f(b).
 Value Sums::applied(Factor head, std::vector<Value> args) {
   const Fact* loose = loose_guard(args);
   if (!loose) {
@@ -193,7 +194,7 @@ Value Sums::maximum(const Value& a, const Value& b) {
 Value Sums::inverse(const Value& a) {
   if (a.products.size() == 1 && a.products[0].bound.empty() && a.products[0].guards.empty() &&
       a.products[0].coefficient.valid) {
-    // Of a product, the product of the inverses.
+    // The inverse of a product is the product of the inverses.
     const Product& p = a.products[0];
     Product result;
     result.coefficient = reduced(p.coefficient.under, p.coefficient.over);
@@ -201,7 +202,7 @@ Value Sums::inverse(const Value& a) {
       result.factors.push_back({Factor::Kind::Inverse, "", {}, {of(f)}, false});
     return {{std::move(result)}};
   }
-  if (a.products.empty()) overflowed_ = true; // by zero: nothing is known
+  if (a.products.empty()) overflowed_ = true; // division by zero: nothing is known
   return applied({Factor::Kind::Inverse, "", {}, {}, false}, {a});
 }
 

@@ -6,10 +6,11 @@
 //   factor = an element of a tensor at an index, a function of values, the inverse of a value or of
 //            a size, or an unknown number
 //
-// Ranges of sums are guards, too, as are the cases of concat, slice and padding. Two products are
-// alike if their factors can be paired so that the indices give, for each bound symbol of one, an
-// expression in those of the other, one to one, under which factors are equal and guards imply each
-// other. Values are equal if their difference is empty after products that are alike were added.
+// Ranges of sums are guards, too, and so are the cases of concat, slice and padding. Two
+// products are alike if their factors can be paired such that the indices map the bound symbols
+// of one to expressions in those of the other, one to one, and under this map factors are equal
+// and guards imply each other. Two values are equal if their difference is empty after like
+// products were added.
 #pragma once
 
 #include "compiler/verify/proof/symbolic/arith.h"
@@ -20,7 +21,7 @@
 
 namespace tg::proof {
 
-/// Small integers over small integers, reduced; `valid` is false after an overflow.
+/// A reduced fraction of small integers; `valid` is false after an overflow.
 struct Ratio {
   int64_t over = 0, under = 1;
   bool valid = true;
@@ -28,7 +29,8 @@ struct Ratio {
 };
 Ratio operator+(Ratio a, Ratio b);
 Ratio operator*(Ratio a, Ratio b);
-/// The rational of a double's shortest decimal text; not valid where that is too long.
+/// Returns the rational number of a double's shortest decimal text; not valid if the text
+/// is too long.
 Ratio ratio_of(double value);
 
 struct Product;
@@ -42,7 +44,7 @@ struct Factor {
   std::string name;        // Element: the tensor; Call: the function; Unknown: the number
   std::vector<Poly> index; // Element; InverseSize: the one size
   std::vector<Value> args; // Call, Inverse
-  bool commutes = false;   // Call: its arguments in any order
+  bool commutes = false;   // Call: the order of arguments does not matter
 };
 
 struct Product {
@@ -60,20 +62,20 @@ public:
   static Value of(Factor factor);
   static Value add(Value a, const Value& b);
   static Value negate(Value a);
-  /// Bound symbols of the two must differ.
+  /// The bound symbols of the two must be distinct.
   static Value multiply(const Value& a, const Value& b);
   Value call(const std::string& name, std::vector<Value> args, bool commutes);
-  /// max(a, b), whose nested maxima are one set.
+  /// Returns max(a, b); nested maxima are merged to one set.
   Value maximum(const Value& a, const Value& b);
   Value inverse(const Value& a);
-  /// The value where the guard holds, else 0.
+  /// Returns the value where the guards hold, else 0.
   static Value where(Value a, const std::vector<Fact>& guards);
 
   bool equal(const Value& a, const Value& b);
   bool overflowed() const { return overflowed_; }
 
 private:
-  static constexpr int kMaxDepth = 12; // of functions within functions
+  static constexpr int kMaxDepth = 12; // of nested functions
   struct Pairing;
   Value applied(Factor head, std::vector<Value> args);
   const Fact* loose_guard(llvm::ArrayRef<Value> args) const;
@@ -96,7 +98,7 @@ private:
   int depth_ = 0;
 };
 
-/// The value with a symbol replaced, everywhere but where it is bound.
+/// Replaces a symbol in the value, except where it is bound.
 Value replaced(const Value& value, Sym symbol, const Poly& by);
 Product replaced(const Product& product, Sym symbol, const Poly& by);
 
