@@ -8,18 +8,19 @@ namespace tg {
 
 namespace {
 
-/// Bytes are counted as an arena rounds them. Those of a tensor that no machine holds are capped,
-/// so that no sum over a graph can overflow.
+/// Counts bytes with an arena's rounding. Tensors too large for any machine are capped, so that
+/// sums over a graph cannot overflow.
 int64_t arena_bytes(const Graph& graph, NodeId id) {
   constexpr int64_t kAlignment = 64, kMost = int64_t{1} << 41;
   return std::min((graph.type(id).bytes() + kAlignment - 1) & ~(kAlignment - 1), kMost);
 }
 
-/// What an order is judged and built by: the run nodes, and how many of them use each result.
+/// The data for evaluating and building orders: the run nodes, and the number of users of
+/// each result.
 struct Liveness {
   const Graph& graph;
   std::vector<bool> is_run;   // by node
-  std::vector<uint32_t> uses; // by node: distinct users that run, and one for being an output
+  std::vector<uint32_t> uses; // by node: distinct users that run, plus one for an output
 
   explicit Liveness(const Graph& graph, llvm::ArrayRef<NodeId> nodes)
       : graph(graph), is_run(graph.size()), uses(graph.size(), 0) {
@@ -29,7 +30,7 @@ struct Liveness {
     for (const GraphOutput& output : graph.outputs()) ++uses[output.node.index];
   }
 
-  /// Run-time operands, each once.
+  /// Returns the run-time operands, each once.
   llvm::SmallVector<NodeId, 4> distinct_operands(NodeId id) const {
     llvm::SmallVector<NodeId, 4> result;
     for (NodeId operand : graph.operands(id))
@@ -37,7 +38,7 @@ struct Liveness {
     return result;
   }
 
-  /// Bytes that `id` adds while it runs, and that are left when its dying operands are gone.
+  /// Bytes that `id` adds while it runs, and that remain after its dying operands are freed.
   struct Change {
     int64_t during = 0, after = 0;
   };
@@ -57,8 +58,8 @@ struct Liveness {
   }
 };
 
-/// Depth first from the outputs; of the operands of a node the one with the larger demand first.
-/// Demand is Sethi and Ullman's: what a subtree needs at its peak if it were a tree.
+/// Depth first from the outputs; of a node's operands, the one with the larger demand first. Demand
+/// is defined as by Sethi and Ullman: the peak of a subtree if it were a tree.
 class DepthFirst {
 public:
   DepthFirst(const Graph& graph, const Liveness& live, llvm::ArrayRef<NodeId> nodes)
@@ -119,7 +120,8 @@ private:
   std::vector<NodeId> order_;
 };
 
-/// Always the ready operator that leaves the fewest bytes; the earliest in the graph among equals.
+/// Always takes the ready operator that leaves the fewest bytes; among equals, the earliest
+/// in the graph.
 std::vector<NodeId> greedy_order(const Graph& graph, Liveness live, llvm::ArrayRef<NodeId> nodes) {
   std::vector<uint32_t> missing(graph.size(), 0);
   std::vector<llvm::SmallVector<NodeId, 2>> users(graph.size());
@@ -152,7 +154,7 @@ std::vector<NodeId> greedy_order(const Graph& graph, Liveness live, llvm::ArrayR
   return order;
 }
 
-/// Operators above which the quadratic greedy order is not tried.
+/// Limit on operators for the quadratic greedy order.
 constexpr size_t kGreedyLimit = 4000;
 
 int64_t peak(Liveness live, llvm::ArrayRef<NodeId> order) {
@@ -185,7 +187,7 @@ int in_place_operand(const Graph& graph, NodeId id, llvm::function_ref<bool(Node
   for (size_t i : replaceable(op, operands.size())) {
     NodeId operand = operands[i];
     if (!(graph.node(operand).type == graph.node(id).type) || !dies(operand)) continue;
-    // Anything but an elementwise operator may still read it elsewhere when it is overwritten.
+    // Other operators may still read it as another operand after overwriting part of it.
     if (elementwise || llvm::count(operands, operand) == 1) return static_cast<int>(i);
   }
   return -1;

@@ -43,7 +43,7 @@ public:
 private:
   bool is_leaf(NodeId id) const { return op_info(graph_.node(id).op).has(Trait::Leaf); }
 
-  /// kNoValue for `none`.
+  /// Returns kNoValue for `none`.
   PlanValueId leaf(NodeId id) {
     PlanValue value;
     value.type = graph_.type(id);
@@ -59,7 +59,7 @@ private:
       value.init = declared_init(graph_, id);
       if (is_updated(graph_, id)) {
         value.kind = PlanValue::Kind::Input;
-        if (value.init.empty()) value.init = "fan_in"; // an input without `init` is a user's
+        if (value.init.empty()) value.init = "fan_in"; // inputs without `init` are the user's
       }
       break;
     default: {
@@ -109,7 +109,7 @@ private:
     PlanStepId s = plan_.values[step.result].defined_by;
     llvm::ArrayRef<NodeId> operands = graph_.operands(node_of_[s]);
     auto dies = [&](NodeId operand) {
-      // Not value_of_, which is the last one that was made of it.
+      // value_of_ has only the latest value of the node.
       const auto* at = llvm::find(operands, operand);
       const PlanValue& value =
           plan_.values[step.operands[static_cast<size_t>(at - operands.begin())]];
@@ -122,8 +122,8 @@ private:
   const Graph& graph_;
   const RecomputeOptions& options_;
   Plan plan_;
-  std::vector<PlanValueId> value_of_; // of each node, the latest
-  std::vector<NodeId> node_of_;       // of each step
+  std::vector<PlanValueId> value_of_; // by node, the latest
+  std::vector<NodeId> node_of_;       // by step
   std::vector<bool> needed_;
 };
 

@@ -11,21 +11,21 @@ namespace tg {
 
 namespace {
 
-/// Operators made again for one value: with it, those of its operands that are gone.
+/// Limit on operators recomputed for one value: itself and its missing operands.
 constexpr size_t kMostTogether = 6;
-/// Values tried at one peak.
+/// Limit on values tried at one peak.
 constexpr size_t kMostTried = 64;
 
 bool is_view_op(OpKind op) { return op_info(op).has(Trait::View | Trait::Strided); }
 
-/// What costs a product to make again is kept.
+/// Returns false for operators that are too expensive to repeat, such as products.
 bool may_recompute(const Graph& graph, NodeId id) {
   const OpInfo& op = op_info(graph.node(id).op);
   return !op.has(Trait::Leaf) && !is_product(op.price()) && op.kind != OpKind::Extern;
 }
 
-/// What each position of an order holds. A position stands for the result that is made there; a
-/// reader reads the latest of a node.
+/// The bytes held at each position of an order. A position stands for the result computed there;
+/// readers of a node read its latest result.
 class Lifetimes {
 public:
   using Position = uint32_t;
@@ -41,14 +41,14 @@ public:
   int64_t peak() const { return peak_; }
   Position peak_at() const { return peak_at_; }
   int64_t held(Position at) const { return held_[at]; }
-  /// Until where the bytes of the result made here lie.
+  /// Returns the position until which the bytes of this result are kept.
   Position lies_until(Position at) const { return last_[at]; }
-  /// The first reader behind `behind`; kEnd: none, or an output.
+  /// Returns the first reader after `behind`; kEnd: none, or an output.
   Position reader_behind(Position at, Position behind) const {
     auto found = llvm::upper_bound(next_[at], behind);
     return found == next_[at].end() ? kEnd : *found;
   }
-  /// The latest result of the node before a position; kEnd: none.
+  /// Returns the latest result of the node before a position; kEnd: none.
   Position made_before(NodeId node, Position before) const {
     for (Position at = before; at-- > 0;)
       if (order_[at] == node) return at;
@@ -107,8 +107,8 @@ private:
   const Graph& graph_;
   llvm::ArrayRef<bool> is_run_;
   llvm::ArrayRef<NodeId> order_;
-  std::vector<llvm::SmallVector<Position, 2>> next_; // readers of each, ascending
-  std::vector<Position> last_, root_;                // root_: on whose bytes a view lies
+  std::vector<llvm::SmallVector<Position, 2>> next_; // readers by position, ascending
+  std::vector<Position> last_, root_;                // root_: the owner of a view's bytes
   std::vector<int64_t> held_;
   int64_t peak_ = 0;
   Position peak_at_ = 0;
@@ -143,7 +143,8 @@ public:
   }
 
 private:
-  /// What is made again before a reader, in order, and what that reads and has to be kept for it.
+  /// The nodes to recompute before a reader, in order, and an operand of them that must be
+  /// kept until then.
   struct Again {
     Position reader = 0;
     std::vector<NodeId> nodes;
@@ -161,14 +162,14 @@ private:
     return sum;
   }
 
-  /// Of results that lie at the peak for a later reader, the best first.
+  /// Returns the results that are kept across the peak for a later reader, the best first.
   std::vector<Again> candidates(const Lifetimes& live) const {
     std::vector<Again> found;
     for (Position at = 0; at < live.peak_at(); ++at) {
       if (!may_recompute(graph_, order_[at]) || is_output_[order_[at].index]) continue;
       Position reader = live.reader_behind(at, live.peak_at());
       if (reader == Lifetimes::kEnd || live.reader_behind(at, live.peak_at() - 1) != reader)
-        continue; // not waiting, or read at the peak itself
+        continue; // not kept, or read at the peak itself
       Again again{reader, {}, {}, 0};
       if (!collect(live, order_[at], again)) continue;
       double bytes = static_cast<double>(graph_.type(order_[at]).bytes());
@@ -180,14 +181,14 @@ private:
     return found;
   }
 
-  /// Adds the value, and before it those of its operands that nothing keeps until the reader; false
-  /// where these are many.
+  /// Adds the value, preceded by those of its operands that are not kept until the reader. Returns
+  /// false if there are too many.
   bool collect(const Lifetimes& live, NodeId node, Again& again) const {
     if (again.nodes.size() >= kMostTogether) return false;
     for (NodeId operand : graph_.operands(node)) {
       if (!is_run_[operand.index] || llvm::is_contained(again.nodes, operand)) continue;
       Position made = live.made_before(operand, again.reader);
-      // What a view is of may lie there for the view alone. (kEnd is the largest.)
+      // The operand of a view may be kept only for the view. (kEnd is the largest position.)
       if (live.lies_until(made) >= again.reader && !is_view_op(graph_.node(node).op)) continue;
       if (!may_recompute(graph_, operand))
         again.kept = operand;
@@ -198,8 +199,7 @@ private:
     return true;
   }
 
-  /// Whether the peak gets lower, and no other higher, when all of these are made again; then they
-  /// are from here on.
+  /// Recomputes all of these if that lowers the peak and raises no other. Returns true if it did.
   bool apply(const Lifetimes& now, llvm::ArrayRef<const Again*> all) {
     double more = 0;
     for (const Again* again : all) more += price(*again);
@@ -207,7 +207,7 @@ private:
     llvm::SmallVector<const Again*, 4> last_first(all.begin(), all.end());
     llvm::stable_sort(last_first,
                       [](const Again* a, const Again* b) { return a->reader > b->reader; });
-    std::vector<NodeId> longer = order_; // `now` looks at order_
+    std::vector<NodeId> longer = order_; // `now` refers to order_
     for (const Again* again : last_first)
       longer.insert(longer.begin() + again->reader, again->nodes.begin(), again->nodes.end());
     Lifetimes then(graph_, is_run_, longer);
@@ -218,8 +218,8 @@ private:
     return true;
   }
 
-  /// More values are made again: one, or several that read what is kept for them, as all that was
-  /// made of a convolution; false: nothing at the peak can be.
+  /// Recomputes one more value, or several that read the same kept operand, such as all results
+  /// computed from a convolution. Returns false if no value at the peak qualifies.
   bool lower_the_peak() {
     const Lifetimes now = live();
     const std::vector<Again> found = candidates(now);

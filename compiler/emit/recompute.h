@@ -1,46 +1,47 @@
-// Recomputation: a result that waits long for its next reader can be made a second time there
-// instead of being kept (rematerialisation: Griewank and Walther 2000; Chen et al. 2016). Training
-// steps gain by it: what the forward pass made lies there until the backward pass reads it, and
-// much of that costs little to make again.
+// Recomputation: a result with a distant next reader can be computed again there instead of being
+// kept (rematerialisation: Griewank and Walther 2000; Chen et al. 2016). This helps training
+// steps: results of the forward pass are kept until the backward pass reads them, and many are
+// cheap to recompute.
 #pragma once
 
 #include "compiler/ir/graph.h"
 
 namespace tg {
 
-/// What recomputation may cost. By default nothing is recomputed.
+/// Limits of recomputation. By default nothing is recomputed.
 struct RecomputeOptions {
-  llvm::ArrayRef<double> price_us = {}; // of each node of the graph, by index
-  /// Of the sum of the prices of all that runs, what recomputed operators may add.
+  llvm::ArrayRef<double> price_us = {}; // by node index
+  /// Limit on the added price of recomputed operators, as a share of the sum of the prices of a
+  /// run.
   double most_share = 0;
 };
 
-/// What recomputation gains and costs.
+/// The gain and the price of recomputation.
 struct Recomputed {
   size_t operators = 0;                        // that run again
-  int64_t peak_bytes = 0, peak_kept_bytes = 0; // of run-time results; kept: nothing recomputed
-  double added_us = 0, total_us = 0;           // prices of those, and of all that is computed once
+  int64_t peak_bytes = 0, peak_kept_bytes = 0; // of run-time results; kept: without recomputation
+  double added_us = 0, total_us = 0; // prices of recomputed operators, and of all others
 };
 
-/// In which order a plan runs. An operator that is in it again is computed again, and who reads its
-/// result reads the latest.
+/// The order in which a plan runs. A repeated operator is computed again, and readers of its result
+/// read the latest one.
 struct Schedule {
   std::vector<NodeId> order;
   Recomputed recomputed;
 };
 
-/// Lowers the peak of live bytes as far as the price allows. At the peak, of the results that lie
-/// there for a later reader the one that gives most bytes for its time is made again right before
-/// that reader, with those of its operands that are gone by then; again and again, until nothing
-/// there can be, or the share is used up. Products and convolutions are always kept. Recomputed
-/// operators that do not lower the peak in the end are not in the result.
+/// Lowers the peak of live bytes as far as the price limit allows. Among the results that are kept
+/// across the peak for a later reader, the one with the most bytes per time is recomputed right
+/// before that reader, with those of its operands that are gone by then. This is repeated until no
+/// result at the peak qualifies, or the price limit is reached. Products and convolutions are
+/// always kept. Recomputed operators that do not lower the final peak are removed.
 ///
-/// Results are the same to the bit: an operator of the same operands.
+/// Results are the same to the bit, since an operator is repeated on the same operands.
 Schedule recompute(const Graph& graph, std::vector<NodeId> order, const RecomputeOptions& options);
 
-/// Highest sum of live bytes of run-time results, as peak_of_order() has it, but that views
-/// (reshapes, transpositions, slices) lie on what they are of; where a backend copies one after
-/// all, it needs more.
+/// Returns the highest sum of live bytes of run-time results, like peak_of_order(), but views
+/// (reshapes, transpositions, slices) share the bytes of their operands. A backend that copies a
+/// view needs more.
 int64_t peak_of_schedule(const Graph& graph, llvm::ArrayRef<NodeId> order);
 
 } // namespace tg

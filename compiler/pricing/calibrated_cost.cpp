@@ -11,14 +11,14 @@ namespace tg {
 
 namespace {
 
-/// A guess that may be so far off surprises nobody; nor does what the clock cannot tell.
+/// Deviation of a poor estimate, for which no time is surprising; and the resolution of the clock.
 constexpr double kIgnorance = 0.5, kClockUs = 1;
-/// Shares of a graph's cost:
-/// what is not worth finding out about a decision, and about one operator.
+/// Shares of a graph's cost: below these the remaining uncertainty of a decision, and that of one
+/// operator, is ignored.
 constexpr double kSettled = 0.01, kTrifle = 0.001;
 
-/// What was touched between two runs of an operator, from the `layout` of its environment: of
-/// "native, washed 16 MiB" (measure_conditions) 16, in place or alone.
+/// Returns the memory touched between two runs of an operator, from the `layout` of its
+/// environment: 16 for "native, washed 16 MiB" (measure_conditions), in place or alone.
 double washed_mib_of(llvm::StringRef layout) {
   double mib = 0;
   llvm::StringRef number = layout.rsplit("washed ").second.split(' ').first;
@@ -35,7 +35,7 @@ void learn_times(PriceModel& model, AnalyticCost& roofline, CostDb& database,
     bool in_place = llvm::StringRef(layout).startswith(kPlacedLayout);
     if (leave_out && leave_out(row.instance, in_place)) continue;
     std::optional<OwnedInstance> read = read_instance(symbols, row.instance);
-    if (!read) continue; // of another version
+    if (!read) continue; // from another version
     PriceFeatures features =
         price_features(roofline, symbols, read->instance(), washed_mib_of(layout));
     features.in_place = in_place;
@@ -84,9 +84,9 @@ bool CalibratedCost::wants_placed(const Symbols& symbols, llvm::ArrayRef<OpInsta
   });
 }
 
-/// Others only ever add: where two searches find the same sum though others took a little of the
-/// time, it is what the operators take. Two that had to do with the same program that computes all
-/// the time agree, too; such times do not get here.
+/// Other work can only add time. If two searches find the same sum although the machine was
+/// slightly busy, it is the time of the operators. Two searches beside the same permanently running
+/// program would agree too; such times do not get here.
 std::vector<CostRow> CalibratedCost::confirmed(std::vector<CostRow>& rows) {
   constexpr double kAgree = 0.1;
   double before = 0, now = 0;
@@ -106,7 +106,8 @@ std::vector<CostRow> CalibratedCost::confirmed(std::vector<CostRow>& rows) {
   return out;
 }
 
-/// The first time of each stays, so that prices are of one moment as far as can be.
+/// The first time of each instance is kept, so that prices are from the same moment as far
+/// as possible.
 void CalibratedCost::learn_placed(const Symbols& symbols, llvm::ArrayRef<PlacedTime> times,
                                   TimeTrust trust) {
   std::vector<CostRow> rows;
@@ -122,7 +123,7 @@ void CalibratedCost::learn_placed(const Symbols& symbols, llvm::ArrayRef<PlacedT
   for (auto& guesses : guesses_) guesses.clear();
 }
 
-/// What took much longer than operators like it was perhaps disturbed.
+/// Times again what took much longer than similar operators, since it may have been disturbed.
 void CalibratedCost::time_surprises_again(const Symbols& symbols,
                                           llvm::ArrayRef<OpInstance> instances,
                                           llvm::ArrayRef<Timed> timed, const StopToken& stop) {
@@ -148,7 +149,7 @@ std::vector<CalibratedCost::Timed> CalibratedCost::time(const Symbols& symbols,
   time_surprises_again(symbols, instances, timed, stop);
   llvm::erase_if(timed, [&](Timed& one) {
     std::optional<double> now = measured_->known_price(symbols, instances[one.instance]);
-    if (!now || !std::isfinite(*now)) return true; // the time was over, or it cannot be timed
+    if (!now || !std::isfinite(*now)) return true; // out of time, or it cannot be timed
     one.microseconds = *now;
     return false;
   });
@@ -192,7 +193,7 @@ double CalibratedCost::settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> u
   return impossible ? std::numeric_limits<double>::infinity() : moved_us;
 }
 
-/// That a few prices were taken beside other work says little where guesses stand beside them.
+/// That a few prices were measured on a busy machine does not matter among estimates.
 std::vector<std::string> CalibratedCost::notes() const { return measured_->faults(); }
 
 } // namespace tg

@@ -1,12 +1,12 @@
-// The cost model of this machine: what was timed costs what it took, and what was not costs what
-// operators like it took (compiler/extract/cost/price_model.h). Nothing is timed while prices are
-// asked for; settle() times what decides between graphs and is not known well enough, so that a
-// search that has ended can be taken up again with better prices. What is timed goes into the
-// database of measured costs, and each time makes all later guesses better.
+// The cost model of this machine: a timed operator has its measured time, any other an estimate
+// from similar operators (compiler/extract/cost/price_model.h). Requesting a price does not time
+// anything. settle() times the uncertain operators that decide between graphs, so that a finished
+// search can continue with better prices. Times are stored in the database of measured costs, and
+// each one improves later estimates.
 //
-// Where it is known what any operators take within whole runs of networks (learn_placed), prices
-// are of that kind, all of them: what was timed in place costs what it took there, and of all else
-// that is guessed, from times in place and alone. Until then they are of operators alone.
+// Once there are times of operators within whole runs of networks (learn_placed), all prices are of
+// that kind: measured in place, or estimated from times in place and alone. Until then they are
+// times of operators alone.
 #pragma once
 
 #include "compiler/extract/cost/price_model.h"
@@ -14,18 +14,17 @@
 
 namespace tg {
 
-/// Of the logarithm of a time from the database.
+/// Standard deviation of the logarithm of a time from the database.
 inline constexpr double kTimeNoise = 0.1;
 
-/// Teaches a model the times of a database that were taken on its machine, but for those that
-/// `leave_out` names (by the instance's key, and whether the time is of one in place), where it is
-/// given.
+/// Teaches a model the times in a database that were measured on its machine. `leave_out`, if
+/// given, excludes times by the instance's key and whether the time is one in place.
 void learn_times(PriceModel& model, AnalyticCost& roofline, CostDb& database,
                  llvm::function_ref<bool(llvm::StringRef key, bool in_place)> leave_out = {});
 
 class CalibratedCost final : public CostModel {
 public:
-  /// `device` stands for the backend where nothing was timed yet.
+  /// `device` describes the backend before anything is timed.
   CalibratedCost(std::unique_ptr<MeasuredCost> measured, const DeviceProfile& device);
 
   std::string name() const override { return "calibrated:" + measured_->backend_name(); }
@@ -39,22 +38,22 @@ public:
                     TimeTrust trust) override;
   std::vector<std::string> notes() const override;
 
-  /// Times what was not timed before, until `stop`, and learns from it. For each that could be
-  /// timed: what it had been taken for.
+  /// Times the instances that have no time yet, until `stop`, and learns from them. For each one
+  /// that could be timed, returns the earlier estimate.
   struct Timed {
-    size_t instance = 0; // of those given
+    size_t instance = 0; // index in the given list
     PriceGuess guess;
     double microseconds = 0;
   };
   std::vector<Timed> time(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances,
                           const StopToken& stop);
 
-  /// What is believed of an operator that was not timed, of the kind that prices are. Requires that
-  /// it costs anything.
+  /// Returns the estimate for an operator that was not timed, of the current kind of prices.
+  /// Requires that the operator is not free.
   PriceGuess guess(const Symbols& symbols, const OpInstance& instance) {
     return guess(symbols, instance, model_.knows_places());
   }
-  /// Times that the guesses are made of.
+  /// Number of times on which the estimates are based.
   size_t samples() const { return model_.samples(); }
   MeasuredCost& measured() { return *measured_; }
 
@@ -63,18 +62,18 @@ private:
                             llvm::ArrayRef<Timed> timed, const StopToken& stop);
   PriceGuess guess(const Symbols& symbols, const OpInstance& instance, bool in_place);
   PriceFeatures features(const Symbols& symbols, const OpInstance& instance, bool in_place);
-  /// Of times in place that are not confirmed yet, those that an earlier search's agree with: the
-  /// lesser of both. The others are left in `rows`, and kept for the next search to confirm.
+  /// Of times in place that are not confirmed yet, returns those that agree with an earlier search,
+  /// as the minimum of both. The others remain in `rows`, for the next search to confirm.
   std::vector<CostRow> confirmed(std::vector<CostRow>& rows);
-  /// The price where nothing is left to be found out.
+  /// Returns the price if it needs no timing.
   std::optional<double> known(const Symbols& symbols, const OpInstance& instance);
 
   std::unique_ptr<MeasuredCost> measured_;
-  std::unique_ptr<CostDb> placed_, once_; // times in place; those to be confirmed
+  std::unique_ptr<CostDb> placed_, once_; // times in place; unconfirmed ones
   AnalyticCost roofline_;
   PriceModel model_;
   double washed_mib_ = 0;
-  llvm::StringMap<PriceGuess> guesses_[2]; // alone, in place; by instance; until something is timed
+  llvm::StringMap<PriceGuess> guesses_[2]; // alone, in place; by instance; cleared by timing
 };
 
 } // namespace tg

@@ -1,4 +1,4 @@
-// From a choice to a model; the models themselves are in compiler/extract and measured_cost.h.
+// Makes a model from a choice; the models themselves are in compiler/extract and measured_cost.h.
 #include "compiler/pricing/cost_model.h"
 
 #include "compiler/api/backends/backends.h"
@@ -45,7 +45,7 @@ std::string profile_of_backend(llvm::StringRef backend) {
 
 namespace {
 
-/// Of a device whose backend fuses when it loads a graph.
+/// The analytic model of a device whose backend fuses when it loads a graph.
 class GroupedAnalyticCost final : public AnalyticCost {
 public:
   GroupedAnalyticCost(const DeviceProfile& device, const BackendRow& backend)
@@ -80,7 +80,8 @@ Result<std::unique_ptr<MeasuredCost>> make_measured(const std::string& backend_n
   return std::make_unique<MeasuredCost>(std::move(backend), std::move(measured));
 }
 
-/// Whether a row of this build says no; of a backend that it lacks make_backend() speaks.
+/// Returns false if a row of this build says so; make_backend() reports backends that the
+/// build lacks.
 bool can_be_timed(llvm::StringRef backend) {
   const BackendRow* row = find_backend(backend);
   return !row || row->is_timed();

@@ -1,4 +1,4 @@
-// A cost model from what the user chose (tangram/choices.h), as a value or as its text on the
+// Makes a cost model from the user's choice (tangram/choices.h), given as a value or as text on the
 // command line: `calibrated[:BACKEND]`, `analytic[:PROFILE]`, `measured[:BACKEND]`, `file:TABLE`.
 #pragma once
 
@@ -15,44 +15,44 @@ namespace tg {
 
 using tangram::CostSpec;
 
-/// What Source::Default stands for: calibrated where this build has a backend that can be measured,
-/// else analytic. Others are as they are.
+/// Resolves Source::Default: calibrated if this build has a backend that can be measured, otherwise
+/// analytic. Other sources are returned unchanged.
 CostSpec resolved(const CostSpec& spec);
 
-/// A text as the user gives it to `option` ("--cost"). Errors: `usage`, with what there is.
+/// Parses the value of `option` ("--cost"). Errors: `usage`, with the valid forms.
 Result<CostSpec> parse_cost_spec(llvm::StringRef text, llvm::StringRef option);
 
 struct CostModelOptions {
   CostSpec spec;
-  std::string cost_db;                      // of measured costs; "" = the user's cache folder
-  int threads = 0;                          // of measurements; 0 = one for each core
-  int64_t memory_limit_bytes = 0;           // of measurements; 0: none
-  CacheState cache = CacheState::AsNetwork; // of measurements
-  bool allow_tf32 = false;                  // of measurements
-  StopToken stop = {}; // of measurements: what is not timed by then has no price
-  /// Called while operators are timed: how many are done, of how many.
+  std::string cost_db;                      // of measured costs; "": the user's cache folder
+  int threads = 0;                          // for measuring; 0: one per core
+  int64_t memory_limit_bytes = 0;           // for measuring; 0: no limit
+  CacheState cache = CacheState::AsNetwork; // for measuring
+  bool allow_tf32 = false;                  // for measuring
+  StopToken stop = {}; // for measuring; operators not timed by then have no price
+  /// Called during timing with the number of finished operators and their total.
   std::function<void(size_t done, size_t total)> progress;
 };
 
-/// For the operators of `graph` and what rules make of it. Errors: `usage` for a device that is
-/// none, those of cost tables, `no_backend`.
+/// Makes a cost model for the operators of `graph` and those that rules derive from it. Errors:
+/// `usage` for an unknown device, those of cost tables, `no_backend`.
 Result<std::unique_ptr<CostModel>> make_cost_model(const CostModelOptions& options,
                                                    const Graph& graph);
 
-/// Whether the spec asks for measured costs: each operator is timed before it has a price.
+/// Returns true for measured costs: each operator is timed before it has a price.
 bool is_measured(const CostSpec& spec);
-/// Whether it asks for the price model of this machine.
+/// Returns true for the price model of this machine.
 bool is_calibrated(const CostSpec& spec);
-/// Either: operators are timed for it, by now or on the way.
+/// Returns true for either: prices are based on timed operators.
 bool is_timed(const CostSpec& spec);
-/// Whether what such prices choose is run whole, beside its source, before it is returned: where
-/// they are measured, and by default, when they are guesses about this machine. A profile by name
-/// (`analytic:cpu`) and a table stand for a machine that need not be here.
+/// Returns true if the result of a search is run as a whole and compared with its source before it
+/// is returned: for measured prices and, by default, for estimates about this machine. A named
+/// profile (`analytic:cpu`) and a table describe a machine that may not be present.
 bool meets_source(const CostSpec& spec);
-/// The backend that such prices are of, and that runs finalists:
-/// the processor's where none is named.
+/// Returns the backend that such prices describe and that runs finalists: the processor's if
+/// none is named.
 tangram::Backend backend_of_costs(const CostSpec& spec);
-/// The device profile that looks at its operators without timing them.
+/// Returns the device profile for a backend's operators before they are timed.
 std::string profile_of_backend(llvm::StringRef backend);
 
 } // namespace tg

@@ -1,8 +1,8 @@
-// Prices of a search whose result another runtime runs (`tg opt -o F.onnx`): those of this runtime,
-// and besides what the other one does that this one does not. An operator there takes longer to
-// start, a view too, and what is one product here is up to three operators there. A slice is a view
-// here, or part of what reads it; ONNX Runtime copies it, and where it is one of channels of an
-// image, which convolutions there keep in blocks, brings it into rows and back.
+// Prices for a search whose result runs in another runtime (`tg opt -o F.onnx`): the prices of this
+// runtime plus the additional work of the other one. There, operators, including views, take longer
+// to start, and one product of this runtime can be up to three operators. A slice is a view here,
+// or part of its reader; ONNX Runtime copies it. If the slice is along channels of an image, which
+// convolutions there store in blocks, the data is also converted to rows and back.
 #pragma once
 
 #include "compiler/extract/cost/analytic.h"
@@ -11,7 +11,7 @@ namespace tg {
 
 class ExportCost final : public CostModel {
 public:
-  /// `inner` must outlive it; `device` says how fast memory is.
+  /// `inner` must outlive this object; `device` gives the memory bandwidth.
   ExportCost(CostModel& inner, const DeviceProfile& device) : inner_(inner), device_(device) {}
 
   std::string name() const override { return inner_.name(); }

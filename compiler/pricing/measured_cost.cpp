@@ -14,14 +14,14 @@ namespace tg {
 
 namespace {
 
-/// Microseconds at ten bytes a nanosecond, and for the call.
+/// Microseconds at ten bytes per nanosecond, plus the call.
 double extern_price(const Symbols& symbols, const OpInstance& instance) {
   OpWork work = op_work(symbols, instance.op, instance.attrs, instance.operands, instance.result);
   return 1 + work.bytes / 1e4;
 }
 
-/// Operands come and go in all sizes, between small things that stay: what is freed serves few
-/// others, and thousands of timings would hold gigabytes.
+/// Operands of all sizes are allocated between small long-lived objects. Freed memory is hardly
+/// reusable, and thousands of timings would hold gigabytes.
 void return_freed_memory() {
 #ifdef __GLIBC__
   malloc_trim(0);
@@ -39,7 +39,7 @@ CostEnvironment environment_of(const Backend& backend, int threads) {
   environment.instruction_set = library.empty() ? "" : instruction_set.str();
   if (!library.empty()) environment.library = library.str();
   environment.library = backend.name() + ": " + environment.library;
-  environment.dtype = "f32"; // the only one that runs; instance keys spell dtypes, too
+  environment.dtype = "f32"; // fixed, since instance keys include dtypes
   environment.threads = threads;
   return environment;
 }
@@ -119,7 +119,7 @@ bool MeasuredCost::costs_nothing(const Symbols& symbols, const OpInstance& insta
          backend_->is_view(instance.op, symbols.type(instance.result));
 }
 
-/// The key of an instance that has no price yet; nothing where none is needed.
+/// Returns the key of an instance that must be timed; nullopt if its price is known.
 std::optional<std::string> MeasuredCost::key_to_time(const Symbols& symbols,
                                                      const OpInstance& instance) const {
   if (!is_timed(symbols, instance)) return std::nullopt;
@@ -180,7 +180,7 @@ void MeasuredCost::time_all(llvm::ArrayRef<std::string> keys, llvm::ArrayRef<Ste
                             const StopToken& stop) {
   if (specs.empty()) return;
   watch();
-  // In portions, so that what was timed is kept if the program is stopped.
+  // In portions, so that times are kept if the program is stopped.
   constexpr size_t kPortion = 8;
   for (size_t done = 0; done < specs.size() && !stop.asked(); done += kPortion) {
     size_t count = std::min(kPortion, specs.size() - done);
@@ -191,10 +191,10 @@ void MeasuredCost::time_all(llvm::ArrayRef<std::string> keys, llvm::ArrayRef<Ste
   if (options_.watch) database_->keep_yardstick(options_.watch->usual_us());
 }
 
-/// From the first timing on, so that a model that times nothing costs nothing.
+/// Starts at the first timing, so that a model that times nothing has no overhead.
 void MeasuredCost::watch() {
-  // What the yardstick took at its best is known from earlier processes:
-  // this one may live in a busy hour.
+  // The yardstick's best time comes from earlier processes, since the machine may be busy for the
+  // life of this one.
   if (!options_.watch && !backend_->step_timer())
     options_.watch = watch_machine(*backend_, options_.threads, database_->yardstick());
   measure_.watch = options_.watch.get();
@@ -204,7 +204,7 @@ void MeasuredCost::time_portion(llvm::ArrayRef<std::string> keys, llvm::ArrayRef
   std::vector<CostRow> settled, unsettled;
   for (auto [key, time] : llvm::zip(keys, measure_steps(*backend_, specs, measure_))) {
     if (time) {
-      std::optional<double> before = database_->find(key); // where it is timed again
+      std::optional<double> before = database_->find(key); // if it is timed again
       if (before && *before <= time->microseconds) continue;
       if (time->settled)
         unsettled_.erase(key);
@@ -238,7 +238,8 @@ std::vector<std::string> MeasuredCost::faults() const {
 
 std::vector<std::string> MeasuredCost::notes() const {
   std::vector<std::string> notes = faults();
-  // A few are not worth a word; with many the machine is busy, and the result may be, too.
+  // A few are not worth a note; if there are many, the machine is busy, and the result may
+  // be affected.
   if (10 * unsettled() > timed_)
     notes.push_back(llvm::formatv("{0} of {1} prices were taken while other work ran; they are not "
                                   "kept, and a later run takes them again",

@@ -134,7 +134,7 @@ private:
     return all;
   }
 
-  /// Iterates to a fixed point, since terms have no particular order.
+  /// Iterates to a fixed point.
   void find_plain() {
     plain_.assign(rule_.terms.size(), false);
     for (bool grew = true; grew;) {
