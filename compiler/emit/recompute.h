@@ -20,7 +20,7 @@ struct RecomputeOptions {
 struct Recomputed {
   size_t operators = 0;                        // that run again
   int64_t peak_bytes = 0, peak_kept_bytes = 0; // of run-time results; kept: without recomputation
-  double added_us = 0, total_us = 0; // prices of recomputed operators, and of all others
+  double added_us = 0, total_us = 0; // prices: of recomputed operators, of a run without any
 };
 
 /// The order in which a plan runs. A repeated operator is computed again, and readers of its result

@@ -16,7 +16,7 @@ AttrsId literal_attrs(Symbols& symbols, const Term& term) {
   return symbols.attrs(values);
 }
 
-/// Lays out the terms that `rhs` needs, operands first, on an explicit stack.
+/// Plans the terms that `rhs` needs, operands first, with an explicit stack.
 class Planner {
 public:
   Planner(Symbols& symbols, const Rule& rule, CompiledRule& out)
@@ -62,7 +62,7 @@ private:
   std::vector<TermId> stack_;
 };
 
-/// Whether each variable that both sources bind has one number in the pattern.
+/// Returns true if each variable that both sources bind has the same number in the pattern.
 bool same_places(llvm::ArrayRef<uint32_t> a, llvm::ArrayRef<uint32_t> b) {
   for (size_t i = 0; i < a.size(); ++i)
     for (size_t j = 0; j < b.size(); ++j)
@@ -92,7 +92,7 @@ RuleBook::RuleBook(Symbols& symbols, llvm::ArrayRef<Rule> rules) {
 bool RuleBook::compile(Symbols& symbols, const Rule& rule, CompiledRule& out) {
   out.rule = &rule;
   if (rule.native != Native::No) {
-    depth_ = std::max(depth_, 1u); // it looks into the classes of its operands, at all members
+    depth_ = std::max(depth_, 1u); // it examines all members of its operands' classes
     inner_ops_.set();
     return true;
   }
@@ -121,7 +121,7 @@ namespace {
 
 using Operators = std::bitset<kOpCount>;
 
-/// Those of a rule's term, of the given ones.
+/// Returns those of the given operators that occur in the terms below `roots`.
 Operators operators_below(const Rule& rule, llvm::ArrayRef<TermId> roots, const Operators& of) {
   Operators found;
   std::vector<TermId> open(roots.begin(), roots.end());

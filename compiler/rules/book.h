@@ -1,5 +1,5 @@
-// The rules of one search, compiled: left sides to patterns (each distinct one once), right sides
-// to straight-line plans.
+// The rules of one search in compiled form: left sides as patterns (each distinct one once), right
+// sides as straight-line plans.
 #pragma once
 
 #include "compiler/rules/pattern.h"
@@ -10,7 +10,7 @@
 
 namespace tg {
 
-/// An operand of a right side, or a result: a class variable or an earlier step of the plan.
+/// An operand or a result of a right side: a class variable or an earlier step of the plan.
 struct PlanRef {
   bool is_step = false;
   uint32_t index = 0;
@@ -20,7 +20,7 @@ struct PlanRef {
 /// One operator of a right side.
 struct BuildStep {
   OpKind op{};
-  AttrsId attrs; // if valid, all are literals
+  AttrsId attrs; // valid if all attributes are literals
   const Term* term = nullptr;
   llvm::SmallVector<PlanRef, 4> operands;
 };
@@ -31,17 +31,18 @@ struct CompiledRule {
   std::vector<PatternUse> sources; // empty for native rules
   std::vector<BuildStep> plan;     // operands first; equal terms once
   llvm::SmallVector<PlanRef, 2> results;
-  /// Two sources that are one pattern, and trading them renames only what they do not share: a pair
-  /// of matches is tried in one order, and in the other only if the conditions refuse the first.
+  /// True if both sources are the same pattern, and swapping them only renames variables that they
+  /// do not share: a pair of matches is tried in one order, and in the other only if the conditions
+  /// reject the first.
   bool symmetric = false;
   bool multi() const { return sources.size() > 1; }
   bool native() const { return rule->native != Native::No; }
 };
 
-/// By RuleId, the rules that a search has: those that `most` admits, but for those of an operator
-/// with Trait::Yields that is not `present` and that none of the others makes. These cannot fire;
-/// without them strategies that draw among all rules find in a graph what they found before the
-/// operator came.
+/// Returns, by RuleId, the rules of a search: those that `most` admits, except rules of an
+/// operator with Trait::Yields that is not `present` and that no other rule makes. The latter
+/// cannot fire. Without them, strategies that draw among all rules give the same results as before
+/// the operator was added.
 std::vector<bool> rules_in_use(llvm::ArrayRef<Rule> rules, Numerics most,
                                llvm::function_ref<bool(OpKind)> present);
 
@@ -53,7 +54,7 @@ public:
 
   const std::vector<Pattern>& patterns() const { return patterns_; }
   const std::vector<CompiledRule>& rules() const { return rules_; }
-  /// Operators that some pattern wants below its root.
+  /// Operators that some pattern has below its root.
   const std::bitset<kOpCount>& inner_ops() const { return inner_ops_; }
   uint32_t depth() const { return depth_; }
 

@@ -6,9 +6,9 @@ namespace tg {
 
 namespace {
 
-constexpr size_t kInstances = 12;     // that must agree in type; broadcasting must occur among them
-constexpr size_t kMoreInstances = 40; // before a right side counts as never built
-constexpr size_t kAttempts = 4000;    // before a left side counts as never typed
+constexpr size_t kInstances = 12;     // must agree in type; some of them must broadcast
+constexpr size_t kMoreInstances = 40; // before a right side counts as never well typed
+constexpr size_t kAttempts = 4000;    // before a left side counts as never well typed
 
 uint64_t seed_of(llvm::StringRef name) { // FNV-1a: the same on every machine
   uint64_t h = 14695981039346656037u;
@@ -16,7 +16,7 @@ uint64_t seed_of(llvm::StringRef name) { // FNV-1a: the same on every machine
   return h;
 }
 
-/// Whether the right side is well typed at this instance; then `fault` names types that differ.
+/// Returns true if the right side is well typed at this instance; sets `fault` if the types differ.
 bool check_instance(Symbols& symbols, const Rule& rule, const RuleInstance& instance,
                     RuleFault& fault) {
   std::vector<TypeId> types;

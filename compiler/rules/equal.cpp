@@ -8,7 +8,7 @@ namespace tg {
 
 namespace {
 
-/// Variables of one rule against those of another, one to one.
+/// A one-to-one map from the variables of one rule to those of another.
 class Renaming {
 public:
   Renaming(uint32_t from, uint32_t to) : to_(from, kNone), from_(to, kNone) {}
@@ -23,7 +23,7 @@ private:
   std::vector<uint32_t> to_, from_;
 };
 
-/// Left sides are walked first, so that what remains only compares variables.
+/// Left sides are compared first, so that later comparisons only look up variables.
 class Comparison {
 public:
   Comparison(const Rule& a, const Rule& b)
@@ -34,7 +34,7 @@ public:
            llvm::all_of(llvm::zip(a, b), [&](auto pair) { return term(pair); });
   }
 
-  /// Each of one rule is one of the other.
+  /// Returns true if the rules have the same conditions.
   bool conditions() {
     if (a_.conditions.size() != b_.conditions.size()) return false;
     std::vector<ExprIndex> left = b_.conditions;
@@ -83,7 +83,7 @@ private:
   Renaming classes_, values_;
 };
 
-/// Equal for rules that are the same.
+/// Returns a hash that is equal for rules that are the same.
 llvm::hash_code rough_hash(const Rule& rule) {
   auto op_of = [&](TermId id) { return static_cast<int>(rule.terms[id].op); };
   llvm::hash_code hash = llvm::hash_combine(rule.lhs.size(), rule.class_vars, rule.value_vars,
@@ -104,7 +104,7 @@ bool same_rule(const Rule& a, const Rule& b) {
 
 std::vector<RuleId> distinct_rules(llvm::ArrayRef<Rule> rules) {
   std::vector<RuleId> distinct;
-  llvm::DenseMap<size_t, llvm::SmallVector<size_t, 2>> places; // in `distinct`, by rough hash
+  llvm::DenseMap<size_t, llvm::SmallVector<size_t, 2>> places; // into `distinct`, by rough hash
   for (size_t i = 0; i < rules.size(); ++i) {
     llvm::SmallVector<size_t, 2>& alike = places[size_t{rough_hash(rules[i])} >> 2];
     auto same = llvm::find_if(

@@ -1,17 +1,16 @@
-// Rules that say the same in other words. Published lists have such: eight of TASO's
-// declarations repeat another with other names.
+// Finds rules that are the same up to names. Published lists contain some: eight of TASO's
+// declarations repeat another under other names.
 #pragma once
 
 #include "compiler/rules/rule.h"
 
 namespace tg {
 
-/// Whether the rules differ in nothing but names: equal sides, conditions (in any order) and
-/// numerics, up to one renaming of variables. Sides of several patterns are compared in their
-/// order.
+/// Returns true if the rules differ only in names: equal sides, conditions (in any order) and
+/// numerics, up to one renaming of variables. Several patterns are compared in their order.
 bool same_rule(const Rule& a, const Rule& b);
 
-/// One of each kind, in order: the first, but the user's before one of the library.
+/// Returns one rule of each kind, in order: the first, but a user's rule before one of the library.
 std::vector<RuleId> distinct_rules(llvm::ArrayRef<Rule> rules);
 
 } // namespace tg

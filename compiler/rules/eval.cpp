@@ -15,14 +15,14 @@ using Kind = ValueExpr::Kind;
 using Ints = llvm::SmallVector<int64_t, 6>;
 using Numbers = std::vector<ConstNumber>;
 
-/// A value on the way, made without allocating where that can be.
+/// An intermediate value, made without allocation if possible.
 struct Item {
   Value::Kind kind = Value::Kind::Int;
   DType dtype{};        // Type
   ConstNumber number;   // Int, Bool, Float
   Ints ints;            // Ints; Type: the shape
-  Numbers numbers;      // Floats: a list that is not of integers alone
-  llvm::StringRef text; // Enum, String; lives in the symbols, in the rule or for good
+  Numbers numbers;      // Floats: a list with at least one float
+  llvm::StringRef text; // Enum, String; owned by the symbols, by the rule, or static
 
   bool is(Value::Kind k) const { return kind == k; }
   bool is_scalar() const {
@@ -92,7 +92,7 @@ std::vector<double> reals_of(const Item& list) {
   return reals;
 }
 
-/// nullopt for lists of integers and floats, which no slot holds.
+/// Returns nullopt for lists of both integers and floats, which no slot can have.
 std::optional<Value> to_value(const Item& item) {
   switch (item.kind) {
   case Value::Kind::Int:
@@ -123,7 +123,7 @@ bool same_lists(const Item& a, const Item& b) {
              [&](size_t i) { return number_at(b, i); });
 }
 
-/// Of two values that are not both numbers or bools.
+/// Compares two values that are not both numbers or bools.
 bool same(const Item& a, const Item& b) {
   if (a.is_list() && b.is_list()) return same_lists(a, b);
   return a.kind == b.kind && a.dtype == b.dtype && a.ints == b.ints && a.text == b.text;
@@ -134,7 +134,7 @@ MaybeItem index(const Item& list, int64_t at) {
   return of(number_at(list, static_cast<size_t>(at)));
 }
 
-/// Integers alone are Ints, whatever the list was that they are from.
+/// A list of integers only is Ints, even if it comes from a list of another kind.
 Item of_list(Numbers numbers) {
   if (!llvm::all_of(numbers, [](auto& n) { return n.is(Value::Kind::Int); }))
     return of_numbers(std::move(numbers));
@@ -171,7 +171,7 @@ MaybeItem joined(Item a, const Item& b) {
   return of_list(std::move(numbers));
 }
 
-/// The numbers from `from` to before `to`, as axes are counted: no long list is meant.
+/// Returns the numbers from `from` to before `to`. Ranges are of axes, so long ones are rejected.
 MaybeItem range(int64_t from, int64_t to) {
   constexpr int64_t kMost = 64;
   if (to > from && (from < -kMost || to > kMost)) return std::nullopt;
@@ -234,7 +234,7 @@ private:
     default: break;
     }
     const TensorType& t = type(e.variable);
-    if (t.is_none()) return std::nullopt; // the absent operand has no shape
+    if (t.is_none()) return std::nullopt; // an absent operand has no shape
     if (e.kind == Kind::IsFloat) return of_bool(is_float(t.dtype));
     if (e.kind == Kind::Rank) return of_int(t.rank());
     if (e.kind == Kind::ShapeOf) return of_ints(t.shape);
@@ -253,7 +253,7 @@ private:
     return of_int(type[static_cast<size_t>(at)]);
   }
 
-  /// The second operand is asked only where the first does not decide.
+  /// The second operand is evaluated only if the first does not decide.
   MaybeItem logic(const ValueExpr& e) const {
     MaybeItem a = run(e.operands[0]);
     if (!a || !a->is(Value::Kind::Bool)) return std::nullopt;
@@ -269,7 +269,7 @@ private:
     for (ExprIndex operand : e.operands) {
       MaybeItem item = run(operand);
       if (!item || !item->is_number()) return std::nullopt;
-      bool real = e.kind == Kind::Floats && // of a constant: in normal form
+      bool real = e.kind == Kind::Floats && // attributes of a constant are in normal form
                   !(item->is(Value::Kind::Int) && !is_exact_in_double(item->number.number));
       if (!real && item->is(Value::Kind::Int) && numbers.empty()) {
         ints.push_back(item->number.number);
@@ -318,7 +318,7 @@ private:
     return std::nullopt;
   }
 
-  /// Of rules with numbers every match asks this: a comparison in place.
+  /// A comparison in place, since rules with numbers evaluate this at every match.
   MaybeItem is_number_like(const NumberLike& asked) const {
     ValueId value = m_.values[asked.type];
     TypeId like = m_.classes.type(asked.like);

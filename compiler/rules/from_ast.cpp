@@ -14,14 +14,14 @@ namespace tg {
 
 namespace {
 
-/// Choices of operators for one declaration.
+/// Limit on choices of operators for one declaration.
 constexpr size_t kMaxInstances = 128;
 
-/// Of a pattern with more commuting operators, only the first ones are matched in both orders.
+/// In patterns with more commuting operators, only the first ones are matched in both orders.
 constexpr uint32_t kMaxSwapped = 3;
 
-/// What a rule matches, as text in which variables are numbered by their first occurrence: two
-/// rules of one declaration with one key differ in nothing.
+/// Returns the left side of a rule as text, with variables numbered by first occurrence: rules of
+/// one declaration with equal keys are the same.
 std::string left_key(Rule rule) {
   std::vector<int> classes(rule.class_vars, -1), values(rule.value_vars, -1);
   int next = 0;
@@ -52,7 +52,7 @@ public:
   DeclarationReader(const Ast& tree, const ast::Decl& decl, DiagnosticSink& sink, RuleTypes types)
       : tree_(tree), decl_(decl), sink_(sink), types_(types) {}
 
-  /// The rules of the declaration, without set and place; empty after an error.
+  /// Returns the rules of the declaration, without set and place; empty after an error.
   std::vector<Rule> run() {
     if (!read_numerics() || !read_params()) return {};
     if (native_) return read_native();
@@ -72,19 +72,19 @@ public:
   }
 
 private:
-  /// One direction with one choice of operators: a rule for each order of the operands of commuting
-  /// operators on the left, but for orders that match the same.
+  /// Reads one direction with one choice of operators: a rule for each order of the operands of
+  /// commuting operators on the left, except orders that match the same.
   bool read_orders(const OperatorChoice& choice, bool reversed, std::vector<Rule>& out) {
     bool divides = false;
     std::optional<RuleFault> fault;
     if (!read_variant(choice, reversed, false, divides, fault, out)) return false;
     if (!divides) return !fault || report(*fault, reversed);
-    std::optional<RuleFault> other; // `//` is one thing of floats and another of integers
+    std::optional<RuleFault> other; // `// `//` has one meaning for floats and another for integers
     if (!read_variant(choice, reversed, true, divides, other, out)) return false;
     return !fault || !other || report(*fault, reversed);
   }
 
-  /// `fault`: why no types fit it, if none do.
+  /// `fault`: why no types fit, if none do.
   bool read_variant(const OperatorChoice& choice, bool reversed, bool integers, bool& divides,
                     std::optional<RuleFault>& fault, std::vector<Rule>& out) {
     std::vector<std::string> seen;
@@ -109,7 +109,7 @@ private:
     return true;
   }
 
-  /// A class that nobody stated claims nothing: it is what the operators say.
+  /// A rule without a stated class gets the class of its operators.
   void set_class(Rule& rule) const {
     rule.stated = stated_.has_value();
     rule.numerics = stated_.value_or(Numerics::Exact);
@@ -166,7 +166,8 @@ private:
     return false;
   }
 
-  /// All combinations of operators for the operator variables; one empty one where there are none.
+  /// Returns all combinations of operators for the operator variables; a single empty one
+  /// without them.
   std::vector<OperatorChoice> choices() const {
     std::vector<OperatorChoice> all(1);
     for (const auto& [name, ops] : operators_) {
@@ -190,7 +191,7 @@ private:
     return choice.empty() ? name : name + "]";
   }
 
-  /// `f(xs...) => fuse(f, xs...)` and nothing else.
+  /// Reads `f(xs...) => fuse(f, xs...)` and nothing else.
   std::vector<Rule> read_native() {
     if (!is_fuse_pointwise()) {
       sink_.report(error(Code::rule_pattern, decl_.span,
@@ -238,7 +239,7 @@ private:
     return fault;
   }
 
-  /// Always false.
+  /// Reports the fault; always returns false.
   bool report(RuleFault fault, bool reversed) {
     ast::ExprId left = tree_[reversed ? decl_.rhs : decl_.lhs][0];
     ast::ExprId right = tree_[reversed ? decl_.lhs : decl_.rhs][0];
@@ -281,12 +282,13 @@ static bool is_error_in(const Diagnostic& d, const Ast& tree, const ast::Decl& d
          decl.span.begin <= d.span.begin && d.span.begin < decl.span.end;
 }
 
-/// Returns true if an error in the declaration was reported: its other parts say something else.
+/// Returns true if an error in the declaration was reported, so that further errors would
+/// be misleading.
 static bool is_broken(const Ast& tree, const ast::Decl& decl, const DiagnosticSink& sink) {
   return llvm::any_of(sink.all(), [&](const Diagnostic& d) { return is_error_in(d, tree, decl); });
 }
 
-/// Returns the rule of the tree that the error is in.
+/// Returns the rule of the tree in which the error is.
 static std::optional<UnreadRule> unread_rule(const Ast& tree, const SourceManager& sources,
                                              const Diagnostic& d) {
   std::string set;

@@ -1,5 +1,5 @@
-// Selections of rules, see from_ast.h. Files are read once; `use` is followed depth first, and
-// a file that is met again while it is being read closes a cycle.
+// Loads selections of rules; see from_ast.h. Files are read once. `use` is followed depth first; a
+// file that is reached while it is being read closes a cycle.
 #include "compiler/rules/from_ast.h"
 #include "lang/syntax/parse.h"
 
@@ -18,7 +18,7 @@ namespace path = llvm::sys::path;
 
 namespace {
 
-/// No name has a slash in it; `-` is standard input.
+/// Names contain no slash; `-` is standard input.
 bool is_file(llvm::StringRef entry) {
   return entry.endswith(".tg") || entry.contains('/') || entry == "-";
 }
@@ -62,9 +62,9 @@ private:
   struct File {
     std::vector<Rule> rules;             // those that it uses, then its own
     bool open = true;                    // still being read
-    std::unique_ptr<Ast> tree;           // operators refer into it
-    OpScope operators;                   // that its rules see
-    std::vector<llvm::StringRef> others; // models, which no rule can name
+    std::unique_ptr<Ast> tree;           // owns the operators
+    OpScope operators;                   // visible to its rules
+    std::vector<llvm::StringRef> others; // models, which rules cannot use
   };
 
   void add(llvm::StringRef entry) {
@@ -94,7 +94,7 @@ private:
     llvm::erase_if(taken_, [&](const Rule& rule) { return answers_to(rule, entry); });
     if (taken_.size() != before) return;
     if (llvm::none_of(known(), [&](const Rule& rule) { return answers_to(rule, entry); }))
-      report_unknown(entry); // switching off what was not on is fine
+      report_unknown(entry); // switching off a rule that is not on is allowed
   }
 
   void take(llvm::ArrayRef<Rule> rules) {
@@ -102,7 +102,8 @@ private:
       if (names_.insert((rule.file + "\n" + rule.name)).second) taken_.push_back(rule);
   }
 
-  /// Two rules of one name from different files, or declarations of one file, cannot both be on.
+  /// Rejects two active rules of one name from different files, or from different declarations
+  /// of one file.
   std::optional<std::vector<Rule>> finish() {
     llvm::StringMap<const Rule*> seen;
     for (const Rule& rule : taken_) {
@@ -123,7 +124,8 @@ private:
     return std::move(taken_);
   }
 
-  /// What single names are looked up in: files read so far, then the whole library.
+  /// The rules in which single names are looked up: those of the files read so far, then the
+  /// whole library.
   const std::vector<Rule>& known() {
     if (known_ready_) return known_;
     known_ready_ = true;
@@ -154,7 +156,7 @@ private:
     sink_.report(std::move(d));
   }
 
-  /// Null after an error.
+  /// Returns null after an error.
   const File* library_file(const std::string& name, Span used) {
     if (auto at = files_.find(name); at != files_.end()) {
       if (!at->second.open) return &at->second;
@@ -184,7 +186,7 @@ private:
   const File* read(llvm::StringRef name, FileId id, bool built_in = false) {
     auto [at, fresh] = files_.try_emplace(name);
     if (!fresh) return &at->second; // named twice
-    File& file = at->second;        // values of the map do not move as it grows
+    File& file = at->second;        // values of the map keep their addresses as it grows
     file.tree = std::make_unique<Ast>(parse(sources_, id, sink_));
     const Ast& tree = *file.tree;
     for (ast::DeclId decl : tree.decls()) {
@@ -204,8 +206,9 @@ private:
     return &file;
   }
 
-  /// `use rules.matmul`, `use rules.matmul: join_matmuls`, `use ./mine`: rules, and operators and
-  /// functions that rules may name; of a module of functions (`use std.nn`) these alone.
+  /// Handles `use rules.matmul`, `use rules.matmul: join_matmuls`, `use ./mine`: adds rules,
+  /// and operators and functions that rules may name; a module of functions (`use std.nn`)
+  /// adds only these.
   void use(const Ast& tree, const ast::Decl& decl, llvm::StringRef from, File& into) {
     const File* used = nullptr;
     llvm::ArrayRef<ast::Name> parts = tree[decl.path];
@@ -269,7 +272,7 @@ private:
   const ModuleLoader& loader_;
   DiagnosticSink& sink_;
   std::vector<UnreadRule>* unread_;
-  llvm::StringMap<File> files_; // StringMap: values do not move as it grows
+  llvm::StringMap<File> files_; // a StringMap, whose values keep their addresses as it grows
   std::vector<Rule> taken_, known_;
   llvm::StringSet<> names_;
   bool known_ready_ = false;

@@ -80,7 +80,7 @@ private:
 
   Symbols& symbols_;
   const Rule& rule_;
-  std::vector<uint32_t> class_name_, value_name_; // of the rule's variables in the pattern
+  std::vector<uint32_t> class_name_, value_name_; // numbers of the rule's variables in the pattern
   llvm::SmallVector<WorkItem, 8> worklist_;
   CompiledPattern out_;
 };

@@ -1,6 +1,6 @@
-// Left sides of rules, compiled: a flat list of steps, each of which picks an e-node out of a class
-// and tests it. Variables are numbered by first occurrence, so that equal patterns of different
-// rules are one pattern and are searched once.
+// Left sides of rules in compiled form: a flat list of steps, each of which picks an e-node from a
+// class and tests it. Variables are numbered by first occurrence, so that equal patterns of
+// different rules are one pattern and are searched once.
 #pragma once
 
 #include "compiler/rules/rule.h"
@@ -10,13 +10,13 @@
 
 namespace tg {
 
-/// What is asked of an attribute slot or an operand of the node picked.
+/// A test of an attribute slot or an operand of the picked node.
 struct PatternTest {
   enum class Kind : uint8_t {
-    Bind,    // the variable takes this value or class
-    Same,    // the variable has it already
-    Literal, // attribute: this value
-    Absent,  // operand: of the none type
+    Bind,    // binds the variable to this value or class
+    Same,    // compares with the variable's binding
+    Literal, // attribute: compares with this value
+    Absent,  // operand: has the none type
   };
   Kind kind{};
   uint32_t place = 0; // slot or operand position
@@ -28,26 +28,26 @@ struct PatternTest {
 struct PatternStep {
   OpKind op{};
   uint32_t arity = 0;
-  /// The class to pick from: this operand of the node that an earlier step picked.
-  /// Step 0 is given its node.
+  /// The class to pick from: this operand of the node of an earlier step. The node of step 0 is
+  /// given.
   uint32_t parent = 0, position = 0;
   uint32_t depth = 0;
-  /// If valid: all attributes are literals, and this is their list.
+  /// If valid, all attributes are literals and this is their list.
   AttrsId attrs;
   llvm::SmallVector<PatternTest, 4> attr_tests, child_tests;
   bool operator==(const PatternStep&) const = default;
 };
 
 struct Pattern {
-  std::vector<PatternStep> steps; // a parent before its children
+  std::vector<PatternStep> steps; // parents before children
   uint32_t class_vars = 0, value_vars = 0;
   uint32_t depth = 0; // of the deepest step; 0 for a single operator
   bool operator==(const Pattern&) const = default;
-  /// Words of a row that describes a match: root node, classes, values.
+  /// Number of words of a row that describes a match: root node, classes, values.
   uint32_t width() const { return 1 + class_vars + value_vars; }
 };
 
-/// A pattern under the numbering of a rule: for each variable of the pattern, that of the rule.
+/// A pattern as used by a rule: the rule's variable for each variable of the pattern.
 struct PatternUse {
   uint32_t pattern = 0; // in RuleBook
   llvm::SmallVector<uint32_t, 8> class_map, value_map;
@@ -58,7 +58,8 @@ struct CompiledPattern {
   PatternUse use;
 };
 
-/// nullopt if the term is not an operator (a variable alone matches everything and is refused).
+/// Compiles a pattern; nullopt if the term is not an operator (a variable alone would match
+/// everything).
 std::optional<CompiledPattern> compile_pattern(Symbols& symbols, const Rule& rule, TermId root);
 
 } // namespace tg

@@ -11,14 +11,14 @@
 namespace tg {
 namespace {
 
-/// Rounds of matching; each sees what the one before made.
+/// Limit on rounds of matching; each works on the result of the previous one.
 constexpr int kMostRounds = 8;
 
 bool is_leaf(const Graph& graph, NodeId id) {
   return op_info(graph.node(id).op).has(Trait::Leaf) || graph.node(id).op == OpKind::None;
 }
 
-/// The left side of one rule, compared with the terms of a graph.
+/// Compares the left side of one rule with the terms of a graph.
 class TermMatch {
 public:
   TermMatch(const Graph& graph, const Rule& rule, bool either_order)
@@ -29,8 +29,7 @@ public:
     return term(rule_.lhs[0], root) && conditions_hold(graph_, rule_, binding());
   }
   NodeBinding binding() const { return {classes_, values_}; }
-  /// The operators that the left side covers;
-  /// leaves and what variables stand for are not among them.
+  /// The operators that the left side covers, without leaves and bindings of variables.
   llvm::ArrayRef<NodeId> covered() const { return covered_; }
 
 private:
@@ -52,7 +51,7 @@ private:
   }
 
   bool operands_fit(const Term& term, llvm::ArrayRef<NodeId> operands) {
-    auto fit = [&](bool swapped) { // the first two
+    auto fit = [&](bool swapped) { // the first two operands
       for (size_t i = 0; i < operands.size(); ++i)
         if (!this->term(term.operands[i], operands[i < 2 && swapped ? 1 - i : i])) return false;
       return true;
@@ -94,14 +93,14 @@ private:
 
   const Graph& graph_;
   const Rule& rule_;
-  bool either_order_; // of the operands of what commutes
+  bool either_order_; // also matches swapped operands of commuting operators
   std::vector<NodeId> classes_;
   std::vector<ValueId> values_;
   llvm::SmallVector<NodeId, 16> covered_;
 };
 
-/// Which matches of a graph are closed: what they cover is read by nothing outside, but for the
-/// root, and is in no other match.
+/// Finds the closed matches of a graph: the nodes that they cover, except the root, have no users
+/// outside and are in no other match.
 class ClosedMatches {
 public:
   ClosedMatches(const Graph& graph, llvm::ArrayRef<Rule> rules, bool either_order)
@@ -118,7 +117,8 @@ public:
 
   const std::vector<bool>& needed() const { return needed_; }
 
-  /// From the outputs inwards, at each node the rules in their order until `take` takes a match.
+  /// Visits matches from the outputs inwards; at each node, tries the rules in order until `take`
+  /// returns true.
   void each(llvm::function_ref<bool(const Rule&, const TermMatch&, NodeId root)> take) {
     for (uint32_t i = static_cast<uint32_t>(graph_.size()); i-- > 0;) {
       NodeId root{i};
@@ -145,7 +145,7 @@ private:
     });
   }
 
-  /// `name~2`: the same rule with operands in another order.
+  /// `name~2` is the same rule with operands in another order.
   static bool is_other_order(const Rule& rule) { return llvm::StringRef(rule.name).contains('~'); }
 
   const Graph& graph_;
@@ -156,14 +156,14 @@ private:
   std::array<std::vector<const Rule*>, kOpCount> by_op_;
 };
 
-/// One round: matches are found in the graph as it came, and right sides built into a copy of it.
+/// One round: finds matches in the input graph and builds right sides into a copy of it.
 class Round {
 public:
   Round(const Graph& graph, llvm::ArrayRef<Rule> rules)
       : graph_(graph), work_(graph), matches_(graph, rules, /*either_order=*/true),
         gone_(graph.size()), replaced_(graph.size()) {}
 
-  /// Whether anything was replaced.
+  /// Returns true if anything was replaced.
   bool run() {
     bool changed = false;
     matches_.each([&](const Rule& rule, const TermMatch& match, NodeId root) {
@@ -174,7 +174,7 @@ public:
     return changed;
   }
 
-  /// What came of it, in the order of the graph that was given; `became` by its nodes.
+  /// Returns the result in the order of the input graph, and `became` by its nodes.
   Graph rebuilt(std::vector<NodeId>& became) {
     Graph result(graph_.shared_symbols(), graph_.name());
     std::vector<NodeId> placed(work_.size());
@@ -200,7 +200,7 @@ private:
     return true;
   }
 
-  /// Whether no more operators come than go.
+  /// Returns true if the right side has no more operators than the match covers.
   static bool pays(const Rule& rule, llvm::ArrayRef<NodeId> covered) {
     llvm::SmallVector<TermId, 16> worklist{rule.rhs[0]};
     llvm::SmallSet<TermId, 16> seen;
@@ -220,7 +220,7 @@ private:
     return id;
   }
 
-  /// Copies a node of `work_`, or what it was replaced by, with all that is below it.
+  /// Copies a node of `work_`, or its replacement, with all nodes below it.
   void place(NodeId wanted, Graph& result, std::vector<NodeId>& placed) const {
     llvm::SmallVector<NodeId, 16> worklist{wanted};
     while (!worklist.empty()) {
@@ -243,10 +243,10 @@ private:
   }
 
   const Graph& graph_;
-  Graph work_; // with the right sides behind the nodes of graph_
+  Graph work_; // the nodes of graph_, then the right sides
   ClosedMatches matches_;
-  std::vector<bool> gone_;       // inside of a match
-  std::vector<NodeId> replaced_; // by what, in work_
+  std::vector<bool> gone_;       // inside a match
+  std::vector<NodeId> replaced_; // by which node of work_
 };
 
 } // namespace

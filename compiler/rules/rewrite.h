@@ -1,11 +1,11 @@
-// Rules applied to a graph as it stands, without a search: what files of other formats spell out in
-// pieces becomes the operator that it is. A left side is compared with the terms below each node,
-// from the outputs inwards, rule by rule in their order; a match is taken if all that it replaces
-// goes away with it and no more operators come, so that the result is never larger and rewriting
-// ends.
+// Applies rules to a graph directly, without a search: several operators of an imported file become
+// the single operator that they express. A left side is compared with the terms below each node,
+// from the outputs inwards, rule by rule in their order. A match is applied if all the nodes that
+// it covers become unused and the right side has no more operators, so the result is never larger
+// and rewriting terminates.
 //
-// A number of a rule stands for every constant that is the same in the constant's own dtype: files
-// hold the square root of two as f32 has it.
+// A number of a rule matches every constant that is equal to it in the constant's own dtype: files
+// have the square root of two rounded to f32.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -15,24 +15,24 @@ namespace tg {
 
 struct Rewritten {
   Graph graph;
-  /// By node of the graph that was given: the node that has its value, invalid if none has.
+  /// By node of the input graph: the node with its value, or invalid.
   std::vector<NodeId> became;
 };
 
-/// Rules of several left sides and native ones are passed over.
+/// Rewrites a graph. Rules with several left sides and native ones are skipped.
 Rewritten rewrite(const Graph& graph, llvm::ArrayRef<Rule> rules);
 
-/// A place where a left side fits.
+/// A place where a left side matches.
 struct RuleMatchIn {
   NodeId root;
   RuleId rule = 0;
-  std::vector<NodeId> covered; // its operators, the root's among them
-  std::vector<NodeId> classes; // what the rule's variables stand for
+  std::vector<NodeId> covered; // its operators, including the root's
+  std::vector<NodeId> classes; // bindings of the rule's variables
   std::vector<ValueId> values;
 };
 
-/// The matches that rewrite() would look at first, with the operands of sums and products in the
-/// order of the rule's text alone. No node is covered by two of them.
+/// Returns the matches that rewrite() would try first, with the operands of sums and products only
+/// in the order of the rule's text. No node is covered by two of them.
 std::vector<RuleMatchIn> closed_matches(const Graph& graph, llvm::ArrayRef<Rule> rules);
 
 } // namespace tg

@@ -1,11 +1,33 @@
-// A rewrite rule in the form that the e-graph runs: terms over numbered variables, conditions, and
-// what the right side computes. Made from the language by from_ast.h, or by hand in tests.
+// A rewrite rule as data: wherever the left side matches and the conditions hold, the right side is
+// equal to it. Both sides are terms over numbered variables, so the e-graph can compile a rule to a
+// pattern and a plan (book.h), and the verifier can build both sides (instances/instance.h).
+// from_ast.h makes rules from the language.
 //
-// Three numberings: class variables bind e-classes (tensors, or `none`), value variables bind
-// attribute values, terms index Rule::terms. A term of the left side has in each attribute slot a
-// value variable or a literal; a term of the right side may also compute (ValueExpr).
-// `..`, split, optional operands, negative axes and defaults are gone: from_ast.h spells them
-// out.
+// Example:
+//
+//   rule fuse(x, w) { relu(conv2d(x, w, act = none, ..)) => conv2d(x, w, act = relu, ..) }
+//
+//   class variables  0 is x, 1 is w; further ones for the bias and residual that `..` binds
+//   value variables  for the stride, padding and other slots that `..` binds
+//   terms            t0 = ClassVar 0, t1 = ClassVar 1, t2 and t3 = bias and residual,
+//                    t4 = conv2d(t0, t1, t2, t3) with act the literal `none`, t5 = relu(t4),
+//                    t6 = conv2d(t0, t1, t2, t3) with act the literal `relu`
+//   lhs = {t5}, rhs = {t6}, conditions = {}
+//
+// There are three numberings: class variables bind e-classes (tensors, or `none`), value variables
+// bind attribute values, and TermIds index Rule::terms. An attribute slot of a left-side term has a
+// value variable or a literal; a slot of a right-side term may also be computed (ValueExpr).
+//
+// Invariants:
+//   - rhs is as long as lhs, and rhs[i] equals lhs[i]; a native rule has no rhs.
+//   - Every variable of a right side or a condition is bound by the left side.
+//   - Operands precede their users, in terms and in exprs.
+//   - Literals are in normal form. `..`, split, optional operands, negative axes and defaults do
+//     not occur: from_ast.h expands them.
+//
+// Sources: rewrites with conditions over e-classes, Willsey et al., "egg: Fast and extensible
+// equality saturation" (POPL 2021); rules of several patterns, Yang et al., "Equality saturation
+// for tensor graph superoptimization" (TENSAT, MLSys 2021).
 #pragma once
 
 #include "lang/core/const_math.h"
@@ -19,9 +41,9 @@
 
 namespace tg {
 
-/// Position of a rule in the list that a search was given.
+/// Position of a rule in the list of a search.
 using RuleId = uint16_t;
-/// Not made by a rule: part of the graph that was given.
+/// Not made by a rule: part of the source graph.
 inline constexpr RuleId kSourceRule = UINT16_MAX;
 /// A merge that follows from others: equal operators over operands that became equal.
 inline constexpr RuleId kCongruence = UINT16_MAX - 1;
@@ -30,9 +52,9 @@ using TermId = uint32_t;
 /// Index into Rule::exprs.
 using ExprIndex = uint32_t;
 
-/// An expression over bound values and types; conditions are expressions whose value is a Bool.
-/// Evaluation yields a Value, or fails (division that leaves a remainder, an index out of range,
-/// kinds that do not fit, overflow): then the rule does not apply at this match.
+/// An expression over bound values and types; a condition is an expression with a Bool value.
+/// Evaluation yields a Value or fails (division with a remainder, an index out of range, mismatched
+/// kinds, overflow). If it fails, the rule does not apply at this match.
 struct ValueExpr {
   enum class Kind : uint8_t {
     Literal,  // literal
@@ -45,9 +67,9 @@ struct ValueExpr {
     IsWeight,   // variable: the class depends on weights and constants only
     IsNone,     // variable: the operand is absent
     IsConstant, // variable: the class contains a constant leaf
-    IsFloat,    // variable: of floats
+    IsFloat,    // variable: the class has floats
     SameType,   // variable, variable2: two classes have the same type
-  // Operations on values; Add also of two lists, one behind the other, Eq and Ne on any two values.
+  // Operations on values. Add also concatenates two lists; Eq and Ne compare any two values.
 #define TG_CONST_OP(name, sign, strength) name,
 #include "lang/core/const_ops.def"
     // lists:
@@ -67,7 +89,7 @@ struct ValueExpr {
 
   bool asks_class() const { return kind >= Kind::Rank && kind <= Kind::SameType; }
   bool is_operation() const { return kind >= Kind::Add && kind <= Kind::Prod; }
-  /// Of an operation.
+  /// The operation of is_operation().
   ConstOp operation() const {
     return static_cast<ConstOp>(static_cast<int>(kind) - static_cast<int>(Kind::Add));
   }
@@ -107,8 +129,8 @@ struct Term {
   enum class Kind : uint8_t {
     ClassVar, // variable; on the left the first occurrence binds, later ones compare
     Op,       // op, attrs, operands
-    /// Left side only: any pointwise operator with any operands, all bound at once; the whole left
-    /// side of a native rewrite.
+    /// Left side only: any pointwise operator with any operands, all bound at once. It is the whole
+    /// left side of a native rewrite.
     AnyPointwise,
   };
   Kind kind{};
@@ -131,32 +153,31 @@ struct Term {
   }
 };
 
-/// Rewrites that the pattern language cannot say and that the engine has built in.
+/// Built-in rewrites that the pattern language cannot express.
 enum class Native : uint8_t {
   No,
-  /// f(xs...) => fused_map: inline into one body what the classes of the operands hold as pointwise
-  /// operators or fused maps (of each class the largest body), within the limits of fused_map.
+  /// f(xs...) => fused_map: inlines the pointwise operators or fused maps in the classes of the
+  /// operands (the largest body of each class) into one body, within the limits of fused_map.
   FusePointwise,
 };
 
-/// What a rule does to floats: keeps them bit for bit, rounds in other places, goes through terms
-/// that may be larger, or cuts digits off by casts. Each promises less than the one before
-/// (rules/README.md); derived_class.h says which a rule has.
+/// The effect of a rule on floats: keeps them bit for bit, rounds in other places, goes through
+/// terms that may be larger, or truncates digits by casts. Each class promises less than the
+/// previous one (rules/README.md). derived_class.h derives the class of a rule.
 enum class Numerics : uint8_t { Exact, Reassociates, Risky, Lossy };
 
 struct Rule {
-  /// Unique. One declaration may give several rules: `name`, `name-rev` (of `<=>`), `name[relu]`,
-  /// `name-int` (of `//`: for integers), `name~2` (operands of a commuting operator the other way
-  /// round).
+  /// Unique. One declaration may give several rules: `name`, `name-rev` (for `<=>`), `name[relu]`,
+  /// `name-int` (for `//` on integers), `name~2` (operands of a commuting operator swapped).
   std::string name;
   std::string declared; // the name as declared
   std::string set;      // rule set, "" if none
-  std::string file;     // where it was read, with the line
+  std::string file;     // the file it was read from; see line
   uint32_t line = 0;
-  bool built_in = false;     // read from the library, not from a file of the user's
-  bool with_program = false; // built_in, and the library is the one that comes with the program
+  bool built_in = false;     // from the library, not from a user's file
+  bool with_program = false; // built_in, and the library is the program's own
   Numerics numerics = Numerics::Exact;
-  bool stated = false; // the class, in the rule's own text; else it is derived
+  bool stated = false; // the class is stated in the rule's text; otherwise it is derived
   Span at;             // of the name, in `file`
   Native native = Native::No;
 
@@ -165,8 +186,8 @@ struct Rule {
   llvm::SmallVector<TermId, 2> lhs; // two or more: a multi-pattern rule
   llvm::SmallVector<TermId, 2> rhs; // as many; rhs[i] equals lhs[i]; empty for a native rule
   std::vector<ExprIndex> conditions;
-  /// Class variables of which the rule takes for granted that they hold no infinity and no NaN:
-  /// `where finite(x)`. No condition: nobody can tell before the model runs.
+  /// Class variables that the rule assumes to hold no infinity and no NaN: `where finite(x)`. This
+  /// is an assumption, not a condition, since it is not known before the model runs.
   llvm::SmallVector<uint32_t, 2> finite;
 
   uint32_t class_vars = 0, value_vars = 0;
@@ -175,8 +196,8 @@ struct Rule {
   bool multi() const { return lhs.size() > 1; }
 };
 
-/// A condition that a number of the left side has the dtype of what it stands beside: a value
-/// variable, which is a type, is that of a number like the class.
+/// A condition that a number of the left side has the dtype of its neighbour: the value variable is
+/// the type of a number with the dtype of the class.
 struct NumberLike {
   uint32_t type = 0, like = 0; // value variable, class variable
 };
@@ -190,7 +211,8 @@ inline std::optional<NumberLike> number_like(const Rule& rule, const ValueExpr& 
   return number ? std::optional(NumberLike{type.variable, like.variable}) : std::nullopt;
 }
 
-/// Whether a rule may be used where `most` is asked for. What is exact takes nothing for granted.
+/// Returns true if a rule may be used when `most` is allowed. Exact rules must not assume
+/// finite inputs.
 inline bool admits(Numerics most, const Rule& rule) {
   return rule.numerics <= most && (most != Numerics::Exact || rule.finite.empty());
 }

@@ -1,4 +1,4 @@
-// How often rules were used: by number while a search goes on, by name in what it reports.
+// Counts uses of rules: by number during a search, by name in reports.
 #pragma once
 
 #include "compiler/rules/rule.h"
@@ -8,7 +8,8 @@
 
 namespace tg {
 
-/// Applications whose work is part of a result, say; at most one row a rule.
+/// A count for one rule, for example of applications that are part of a result; at most one
+/// entry per rule.
 struct RuleUse {
   RuleId rule{};
   size_t count = 0;
@@ -20,21 +21,21 @@ struct RuleCount {
   std::string rule;
   size_t count = 0;
   bool operator==(const RuleCount&) const = default;
-  /// Most often used first, then by name.
+  /// Most used first, then by name.
   bool operator<(const RuleCount& other) const {
     return count != other.count ? count > other.count : rule < other.rule;
   }
 };
 
-/// One more row, or more of one that is there.
+/// Adds a row, or adds to an existing one.
 void add_count(std::vector<RuleCount>& counts, llvm::StringRef rule, size_t count);
-/// Each of the rules that `rules` has and that were used.
+/// Adds the counts of the used rules of `rules`.
 void add_counts(std::vector<RuleCount>& counts, llvm::ArrayRef<RuleUse> uses,
                 llvm::ArrayRef<Rule> rules);
 void add_counts(std::vector<RuleCount>& counts, llvm::ArrayRef<RuleCount> more);
 bool counts_rule(llvm::ArrayRef<RuleCount> counts, llvm::StringRef rule);
 
-/// By name, most often used first.
+/// Returns counts by name, most used first.
 std::vector<RuleCount> named_counts(llvm::ArrayRef<RuleUse> uses, llvm::ArrayRef<Rule> rules);
 std::vector<RuleCount> most_often_first(std::vector<RuleCount> counts);
 

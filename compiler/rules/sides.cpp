@@ -6,7 +6,7 @@ namespace tg {
 
 namespace {
 
-/// One operator, over operands that are built already.
+/// Builds one operator over operands that have been built.
 NodeId build_op(Graph& graph, const Rule& rule, const Term& term, const NodeBinding& binding,
                 llvm::ArrayRef<NodeId> built) {
   NodeFacts facts(graph, binding.classes);
@@ -22,7 +22,7 @@ NodeId build_op(Graph& graph, const Rule& rule, const Term& term, const NodeBind
   return graph.add(term.op, attrs, operands);
 }
 
-/// The operators of a body over these operands.
+/// Builds the operators of a body over these operands.
 NodeId written_out(Graph& graph, const FusedBody& body, llvm::ArrayRef<NodeId> operands) {
   llvm::SmallVector<NodeId, 16> stack;
   for (const FusedInstr& instr : body.code) {

@@ -1,5 +1,5 @@
-// The two sides of a rule as terms: class variables stand for nodes of a graph. What the rule
-// itself says, without an e-graph; explanations are built from it and checked against it.
+// The two sides of a rule as terms, with nodes of a graph as class variables. This is the meaning
+// of the rule without an e-graph; explanations are built and checked with it.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -7,13 +7,13 @@
 
 namespace tg {
 
-/// What a rule's variables stand for.
+/// The bindings of a rule's variables.
 struct NodeBinding {
-  llvm::ArrayRef<NodeId> classes; // invalid where not bound
+  llvm::ArrayRef<NodeId> classes; // invalid if not bound
   llvm::ArrayRef<ValueId> values;
 };
 
-/// Facts about nodes as they stand, not about all that equals them.
+/// Facts about the nodes themselves, not about equal ones.
 class NodeFacts final : public ClassFacts {
 public:
   NodeFacts(const Graph& graph, llvm::ArrayRef<NodeId> classes)
@@ -33,17 +33,17 @@ private:
   llvm::ArrayRef<NodeId> classes_;
 };
 
-/// Whether the rule's conditions hold for these nodes.
+/// Returns true if the rule's conditions hold for these nodes.
 bool conditions_hold(const Graph& graph, const Rule& rule, const NodeBinding& binding);
 
-/// The term under `root`, built into the graph. `built`, by TermId, may be kept from other roots;
-/// what is there is taken. Invalid if a variable is not bound, an attribute has no value, or the
-/// term is ill-typed. Not for native rules.
+/// Builds the term under `root` into the graph. `built`, by TermId, may be kept from other roots,
+/// and its entries are reused. Invalid if a variable is not bound, an attribute has no value, or
+/// the term is ill-typed. Not for native rules.
 NodeId build_side(Graph& graph, const Rule& rule, TermId root, const NodeBinding& binding,
                   std::vector<NodeId>& built);
 
-/// `node` with every fused_map in it written out as its operators: what the native rules keep.
-/// `known`, by node, may be kept.
+/// Returns `node` with every fused_map in it expanded to its operators, which native rules leave
+/// unchanged. `known`, by node, may be kept.
 NodeId without_fused(Graph& graph, NodeId node, llvm::DenseMap<uint32_t, NodeId>& known);
 
 } // namespace tg

@@ -8,10 +8,10 @@ namespace {
 
 using Kind = ValueExpr::Kind;
 
-/// How an expression of several operands is written.
+/// The form of an expression of several operands.
 struct Form {
   llvm::StringRef text;
-  int strength; // 0: a function call; else an infix sign, larger binds closer
+  int strength; // 0: a function call; otherwise an infix sign with this precedence
 };
 
 Form form_of(const ValueExpr& e) {
@@ -141,7 +141,7 @@ private:
     return text;
   }
 
-  /// A scalar as its number, anything larger as `full(shape, number)`.
+  /// Formats a scalar as its number, larger constants as `full(shape, number)`.
   std::string constant(const Term& t) const {
     const Value& literal = t.attrs[0].literal;
     bool one = t.attrs[0].kind == TermAttr::Kind::Literal &&
@@ -155,7 +155,7 @@ private:
   }
 
   const Rule& rule_;
-  mutable size_t printed_ = 0; // terms; shared ones are printed at each use
+  mutable size_t printed_ = 0; // number of terms; shared ones count at each use
 };
 
 } // namespace
@@ -170,7 +170,7 @@ std::string rule_text(const Rule& rule) {
       rule.name + ": " + rule_side_text(rule, true) + " => " + rule_side_text(rule, false);
   llvm::StringRef separator = " where ";
   for (ExprIndex condition : rule.conditions) {
-    if (number_like(rule, rule.exprs[condition])) continue; // as everywhere
+    if (number_like(rule, rule.exprs[condition])) continue; // true for every number
     text += separator.str() + expr_text(rule, condition);
     separator = ", ";
   }

@@ -1,6 +1,6 @@
-// A rule as text, close to what was written: for `tg rules list --verbose`, explanations, and test
-// failures. Attributes that have their default and absent operands are left out; what `..` bound is
-// shown by the slot's name.
+// Formats a rule as text close to its source: for `tg rules list --verbose`, explanations, and test
+// failures. Default attributes and absent operands are omitted; values bound by `..` have the
+// slot's name.
 #pragma once
 
 #include "compiler/rules/rule.h"
@@ -9,22 +9,23 @@
 
 namespace tg {
 
-/// `fuse_relu: relu(conv2d(x, w)) => conv2d(x, w, act = relu) where weight(w)`, on one line.
+/// Returns `fuse_relu: relu(conv2d(x, w)) => conv2d(x, w, act = relu) where weight(w)`, on one
+/// line.
 std::string rule_text(const Rule& rule);
 
-/// One side alone: results joined by commas.
+/// Returns one side: results separated by commas.
 std::string rule_side_text(const Rule& rule, bool left);
 
-/// An expression as it would be written: `dim(a, -1) + 1`.
+/// Returns an expression in source form: `dim(a, -1) + 1`.
 std::string expr_text(const Rule& rule, ExprIndex expr);
 
-/// "exact", "reassociates", "risky", "lossy".
+/// Returns "exact", "reassociates", "risky" or "lossy".
 llvm::StringRef numerics_name(Numerics numerics);
 
-/// "rewrite" (one pattern), "multi" (several), "native" (built in).
+/// Returns "rewrite" (one pattern), "multi" (several) or "native" (built in).
 llvm::StringRef rule_kind(const Rule& rule);
 
-/// The command that verifies the rule: `tg rules verify mine.tg`.
+/// Returns the command that verifies the rule: `tg rules verify mine.tg`.
 std::string verify_command(const Rule& rule);
 
 } // namespace tg

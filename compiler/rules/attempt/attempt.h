@@ -10,11 +10,12 @@ namespace tg {
 
 class RuleAttempt final : public OperatorMaker {
 public:
-  /// All outlive the attempt; what it finds goes to `instance`, why it fails to `why`.
+  /// All arguments must outlive the attempt. The result goes to `instance`, the reason of a
+  /// failure to `why`.
   RuleAttempt(Symbols& symbols, const Rule& rule, llvm::ArrayRef<DType> dtypes,
               std::mt19937_64& rng, RuleInstance& instance, std::string& why);
 
-  /// False if a guess was wrong; a new attempt then guesses anew.
+  /// Returns false if a guess was wrong; a new attempt makes new guesses.
   bool run();
 
 private:

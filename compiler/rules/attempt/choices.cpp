@@ -13,7 +13,7 @@ bool OperatorGuess::make_select(TermId id, const Shape* want) {
     for (TermId operand : operands)
       if (std::optional<Shape> k = terms_.known(operand); k && k->size() >= whole.size())
         whole = *k;
-  bool full = false; // one operand at least has all axes
+  bool full = false; // at least one operand has all axes
   for (TermId operand : operands) {
     if (terms_.known(operand)) {
       full |= terms_.shape(operand) == whole;

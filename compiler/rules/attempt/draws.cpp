@@ -11,7 +11,7 @@ namespace tg {
 
 namespace {
 
-constexpr int64_t kDrawnSize = 6, kDrawnRank = 4; // the largest that are drawn of themselves
+constexpr int64_t kDrawnSize = 6, kDrawnRank = 4; // limits of random draws
 
 } // namespace
 
@@ -28,8 +28,8 @@ InstanceDraws::InstanceDraws(const Rule& rule, std::mt19937_64& rng) : rng_(rng)
   note_divisors(rule);
 }
 
-/// A size that the left side divides, as in `reshape(x, shape = [dim(x, 0) // 8, 8])`, has to be a
-/// multiple.
+/// Notes the divisors of sizes on the left side, as in `reshape(x, shape = [dim(x, 0) // 8, 8])`:
+/// the sizes must be multiples of them.
 void InstanceDraws::note_divisors(const Rule& rule) {
   std::vector<ExprIndex> open(rule.conditions.begin(), rule.conditions.end());
   while (!open.empty()) {
@@ -50,7 +50,7 @@ void InstanceDraws::note_integers(AttrKind kind, const Value& literal) {
   }
 }
 
-int64_t InstanceDraws::between(int64_t low, int64_t high) { // both included; portable, unlike std's
+int64_t InstanceDraws::between(int64_t low, int64_t high) { // inclusive; portable, unlike std's
   return low + static_cast<int64_t>(rng_() % static_cast<uint64_t>(high - low + 1));
 }
 
@@ -111,7 +111,7 @@ Shape InstanceDraws::narrower(Shape shape) {
 
 Shape InstanceDraws::regrouped(llvm::ArrayRef<int64_t> shape) {
   Shape result;
-  if (chance(15)) { // the same axes in another order: a reshape that is no transpose
+  if (chance(15)) { // the same axes in another order: a reshape that is not a transpose
     result.assign(shape.begin(), shape.end());
     for (size_t i = result.size(); i > 1; --i)
       std::swap(result[i - 1],
@@ -160,7 +160,7 @@ Value InstanceDraws::any_pad() {
 Value InstanceDraws::any_permutation(size_t rank) {
   llvm::SmallVector<int64_t, 4> perm(rank);
   std::iota(perm.begin(), perm.end(), 0);
-  if (rank >= 2 && chance(40)) // of matrices: the form that products care for
+  if (rank >= 2 && chance(40)) // for matrices: the form that matters for products
     std::swap(perm[rank - 1], perm[rank - 2]);
   else
     for (size_t i = rank; i > 1; --i)
@@ -172,7 +172,7 @@ llvm::SmallVector<int64_t, 4> InstanceDraws::some_axes(int64_t rank) {
   llvm::SmallVector<int64_t, 4> axes;
   for (int64_t axis = 0; axis < rank; ++axis)
     if (chance(45)) axes.push_back(axis);
-  if (axes.empty() && rank > 0) axes.push_back(between(0, rank - 1)); // a number has none
+  if (axes.empty() && rank > 0) axes.push_back(between(0, rank - 1)); // a scalar has none
   return axes;
 }
 
@@ -188,7 +188,7 @@ double InstanceDraws::any_number(DType dtype) {
     return is_float(dtype) ? x : std::round(x);
   }
   if (!is_float(dtype)) return static_cast<double>(whole_in(kind, dtype, 0, rng_()));
-  // Few digits, so that a counterexample can be read.
+  // Few digits, so that counterexamples are readable.
   double x = number_in(kind, dtype, rng_());
   double parts = kind == Partition::Tiny ? 1e8 : 16;
   double rounded = std::round(x * parts) / parts;

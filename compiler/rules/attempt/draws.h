@@ -1,6 +1,6 @@
-// What an attempt at an instance draws at random: sizes, shapes, attributes and numbers. Images and
-// kernels are often like those that are there already: rules that join convolutions want them
-// alike. Numbers are often near those that the rule is written with.
+// The random choices of an attempt at an instance: sizes, shapes, attributes and numbers. Images
+// and kernels often resemble earlier ones, as rules that join convolutions require. Numbers are
+// often near those in the rule's text.
 #pragma once
 
 #include "compiler/rules/rule.h"
@@ -22,11 +22,11 @@ public:
   Shape any_kernel();
   void note_convolution(const Shape& image, const Shape& kernel);
   int64_t divisor(int64_t n);
-  /// A shape that broadcasts to `shape`: some leading axes left out, some made 1.
+  /// Returns a shape that broadcasts to `shape`: some leading axes omitted, some set to 1.
   Shape narrower(Shape shape);
-  /// The same elements under another shape.
+  /// Returns another shape with the same number of elements.
   Shape regrouped(llvm::ArrayRef<int64_t> shape);
-  /// An input size along one axis that gives `out` results.
+  /// Returns an input size along one axis that gives `out` results.
   int64_t input_size(int64_t out, int64_t kernel, int64_t stride, int64_t dilation,
                      const Value& pad, size_t axis);
 
@@ -35,9 +35,9 @@ public:
   Value any_pad();
   Value any_permutation(size_t rank);
   llvm::SmallVector<int64_t, 4> some_axes(int64_t rank);
-  /// A number of any partition that a program may write, or near one of the rule's own.
+  /// Returns a number of any partition that a program may contain, or near one of the rule's own.
   double any_number(DType dtype = DType::F32);
-  /// The numbers of a constant: one for all elements, or many.
+  /// Returns the numbers of a constant: one for all elements, or one for each.
   std::vector<double> any_literal(const TensorType& type);
 
 private:
@@ -45,9 +45,9 @@ private:
   void note_integers(AttrKind kind, const Value& literal);
 
   std::mt19937_64& rng_;
-  llvm::SmallVector<double, 8> numbers_; // that the rule is written with
+  llvm::SmallVector<double, 8> numbers_; // in the rule's text
   llvm::SmallVector<int64_t, 4> large_,
-      axes_; // integers and axes of the left side that are seldom drawn
+      axes_; // integers and axes of the left side that are seldom drawn by chance
   llvm::SmallVector<Shape, 4> images_, kernels_; // of convolutions so far
 };
 

@@ -124,7 +124,7 @@ std::optional<uint32_t> RuleHints::typed_like(uint32_t variable) const {
 Value RuleHints::with_entries(uint32_t variable, Value guess) const {
   if (!guess.is(Value::Kind::Ints)) return guess;
   for (auto [position, number] : values_[variable].entries) {
-    in_.values[variable] = symbols_.value(guess); // entries speak of each other
+    in_.values[variable] = symbols_.value(guess); // entries may depend on each other
     std::optional<int64_t> at = int_of(position), n = int_of(number);
     in_.values[variable] = ValueId{};
     if (at && *at < 0) *at += static_cast<int64_t>(guess.ints.size());

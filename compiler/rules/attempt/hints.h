@@ -1,5 +1,5 @@
-// What the conditions of a rule say outright about one variable; an attempt at an instance follows
-// it where it can.
+// Direct statements of a rule's conditions about one variable, which an attempt at an instance
+// follows if it can.
 #pragma once
 
 #include "compiler/rules/attempt/draws.h"
@@ -9,25 +9,26 @@ namespace tg {
 
 class RuleHints {
 public:
-  /// What the instance has so far decides the values of the conditions.
+  /// The bindings of the instance so far determine the values of the conditions.
   RuleHints(Symbols& symbols, const Rule& rule, RuleInstance& instance);
 
   std::optional<bool> weight(uint32_t v) const { return classes_[v].weight; }
   std::optional<bool> none(uint32_t v) const { return classes_[v].none; }
   std::optional<bool> constant(uint32_t v) const { return classes_[v].constant; }
-  /// A size of a term along an axis, or the least that it is; `otherwise` if nothing is said.
+  /// Returns the size, or the least size, of a term along an axis; `otherwise` if no
+  /// condition gives it.
   int64_t dim(const Term& term, int64_t axis, int64_t otherwise) const;
   int64_t least_dim(const Term& term, int64_t axis, int64_t otherwise) const;
-  /// A shape for an unbound class variable that nobody asked for another.
+  /// Returns a shape for an unbound class variable without a wanted shape.
   Shape shape(uint32_t variable, int64_t least_rank, InstanceDraws& draws) const;
 
-  /// What a value variable equals, if that is known.
+  /// Returns the value that a value variable equals, if known.
   std::optional<Value> value(uint32_t variable) const;
-  /// Whether it equals something that is not known yet.
+  /// Returns true if it equals a value that is not known yet.
   bool waits(uint32_t variable) const;
-  /// The class variable whose dtype the type has that it equals.
+  /// If the variable equals a type, returns the class variable with the dtype of that type.
   std::optional<uint32_t> typed_like(uint32_t variable) const;
-  /// A list that was guessed for it, with the entries that conditions give.
+  /// Returns a guessed list with the entries that conditions give.
   Value with_entries(uint32_t variable, Value guess) const;
 
 private:
@@ -45,7 +46,7 @@ private:
   std::optional<int64_t> int_of(ExprIndex at) const;
   int64_t size_of(const Term& term, decltype(Hints::dims) Hints::*hints, int64_t axis,
                   int64_t otherwise) const;
-  /// The shape of a variable that is bound already, perhaps but for one axis.
+  /// Returns the shape of a bound variable, possibly except for one axis.
   std::optional<Shape> bound_shape(InstanceDraws& draws) const;
 
   Symbols& symbols_;

@@ -88,7 +88,7 @@ bool OperatorGuess::make_attention(TermId id, const Shape* want) {
 bool OperatorGuess::make_kernel(TermId w, Shape kernel, int64_t channels, const Shape* want) {
   int64_t groups = draws_.chance(50) ? 1 : draws_.divisor(channels);
   bool fits = kernel[1] > 0 && channels % kernel[1] == 0 && kernel[0] % (channels / kernel[1]) == 0;
-  if (fits && draws_.chance(70)) return terms_.make(w, kernel); // like one that is there already
+  if (fits && draws_.chance(70)) return terms_.make(w, kernel); // like an earlier one
   if (!want) kernel[0] = groups * draws_.between(1, 4);
   kernel[1] = channels / groups;
   return terms_.make(w, kernel);
@@ -105,7 +105,7 @@ bool OperatorGuess::make_conv2d(TermId id, const Shape* want) {
     if (!kw) kernel[i] = hints_.dim(terms_[w], i, kernel[i]);
   if (want) kernel[0] = (*want)[1];
   if (kx && !kw && !make_kernel(w, kernel, (*kx)[1], want)) return false;
-  // Only now, for conditions tell attributes from kernels.
+  // After the kernel, since conditions may derive attributes from it.
   Value stride = terms_.attr_or(term, 0, draws_.any_pair(3)),
         pad = terms_.attr_or(term, 1, draws_.any_pad());
   Value dilation =

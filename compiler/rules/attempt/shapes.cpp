@@ -30,11 +30,10 @@ bool OperatorGuess::make_broadcast(TermId id, const Shape* want) {
                                      : !terms_.is_op(a) && draws_.chance(50)))) {
     std::swap(a, b);
     std::swap(ka, kb);
-  } // a goes first
+  } // a comes first
   if (!terms_.make(a, ka ? nullptr : want)) return false;
-  if (terms_.known(b))
-    return terms_.finish(id, {}); // made of what a has bound: of the shape that it has
-  // Beside one number, as constants are, anything may stand.
+  if (terms_.known(b)) return terms_.finish(id, {}); // built from bindings of a: keeps its shape
+  // Next to a scalar, as constants are, any shape is possible.
   if (!want && terms_.shape(a).empty() && draws_.chance(80))
     return terms_.make(b, nullptr) && terms_.finish(id, {});
   const Shape first = terms_.shape(a);
@@ -307,7 +306,7 @@ bool OperatorGuess::make_pad(TermId id, const Shape* want) {
   if (s.size() == 4 && draws_.chance(70)) // as a convolution would
     before[0] = before[1] = after[0] = after[1] = 0;
   Value b = terms_.attr_or(term, 0, Value::of_ints(before));
-  terms_.settle(term, 0, b); // what comes after may depend on it
+  terms_.settle(term, 0, b); // later parts may depend on it
   Value a = terms_.attr_or(term, 1, Value::of_ints(after));
   if (want) {
     if (b.ints.size() != s.size() || a.ints.size() != s.size()) return false;

@@ -70,7 +70,7 @@ bool AttemptTerms::make_with_rank(TermId id, const Shape* want, int64_t least) {
   bool any = !want && !is_op(id) && !known(id);
   if (any ? !make(id, hints_.shape(rule_.terms[id].variable, least, draws_)) : !make(id, want))
     return false;
-  // Conditions of a rule may ask for a rank that the operator does not have.
+  // Conditions of a rule may require a rank that the operator does not support.
   return static_cast<int64_t>(shape(id).size()) >= least;
 }
 
@@ -89,7 +89,7 @@ bool AttemptTerms::make_number(TermId id) {
   }
   std::optional<Value> values = attr(term, 0);
   if (!values) {
-    if (hints_.waits(term.attrs[0].variable)) return false; // it follows from what is not known yet
+    if (hints_.waits(term.attrs[0].variable)) return false; // it depends on an unknown value
     values = Value::of_floats({draws_.any_number(type.as_type().dtype)}); // `full([], name)`
   }
   return finish(id, {*values, type});

@@ -71,7 +71,7 @@ bool RuleCalls::read_arguments(RuleCall& call, const ast::Expr& e) {
   return false;
 }
 
-/// `concat([a, b])`: the operands of a variadic operator are one list.
+/// `concat([a, b])`: a variadic operator takes its operands as one list.
 bool RuleCalls::read_variadic(RuleCall& call, const ast::Arg& arg) {
   const ast::Expr& list = tree_[arg.value];
   if (list.kind != ast::ExprKind::List || list.items.empty()) {

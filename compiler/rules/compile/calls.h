@@ -1,5 +1,5 @@
-// Calls of operators in a rule, with each argument at its place. Operands that must be given come
-// first, in order, then attributes by slot; optional operands go by name.
+// Calls of operators in a rule, with arguments assigned to their slots. Required operands come
+// first, in order, then attributes by slot; optional operands are given by name.
 #pragma once
 
 #include "compiler/rules/compile/names.h"
@@ -10,8 +10,8 @@ struct RuleCall {
   OpKind op{};
   ast::ExprId expr;
   llvm::SmallVector<ast::ExprId, 4> operands; // required ones, or those of a variadic operator
-  llvm::SmallVector<ast::ExprId, 2> optional; // by position; invalid where left out
-  llvm::SmallVector<ast::ExprId, 4> attrs;    // by slot; invalid where left out
+  llvm::SmallVector<ast::ExprId, 2> optional; // by position; invalid if omitted
+  llvm::SmallVector<ast::ExprId, 4> attrs;    // by slot; invalid if omitted
   ast::ExprId parts;                          // of a split
   bool rest = false;                          // ends in `..`
 };

@@ -25,7 +25,7 @@ std::optional<Rule> RuleCompiler::run() {
 bool RuleCompiler::sides_agree() {
   size_t left = draft_.rule().lhs.size(), right = draft_.rule().rhs.size();
   if (left == right) return true;
-  if (reversed_) std::swap(left, right); // as they are written
+  if (reversed_) std::swap(left, right); // as written
   errors_.fail(error(Code::rule_arity, decl_.arrow_span,
                      "the left side has {0} result{1}, the right side {2}", left,
                      left == 1 ? "" : "s", right));

@@ -1,12 +1,12 @@
-// One rule declaration of the syntax tree, compiled into one Rule: names resolved, the left side to
-// patterns, the right side to what is built, conditions and computed attributes to ValueExprs.
+// Compiles one rule declaration of the syntax tree to one Rule: resolves names, and lowers the left
+// side to patterns, the right side to terms, conditions and computed attributes to ValueExprs.
 //
-// A declaration stands for several rules where it has operator variables (`f: unary`) or two
-// directions; each is compiled by itself, by one RuleCompiler. The left side is lowered first and
-// binds; then the conditions; then the right side, which may only use what is bound. The parts,
-// each on those before it: `draft` (the rule that is written), `names`, `calls`
-// (arguments at their places), `values` (expressions), `places` (signs and brackets on tensors),
-// `left`, `right`. Users include from_ast.h.
+// A declaration gives several rules if it has operator variables (`f: unary`) or two directions;
+// each is compiled separately by one RuleCompiler. The left side is lowered first and binds
+// variables; then the conditions; then the right side, which may only use bound variables. The
+// parts, each built on the previous ones: `draft` (the rule under construction), `names`, `calls`
+// (arguments in their slots), `values` (expressions), `places` (signs and brackets on tensors),
+// `left`, `right`. Include from_ast.h instead of this file.
 #pragma once
 
 #include "compiler/rules/compile/right.h"
@@ -15,16 +15,16 @@ namespace tg {
 
 class RuleCompiler {
 public:
-  /// `swaps`: bit i swaps the operands of the i-th commuting operator that the left side has.
-  /// `integers`: that of the two variants of a rule with `x // y` which is for integers.
+  /// `swaps`: bit i swaps the operands of the i-th commuting operator of the left side.
+  /// `integers`: selects the integer variant of a rule with `x // y`.
   RuleCompiler(const Ast& tree, const ast::Decl& decl, OperatorChoice operators, bool reversed,
                uint32_t swaps, DiagnosticSink& sink, bool integers = false);
 
-  /// The rule without name, set and place; nullopt after an error, which the sink then has.
+  /// Returns the rule without name, set and place; nullopt after an error, which is in the sink.
   std::optional<Rule> run();
-  /// How many commuting operators the left side has; known after run().
+  /// Number of commuting operators of the left side; known after run().
   uint32_t commuting() const { return left_.commuting(); }
-  /// Whether tensors are divided by `//`, so that there are two variants; known after run().
+  /// True if tensors are divided by `//`, which gives two variants; known after run().
   bool divides() const { return left_.divides() || right_.divides(); }
 
 private:

@@ -11,7 +11,7 @@ namespace {
 using Kind = ValueExpr::Kind;
 
 constexpr uint32_t kMaxDepth = 500;
-constexpr size_t kMaxSize = 10'000; // terms, expressions
+constexpr size_t kMaxSize = 10'000; // limit on terms, expressions
 
 } // namespace
 
@@ -81,7 +81,7 @@ TermId RuleDraft::add(Term term) {
 TermId RuleDraft::constant(TermAttr values) {
   Term term = Term::of(OpKind::Constant, {});
   term.attrs.push_back(std::move(values));
-  if (on_left_ || !dtype_var_) // until it meets something that has a dtype
+  if (on_left_ || !dtype_var_) // until it has a neighbour with a dtype
     term.attrs.push_back(TermAttr::of(Value::of_type(f32({}))));
   else
     term.attrs.push_back(

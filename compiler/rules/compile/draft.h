@@ -1,6 +1,7 @@
-// A rule while it is written: its terms, variables and conditions. The left side comes first and
-// binds; what is computed there becomes a fresh variable and a condition, on the right side it is
-// computed when the rule is applied. Numbers among tensors take the dtype of what they meet.
+// A rule under construction: its terms, variables and conditions. The left side comes first and
+// binds variables. A computed attribute there becomes a fresh variable and a condition; on the
+// right side it is computed when the rule is applied. A number among tensors takes the dtype of
+// its neighbours.
 #pragma once
 
 #include "compiler/rules/compile/exprs.h"
@@ -12,10 +13,10 @@
 
 namespace tg {
 
-// What a rule's text says of the types of its terms, as expressions over what the left side binds:
-// ranks, shapes, dtypes. nullopt where the operators do not say it.
+// The types of a rule's terms as they follow from its text, as expressions over the bindings of the
+// left side: ranks, shapes, dtypes. nullopt if the operators do not determine them.
 
-/// The result has the shape of the first operand, whatever the attributes are.
+/// Returns true if the result has the shape of the first operand for all attributes.
 bool keeps_shape(ShapeRule rule);
 
 class TermTypes {
@@ -24,7 +25,7 @@ public:
 
   std::optional<ExprIndex> rank(TermId term);
   std::optional<ExprIndex> shape(TermId term);
-  /// A class variable that has the dtype of the term.
+  /// Returns a class variable with the dtype of the term.
   std::optional<uint32_t> dtype_like(TermId term) const;
 
 private:
@@ -38,8 +39,7 @@ private:
   RuleExprs& exprs_;
 };
 
-/// What is wrong with a rule. The first mistake is reported;
-/// what else is wrong would follow from it.
+/// Reports the errors of a rule. Only the first is reported, since others may follow from it.
 class RuleErrors {
 public:
   RuleErrors(const Ast& tree, Span rule, bool reversed, DiagnosticSink& sink)
@@ -54,7 +54,7 @@ public:
     }
     return give_up();
   }
-  /// At what was reported before.
+  /// Fails because of an error that was reported before.
   std::nullopt_t give_up() {
     failed_ = true;
     return std::nullopt;
@@ -70,7 +70,7 @@ private:
 
 class RuleDraft {
 public:
-  /// `name`: of the declaration, for messages.
+  /// `name` is the name of the declaration, for messages.
   RuleDraft(llvm::StringRef name, RuleErrors& errors) : name_(name), errors_(errors) {}
   RuleDraft(const RuleDraft&) = delete;
 
@@ -78,12 +78,12 @@ public:
   RuleExprs& exprs() { return exprs_; }
   TermTypes& types() { return types_; }
   const Term& term(TermId id) const { return rule_.terms[id]; }
-  /// From now on the right side is written.
+  /// Starts the right side.
   void begin_right() { on_left_ = false; }
   bool on_left() const { return on_left_; }
 
   uint32_t new_class(std::string name);
-  /// `kind`: that of the slot that binds it; literals compared with it take its normal form.
+  /// `kind` is the kind of the slot that binds it; literals compared with it take its normal form.
   uint32_t new_value(const std::string& name, std::optional<AttrKind> kind = {});
   void set_kind(uint32_t value, AttrKind kind) { value_kinds_[value] = kind; }
   std::optional<AttrKind> kind_of(ExprIndex expr) const;
@@ -92,30 +92,31 @@ public:
   TermId add(Term term);
   TermId class_term(uint32_t number) { return add(Term::of_class(number)); }
   TermId none_term() { return add(Term::of(OpKind::None, {})); }
-  /// A tensor of one number.
+  /// Adds a tensor of one number.
   TermId constant(TermAttr values);
-  /// A tensor of one number everywhere; needs a tensor on the left whose dtype it has.
+  /// Adds a tensor filled with a number. Requires a tensor on the left, whose dtype it takes.
   bool can_fill() const { return dtype_var_.has_value(); }
   TermId filled(ExprIndex number, ExprIndex shape);
-  /// An operand on the left, whose dtype may be that of constants.
+  /// Notes an operand on the left, whose dtype constants may take.
   void note_operand(OpKind op, size_t index, TermId operand);
-  /// Numbers among the operands take the dtype of what they meet, as in models.
+  /// Gives numbers among the operands the dtype of their neighbours, as in models.
   void give_dtypes(const Term& user);
 
-  /// A slot that must equal something computed: a fresh variable and a condition.
+  /// Returns a slot that must equal a computed value: a fresh variable and a condition.
   TermAttr equal_to(ExprIndex expr, const AttrInfo& info);
-  /// A slot that holds what is computed; `folded`: or its value.
+  /// Returns a slot with a computed value; folded() evaluates it if possible.
   TermAttr computed(ExprIndex expr);
   TermAttr folded(ExprIndex expr);
-  /// The same on either side: on the left it is compared with that.
+  /// Returns a slot for either side; on the left it is compared with the value.
   TermAttr slot(ExprIndex expr, const AttrInfo& info);
   TermAttr floats(ExprIndex number);
-  /// What `transpose(x)` without `perm` does, as in models: the last two axes change places.
+  /// Returns the permutation of `transpose(x)` without `perm`: the last two axes are swapped,
+  /// as in models.
   std::optional<ExprIndex> last_two_swapped(TermId operand, Span at);
 
-  /// Lets may name lets, so that a short text can stand for a large rule; reports it.
+  /// Reports a rule that is too large; since lets may refer to lets, even a short text can be one.
   bool too_large(Span at);
-  /// Counts how deep the text is while it lives.
+  /// Counts the nesting depth of the text during its lifetime.
   class Depth {
   public:
     explicit Depth(RuleDraft& draft) : depth_(draft.depth_) { ++depth_; }
@@ -132,15 +133,15 @@ private:
   RuleExprs exprs_{rule_};
   TermTypes types_{rule_, exprs_};
   llvm::SmallVector<std::optional<AttrKind>, 8> value_kinds_;
-  /// A class variable that is never absent: its dtype is that of constants.
+  /// A class variable that is never absent: constants take its dtype.
   std::optional<uint32_t> dtype_var_;
-  llvm::DenseSet<TermId> numbers_; // constants that have met nothing with a dtype yet
+  llvm::DenseSet<TermId> numbers_; // constants without a neighbour that has a dtype
   bool on_left_ = true;
   uint32_t depth_ = 0;
 };
 
-/// The form that attribute slots hold, where that needs no operand.
-/// nullopt if the kind does not fit.
+/// Returns the normal form of an attribute, if it does not depend on operands. nullopt if the kind
+/// does not fit.
 std::optional<Value> normal_form(AttrKind kind, Value value);
 
 } // namespace tg

@@ -10,7 +10,7 @@ namespace {
 
 using Kind = ValueExpr::Kind;
 
-/// Folding asks about no class.
+/// Folding does not query classes.
 struct NoClasses : ClassFacts {
   TypeId type(uint32_t) const override { return {}; }
   bool weight_only(uint32_t) const override { return false; }

@@ -1,5 +1,4 @@
-// Expressions over values, added to a rule: what its compiler makes of text,
-// and of itself.
+// Adds expressions over values to a rule, for the text or for the compiler's own needs.
 #pragma once
 
 #include "compiler/rules/rule.h"
@@ -19,22 +18,22 @@ public:
   ExprIndex of_class(ValueExpr::Kind kind, uint32_t variable,
                      llvm::ArrayRef<ExprIndex> operands = {});
   ExprIndex op(ValueExpr::Kind kind, llvm::ArrayRef<ExprIndex> operands);
-  /// a + b and a - b, as a number where that is known.
+  /// Returns a + b and a - b, folded to a number if known.
   ExprIndex plus(ExprIndex a, ExprIndex b);
   ExprIndex minus(ExprIndex a, ExprIndex b);
-  /// `list[from:to]`.
+  /// Returns `list[from:to]`.
   ExprIndex part(ExprIndex list, ExprIndex from, ExprIndex to);
-  /// What a slot holds.
+  /// Returns the value of a slot.
   ExprIndex of(const TermAttr& attr);
 
   bool has_variables(ExprIndex expr) const;
-  /// The value of an expression without variables.
+  /// Returns the value of an expression without variables.
   std::optional<Value> folded(ExprIndex expr) const;
   std::optional<int64_t> folded_int(ExprIndex expr) const;
 
 private:
   Rule& rule_;
-  mutable Symbols no_symbols_; // without variables an evaluation looks nothing up
+  mutable Symbols no_symbols_; // unused, since there are no variables
 };
 
 } // namespace tg

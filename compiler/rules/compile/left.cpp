@@ -85,14 +85,14 @@ std::optional<TermId> LeftSide::number(ast::ExprId id) {
         number->is(Value::Kind::Int) ? normal_numbers(Value::of_ints(number->number), DType::None)
                                      : Value::of_floats({number->real})));
   const AttrInfo& values = op_info(OpKind::Constant).attrs()[0];
-  if (!number && exprs_.has_variables(*at)) // a number that follows from sizes or attributes
+  if (!number && exprs_.has_variables(*at)) // a number that depends on sizes or attributes
     return draft_.constant(draft_.equal_to(exprs_.op(Kind::Floats, {*at}), values));
   return errors_.fail(
       error(Code::rule_pattern, tree_[id].span, "{0}",
             number ? "a pattern can hold tensors and numbers only" : "this has no value"));
 }
 
-/// `full([], eps)`: a constant of one number, whichever it is, which `eps` then stands for.
+/// `full([], eps)`: matches any constant of one number and binds `eps` to it.
 std::optional<TermId> LeftSide::named_number(ast::ExprId id) {
   const ast::Expr& e = tree_[id];
   llvm::ArrayRef<ast::Arg> args = tree_[e.args];
@@ -193,7 +193,7 @@ std::optional<TermAttr> LeftSide::attr(const RuleCall& call, size_t slot,
   return errors_.fail(error(Code::bad_attribute, e.span, "`{0}` has no value here", info.name));
 }
 
-/// What a slot is that the text leaves out.
+/// Returns the attribute of a slot that the text omits.
 std::optional<TermAttr> LeftSide::left_out(const RuleCall& call, size_t slot,
                                            llvm::ArrayRef<TermId> operands) {
   const AttrInfo& info = op_info(call.op).attrs()[slot];
@@ -215,7 +215,7 @@ TermAttr LeftSide::rest_attr(OpKind op, size_t slot) {
   return TermAttr::of_variable(*rest_.slot(op, slot));
 }
 
-/// A literal in a slot of the left side. Axes counted from the end depend on the rank.
+/// Lowers a literal in a slot of the left side. Axes counted from the end depend on the rank.
 std::optional<TermAttr> LeftSide::literal(const RuleCall& call, size_t slot, const Value& given,
                                           llvm::ArrayRef<TermId> operands) {
   const AttrInfo& info = op_info(call.op).attrs()[slot];
@@ -225,7 +225,7 @@ std::optional<TermAttr> LeftSide::literal(const RuleCall& call, size_t slot, con
   bool axes = info.kind == AttrKind::axis || info.kind == AttrKind::axes;
   if (axes && is_reduction(call.op)) llvm::sort(v->ints);
   if (!any_negative(*v)) return TermAttr::of(std::move(*v));
-  if (!axes) // -1 of a reshape, a slice from the end: graphs hold neither
+  if (!axes) // -1 in a reshape, a slice from the end: graphs contain neither
     return errors_.fail(error(Code::bad_attribute, span,
                               "`{0}` = {1} matches nothing: write its value", info.name,
                               v->text_form()));
@@ -239,19 +239,19 @@ std::optional<TermAttr> LeftSide::literal(const RuleCall& call, size_t slot, con
   };
   if (info.kind == AttrKind::axis) return draft_.equal_to(from_front(v->number), info);
   llvm::SmallVector<ExprIndex, 4> items;
-  for (bool negative : {false, true}) // normal form is ascending for reductions
+  for (bool negative : {false, true}) // the normal form of reductions is ascending
     for (int64_t n : v->ints)
       if (!is_reduction(call.op) ? !negative : (n < 0) == negative) items.push_back(from_front(n));
   return draft_.equal_to(exprs_.op(Kind::List, items), info);
 }
 
-/// Whether the list has a name as an item that nothing has bound yet: then it takes a value apart.
+/// Returns true if the list has an unbound name as an item: then it takes a value apart.
 bool LeftSide::names_unbound(ast::ExprId list) {
   return llvm::any_of(tree_[tree_[list].items],
                       [&](ast::ExprId item) { return names_.is_unbound(item); });
 }
 
-/// `stride = [a, b]`: the slot is a fresh variable, a and b its items.
+/// `stride = [a, b]`: the slot is a fresh variable; a and b are its items.
 std::optional<TermAttr> LeftSide::list(ast::ExprId list, const AttrInfo& info) {
   uint32_t whole = draft_.new_value(std::string(info.name), info.kind);
   llvm::ArrayRef<ast::ExprId> items = tree_[tree_[list].items];
@@ -282,7 +282,7 @@ bool LeftSide::split(ast::ExprId id, Terms& out) {
   }
   std::optional<TermId> whole = tensor(call->operands[0]);
   if (!whole) return false;
-  RuleCall piece = *call; // the axis stands in slot 0 of both
+  RuleCall piece = *call; // the axis is in slot 0 of both
   piece.op = OpKind::Slice;
   std::optional<TermAttr> axis = attr(piece, 0, {*whole});
   if (!axis) return false;
@@ -301,7 +301,7 @@ bool LeftSide::split(ast::ExprId id, Terms& out) {
   return true;
 }
 
-/// The pieces are all of x where that can be said: else only a part would be matched.
+/// Requires that the pieces cover all of x, if that can be expressed; otherwise a part would match.
 void LeftSide::split_covers(TermId whole, const TermAttr& axis, uint32_t stop) {
   const Term& term = draft_.term(whole);
   if (term.kind != Term::Kind::ClassVar) return;
@@ -310,7 +310,7 @@ void LeftSide::split_covers(TermId whole, const TermAttr& axis, uint32_t stop) {
   draft_.require(exprs_.op(Kind::Eq, {exprs_.variable(stop), size}));
 }
 
-/// The size of a piece from `start` to `stop`: a new name for it, or a condition.
+/// The size of a piece from `start` to `stop`: binds a new name, or adds a condition.
 bool LeftSide::piece_size(ast::ExprId size, uint32_t stop, std::optional<uint32_t> start) {
   ExprIndex length = exprs_.variable(stop);
   if (start) length = exprs_.op(Kind::Sub, {length, exprs_.variable(*start)});

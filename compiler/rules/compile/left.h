@@ -1,5 +1,5 @@
-// The left side of a rule, to patterns. It binds; what it cannot match by itself (a computed
-// attribute, a negative axis) becomes a fresh value variable and a condition.
+// Lowers the left side of a rule to patterns. It binds variables. An attribute that a pattern
+// cannot match (computed, or a negative axis) becomes a fresh value variable and a condition.
 #pragma once
 
 #include "compiler/rules/compile/calls.h"
@@ -9,8 +9,8 @@
 
 namespace tg {
 
-/// What `..` stands for: the variable of each slot, and of each optional operand. All `..` of one
-/// operator in a rule are one.
+/// The variables of `..`, for each slot and each optional operand. All `..` of one operator in a
+/// rule share them.
 class RestVariables {
 public:
   std::optional<uint32_t> slot(OpKind op, size_t slot) const { return find(op, slot); }
@@ -23,7 +23,7 @@ public:
 
 private:
   std::optional<uint32_t> find(OpKind op, size_t place) const;
-  std::map<std::pair<OpKind, size_t>, uint32_t> variables_; // optional operands behind the slots
+  std::map<std::pair<OpKind, size_t>, uint32_t> variables_; // optional operands after the slots
 };
 
 class LeftSide final : public TensorReader {
@@ -36,7 +36,7 @@ public:
         places_(tree, *this, values, names, draft, errors, integers) {}
 
   bool lower(ast::List<ast::ExprId> sides);
-  /// How many commuting operators it has.
+  /// Number of commuting operators.
   uint32_t commuting() const { return commuting_; }
   bool divides() const { return places_.divides(); }
   const RestVariables& rest() const { return rest_; }

@@ -17,7 +17,7 @@ bool is_activation(OpKind op) {
   return false;
 }
 
-/// The operator of an infix or prefix sign in a tensor expression.
+/// Returns the operator of an infix or prefix sign in a tensor expression.
 std::optional<OpKind> sign_operator(ast::Op op) {
   switch (op) {
   case ast::Op::Add: return OpKind::Add;
@@ -60,7 +60,7 @@ llvm::SmallVector<OpKind, 16> operators_of(RuleParamKind kind) {
   llvm::SmallVector<OpKind, 16> ops;
   for (const OpInfo& info : all_ops()) {
     bool pointwise = info.has(Trait::Pointwise) && info.kind != OpKind::Identity;
-    if (!pointwise || info.has(Trait::Logical)) continue; // variables of rules stand for numbers
+    if (!pointwise || info.has(Trait::Logical)) continue; // variables of rules denote numbers
     if ((kind == RuleParamKind::Unary && info.operand_count == 1) ||
         (kind == RuleParamKind::Binary && info.operand_count == 2) ||
         (kind == RuleParamKind::Activation && is_activation(info.kind)))
@@ -165,7 +165,7 @@ RuleNames::Meaning* RuleNames::tensor(ast::ExprId id) {
 RuleNames::Meaning* RuleNames::attribute(ast::ExprId id) {
   const ast::Expr& e = tree_[id];
   Meaning* meaning = find(e);
-  if (!meaning) return nullptr; // perhaps a word of an enumeration: the caller knows
+  if (!meaning) return nullptr; // it may be an enumerator, which the caller knows
   if (!meaning->used.valid()) meaning->used = e.span;
   if (meaning->kind == Meaning::Kind::Unknown) {
     meaning->kind = Meaning::Kind::Value;
@@ -240,7 +240,7 @@ bool RuleNames::is_tensor(ast::ExprId id) {
   case ast::ExprKind::Call:
     if (!is_rule_function(e.callee.text)) return true;
     return find_op(e.callee.text) && llvm::any_of(tree_[e.args], [&](const ast::Arg& arg) {
-             return arg.value && is_tensor(arg.value); // of numbers it is a number
+             return arg.value && is_tensor(arg.value); // of numbers, it is a number
            });
   case ast::ExprKind::Tuple: return true;
   case ast::ExprKind::Index: return is_tensor(e.a);
@@ -250,7 +250,7 @@ bool RuleNames::is_tensor(ast::ExprId id) {
 
 bool RuleNames::name_is_tensor(const ast::Expr& e) {
   Meaning* meaning = find(e);
-  if (!meaning) { // whoever lowers it as a tensor will complain
+  if (!meaning) { // lowering it as a tensor reports the error
     std::optional<Value> word = constant_of_name(e.text);
     return !word || !is_number(*word); // inf, nan
   }

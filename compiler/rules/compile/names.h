@@ -1,5 +1,5 @@
-// What the names of a rule mean: its parameters (tensors, values, operators), the items of lists
-// that take a value apart, and its lets, which may name only earlier ones.
+// The meanings of names in a rule: parameters (tensors, values, operators), items of lists that
+// take a value apart, and lets, which may refer only to earlier ones.
 #pragma once
 
 #include "compiler/rules/compile/draft.h"
@@ -10,13 +10,13 @@
 
 namespace tg {
 
-/// What the rule's operator variables stand for in one instance.
+/// The operators chosen for the rule's operator variables.
 using OperatorChoice = llvm::SmallVector<std::pair<llvm::StringRef, OpKind>, 2>;
 
-/// Which words a rule parameter's kind may be, after the colon.
+/// The kinds of a rule parameter, given after the colon.
 enum class RuleParamKind : uint8_t { Any, Tensor, Attribute, Pointwise, Unary, Binary, Activation };
 std::optional<RuleParamKind> parse_rule_param_kind(llvm::StringRef word);
-/// The operators that a kind ranges over; empty for kinds that are no operator's.
+/// Returns the operators of a kind; empty for kinds that are not operators.
 llvm::SmallVector<OpKind, 16> operators_of(RuleParamKind kind);
 
 class RuleNames {
@@ -26,7 +26,7 @@ public:
       : tree_(tree), decl_(decl), operators_(std::move(operators)), draft_(draft), errors_(errors) {
   }
 
-  /// `number` is a variable of the rule; `expr` what a name inside a list stands for.
+  /// `number` is a variable of the rule; `expr` is the value of a name inside a list.
   struct Meaning {
     enum class Kind : uint8_t { Unknown, Class, Value, Alias, Operator, Let };
     Kind kind = Kind::Unknown;
@@ -34,39 +34,38 @@ public:
     uint32_t number = 0;
     ExprIndex expr = 0;      // Alias
     OpKind op{};             // Operator
-    ast::ExprId let;         // Let: what it names
-    uint32_t order = 0;      // Let: its number; it may name only earlier ones
-    int part = -1;           // Let: which result of several, -1 for the only one
+    ast::ExprId let;         // Let: the expression
+    uint32_t order = 0;      // Let: its number; it may refer only to earlier ones
+    int part = -1;           // Let: its index among several results, -1 for the only one
     bool value_only = false; // Unknown: cannot become a Class
-    Span declared, used;     // `used`: the first use; invalid if there is none
+    Span declared, used;     // `used`: the first use; invalid if unused
   };
 
   bool declare() { return declare_params() && declare_lets(); }
-  /// What a name or a callee means. Null for a name of nothing, for a let that comes later, and for
-  /// what the body of a function names: the language's words, since its parameters stand for
-  /// something else by now.
+  /// Returns the meaning of a name or a callee. Null for unknown names, for later lets, and for
+  /// names in the inlined body of a function, which are words of the language because its
+  /// parameters have been replaced.
   Meaning* find(const ast::Expr& name);
-  /// The let that an expression names, or null.
+  /// Returns the let that an expression names, or null.
   Meaning* let(const ast::Expr& name);
-  /// The name in an operand's place: a class variable. Null after an error.
+  /// Returns the meaning of a name used as an operand: a class variable. Null after an error.
   Meaning* tensor(ast::ExprId name);
-  /// The name in an attribute's place: a value variable or what stands for one.
+  /// Returns the meaning of a name used as an attribute: a value variable or an alias.
   Meaning* attribute(ast::ExprId name);
-  /// A name that nothing has bound yet stands for this. False if the expression is none.
+  /// Binds an unbound name to this expression. Returns false if the expression is not such a name.
   bool take(ast::ExprId name, ExprIndex stands_for);
   bool is_unbound(ast::ExprId name);
   std::nullopt_t unknown(ast::ExprId name, llvm::StringRef what);
 
-  /// The operator that an expression applies;
-  /// nullopt if it applies none (then nothing is reported).
+  /// Returns the operator that an expression applies; nullopt if there is none (not an error).
   std::optional<OpKind> operator_of(const ast::Expr& expr);
-  /// Whether an expression stands for a tensor, as opposed to a compile-time value.
+  /// Returns true if an expression denotes a tensor, not a compile-time value.
   bool is_tensor(ast::ExprId expr);
 
   bool check_bound(bool reversed);
   bool check_all_used();
 
-  /// While it lives, only lets before this one have a meaning.
+  /// Hides later lets during its lifetime.
   class Before {
   public:
     Before(RuleNames& names, const Meaning& let) : limit_(names.let_limit_), before_(limit_) {
@@ -89,7 +88,7 @@ private:
   RuleDraft& draft_;
   RuleErrors& errors_;
   llvm::StringMap<Meaning> names_;
-  llvm::DenseMap<uint32_t, bool> let_is_tensor_; // by the expression that a let names
+  llvm::DenseMap<uint32_t, bool> let_is_tensor_; // by the expression of a let
   uint32_t let_limit_ = UINT32_MAX;
 };
 

@@ -19,7 +19,7 @@ std::optional<TermId> RulePlaces::index(ast::ExprId id) {
   bool ranges = false;
   llvm::ArrayRef<ast::Slice> slices = tree_[e.slices];
   int64_t count = static_cast<int64_t>(slices.size()), ellipses = 0;
-  llvm::SmallVector<int64_t, 4> dropped; // axes, from the end where negative
+  llvm::SmallVector<int64_t, 4> dropped; // axes; negative ones count from the end
   for (int64_t i = 0; i < count; ++i) {
     const ast::Slice place = slices[static_cast<size_t>(i)];
     if (place.ellipsis && ++ellipses > 1)
@@ -38,7 +38,7 @@ std::optional<TermId> RulePlaces::index(ast::ExprId id) {
     if (!x) return std::nullopt;
     if (!place.range) dropped.push_back(axis);
   }
-  // Single places leave axes of size 1: without them, the shape is what it was without them.
+  // Single indices leave axes of size 1. Without ranges, the other axes are those of the whole.
   return dropped.empty() ? x : without_axes(id, *x, ranges ? *x : *whole, dropped);
 }
 
@@ -50,7 +50,7 @@ std::optional<ExprIndex> RulePlaces::axis_of(ast::ExprId id, TermId x, int64_t a
                             "the rank here is not known: count axes from the front"));
 }
 
-/// A slice: of a range, or of the one place that a single index names.
+/// Lowers a slice: a range, or the position of a single index.
 std::optional<TermId> RulePlaces::piece(ast::ExprId id, TermId x, int64_t axis,
                                         const ast::Slice& place) {
   if (place.step) {
@@ -77,7 +77,7 @@ std::optional<TermId> RulePlaces::piece(ast::ExprId id, TermId x, int64_t axis,
   return draft_.add(std::move(term));
 }
 
-/// A bound, counted from the front; the size of the axis where it is left out.
+/// Returns a bound counted from the front; the size of the axis if it is omitted.
 std::optional<ExprIndex> RulePlaces::bound(ast::ExprId id, TermId x, int64_t axis,
                                            ast::ExprId written) {
   std::optional<ExprIndex> number;
@@ -95,8 +95,8 @@ std::optional<ExprIndex> RulePlaces::bound(ast::ExprId id, TermId x, int64_t axi
   return number ? exprs_.op(Kind::Add, {size, *number}) : size;
 }
 
-/// Axes of size 1 that single indices leave, taken away by one reshape. `shaped` has the shape, but
-/// for these axes.
+/// Removes the axes of size 1 that single indices leave, by one reshape. `shaped` has the shape
+/// except for these axes.
 std::optional<TermId> RulePlaces::without_axes(ast::ExprId id, TermId x, TermId shaped,
                                                llvm::ArrayRef<int64_t> axes) {
   std::optional<ExprIndex> shape = draft_.types().shape(shaped);
@@ -117,7 +117,7 @@ std::optional<TermId> RulePlaces::without_axes(ast::ExprId id, TermId x, TermId 
   return draft_.add(std::move(term));
 }
 
-/// `x[ids]`, `x[..., ids]`: along one axis.
+/// Lowers `x[ids]` and `x[..., ids]`, along one axis.
 std::optional<TermId> RulePlaces::gathered(ast::ExprId id, TermId x, int64_t axis) {
   ast::ExprId written;
   for (const ast::Slice& place : tree_[tree_[id].slices])
@@ -130,7 +130,7 @@ std::optional<TermId> RulePlaces::gathered(ast::ExprId id, TermId x, int64_t axi
   return draft_.add(std::move(term));
 }
 
-/// A tensor, or numbers that are written out: a literal of i64.
+/// Lowers a tensor, or a list of numbers to an i64 literal.
 std::optional<TermId> RulePlaces::index_operand(ast::ExprId id) {
   if (names_.is_tensor(id)) return side_.tensor(id);
   std::optional<ExprIndex> list = values_.value(id);
@@ -146,8 +146,8 @@ std::optional<TermId> RulePlaces::index_operand(ast::ExprId id) {
   return draft_.add(std::move(term));
 }
 
-/// `x // y`: of floats floor(x / y), of integers (x - x % y) / y. Which it is,
-/// the rule's variant says, under a condition on the dtype.
+/// Lowers `x // y`: for floats floor(x / y), for integers (x - x % y) / y. The rule's variant
+/// decides, with a condition on the dtype.
 std::optional<TermId> RulePlaces::floor_division(ast::ExprId id) {
   const ast::Expr& e = tree_[id];
   std::optional<TermId> x = side_.tensor(e.a);

@@ -1,13 +1,13 @@
-// What signs and brackets on tensors stand for in a rule, on either side, as models have it
-// (compiler/ir/eval/brackets.h): `x[:, 0:64]`, `x[..., 0]`, `x[ids]`, `x // y`. Where what a model
-// builds depends on sizes, a rule, which is read before there are any, says so.
+// Lowers signs and brackets on tensors in a rule, on either side, with the meaning that they have
+// in models (compiler/ir/eval/brackets.h): `x[:, 0:64]`, `x[..., 0]`, `x[ids]`, `x // y`. Models
+// can use sizes for this; a rule is read before sizes are known, so it expresses them symbolically.
 #pragma once
 
 #include "compiler/rules/compile/values.h"
 
 namespace tg {
 
-/// What reads the tensors of a side.
+/// Lowers the tensors of a side.
 class TensorReader {
 public:
   virtual std::optional<TermId> tensor(ast::ExprId expr) = 0;
@@ -18,7 +18,7 @@ protected:
 
 class RulePlaces {
 public:
-  /// `integers`: which variant of a rule with `x // y` it is.
+  /// `integers` selects the variant of a rule with `x // y`.
   RulePlaces(const Ast& tree, TensorReader& side, RuleValues& values, RuleNames& names,
              RuleDraft& draft, RuleErrors& errors, bool integers)
       : tree_(tree), side_(side), values_(values), names_(names), draft_(draft),
@@ -26,7 +26,7 @@ public:
 
   std::optional<TermId> index(ast::ExprId expr);
   std::optional<TermId> floor_division(ast::ExprId expr);
-  /// Whether there was one.
+  /// True if there was a division by `//`.
   bool divides() const { return divides_; }
 
 private:

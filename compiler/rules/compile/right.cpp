@@ -96,14 +96,14 @@ bool RightSide::name(ast::ExprId id, Terms& out) {
   return true;
 }
 
-/// A number as a tensor: a scalar of the dtype of the rule's tensors.
+/// Lowers a number as a tensor: a scalar with the dtype of the rule's tensors.
 std::optional<TermId> RightSide::number(ast::ExprId id) {
   std::optional<ExprIndex> number = values_.value(id);
   if (!number) return std::nullopt;
   return draft_.constant(draft_.floats(*number));
 }
 
-/// `zeros([2, n])`, `ones(shape)`, `full(shape, value)` on the right.
+/// Lowers `zeros([2, n])`, `ones(shape)` and `full(shape, value)` on the right side.
 std::optional<TermId> RightSide::filled(ast::ExprId id) {
   const ast::Expr& e = tree_[id];
   llvm::ArrayRef<ast::Arg> args = tree_[e.args];
@@ -180,12 +180,12 @@ std::optional<TermAttr> RightSide::attr(const RuleCall& call, size_t slot,
 
 // --- split -------------------------------------------------------------------------------------
 
-/// `split(x, axis, sizes = [a, b])` is slices from 0 to a and from a to a + b; `parts = n` needs a
-/// parameter as x, whose size is known.
+/// Lowers `split(x, axis, sizes = [a, b])` to slices from 0 to a and from a to a + b. `parts = n`
+/// requires x to be a parameter, whose size is known.
 bool RightSide::split(const RuleCall& call, Terms& out) {
   std::optional<TermId> whole = tensor(call.operands[0]);
   if (!whole) return false;
-  RuleCall piece = call; // the axis stands in slot 0 of both
+  RuleCall piece = call; // the axis is in slot 0 of both
   piece.op = OpKind::Slice;
   std::optional<TermAttr> axis = attr(piece, 0, {*whole});
   if (!axis) return false;

@@ -1,4 +1,4 @@
-// The right side of a rule: what is built, out of what the left side binds.
+// Lowers the right side of a rule to terms over the bindings of the left side.
 #pragma once
 
 #include "compiler/rules/compile/left.h"
@@ -40,7 +40,7 @@ private:
   RuleExprs& exprs_;
   RuleErrors& errors_;
   RulePlaces places_;
-  /// Terms of the lets that it has used, by the expression that they name.
+  /// Terms of the lets used so far, by their expressions.
   llvm::DenseMap<uint32_t, Terms> lets_;
 };
 

@@ -70,7 +70,7 @@ std::optional<ExprIndex> TermTypes::shape(TermId id) {
   if (keeps_shape(rule)) return shape(term.operands[0]);
   switch (rule) {
   case ShapeRule::broadcast:
-  case ShapeRule::compare: // beside a number the other operand says it
+  case ShapeRule::compare: // next to a number, the other operand decides
     if (is_number(term.operands[0])) return shape(term.operands[1]);
     if (is_number(term.operands[1])) return shape(term.operands[0]);
     return std::nullopt;
@@ -84,7 +84,8 @@ std::optional<ExprIndex> TermTypes::shape(TermId id) {
   }
 }
 
-/// A constant of rank 0; on the left its type is a variable (RuleDraft::give_dtypes).
+/// Returns true for a constant of rank 0; on the left its type is a variable
+/// (RuleDraft::give_dtypes).
 bool TermTypes::is_number(TermId id) const {
   const Term& term = rule_.terms[id];
   if (term.kind != Term::Kind::Op || term.op != OpKind::Constant) return false;
@@ -95,7 +96,7 @@ bool TermTypes::is_number(TermId id) const {
   return shape.kind == Kind::List && shape.operands.empty();
 }
 
-/// Whether the list of a reshape has a -1, all that is left, as far as that is written.
+/// Returns true if the list of a reshape may have a -1, which stands for the remaining elements.
 bool TermTypes::is_open(ExprIndex list) const {
   const ValueExpr& e = rule_.exprs[list];
   auto negative = [](int64_t n) { return n < 0; };

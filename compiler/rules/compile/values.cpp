@@ -12,12 +12,12 @@ namespace {
 
 using Kind = ValueExpr::Kind;
 
-/// What rules ask about tensors, and compositions of permutations, which models do not have; all
-/// else is arithmetic (const_math.h).
+/// Queries of tensors in rules, and composition of permutations, which models lack. Everything else
+/// is arithmetic (const_math.h).
 struct Function {
   llvm::StringLiteral name;
   Kind kind;
-  size_t tensors, values; // arguments: so many tensors, then so many values
+  size_t tensors, values; // number of arguments: first tensors, then values
 };
 constexpr Function kFunctions[] = {
     {"rank", Kind::Rank, 1, 0},           {"dim", Kind::Dim, 1, 1},
@@ -84,7 +84,7 @@ std::optional<ExprIndex> RuleValues::name(ast::ExprId id, std::optional<AttrKind
   }
 }
 
-/// A name of the language: a member of an enumeration, `inf`.
+/// Returns the value of a word of the language: an enumerator, `inf`.
 std::optional<ExprIndex> RuleValues::word(ast::ExprId id, std::optional<AttrKind> kind) {
   const ast::Expr& e = tree_[id];
   llvm::ArrayRef<llvm::StringRef> words =
@@ -100,7 +100,7 @@ std::optional<ExprIndex> RuleValues::word(ast::ExprId id, std::optional<AttrKind
   return names_.unknown(id, "not a parameter of the rule");
 }
 
-/// `[a, S..., b]`: what is spread is joined with what stands around it.
+/// `[a, S..., b]`: spread lists are joined with their neighbours.
 std::optional<ExprIndex> RuleValues::list(ast::ExprId id) {
   std::optional<ExprIndex> whole;
   llvm::SmallVector<ExprIndex, 4> items;
@@ -121,7 +121,7 @@ std::optional<ExprIndex> RuleValues::list(ast::ExprId id) {
   return whole;
 }
 
-/// `list[i]`, `list[1:]`, `list[a:b:2]`.
+/// Lowers `list[i]`, `list[1:]`, `list[a:b:2]`.
 std::optional<ExprIndex> RuleValues::index(ast::ExprId id) {
   const ast::Expr& e = tree_[id];
   llvm::ArrayRef<ast::Slice> places = tree_[e.slices];
@@ -160,7 +160,7 @@ std::optional<ExprIndex> RuleValues::binary(ast::ExprId id) {
   Kind kind = ValueExpr::of(*op);
   std::optional<ExprIndex> a = value(e.a);
   if (!a) return std::nullopt;
-  // A literal beside an attribute takes the attribute's normal form: `stride == 2` means [2, 2].
+  // A literal compared with an attribute takes its normal form: `stride == 2` means [2, 2].
   std::optional<AttrKind> slot = draft_.kind_of(*a);
   std::optional<ExprIndex> b = value(e.b, slot);
   if (!b) return std::nullopt;
@@ -178,7 +178,7 @@ std::optional<ExprIndex> RuleValues::call(ast::ExprId id) {
   const auto* function =
       llvm::find_if(kFunctions, [&](const Function& f) { return f.name == e.callee.text; });
   std::optional<ConstOp> computes = const_function(e.callee.text);
-  // `float(x)` asks about a tensor, and converts a number.
+  // `float(x)` is a query of a tensor, and a conversion of a number.
   bool asks = function != std::end(kFunctions) &&
               (!computes || (args.size() == 1 && args[0].value && names_.is_tensor(args[0].value)));
   if (!asks && !computes) return unknown_function(e);
@@ -204,7 +204,7 @@ std::nullopt_t RuleValues::unknown_function(const ast::Expr& call) {
   return errors_.fail(std::move(d));
 }
 
-/// `rank(x)`, `dim(x, -1)`: `tensors` names of tensors, then values.
+/// Lowers `rank(x)`, `dim(x, -1)`: `tensors` names of tensors, then values.
 std::optional<ExprIndex> RuleValues::question(ast::ExprId id, Kind kind, size_t tensors) {
   const ast::Expr& e = tree_[id];
   ValueExpr expr;
@@ -228,8 +228,8 @@ std::optional<ExprIndex> RuleValues::question(ast::ExprId id, Kind kind, size_t 
   return exprs_.push(std::move(expr));
 }
 
-/// The parameter that has the rank, shape or dtype that is asked for: the name itself, or what
-/// operators that keep them are applied to.
+/// Returns the parameter with the same rank, shape or dtype: the name itself, or the operand of
+/// operators that keep these.
 std::optional<ast::ExprId> RuleValues::asked_about(ast::ExprId id, Kind kind) {
   const ast::Expr& e = tree_[id];
   bool type = kind == Kind::Rank || kind == Kind::Dim || kind == Kind::ShapeOf ||
@@ -244,17 +244,17 @@ std::optional<ast::ExprId> RuleValues::asked_about(ast::ExprId id, Kind kind) {
   if (!type) return std::nullopt;
   if (e.kind == ast::ExprKind::Unary && e.op == ast::Op::Neg) return asked_about(e.a, kind);
   if (e.kind == ast::ExprKind::Binary && e.op >= ast::Op::Add && e.op <= ast::Op::Pow &&
-      e.op != ast::Op::MatMul && names_.is_tensor(e.a) != names_.is_tensor(e.b)) // beside a number
+      e.op != ast::Op::MatMul && names_.is_tensor(e.a) != names_.is_tensor(e.b)) // next to a number
     return asked_about(names_.is_tensor(e.a) ? e.a : e.b, kind);
   std::optional<OpKind> op = e.kind == ast::ExprKind::Call ? names_.operator_of(e) : std::nullopt;
   if (!op || e.args.empty() || tree_[e.args][0].kind != ast::ArgKind::Positional)
     return std::nullopt;
   ShapeRule rule = op_info(*op).shape;
-  if (!keeps_shape(rule) || rule == ShapeRule::cast) return std::nullopt; // cast: another dtype
+  if (!keeps_shape(rule) || rule == ShapeRule::cast) return std::nullopt; // cast changes the dtype
   return asked_about(tree_[e.args][0].value, kind);
 }
 
-/// `min(a, b, c)`, `sqrt(a)`: as the language has them, of two at a time.
+/// Lowers `min(a, b, c)`, `sqrt(a)` as the language does, two operands at a time.
 std::optional<ExprIndex> RuleValues::arithmetic(ast::ExprId id, ConstOp op) {
   const ast::Expr& e = tree_[id];
   std::optional<ExprIndex> whole;
@@ -266,7 +266,7 @@ std::optional<ExprIndex> RuleValues::arithmetic(ast::ExprId id, ConstOp op) {
   return e.args.size() == 1 ? exprs_.op(ValueExpr::of(op), {*whole}) : whole;
 }
 
-/// An argument that is a compile-time value.
+/// Lowers an argument that is a compile-time value.
 std::optional<ExprIndex> RuleValues::argument(llvm::StringRef function, const ast::Arg& arg) {
   const ast::Expr& given = tree_[arg.value];
   RuleNames::Meaning* meaning = given.kind == ast::ExprKind::Name ? names_.find(given) : nullptr;
@@ -289,13 +289,14 @@ bool RuleValues::condition(ast::ExprId id) {
     errors_.fail(error(Code::wrong_kind, e.span, "a condition must be true or false"));
     return false;
   }
-  // Of functions, whose conditions their arguments may decide.
+  // A known true condition is omitted; this happens in functions, whose arguments may
+  // decide conditions.
   std::optional<Value> known = exprs_.folded(*at);
   if (!known || !known->is(Value::Kind::Bool) || !known->number) draft_.require(*at);
   return true;
 }
 
-/// `finite(x)`: no condition but an assumption, which only `where` itself can make.
+/// `finite(x)` is an assumption, not a condition, and is valid only directly in `where`.
 bool RuleValues::assume_finite(const ast::Expr& call) {
   llvm::ArrayRef<ast::Arg> args = tree_[call.args];
   bool one = args.size() == 1 && args[0].kind == ast::ArgKind::Positional &&

@@ -1,4 +1,4 @@
-// Expressions over values: conditions, computed attributes, what a list or a `let` names.
+// Lowers expressions over values: conditions, computed attributes, lists and lets.
 #pragma once
 
 #include "compiler/rules/compile/names.h"
@@ -11,9 +11,10 @@ public:
   RuleValues(const Ast& tree, RuleNames& names, RuleDraft& draft, RuleErrors& errors)
       : tree_(tree), names_(names), draft_(draft), exprs_(draft.exprs()), errors_(errors) {}
 
-  /// `kind`: of the slot that it is for.
+  /// `kind` is the kind of the slot.
   std::optional<ExprIndex> value(ast::ExprId expr, std::optional<AttrKind> kind = {});
-  /// Of `where`. Conjunctions are taken apart, so that each can be tested, and used, by itself.
+  /// Lowers a `where` condition. Conjunctions are split, so that each part can be tested
+  /// and used alone.
   bool condition(ast::ExprId expr);
 
 private:
@@ -38,7 +39,7 @@ private:
   RuleErrors& errors_;
 };
 
-/// `rank`, `dim`, `weight` …: functions of conditions and computed attributes.
+/// Returns true for functions of conditions and computed attributes: `rank`, `dim`, `weight` ….
 bool is_rule_function(llvm::StringRef name);
 
 } // namespace tg

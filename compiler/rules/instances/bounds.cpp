@@ -18,11 +18,11 @@ using Number = RuleBounds::Number;
 using Range = RuleBounds::Range;
 
 constexpr Number kUnbounded = RuleBounds::kUnbounded;
-constexpr Number kLargestFactor = Number(1) << 40; // of a polynomial that is computed with
+constexpr Number kLargestFactor = Number(1) << 40; // limit for polynomials in arithmetic
 constexpr size_t kLargestPoly = 64, kMostFacts = 400;
 constexpr int kRounds = 12;    // of propagation
 constexpr int kCancelled = 2;  // terms of a polynomial, one after the other
-constexpr int64_t kPowers = 8; // exponents that are multiplied out
+constexpr int64_t kPowers = 8; // exponents up to this are expanded
 
 Number clamped(Number n) { return std::clamp(n, -kUnbounded, kUnbounded); }
 Number floor_div(Number a, Number b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
@@ -51,7 +51,7 @@ template <class Poly> Number constant_of(const Poly& p) {
 }
 template <class Poly> Poly number(Number n) { return n == 0 ? Poly() : Poly{{{}, n}}; }
 
-/// a + times * b.
+/// Returns a + times * b.
 template <class Poly> Poly added(Poly a, const Poly& b, Number times = 1) {
   for (const auto& [monomial, factor] : b)
     if ((a[monomial] += times * factor) == 0) a.erase(monomial);
@@ -70,7 +70,7 @@ template <class Poly> Poly multiplied(const Poly& a, const Poly& b) {
   return result;
 }
 
-/// True if computing with it cannot overflow.
+/// Returns true if arithmetic with it cannot overflow.
 template <class Poly> bool small(const Poly& p) {
   return p.size() <= kLargestPoly &&
          llvm::all_of(p, [](const auto& term) { return magnitude(term.second) <= kLargestFactor; });
@@ -102,7 +102,7 @@ Kind opposite(Kind comparison) {
 RuleBounds::RuleBounds(const Rule& rule)
     : rule_(rule), kinds_(attribute_kinds(rule)), same_type_(rule.class_vars) {
   std::iota(same_type_.begin(), same_type_.end(), 0);
-  for (bool types : {true, false}) // whose sizes are the same is known before sizes are named
+  for (bool types : {true, false}) // equal types must be known before sizes are named
     for (ExprIndex condition : rule.conditions) add_condition(condition, /*negated=*/false, types);
   add_products();
 }
@@ -114,7 +114,7 @@ uint32_t RuleBounds::tensor(uint32_t variable) const {
   return variable;
 }
 
-/// With `types`, notes tensors of one type and ranks; else comparisons of integers.
+/// With `types`, notes tensors of equal types, and ranks; otherwise comparisons of integers.
 void RuleBounds::add_condition(ExprIndex at, bool negated, bool types) {
   const ValueExpr& e = rule_.exprs[at];
   if (e.kind == (negated ? Kind::Or : Kind::And)) {
@@ -142,7 +142,7 @@ void RuleBounds::add_condition(ExprIndex at, bool negated, bool types) {
   if (comparison == Kind::Gt) fact(added(down, number<Poly>(-1)));
 }
 
-/// The inner sizes of a product of matrices are equal.
+/// Adds facts that the inner sizes of a matrix product are equal.
 void RuleBounds::add_products() {
   auto matrix = [&](TermId id) -> std::optional<uint32_t> {
     const Term* term = &rule_.terms[id];
@@ -276,7 +276,7 @@ RuleBounds::MaybePoly RuleBounds::operation(const ValueExpr& e) {
   case Kind::Mul: return multiplied(*a, *b);
   case Kind::Min:
   case Kind::Max: return chosen(*a, *b, e.kind == Kind::Max);
-  case Kind::Div: // where it leaves a remainder, it has no value, which a condition may admit
+  case Kind::Div: // division with a remainder has no value, which a condition may allow
   case Kind::FloorDiv:
   case Kind::Mod: return divided(*a, *b, e.kind != Kind::Mod);
   case Kind::Pow: return power(*a, *b);
@@ -301,7 +301,7 @@ RuleBounds::Poly RuleBounds::power(const Poly& base, const Poly& exponent) {
   return atom("(" + key(base) + ")**(" + key(exponent) + ")", range);
 }
 
-/// The quotient, rounded down, or the remainder.
+/// Returns the quotient, rounded down, or the remainder.
 RuleBounds::Poly RuleBounds::divided(const Poly& a, const Poly& b, bool quotient) {
   if (a == b) return number<Poly>(quotient ? 1 : 0); // a division by zero has no value
   Poly whole, rest = a;                              // a = whole * b + rest
@@ -328,7 +328,7 @@ RuleBounds::Poly RuleBounds::divided(const Poly& a, const Poly& b, bool quotient
   return quotient ? added(whole, q) : r;
 }
 
-/// The minimum, or the maximum.
+/// Returns the minimum or the maximum.
 RuleBounds::Poly RuleBounds::chosen(const Poly& a, const Poly& b, bool larger) {
   propagate();
   const Poly gap = added(a, b, -1);
@@ -347,7 +347,7 @@ RuleBounds::Poly RuleBounds::chosen(const Poly& a, const Poly& b, bool larger) {
   return m;
 }
 
-/// An entry of a list.
+/// Returns an entry of a list.
 RuleBounds::MaybePoly RuleBounds::entry(ExprIndex at) {
   const ValueExpr &e = rule_.exprs[at], &list = rule_.exprs[e.operands[0]];
   const MaybePoly place = poly(e.operands[1]);
@@ -373,7 +373,7 @@ RuleBounds::MaybePoly RuleBounds::entry(ExprIndex at) {
   return atom(expr_text(rule_, at), all);
 }
 
-/// The least entry of an attribute that is a pair: 0 only where that is its default.
+/// Returns the least entry of a pair attribute: 0 only if that is its default.
 int64_t RuleBounds::least_entry(uint32_t variable) const {
   int64_t least = 1;
   for (const Term& term : rule_.terms)
@@ -385,7 +385,7 @@ int64_t RuleBounds::least_entry(uint32_t variable) const {
   return least;
 }
 
-/// The length, sum or product of a list.
+/// Returns the length, sum or product of a list.
 RuleBounds::MaybePoly RuleBounds::of_list(ExprIndex at) {
   const ValueExpr &e = rule_.exprs[at], &list = rule_.exprs[e.operands[0]];
   std::vector<Poly> entries;
@@ -435,8 +435,8 @@ Range RuleBounds::interval(const Poly& p) const {
   return all;
 }
 
-/// A number that the polynomial is nowhere below, by cancelling up to `depth` terms with facts, or
-/// by what a minimum or maximum among them is.
+/// Returns a lower bound of the polynomial, by cancelling up to `depth` terms with facts, or by
+/// replacing a minimum or maximum by its operands.
 RuleBounds::Number RuleBounds::least(const Poly& p, int depth) const {
   Number best = interval(p).low;
   if (depth == 0 || is_constant(p)) return best;

@@ -2,10 +2,10 @@
 // instances that satisfy the conditions.
 //
 // An expression becomes a polynomial over atoms: sizes, ranks, attributes, and quotients,
-// remainders, minima and maxima of polynomials. Conditions and the definitions of atoms are facts,
-// polynomials that are nowhere negative. Bounds are propagated through the facts from atom to atom,
-// as constraint solvers propagate them; a polynomial is bounded by its terms after facts have
-// cancelled some of them. A bound that is given holds; there may be a tighter one.
+// remainders, minima and maxima of polynomials. Conditions and the definitions of atoms are facts:
+// polynomials that are never negative. Bounds are propagated through the facts from atom to atom,
+// as in constraint solvers. A polynomial is bounded by its terms after facts have cancelled some of
+// them. Bounds are valid but not always tight.
 #pragma once
 
 #include "compiler/rules/rule.h"
@@ -16,22 +16,22 @@ namespace tg {
 
 class RuleBounds {
 public:
-  /// Sums and products of values are exact below kUnbounded in magnitude.
+  /// Sums and products of values below kUnbounded in magnitude are exact.
   __extension__ using Number = __int128;
   static constexpr Number kUnbounded = Number(1) << 60;
-  /// Beyond kUnbounded on a side it has no bound.
+  /// A side beyond kUnbounded has no bound.
   struct Range {
     Number low = -kUnbounded, high = kUnbounded;
     bool single() const { return low == high; }
   };
 
-  /// The rule outlives it.
+  /// The rule must outlive the object.
   explicit RuleBounds(const Rule& rule);
 
-  /// The values of the difference of two integer expressions; no bounds where one is not an
-  /// integer.
+  /// Returns the range of the difference of two integer expressions; unbounded if one is
+  /// not an integer.
   Range difference(ExprIndex a, ExprIndex b);
-  /// The values of an expression.
+  /// Returns the range of an expression.
   Range range(ExprIndex at);
 
 private:
@@ -66,13 +66,13 @@ private:
   Range bounds(const Poly& p);
 
   const Rule& rule_;
-  std::vector<std::optional<AttrKind>> kinds_;   // of value variables
+  std::vector<std::optional<AttrKind>> kinds_;   // by value variable
   std::vector<std::string> keys_;                // by atom
   std::vector<Range> ranges_;                    // by atom
-  std::vector<Poly> facts_;                      // nowhere negative
-  std::map<Atom, std::pair<Poly, Poly>> one_of_; // minima and maxima: of which two
-  std::vector<uint32_t> same_type_;   // of class variables: another of the same type, or itself
-  std::map<uint32_t, int64_t> ranks_; // of class variables, where a condition fixes them
+  std::vector<Poly> facts_;                      // never negative
+  std::map<Atom, std::pair<Poly, Poly>> one_of_; // minima and maxima: their two operands
+  std::vector<uint32_t> same_type_;   // by class variable: another of the same type, or itself
+  std::map<uint32_t, int64_t> ranks_; // by class variable, if a condition fixes it
   bool changed_ = false;
 };
 

@@ -55,7 +55,8 @@ void RuleChanges::mend(RuleInstance& instance) {
   }
 }
 
-/// A reshape of what has other sizes now follows them: else no change of one alone is admitted.
+/// Adapts reshapes of a tensor with changed sizes; otherwise no change of a single size
+/// would be valid.
 void RuleChanges::mend_shapes(RuleInstance& instance) {
   for (const Term& term : rule_.terms) {
     if (term.op != OpKind::Reshape || term.attrs[0].kind != TermAttr::Kind::Variable) continue;
@@ -72,7 +73,7 @@ void RuleChanges::mend_shapes(RuleInstance& instance) {
   }
 }
 
-/// Numbers of the left side follow the dtype of what they stand beside.
+/// Gives numbers of the left side the dtype of their neighbours.
 void RuleChanges::mend_numbers(RuleInstance& instance) {
   for (ExprIndex condition : rule_.conditions) {
     std::optional<NumberLike> number = number_like(rule_, rule_.exprs[condition]);
@@ -99,13 +100,13 @@ void RuleChanges::change_value(RuleInstance& instance) {
   if (instance.values[v] == ValueId{} || !kinds_[v]) return;
   const ValueId before = instance.values[v];
   const ValueId after = symbols_.value(other(*kinds_[v], symbols_.value(before)));
-  bool alike = chance(40); // what conditions tie together changes together
+  bool alike = chance(40); // values that conditions relate change together
   for (uint32_t w = 0; w < rule_.value_vars; ++w)
     if (w == v || (alike && instance.values[w] == before && kinds_[w] == kinds_[v]))
       instance.values[w] = after;
 }
 
-/// Padding moved from one side of an axis to the other, which keeps all sizes.
+/// Moves padding from one side of an axis to the other, which keeps all sizes.
 Value RuleChanges::shifted(Value pad) {
   int64_t from = between(0, 3);
   if (pad.ints[static_cast<size_t>(from)] > 0) {
@@ -147,14 +148,15 @@ Value RuleChanges::other(AttrKind kind, const Value& value) {
   }
 }
 
-/// Shapes, axes, paddings of each axis: an entry changed, moved, split, joined, put in or left out.
+/// Changes a list (shape, axes, paddings): an entry is changed, moved, split, joined,
+/// inserted or removed.
 Value RuleChanges::other_list(Value value) {
   auto& ints = value.ints;
   if (ints.empty()) return value;
   size_t at = any_of(ints), to = any_of(ints);
   switch (between(0, 7)) {
   case 0: ints[at] = between(0, 4); break;
-  case 7: { // all that are alike
+  case 7: { // all equal entries
     int64_t n = ints[at], other = between(0, 4);
     std::replace(ints.begin(), ints.end(), n, other);
     break;
@@ -211,7 +213,7 @@ void RuleChanges::change_tensor(RuleInstance& instance) {
     instance.types[v] = symbols_.type(type);
 }
 
-/// Of optional operands.
+/// Adds or removes optional operands.
 void RuleChanges::change_presence(RuleInstance& instance) {
   uint32_t v = static_cast<uint32_t>(between(0, rule_.class_vars - 1));
   if (instance.types[v] == TypeId{}) return;
@@ -219,7 +221,7 @@ void RuleChanges::change_presence(RuleInstance& instance) {
     instance.types[v] = symbols_.none_type();
     return;
   }
-  // Of the channels of some kernel: what else an optional operand is, the walk guesses well.
+  // A vector with the channels of some kernel; the walk guesses other optional operands well.
   uint32_t like = static_cast<uint32_t>(between(0, rule_.class_vars - 1));
   if (instance.types[like] == TypeId{}) return;
   const TensorType& type = symbols_.type(instance.types[like]);
@@ -249,7 +251,7 @@ template <class F> void RuleChanges::each_type(RuleInstance& instance, F change)
   }
 }
 
-/// A size that some tensor has, so that sizes agree where nothing makes them, or any.
+/// Returns a size that some tensor has, so that sizes agree by chance, or any size.
 int64_t RuleChanges::size_of(const RuleInstance& instance) {
   const TypeId id = instance.types[any_of(instance.types)];
   if (id == TypeId{} || symbols_.type(id).rank() == 0) return any_size();
@@ -257,7 +259,7 @@ int64_t RuleChanges::size_of(const RuleInstance& instance) {
   return shape[any_of(shape)];
 }
 
-/// One size by another, in all tensors, and in lists that are shapes.
+/// Replaces one size by another, in all tensors and in lists that are shapes.
 void RuleChanges::rename_size(RuleInstance& instance) {
   int64_t before = size_of(instance), after = chance(40) ? size_of(instance) : any_size();
   auto rename = [&](auto& list) {
@@ -274,7 +276,7 @@ void RuleChanges::rename_size(RuleInstance& instance) {
   }
 }
 
-/// An axis more in front of all; axes are counted on where chance wills it.
+/// Adds an axis in front of all; sometimes also shifts the axis attributes.
 void RuleChanges::add_axis(RuleInstance& instance) {
   int64_t size = any_size();
   each_type(instance, [&](TensorType& type) { type.shape.insert(type.shape.begin(), size); });
@@ -290,7 +292,7 @@ void RuleChanges::add_axis(RuleInstance& instance) {
   }
 }
 
-/// Of all tensors of one dtype together.
+/// Changes the dtype of all tensors of one dtype.
 void RuleChanges::change_dtypes(RuleInstance& instance) {
   const TypeId some = instance.types[any_of(instance.types)];
   if (some == TypeId{} || symbols_.type(some).is_none()) return;

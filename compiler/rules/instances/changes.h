@@ -1,7 +1,7 @@
-// Instances of a rule made out of others by small changes: another attribute, another size, an axis
-// more, another dtype, a constant of another sign. What the engine would apply the rule to (both
-// sides typed, of one type, conditions hold) is an instance, however it was come by. So kinds of
-// instances are reached that a walk down the left side seldom guesses (sample.h).
+// Makes instances of a rule from others by small changes: another attribute or size, an additional
+// axis, another dtype, a constant of the other sign. Whatever the engine would apply the rule to
+// (both sides typed, with equal types, and conditions hold) is an instance, however it was made. So
+// kinds of instances are reached that a walk down the left side (sample.h) seldom guesses.
 #pragma once
 
 #include "compiler/rules/instances/instance.h"
@@ -12,19 +12,19 @@ namespace tg {
 
 class RuleChanges {
 public:
-  /// All outlive it.
+  /// All arguments must outlive the object.
   RuleChanges(Symbols& symbols, const Rule& rule, std::mt19937_64& rng);
 
-  /// One change, or now and then a few. Not always an instance.
+  /// Applies one change, or now and then several. The result is not always an instance.
   RuleInstance changed(const RuleInstance& from);
 
-  /// True if the engine would apply the rule here; then `types` are those of the terms, none with
-  /// more than `most` elements.
+  /// Returns true if the engine would apply the rule here; then sets `types` to those of the terms,
+  /// none with more than `most` elements.
   bool admitted(const RuleInstance& instance, std::vector<TypeId>& types,
                 int64_t most = kMaxInstanceElements);
 
-  /// Makes what depends on sizes and dtypes follow them: shapes that reshapes are given, numbers of
-  /// the left side, the elements of constants.
+  /// Adapts parts that depend on sizes and dtypes: shapes given to reshapes, numbers of the left
+  /// side, the elements of constants.
   void mend(RuleInstance& instance);
 
 private:
@@ -54,7 +54,7 @@ private:
   Symbols& symbols_;
   const Rule& rule_;
   std::mt19937_64& rng_;
-  std::vector<std::optional<AttrKind>> kinds_; // of value variables
+  std::vector<std::optional<AttrKind>> kinds_; // by value variable
 };
 
 } // namespace tg

@@ -12,7 +12,7 @@ namespace {
 
 using Kind = ValueExpr::Kind;
 
-/// The first that is possible is the usual one.
+/// The usual dtype is the first possible one.
 constexpr DType kOrder[] = {DType::F32, DType::I64,  DType::Bool, DType::I32,
                             DType::F16, DType::BF16, DType::F64};
 
@@ -21,8 +21,8 @@ constexpr uint8_t kFloats = bit(DType::F32) | bit(DType::F16) | bit(DType::BF16)
 constexpr uint8_t kIntegers = bit(DType::I32) | bit(DType::I64);
 constexpr uint8_t kAll = kFloats | kIntegers | bit(DType::Bool);
 
-/// What an operator says of the dtypes of its operands and its result: what places may be, and
-/// places that are alike. Place 0 is the result, place i + 1 operand i.
+/// The constraints of an operator on the dtypes of its operands and its result: limits of places,
+/// and equal places. Place 0 is the result, place i + 1 operand i.
 struct DTypeFacts {
   llvm::SmallVector<std::pair<size_t, uint8_t>, 4> limits;
   llvm::SmallVector<size_t, 4> alike;
@@ -35,7 +35,7 @@ void add_extern(DTypeFacts& facts, llvm::StringRef type, size_t operands) {
       facts.limits.push_back({i == operands ? 0 : i + 1, bit(dtype)});
 }
 
-/// What a number of a pattern may be.
+/// Returns the dtypes of a number of a pattern.
 uint8_t number_dtypes(const Term& constant) {
   const TermAttr& values = constant.attrs[0];
   if (values.literal.is(Value::Kind::Ints)) return bit(DType::I64); // beyond 2^53
@@ -73,12 +73,12 @@ DTypeFacts facts_of(const Term& term) {
     if (const Value* to = literal(0))
       facts.limits = {{0, bit(parse_dtype(to->text).value_or(DType::None))}};
     break;
-  case ShapeRule::fused_map: facts = {}; break; // bodies mix
+  case ShapeRule::fused_map: facts = {}; break; // bodies may mix dtypes
   case ShapeRule::extern_op:
     facts = {};
     if (const Value* type = literal(1)) add_extern(facts, type->text, term.operands.size());
     break;
-  case ShapeRule::leaf: // a constant of a pattern, or of a type that is computed
+  case ShapeRule::leaf: // a constant of a pattern, or one of a computed type
     if (const Value* type = literal(1)) facts.limits = {{0, bit(type->as_type().dtype)}};
     if (term.attrs[1].kind == TermAttr::Kind::Variable) facts.limits = {{0, number_dtypes(term)}};
     break;
@@ -139,7 +139,7 @@ void RuleDTypes::read_term(TermId id) {
   for (auto [place, dtypes] : facts.limits) possible_[find(at(place))] &= dtypes;
   for (size_t place : facts.alike)
     if (!absent(place)) unite(at(facts.alike[0]), at(place));
-  for (const TermAttr& attr : term.attrs) // of the dtype of a variable
+  for (const TermAttr& attr : term.attrs) // if the dtype is a variable
     if (attr.kind == TermAttr::Kind::Computed && rule_.exprs[attr.expr].kind == Kind::TypeLike)
       unite(cell(id), rule_.terms.size() + rule_.exprs[attr.expr].variable);
 }

@@ -1,8 +1,8 @@
-// What dtypes the tensors of a rule may have, from its operators and conditions. Tensors that have
-// to agree are one group; of each group it is known which dtypes all of its operators take.
+// The dtypes that the tensors of a rule may have, by its operators and conditions. Tensors that
+// must have equal dtypes form a group; a group has the dtypes that all of its operators accept.
 //
-// Invariant: a dtype that `infer` admits somewhere in a group is among those of the group; `infer`
-// may refuse more.
+// Invariant: a dtype that `infer` admits somewhere in a group is one of the group's dtypes; `infer`
+// may reject more.
 #pragma once
 
 #include "compiler/rules/rule.h"
@@ -15,15 +15,15 @@ class RuleDTypes {
 public:
   explicit RuleDTypes(const Rule& rule);
 
-  /// Of class variables: f32 where that is possible.
+  /// By class variable: f32 if possible.
   const std::vector<DType>& usual() const { return usual_; }
-  /// Of class variables: the usual ones, or now and then any that are possible.
+  /// By class variable: the usual ones, or now and then any possible ones.
   std::vector<DType> draw(std::mt19937_64& rng) const;
-  /// Whether nothing keeps a term from being of integers.
+  /// Returns true if a term may have integers.
   bool may_be_integer(TermId term) const;
 
 private:
-  using Set = uint8_t; // a bit for each dtype
+  using Set = uint8_t; // one bit per dtype
   size_t cell(TermId id) const;
   size_t find(size_t cell) const;
   void unite(size_t a, size_t b);
@@ -32,8 +32,8 @@ private:
   void read_number(const NumberLike& condition);
 
   const Rule& rule_;
-  /// Of terms that are operators, then of class variables:
-  /// the forest of groups, and of roots what is possible.
+  /// By term for operators, then by class variable: the forest of groups, and the possible dtypes
+  /// of its roots.
   mutable std::vector<size_t> parent_;
   std::vector<Set> possible_;
   std::vector<DType> usual_;

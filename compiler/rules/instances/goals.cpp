@@ -16,11 +16,11 @@ namespace {
 
 using Kind = ValueExpr::Kind;
 
-constexpr size_t kBases = 48;   // instances to start from
-constexpr size_t kGoalEach = 3; // instances of one goal: a small one may have equal sides by chance
+constexpr size_t kBases = 48;     // instances to start from
+constexpr size_t kGoalEach = 3;   // instances per goal: sides of a small one may agree by chance
 constexpr size_t kGoalTries = 24; // for one instance
 constexpr size_t kGoalSteps = 12; // of one try
-constexpr int64_t kDrawn = 6;     // sizes up to here are drawn anyway
+constexpr int64_t kDrawn = 6;     // sizes up to this are drawn anyway
 constexpr int kMostListed = 16;   // entries of a literal list
 
 bool compares(Kind kind) { return kind >= Kind::Eq && kind <= Kind::Ge; }
@@ -37,7 +37,7 @@ bool holds_at(Kind comparison, int gap) {
 }
 bool divides(Kind kind) { return kind == Kind::FloorDiv || kind == Kind::Mod; }
 
-/// Returns the operand that an atom compares with 0: of a magnitude, and of a power of 0.
+/// Returns the operand that an atom compares with 0: that of a magnitude or of a power of 0.
 std::optional<ExprIndex> compared_with_zero(const Rule& rule, const ValueExpr& e) {
   if (e.kind == Kind::Abs) return e.operands[0];
   if (e.kind != Kind::Pow) return std::nullopt;
@@ -95,10 +95,10 @@ std::optional<double> RuleGoals::number(const RuleInstance& instance, ExprIndex 
   return n ? std::optional(n->as_real()) : std::nullopt;
 }
 
-/// Returns the case that an atom is in. A comparison, of a magnitude or exponent with 0: -2 to 2,
-/// the sign of the difference and whether it is 1. Of other values 0 and 2, whether they are equal.
-/// A quotient gives its value, up to 3. A remainder gives 0 if it is 0, 1 if it is the largest, 3
-/// if the dividend is below the divisor, else 2. A list gives the entry.
+/// Returns the outcome of an atom. For a comparison, and for a magnitude or exponent compared with
+/// 0: -2 to 2, the sign of the difference and whether it is 1. For other values: 0 or 2, whether
+/// they are equal. For a quotient: its value, up to 3. For a remainder: 0 if it is 0, 1 if it is
+/// the largest, 3 if the dividend is below the divisor, else 2. For a list: the entry.
 std::optional<int> RuleGoals::outcome(const RuleInstance& instance, ExprIndex at) const {
   const ValueExpr& e = rule_.exprs[at];
   const std::optional<ExprIndex> alone = compared_with_zero(rule_, e);
@@ -141,15 +141,15 @@ void RuleGoals::add_goals(const Atom& atom, size_t index) {
   if (e.kind == Kind::FloorDiv) return add(1), add(0), add(2);
   if (e.kind == Kind::Mod) return add(0), add(1), add(2), add(3);
   const bool held_only =
-      atom.role == Role::Given && compares(e.kind); // a condition holds on one side alone
+      atom.role == Role::Given && compares(e.kind); // a condition holds only on one side
   const RuleBounds::Range possible = gap_range(e);
   for (int gap = -2; gap <= 2; ++gap)
     if ((!held_only || holds_at(e.kind, gap)) && possible.low <= gap && gap <= possible.high)
       add(gap);
 }
 
-/// Sizes beyond those that are drawn: of what the right side computes with, in case it is a
-/// polynomial; and of all tensors, beside the numbers that operators are written with.
+/// Adds goals for sizes beyond those that are drawn: for the operands of the right side's
+/// arithmetic, in case it is a polynomial, and for all tensors, near the numbers in operators.
 void RuleGoals::add_size_goals() {
   std::map<std::string, ExprIndex> read; // by text, since `dim(x, -1)` may occur many times
   std::vector<ExprIndex> open;
@@ -241,13 +241,13 @@ std::optional<RuleInstance> RuleGoals::make(const Goal& goal) {
 
 // --- what was not reached ----------------------------------------------------------------------
 
-/// The values of the difference that a comparison is about.
+/// Returns the range of the difference that a comparison tests.
 RuleBounds::Range RuleGoals::gap_range(const ValueExpr& e) {
   if (std::optional<ExprIndex> alone = compared_with_zero(rule_, e)) return bounds_.range(*alone);
   return bounds_.difference(e.operands[0], e.operands[1]);
 }
 
-/// True if all sides that its role requires were reached, or do not exist.
+/// Returns true if all sides that its role requires were reached or do not exist.
 bool RuleGoals::reached_enough(const Atom& atom) {
   if (atom.role == Role::Given || atom.role == Role::Free) return true;
   const ValueExpr& e = rule_.exprs[atom.expr];

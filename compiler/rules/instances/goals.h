@@ -1,10 +1,9 @@
-// The places at which a rule's integer arithmetic changes its mind, and instances on all sides of
-// them. An atom is a comparison, a quotient, a remainder, a minimum or maximum, a magnitude, a
-// power of 0, or an entry of a literal list in a condition or in what the right side computes; its
-// outcome at an instance says on which side the instance is, and how near. Instances are made for
-// each outcome by solving (solver.h), not drawn. An atom of which one side alone was ever reached
-// keeps a rule from being verified, since the rule may be wrong on the other, unless bounds.h shows
-// that there is none.
+// The thresholds of a rule's integer arithmetic, and instances on all sides of them. An atom is a
+// comparison, a quotient, a remainder, a minimum or maximum, a magnitude, a power of 0, or an entry
+// of a literal list, in a condition or in an expression of the right side. Its outcome at an
+// instance gives the side of the threshold and the distance. Instances for each outcome are solved
+// for (solver.h), not drawn. If only one side of an atom was reached, the rule is not verified,
+// since it may be wrong on the other, unless bounds.h shows that there is no other side.
 #pragma once
 
 #include "compiler/rules/instances/bounds.h"
@@ -17,37 +16,38 @@ namespace tg {
 
 class RuleGoals {
 public:
-  /// `symbols` and `rule` outlive it.
+  /// `symbols` and `rule` must outlive the object.
   RuleGoals(Symbols& symbols, const Rule& rule, uint64_t seed);
   RuleGoals(const RuleGoals&) = delete;
   RuleGoals& operator=(const RuleGoals&) = delete;
 
-  /// Notes an instance that was compared. Later ones are made of it.
+  /// Records an instance that was compared. Later ones are derived from it.
   void reached(const RuleInstance& instance);
-  /// An instance with an outcome that few compared instances had; nullopt if no more were found.
+  /// Returns an instance with an outcome that few compared instances had; nullopt if no
+  /// more were found.
   std::optional<RuleInstance> next();
-  /// The atoms of which one side alone was reached: "`dim(x, 0) // 9`, `max(k, 5)`"; "" if there
-  /// is none.
+  /// Returns the atoms of which only one side was reached: "`dim(x, 0) // 9`, `max(k, 5)`"; "" if
+  /// there are none.
   std::string unreached();
 
 private:
-  /// The place of an atom: an expression of the right side (both of its sides must be reached), a
-  /// condition that must hold, one of several (it has to hold somewhere), or within a condition.
+  /// The role of an atom: an expression of the right side (both sides must be reached), a condition
+  /// that must hold, one of several alternatives (it must hold somewhere), or part of a condition.
   enum class Role : uint8_t { Right, Given, Alternative, Free };
   struct Atom {
     ExprIndex expr = 0;
     Role role{};
     std::set<int> reached; // outcomes
   };
-  /// An outcome of an atom; or a number, for a size or an attribute that the right side reads, or
-  /// else for the size of any axis of a tensor.
+  /// A goal: an outcome of an atom; or a number for a size or an attribute that the right side
+  /// reads, or for the size of any axis of a tensor.
   struct Goal {
     std::optional<size_t> atom = {};
     int outcome = 0;
     std::optional<ExprIndex> read = {};
     int64_t number = 0;
     uint32_t sized = 0;       // class variable of the tensor
-    size_t made = 0, met = 0; // instances: made for it, and compared
+    size_t made = 0, met = 0; // instances made for it, and compared
   };
 
   void read_atoms();

@@ -6,7 +6,7 @@ namespace tg {
 
 namespace {
 
-/// Terms under a root, operands first: ids ascend from operands to users.
+/// Returns the terms under a root, operands first: ids ascend from operands to users.
 std::vector<TermId> terms_under(const Rule& rule, TermId root) {
   std::vector<bool> needed(rule.terms.size());
   needed[root] = true;

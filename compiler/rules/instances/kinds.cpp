@@ -14,12 +14,12 @@ using semantics::product;
 
 namespace {
 
-/// The word of one subject: features are numbered in the order in which they are asked for, so that
-/// each place in the code below has bits of its own.
+/// The word of one subject. Features are numbered in the order of the calls, so that each call in
+/// the code below has its own bits.
 class Word {
 public:
   void flag(bool holds) { choose(holds ? 0 : 1, 2); }
-  /// One of `count` bits; the last stands for all that lie beyond.
+  /// Sets one of `count` bits; the last stands for all larger values.
   void choose(int64_t which, int count) {
     bits_ |= uint64_t{1} << std::min<int64_t>(next_ + std::clamp<int64_t>(which, 0, count - 1), 63);
     next_ += count;
@@ -45,7 +45,7 @@ bool all_alike(llvm::ArrayRef<int64_t> list) {
   return llvm::all_of(list, [&](int64_t n) { return n == list[0]; });
 }
 
-/// 1, odd or even.
+/// Returns 0 for 1, 1 for odd, 2 for even.
 int64_t parity(int64_t n) { return n == 1 ? 0 : n % 2 ? 1 : 2; }
 
 uint64_t tensor_kinds(const TensorType& type) {
@@ -64,7 +64,7 @@ uint64_t tensor_kinds(const TensorType& type) {
   return word.bits();
 }
 
-/// Of what stands behind a tensor: where it comes from, and the numbers of a constant.
+/// Returns the kinds of a tensor's origin, and of the numbers of a constant.
 uint64_t origin_kinds(const RuleInstance& instance, uint32_t v) {
   Word word;
   word.choose(instance.constants[v] ? 0 : instance.weights[v] ? 1 : 2, 3);
@@ -134,7 +134,7 @@ uint64_t attribute_kinds_of(AttrKind kind, const Value& value) {
 /// A typed operator of either side.
 struct Operator {
   OpKind op;
-  std::vector<const Value*> attrs; // null where computed and not known
+  std::vector<const Value*> attrs; // null if computed and unknown
   std::vector<const TensorType*> operands;
   const TensorType* result = nullptr;
 };
@@ -147,7 +147,7 @@ void sliding_kinds(Word& word, int64_t size, int64_t kernel, int64_t stride, int
   word.choose(parity(kernel), 3);
   word.flag(w->before > 0);
   word.flag(w->after > 0);
-  word.some(w->before >= kernel || w->after >= kernel); // a window beside the image
+  word.some(w->before >= kernel || w->after >= kernel); // a window outside the image
   word.some((size + w->before + w->after - reach) % stride != 0);
   word.choose(stride < kernel ? 0 : stride == kernel ? 1 : 2, 3);
   word.flag(w->out == 1);
@@ -203,7 +203,7 @@ void broadcast_kinds(Word& word, const Operator& o) {
     for (int64_t i = 1; i <= operand->rank(); ++i)
       stretched |= operand->shape[operand->rank() - i] != o.result->shape[o.result->rank() - i];
     word.flag(stretched);
-    for (int64_t i = 1; i <= 3; ++i) // along which axes it varies, from the last
+    for (int64_t i = 1; i <= 3; ++i) // the axes along which it varies, from the last
       word.flag(i <= operand->rank() && operand->shape[operand->rank() - i] > 1);
   }
 }
@@ -220,7 +220,7 @@ void matmul_kinds(Word& word, const Operator& o) {
   word.flag(product(x.shape) == product(llvm::ArrayRef<int64_t>(o.result->shape).drop_back()) * k);
 }
 
-/// By which factors the sizes regroup.
+/// The factors by which sizes are regrouped.
 void reshape_kinds(Word& word, const Operator& o) {
   auto without_ones = [](llvm::ArrayRef<int64_t> shape) {
     Shape rest;
@@ -256,7 +256,7 @@ void transpose_kinds(Word& word, const Operator& o) {
   word.some(moved && !perm.empty() && perm.back() == static_cast<int64_t>(perm.size()) - 1);
 }
 
-/// Where an axis lies among those of a tensor.
+/// The position of an axis among those of a tensor.
 void axis_kinds(Word& word, const Value* axis, const TensorType& of) {
   if (!axis || axis->number < 0 || axis->number >= of.rank()) return;
   word.some(axis->number == 0);

@@ -1,8 +1,7 @@
-// What an instance of a rule is like: kinds of its tensors (rank, sizes, dtype), of its attributes
-// (strides above 1, padding of unlike sides, an axis that is the last), and of what the operators
-// of both sides make of them (groups, even windows, operands that broadcast, reshapes that
-// regroup). A rule that was tried at every kind of instance that it admits, and at pairs of them
-// where they fit, has few places left to be wrong at.
+// The kinds of an instance of a rule: of its tensors (rank, sizes, dtype), of its attributes
+// (strides above 1, asymmetric padding, the last axis), and of the operators of both sides at it
+// (groups, even windows, broadcast operands, regrouping reshapes). A rule that was tested at all
+// kinds of instances that it admits, and at pairs of them, is unlikely to be wrong elsewhere.
 #pragma once
 
 #include "compiler/rules/instances/instance.h"
@@ -11,14 +10,14 @@ namespace tg {
 
 class RuleKinds {
 public:
-  /// Both outlive it.
+  /// Both arguments must outlive the object.
   RuleKinds(const Symbols& symbols, const Rule& rule);
 
-  /// A bit for each kind. A subject (a tensor, an attribute, an operator, a pair of tensors) has a
-  /// word of its own.
+  /// A bit for each kind. Each subject (a tensor, an attribute, an operator, a pair of tensors) has
+  /// a separate word.
   using Set = std::vector<uint64_t>;
 
-  /// The kinds of an instance; `types` are those of the terms of both sides.
+  /// Returns the kinds of an instance; `types` are those of the terms of both sides.
   Set of(const RuleInstance& instance, llvm::ArrayRef<TypeId> types) const;
 
   size_t subjects() const { return 2 * count_ + rule_.value_vars + rule_.terms.size() + pairs_; }
@@ -27,10 +26,10 @@ private:
   const Symbols& symbols_;
   const Rule& rule_;
   size_t count_, pairs_;
-  std::vector<std::optional<AttrKind>> attr_kinds_; // of value variables
+  std::vector<std::optional<AttrKind>> attr_kinds_; // by value variable
 };
 
-/// The attribute kinds that a rule's value variables fill; nullopt for those of no slot.
+/// Returns the attribute kinds of a rule's value variables; nullopt for variables of no slot.
 std::vector<std::optional<AttrKind>> attribute_kinds(const Rule& rule);
 
 } // namespace tg

@@ -8,9 +8,9 @@ namespace tg {
 namespace {
 
 constexpr double kLeast =
-    0x1p-10; // ordinary numbers are kept away from 0, so that quotients are tame
+    0x1p-10; // keeps ordinary numbers away from 0, so that quotients are moderate
 
-/// In (0, 1).
+/// Returns a number in (0, 1).
 double unit(uint64_t bits) { return (static_cast<double>(bits >> 12) + 0.5) * 0x1p-52; }
 
 double largest(DType dtype) {

@@ -7,7 +7,7 @@ namespace tg {
 namespace {
 
 constexpr size_t kPatience = 240; // attempts before an instance is solved for
-constexpr size_t kSolveEach = 40; // attempts from one that is solved for to the next
+constexpr size_t kSolveEach = 40; // attempts between two solved instances
 constexpr size_t kSolveSteps = 12;
 
 } // namespace
@@ -28,7 +28,7 @@ bool RuleSampler::attempt(RuleInstance& instance, bool conditions, const Forced&
   return !conditions || conditions_hold({rule_, symbols_, instance.values, instance});
 }
 
-/// An instance of the left side, changed until the conditions hold.
+/// Changes an instance of the left side until the conditions hold.
 bool RuleSampler::solve(RuleInstance& instance, const Forced& forced) {
   if (!attempt(instance, false, forced) || !solver_.solve(instance, nullptr, kSolveSteps))
     return false;

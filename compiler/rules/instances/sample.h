@@ -2,11 +2,11 @@
 // which the left side is well typed and the conditions hold. The type check of rules draws a few,
 // their tests draw many.
 //
-// The left side is walked downwards: a term is asked for a shape (or for any) and asks its operands
-// for the shapes that give it, by the inverse of its shape rule; what is bound already decides the
-// rest. What was guessed wrongly fails, and the next attempt guesses anew. Where attempts alone do
-// not satisfy the conditions, an instance of the left side is changed until it does (solver.h).
-// Types are judged by `infer` alone, so that an instance is right however it was guessed.
+// The left side is walked downwards. A term is given a wanted shape (or none) and gives its
+// operands the shapes that produce it, by the inverse of its shape rule; existing bindings
+// determine the remainder. A wrong guess fails, and the next attempt makes new guesses. If attempts
+// alone do not satisfy the conditions, an instance of the left side is changed until it does
+// (solver.h). Only `infer` judges types, so an instance is valid however it was guessed.
 #pragma once
 
 #include "compiler/rules/instances/dtypes.h"
@@ -18,12 +18,12 @@
 
 namespace tg {
 
-/// Of tensors whose dtype the rule leaves open: f32, or now and then any.
+/// For tensors whose dtype the rule leaves open: f32, or now and then any dtype.
 enum class SampledDTypes : uint8_t { Usual, Any };
 
 class RuleSampler {
 public:
-  /// Both outlive the sampler. `rule` is not native.
+  /// Both arguments must outlive the sampler. `rule` is not native.
   RuleSampler(Symbols& symbols, const Rule& rule, uint64_t seed,
               SampledDTypes sampled = SampledDTypes::Usual);
   RuleSampler(const RuleSampler&) = delete;
@@ -32,11 +32,11 @@ public:
   /// Values that value variables are forced to take.
   using Forced = std::vector<std::pair<uint32_t, Value>>;
 
-  /// nullopt if so many attempts found none.
+  /// Returns an instance; nullopt if `attempts` attempts found none.
   std::optional<RuleInstance> draw(size_t attempts, const Forced& forced = {});
-  /// An instance of the left side alone, whether or not the conditions hold.
+  /// Returns an instance of the left side alone, whether or not the conditions hold.
   std::optional<RuleInstance> draw_unconditioned(size_t attempts);
-  /// Why the last attempt failed, where `infer` said so.
+  /// Returns the reason why the last attempt failed, if `infer` gave one.
   const std::string& why() const;
 
 private:
@@ -49,7 +49,7 @@ private:
   SampledDTypes sampled_;
   std::mt19937_64 rng_, dtype_rng_, solver_rng_;
   InstanceSolver solver_;
-  bool solved_ = false; // an instance was, as attempts alone found none
+  bool solved_ = false; // an instance was solved for, since attempts alone found none
   std::string why_;
 };
 

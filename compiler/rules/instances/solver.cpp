@@ -15,11 +15,10 @@ namespace {
 
 using Kind = ValueExpr::Kind;
 
-constexpr size_t kPaired = 10; // of so many numbers pairs are combined
-constexpr int64_t kScanned =
-    520;                       // sizes that are tried one by one where no number of the rule helps
-constexpr int64_t kSmall = 32; // sizes above it make the others shrink
-constexpr int kRepairs = 10;   // attempts to carry one change to the rest of an instance
+constexpr size_t kPaired = 10;    // pairs of up to this many numbers are combined
+constexpr int64_t kScanned = 520; // sizes tried one by one if no number of the rule helps
+constexpr int64_t kSmall = 32;    // larger sizes make the others shrink
+constexpr int kRepairs = 10;      // attempts to carry one change to the other parts of an instance
 
 void ascending(std::vector<double>& numbers) {
   std::sort(numbers.begin(), numbers.end(), [](double a, double b) {
@@ -205,7 +204,7 @@ std::optional<double> InstanceSolver::number(const RuleInstance& instance, ExprI
   return n && n->is_number() ? std::optional(n->as_real()) : std::nullopt;
 }
 
-/// Adds the numbers that make both sides of a comparison equal, if the place counts once.
+/// Adds the numbers that make both sides of a comparison equal, if the place occurs once.
 void InstanceSolver::add_differences(const RuleInstance& instance, ExprIndex expr, double current,
                                      std::vector<double>& numbers) const {
   std::vector<ExprIndex> open = {expr};
@@ -213,7 +212,7 @@ void InstanceSolver::add_differences(const RuleInstance& instance, ExprIndex exp
     const ValueExpr& e = rule_.exprs[open.back()];
     open.pop_back();
     llvm::append_range(open, e.operands);
-    const bool alone = e.kind == Kind::Abs; // compared with 0, as exponents of 0 are
+    const bool alone = e.kind == Kind::Abs; // compared with 0, like exponents of 0
     const bool compares = alone || (e.kind >= Kind::Eq && e.kind <= Kind::Ge) ||
                           e.kind == Kind::Min || e.kind == Kind::Max || e.kind == Kind::Pow;
     if (!compares) continue;
@@ -292,7 +291,7 @@ bool InstanceSolver::solve(RuleInstance& instance, const Wish* wish, size_t step
   return violated(instance, wish) == 0;
 }
 
-/// Makes one of the open conditions, or the wish, hold by a change of one place.
+/// Makes one open condition, or the wish, hold by changing one place.
 bool InstanceSolver::step(RuleInstance& instance, const Wish* wish) {
   std::vector<std::optional<ExprIndex>> open; // nullopt: the wish
   for (ExprIndex condition : conditions_)
@@ -322,7 +321,7 @@ bool InstanceSolver::step(RuleInstance& instance, const Wish* wish) {
         scanned.push_back(v);
     if (!scanned.empty()) fits = std::move(scanned);
   }
-  if (fits.empty()) fits = std::move(tried); // a step aside, towards what another place then solves
+  if (fits.empty()) fits = std::move(tried); // a detour: another place may solve it afterwards
   if (fits.empty()) return false;
   size_t which = chance(40) ? 0 : static_cast<size_t>(between(0, fits.size() - 1));
   const size_t before = violated(instance, wish);
@@ -339,7 +338,7 @@ bool InstanceSolver::step(RuleInstance& instance, const Wish* wish) {
   return false;
 }
 
-/// Sets the place, and carries the change to tensors and attributes that were alike.
+/// Sets the place, and carries the change to tensors and attributes that were equal.
 bool InstanceSolver::apply(RuleInstance& instance, const RuleCell& cell, const Value& to) {
   std::optional<Value> before = value(instance, cell);
   if (!before) return false;
@@ -399,7 +398,8 @@ void InstanceSolver::carry_size(RuleInstance& instance, const RuleCell& cell, in
   }
 }
 
-/// Axes of size 1 in front or behind, of all tensors, of those of the same rank, or of one.
+/// Adds or removes axes of size 1 in front or behind, of all tensors, of those of the same
+/// rank, or of one.
 void InstanceSolver::carry_rank(RuleInstance& instance, const RuleCell& cell, int64_t rank) {
   const int64_t old = symbols_.type(instance.types[cell.variable]).rank();
   const int64_t more = rank - old, how = between(0, 2);
@@ -435,7 +435,7 @@ void InstanceSolver::carry_rank(RuleInstance& instance, const RuleCell& cell, in
   }
 }
 
-/// A change of what is around a place that has the value `hint` now.
+/// Changes the surroundings of a place that now has the value `hint`.
 void InstanceSolver::repair(RuleInstance& instance, int64_t hint) {
   if (rule_.class_vars == 0) return;
   const int64_t what = between(0, 99);
@@ -466,7 +466,7 @@ void InstanceSolver::repair(RuleInstance& instance, int64_t hint) {
   set(instance, cell, Value::of_int(to));
 }
 
-/// Sizes other than `kept` become 1 or 2, so that one large size stays affordable.
+/// Sets sizes other than `kept` to 1 or 2, so that one large size is affordable.
 void InstanceSolver::shrink(RuleInstance& instance, int64_t kept) {
   RuleInstance small = instance;
   for (uint32_t v = 0; v < rule_.class_vars; ++v) {

@@ -1,12 +1,12 @@
-// Instances of a rule that satisfy its conditions, and further wishes, made from instances of its
-// left side by solving for one place at a time.
+// Makes instances of a rule that satisfy its conditions and further wishes, from instances of its
+// left side, by solving for one place at a time.
 //
-// A place (RuleCell) is what an expression of the rule reads: a size, a rank, a dtype, an entry of
-// an attribute. The numbers tried for a place are those at which an expression may change: the
-// rule's own numbers with their neighbours and multiples, and what makes both sides of a comparison
-// equal. A new number is carried to the other tensors (sizes that were equal stay equal), and what
-// no longer fits is repaired by further changes. `infer` alone decides whether the result is an
-// instance.
+// A place (RuleCell) is a part of an instance that an expression of the rule reads: a size, a rank,
+// a dtype, an entry of an attribute. The numbers tried for a place are those at which an expression
+// may change: the rule's own numbers with their neighbours and multiples, and numbers that make
+// both sides of a comparison equal. A new number is carried to the other tensors (equal sizes stay
+// equal), and further changes repair the parts that no longer fit. Only `infer` decides whether the
+// result is an instance.
 #pragma once
 
 #include "compiler/rules/instances/changes.h"
@@ -17,45 +17,46 @@
 
 namespace tg {
 
-/// Elements of the largest tensor of an instance that was solved for; all others are smaller
+/// Limit on the elements of the largest tensor of a solved instance; all others are smaller
 /// (kMaxInstanceElements).
 inline constexpr int64_t kMaxSolvedElements = 1 << 17;
 
 struct RuleCell {
   enum class Kind : uint8_t { Dim, Rank, DType, Attribute };
   Kind kind{};
-  uint32_t variable = 0; // class variable, of an attribute value variable
-  int64_t at = -1;       // axis, or entry of a list; -1: a value that is no list
+  uint32_t variable = 0; // class variable, or value variable for an attribute
+  int64_t at = -1;       // axis, or entry of a list; -1: a value that is not a list
   bool operator==(const RuleCell&) const = default;
 };
 
 class InstanceSolver {
 public:
-  /// All outlive it.
+  /// All arguments must outlive the object.
   InstanceSolver(Symbols& symbols, const Rule& rule, std::mt19937_64& rng);
 
   using Holds = llvm::function_ref<bool(const RuleInstance&)>;
-  /// Something to satisfy beside the conditions, by changes of these places.
+  /// A further requirement besides the conditions, to be met by changing these places.
   struct Wish {
     llvm::ArrayRef<RuleCell> cells;
     Holds holds;
-    std::optional<ExprIndex> expr = {}; // what it is about
-    std::optional<int64_t> number = {}; // a value that a place is to have
+    std::optional<ExprIndex> expr = {}; // the expression it concerns
+    std::optional<int64_t> number = {}; // the value that a place should have
   };
 
-  /// Changes an instance of the left side until all conditions and the wish hold. False after so
-  /// many steps; `instance` is then of no use.
+  /// Changes an instance of the left side until all conditions and the wish hold. Returns false
+  /// after `steps` steps; then `instance` is unusable.
   bool solve(RuleInstance& instance, const Wish* wish, size_t steps);
 
-  /// The places that an expression reads at an instance.
+  /// Returns the places that an expression reads at an instance.
   std::vector<RuleCell> cells(const RuleInstance& instance, ExprIndex expr) const;
-  /// True if the engine would apply the rule here; both sides at most kMaxSolvedElements large.
+  /// Returns true if the engine would apply the rule here, with both sides within
+  /// kMaxSolvedElements.
   bool admitted(const RuleInstance& instance);
-  /// The value of a place; nullopt where the instance has none.
+  /// Returns the value of a place; nullopt if the instance has no such place.
   std::optional<Value> value(const RuleInstance& instance, const RuleCell& cell) const;
-  /// The instance with another value of this place alone. False where it has no such place.
+  /// Changes only this place of the instance. Returns false if there is no such place.
   bool set(RuleInstance& instance, const RuleCell& cell, const Value& value) const;
-  /// Numbers at which an expression that reads the place may change.
+  /// Returns numbers at which an expression that reads the place may change.
   std::vector<Value> candidates(const RuleInstance& instance, const RuleCell& cell,
                                 std::optional<ExprIndex> expr) const;
 
@@ -79,13 +80,13 @@ private:
   const Rule& rule_;
   std::mt19937_64& rng_;
   RuleChanges changes_;
-  std::vector<std::optional<AttrKind>> kinds_; // of value variables
+  std::vector<std::optional<AttrKind>> kinds_; // by value variable
   std::vector<double> numbers_;                // the rule's own, with neighbours and multiples
-  std::vector<ExprIndex> conditions_;          // `and` taken apart
+  std::vector<ExprIndex> conditions_;          // with conjunctions split
   std::vector<TypeId> types_;
 };
 
-/// The numbers that a rule's expressions, attributes and constants are written with.
+/// Returns the numbers in a rule's expressions, attributes and constants.
 std::vector<double> numbers_of(const Rule& rule);
 
 } // namespace tg

@@ -18,12 +18,12 @@ namespace {
 
 constexpr size_t kInstances = 16;     // of derive_class
 constexpr size_t kAttempts = 2000;    // for one draw
-constexpr int64_t kMaxWork = 400'000; // products and sums of an instance that is looked at
+constexpr int64_t kMaxWork = 400'000; // limit on products and sums of an instance
 constexpr double kSlack = 1 + 1e-9;   // sizes are sums in float64
 
 using Elements = std::vector<Traced>;
 
-/// Roughly how many sums and products the node takes.
+/// Returns the approximate number of sums and products of the node.
 int64_t work(const Graph& graph, NodeId id) {
   int64_t elements = graph.type(id).elements();
   llvm::ArrayRef<NodeId> operands = graph.operands(id);
@@ -44,7 +44,7 @@ int64_t work(const Graph& graph, NodeId id) {
   }
 }
 
-/// The elements of nodes as expressions; leaves are class variables of the rule.
+/// Computes the elements of nodes as expressions; leaves are class variables of the rule.
 class Tracer {
 public:
   Tracer(const Rule& rule, const Graph& graph)
@@ -61,7 +61,7 @@ public:
   }
 
   const Elements& of(NodeId id) const { return values_[id.index]; }
-  /// What was multiplied with zero at all nodes below, and may not be finite.
+  /// Returns the values that nodes below multiply by zero and that may not be finite.
   llvm::DenseSet<uint64_t> dropped(llvm::ArrayRef<NodeId> roots) const {
     llvm::DenseSet<uint64_t> found;
     std::vector<bool> needed = below(roots);
@@ -69,7 +69,7 @@ public:
       if (needed[i]) found.insert(dropped_[i].begin(), dropped_[i].end());
     return found;
   }
-  /// Floats that are compared with themselves below, by node.
+  /// Returns the floats that are compared with themselves below, by node.
   std::set<uint32_t> nan_tests(llvm::ArrayRef<NodeId> roots) const {
     std::set<uint32_t> found;
     std::vector<bool> needed = below(roots);
@@ -82,7 +82,7 @@ public:
     }
     return found;
   }
-  /// Values that a cast cut, where this dtype could have held more.
+  /// Returns the values that a cast truncated although this dtype could have held more.
   std::set<uint32_t> cut(DType result) const {
     std::set<uint32_t> found;
     for (auto [value, to] : casts_)
@@ -100,7 +100,7 @@ private:
     return needed;
   }
 
-  /// Whose way to its result is its own (as_convolution).
+  /// Returns true for operators with their own algorithm (as_convolution).
   static bool filters_minimally(OpKind op) {
     return op == OpKind::WinogradConv2d || op == OpKind::WinogradWeight;
   }
@@ -131,10 +131,10 @@ private:
     DType dtype = graph_.type(id).dtype;
     OpKind op = graph_.node(id).op;
     if (is_float(dtype)) return all.store(dtype, x);
-    x.reads = 0; // neither infinite nor NaN, whatever it is computed from
+    x.reads = 0; // neither infinite nor NaN, whatever its inputs are
     if (op == OpKind::Gather && all.node(x.value).kind == Expressions::Kind::NaN) return {};
     auto is_div = [&](uint32_t at) { return all.node(at).kind == Expressions::Kind::Div; };
-    const Expressions::Node& node = all.node(x.value); // of x / 1 it is x
+    const Expressions::Node& node = all.node(x.value); // x / 1 is x
     bool divided = is_div(x.value) || (node.kind == Expressions::Kind::Neg && is_div(node.args[0]));
     bool quotient = op == OpKind::Div && is_integer(dtype) && divided; // rounded down
     if (quotient) x = all.call(static_cast<uint32_t>(OpKind::Floor), {x}, 0);
@@ -156,8 +156,8 @@ private:
     return result;
   }
 
-  /// An operator's way to its result is its own: minimal filtering has the sizes of the convolution
-  /// that it is, and errs by more in a way that its operator states (docs/rules.md).
+  /// Replaces minimal filtering, which has its own algorithm, by its convolution: it has the same
+  /// sizes, and its larger error is documented by the operator (docs/rules.md).
   void as_convolution(NodeId id, Elements& result) const {
     llvm::ArrayRef<NodeId> given = graph_.operands(id);
     if (graph_.node(given[1]).op != OpKind::WinogradWeight) return;
@@ -209,8 +209,8 @@ private:
   std::map<uint32_t, DType> casts_;
 };
 
-/// Visits an expression and those within it once each, from the outside; `visit` returns whether to
-/// go into it.
+/// Visits an expression and its subexpressions once each, outermost first; `visit` returns true to
+/// visit the operands.
 void walk(uint32_t value, llvm::function_ref<bool(uint32_t)> visit) {
   std::set<uint32_t> seen;
   std::vector<uint32_t> open = {value};
@@ -236,8 +236,8 @@ std::set<uint32_t> marked_in(uint32_t value, const std::set<uint32_t>& marked) {
 }
 
 /// Returns the values that the expression rounds to floats of fewer digits than its result has. Of
-/// values that are computed from one another only the last is included, since the others differ by
-/// the order of sums.
+/// values computed from one another only the last is included, since the others differ by the
+/// order of sums.
 llvm::DenseSet<uint64_t> narrowed(uint32_t value, DType result) {
   llvm::DenseSet<uint64_t> found;
   walk(value, [&](uint32_t at) {
@@ -253,8 +253,8 @@ llvm::DenseSet<uint64_t> narrowed(uint32_t value, DType result) {
 /// Values that are rounded to a float dtype, by dtype.
 using RoundedValues = std::set<std::pair<DType, uint64_t>>;
 
-/// Returns the values that the expression rounds; with `casts`, only those that were stored in a
-/// dtype that holds them, literals aside: a cast cuts their digits off.
+/// Returns the values that the expression rounds. With `casts`, returns only non-literals that were
+/// stored in a dtype that holds them exactly: a cast truncates these.
 RoundedValues rounded_in(uint32_t value, bool casts) {
   RoundedValues found;
   walk(value, [&](uint32_t at) {
@@ -268,8 +268,8 @@ RoundedValues rounded_in(uint32_t value, bool casts) {
   return found;
 }
 
-/// Returns true if the right side cuts digits off a value, by a cast, that the left side computes
-/// with more digits.
+/// Returns true if a cast of the right side truncates a value that the left side computes with
+/// more digits.
 bool cuts_more(uint32_t left, uint32_t right) {
   const RoundedValues on_left = rounded_in(left, /*casts=*/false);
   return llvm::any_of(rounded_in(right, /*casts=*/true), [&](const auto& cut) {
@@ -291,8 +291,8 @@ struct ClassDerivation::Sides {
   const Graph& graph;
   const Tracer& tracer;
   llvm::ArrayRef<NodeId> left, right;
-  bool floats; // somewhere
-  bool narrow; // several dtypes, of which one holds more than another
+  bool floats; // anywhere
+  bool narrow; // several dtypes, some of which hold more than others
   std::string where;
 };
 
@@ -305,7 +305,7 @@ void ClassDerivation::weaken(Numerics to, std::string why) {
 void ClassDerivation::look(const std::shared_ptr<Symbols>& symbols, const RuleInstance& given) {
   RuleInstance instance = given;
   for (uint32_t v = 0; v < rule_.class_vars; ++v)
-    if (instance.constants[v]) { // any number, not the one that stands for it
+    if (instance.constants[v]) { // any number, not the representative
       instance.constants[v] = false;
       instance.weights[v] = true;
     }
@@ -350,8 +350,8 @@ void ClassDerivation::compare_dropped(const llvm::DenseSet<uint64_t>& left,
            "the left side multiplies by zero what may overflow or be NaN, at " + where);
 }
 
-/// x == x is taken for true, which holds of what is not NaN: where one side alone asks that, an
-/// exact rule is one of finite tensors.
+/// x == x is treated as true, which is correct except for NaN. If only one side of an exact rule
+/// tests this, the rule assumes finite tensors.
 void ClassDerivation::compare_nan_tests(const Sides& sides) {
   const Tracer& tracer = sides.tracer;
   std::set<uint32_t> on_left = tracer.nan_tests(sides.left), one_sided;

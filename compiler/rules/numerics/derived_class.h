@@ -1,21 +1,20 @@
-// The class of numerics of a rule, from its operators: both sides are written out, element by
-// element, as what floats compute (traced.h), at instances of the rule; how the two expressions
-// compare says what rounding makes of the rule.
+// Derives the numerics class of a rule from its operators. At instances of the rule, both sides are
+// expanded, element by element, to the expressions that floats compute (traced.h). Comparing the
+// two expressions shows the effect of rounding:
 //
 //   exact         the same expression for each element
 //   reassociates  equal over the reals with nothing cancelled, and through terms that are no larger
-//   risky         anything else: what the left side reads is cancelled, terms are larger, functions
-//                 are replaced by others that equal them over the reals; or the right side takes an
-//                 exponential, or a multiple by zero, of what the left side does not take it of:
-//                 these overflow where no result is large
-//   lossy         another cast cuts digits off that the result's dtype could hold; or the right
-//   side
-//                 computes in floats of fewer digits what the left side computes in others, or
-//                 casts to such floats what the left side computes with
+//   risky         anything else: an operand of the left side is cancelled, terms are larger, or
+//                 functions are replaced by others that are equal over the reals; or the right side
+//                 takes an exponential, or a multiple by zero, of a value that the left side does
+//                 not, which may overflow although no result is large
+//   lossy         a different cast truncates digits that the result's dtype could hold; or the
+//                 right side computes in floats of fewer digits than the left side, or casts to
+//                 such floats values that the left side computes with
 //
-// Beside the class, which tensors must be finite for it: an exact rule may leave out, or add, a
-// product with zero, and a rule that reassociates may read an element that its left side does not
-// read, multiplied by zero; there an infinity or NaN would spread.
+// Besides the class, it gives the tensors that must be finite for it. An exact rule may drop or add
+// a product with zero, and a rule that reassociates may read an additional element, multiplied by
+// zero. An infinity or NaN there would spread.
 #pragma once
 
 #include "compiler/rules/instances/instance.h"
@@ -26,10 +25,10 @@
 
 namespace tg {
 
-/// Of one rule, over its instances: each can only weaken the class.
+/// Derives the class of one rule over its instances, each of which can only weaken it.
 class ClassDerivation {
 public:
-  /// The rule outlives the derivation; it is not native.
+  /// The rule must outlive the derivation and must not be native.
   explicit ClassDerivation(const Rule& rule) : rule_(rule) {}
 
   void look(const std::shared_ptr<Symbols>& symbols, const RuleInstance& instance);
@@ -38,7 +37,7 @@ public:
     Numerics numerics = Numerics::Exact;
     std::string why;                        // "" for exact
     llvm::SmallVector<uint32_t, 2> finite;  // class variables, ascending: for an exact rule
-    llvm::SmallVector<uint32_t, 2> spreads; // for one that reassociates
+    llvm::SmallVector<uint32_t, 2> spreads; // for a rule that reassociates
   };
   Derived result() const;
 
@@ -56,13 +55,13 @@ private:
   std::set<uint32_t> finite_, spreads_, left_reads_, right_reads_;
 };
 
-/// What `stated` needs to be finite.
+/// Returns the class variables that must be finite for `stated`.
 llvm::ArrayRef<uint32_t> must_be_finite(const ClassDerivation::Derived& derived, Numerics stated);
 
-/// Why the rule is not what it states; "" where it is, or states no class.
+/// Returns why the rule does not have its stated class; "" if it has, or states no class.
 std::string class_fault(const Rule& rule, const ClassDerivation::Derived& derived);
 
-/// At a few instances, drawn as the type check of rules draws them. Deterministic.
+/// Derives the class at a few instances, drawn like those of the type check. Deterministic.
 ClassDerivation::Derived derive_class(const Rule& rule);
 
 } // namespace tg

@@ -16,7 +16,7 @@ using Kind = Expressions::Kind;
 
 thread_local Expressions* innermost = nullptr;
 
-/// A prime below 2^61 of which no power of two is a small number.
+/// A prime below 2^61 modulo which no power of two is small.
 constexpr uint64_t kPrime = (uint64_t{1} << 61) - 31;
 
 __extension__ typedef unsigned __int128 Product;
@@ -33,7 +33,7 @@ uint64_t power(uint64_t a, uint64_t exponent) {
 }
 uint64_t inverse(uint64_t a) { return power(a, kPrime - 2); }
 
-/// The rational of the shortest decimal text, so that 0.1 is a tenth.
+/// Returns the rational of the shortest decimal text, so that 0.1 is a tenth.
 uint64_t plain_of(double x) {
   if (!std::isfinite(x)) return key_of_text("not finite") % kPrime;
   char text[64];
@@ -53,11 +53,11 @@ uint64_t plain_of(double x) {
 
 uint64_t mixed(uint64_t key, uint64_t with) { return scramble(key ^ scramble(with + 1)); }
 
-/// From 0.5 to 1.
+/// Returns a number from 0.5 to 1.
 double about_one(uint64_t key) { return 0.5 + static_cast<double>(scramble(key) >> 11) * 0x1p-54; }
 
-/// Of two it is y + d * step(d), d being x - y and step(-d) being 1 - step(d), so that
-/// relu(x) - relu(-x) is x; of more, something of the set.
+/// The maximum of two is y + d * step(d) with d = x - y and step(-d) = 1 - step(d), so that
+/// relu(x) - relu(-x) is x. The maximum of more is some function of the set.
 uint64_t plain_maximum(std::vector<uint64_t>& of) {
   llvm::sort(of);
   uint64_t key = key_of_text("maximum");
@@ -73,7 +73,7 @@ uint64_t plain_maximum(std::vector<uint64_t>& of) {
 
 uint8_t bit(DType dtype) { return static_cast<uint8_t>(1u << static_cast<unsigned>(dtype)); }
 
-/// The dtypes that hold every value of this one.
+/// Returns the dtypes that hold every value of this one.
 uint8_t holders(DType dtype) {
   uint8_t found = 0;
   for (DType to : kAllDTypes)
@@ -98,16 +98,16 @@ Expressions::Node made(Kind kind, uint32_t op = 0, llvm::ArrayRef<uint32_t> args
   return node;
 }
 
-/// What softmax makes of the sizes of its row: less than its exponentials alone.
+/// Factor for the sizes of a softmax row: less than its exponentials alone.
 constexpr double kTame = 0.05;
 
-/// Functions beside those of operators.
+/// Functions other than those of operators.
 enum : uint32_t { kWithin = 1000, kCast = 1010, kRow = 1020, kExternal = 1021 };
 
 uint32_t function_of(OpKind op) { return static_cast<uint32_t>(op); }
 
-/// The value that a node has as an integer: of sums and products that of their operands, of
-/// anything else an arbitrary one.
+/// Returns the value of a node as an integer: for sums and products that of their operands,
+/// otherwise an arbitrary one.
 uint64_t whole_value(const Expressions::Node& node, llvm::ArrayRef<Expressions::Node> nodes) {
   uint64_t value = node.kind == Kind::Mul ? 1 : 0;
   switch (node.kind) {
@@ -138,7 +138,7 @@ bool is_exponential(uint32_t function) {
   return function == function_of(OpKind::Exp) || function == function_of(OpKind::Expm1);
 }
 
-/// Not infinite and no NaN, wherever its arguments are neither.
+/// Returns true for functions that are finite for all finite arguments.
 bool bounded(uint32_t function) {
   for (OpKind op : {OpKind::Tanh, OpKind::Erf, OpKind::Sin, OpKind::Cos, OpKind::Sign,
                     OpKind::Sigmoid, OpKind::Floor, OpKind::Round, OpKind::Atan, OpKind::Select,
@@ -172,7 +172,7 @@ uint32_t Expressions::intern(Node node) {
   node.finite = stays_finite(node);
   node.raises = node.kind == Kind::Call && is_exponential(node.op);
   for (uint32_t arg : node.args) node.raises |= nodes_[arg].raises;
-  node.hash = hash >> 2; // apart from the map's own marks
+  node.hash = hash >> 2; // avoids the map's own marks
   if (node.kind != Kind::Whole) node.whole = whole_value(node, nodes_);
   auto [at, fresh] = by_hash_.try_emplace(node.hash, static_cast<uint32_t>(nodes_.size()));
   if (fresh) nodes_.push_back(std::move(node));
@@ -189,7 +189,7 @@ bool Expressions::stays_finite(const Node& node) const {
   return keeps && llvm::all_of(node.args, [&](uint32_t arg) { return nodes_[arg].finite; });
 }
 
-/// A product with zero, which is zero where the other factor is finite.
+/// Records a product with zero, which is zero if the other factor is finite.
 uint32_t Expressions::drop(uint32_t x, uint32_t y) {
   for (uint32_t value : {x, y})
     if (!nodes_[value].finite) dropped_.insert(nodes_[value].plain);
@@ -265,7 +265,7 @@ Traced Expressions::leaf(uint64_t key, uint32_t at, DType dtype) {
   n.held = holders(dtype);
   uint32_t value = intern(std::move(n));
   if (!is_float(dtype)) return {value, 0};
-  uint64_t name = uint64_t{1} << 63 | value; // no pair of sets
+  uint64_t name = uint64_t{1} << 63 | value; // distinct from pairs of sets
   auto [read, fresh] = joins_.try_emplace(name, static_cast<uint32_t>(reads_.size()));
   if (fresh) reads_.push_back({0, 0, key << 32 | at});
   return {value, read->second};
@@ -306,7 +306,7 @@ Traced Expressions::nan() {
 
 /// f(select(c, x, y)) is select(c, f(x), f(y)), to the bit.
 template <class F> std::optional<Traced> Expressions::of_each_choice(Traced x, F f) {
-  const Node of = nodes_[x.value]; // nodes move as they grow
+  const Node of = nodes_[x.value]; // a copy, since nodes move as they grow
   if (of.kind != Kind::Call || of.op != function_of(OpKind::Select)) return std::nullopt;
   Traced one = f(Traced{of.args[1], 0}), other = f(Traced{of.args[2], 0});
   return Traced{select({of.args[0], 0}, one, other).value, x.reads};
@@ -360,7 +360,7 @@ Traced Expressions::mul(Traced x, Traced y) {
   n.plain = times(nodes_[x.value].plain, nodes_[y.value].plain);
   n.size = nodes_[x.value].size * nodes_[y.value].size;
   uint8_t both = nodes_[x.value].held & nodes_[y.value].held;
-  n.held = both & bit(DType::Bool) ? both : 0; // of 0 and 1
+  n.held = both & bit(DType::Bool) ? both : 0; // 0 or 1
   return {intern(std::move(n)), reads};
 }
 
@@ -389,10 +389,10 @@ bool Expressions::clamps(uint32_t value) const {
          llvm::any_of(inner.args, [&](uint32_t arg) { return literal_of(arg).has_value(); });
 }
 
-/// max(m, min(h, max(l, x))) is min(max(m, h), max(m, l, x)): a clip of a clip is one.
+/// max(m, min(h, max(l, x))) is min(max(m, h), max(m, l, x)): a clip of a clip is a clip.
 std::optional<uint32_t> Expressions::raised(uint32_t value, double least) {
   if (!clamps(value)) return std::nullopt;
-  const Node inner = nodes_[nodes_[value].args[0]]; // nodes move as they grow
+  const Node inner = nodes_[nodes_[value].args[0]]; // a copy, since nodes move as they grow
   if (!llvm::all_of(inner.args,
                     [&](uint32_t arg) { return literal_of(arg).has_value() || clamps(arg); }))
     return std::nullopt;
@@ -466,13 +466,13 @@ Traced Expressions::defined(uint32_t function, Traced x, Traced meant) {
 
 Traced Expressions::near_zero(uint32_t function, Traced x, Traced meant) {
   Traced y = defined(function, x, meant);
-  double size = nodes_[x.value].size; // below what `meant` has, by more the smaller it is
+  double size = nodes_[x.value].size; // below that of `meant`, the more so the smaller x is
   if (nodes_[y.value].kind == Kind::Call)
     nodes_[y.value].size = nodes_[meant.value].size * (size / (2 + size));
   return y;
 }
 
-/// Of 1 - x the x.
+/// Returns x for an expression 1 - x.
 std::optional<uint32_t> Expressions::negated(uint32_t value) const {
   const Node* n = &nodes_[value];
   bool minus = n->kind == Kind::Neg;
@@ -487,8 +487,8 @@ std::optional<uint32_t> Expressions::negated(uint32_t value) const {
   return std::nullopt;
 }
 
-/// Over the reals a mixture of which nothing is known but what decides it, so that sums and
-/// products of choices are choices among sums and products.
+/// Over the reals, a mixture that depends only on the condition, so that sums and products of
+/// choices are choices among sums and products.
 Traced Expressions::select(Traced condition, Traced x, Traced y) {
   if (std::optional<double> known = literal_of(condition.value)) return *known != 0 ? x : y;
   uint32_t reads = all_reads({condition, x, y});
@@ -523,7 +523,7 @@ Traced Expressions::store_whole(DType dtype, Traced x) {
 }
 
 Traced Expressions::rounded(DType dtype, Traced x) {
-  const Node of = nodes_[x.value]; // nodes move as they grow
+  const Node of = nodes_[x.value]; // a copy, since nodes move as they grow
   auto part = [&](uint32_t arg) { return rounded(dtype, {arg, 0}); };
   if (of.held & bit(dtype) || of.kind == Kind::NaN) return x;
   if (of.kind == Kind::Neg) return {neg(part(of.args[0])).value, x.reads};
@@ -566,13 +566,13 @@ Traced Math<Traced>::unary(OpKind op, Traced x) {
   default: break;
   }
   if (!formulas::has(op)) return all.call(function, {x}, 0);
-  return all.defined(function, x, *formulas::value<Meaning<Traced>>(op, &x)); // and exacter
+  return all.defined(function, x, *formulas::value<Meaning<Traced>>(op, &x)); // and more exact
 }
 
 Traced Math<Traced>::binary(OpKind op, Traced x, Traced y) {
   Expressions& all = Expressions::current();
   if (op == OpKind::Minimum) return -maximum(-x, -y);
-  if (op == OpKind::Equal && x.value == y.value) return literal(1); // of what is not NaN
+  if (op == OpKind::Equal && x.value == y.value) return literal(1); // except for NaN
   if (op == OpKind::Equal && x.value > y.value) std::swap(x, y);
   bool compares = op == OpKind::Less || op == OpKind::LessEqual || op == OpKind::Equal;
   Traced result = all.call(function_of(op), {x, y}, compares ? 0xff : 0);
@@ -586,7 +586,7 @@ Traced Math<Traced>::select(Traced condition, Traced x, Traced y) {
 
 int64_t Math<Traced>::index(Traced x, int64_t size) {
   const Expressions::Node& node = Expressions::current().node(x.value);
-  if (node.kind == Kind::Whole) return -1; // beyond any axis
+  if (node.kind == Kind::Whole) return -1; // out of range of any axis
   bool known = node.kind == Kind::Literal;
   int64_t at =
       known ? static_cast<int64_t>(node.literal) : static_cast<int64_t>(scramble(node.hash) % 5);
@@ -599,7 +599,7 @@ int64_t Math<Traced>::argmax(llvm::ArrayRef<Traced> values) {
   return static_cast<int64_t>(key % values.size());
 }
 
-/// Over the reals a function of how far all numbers of the row lie from this one.
+/// Over the reals, a function of the differences between all numbers of the row and this one.
 uint64_t Expressions::share_of_row(uint32_t of, llvm::ArrayRef<uint32_t> row) const {
   std::vector<uint64_t> apart;
   for (uint32_t x : row) apart.push_back(plus(nodes_[x].plain, negative(nodes_[of].plain)));
@@ -621,7 +621,7 @@ Traced Expressions::softmax(Traced of, llvm::ArrayRef<Traced> row) {
   return {intern(std::move(n)), all_reads(row)};
 }
 
-/// The x of exp(x), rounded or not.
+/// Returns the x of exp(x), rounded or not.
 std::optional<uint32_t> Expressions::exponent_of(uint32_t value) const {
   const Node* n = &nodes_[value];
   if (n->kind == Kind::Round) n = &nodes_[n->args[0]];

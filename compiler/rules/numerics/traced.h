@@ -1,22 +1,21 @@
-// The scalar of rounding: what a float is computed by, as an expression. Over it the one definition
-// of the operators (lang/core/semantics/semantics.h) says how each element of a result comes about,
-// so that the class of numerics of a rule follows from its operators and nobody has to list what
-// they do.
+// The scalar of rounding: the computation of a float as an expression. The common definition of the
+// operators (lang/core/semantics/semantics.h) over this scalar shows how each element of a result
+// is computed. So the numerics class of a rule follows from its operators without a separate table.
 //
-// Expressions are interned: equal ids are the same bits for all finite inputs, up to the sign of
-// zero. What is built in is what floats keep: x + y is y + x, signs move out of sums and products,
-// x + 0, x * 1 and x / 1 are x, x + x is 2 * x, maxima are sets, and rounding passes signs and
-// maxima. 0 * x is 0 too, which holds of finite x alone: every scalar also knows what it read, and
-// products with zero of what may overflow are kept aside (`take_dropped`).
+// Expressions are interned: equal ids give the same bits for all finite inputs, up to the sign of
+// zero. Built in are identities of floats: x + y is y + x; signs move out of sums and products; x +
+// 0, x * 1 and x / 1 are x; x + x is 2 * x; maxima are sets; rounding commutes with signs and
+// maxima. 0 * x is 0 too, which is true only for finite x: so every scalar records the leaves that
+// it reads, and products with zero of values that may overflow are recorded (`take_dropped`).
 //
-// Beside that each expression has two numbers. `plain` is its value at a random point of a prime
-// field, with functions and reciprocals for arbitrary ones, and no rounding: equal plains are equal
-// over the reals, with nothing cancelled in a quotient. `size` is the sum of its terms without
-// their signs: where that grows, sums go through terms that are larger.
+// Each expression also has two numbers. `plain` is its value at a random point of a prime field,
+// with uninterpreted functions and reciprocals and without rounding: equal plains are equal over
+// the reals, with nothing cancelled in a quotient. `size` is the sum of its terms without their
+// signs: if it grows, sums go through larger terms.
 //
-// Integers do not round: expressions that are equal modulo 2^64 (of i32 2^32) at random integers
-// are one expression (`store_whole`), so that what is computed from them, casts to floats included,
-// is the same.
+// Integers do not round: expressions that are equal modulo 2^64 (for i32 modulo 2^32) at random
+// integers are one expression (`store_whole`), so values computed from them, including casts to
+// floats, are the same.
 #pragma once
 
 #include "lang/core/semantics/semantics.h"
@@ -30,7 +29,7 @@
 
 namespace tg {
 
-/// Ids of `Expressions`. The default is the zero that operators put around and between elements.
+/// Ids of `Expressions`. The default is the zero that operators use as padding.
 struct Traced {
   uint32_t value = 0; // an expression
   uint32_t reads = 0; // a set of leaves: floats that can make it infinite or NaN
@@ -47,22 +46,22 @@ public:
     uint64_t hash = 0, plain = 0;
     uint64_t whole = 0; // the value at random integers, modulo 2^64
     double size = 0;
-    uint8_t held = 0;    // dtypes that hold the value exactly, a bit each
-    bool finite = false; // wherever leaves are
-    bool raises = false; // has an exponential in it
+    uint8_t held = 0;    // dtypes that hold the value exactly, one bit each
+    bool finite = false; // for all finite leaves
+    bool raises = false; // contains an exponential
   };
 
-  /// Scalars belong to the expressions that were made last on this thread and still live.
+  /// Scalars belong to the latest Expressions object of this thread that is still alive.
   Expressions();
   ~Expressions();
   Expressions(const Expressions&) = delete;
   Expressions& operator=(const Expressions&) = delete;
   static Expressions& current();
 
-  /// Element `at` of a tensor that is known by `key`, and by a number below 2^32 as a leaf.
+  /// Returns element `at` of a tensor, identified by `key`; as a leaf it has a number below 2^32.
   Traced leaf(uint64_t key, uint32_t at, DType dtype);
   Traced literal(double value);
-  /// Beyond what a double holds it is a number of which nothing is known but that it is this one.
+  /// Beyond the range of a double, the number is known only by its identity.
   Traced integer(int64_t value);
   Traced nan();
   Traced neg(Traced x);
@@ -70,36 +69,37 @@ public:
   Traced mul(Traced x, Traced y);
   Traced div(Traced x, Traced y);
   Traced max(llvm::ArrayRef<Traced> of);
-  /// A function of which nothing is known but what its name says.
+  /// Returns an uninterpreted function.
   Traced call(uint32_t function, llvm::ArrayRef<Traced> args, uint8_t held);
   Traced select(Traced condition, Traced x, Traced y);
-  /// Stored as a dtype: floats are rounded.
+  /// Stores a value in a dtype: floats are rounded.
   Traced store(DType dtype, Traced x);
-  /// The first of the expressions that are the same integer (or bool), sums and products wrapping
-  /// around.
+  /// Returns the first of the expressions that are the same integer (or bool); sums and
+  /// products wrap.
   Traced store_whole(DType dtype, Traced x);
-  /// Of one dtype as another: rounded, or cut by a function of which nothing is known.
+  /// Casts between dtypes: rounds, or truncates by an uninterpreted function.
   Traced cast(DType from, DType to, Traced x);
-  /// The value of `x` by another way: with the plain value and size of `meant`.
+  /// Returns the value of `x` computed in another way, with the plain value and size of `meant`.
   Traced defined(uint32_t function, Traced x, Traced meant);
-  /// The same of log1p and expm1: they lose no digits of a small x to a sum with 1.
+  /// The same for log1p and expm1, which do not lose digits of a small x in a sum with 1.
   Traced near_zero(uint32_t function, Traced x, Traced meant);
   Traced softmax(Traced of, llvm::ArrayRef<Traced> row);
-  /// x that was computed within an operator whose result has the size of `like`.
+  /// Returns x as computed within an operator whose result has the size of `like`.
   Traced sized(Traced x, Traced like);
 
   const Node& node(uint32_t value) const { return nodes_[value]; }
   bool holds(uint32_t value, DType dtype) const;
-  /// The leaves of a set of reads, ascending.
+  /// Returns the leaves of a set of reads, ascending.
   std::vector<uint64_t> leaves(uint32_t reads) const;
-  /// Plain values of what was multiplied with zero since the last time, and may not be finite.
+  /// Returns the plain values that were multiplied by zero since the last call and may not be
+  /// finite.
   llvm::DenseSet<uint64_t> take_dropped() { return std::exchange(dropped_, {}); }
-  /// Plain values of what the value takes exponentials of, numbers aside.
+  /// Returns the plain values of the exponents in the value, except numbers.
   llvm::DenseSet<uint64_t> exponents(uint32_t value) const;
 
 private:
   struct Reads {
-    uint32_t a = 0, b = 0; // two sets; of a leaf neither
+    uint32_t a = 0, b = 0; // two sets; unset for a leaf
     uint64_t leaf = 0;
   };
   uint32_t intern(Node node);
@@ -141,9 +141,9 @@ template <> struct Math<Traced> {
   static Traced maximum(Traced x, Traced y) { return Expressions::current().max({x, y}); }
   static Traced binary(OpKind op, Traced x, Traced y);
   static Traced select(Traced condition, Traced x, Traced y);
-  static Traced cast(DType, Traced x) { return x; } // which needs to know from what: Expressions
+  static Traced cast(DType, Traced x) { return x; } // without the source dtype; see Expressions
   static bool is_exacter(OpKind op) { return op != OpKind::Abs && Math<double>::is_exacter(op); }
-  /// Some index, or none, by what the value is computed from.
+  /// Returns an index, or none, determined by the expression of the value.
   static int64_t index(Traced x, int64_t size);
   static Traced missing() { return Expressions::current().nan(); }
   static int64_t argmax(llvm::ArrayRef<Traced> values);
