@@ -131,7 +131,7 @@ private:
     asked_to_stop();
   }
 
-  /// Reports progress; true if the work is to end.
+  /// Reports progress. Returns true if the work has to end.
   bool asked_to_stop() {
     constexpr double kEvery = 0.02; // seconds; memory grows by some ten MB in that time
     if (!options_.stop || asked_to_stop_) return asked_to_stop_;

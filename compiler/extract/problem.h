@@ -55,8 +55,7 @@ public:
   /// Builds the indexes below. Called once, after the last change and before any algorithm.
   void seal();
 
-  // --- reading (after seal)
-  // -----------------------------------------------------------------------
+  // --- reading (after seal) ----------------------------------------------------------------------
   size_t class_count() const { return stored_bytes_.size(); }
   size_t node_count() const { return nodes_.size(); }
   /// Nodes of a class, in the order in which they were added.

@@ -197,7 +197,7 @@ void RuleChanges::change_tensor(RuleInstance& instance) {
   int64_t what = shape.empty() ? 2 : between(0, 6);
   if (what < 2) {
     shape[any_of(shape)] = chance(40) ? size_of(instance) : any_size();
-  } else if (what < 4) { // an axis more, often of a size that is there, or of 1
+  } else if (what < 4) { // another axis, often of an existing size, or of 1
     int64_t size = !shape.empty() && chance(40) ? shape[any_of(shape)]
                    : chance(50)                 ? 1
                                                 : any_size();
@@ -206,7 +206,7 @@ void RuleChanges::change_tensor(RuleInstance& instance) {
     shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(any_of(shape)));
   } else if (what == 5) {
     std::swap(shape[any_of(shape)], shape[any_of(shape)]);
-  } else { // beside other axes of what it is combined with
+  } else { // axes of 1 at the end, to line up with another tensor's
     shape.append(static_cast<size_t>(between(1, 3)), 1);
   }
   if (type.rank() <= kMaxRank && type.elements() <= kMaxInstanceElements)

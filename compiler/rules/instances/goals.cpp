@@ -239,7 +239,7 @@ std::optional<RuleInstance> RuleGoals::make(const Goal& goal) {
   return std::nullopt;
 }
 
-// --- what was not reached ----------------------------------------------------------------------
+// --- unreached outcomes ------------------------------------------------------------------------
 
 /// Returns the range of the difference that a comparison tests.
 RuleBounds::Range RuleGoals::gap_range(const ValueExpr& e) {

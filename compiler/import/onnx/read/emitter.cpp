@@ -47,7 +47,7 @@ NodeId Emitter::weight(const schema::Tensor& tensor, llvm::StringRef name, const
   return node;
 }
 
-// --- what is known -------------------------------------------------------------------------------
+// --- known values --------------------------------------------------------------------------------
 
 std::optional<Literal> Emitter::read_weight(NodeId weight) {
   auto place = weight_.find(weight.index);

@@ -163,7 +163,7 @@ bool Importer::refuse(const schema::Node& node, Scope& scope, const llvm::Twine&
   return true;
 }
 
-// --- what the file is written in -----------------------------------------------------------------
+// --- versions of the format and the operator sets ------------------------------------------------
 
 /// Older versions need no special handling; features of a newer version could be missed.
 bool Importer::read_format(int64_t version) {
