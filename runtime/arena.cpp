@@ -18,8 +18,8 @@ struct Placed {
   uint32_t buffer;
 };
 
-/// The start of the tightest gap that holds `bytes` between the busy ranges, else behind them all.
-/// `busy` is sorted by begin; ranges may overlap each other.
+/// Returns the start of the tightest gap between the busy ranges that holds `bytes`,
+/// or the end of the last range. `busy` is sorted by begin; ranges may overlap each other.
 int64_t best_fit(llvm::ArrayRef<Placed> busy, int64_t bytes) {
   int64_t best = -1, best_gap = INT64_MAX, free_from = 0;
   for (const Placed& range : busy) {
@@ -44,7 +44,7 @@ ArenaPlan plan_arena(llvm::ArrayRef<BufferLife> buffers) {
   });
   ArenaPlan plan;
   plan.offsets.assign(buffers.size(), 0);
-  std::vector<Placed> placed, busy; // placed is kept sorted by begin
+  std::vector<Placed> placed, busy; // placed is sorted by begin
   for (uint32_t index : order) {
     int64_t bytes = align_up(buffers[index].bytes);
     if (bytes == 0) continue;
@@ -73,7 +73,7 @@ int64_t peak_bytes(llvm::ArrayRef<BufferLife> buffers) {
     changes.push_back({buffer.first, align_up(buffer.bytes)});
     changes.push_back({uint64_t{buffer.last} + 1, -align_up(buffer.bytes)});
   }
-  llvm::sort(changes, [](const Change& a, const Change& b) { // what ends at a step frees first
+  llvm::sort(changes, [](const Change& a, const Change& b) { // at one step, frees come first
     return a.step != b.step ? a.step < b.step : a.bytes < b.bytes;
   });
   int64_t live = 0, peak = 0;
@@ -129,8 +129,9 @@ private:
     life.bytes = std::max(life.bytes, bytes);
   }
 
-  /// All values in the operand's buffer die here, and nothing else that the step reads lies in it,
-  /// but for elementwise operators, which read an element before they write it.
+  /// Returns true if all values in the operand's buffer die here and the step reads nothing else
+  /// from that buffer. Elementwise operators are exempt from the second condition
+  /// because they read an element before they write it.
   bool may_overwrite(PlanStepId s) const {
     const PlanStep& step = plan_.steps[s];
     if (step.in_place == kNoValue || outlives_phase(step.result)) return false;

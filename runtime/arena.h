@@ -1,13 +1,17 @@
-// Places for the temporaries of a run in one block of memory. Two levels, both pure functions:
+// Assigns the temporaries of a run to offsets in one block of memory.
+// There are two levels, both pure functions.
 //
-// plan_arena puts buffers with lifetimes at offsets so that no two that live together overlap:
-// largest first, each into the tightest gap that its time allows (greedy by size with best fit,
-// Pisarchyk and Lee 2020).
+// plan_arena assigns offsets to buffers with lifetimes, such that no two buffers that are live
+// at the same time overlap.
+// It takes the largest buffer first and puts each into the tightest gap that is free
+// for its lifetime (greedy by size with best fit, Pisarchyk and Lee 2020).
 //
-// plan_storage decides which values share a buffer: a view shares its operand's, an in-place result
-// takes over the buffer of the operand that dies. A buffer lives from its first definition to the
-// last use of any value in it, so in place is refused where another view lives on. On several
-// streams the order of steps is not the order of time, so no buffer is used again before the end.
+// plan_storage decides which values share a buffer. A view shares its operand's buffer.
+// An in-place result reuses the buffer of an operand that dies at that step.
+// A buffer lives from its first definition to the last use of any value in it,
+// so in-place execution is refused if another view of the buffer is used later.
+// With several streams the order of steps is not the order of time,
+// so no buffer is reused before the end of the run.
 #pragma once
 
 #include "runtime/plan.h"
@@ -19,42 +23,44 @@ namespace tg {
 
 struct BufferLife {
   int64_t bytes = 0;
-  uint32_t first = 0, last = 0; // steps, both included
+  uint32_t first = 0, last = 0; // first and last step, inclusive
 };
 
 struct ArenaPlan {
   std::vector<int64_t> offsets; // one per buffer, multiples of kAlignment
-  int64_t bytes = 0;            // of the whole arena
+  int64_t bytes = 0;            // size of the whole arena
 };
 ArenaPlan plan_arena(llvm::ArrayRef<BufferLife> buffers);
 
-/// The most bytes that live at one step: no arena can be smaller.
+/// Returns the largest number of bytes that are live at one step. No arena can be smaller.
 int64_t peak_bytes(llvm::ArrayRef<BufferLife> buffers);
 
-/// What a backend wants of one value or step.
+/// A backend's requirements for the values and steps of a plan.
 struct StorageRequest {
-  /// Bytes of a value in the layout that the backend chose; 0 keeps it out of the arena (it is
-  /// absent, or the backend holds it elsewhere).
+  /// Returns the size of a value in bytes, in the layout that the backend chose.
+  /// 0 keeps the value out of the arena (it is absent, or the backend stores it elsewhere).
   std::function<int64_t(PlanValueId)> bytes;
-  /// The operand whose buffer, from its start, the result of this step shares without a copy;
-  /// kNoValue where the step computes.
+  /// Returns the operand whose buffer the result of this step shares without a copy,
+  /// starting at the same address. Returns kNoValue if the step computes.
   std::function<PlanValueId(PlanStepId)> view_of;
-  /// Whether the backend can run this step in place of PlanStep::in_place; empty: it always can.
+  /// Returns true if the backend can run this step in place of PlanStep::in_place. Empty:
+  /// always true.
   std::function<bool(PlanStepId)> in_place;
 };
 
 inline constexpr uint32_t kNoBuffer = UINT32_MAX;
 
-/// Buffers of one phase. Inputs, weights and constants have none: the backend holds them; a view of
-/// one has none either. Nor have load results that runs need (pinned): they outlive the phase.
+/// The buffers of one phase. Inputs, weights and constants have none because the backend stores
+/// them; neither do views of them.
+/// Load results that run steps read (pinned) have none either because they outlive the phase.
 struct Storage {
-  std::vector<uint32_t> buffer; // of each value, or kNoBuffer
+  std::vector<uint32_t> buffer; // for each value, its buffer or kNoBuffer
   std::vector<BufferLife> buffers;
-  std::vector<bool> runs_in_place; // of each step: in_place is honoured
-  /// Of each step: the view is honoured. It is not where the result outlives the load phase and
-  /// what it views does not: then the step must copy.
+  std::vector<bool> runs_in_place; // for each step: in_place is honoured
+  /// For each step: the view is honoured. It is not if the result outlives the load phase
+  /// and the viewed value does not; the step must then copy.
   std::vector<bool> is_view;
-  std::vector<PlanValueId> root; // of each value: whose memory it is; itself where it has its own
+  std::vector<PlanValueId> root; // of each value: the owner of its memory, perhaps itself
 };
 Storage plan_storage(const Plan& plan, Phase phase, const StorageRequest& request);
 

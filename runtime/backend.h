@@ -1,10 +1,12 @@
-// What a backend is: it says which steps it can run, and turns a plan into an executable. All
-// decisions that depend on the device (layouts, kernels, offsets in the arena, reorders) are taken
-// in compile(); run_once() then only calls kernels: no allocation, no lookup, no failure but the
-// device's own.
+// The interface of a backend: it reports which steps it supports,
+// and compiles a plan to an executable.
+// compile() takes all decisions that depend on the device (layouts, kernels, arena offsets,
+// reorders).
+// run_once() then only calls kernels: it does not allocate or look anything up,
+// and only the device itself can fail.
 //
-// A step that a backend has no kernel for is run by `ref`; the executable records it in
-// StepInfo::implementation ("ref:softmax"), and tests reject it where something better exists.
+// `ref` runs the steps for which a backend has no kernel. The executable records this
+// in StepInfo::implementation ("ref:softmax"), and tests reject it where a better kernel exists.
 #pragma once
 
 #include "lang/core/kernel_pattern.h"
@@ -24,21 +26,21 @@
 
 namespace tg {
 
-/// Contents that several executables of one backend only read: weights as they came, or as they
-/// were packed. Graphs that are loaded beside each other on the same weights, as a source and what
-/// a search found, would hold a large network twice, and making and packing it takes longer than
-/// many runs.
+/// Weights, as loaded or as packed, that several executables of one backend share read-only.
+/// Without sharing, two graphs loaded at the same time on the same weights (such
+/// as a source graph and its optimized form) would hold a large network twice.
+/// Generating and packing weights also takes longer than many runs.
 ///
-/// Invariant: contents are never written once they are here, and last as long as an executable
-/// holds them. For any threads.
+/// Invariant: contents are never written after they are added,
+/// and live as long as an executable holds them. Thread-safe.
 class SharedWeights {
 public:
   using Contents = std::shared_ptr<std::byte>;
-  /// How weights are told apart.
+  /// The key by which weights are identified.
   enum class Naming : uint8_t {
-    /// By path: for executables made with the same CompileOptions.
+    /// The path. Valid among executables made with the same CompileOptions.
     Paths,
-    /// By their elements, which are read and hashed before each is loaded: for any executables.
+    /// The elements, which are read and hashed before each load. Valid among all executables.
     Contents,
   };
 
@@ -47,7 +49,7 @@ public:
   static std::shared_ptr<SharedWeights> of_process();
 
   Naming naming() const { return naming_; }
-  /// Returns what was made in the way that `key` says; null where no executable holds it.
+  /// Returns the contents added under `key`; null if no executable holds them.
   Contents find(llvm::StringRef key) const;
   void add(llvm::StringRef key, const Contents& contents, int64_t bytes);
   /// Returns the bytes of all contents that executables hold, each counted once.
@@ -66,18 +68,18 @@ private:
   size_t forget_at_ = 64; // entries
 };
 
-/// Gives the contents of a weight (`value.name` is its path, `value.type` its type). Errors are
-/// passed on; the type of the result must be the value's. Its elements may be lent, at any address
-/// (Tensor::lent).
+/// Returns the contents of a weight (`value.name` is its path, `value.type` its type).
+/// Errors are propagated. The result must have the type of the value.
+/// Its elements may be lent, at any address (Tensor::lent).
 using WeightSource = std::function<Result<Tensor>(const PlanValue& value)>;
 
-/// Which layout inputs and outputs have while run_once() works.
+/// The layout of inputs and outputs during run_once().
 enum class IoLayout : uint8_t {
-  /// Row-major, as the model says: a run converts where the backend wants another. What a user
-  /// sees and what networks are timed with.
+  /// Row-major, as in the model: a run converts if the backend uses another layout.
+  /// Users see this layout, and networks are timed with it.
   Plain,
-  /// The backend's own, as between two operators inside a network: bind_inputs() and outputs()
-  /// convert, run_once() does not. What single operators are timed with.
+  /// The backend's own layout, as between two operators inside a network:
+  /// bind_inputs() and outputs() convert, run_once() does not. Single operators are timed with it.
   Native,
 };
 
@@ -85,40 +87,40 @@ struct CompileOptions {
   int threads = 1;
   /// Weights, arena, workspaces, inputs and outputs together. 0: no limit.
   int64_t memory_limit_bytes = 0;
-  /// For weights that no source gives.
+  /// Seed of the weights that no source provides.
   uint64_t seed = 1;
-  /// Empty: random weights from (seed, path), random.h.
+  /// Empty: random weights from (seed, path), see random.h.
   WeightSource weights = {};
-  /// Null: the executable shares its weights with no other. (The cpu backend.)
+  /// Null: the executable shares its weights with no other. (cpu backend)
   std::shared_ptr<SharedWeights> shared = {};
-  /// Uses all threads however short a run or step is; for tests. (The cpu backend.)
+  /// Uses all threads for runs and steps of any length; for tests. (cpu backend)
   bool share_short_work = false;
   IoLayout io_layout = IoLayout::Plain;
-  /// f32 products and convolutions may round their operands to tf32 (cuda).
+  /// f32 products and convolutions may round their operands to tf32 (cuda backend).
   bool allow_tf32 = false;
-  /// Of the operators that the program declares;
-  /// null where there are none. The executable keeps it.
+  /// Kernels of the operators that the program declares; null if there are none.
+  /// The executable keeps it.
   std::shared_ptr<const ExternKernels> externs = {};
-  /// Ends loading, and runs on the host, between two steps. The executable keeps it.
+  /// Ends loading, and ends runs on the host between two steps. The executable keeps it.
   StopToken stop = {};
 };
 
-/// One thing that a run does: a step of the plan, or a reorder that the backend put in.
+/// One action of a run: a step of the plan, or a reorder that the backend inserted.
 struct StepInfo {
-  PlanStepId step = kNever;   // kNever for what the backend put in
-  std::string name;           // "conv2d", "reorder"; for people
+  PlanStepId step = kNever;   // kNever if the backend inserted it
+  std::string name;           // "conv2d", "reorder"; for display
   std::string result;         // type of the result
   std::string implementation; // "ref", "brgconv:avx512_core", "fused_map:avx512", "view"
-  /// What a kernel of our own takes of the device: "12 x 128 threads, 40 registers, 512 B shared".
+  /// Device resources of a generated kernel: "12 x 128 threads, 40 registers, 512 B shared".
   std::string uses = {};
   double flops = 0;
-  double bytes = 0; // read and written at least once, in the layouts chosen
+  double bytes = 0; // bytes that must be read or written at least once, in the chosen layouts
   int64_t workspace_bytes = 0;
-  /// Median over the runs since profiling was switched on; 0 while it is off.
+  /// Median over the runs since profiling was switched on; 0 while profiling is off.
   double measured_us = 0;
 };
 
-/// What an executable holds, in bytes.
+/// Memory that an executable holds, in bytes.
 struct MemoryUse {
   int64_t weights = 0; // weights, constants and results of the load phase, in their final layout
   int64_t arena = 0;   // temporaries of a run
@@ -127,15 +129,16 @@ struct MemoryUse {
   int64_t total() const { return weights + arena + workspace + io; }
 };
 
-/// A plan made ready on one backend. The load phase has run. Not for two threads at once.
+/// A plan compiled for one backend. The load phase has run. Not thread-safe.
 class Executable {
 public:
   virtual ~Executable() = default;
 
-  /// Copies inputs in, in the order of Plan::inputs.
-  /// Errors: `bad_input_value` if number or types are not the plan's.
+  /// Copies the inputs, in the order of Plan::inputs.
+  /// Errors: `bad_input_value` if their number or types differ from the plan's.
   virtual Result<void> bind_inputs(llvm::ArrayRef<Tensor> inputs) = 0;
-  /// The same from memory of the caller, aligned or not, which it need not keep.
+  /// Copies the inputs from the caller's memory, which may be unaligned and need not outlive the
+  /// call.
   virtual Result<void> bind_views(llvm::ArrayRef<TensorView> inputs) {
     std::vector<Tensor> tensors;
     for (const TensorView& input : inputs) {
@@ -145,22 +148,22 @@ public:
     }
     return bind_inputs(tensors);
   }
-  /// One run on the bound inputs (zeros until they are bound). Allocates nothing.
-  /// Errors: `device`; `limit_no_answer` where it was stopped, and outputs are of no run then.
+  /// Runs once on the bound inputs (zeros until they are bound). Allocates nothing.
+  /// Errors: `device`; `limit_no_answer` if stopped, in which case the outputs are undefined.
   virtual Result<void> run_once() = 0;
-  /// run_once(), a little slower, and which of steps(), by their places, computed on denormal
-  /// numbers, on which processors may be slow (cpu/denormals.cpp). None where a backend cannot
-  /// tell.
+  /// Like run_once(), but slightly slower. Returns the indices in steps()
+  /// of the steps that computed on denormal numbers, on which processors may be slow
+  /// (cpu/denormals.cpp). Returns none if the backend cannot detect them.
   virtual Result<std::vector<size_t>> run_watching_denormals() {
     if (Result<void> run = run_once(); !run) return std::move(run.error());
     return std::vector<size_t>();
   }
-  /// How many runs so far were done a second time, for the numbers that they met
-  /// (cpu/lowering/nan_guard.h): they took twice their time.
+  /// Returns the number of runs so far that were repeated because of the numbers
+  /// in them (cpu/lowering/nan_guard.h). Each of these took twice the time.
   virtual size_t repeated_runs() const { return 0; }
-  /// Copies of the outputs, in the order of Plan::outputs.
+  /// Returns copies of the outputs, in the order of Plan::outputs.
   virtual Result<std::vector<Tensor>> outputs() const = 0;
-  /// The same into memory of the caller, one place for each output, as large as its type says.
+  /// Copies the outputs into the caller's memory: one address per output, with room for its type.
   virtual Result<void> copy_outputs(llvm::ArrayRef<std::byte*> to) const {
     TG_TRY(std::vector<Tensor> tensors, outputs());
     for (size_t i = 0; i < tensors.size(); ++i)
@@ -168,16 +171,16 @@ public:
     return {};
   }
 
-  /// The run steps in the order in which they run; views are listed, at no cost.
+  /// Returns the run steps in execution order. Views are listed, at no cost.
   virtual std::vector<StepInfo> steps() const = 0;
   virtual MemoryUse memory() const = 0;
-  /// Time of a whole run on the device alone, from the runs profiled; 0 where that is not known.
+  /// Returns the time of a whole run on the device alone, from the profiled runs; 0 if unknown.
   virtual double device_us() const { return 0; }
-  /// Times each step of the runs that follow; switching it on forgets earlier times. Off at first.
+  /// Times each step of the following runs. Switching it on discards earlier times. Off by default.
   virtual void profile(bool on) = 0;
 
-  /// Binds the inputs of the next run, of which some are outputs of the last one: where `outputs`
-  /// has a number, the input is that output, and no view is looked at.
+  /// Binds the inputs of the next run, some of which are outputs of the last run:
+  /// where `outputs` has a number, the input is that output and the corresponding view is ignored.
   /// Errors: those of bind_inputs().
   virtual Result<void> bind_next(llvm::ArrayRef<TensorView> inputs,
                                  llvm::ArrayRef<std::optional<size_t>> outputs) {
@@ -188,10 +191,11 @@ public:
     return bind_views(views);
   }
 
-  /// bind_inputs, run_once, outputs.
+  /// Calls bind_inputs, run_once and outputs.
   Result<std::vector<Tensor>> run(llvm::ArrayRef<Tensor> inputs) { return run(inputs, {}); }
-  /// The same, without copies where a backend can do without: of inputs that are lent, and of
-  /// outputs, which may lie in the memory of `spare`, tensors that nobody needs any more.
+  /// The same, but avoids copies where the backend supports it:
+  /// of lent inputs, and of outputs, which may reuse the memory of `spare`,
+  /// a list of unused tensors.
   virtual Result<std::vector<Tensor>> run(llvm::ArrayRef<Tensor> inputs, std::vector<Tensor>) {
     TG_CHECK(bind_inputs(inputs));
     TG_CHECK(run_once());
@@ -204,27 +208,28 @@ class StepTimer; // measure.h
 class Backend {
 public:
   virtual ~Backend() = default;
-  /// As on the command line: "ref", "cpu".
+  /// Name on the command line: "ref", "cpu".
   virtual std::string name() const = 0;
-  /// Device, instruction set and library versions, for people and as part of cost keys:
+  /// Device, instruction set and library versions, for display and as part of cost keys:
   /// "AMD EPYC ..., avx512_core, oneDNN 2.6.3".
   virtual std::string description() const = 0;
-  /// Has a kernel of its own for this step (a compiled plan may still fall back to ref for others).
+  /// Returns true if the backend has its own kernel for this step (a compiled plan may still use
+  /// ref for other steps).
   virtual bool supports(const Plan& plan, const PlanStep& step) const = 0;
-  /// What it does in one kernel beyond single operators: a graph gains by naming it as one, and
-  /// extraction prices it as one.
+  /// Returns the patterns of operators that the backend runs as one kernel.
+  /// A graph gains by expressing such a pattern as one operator, and extraction prices it as one.
   virtual llvm::ArrayRef<KernelPattern> patterns() const { return {}; }
-  /// Chooses kernels and layouts, places buffers, loads weights and runs the load phase.
-  /// Errors: `memory_limit` (before anything large is allocated), `no_kernel`, `device`, and those
-  /// of the weight source.
+  /// Chooses kernels and layouts, assigns buffers, loads weights and runs the load phase.
+  /// Errors: `memory_limit` (before any large allocation), `no_kernel`, `device`,
+  /// and those of the weight source.
   virtual Result<std::unique_ptr<Executable>> compile(const Plan& plan,
                                                       const CompileOptions& options) const = 0;
-  /// What a person should know of what it keeps across runs: "the plan for ... is not used".
+  /// Returns messages for the user about data kept across runs: "the plan for ... is not used".
   virtual std::vector<std::string> notes() const { return {}; }
-  /// Whether the operator only names elements of its operand anew, in whatever layout they are:
-  /// then nothing is run for it, and there is nothing to time.
+  /// Returns true if the operator only renames elements of its operand, in every layout.
+  /// Nothing is run for such an operator, and there is nothing to time.
   virtual bool is_view(OpKind /*op*/, const TensorType& /*result*/) const { return false; }
-  /// How this backend times single steps; null where the way of measure.h serves.
+  /// Returns the backend's own timer of single steps; null if the default of measure.h applies.
   virtual const StepTimer* step_timer() const { return nullptr; }
 };
 

@@ -1,7 +1,8 @@
-// NH of UMAC (Black, Halevi, Krawczyk, Krovetz, Rogaway 1999) on blocks, with words of 64 bits: two
-// different blocks have one sum of 128 bits with a probability of 2^-64. The sums of all blocks are
-// the coefficients of a polynomial modulo 2^61 - 1, evaluated at two random points: different
-// polynomials of degree d agree at both with a probability of (d / 2^61)^2.
+// Blocks are hashed by NH of UMAC (Black, Halevi, Krawczyk, Krovetz, Rogaway 1999)
+// with 64-bit words: two different blocks have the same 128-bit sum with a probability of 2^-64.
+// The sums of all blocks are the coefficients of a polynomial modulo 2^61 - 1,
+// evaluated at two random points: different polynomials of degree d agree at both
+// with a probability of (d / 2^61)^2.
 #include "runtime/content_name.h"
 
 #include <llvm/ADT/StringExtras.h>
@@ -16,7 +17,7 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-constexpr size_t kBlockWords = 128; // of a block
+constexpr size_t kBlockWords = 128; // words per block
 constexpr size_t kBlockBytes = kBlockWords * sizeof(uint64_t);
 constexpr uint64_t kPrime = (uint64_t{1} << 61) - 1;
 
@@ -63,7 +64,7 @@ std::string content_name(llvm::StringRef bytes) {
   size_t whole = bytes.size() / kBlockBytes * kBlockBytes;
   for (size_t at = 0; at < whole; at += kBlockBytes) add(sum_of_block(bytes.data() + at, keys));
   if (whole < bytes.size()) {
-    std::array<char, kBlockBytes> last = {}; // the number of bytes says where the zeros begin
+    std::array<char, kBlockBytes> last = {}; // unambiguous: the length is hashed too
     std::memcpy(last.data(), bytes.data() + whole, bytes.size() - whole);
     add(sum_of_block(last.data(), keys));
   }

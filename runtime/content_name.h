@@ -1,10 +1,12 @@
-// Names of contents: bytes that have one name are the same bytes.
+// Names of contents: byte strings with the same name are equal.
 //
-// A fixed hash function does not say that: contents that collide can be written down (for xxHash64
-// by solving one equation). Here the function is drawn at random from a universal family when the
-// process first asks. Whatever two different contents of n bytes are, they get one name with a
-// probability of at most 2^-64 + (n / 2^66)^2, which for 4 GiB is 2^-63.9, and contents cannot be
-// chosen with knowledge of the function. Names are valid in this process alone: do not keep them.
+// A fixed hash function cannot guarantee this, because colliding contents can be constructed (for
+// xxHash64 by solving one equation).
+// Here the function is drawn at random from a universal family on first use in the process.
+// Two different contents of n bytes get the same name with a probability of at most 2^-64 + (n /
+// 2^66)^2, which is 2^-63.9 for 4 GiB.
+// Contents cannot be chosen with knowledge of the function. Names are valid only within this
+// process: do not store them.
 #pragma once
 
 #include <llvm/ADT/StringRef.h>
@@ -13,7 +15,8 @@
 
 namespace tg {
 
-/// Names bytes, their number included. About as fast as memory is read.
+/// Returns the name of the bytes, which depends on their number too.
+/// Runs at about memory bandwidth.
 std::string content_name(llvm::StringRef bytes);
 
 } // namespace tg

@@ -12,15 +12,16 @@ namespace {
 template <class T> const T* as(const std::byte* p) { return reinterpret_cast<const T*>(p); }
 template <class T> T* as(std::byte* p) { return reinterpret_cast<T*>(p); }
 
-/// Where the double is no float, the neighbour of it whose last bit is odd: rounding that to fewer
-/// bits gives what rounding the double would have.
+/// Returns the float of a double that is exactly representable,
+/// else its neighbour whose last bit is odd. Rounding that to fewer bits gives the same result
+/// as rounding the double.
 float round_to_odd(double x) {
   float near = static_cast<float>(x);
   double back = static_cast<double>(near);
   if (back == x || x != x) return near;
   if (std::isinf(near)) return std::copysign(std::numeric_limits<float>::max(), near);
   uint32_t u = std::bit_cast<uint32_t>(near);
-  if (std::abs(back) > std::abs(x)) --u; // towards zero: bits of one sign are ordered
+  if (std::abs(back) > std::abs(x)) --u; // towards zero: bit patterns of one sign are ordered
   return std::bit_cast<float>(u | 1);
 }
 
@@ -39,9 +40,9 @@ void each(const std::byte* from, To* to, int64_t count, F f) {
   for (int64_t i = 0; i < count; ++i) to[i] = f(x[i]);
 }
 
-constexpr int64_t kBlock = 1024; // elements between two dtypes that neither widens to the other
+constexpr int64_t kBlock = 1024; // elements per block if neither dtype widens to the other
 
-/// Through doubles or Integers, a block at a time.
+/// Converts through doubles or Integers, one block at a time.
 template <class W>
 void convert_by_blocks(DType from, const std::byte* source, DType to, std::byte* target,
                        int64_t count) {
@@ -69,8 +70,8 @@ uint16_t float_to_f16(float x) {
   uint32_t u = std::bit_cast<uint32_t>(x), sign = u >> 31 << 15;
   u &= 0x7fffffff;
   if (x != x) return static_cast<uint16_t>(sign | 0x7e00);
-  if (u >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00); // from 65520 on: infinity
-  if (u < 0x38800000) { // below 2^-14: at 0.5 the last bit of a float is 2^-24, too
+  if (u >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00); // 65520 and above: infinity
+  if (u < 0x38800000) { // below 2^-14: in [0.5, 1) the last bit of a float is 2^-24 as well
     float shifted = std::bit_cast<float>(u) + 0.5f;
     return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000));
   }
@@ -122,13 +123,13 @@ void widen(DType dtype, const std::byte* from, Integer* to, int64_t count) {
   }
 }
 
-// To floats in one rounding: an i64 beyond 2^53 would be rounded twice by way of double.
+// Converts to floats in one rounding: an i64 beyond 2^53 would be rounded twice through double.
 void narrow(DType dtype, const Integer* from, std::byte* to, int64_t count) {
   auto map = [&](auto* target, auto f) { std::transform(from, from + count, target, f); };
-  auto odd = [](Integer x) { // an i64 as a float rounded to odd
+  auto odd = [](Integer x) { // an i64 as a float, rounded to odd
     double near = static_cast<double>(x.value);
     if (near >= 0x1p63) return round_to_odd(near) - 0.0f;
-    int64_t rest = x.value - static_cast<int64_t>(near); // what the double lost
+    int64_t rest = x.value - static_cast<int64_t>(near); // the rounding error of the double
     if (rest == 0) return round_to_odd(near);
     return round_to_odd(std::nextafter(near, rest > 0 ? HUGE_VAL : -HUGE_VAL));
   };

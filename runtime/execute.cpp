@@ -41,7 +41,7 @@ Result<Tensor> contents_of(const PlanValue& value, const CompileOptions& options
            static_cast<int64_t>(value.constant.size()));
     if (!value.exact.empty()) // of i64
       std::memcpy(tensor.data(), value.exact.data(), value.exact.size() * sizeof(int64_t));
-    // One number stands for all, where there are any.
+    // One number fills the whole tensor, unless it is empty.
     std::byte* first = tensor.data();
     int64_t size = dtype_size(value.type.dtype);
     for (int64_t i = count; i < value.type.elements(); ++i)
@@ -162,7 +162,7 @@ Result<void> check_externs(const Plan& plan, const CompileOptions& options) {
 }
 
 OpWork step_work(const Plan& plan, const PlanStep& step) {
-  Symbols symbols; // op_work asks by ids
+  Symbols symbols; // op_work takes ids of them
   llvm::SmallVector<TypeId, 4> operands;
   for (PlanValueId id : step.operands)
     operands.push_back(id == kNoValue ? symbols.none_type() : symbols.type(plan.values[id].type));

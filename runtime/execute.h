@@ -1,5 +1,5 @@
-// What every backend's compile() and bind_inputs() share: contents of weights and constants, checks
-// of inputs, the memory estimate, and the times of steps.
+// Shared by every backend's compile() and bind_inputs(): contents of weights and constants,
+// checks of inputs, the memory estimate, and step times.
 #pragma once
 
 #include "lang/core/shape_rules.h"
@@ -9,53 +9,58 @@
 
 namespace tg {
 
-/// Errors: `limit_no_answer` once what loads or runs has to end.
+/// Errors: `limit_no_answer` if loading or running must stop.
 Result<void> go_on(const StopToken& stop);
 
-/// Names the contents of a weight, for `options.shared`. Errors: those of the weight source.
+/// Returns the name of the contents of a weight, for `options.shared`. Errors:
+/// those of the weight source.
 Result<std::string> name_of_weight(const PlanValue& value, const CompileOptions& options);
 
-/// The contents of a weight or constant, from the options' source or at random, to be copied: at
-/// any address. `spare`: memory that may be used for them. Errors: those of the source;
-/// `bad_data_file` if it gives another type; those of go_on().
+/// Returns the contents of a weight or constant, from the options' source or at random,
+/// for copying: at any address. `spare` is memory that may be reused for them.
+/// Errors: those of the source; `bad_data_file` if it gives another type; those of go_on().
 Result<Tensor> contents_of(const PlanValue& value, const CompileOptions& options,
                            Tensor spare = {});
-/// The same to compute with: aligned.
+/// The same for computing: aligned.
 Result<Tensor> materialise(const PlanValue& value, const CompileOptions& options,
                            Tensor spare = {});
 
-/// Of a tensor that is read alone, which may be lent, as kernels take addresses.
+/// Returns the elements of a read-only (perhaps lent) tensor as the non-const address
+/// that kernels take.
 std::byte* read_only(const Tensor& tensor);
 
 std::vector<TensorView> views_of(llvm::ArrayRef<Tensor> tensors);
 
-/// Errors: `bad_input_value` if number or types are not the plan's, naming the input.
+/// Errors: `bad_input_value`, naming the input, if the number or types of inputs differ
+/// from the plan's.
 Result<void> check_inputs(const Plan& plan, llvm::ArrayRef<TensorView> inputs);
 Result<void> check_inputs(const Plan& plan, llvm::ArrayRef<Tensor> inputs);
-/// The same of one input, by the type of what it is given.
+/// The same for one input, given the type of its value.
 Result<void> check_input(const PlanValue& input, const TensorType& got);
 
-/// What bind_next() is given. Errors: those of check_inputs(), also of the types of outputs.
+/// Checks the arguments of bind_next(). Errors: those of check_inputs(),
+/// including the types of reused outputs.
 Result<void> check_next(const Plan& plan, llvm::ArrayRef<TensorView> inputs,
                         llvm::ArrayRef<std::optional<size_t>> outputs);
 
-/// Errors: `no_kernel` if an operator that the program declares has none.
+/// Errors: `no_kernel` if an operator that the program declares has no kernel.
 Result<void> check_externs(const Plan& plan, const CompileOptions& options);
 
-/// Bytes of all weights and constants, as they are read at load, and of inputs and outputs.
-/// A sum that does not fit saturates at INT64_MAX.
+/// Returns the bytes of all weights and constants, as read at load, and of inputs and outputs.
+/// A sum that overflows saturates at INT64_MAX.
 MemoryUse resident_bytes(const Plan& plan);
 
-/// Zeroed memory. Errors: `memory_limit` where the system refuses it.
+/// Allocates zeroed memory. Errors: `memory_limit` if the system refuses it.
 Result<AlignedBuffer> allocate(int64_t bytes);
 
-/// op_work of a step.
+/// Returns the op_work of a step.
 OpWork step_work(const Plan& plan, const PlanStep& step);
 
-/// Errors: `memory_limit`, with what is needed by which part, if `use` is over the limit (0: none).
+/// Errors: `memory_limit`, listing the bytes of each part, if `use` exceeds the limit (0:
+/// no limit).
 Result<void> check_memory(const Plan& plan, const MemoryUse& use, int64_t limit_bytes);
 
-/// Times of the steps of an executable, for Executable::profile. Off, it costs one branch.
+/// Times of the steps of an executable, for Executable::profile. Costs one branch when off.
 class StepClock {
 public:
   explicit StepClock(size_t steps = 0) : samples_(steps) {}
@@ -67,14 +72,14 @@ public:
   void start() {
     if (on_) last_ = Clock::now();
   }
-  /// The step that has just ended; the next starts here.
+  /// Records the time of the step that has just ended. The next step starts here.
   void stop(size_t step) {
     if (!on_) return;
     Clock::time_point now = Clock::now();
     samples_[step].push_back(std::chrono::duration<double, std::micro>(now - last_).count());
     last_ = Clock::now();
   }
-  /// Median in microseconds; 0 if there is no sample.
+  /// Returns the median in microseconds; 0 if there is no sample.
   double median_us(size_t step) const;
 
 private:

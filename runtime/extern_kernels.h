@@ -1,5 +1,6 @@
-// Kernels of operators that programs declare (`extern op`): given by who embeds the compiler, found
-// by name and declared type, run on the host over row-major memory by every backend.
+// Kernels of operators that programs declare (`extern op`). The embedding program registers them;
+// they are looked up by name and declared type. Every backend runs them on the host over row-major
+// memory.
 #pragma once
 
 #include "lang/core/type.h"
@@ -11,29 +12,30 @@
 
 namespace tg {
 
-/// Row-major elements of one tensor, in its dtype.
+/// The elements of one tensor, row-major and in its dtype.
 struct ExternOperand {
   const TensorType* type = nullptr;
   const std::byte* data = nullptr;
 };
 
-/// Writes the whole result, a function of the operands alone. It must not throw, keep the pointers,
-/// or be surprised by two executables that call it from two threads.
+/// Writes the whole result, which must be a function of the operands alone.
+/// The kernel must not throw, must not keep the pointers, and must be thread-safe:
+/// two executables may call it concurrently.
 using ExternKernel = std::function<void(llvm::ArrayRef<ExternOperand> operands,
                                         const TensorType& type, std::byte* result)>;
 
 class ExternKernels {
 public:
-  /// `signature` as in the attribute of the operator (lang/core/extern_signature.h).
+  /// `signature` has the format of the operator's attribute (lang/core/extern_signature.h).
   void add(std::string name, std::string signature, ExternKernel kernel) {
     kernels_[{std::move(name), std::move(signature)}] = std::move(kernel);
   }
-  /// Null where there is none.
+  /// Returns null if there is none.
   const ExternKernel* find(const std::string& name, const std::string& signature) const {
     auto at = kernels_.find({name, signature});
     return at == kernels_.end() ? nullptr : &at->second;
   }
-  /// Whether the name has a kernel under any type.
+  /// Returns true if the name has a kernel for any type.
   bool has_name(const std::string& name) const {
     auto at = kernels_.lower_bound({name, ""});
     return at != kernels_.end() && at->first.first == name;

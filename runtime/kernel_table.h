@@ -1,6 +1,6 @@
-// The kernel table of a backend: one slot per row of ops.def, built at compile time. A backend
-// lists what it has; `ref` must list everything (static_assert), the others may leave gaps and fall
-// back to it.
+// The kernel table of a backend: one slot per row of ops.def, built at compile time.
+// A backend lists the kernels that it has.
+// `ref` must list all of them (static_assert); other backends may leave gaps and fall back to it.
 #pragma once
 
 #include "lang/core/op.h"
@@ -35,7 +35,7 @@ public:
   consteval KernelTable(std::initializer_list<Row> rows) {
     for (const Row& row : rows) add(row);
   }
-  /// And this one for all pointwise operators (is_pointwise) without a row.
+  /// Adds this kernel for all pointwise operators (is_pointwise) without a row.
   consteval KernelTable with_pointwise(const Kernel& kernel) const {
     KernelTable all = *this;
     for (size_t i = 0; i < kOpCount; ++i)
@@ -66,7 +66,7 @@ private:
     has_[index] = true;
   }
 
-  // Not constexpr: reaching one of them stops the compiler.
+  // Not constexpr: a call during constant evaluation is a compile error.
   static void duplicate_kernel() {}
   static void kernel_of_a_leaf() {}
 

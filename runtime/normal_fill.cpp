@@ -1,8 +1,10 @@
-// The method of Box and Muller on four pairs at once, with the bits that RandomStream::normal gives
-// one by one: people compare runs by them. Vector instructions compute a number in double with an
-// error below kError; where both ends of what it may be then round to one float, that is also what
-// the C library's logarithm, sine and cosine round to, which err by less. Where they do not (about
-// one number in 100,000), the library is asked (Ziv, ACM TOMS 17 (3), 1991).
+// The Box-Muller method on four pairs at a time, with the same bits as RandomStream::normal,
+// because users compare runs by them.
+// Vector instructions compute a number in double with an error below kError.
+// If both ends of the error interval round to the same float, the C library's logarithm,
+// sine and cosine, whose errors are smaller, round to it too.
+// Otherwise (about one number in 100,000) the library computes the number (Ziv, ACM TOMS 17 (3),
+// 1991).
 #include "lang/core/support/threads.h"
 #include "runtime/random.h"
 
@@ -18,7 +20,7 @@ namespace tg {
 
 namespace {
 
-/// Elements [begin, end); `begin` is even.
+/// Fills elements [begin, end); `begin` is even.
 void fill_plain(const RandomStream& stream, double scale, llvm::MutableArrayRef<float> out,
                 size_t begin, size_t end) {
   for (size_t i = begin; i < end; i += 2) {
@@ -36,7 +38,7 @@ void fill_plain(const RandomStream& stream, double scale, llvm::MutableArrayRef<
 
 namespace {
 
-constexpr size_t kPairs = 4; // in a vector
+constexpr size_t kPairs = 4; // per vector
 typedef double Doubles __attribute__((vector_size(32), may_alias));
 typedef int64_t Ints __attribute__((vector_size(32), may_alias));
 typedef float Floats __attribute__((vector_size(16), may_alias));
@@ -48,12 +50,12 @@ TG_INLINE Doubles select(Ints mask, Doubles yes, Doubles no) {
   return (Doubles)(((Ints)yes & mask) | ((Ints)no & ~mask));
 }
 
-/// Of finite numbers from 2^-54 to 1, to a relative 1e-14: 2 atanh((m - 1) / (m + 1)) by its series
-/// for m in [sqrt(1/2), sqrt(2)), which is exact at 1.
+/// Logarithm of finite numbers from 2^-54 to 1, with a relative error of 1e-14:
+/// the series of 2 atanh((m - 1) / (m + 1)) for m in [sqrt(1/2), sqrt(2)), which is exact at 1.
 TG_INLINE Doubles log_of(Doubles x) {
   constexpr int64_t kRootHalf = 0x3fe6a09e667f3bcd, kExponent = INT64_C(0x7ff) << 52;
   constexpr int64_t kBias = INT64_C(1023) << 52, kTwo52 = 0x4330000000000000;
-  Ints above = (Ints)x - kRootHalf + kBias; // its exponent is that of x / m, biased
+  Ints above = (Ints)x - kRootHalf + kBias; // its exponent field is the biased exponent of x / m
   Ints exponent = above & kExponent;
   Doubles m = (Doubles)((Ints)x - (exponent - kBias));
   typedef uint64_t Bits __attribute__((vector_size(32), may_alias));
@@ -70,11 +72,11 @@ TG_INLINE Doubles log_of(Doubles x) {
   return power * 0.6931471805599453 + (s * 2 + s * z * series);
 }
 
-/// Of angles from 0 to 2 pi, to an absolute 1e-13.
+/// Sine and cosine of angles from 0 to 2 pi, with an absolute error of 1e-13.
 TG_INLINE void sin_cos(Doubles angle, Doubles& sine, Doubles& cosine) {
-  constexpr double kMagic = 0x1.8p52; // added, the integer is in the low bits
+  constexpr double kMagic = 0x1.8p52; // adding it puts the integer in the low bits
   Doubles shifted = angle * 0.6366197723675814 + kMagic, quarters = shifted - kMagic;
-  Doubles r = angle - quarters * 0x1.921fb544p0; // pi / 2 in two parts: the product of the first
+  Doubles r = angle - quarters * 0x1.921fb544p0; // pi / 2 in two parts: the product with the first
   r = r - quarters * 0x1.0b4611a626331p-34;      // is exact
   Doubles z = r * r;
   Doubles s = z * (1.0 / 6227020800) + -1.0 / 39916800;
@@ -95,7 +97,8 @@ TG_INLINE void sin_cos(Doubles angle, Doubles& sine, Doubles& cosine) {
   cosine = (Doubles)((Ints)select(odd, s, c) ^ (((quadrant + 1) & 2) << 62));
 }
 
-/// The floats that `value` rounds to, and where an error of `error` may make others of them.
+/// Returns the floats to which `value` rounds, and marks in `unsure` those that an error
+/// of `error` could change.
 TG_INLINE Floats rounded(Doubles value, Doubles error, Shorts& unsure) {
   Floats low = __builtin_convertvector(value - error, Floats);
   Floats high = __builtin_convertvector(value + error, Floats);
@@ -103,9 +106,9 @@ TG_INLINE Floats rounded(Doubles value, Doubles error, Shorts& unsure) {
   return low;
 }
 
-/// Four pairs from `pair` on, and whether the library has to be asked about them.
+/// Computes four pairs from `pair` on. Returns true if the library has to compute them.
 TG_INLINE bool fill_four(const RandomStream& stream, double scale, uint64_t pair, float* out) {
-  // Of radius and angle together, relative to the radius.
+  // Error of radius and angle together, relative to the radius.
   constexpr double kError = 2e-13;
   constexpr double kTwoPi = 6.283185307179586;
   Doubles first, second;
@@ -144,7 +147,7 @@ namespace {
 void fill_range(const RandomStream& stream, double scale, llvm::MutableArrayRef<float> out,
                 size_t begin, size_t end) {
   static const bool vectors = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  // Below it the error is no longer relative to the result.
+  // For a smaller scale the error is no longer relative to the result.
   constexpr double kLeastScale = 1e-100;
   auto* fill = vectors && scale > kLeastScale ? fill_vectors : fill_plain;
   fill(stream, scale, out, begin, end);
@@ -170,7 +173,7 @@ void fill_normal(const RandomStream& stream, double scale, llvm::MutableArrayRef
   constexpr size_t kWorthAThread = 1 << 17;
   size_t parts =
       std::clamp<size_t>(out.size() / kWorthAThread, 1, static_cast<size_t>(std::max(threads, 1)));
-  auto edge = [&](size_t part) { // even, since pairs stay together
+  auto edge = [&](size_t part) { // even, because pairs stay together
     return part == parts ? out.size() : out.size() / 2 * part / parts * 2;
   };
   in_parts(parts, [&](size_t part) { fill_range(stream, scale, out, edge(part), edge(part + 1)); });

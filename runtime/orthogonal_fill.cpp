@@ -1,14 +1,18 @@
-// Uniformly distributed (Haar) matrices of orthonormal columns, m x n with m >= n, as the product
-// of random Householder reflections: what the QR decomposition of a normal random matrix gives,
-// with R's diagonal made positive, but without the decomposition. The reflection that makes zeros
-// of a column leaves the columns behind it normal and independent, so each reflection is drawn from
-// m - j normal numbers of its own (Stewart, SIAM J. Numer. Anal. 17 (3), 1980; Mezzadri, Notices
-// AMS 54 (5), 2007). Any vector makes an orthogonal reflection, so that nothing can fail.
+// Uniformly distributed (Haar) matrices with orthonormal columns, m x n with m >= n,
+// as a product of random Householder reflections.
+// The result is the Q of the QR decomposition of a normal random matrix,
+// with the diagonal of R made positive, but without the decomposition.
+// The reflection that eliminates a column leaves the following columns normal and independent,
+// so each reflection is drawn from m - j normal numbers of its own (Stewart, SIAM J. Numer. Anal.
+// 17 (3), 1980; Mezzadri, Notices AMS 54 (5), 2007). Every vector defines an orthogonal reflection,
+// so nothing can fail.
 //
-// The reflections are applied to the first n columns of the identity, the last one first, 32 at a
-// time as I - V T V' (Schreiber and Van Loan 1989): 2 m n^2 - 2/3 n^3 floating-point operations in
-// double, nearly all in two products of matrices. Numbers are summed in one order on any number of
-// threads, and no product is fused with a sum (CMakeLists.txt): the bits are the same everywhere.
+// The reflections are applied to the first n columns of the identity, the last one first,
+// 32 at a time as I - V T V' (Schreiber and Van Loan 1989).
+// This takes 2 m n^2 - 2/3 n^3 floating-point operations in double,
+// nearly all in two matrix products.
+// Numbers are summed in the same order for any number of threads,
+// and no product is fused with a sum (CMakeLists.txt), so the bits are the same everywhere.
 #include "lang/core/support/threads.h"
 #include "runtime/random.h"
 
@@ -21,15 +25,15 @@ namespace tg {
 
 namespace {
 
-constexpr size_t kReflections = 32; // in a block
-constexpr size_t kChunk = 128;      // rows of which the numbers stay in the second-level cache
-constexpr size_t kTileRows = 4, kTileColumns = 4; // whose sums fit the registers
+constexpr size_t kReflections = 32;               // per block
+constexpr size_t kChunk = 128;                    // rows that fit in the second-level cache
+constexpr size_t kTileRows = 4, kTileColumns = 4; // tile whose sums fit in the registers
 
 typedef double Doubles __attribute__((vector_size(16), may_alias, aligned(8)));
 
 size_t round_up(size_t x, size_t unit) { return (x + unit - 1) / unit * unit; }
 
-/// Row by row, with zeros behind the last rows and columns, to whole tiles.
+/// Row-major, padded with zero rows and columns to whole tiles.
 struct Matrix {
   size_t rows, stride;
   std::vector<double> values;
@@ -39,7 +43,7 @@ struct Matrix {
   double* at(size_t row, size_t column) { return &values[row * stride + column]; }
 };
 
-/// The first columns of a matrix that begins within another.
+/// The first columns of a submatrix.
 struct Columns {
   double* begin;
   size_t stride, rows, count;
@@ -47,7 +51,7 @@ struct Columns {
   double* at(size_t row, size_t column) const { return begin + row * stride + column; }
 };
 
-/// w[p][c] += sum over i of v[i][p] q[i][c], for a tile of w.
+/// Computes w[p][c] += sum over i of v[i][p] q[i][c] for a tile of w.
 void add_to_tile(const double* v, size_t v_stride, const double* q, size_t q_stride, size_t rows,
                  double* w, size_t w_stride) {
   Doubles sum[kTileRows][2] = {};
@@ -64,7 +68,7 @@ void add_to_tile(const double* v, size_t v_stride, const double* q, size_t q_str
   }
 }
 
-/// q[i][c] -= sum over p of v[i][p] w[p][c], for a tile of q.
+/// Computes q[i][c] -= sum over p of v[i][p] w[p][c] for a tile of q.
 void take_from_tile(const double* v, size_t v_stride, const double* w, size_t w_stride,
                     size_t count, double* q, size_t q_stride) {
   Doubles sum[kTileRows][2] = {};
@@ -81,7 +85,7 @@ void take_from_tile(const double* v, size_t v_stride, const double* w, size_t w_
   }
 }
 
-/// w += v' q.
+/// Computes w += v' q.
 void add_products(Columns v, Columns q, Columns w) {
   for (size_t i = 0; i < v.rows; i += kChunk)
     for (size_t c = 0; c < q.count; c += kTileColumns)
@@ -90,7 +94,7 @@ void add_products(Columns v, Columns q, Columns w) {
                     w.at(p, c), w.stride);
 }
 
-/// q -= v w.
+/// Computes q -= v w.
 void take_products(Columns v, Columns w, Columns q) {
   for (size_t chunk = 0; chunk < v.rows; chunk += kChunk)
     for (size_t c = 0; c < q.count; c += kTileColumns)
@@ -98,7 +102,7 @@ void take_products(Columns v, Columns w, Columns q) {
         take_from_tile(v.at(i, 0), v.stride, w.at(0, c), w.stride, v.count, q.at(i, c), q.stride);
 }
 
-/// Reflections of which the vectors are the columns of v; their product is I - v t v'.
+/// Reflections whose vectors are the columns of v; their product is I - v t v'.
 struct Block {
   Matrix v;
   size_t count;
@@ -107,13 +111,13 @@ struct Block {
   Columns vectors() { return {v.at(0, 0), v.stride, v.rows, count}; }
 };
 
-/// t is an upper triangle, which follows from the products of the vectors.
+/// Computes the upper triangle t from the dot products of the vectors.
 void complete(Block& block) {
   Matrix dots(block.v.stride, block.v.stride);
   Columns all = {block.v.at(0, 0), block.v.stride, block.v.rows, block.v.stride};
   add_products(all, all, {dots.at(0, 0), dots.stride, dots.rows, dots.stride});
   for (size_t j = 0; j < block.count; ++j) {
-    double dot = *dots.at(j, j), scale = dot > 0 ? 2 / dot : 0; // of zeros: no reflection
+    double dot = *dots.at(j, j), scale = dot > 0 ? 2 / dot : 0; // a zero vector makes no reflection
     block.t[j][j] = scale;
     for (size_t p = 0; p < j; ++p) {
       double sum = 0;
@@ -123,12 +127,12 @@ void complete(Block& block) {
   }
 }
 
-/// The block's reflections applied to columns.
+/// Applies the block's reflections to columns.
 void reflect(Block& block, Columns q) {
   Matrix products(block.count, q.count);
   Columns w = {products.at(0, 0), q.count, products.rows, q.count};
   add_products(block.vectors(), q, w);
-  for (size_t p = 0; p < block.count; ++p) // w becomes t w: a row needs those behind it alone
+  for (size_t p = 0; p < block.count; ++p) // w becomes t w: a row needs only the following rows
     for (size_t c = 0; c < q.count; ++c) {
       double sum = 0;
       for (size_t j = p; j < block.count; ++j) sum += block.t[p][j] * *w.at(j, c);
@@ -137,9 +141,9 @@ void reflect(Block& block, Columns q) {
   take_products(block.vectors(), w, q);
 }
 
-/// The same on several threads: columns do not depend on each other.
+/// Applies the reflections on several threads: columns are independent.
 void reflect(Block& block, Columns q, int threads) {
-  constexpr size_t kWorthAThread = 1 << 22; // products of two numbers
+  constexpr size_t kWorthAThread = 1 << 22; // multiplications
   size_t tiles = q.count / kTileColumns;
   size_t most = std::min(tiles, static_cast<size_t>(std::max(threads, 1)));
   size_t parts = std::clamp<size_t>(q.rows * q.count * block.count / kWorthAThread, 1, most);
@@ -158,8 +162,9 @@ struct Tall {
   float& at(size_t row, size_t column) { return values[row * row_stride + column * column_stride]; }
 };
 
-/// The reflections that make zeros below the diagonal of columns `first` and on, if they have not
-/// been touched by others; on the diagonal of Q, what makes R's positive.
+/// Draws the reflections that eliminate the entries below the diagonal in the columns
+/// from `first` on, before other reflections are applied to them.
+/// Puts on the diagonal of Q the signs that make the diagonal of R positive.
 Block draw(Tall& normal, size_t first, Matrix& q) {
   size_t count = std::min(kReflections, normal.columns - first);
   Block block{Matrix(normal.rows - first, round_up(count, kTileColumns)), count};
@@ -187,7 +192,8 @@ void fill_orthogonal(const RandomStream& stream, double gain, size_t rows, size_
   Tall matrix =
       rows >= columns ? Tall{out, rows, columns, columns, 1} : Tall{out, columns, rows, 1, columns};
   size_t width = round_up(matrix.columns, kTileColumns);
-  // Rows an odd number of tiles apart: what is below each other is then in different cache sets.
+  // The row stride is an odd number of tiles, so that vertical neighbours are in different cache
+  // sets.
   Matrix q(matrix.rows, width / kTileColumns % 2 == 0 ? width + kTileColumns : width);
   for (size_t end = round_up(matrix.columns, kReflections); end > 0; end -= kReflections) {
     size_t first = end - kReflections;

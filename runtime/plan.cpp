@@ -61,7 +61,7 @@ private:
       if (op_info(step.op).has(Trait::Leaf | Trait::Sugar)) return fail("step {0} is a leaf", s);
       if (s > 0 && step.phase == Phase::Load && plan_.steps[s - 1].phase == Phase::Run)
         return fail("load step {0} comes after a run step", s);
-      size_t count = op_info(step.op).attr_count; // a backend's own externs may say more
+      size_t count = op_info(step.op).attr_count; // a backend's own extern operators may have more
       if (step.op == OpKind::Extern ? step.attrs.size() < count : step.attrs.size() != count)
         return fail("step {0} has {1} attributes", s, step.attrs.size());
       for (PlanValueId id : step.operands)
@@ -111,9 +111,10 @@ private:
     return true;
   }
 
-  // A step may read what is certain to be there: computed on its own stream before it, or on
-  // another whose event it waits for. seen[s][t]: how many steps of stream t are certain to have
-  // ended when s ends. The same goes for overwriting: every reader of `in_place` must have ended.
+  // Checks that the operands of each step are certain to be available:
+  // computed earlier on its own stream, or on another stream whose event it waits for.
+  // seen[s][t] is the number of steps of stream t that have certainly ended when s ends.
+  // The same holds for overwriting: every reader of `in_place` must have ended.
   bool streams() {
     if (plan_.streams < 1) return fail("a plan needs a stream");
     std::vector<std::vector<uint32_t>> seen(plan_.steps.size()), now(plan_.streams),
@@ -161,7 +162,7 @@ private:
   }
 
   const Plan& plan_;
-  std::vector<uint32_t> position_; // of a step on its stream, from 1
+  std::vector<uint32_t> position_; // position of a step on its stream, from 1
   std::string what_;
 };
 

@@ -12,7 +12,7 @@ namespace tg {
 
 namespace {
 
-/// "name(1, 2)": the numbers, or nullopt if the text has another form.
+/// Parses "name(1, 2)". Returns the numbers, or nullopt if the text has another form.
 std::optional<std::vector<double>> arguments(llvm::StringRef text, llvm::StringRef name) {
   if (!text.consume_front(name) || !text.consume_front("(") || !text.consume_back(")"))
     return std::nullopt;
@@ -27,7 +27,7 @@ std::optional<std::vector<double>> arguments(llvm::StringRef text, llvm::StringR
   return numbers;
 }
 
-/// The f32 tensor in the dtype that is wanted.
+/// Converts the f32 tensor to the requested dtype.
 Result<Tensor> as_dtype(Tensor tensor, DType dtype) {
   if (dtype == DType::F32) return tensor;
   TG_TRY(Tensor other, Tensor::zeros({dtype, tensor.type().shape}));
@@ -67,9 +67,9 @@ int64_t fan_in(llvm::ArrayRef<int64_t> shape) {
 
 namespace {
 
-/// Rows and columns of a weight that begins orthogonal: what a result takes against the results, as
-/// fan-in has it. O x (I * kh * kw) of a kernel [O, I, kh, kw], all other axes x the last
-/// otherwise.
+/// Returns the rows and columns of a weight with an orthogonal `init`:
+/// results x elements per result, as in fan_in. A kernel [O, I, kh, kw] is O x (I * kh * kw);
+/// otherwise the columns are the last axis.
 std::pair<int64_t, int64_t> as_matrix(const TensorType& type) {
   int64_t columns = type.shape.size() == 4 ? type.elements() / type.shape[0] : type.shape.back();
   return {type.elements() / columns, columns};
@@ -128,8 +128,8 @@ Result<Tensor> random_input(llvm::StringRef name, const TensorType& type, uint64
 
 namespace {
 
-/// Rows of the smallest table that the input picks from or writes to,
-/// itself or reshaped and cut; 2 if none.
+/// Returns the number of rows of the smallest table that the input indexes,
+/// directly or after reshapes and slices; 2 if there is none.
 int64_t index_range(const Plan& plan, PlanValueId input) {
   std::vector<bool> derived(plan.values.size());
   derived[input] = true;

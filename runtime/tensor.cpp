@@ -24,8 +24,8 @@ int64_t add_bytes(int64_t a, int64_t b) {
 AlignedBuffer allocate_aligned(int64_t bytes) {
   assert(bytes >= 0 && "sizes are checked before anything is allocated");
   if (bytes >= int64_t{1} << 62) return {};
-  // Large ones ask for huge pages: weights are streamed through once a run, and with small pages a
-  // virtual machine spends a tenth of that on address translation.
+  // Large buffers request huge pages: each run streams through the weights,
+  // and with small pages a virtual machine spends a tenth of that time on address translation.
   constexpr size_t kHugePage = size_t{2} << 20;
   size_t size = static_cast<size_t>(align_up(std::max<int64_t>(bytes, 1)));
   bool huge = size >= kHugePage;
@@ -34,8 +34,8 @@ AlignedBuffer allocate_aligned(int64_t bytes) {
   bool zeroed = false;
 #if defined(__linux__)
   if (p && huge) {
-    (void)madvise(p, size, MADV_HUGEPAGE); // a wish, not a need
-    // Pages are made, of zeros, as they are touched: by all the threads that fill them.
+    (void)madvise(p, size, MADV_HUGEPAGE); // a hint; failure is harmless
+    // The threads that fill the pages create them, as zeros, on first touch.
     zeroed = madvise(p, size, MADV_DONTNEED) == 0;
   }
 #endif
@@ -89,7 +89,7 @@ Result<Tensor> Tensor::aligned(Tensor tensor) {
 
 void Tensor::own() {
   Result<Tensor> copy = zeros(type_);
-  if (!copy) std::abort(); // as a copy
+  if (!copy) std::abort(); // a copy cannot report an error
   std::memcpy(copy->buffer_.get(), lent_.get(), static_cast<size_t>(bytes()));
   *this = std::move(*copy);
 }
@@ -143,7 +143,7 @@ TensorSummary summarise(const Tensor& tensor) {
   return summary;
 }
 
-/// The same of i64, whose differences doubles may not hold.
+/// The same for i64, whose differences doubles may not represent.
 static double whole_rel_diff(const Tensor& a, const Tensor& b) {
   const auto* x = reinterpret_cast<const int64_t*>(a.data());
   const auto* y = reinterpret_cast<const int64_t*>(b.data());
@@ -153,7 +153,7 @@ static double whole_rel_diff(const Tensor& a, const Tensor& b) {
     distance = std::max(distance, static_cast<double>(x[i] < y[i] ? 0 - apart : apart));
     scale = std::max(scale, std::abs(static_cast<double>(y[i])));
   }
-  return distance == 0 ? 0 : distance / scale; // b all zero: infinity
+  return distance == 0 ? 0 : distance / scale; // b is all zero: infinity
 }
 
 double max_rel_diff(const Tensor& a, const Tensor& b) {
@@ -168,7 +168,7 @@ double max_rel_diff(const Tensor& a, const Tensor& b) {
     distance = std::max(distance, std::abs(x - y));
     scale = std::max(scale, std::abs(y));
   }
-  return distance == 0 ? 0 : distance / scale; // b all zero: infinity
+  return distance == 0 ? 0 : distance / scale; // b is all zero: infinity
 }
 
 } // namespace tg

@@ -20,7 +20,7 @@ namespace tg {
 
 namespace {
 
-/// Time that a thread waits awake: longer than most pauses between two loops of a run.
+/// How long a thread waits awake: longer than most pauses between two loops of a run.
 constexpr std::chrono::microseconds kSpin{100};
 
 void relax() {
@@ -57,7 +57,7 @@ private:
 /// Returns the value once it differs from `old`, or `old` after `spin`. Stays awake.
 uint32_t spin_for_change(const std::atomic<uint32_t>& value, uint32_t old,
                          std::chrono::microseconds spin) {
-  constexpr int kLooks = 32; // between two looks at the clock
+  constexpr int kLooks = 32; // iterations between two readings of the clock
   auto end = Clock::now() + spin;
   uint32_t now = value.load(std::memory_order_acquire);
   while (now == old && Clock::now() < end)
@@ -91,7 +91,7 @@ Clock::duration processor_time(pthread_t thread) {
 #if defined(__SSE__)
 constexpr unsigned kFlags = 0x3f;
 unsigned float_modes() { return _mm_getcsr() & ~kFlags; }
-void set_float_modes(unsigned modes) { _mm_setcsr(modes); } // no flag is up
+void set_float_modes(unsigned modes) { _mm_setcsr(modes); } // clears all flags
 unsigned float_flags() { return _mm_getcsr() & kFlags; }
 void raise_float_flags(unsigned flags) { _mm_setcsr(_mm_getcsr() | flags); }
 #else
@@ -107,8 +107,8 @@ constexpr size_t kCacheLine = 64;
 
 } // namespace
 
-/// The workers of one caller. `state_` counts those that are in the loop, and says whether it is
-/// open for more: a worker that wakes late finds it closed, and touches nothing.
+/// The workers of one caller. `state_` counts the workers inside the loop and records whether it
+/// is open for more: a worker that wakes late finds it closed and touches nothing.
 class ThreadPool::Team {
 public:
   Team() : process_(getpid()) { slots_.push_back(std::make_unique<Slot>()); }
@@ -122,7 +122,8 @@ public:
     }
   }
 
-  /// True if the workers are this process's: fork() copies what they are known by, and not them.
+  /// Returns true if the workers belong to this process: fork() copies their handles,
+  /// but not the threads.
   bool is_alive() const { return process_ == getpid(); }
 
   void run(int threads, int64_t chunks, Work work) {
@@ -143,11 +144,11 @@ public:
 
 private:
   struct alignas(kCacheLine) Slot {
-    std::atomic<int64_t> next = 0; // the first of its chunks that no thread has claimed
+    std::atomic<int64_t> next = 0; // its first chunk that no thread has claimed
     int64_t end = 0;
-    alignas(kCacheLine) std::atomic<uint32_t> loops = 0; // that its worker was called to
+    alignas(kCacheLine) std::atomic<uint32_t> loops = 0; // for which its worker was woken
     std::atomic<bool> end_thread = false;
-    // The worker. The caller's slot has none, nor has a slot whose thread could not be started.
+    // The worker. The caller's slot has none, nor does a slot whose thread could not be started.
     Team* team = nullptr;
     int number = 0;
     pthread_t thread = {};
@@ -157,7 +158,8 @@ private:
   static constexpr uint32_t kOpen = uint32_t{1} << 31;
   static constexpr Clock::duration kStartAgain = std::chrono::milliseconds(100);
 
-  /// None where threads would wait for the cores that others spin on.
+  /// Returns zero if there are more threads than cores, so that a spinning thread does not occupy a
+  /// core that another needs.
   std::chrono::microseconds spin(int threads) const {
     return threads <= cores_ ? kSpin : std::chrono::microseconds(0);
   }
@@ -189,7 +191,8 @@ private:
       own.team->serve(own, own.number);
       return nullptr;
     };
-    // std::thread reports a failed start by an exception, which our libraries do not have.
+    // std::thread reports a failed start by an exception, but our libraries
+    // are built without exceptions.
     own.started = pthread_create(&own.thread, nullptr, run, &own) == 0;
     return own.started;
   }
@@ -207,7 +210,7 @@ private:
     for (int slot = 1; slot < threads_; ++slot) wake(*slots_[static_cast<size_t>(slot)]);
   }
 
-  /// A slot's own chunks, then what the others have left.
+  /// Works through a slot's own chunks, then through the remaining chunks of other slots.
   void work_through(int slot) {
     for (int i = 0; i < threads_; ++i) {
       Slot& from = *slots_[static_cast<size_t>((slot + i) % threads_)];
@@ -247,7 +250,8 @@ private:
     return false;
   }
 
-  /// A worker takes no flag along to another loop, which it may enter too late to set its modes.
+  /// Clears the worker's flags so that it does not carry them into another loop,
+  /// which it may enter too late to set its modes.
   void leave() {
     if (unsigned flags = float_flags()) {
       flags_.fetch_or(flags, std::memory_order_relaxed);
@@ -265,7 +269,7 @@ private:
       if (own.end_thread.load(std::memory_order_relaxed)) return;
       if (!enter()) continue;
       threads = threads_;
-      if (slot < threads) { // else it was called to the loop before, of more threads
+      if (slot < threads) { // otherwise it was woken for the previous loop, which had more threads
         set_float_modes(modes_);
         work_through(slot);
       }
@@ -274,7 +278,7 @@ private:
   }
 
   const pid_t process_;
-  const int cores_ = available_cores(); // to the thread that makes the team, and so to its workers
+  const int cores_ = available_cores(); // of the thread that makes the team, thus of its workers
   std::vector<std::unique_ptr<Slot>> slots_; // the first is the caller's
   Patience patience_;
   Clock::time_point next_start_ = {}; // of workers, after one could not be started
@@ -308,7 +312,8 @@ SharedPool& shared_pool() {
 } // namespace
 
 std::shared_ptr<ThreadPool> ThreadPool::shared() {
-  // fork() waits for the mutex, so that no thread that the child lacks holds it there.
+  // fork() waits for the mutex, so that the child cannot inherit it locked by a thread
+  // that it does not have.
   [[maybe_unused]] static const int registered =
       pthread_atfork([] { shared_pool().mutex.lock(); }, [] { shared_pool().mutex.unlock(); },
                      [] { shared_pool().mutex.unlock(); });
@@ -324,7 +329,7 @@ void ThreadPool::run(int threads, int64_t chunks, Work work) {
     return;
   }
   std::unique_ptr<Team> team = take_team();
-  if (team && !team->is_alive()) (void)team.release(); // its threads are not there to be ended
+  if (team && !team->is_alive()) (void)team.release(); // its threads do not exist in this process
   if (!team) team = std::make_unique<Team>();
   team->run(threads, chunks, work);
   give_back(std::move(team));

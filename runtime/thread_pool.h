@@ -1,6 +1,7 @@
-// Worker threads for loops. A loop is cut into chunks, and the caller of run() works through them
-// itself; workers that are awake take some of them off it. So a worker that the system has put
-// aside, or that does not exist, delays a loop only if it holds a chunk at that moment.
+// Worker threads for loops. A loop is divided into chunks. The caller of run()
+// works through them itself, and awake workers claim some of them.
+// A worker that the system has descheduled, or that does not exist,
+// therefore delays a loop only if it holds a chunk at that moment.
 //
 // A worker that runs out of work spins for 100 microseconds and then sleeps. Where a loop waited
 // for a worker that the system had preempted, its caller works alone for some milliseconds, and
@@ -21,11 +22,12 @@ namespace tg {
 
 class Threads;
 
-/// For many callers at once: each gets a team of workers of its own, which the next caller gets
-/// when the loop ends. Safe across fork(): the child starts workers of its own.
+/// Serves many concurrent callers: each gets its own team of workers,
+/// which is free for the next caller when the loop ends. Safe across fork():
+/// the child starts its own workers.
 class ThreadPool {
 public:
-  /// The pool of this process, made for the first holder and ended with the last one.
+  /// Returns the pool of this process, created for the first holder and destroyed with the last.
   static std::shared_ptr<ThreadPool> shared();
 
   ThreadPool();
@@ -33,17 +35,19 @@ public:
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  /// For a loop that is best cut into `chunks`; 0: into one for each thread.
+  /// Returns the threads for a loop that is best divided into `chunks`; 0: one chunk per thread.
   Threads threads(int count, int chunks = 0);
 
-  /// `slot` is the number of the thread that works, below `threads`, and 0 for the caller: no two
-  /// calls with one slot run at once.
+  /// `slot` is the number of the working thread: below `threads`, and 0 for the caller.
+  /// No two calls with the same slot run at the same time.
   using Work = llvm::function_ref<void(int64_t chunk, int slot)>;
-  /// Calls work(chunk, slot) once for each chunk below `chunks`, on the caller and at most
-  /// threads - 1 workers, and returns when all have ended. The same slot gets the same chunks in
-  /// each loop of that form, as far as its thread is awake, so that what a core has in its caches
-  /// is used again. Workers compute in the caller's rounding and denormal modes, and the exception
-  /// flags that they raise are the caller's when run() returns, as if it had done all itself.
+  /// Calls work(chunk, slot) once for each chunk below `chunks`,
+  /// on the caller and at most threads - 1 workers, and returns when all have ended.
+  /// As long as its thread is awake, a slot gets the same chunks in each loop of the same form,
+  /// so that data in the core's caches is reused.
+  /// Workers compute in the caller's rounding and denormal modes.
+  /// The exception flags that they raise are set in the caller when run() returns,
+  /// as if it had done all the work itself.
   void run(int threads, int64_t chunks, Work work);
 
 private:
@@ -51,11 +55,12 @@ private:
   std::unique_ptr<Team> take_team();
   void give_back(std::unique_ptr<Team> team);
 
-  static constexpr size_t kIdleTeams = 16; // more are ended
+  static constexpr size_t kIdleTeams = 16; // further idle teams are destroyed
   std::array<std::atomic<Team*>, kIdleTeams> idle_ = {};
 };
 
-/// The threads that a loop may use, and into how many chunks it is best cut for them.
+/// The threads that a loop may use, and the number of chunks into which it is best divided
+/// for them.
 class Threads {
 public:
   /// The caller alone.

@@ -13,17 +13,17 @@ namespace tg {
 namespace {
 
 constexpr llvm::StringLiteral kMagic("\x93NUMPY");
-constexpr size_t kNpyAlign = 64; // of the data, in files that NumPy writes
+constexpr size_t kNpyAlign = 64; // alignment of the data in files that NumPy writes
 
 struct DescrRow {
-  llvm::StringRef descr; // "f4" behind the byte order
+  llvm::StringRef descr; // "f4" after the byte order
   DType dtype;
-  int bytes = 0; // of an element in the file where that is narrower
+  int bytes = 0; // of an element in the file, if that is narrower
   bool is_signed = false;
 };
-/// NumPy has no bf16. ml_dtypes, which adds it, writes it as elements of two bytes without a type.
-/// Integers that Tangram does not have are read as the ones that carry them in a graph, and not
-/// written.
+/// NumPy has no bf16. ml_dtypes, which adds it, writes it as two-byte elements without a type.
+/// Integers that Tangram does not have are read as the dtypes that represent them in a graph,
+/// but are not written.
 constexpr DescrRow kDescrs[] = {
     {"f4", DType::F32},    {"f8", DType::F64},          {"f2", DType::F16},
     {"i4", DType::I32},    {"i8", DType::I64},          {"b1", DType::Bool},
@@ -31,7 +31,8 @@ constexpr DescrRow kDescrs[] = {
     {"u2", DType::I32, 2}, {"i2", DType::I32, 2, true}, {"u4", DType::I64, 4},
     {"u8", DType::I64, 8}};
 
-/// The row of a header's `descr` without its byte order, in an array of that name; null for none.
+/// Returns the row of a header's `descr` without its byte order, in an array of that name;
+/// null if there is none.
 const DescrRow* row_of(llvm::StringRef kind, llvm::StringRef array) {
   array.consume_back(".npy");
   if (kind == "u2" && array.endswith(kBitsOfBf16)) kind = "V2";
@@ -39,7 +40,7 @@ const DescrRow* row_of(llvm::StringRef kind, llvm::StringRef array) {
   return found == std::end(kDescrs) ? nullptr : found;
 }
 
-/// The reason why a dtype is refused, with a way out.
+/// Returns the reason why a dtype is not supported, with a workaround.
 std::string unsupported(llvm::StringRef kind) {
   std::string found = "its dtype is " + kind.str() + ", ";
   if (kind == "f1" || kind == "V1")
@@ -48,7 +49,7 @@ std::string unsupported(llvm::StringRef kind) {
   return found + "not float16, bfloat16, float32, float64, an integer of 8 to 64 bits or bool";
 }
 
-/// Reads the Python dictionary that the header is: a strict scanner for its three keys.
+/// Reads the Python dictionary in the header: a strict scanner for its three keys.
 class NpyHeaderReader {
 public:
   NpyHeaderReader(llvm::StringRef text, llvm::StringRef file) : rest_(text), file_(file) {}
@@ -124,7 +125,7 @@ private:
       if (digits.empty() || digits.getAsInteger(10, dim))
         return bad("its shape is no tuple of ints");
       rest_ = rest_.drop_front(digits.size());
-      eat("L"); // written by Python 2
+      eat("L"); // Python 2 writes it
       if (type_.rank() == kMaxRank) return bad("its rank is over the limit");
       if (dim > kMaxElements / elements) return bad("its shape is too large");
       elements *= std::max<int64_t>(dim, 1);
@@ -165,7 +166,7 @@ Result<NpyHeader> parse_npy_header(llvm::StringRef start, uint64_t size, llvm::S
   return header;
 }
 
-/// Little-endian integers as wider ones.
+/// Converts little-endian integers to a wider dtype.
 static void widen_integers(llvm::StringRef elements, const NpyHeader& header, Tensor& tensor) {
   auto from = static_cast<size_t>(header.width);
   auto to = static_cast<size_t>(dtype_size(header.type.dtype));
@@ -201,7 +202,7 @@ Result<Tensor> read_npy(llvm::StringRef path) {
 
 std::string format_npy(const Tensor& tensor) {
   TensorType type = tensor.type();
-  std::vector<std::byte> widened; // NumPy has no bf16: as f32, which holds them exactly
+  std::vector<std::byte> widened; // NumPy has no bf16: written as f32, which is exact
   const std::byte* data = tensor.data();
   if (type.dtype == DType::BF16) {
     type.dtype = DType::F32;

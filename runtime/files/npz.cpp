@@ -15,19 +15,19 @@ namespace {
 
 constexpr uint32_t kLocalHeader = 0x04034b50, kDirectoryEntry = 0x02014b50, kEnd = 0x06054b50,
                    kEnd64 = 0x06064b50, kEnd64Locator = 0x07064b50;
-constexpr uint64_t kWide = 0xffffffff; // the value stands in the 64-bit field
+constexpr uint64_t kWide = 0xffffffff; // the value is in the 64-bit field
 constexpr uint16_t kWideField = 1;     // id of the extra field that holds it
 constexpr uint16_t kStored = 0, kDeflated = 8;
-/// Deflate cannot do better (zlib Technical Details, "Maximum Compression Factor").
+/// The largest ratio that Deflate can reach (zlib Technical Details, "Maximum Compression Factor").
 constexpr uint64_t kMaxRatio = 1032;
 
-/// Fixed sizes of the records, without the texts that follow them.
+/// Fixed sizes of the records, without the variable-length text after them.
 constexpr size_t kLocalSize = 30, kEntrySize = 46, kEndSize = 22, kEnd64Size = 56,
                  kLocatorSize = 20;
 
 struct Member {
   std::string name;
-  uint64_t compressed = 0, size = 0, header = 0, data = 0; // `header`, `data`: places in the file
+  uint64_t compressed = 0, size = 0, header = 0, data = 0; // `header`, `data`: offsets in the file
   uint32_t checksum = 0;
   uint16_t method = kStored;
 };
@@ -53,14 +53,14 @@ public:
                                 : bad("two members overlap");
   }
 
-  /// The contents of a member, its checksum right.
+  /// Returns the contents of a member after checking its checksum.
   Result<std::string> contents(const Member& member) const {
     TG_TRY(std::string out, start(member, member.size));
     if (crc(out) != member.checksum) return bad("the checksum of a member is wrong");
     return out;
   }
 
-  /// Its first bytes, `most` or all of them.
+  /// Returns the first `most` bytes, or all of them.
   Result<std::string> start(const Member& member, uint64_t most) const {
     llvm::StringRef packed = bytes_.substr(member.data, member.compressed);
     if (member.method == kStored) {
@@ -98,7 +98,7 @@ private:
     return inside(at, size) && number(at, 4) == signature;
   }
 
-  /// The end record is the last one whose comment reaches exactly to the end of the file.
+  /// The end record is the last one whose comment extends exactly to the end of the file.
   Result<void> find_directory() {
     if (!bytes_.startswith("PK")) return bad("it does not start as a zip archive does");
     for (size_t back = kEndSize; back <= std::min(bytes_.size(), kEndSize + 0xffff); ++back) {
@@ -142,7 +142,7 @@ private:
     return {};
   }
 
-  /// Fields of which the narrow form is full stand in the extra field, in this order.
+  /// Fields whose narrow form is saturated are in the extra field, in this order.
   static bool widen(llvm::StringRef extra, Member& member) {
     llvm::StringRef wide;
     while (extra.size() >= 4) {
@@ -181,11 +181,11 @@ private:
     return true;
   }
 
-  /// Fills `out`; with `whole`, that must be all there is.
+  /// Fills `out`; with `whole`, the data must end there.
   static bool inflate_into(llvm::StringRef packed, std::string& out, bool whole) {
     z_stream stream = {};
     if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return false;
-    constexpr size_t kStep = 1u << 30; // of the 32-bit counters
+    constexpr size_t kStep = 1u << 30; // limit of the 32-bit counters
     size_t read = 0, written = 0;
     int state = Z_OK;
     while (state == Z_OK && (whole || written < out.size())) {
@@ -208,10 +208,10 @@ private:
   uint64_t directory_ = 0, directory_end_ = 0, count_ = 0;
 };
 
-/// What the local header and the directory say alike:
+/// Appends the fields that the local header and the directory share:
 /// version, flags, method, time, checksum, sizes.
 void append_fields(std::string& bytes, uint32_t checksum, size_t name_size, size_t extra_size) {
-  append_little_endian(bytes, 45, 2); // the version that has 64-bit sizes
+  append_little_endian(bytes, 45, 2); // the version with 64-bit sizes
   append_little_endian(bytes, 0, 2);
   append_little_endian(bytes, kStored, 2);
   append_little_endian(bytes, 0, 2);

@@ -16,7 +16,7 @@ namespace {
 struct DTypeRow {
   llvm::StringLiteral name;
   uint64_t bits;
-  DType dtype; // None: not ours
+  DType dtype; // None: not supported
 };
 constexpr DTypeRow kDTypes[] = {
     {"F32", 32, DType::F32},  {"F16", 16, DType::F16},     {"BF16", 16, DType::BF16},
@@ -38,8 +38,7 @@ llvm::StringRef dtype_text(DType dtype) {
   return found->name;
 }
 
-/// Places in the data are aligned to this in files that are written here, so that a mapped file can
-/// be read in place.
+/// Alignment of data offsets in the files written here, so that a mapped file can be read in place.
 constexpr size_t kHeaderAlign = 64;
 
 std::string sizes_text(llvm::ArrayRef<int64_t> sizes, llvm::StringRef separator) {
@@ -53,13 +52,13 @@ bool is_utf8(llvm::StringRef text) {
   return llvm::isLegalUTF8String(&at, reinterpret_cast<const llvm::UTF8*>(text.end()));
 }
 
-/// A scanner for the one form that a header has; the first deviation is the error.
+/// A scanner for the one form of a header; the first deviation is the error.
 class HeaderReader {
 public:
   using Entry = Safetensors::Entry;
   HeaderReader(llvm::StringRef text, llvm::StringRef file) : rest_(text), file_(file) {}
 
-  /// Fills in entries and metadata in the order of the header.
+  /// Reads entries and metadata in the order of the header.
   Result<void> run(std::vector<Entry>& entries,
                    std::vector<std::pair<std::string, std::string>>& metadata) {
     llvm::StringMap<char> seen;
@@ -90,7 +89,7 @@ private:
     return rest_.consume_front(llvm::StringRef(&c, 1));
   }
 
-  /// `{"name": value, ...}`; `value` reads each value and is given its name.
+  /// Reads `{"name": value, ...}`; `value` reads each value and gets its name.
   Result<void> members(llvm::function_ref<Result<void>(std::string)> value) {
     if (!eat('{')) return bad("its header is no JSON of the form that the format has");
     if (eat('}')) return {};
@@ -154,7 +153,7 @@ private:
                                 .str());
   }
 
-  /// `[1, 2]`, of integers that are not negative.
+  /// Reads `[1, 2]`, a list of non-negative integers.
   Result<llvm::SmallVector<uint64_t, 5>> numbers() {
     llvm::SmallVector<uint64_t, 5> list;
     if (!eat('[')) return bad("a shape or place is no list of sizes");
@@ -173,7 +172,7 @@ private:
     return list;
   }
 
-  /// A JSON string, its escapes resolved.
+  /// Reads a JSON string and resolves its escapes.
   Result<std::string> string() {
     if (!eat('"')) return bad("its header is no JSON of the form that the format has");
     std::string text;
@@ -192,7 +191,7 @@ private:
     return text;
   }
 
-  /// What stands behind a backslash.
+  /// Reads the part of an escape after the backslash.
   bool escape(std::string& text) {
     static constexpr llvm::StringLiteral kFrom("\"\\/bfnrt"), kTo("\"\\/\b\f\n\r\t");
     if (rest_.empty()) return false;

@@ -1,5 +1,6 @@
-// SQLite behind the cost cache. Results of sqlite3 calls are looked at in one of two ways: damage
-// (corrupt, not a database) sets the file aside; anything else ends the use of the file.
+// The SQLite part of the cost cache. Errors of sqlite3 calls are handled in one of two ways:
+// a damaged file (corrupt, or not a database) is set aside; any other error ends the use
+// of the file.
 #include "runtime/measure/cost_db.h"
 
 #include "lang/core/price.h"
@@ -25,11 +26,10 @@ namespace tg {
 namespace {
 
 constexpr int kSchemaVersion = 1;
-/// "tgcd": says whose file it is.
+/// "tgcd": identifies the file as ours.
 constexpr int kApplicationId = 0x74676364;
-/// How long another process is waited for, at each statement and for the lock beside the file. What
-/// a process of ours does with the file takes a hundredth of that; a file that has been in use for
-/// so long is done without.
+/// How long to wait for another process, at each statement and for the lock beside the file.
+/// Our own accesses take a hundredth of that; a file that is busy for longer is not used.
 constexpr int kBusyMilliseconds = 2'000;
 
 constexpr const char* kSchema = R"sql(
@@ -47,17 +47,17 @@ CREATE TABLE cost (
   PRIMARY KEY (environment, instance)) WITHOUT ROWID;
 )sql";
 
-/// How sure a time is, beside it: files of before this table have none.
+/// The precision of each time, in a table of its own: older files do not have it.
 constexpr const char* kSpread =
     "CREATE TABLE IF NOT EXISTS spread (environment INTEGER NOT NULL, instance TEXT NOT NULL, "
     "low REAL NOT NULL, high REAL NOT NULL, runs INTEGER NOT NULL, "
     "PRIMARY KEY (environment, instance)) WITHOUT ROWID";
 
-/// Likewise younger than files may be.
+/// Older files do not have this table either.
 constexpr const char* kYardstick =
     "CREATE TABLE IF NOT EXISTS usual_yardstick (environment INTEGER PRIMARY KEY, "
     "microseconds REAL NOT NULL)";
-/// The environment of the yardstick, which lies always alike.
+/// The environment of the yardstick, whose layout never varies.
 constexpr const char* kYardstickLayout = "yardstick";
 
 constexpr const char* kFind =
@@ -97,7 +97,7 @@ void bind_text(sqlite3_stmt* statement, int at, llvm::StringRef text) {
 }
 
 /// Held while a file is opened or set aside, so that of two processes that find it damaged one
-/// moves it and the other finds the new one. Not held where another process keeps it.
+/// moves it and the other opens the new one. Not held if another process keeps it.
 class OpenLock {
 public:
   explicit OpenLock(const std::string& path)
@@ -116,7 +116,7 @@ public:
   OpenLock(const OpenLock&) = delete;
   OpenLock& operator=(const OpenLock&) = delete;
 
-  /// Another process has had it for as long as was waited.
+  /// Returns true if another process held the lock for the whole waiting time.
   bool foreign() const { return foreign_; }
 
 private:
@@ -124,14 +124,14 @@ private:
   bool foreign_ = false;
 };
 
-/// Of the row that a statement stands on; "" where there is none.
+/// Returns a column of the statement's current row; "" if it is null.
 std::string column_text(sqlite3_stmt* statement, int column) {
   const unsigned char* text = sqlite3_column_text(statement, column);
   auto bytes = static_cast<size_t>(sqlite3_column_bytes(statement, column));
   return text ? std::string(reinterpret_cast<const char*>(text), bytes) : "";
 }
 
-/// First column of the first row as a number.
+/// Returns the first column of the first row as a number.
 std::optional<int64_t> query_number(sqlite3* db, const char* sql, int& code) {
   sqlite3_stmt* statement = nullptr;
   code = sqlite3_prepare_v2(db, sql, -1, &statement, nullptr);
@@ -237,7 +237,7 @@ CostDb::Opened CostDb::try_open() {
 }
 
 CostDb::Opened CostDb::prepare_schema() {
-  execute("PRAGMA journal_mode = WAL"); // where the file system has no shared memory: as it was
+  execute("PRAGMA journal_mode = WAL"); // unchanged if the file system has no shared memory
   if (is_busy(sqlite3_errcode(db_))) return give_up("cannot use"), Opened::Unusable;
   execute("PRAGMA synchronous = NORMAL");
   int code = SQLITE_OK;
@@ -344,7 +344,8 @@ std::optional<CostRow> CostDb::find_row(llvm::StringRef instance) {
   return row;
 }
 
-/// The row that find_ stands on; nullopt where its price is none: a cache may hold anything.
+/// Returns the current row of find_; nullopt if its price is invalid,
+/// because a cache may hold anything.
 std::optional<CostRow> CostDb::row_found(llvm::StringRef instance) {
   int type = sqlite3_column_type(find_, 0);
   double price = sqlite3_column_double(find_, 0);
@@ -358,7 +359,7 @@ std::optional<CostRow> CostDb::row_found(llvm::StringRef instance) {
   }
   CostRow row{instance.str(), price, column_text(find_, 1)};
   double low = sqlite3_column_double(find_, 2), high = sqlite3_column_double(find_, 3);
-  if (!(low >= 0 && low <= high && high <= kMaxPrice)) return row; // none, or no interval
+  if (!(low >= 0 && low <= high && high <= kMaxPrice)) return row; // no interval, or an invalid one
   row.low_us = low;
   row.high_us = high;
   row.runs = sqlite3_column_int(find_, 4);

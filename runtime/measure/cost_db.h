@@ -1,12 +1,13 @@
-// Measured costs that outlive a run: an SQLite database under the user's cache folder, keyed by all
-// that a time depends on. It is a cache and nothing more: whatever is wrong with the file, work
-// goes on in memory, and notes() says what happened.
+// Measured costs that outlive a run: an SQLite database in the user's cache folder,
+// keyed by everything that a time depends on. It is only a cache:
+// if the file is unusable, work continues in memory, and notes() describes the problem.
 //
-// Two processes may use one file at once (write-ahead log, a busy timeout, upserts in one
-// transaction). A damaged file is renamed to NAME.damaged-N and a new one begun; one of a newer
-// version is left alone.
+// Two processes may use one file at the same time (write-ahead log, a busy timeout,
+// upserts in one transaction). A damaged file is renamed to NAME.damaged-N and a new one
+// is created. A file of a newer version is left unchanged.
 //
-// Every row is of the program's version, too: another release finds none of them and measures anew.
+// The key of every row includes the program's version, so another release ignores existing rows
+// and measures again.
 #pragma once
 
 #include <llvm/ADT/ArrayRef.h>
@@ -23,12 +24,12 @@ struct sqlite3_stmt;
 
 namespace tg {
 
-/// What a time depends on beside the operator instance itself.
+/// Everything that a time depends on except the operator instance itself.
 struct CostEnvironment {
   std::string processor;       // "AMD EPYC ..."
   std::string instruction_set; // "avx512_core"
   std::string library;         // "oneDNN 2.6.3"
-  std::string layout;          // how operands lie and how warm they are: measure.h
+  std::string layout;          // layout of operands and state of the caches: measure.h
   std::string dtype;           // "f32"
   int threads = 1;
 };
@@ -36,48 +37,50 @@ struct CostEnvironment {
 struct CostRow {
   std::string instance; // instance_key
   double microseconds = 0;
-  std::string implementation; // for people
-  /// In which the median lies with 95% confidence, and of how many runs; 0 where that is not known.
+  std::string implementation; // for display
+  /// The 95% confidence interval of the median, and its number of runs; 0 if unknown.
   double low_us = 0, high_us = 0;
   int runs = 0;
 };
 
-/// $XDG_CACHE_HOME/tangram/costs.db or ~/.cache/tangram/costs.db; "" if there is no home.
+/// Returns $XDG_CACHE_HOME/tangram/costs.db or ~/.cache/tangram/costs.db; "" if there is no home.
 std::string default_cost_db_path();
 
 class CostDb {
 public:
-  /// Opens or makes the file and its folder; "" means memory only. Never fails: see notes().
+  /// Opens or creates the file and its folder; "" means memory only. Never fails: see notes().
   static std::unique_ptr<CostDb> open(llvm::StringRef path, const CostEnvironment& environment);
   ~CostDb();
   CostDb(const CostDb&) = delete;
   CostDb& operator=(const CostDb&) = delete;
 
-  /// Microseconds, if they are known for this environment.
+  /// Returns the microseconds, if known for this environment.
   std::optional<double> find(llvm::StringRef instance);
-  /// The whole row, likewise.
+  /// Returns the whole row, if known for this environment.
   std::optional<CostRow> find_row(llvm::StringRef instance);
-  /// All rows of this processor, library and number of threads, however the operators lay in the
-  /// caches, with the environment's `layout`: what a model of prices learns from. In the order of
-  /// their keys.
+  /// Returns all rows of this processor, library and number of threads, for any layout of operands,
+  /// with the `layout` of each row's environment, in the order of their keys.
+  /// A cost model is trained on them.
   std::vector<std::pair<std::string, CostRow>> rows_alike();
-  /// Keeps rows, in one transaction; later ones replace earlier ones of the same key.
+  /// Stores rows in one transaction; later rows replace earlier rows with the same key.
   void store(llvm::ArrayRef<CostRow> rows);
-  /// Drops the rows of this processor, of whichever environment, whose instance and implementation
-  /// begin so: what ran them has become faster.
+  /// Removes the rows of this processor, in any environment, whose instance and implementation
+  /// have these prefixes. Used when the kernels that ran them have become faster.
   void forget(llvm::StringRef instance, llvm::StringRef implementation);
-  /// Finds them as long as this lives, and no longer: prices that are not final.
+  /// Makes rows available to find() while this object lives, without storing them:
+  /// for prices that are not final.
   void remember(llvm::ArrayRef<CostRow> rows);
-  /// What the yardstick (machine_watch.h) usually takes, in microseconds, on this processor with
-  /// this library and so many threads, however operators lie. 0: it is not known.
+  /// Returns the usual time of the yardstick (machine_watch.h) in microseconds
+  /// on this processor with this library and number of threads, for any layout of operands. 0:
+  /// unknown.
   double yardstick();
-  /// Keeps it in the place of what was known.
+  /// Stores the time, replacing the previous one.
   void keep_yardstick(double microseconds);
 
-  /// True while rows reach a file.
+  /// Returns true while rows are written to a file.
   bool persistent() const { return db_ != nullptr; }
   const std::string& path() const { return path_; }
-  /// What a user should know: "the cost database ... is damaged: ...".
+  /// Messages for the user: "the cost database ... is damaged: ...".
   const std::vector<std::string>& notes() const { return notes_; }
 
 private:
@@ -89,7 +92,7 @@ private:
   Opened try_open();
   Opened prepare_schema();
   bool prepare_statements();
-  /// Of the row, which is made if there is none; 0: it cannot be.
+  /// Returns the id of the row, which is created if it does not exist; 0 on failure.
   int64_t id_of(const CostEnvironment& environment);
   int64_t yardstick_id();
   bool set_aside();
@@ -97,16 +100,16 @@ private:
   bool write(llvm::ArrayRef<CostRow> rows);
   bool write_spread(const CostRow& row);
   bool execute(const char* sql);
-  /// Goes on in memory. `what` is what could not be done.
+  /// Continues in memory. `what` names the failed action.
   void give_up(llvm::StringRef what);
   void close();
   std::string error_text() const;
 
-  CostEnvironment environment_; // its library with the program's version
+  CostEnvironment environment_; // its library includes the program's version
   std::string path_;
-  llvm::StringMap<CostRow> known_; // all that was found or stored; lives on without a file
+  llvm::StringMap<CostRow> known_; // everything found or stored; stays valid without a file
   std::vector<std::string> notes_;
-  size_t ignored_ = 0; // rows whose price is none
+  size_t ignored_ = 0; // rows with an invalid price
   sqlite3* db_ = nullptr;
   sqlite3_stmt* find_ = nullptr;
   sqlite3_stmt* store_ = nullptr;

@@ -25,7 +25,7 @@ double us_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
 }
 
-/// The first bytes of a file of the system; "" where there is none.
+/// Returns the first bytes of a system file; "" if it does not exist.
 using Beginning = std::array<char, 256>;
 llvm::StringRef read_beginning(const char* path, Beginning& text) {
   int file = ::open(path, O_RDONLY | O_CLOEXEC);
@@ -35,7 +35,8 @@ llvm::StringRef read_beginning(const char* path, Beginning& text) {
   return {text.data(), static_cast<size_t>(std::max<ssize_t>(size, 0))};
 }
 
-/// Of one thread: "time on a core, time in line for one (ns), turns".
+/// Returns the waiting time of one thread. Format: "time on a core, time in the run queue (ns),
+/// time slices".
 double waited_us(const char* thread) {
   llvm::SmallString<64> path;
   (llvm::Twine("/proc/self/task/") + thread + "/schedstat").toVector(path);
@@ -48,7 +49,7 @@ double waited_us(const char* thread) {
   return static_cast<double>(nanoseconds) / 1e3;
 }
 
-/// Of all threads of this process; 0 where the system does not say.
+/// Returns the waiting time of all threads of this process; 0 if the system does not report it.
 double waited_us() {
   DIR* threads = ::opendir("/proc/self/task");
   if (!threads) return 0;
@@ -59,17 +60,19 @@ double waited_us() {
   return sum;
 }
 
-/// Of all cores.
+/// Returns the stolen time of all cores.
 double read_stolen_us() {
   Beginning text;
   double ticks_per_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
   return stolen_us(read_beginning("/proc/stat", text), 1e6 / ticks_per_second);
 }
 
-/// A convolution in each core's own caches, as fast as arithmetic can be: only such work shows who
-/// shares a core's units. On a virtual machine whose two cores seem to be one at times, for tenths
-/// of a second and without any waiting, the operators of squeezenet took 1.9 times as long then,
-/// this took 1.35 to 1.5 and a chain of tanh 1.15; at other times this stays below 1.25.
+/// A convolution that stays in each core's own caches and is limited by arithmetic:
+/// only such work reveals another user of a core's units.
+/// On a virtual machine whose two cores sometimes behave like one,
+/// for tenths of a second and without any waiting, the operators of squeezenet took 1.9 times
+/// as long in these periods, this convolution 1.35 to 1.5 times, and a chain of tanh 1.15 times.
+/// At other times this convolution stays below 1.25.
 Plan yardstick_plan() {
   StepSpec spec;
   spec.op = OpKind::Conv2d;
@@ -86,7 +89,8 @@ Plan yardstick_plan() {
   return plan;
 }
 
-/// The least time of a few runs of an executable: one interrupt is no drift. The first warms.
+/// Returns the least time of a few runs of an executable, so that one interrupt does not count
+/// as drift. The first run is a warm-up.
 double yardstick_us(Executable& executable) {
   constexpr int kRuns = 3;
   double least = 0;
@@ -124,11 +128,11 @@ public:
   double usual_us() const override { return usual_.us(); }
 
 private:
-  /// Of the time that passed: what others took so little of is as it would be without them; and
-  /// what makes a time a little longer at most. A program that always computes takes far more: two
-  /// threads that share two cores with it wait for two thirds of the time.
+  /// Shares of the elapsed time. Below kLittle, the time is as it would be on an idle machine.
+  /// Up to kMuch, it is slightly too long. A program that computes all the time takes far more:
+  /// two threads that share two cores with it wait two thirds of the time.
   static constexpr double kLittle = 0.05, kMuch = 0.15;
-  /// A clock that follows the load moves by less; who shares a core takes more.
+  /// A clock rate that follows the load varies by less. Another user of a core costs more.
   static constexpr double kDrift = 1.25;
 
   std::function<MachineSigns()> read_;
@@ -155,7 +159,7 @@ double UsualTime::us() const {
   return earlier_us_ * std::pow(*own / earlier_us_, readings / (readings + kEarlierReadings));
 }
 
-// "cpu  user nice system idle iowait irq softirq steal guest guest_nice", in ticks.
+// Format, in ticks: "cpu  user nice system idle iowait irq softirq steal guest guest_nice".
 double stolen_us(llvm::StringRef stat, double us_per_tick) {
   constexpr size_t kSteal = 8;
   llvm::SmallVector<llvm::StringRef, 12> words;
@@ -177,7 +181,7 @@ std::unique_ptr<MachineWatch> watch_machine(const Backend& backend, int threads,
   options.weights = [](const PlanValue& value) { return plain_numbers(value.type); };
   auto compiled = backend.compile(yardstick_plan(), options);
   std::shared_ptr<Executable> yardstick = compiled ? std::move(*compiled) : nullptr;
-  // More threads than cores wait for each other.
+  // With more threads than cores, threads wait for each other.
   bool threads_fit = threads <= available_cores();
   auto read = [yardstick, threads_fit, start = Clock::now()] {
     MachineSigns signs;
@@ -187,7 +191,7 @@ std::unique_ptr<MachineWatch> watch_machine(const Backend& backend, int threads,
     signs.clock_us = us_since(start);
     return signs;
   };
-  for (int i = 0; yardstick && i < 8; ++i) (void)read(); // wakes threads and the clock
+  for (int i = 0; yardstick && i < 8; ++i) (void)read(); // wakes threads and raises the clock rate
   return watch_signs(read, usual_us);
 }
 

@@ -1,16 +1,17 @@
-// Whether others computed while something was timed.
-// Three signs, since each misses what the others see:
+// Detects whether other programs computed while something was timed.
+// Three signs are used, because each misses what the others detect:
 //
-//   waiting    how long threads of this process stood in line for a core, by the system's own count
-//              (Linux): exact, but it knows neither of other virtual machines on the same cores nor
-//              of what shares a core's units, caches and clock;
-//   stolen     how long a virtual machine that wanted a core had none, since others had it, by the
-//              system's count; in steps of some milliseconds, and where the host says it;
-//   yardstick  a computation of some tens of microseconds on the threads that are timed, always the
-//              same: where it takes longer than it usually does (UsualTime), everything did.
+//   waiting    how long threads of this process waited for a core, as reported by the system
+//              (Linux): exact, but blind to other virtual machines on the same cores and to other
+//              users of a core's units, caches and clock;
+//   stolen     how long a runnable virtual machine had no core because others had it, as reported
+//              by the system; in steps of some milliseconds, and only if the host reports it;
+//   yardstick  a fixed computation of some tens of microseconds on the threads that are timed: if
+//              it takes longer than usual (UsualTime), everything did.
 //
-// Others only ever add. Where they took a small share of the time, and the yardstick says that what
-// was left ran at its usual speed, a time is too long by that share at most (Disturbance::Slight).
+// Other programs can only add time. If they took a small share of the time,
+// and the yardstick shows that the remainder ran at its usual speed,
+// then a time is too long by at most that share (Disturbance::Slight).
 #pragma once
 
 #include "lang/core/support/repeated_times.h"
@@ -21,57 +22,58 @@ namespace tg {
 class MachineWatch {
 public:
   virtual ~MachineWatch() = default;
-  /// What others took of the machine since this was last asked, as far as can be told.
+  /// Returns the disturbance by other programs since the last call, as far as it can be detected.
   virtual Disturbance disturbance() = 0;
-  /// The same answer again, by waiting and stealing alone: of programs that run interleaved both
-  /// see the speed that the machine has, whatever it is.
+  /// Returns the same result by waiting and stealing alone. Two interleaved programs both see the
+  /// machine's current speed, whatever it is.
   virtual Disturbance taken_by_others() const { return Disturbance::None; }
-  /// The same, where nothing but an undisturbed machine will do.
+  /// Returns true if the machine was undisturbed since the last call.
   bool quiet() { return disturbance() == Disturbance::None; }
-  /// What the yardstick takes where nobody disturbs; 0: there is none.
+  /// Returns the yardstick's time on an undisturbed machine; 0 if there is no yardstick.
   virtual double usual_us() const { return 0; }
 };
 
-/// What a computation usually takes when nothing is known to have disturbed it: the median of the
-/// last readings, of a few the least. Not the least that was ever seen: on a virtual machine whose
-/// cores share units with others' nearly all the time, a lucky moment was 1.7 times as fast as the
-/// median, and nothing else would ever have counted as undisturbed. What earlier processes saw
-/// counts as kEarlierReadings, since this one may live in a busy hour, but not where this one is
-/// faster.
+/// The usual time of a computation on an apparently undisturbed machine:
+/// the median of the last readings, or the least of them if there are only a few.
+/// The least time ever seen is unsuitable. On a virtual machine whose cores share units
+/// with others nearly all the time, one lucky reading was 1.7 times as fast as the median,
+/// and nothing else would have counted as undisturbed.
+/// The time of earlier processes counts as kEarlierReadings readings,
+/// because this process may run at a busy time, but it is ignored if this process is faster.
 class UsualTime {
 public:
-  /// `earlier_us`: 0 where it is not known.
+  /// `earlier_us`: 0 if unknown.
   explicit UsualTime(double earlier_us) : earlier_us_(earlier_us) {}
   void add(double microseconds);
-  /// 0: nothing is known.
+  /// Returns 0 if unknown.
   double us() const;
 
 private:
   static constexpr size_t kEarlierReadings = 64, kMostReadings = 256, kFew = 16;
 
   double earlier_us_;
-  std::vector<double> last_; // readings, the oldest replaced first
+  std::vector<double> last_; // readings; the oldest is replaced first
   size_t count_ = 0;
 };
 
-/// The signs at one moment, the clock with them.
+/// The signs at one moment, including the clock.
 struct MachineSigns {
   double clock_us = 0;
   double waited_us = 0;    // of all threads together, so far
-  double yardstick_us = 0; // 0: there is none
+  double yardstick_us = 0; // 0: there is no yardstick
   double stolen_us = 0;    // of all cores together, so far
 };
 
-/// Judges by signs that `read` takes: whenever the watch is asked, and when it is made. `usual_us`:
-/// of the yardstick, from earlier; 0: not known.
+/// Judges by the signs that `read` returns, when the watch is created and at each call. `usual_us`:
+/// the yardstick's time from earlier processes; 0: unknown.
 std::unique_ptr<MachineWatch> watch_signs(std::function<MachineSigns()> read, double usual_us = 0);
 
-/// What was stolen so far, from the text of /proc/stat; 0 where it does not say.
+/// Parses the stolen time so far from the text of /proc/stat; 0 if it is not reported.
 double stolen_us(llvm::StringRef stat, double us_per_tick);
 
-/// Judges by this machine's signs. The yardstick runs on the backend, so that its threads are those
-/// that steps have; where the backend cannot run it, it is not asked. The backend may end before
-/// the watch.
+/// Judges by the signs of this machine. The yardstick runs on the backend,
+/// to use the same threads as steps; without it if the backend cannot run it.
+/// The watch may outlive the backend.
 std::unique_ptr<MachineWatch> watch_machine(const Backend& backend, int threads,
                                             double usual_us = 0);
 

@@ -21,7 +21,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Some steps in one plan, compiled and warm, with their times so far.
+/// A plan of several steps, compiled and warmed up, with their times so far.
 class Probe {
 public:
   static Result<Probe> make(const Backend& backend, llvm::ArrayRef<StepSpec> specs,
@@ -46,10 +46,10 @@ public:
     return probe;
   }
 
-  /// All rounds: of each step the least figure counts.
+  /// Runs all rounds and keeps the least figure of each step.
   Result<void> run(const MeasureOptions& options) {
     Clock::time_point start = Clock::now();
-    if (options.watch) (void)options.watch->quiet(); // what was before does not matter
+    if (options.watch) (void)options.watch->quiet(); // discards earlier disturbances
     for (int round = 0; goes_on(round, seconds_since(start), options.rounds); ++round) {
       executable_->profile(true);
       for (int i = 0; i < runs_; ++i) TG_CHECK(executable_->run_once());
@@ -64,7 +64,8 @@ public:
   llvm::ArrayRef<StepTime> times() const { return times_; }
 
 private:
-  /// Whether there is another round: the usual ones, and as many again for what is not settled.
+  /// Returns true if another round is needed: the usual number,
+  /// and as many again for steps that are not settled.
   bool goes_on(int round, double spent, int rounds) const {
     constexpr int kLeastRounds = 2;
     if (round < rounds && (round < kLeastRounds || spent <= seconds_)) return true;
@@ -72,7 +73,7 @@ private:
     return !settled && round < 2 * rounds && (round <= kLeastRounds || spent <= 2 * seconds_);
   }
 
-  /// Whether a second undisturbed round came close to the least of all.
+  /// Returns true if a second undisturbed round came close to the least of all.
   static bool repeated(double least, llvm::ArrayRef<double> quiet_figures, double within) {
     constexpr double kClockUs = 0.3;
     return llvm::count_if(quiet_figures, [&](double figure) {
@@ -80,13 +81,13 @@ private:
            }) >= 2;
   }
 
-  /// What a round says. Copies of one step stand together, and what the backend puts in stands
-  /// before the step that needs it.
+  /// Records the figures of a round. Copies of one step are adjacent,
+  /// and inserted reorders precede the step that needs them.
   void note(llvm::ArrayRef<StepInfo> steps, bool quiet) {
     for (auto [copies, time, quiet_figures] : llvm::zip(plan_.copies, times_, quiet_)) {
       size_t own = 0;
       for (size_t i = 0; i < steps.size(); ++i)
-        if (steps[i].step <= copies.back()) own = i + 1; // kNever is above all
+        if (steps[i].step <= copies.back()) own = i + 1; // kNever exceeds all steps
       double figure = figure_of(steps.take_front(own), copies, time);
       steps = steps.drop_front(own);
       if (quiet) quiet_figures.push_back(figure);
@@ -95,7 +96,7 @@ private:
     }
   }
 
-  /// Median over the copies that count, with a copy's share of what the backend put in.
+  /// Returns the median over the counted copies, including a copy's share of the inserted reorders.
   static double figure_of(llvm::ArrayRef<StepInfo> steps, llvm::ArrayRef<PlanStepId> copies,
                           StepTime& time) {
     double reorders = 0;
@@ -124,10 +125,10 @@ private:
 
   MeasurePlan plan_;
   std::unique_ptr<Executable> executable_;
-  int runs_ = 1;       // in a round
+  int runs_ = 1;       // per round
   double seconds_ = 0; // for all rounds
   std::vector<StepTime> times_;
-  std::vector<std::vector<double>> quiet_; // of each: figures of undisturbed rounds
+  std::vector<std::vector<double>> quiet_; // figures of each step in undisturbed rounds
 };
 
 int64_t bytes_of(const StepSpec& spec) {
@@ -142,13 +143,13 @@ size_t copies_of(const StepSpec& spec) {
   return bytes <= 256 << 10 ? 8 : bytes <= 16 << 20 ? 3 : 1;
 }
 
-/// What its copies touch.
+/// Returns the bytes that all copies of a step touch.
 int64_t plan_bytes(const StepSpec& spec) {
   return bytes_of(spec) * static_cast<int64_t>(copies_of(spec));
 }
 
-/// How many of the next steps share a plan: enough to make little of its wash, and so few that they
-/// touch no more than that would.
+/// Returns the number of next steps that share a plan: enough to make the cost of its wash small,
+/// but few enough to touch no more bytes than the wash would.
 size_t together(llvm::ArrayRef<StepSpec> steps, int64_t wash_bytes) {
   constexpr size_t kMost = 16;
   int64_t bytes = 0;
@@ -168,7 +169,8 @@ Result<std::vector<StepTime>> time_together(const Backend& backend, llvm::ArrayR
   return probe.times().vec();
 }
 
-/// Where they cannot be timed in one plan, each is timed alone: the others are not to suffer.
+/// Times each step alone if they cannot be timed in one plan, so that one failing step does not
+/// affect the others.
 void measure_together(const Backend& backend, llvm::ArrayRef<StepSpec> steps,
                       const MeasureOptions& options, std::vector<Result<StepTime>>& times) {
   Result<std::vector<StepTime>> done = time_together(backend, steps, options);
@@ -180,7 +182,8 @@ void measure_together(const Backend& backend, llvm::ArrayRef<StepSpec> steps,
     for (const StepSpec& spec : steps) measure_together(backend, spec, options, times);
 }
 
-/// A value as a neighbour leaves it: the result of an elementwise step over an input.
+/// Returns a value in the state in which a neighbour leaves it:
+/// the result of an elementwise step over an input.
 PlanValueId made(MeasurePlanBuilder& build, const TensorType& type, std::string name) {
   PlanValueId input = build.value(PlanValue::Kind::Input, type, std::move(name));
   return build.step(OpKind::Relu, {}, {input}, type);
@@ -194,13 +197,13 @@ MeasurePlan make_measure_plan(llvm::ArrayRef<StepSpec> specs, int64_t wash_bytes
   auto operand = [&](const TensorType& type, std::string name) {
     return made(build, type, std::move(name));
   };
-  // Each step is washed by the others, too: by what is not the largest.
+  // The other steps wash each step too; the bytes of all but the largest count.
   int64_t all = 0, largest = 0;
   for (const StepSpec& spec : specs) {
     all += plan_bytes(spec);
     largest = std::max(largest, plan_bytes(spec));
   }
-  // Read once and written once.
+  // Each byte is read once and written once.
   int64_t elements = (wash_bytes - (all - largest)) / 2 / dtype_size(DType::F32);
   if (elements > 0) operand(f32({elements}), "wash");
   PlanValueId result = kNoValue;
@@ -218,7 +221,7 @@ MeasurePlan make_measure_plan(llvm::ArrayRef<StepSpec> specs, int64_t wash_bytes
 Result<Tensor> plain_numbers(const TensorType& type) {
   TG_TRY(Tensor tensor, Tensor::zeros(type));
   if (!is_float(type.dtype)) return tensor;
-  // One period in full, then copies of what is there.
+  // Fills one full period, then copies it.
   constexpr int64_t kPeriod = 61;
   std::array<double, kPeriod> numbers;
   for (size_t i = 0; i < numbers.size(); ++i)
@@ -245,11 +248,13 @@ std::vector<Result<StepTime>> measure_steps(const Backend& backend, llvm::ArrayR
 }
 
 int64_t wash_bytes_for(int64_t network_bytes) {
-  // Enough to empty the last cache, too, of what a step reads in every run. Networks that are
-  // nothing but weights show it: nasrnn's products come from a cache of 32 MiB, at a third of their
-  // time in the network, behind 16 MiB, and cost what they do there behind 64
-  // (bench/measure_bench); others cost the same behind either. What the system says of the last
-  // level's size is no guide: on one virtual machine 32 MiB by one way, 256 by another.
+  // At least this much is needed to evict from the last-level cache what a step reads in every run.
+  // Networks that consist of weights show it.
+  // After a wash of 16 MiB, nasrnn's products come from a cache of 32 MiB and take a third
+  // of their time in the network; after 64 MiB they take the same time as there
+  // (bench/measure_bench). Other networks cost the same with either.
+  // The system's report of the last-level size is unreliable: one virtual machine reports 32 MiB
+  // in one place and 256 MiB in another.
   constexpr int64_t kLeast = 1 << 20, kMost = 64 << 20;
   int64_t bytes = std::clamp(network_bytes, kLeast, kMost);
   return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(bytes)));

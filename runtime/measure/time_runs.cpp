@@ -11,7 +11,7 @@ Result<double> timed_run(Executable& executable) {
   return watch.seconds() * 1e6;
 }
 
-/// Whether to take another sample after `done` of them.
+/// Returns true if another sample is needed after `done` samples.
 bool go_on(const TimingOptions& options, size_t done, const Stopwatch& watch) {
   if (done > 0 && options.stop.asked()) return false;
   if (options.runs != 0) return done < options.runs;

@@ -13,7 +13,7 @@ namespace tg {
 
 namespace {
 
-/// The result is the operand's memory. All else is a RefStep:
+/// Returns true if the result is the operand's memory. Every other operator is a RefStep:
 /// semantics.h covers every row of ops.def.
 bool is_view(OpKind op) { return op == OpKind::Identity || op == OpKind::Reshape; }
 
@@ -109,7 +109,7 @@ private:
     std::optional<RefStep> kernel; // none for a view
   };
 
-  /// Everything that will be held at once, checked before any of it is allocated.
+  /// Checks the total memory before any of it is allocated.
   Result<void> reserve(const CompileOptions& options, const Storage& at_load, int64_t load_bytes,
                        int64_t run_bytes) {
     memory_ = resident_bytes(*plan_);
@@ -125,7 +125,7 @@ private:
     return {};
   }
 
-  /// A result of the load phase that runs read, with memory of its own.
+  /// Returns true for a result of the load phase that runs read and that has its own memory.
   bool outlives_load(const Storage& at_load, PlanValueId id) const {
     const PlanValue& v = plan_->values[id];
     return v.kind == PlanValue::Kind::Temporary && v.pinned && at_load.root[id] == id &&
@@ -160,7 +160,7 @@ private:
     return {};
   }
 
-  /// Addresses of the results of one phase.
+  /// Assigns the addresses of the results of one phase.
   void place(const Storage& storage, const ArenaPlan& arena, std::byte* base, Phase phase) {
     for (const PlanStep& step : plan_->steps) {
       if (step.phase != phase) continue;
@@ -188,8 +188,8 @@ private:
     }
   }
 
-  /// Weights that only the load phase read. A value that is needed keeps the owner of its memory:
-  /// itself, or what it is a view of.
+  /// Frees the weights that only the load phase read. A value that is still needed keeps the owner
+  /// of its memory: itself, or the value of which it is a view.
   void drop_unneeded() {
     llvm::DenseSet<const std::byte*> needed;
     for (const PlanStep& step : plan_->steps)
@@ -206,11 +206,11 @@ private:
     }
   }
 
-  std::unique_ptr<const Plan> plan_; // steps_ refer into it
+  std::unique_ptr<const Plan> plan_; // steps_ point into it
   std::shared_ptr<const ExternKernels> externs_;
   StopToken stop_;
   std::vector<std::byte*> memory_of_; // of each value; in held_ or arena_
-  std::vector<Tensor> held_;          // inputs, weights, constants and lasting load results
+  std::vector<Tensor> held_;          // inputs, weights, constants and load results that runs read
   AlignedBuffer arena_, workspace_;
   std::vector<Step> steps_;
   StepClock clock_;

@@ -26,7 +26,7 @@ RefStep::RefStep(const Plan& plan, const PlanStep& step, const ExternKernels* ex
   }
   static const Value kNoAct = Value::of_enum("none");
   for (const Value& value : step.attrs) attrs_.push_back(&value);
-  // A sum of i32 is cut before the activation sees it, as it is where that is a step of its own.
+  // A sum of i32 is wrapped before the activation, as it is if the activation is a separate step.
   int act = op_info(op_).attr_slot("act");
   if (act >= 0 && type_.dtype == DType::I32) {
     last_ = act_op(parse_act(attrs_[static_cast<size_t>(act)]->text).value_or(Act::None));

@@ -1,7 +1,8 @@
-// The reference kernels: lang/core/semantics/semantics.h over float with sums in double, or over
-// double, one thread. Of other dtypes operands are widened first, to double or Integer, and the
-// result is rounded once. RefStep is a plan step made ready to run; other backends use it for what
-// they have no kernel for.
+// The reference kernels: lang/core/semantics/semantics.h over float with sums in double,
+// or over double, on one thread. Operands of other dtypes are first widened to double or Integer,
+// and the result is rounded once.
+// RefStep is a plan step that is ready to run; other backends use it for steps for which they
+// have no kernel.
 #pragma once
 
 #include "lang/core/result.h"
@@ -13,34 +14,37 @@
 
 namespace tg {
 
-/// Refers to the plan, which must outlive it and not change.
+/// Points into the plan, which must outlive it and not change.
 class RefStep {
 public:
-  /// `externs` has a kernel for the step if it is an `extern op` (check_externs), and outlives it.
+  /// `externs` must have a kernel for the step if it is an `extern op` (check_externs),
+  /// and must outlive it.
   RefStep(const Plan& plan, const PlanStep& step, const ExternKernels* externs = nullptr);
 
-  /// Scratch that run() needs.
+  /// Returns the scratch memory that run() needs.
   int64_t workspace_bytes() const { return workspace_bytes_; }
-  /// Row-major memory of each operand (null where absent) and of the result, in their dtypes, and
-  /// workspace_bytes aligned for double. The result may be the memory of PlanStep::in_place.
+  /// Binds the row-major memory of each operand (null if absent) and of the result, in their
+  /// dtypes, and workspace_bytes aligned for double. The result may be the memory of
+  /// PlanStep::in_place.
   void bind(llvm::ArrayRef<const std::byte*> operands, std::byte* result, std::byte* workspace);
   /// Allocates nothing for operators of up to eight operands.
   void run() const;
-  /// bind() and run() with a workspace of its own. Errors: `memory_limit` where there is none.
+  /// Calls bind() and run() with its own workspace. Errors: `memory_limit` if it cannot be
+  /// allocated.
   Result<void> run_alone(llvm::ArrayRef<const std::byte*> operands, std::byte* result);
 
 private:
   struct Operand {
-    const TensorType* type = nullptr; // null where absent
+    const TensorType* type = nullptr; // null if absent
     const std::byte* data = nullptr;
   };
-  /// The scalar over which the operator is evaluated.
+  /// The scalar type over which the operator is evaluated.
   enum class Scalar : uint8_t { Float, Double, WidenedDouble, Integer };
 
   template <class T>
   void evaluate(llvm::ArrayRef<ConstView<T>> operands, View<T> result,
                 llvm::MutableArrayRef<WideOf<T>> scratch) const;
-  template <class T> void run_in_place() const; // on the elements where they lie
+  template <class T> void run_in_place() const; // on the elements in their place
   template <class T> void run_widened() const;
   void run_extern() const;
 

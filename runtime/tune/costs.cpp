@@ -1,5 +1,5 @@
-// Counts of lines, requests and registers. A box is walked row by row; addresses of threads are
-// sums of one table a loop, so that a warp costs its 32 additions.
+// Counts lines, requests and registers. A box is walked row by row.
+// The addresses of threads are sums of one table per loop, so a warp costs 32 additions.
 #include "runtime/tune/costs.h"
 
 #include "runtime/tune/factors.h"
@@ -12,16 +12,17 @@ namespace tg::tune {
 namespace {
 
 constexpr int64_t kLine = 8; // elements
-constexpr size_t kWarp = 32; // threads, and banks
+constexpr size_t kWarp = 32; // threads, and shared-memory banks
 
-/// Points of all loops that a block reads in a fetch.
+/// The points of all loops that a block reads in one fetch.
 Extents covered_by(llvm::ArrayRef<int64_t> block, llvm::ArrayRef<int64_t> reduction) {
   Extents covered(block.begin(), block.end());
   covered.insert(covered.end(), reduction.begin(), reduction.end());
   return covered;
 }
 
-/// Rows of a box inside a tensor: inner dimensions that the box has whole are one row.
+/// The rows of a box inside a tensor. Inner dimensions that the box covers completely
+/// are merged into one row.
 class BoxRows {
 public:
   BoxRows(int64_t base, const Extents& whole, const Extents& box) : base_(base) {
@@ -32,7 +33,7 @@ public:
         length_ = box[d] * pitch;
         is_row = box[d] == whole[d];
       } else {
-        counts_.push_back(box[d]); // the innermost first
+        counts_.push_back(box[d]); // innermost first
         pitches_.push_back(pitch);
       }
     }
@@ -61,7 +62,7 @@ private:
   std::vector<int64_t> counts_, pitches_;
 };
 
-/// Which points of each loop are touched, for the number of different elements of an input.
+/// The touched points of each loop, for counting the different elements of an input.
 using Positions = std::vector<std::vector<int64_t>>;
 
 int64_t distinct_of(const Dimension& dimension, const Positions& positions) {
@@ -92,7 +93,7 @@ std::vector<int64_t> count_up(int64_t count) {
   return all;
 }
 
-/// Different addresses in the bank that wants most of them.
+/// Returns the number of different addresses in the bank with the most.
 int64_t conflicts(llvm::MutableArrayRef<int64_t> addresses) {
   constexpr auto kBanks = static_cast<int64_t>(kWarp);
   llvm::sort(addresses);
@@ -102,10 +103,10 @@ int64_t conflicts(llvm::MutableArrayRef<int64_t> addresses) {
   return *std::max_element(wanted.begin(), wanted.end());
 }
 
-/// The loops of a thread, the innermost first: which axis each belongs to and how often it runs.
+/// The loops of a thread, innermost first: the axis to which each belongs and its trip count.
 struct ThreadLoop {
   enum Level { Virtual, S4, R2, S3, R1, R0 } level;
-  size_t axis; // of its kind
+  size_t axis; // among the axes of its kind
   int64_t extent;
 };
 
@@ -123,7 +124,8 @@ std::vector<ThreadLoop> thread_loops(const Tile& tile) {
   return loops;
 }
 
-/// Points of a loop that factors of it touch: each with its count and the distance between two.
+/// Returns the points of a loop that some of its factors touch:
+/// each factor has a count and a distance between two points.
 std::vector<int64_t>
 touched(std::initializer_list<std::pair<int64_t, int64_t>> counts_and_distances) {
   std::vector<int64_t> all = {0};
@@ -136,9 +138,9 @@ touched(std::initializer_list<std::pair<int64_t, int64_t>> counts_and_distances)
   return all;
 }
 
-/// Points that the first `count` loops of a thread touch.
+/// Returns the points that the first `count` loops of a thread touch.
 Positions unrolled_positions(const Tile& tile, int count) {
-  Tile ones = tile; // factors of loops that are not unrolled: 1
+  Tile ones = tile; // loops that are not unrolled have factor 1
   std::vector<ThreadLoop> loops = thread_loops(tile);
   for (size_t i = static_cast<size_t>(count); i < loops.size(); ++i) {
     size_t axis = loops[i].axis;
@@ -221,7 +223,7 @@ double ThreadCost::requests(const Staged& staged, const ThreadShape& shape) cons
         table[term.axis][static_cast<size_t>(t)] +=
             t * shape.inner[term.axis] / term.divisor * term.scale * staged.pitch[d];
     }
-  std::vector<int64_t> addresses = {0}; // of the threads, the last axis fastest
+  std::vector<int64_t> addresses = {0}; // one per thread, the last axis fastest
   for (const Extents& of_axis : table) {
     std::vector<int64_t> next;
     next.reserve(addresses.size() * of_axis.size());
@@ -250,7 +252,7 @@ double ThreadCost::of(const ThreadShape& shape, double at_most) const {
   double warps = static_cast<double>((product(shape.grid) + 31) / 32), bound = 0;
   for (const Staged& staged : staged_) {
     each.push_back(loads(staged, shape));
-    bound += each.back() * warps; // every warp asks once at least
+    bound += each.back() * warps; // every warp makes at least one request
   }
   if (bound > at_most) return bound;
   double all = 0;

@@ -1,4 +1,4 @@
-// Legality, and trials counted once each.
+// Legality checks, and trials that count each program once.
 #include "runtime/tune/device.h"
 
 #include <llvm/Support/FormatVariadic.h>

@@ -1,4 +1,4 @@
-// Divisors by trial, factorizations by backtracking over the extents: at most six.
+// Divisors by trial division, factorizations by backtracking over the extents: at most six.
 #include "runtime/tune/factors.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What was found by asking, for each operator of a plan, whose kernel is the faster one here: the
-// program's own, or a library's.
+// The result of comparing, for each operator of a plan, the program's own kernel
+// with a library's on this machine.
 #pragma once
 
 #include "lang/core/support/repeated_times.h"
@@ -11,17 +11,17 @@
 namespace tg::tune {
 
 struct KernelLine {
-  std::string name; // of the operator, for people
+  std::string name; // of the operator, for display
   int64_t occurrences = 1;
   bool ours_by_rule = false;
-  Comparison times;       // of all of them together: by rule, and otherwise
-  bool otherwise = false; // from now on
+  Comparison times;       // of all occurrences together: the rule's choice, and the other kernel
+  bool otherwise = false; // the other kernel is used from now on
 };
 
 struct KernelReport {
-  std::vector<KernelLine> lines; // of what was measured now
-  size_t known = 0;              // operators whose answer was known
-  /// The whole plan by rule and with what is otherwise, where anything is.
+  std::vector<KernelLine> lines; // operators measured in this run
+  size_t known = 0;              // operators whose result was known before
+  /// The whole plan with the rule's choices and with the changed choices, if any changed.
   std::optional<Comparison> whole = {};
   double seconds = 0;
   std::vector<std::string> notes = {};

@@ -1,4 +1,4 @@
-// Neighbours, likely programs, and what a comparison says of them.
+// Neighbours, likely programs, and the comparison that decides between them.
 #include "runtime/tune/near.h"
 
 #include "runtime/tune/other_clock.h"
@@ -22,9 +22,10 @@ double between(double value, double a, double b) {
   return std::clamp(value, std::min(a, b), std::max(a, b));
 }
 
-/// The "time" of a program is how far its features are from those that are likely: blocks and
-/// memory in the middle of their ranges; threads, which are register tiles on a processor, as large
-/// as the reused program's, as far as their range allows.
+/// The "time" of a program is the distance of its features from the likely ones.
+/// Blocks and memory are likely in the middle of their ranges.
+/// Threads, which are register tiles on a CPU, are likely as large as those of the reused program,
+/// as far as their range allows.
 class LikelyDevice final : public OtherClock {
 public:
   LikelyDevice(const Device& device, const Operator& target, const Program& reused,
@@ -39,7 +40,7 @@ public:
                of.shared * middle(ranges.shared)};
   }
   bool stopped() const override { return late_() || OtherClock::stopped(); }
-  // To choose a shape may take longer than a trial.
+  // Choosing a shape may take longer than a trial.
   Extents choose_block(const Operator& op, const Nest& nest, int64_t points,
                        BlockCost& cost) const override {
     return late_() ? Extents() : OtherClock::choose_block(op, nest, points, cost);
@@ -52,7 +53,7 @@ public:
   }
   std::optional<double> measure(const Program& program) override {
     Features of = features(program, nest_);
-    if (of.blocks <= 0 || likely_.blocks <= 0) return 1; // it has no tiles
+    if (of.blocks <= 0 || likely_.blocks <= 0) return 1; // the program has no tiles
     double far = log_ratio(of.blocks, likely_.blocks) + log_ratio(of.threads, likely_.threads);
     if (of.shared > 0 && likely_.shared > 0) far += log_ratio(of.shared, likely_.shared);
     return far;
@@ -116,7 +117,8 @@ private:
                                               [&] { return left_us() <= 0; }))
         if (!llvm::is_contained(programs, program)) programs.push_back(std::move(program));
     if (programs.empty() || left_us() <= 0) return;
-    // What is untuned anyway need not run twice, but that it is all there is shall be known.
+    // The untuned program need not run a second time. If it is the only candidate,
+    // that is recorded, however.
     std::vector<Program> others;
     for (const Program& program : programs)
       if (!device_.is_untuned(at, program)) others.push_back(program);

@@ -1,4 +1,4 @@
-// The table of operator types, what their inputs are, and their text.
+// The table of operator types, the inputs of each, and their text.
 #include "runtime/tune/operator.h"
 
 #include "runtime/tune/scanner.h"
@@ -17,12 +17,12 @@ namespace {
 constexpr int64_t kMostExtent = int64_t{1} << 32;
 constexpr double kMostPoints = 0x1p60;
 
-/// A row for each type, in the order of OpType.
+/// One row per type, in the order of OpType.
 struct TypeRow {
   const char* name;
   std::vector<const char*> space, reduction;
-  size_t spatial; // loops with a stride of their own
-  int load_axis;  // of the reduction, or -1
+  size_t spatial; // loops with their own stride
+  int load_axis;  // index of a reduction loop, or -1
 };
 
 const TypeRow& row_of(OpType type) {
@@ -41,7 +41,7 @@ const TypeRow& row_of(OpType type) {
   return rows[static_cast<size_t>(type)];
 }
 
-/// A parameter: its word in texts, how many numbers it may have beside none, and from which on.
+/// A parameter: its keyword, its number of values if present, and their lower bound.
 struct Parameter {
   const char* name;
   Extents Operator::*field;
@@ -70,17 +70,17 @@ std::string numbers_text(llvm::ArrayRef<int64_t> numbers) {
   return all;
 }
 
-/// The value of a parameter of one loop.
+/// The value of a parameter for one loop.
 int64_t at_or(const Extents& list, size_t i, int64_t otherwise) {
   return i < list.size() ? list[i] : otherwise;
 }
 
-/// Transposed ones may be.
+/// True for grouped types; transposed convolutions may also have groups.
 bool in_groups(const Operator& op) {
   return op.type == OpType::GRP || (op.type == OpType::T2D && at_or(op.groups, 0, 1) > 1);
 }
 
-/// Reads of inputs, type by type.
+/// The inputs of each type.
 class InputsOf {
 public:
   explicit InputsOf(const Operator& op) : op_(op), reductions_(op.space.size()) {}
@@ -102,7 +102,7 @@ private:
     for (size_t axis : axes) found.push_back(loop(axis));
     return found;
   }
-  /// An index of the padded input: stride of the output and dilation of the kernel.
+  /// The index into the padded input: stride of the output and dilation of the kernel.
   Dimension window(size_t out, size_t tap, size_t i) const {
     int64_t stride = op_.type == OpType::T2D ? 1 : at_or(op_.stride, i, 1);
     return {{Term{out, stride}, Term{tap, at_or(op_.dilation, i, 1)}}};

@@ -1,11 +1,13 @@
-// Operators that the tuner knows, as loop nests: which loops the naive program of an operator has,
-// which elements of which input a point of them reads, and along which reduction loop a kernel
-// fetches its inputs in rounds. Everything that a cost counts follows from this one description.
+// Operators of the tuner, as loop nests. A nest describes the loops of the operator's naive
+// program, the elements of each input that a point of the loops reads,
+// and the reduction loop along which a kernel fetches its inputs in rounds.
+// All cost models follow from this one description.
 // Source: Fang et al., "ETO: Accelerating Optimization of DNN Operators by High-Performance Tensor
 // Program Reuse", PVLDB 15(2), 2022, and its authors' code.
 //
-// Invariant: padded and dilated inputs count as if they were materialised, so extents follow from
-// the loops; the index of a dimension is a sum of one term a loop, so addresses are sums, too.
+// Invariants: padded and dilated inputs count as if they were materialized,
+// so extents follow from the loops. The index of a dimension is a sum of one term per loop,
+// so addresses are sums, too.
 #pragma once
 
 #include "lang/core/result.h"
@@ -24,47 +26,49 @@ class Scanner;
 
 using Extents = std::vector<int64_t>;
 
-/// Convolutions in one, two and three dimensions; products of batches; grouped, depthwise and
-/// transposed convolutions; convolutions of capsules; by Winograd's minimal filtering; the
-/// Frobenius norm.
+/// Convolutions in one, two and three dimensions; batched matrix products;
+/// grouped, depthwise and transposed convolutions; capsule convolutions;
+/// convolutions by Winograd's minimal filtering; the Frobenius norm.
 enum class OpType : uint8_t { C1D, C2D, C3D, BMM, GRP, DEP, T2D, CAP, WIN, FRB };
 inline constexpr size_t kOpTypes = 10;
 
 llvm::StringRef type_name(OpType type);
-/// Names of its loops: {"n", "f", "y", "x"} and {"rc", "ry", "rx"}.
+/// Return the names of the loops: {"n", "f", "y", "x"} and {"rc", "ry", "rx"}.
 llvm::ArrayRef<const char*> space_loops(OpType type);
 llvm::ArrayRef<const char*> reduction_loops(OpType type);
 
-/// Loops of the major nest and what else the operator is about. An empty list is its default.
+/// The loops of the major nest and the other parameters of the operator.
+/// An empty list means the default.
 struct Operator {
   OpType type = OpType::C2D;
   Extents space = {}, reduction = {};
   Extents stride = {}, padding = {},
-          dilation = {};   // one for each spatial loop; CAP: one stride for both
-  Extents groups = {};     // GRP, T2D: into how many groups channels fall, which divides f
-  Extents multiplier = {}; // DEP: filters of a channel, which divides f
-  Extents shared = {};     // BMM: 1 for each of x and y that all of the batch share
-  Extents output = {};     // WIN: n, h, w of the result and rows of a tile of it
+          dilation = {};   // one per spatial loop; CAP: one stride for both
+  Extents groups = {};     // GRP, T2D: number of channel groups, which divides f
+  Extents multiplier = {}; // DEP: filters per channel, which divides f
+  Extents shared = {};     // BMM: 1 for x and for y if the whole batch shares it
+  Extents output = {};     // WIN: n, h, w of the result, and rows of a tile of it
 
   bool operator==(const Operator&) const = default;
 };
 
-/// Whether the lists have the lengths that the type asks for, and numbers that make sense. Errors:
-/// `bad_data_file`.
+/// Checks that the lists have the lengths that the type requires and that their numbers are valid.
+/// Errors: `bad_data_file`.
 Result<void> check(const Operator& op);
 
-/// "C2D [1, 64, 28, 28 | 64, 3, 3] stride 2, 2". What is the default is not written.
+/// Formats "C2D [1, 64, 28, 28 | 64, 3, 3] stride 2, 2". Defaults are omitted.
 std::string text(const Operator& op);
 /// Errors: `bad_data_file`.
 Result<Operator> read_operator(llvm::StringRef text);
-/// The same where more may follow.
+/// The same for text that may be followed by more.
 Result<Operator> scan_operator(Scanner& scan);
 
-/// Points of all loops, as a real number: ratios are what is asked.
+/// Returns the number of points of all loops as a real number, for ratios.
 double volume(llvm::ArrayRef<int64_t> extents);
 int64_t product(llvm::ArrayRef<int64_t> extents);
 
-/// `floor(loop / divisor) * scale`, of the loop at `axis`, counted over space and then reduction.
+/// `floor(loop / divisor) * scale`, of the loop at `axis`, counted over the space loops
+/// and then the reduction loops.
 struct Term {
   size_t axis = 0;
   int64_t scale = 1, divisor = 1;
@@ -77,29 +81,29 @@ struct Dimension {
 
 struct Input {
   const char* name = "";
-  std::vector<Dimension> dimensions = {}; // the outermost first
+  std::vector<Dimension> dimensions = {}; // outermost first
 };
 
-/// What a kernel of several tile levels computes.
+/// The loop nest that a kernel with several tile levels computes.
 struct Nest {
   Extents space, reduction;
   std::vector<Input> inputs;       // data before the kernel
-  std::optional<size_t> load_axis; // of `reduction`: fetches are rounds along it
+  std::optional<size_t> load_axis; // index into `reduction`: a fetch is one round along it
   Extents block_step;              // a block's extent of a space loop is a multiple of this
 
   size_t axes() const { return space.size() + reduction.size(); }
-  /// Space and reduction loops side by side.
+  /// The space loops followed by the reduction loops.
   Extents loops() const;
 };
 
 Nest nest_of(const Operator& op);
 
-/// Elements of one dimension between the first and the last that `covered` points of every loop
-/// read: gaps count.
+/// Returns the number of elements of one dimension between the first and the last
+/// that `covered` points of every loop read, including gaps.
 int64_t box_extent(const Dimension& dimension, llvm::ArrayRef<int64_t> covered);
 Extents box_of(const Input& input, llvm::ArrayRef<int64_t> covered);
 
-/// A flat loop beside the major nest that has no tiles but threads of its own: `length` points.
+/// A flat loop of `length` points beside the major nest. It has no tiles, only its own threads.
 struct FlatStage {
   const char* name;
   int64_t length;
@@ -107,7 +111,7 @@ struct FlatStage {
 /// WIN: data_pack, inverse, output. FRB: squares (its major nest), root.
 std::vector<FlatStage> flat_stages(const Operator& op);
 
-/// Loops by which operators are compared: those of GRP, DEP and T2D with f parted into groups.
+/// Returns the loops by which operators are compared: for GRP, DEP and T2D, f is split by group.
 Extents comparable_loops(const Operator& op);
 
 } // namespace tg::tune

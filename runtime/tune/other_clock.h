@@ -1,5 +1,5 @@
-// A device in all but its clock: which programs there are, and which of them algorithms would try,
-// without a trial that takes time.
+// Wraps a device with a different clock: it has the same programs and shape choices,
+// but its trials take no time.
 #pragma once
 
 #include "runtime/tune/device.h"

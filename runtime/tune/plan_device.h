@@ -1,33 +1,33 @@
-// A device that runs the operators of a network's plan, as far as it has programs for them: what
-// `tg tune` needs of one beside measuring programs. Whoever has a backend fills it.
+// A device that runs the operators of a network's plan for which it has programs.
+// `tg tune` needs this interface in addition to measuring programs. Backends implement it.
 #pragma once
 
 #include "runtime/tune/device.h"
 
 namespace tg::tune {
 
-/// An operator of a plan; operators of one key are one.
+/// An operator of a plan; operators with equal keys are the same.
 struct PlanOperator {
-  std::string key;                 // all that its time depends on but the machine
-  std::string name;                // for people
-  std::optional<Operator> op = {}; // what of it is tuned, perhaps rounded up
-  std::string why_not = {};        // none: why
+  std::string key;                 // everything that its time depends on except the machine
+  std::string name;                // for display
+  std::optional<Operator> op = {}; // the operator to tune, perhaps rounded up
+  std::string why_not = {};        // reason if there is none
   int64_t occurrences = 1;
-  double flops = 0; // of one
+  double flops = 0; // of one occurrence
 };
 
-/// What was found for an operator.
+/// The stored result for an operator.
 struct KeptProgram {
   Measured best;
-  double untuned_us = 0; // what the runtime takes without it, at the same time
+  double untuned_us = 0; // time of the untuned implementation, measured at the same time
   int64_t trials = 0;
   bool faster = false;  // than untuned, beyond the noise: worth using
-  bool decided = true;  // there was time enough to tell
-  bool cut_off = false; // its search ended early: the best so far, and another one goes on
+  bool decided = true;  // there was enough time to decide
+  bool cut_off = false; // the search ended early: the best so far, and another search continues
 };
 
-/// How long a comparison may take. At least six rounds, without which nothing is decided, or, where
-/// it is strict, none.
+/// Time limit of a comparison. A comparison decides nothing in fewer than six rounds.
+/// At least six rounds run; if the limit is strict, they do not run if they would exceed it.
 struct CompareLimit {
   double most_us = 100'000;
   bool strict = false;
@@ -36,29 +36,30 @@ struct CompareLimit {
 class PlanDevice : public Device {
 public:
   virtual llvm::ArrayRef<PlanOperator> operators() const = 0;
-  /// Programs of that operator's `op` are from here on of this one:
-  /// others may be rounded up to the same.
+  /// From here on, programs of that operator's `op` belong to this operator:
+  /// others may be rounded up to the same `op`.
   virtual void begin(size_t op) = 0;
-  /// The fastest of some programs of the operator, run interleaved with the untuned way. Requires
-  /// that they are legal; nullopt if there are none.
+  /// Returns the fastest of some programs of the operator, run interleaved with the untuned
+  /// implementation; nullopt if there are none. Requires legal programs.
   virtual std::optional<KeptProgram> compare(size_t op, llvm::ArrayRef<Program> programs,
                                              const CompareLimit& limit) = 0;
-  /// Whether the program is what the operator does untuned.
+  /// Returns true if the program equals the untuned implementation of the operator.
   virtual bool is_untuned(size_t, const Program&) { return false; }
-  /// As enough_us, by what the device reaches at this moment: clocks of processors rise and fall.
+  /// Like enough_us, but for the speed of the device at this moment: clock rates of CPUs vary.
   virtual double enough_now_us(const Operator& op) { return enough_us(op); }
-  /// Of the device, in one second.
+  /// The device's peak, per second.
   virtual double peak_flops() = 0;
-  /// What a library takes for the operator in this plan, in microseconds; 0: not known. The first
-  /// call runs the plan.
+  /// Returns the time of a library for the operator in this plan, in microseconds; 0: unknown.
+  /// The first call runs the plan.
   virtual double library_us(size_t) { return 0; }
 
-  /// What is known of an operator from earlier runs; nullopt also where that is damaged.
+  /// Returns the result stored for an operator by earlier runs;
+  /// nullopt if there is none or it is damaged.
   virtual std::optional<KeptProgram> kept(size_t op) = 0;
   virtual void keep(size_t op, const KeptProgram& found) = 0;
-  /// The best programs of all operators that are known, of other plans, too.
+  /// Returns the best programs of all known operators, including those of other plans.
   virtual std::vector<Program> kept_programs() = 0;
-  /// What a user should know.
+  /// Messages for the user.
   virtual std::vector<std::string> notes() const { return {}; }
 };
 

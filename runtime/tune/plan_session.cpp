@@ -1,4 +1,4 @@
-// From a plan's operators to kept programs: first trials, the tree, its steps, comparisons.
+// From a plan's operators to stored programs: first trials, the tree, its steps, comparisons.
 #include "runtime/tune/plan_session.h"
 
 #include "runtime/tune/reuse.h"
@@ -21,24 +21,25 @@ double seconds_from(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-constexpr size_t kCompared = 2;   // of the best programs of an operator
-constexpr double kClose = 1.03;   // times the best: what is slower in its trials is not compared
-constexpr double kSame = 0.995;   // no gain is less, of the time before
-constexpr size_t kMostKnown = 32; // that a graph has
-constexpr int kDrawn = 8;         // programs that stand for an operator before it is tuned
-constexpr size_t kMostExact = 8;  // operators whose cheapest tree is found exactly
+constexpr size_t kCompared = 2;   // number of best programs of an operator that are compared
+constexpr double kClose = 1.03;   // of the best: slower programs are not compared
+constexpr double kSame = 0.995;   // of the time before: a smaller improvement is not a gain
+constexpr size_t kMostKnown = 32; // known operators in a graph, at most
+constexpr int kDrawn = 8;         // programs that represent an operator before it is tuned
+constexpr size_t kMostExact = 8;  // operators up to which the cheapest tree is found exactly
 
+/// The programs that a step of the tree tried.
 struct Searched : StepTrials {
   std::string note;
 };
 
-/// The guess of an operator, measured before anything is reused.
+/// The guess of an operator, measured before any reuse.
 struct FirstTrial {
   Measured measured;
   double seconds = 0;
 };
 
-/// An operator that can be reused and is not tuned here any more.
+/// An operator that can be reused and is not tuned again in this session.
 struct Reusable {
   Program program;
   std::string name; // of the operator
@@ -74,7 +75,8 @@ private:
   bool is_impatient() const { return options_.until_enough && options_.reuse_patience > 0; }
   bool by_features() const { return !options_.baseline; }
 
-  /// Lines of what needs no trials; the others, one for each operator as the device rounds it.
+  /// Adds a line for each operator that needs no trials, and one for each distinct operator after
+  /// the device's rounding.
   void sort_out() {
     for (size_t i = 0; i < device_.operators().size(); ++i) {
       const PlanOperator& op = device_.operators()[i];
@@ -102,11 +104,12 @@ private:
   void ask_library() {
     if (!options_.library || device_.stopped()) return;
     Clock::time_point start = Clock::now();
-    (void)device_.library_us(asked_[0]); // in nobody's seconds
+    (void)device_.library_us(asked_[0]); // not part of any operator's seconds
     report_.library_seconds = seconds_from(start);
   }
 
-  /// Everybody's first trial is the guess. Who has nothing more to gain then is done.
+  /// The guess is the first trial of every operator. Operators that then have nothing more
+  /// to gain are done.
   void try_first() {
     if (!options_.guess || !options_.until_enough || !by_features()) return;
     Clock::time_point start = Clock::now();
@@ -143,7 +146,8 @@ private:
     return true;
   }
 
-  /// A clock that fell since the peak was measured is no reason to search.
+  /// Returns true if the time is near the peak. A clock rate that fell since the peak was measured
+  /// is not a reason to search.
   bool is_enough_now(const Operator& op, double us) {
     constexpr double kNear = 1.06;
     return us <= kNear * device_.enough_us(op) && us <= device_.enough_now_us(op);
@@ -160,9 +164,10 @@ private:
   }
   size_t first_reusable() const { return graph_.operators.size() - reusable_.size(); }
 
-  /// Trials that end early are estimated pair by pair of the tree, not of the graph: what is not
-  /// tuned yet is as the device guesses. Who finds nothing but the guess in what it would reuse
-  /// comes after all others, which it may reuse then, before it is searched for in full.
+  /// Estimates trials that end early for the pairs of the tree only, not of the whole graph.
+  /// Operators that are not tuned yet are represented by the device's guess.
+  /// An operator for which reuse would find nothing but the guess is moved behind all others,
+  /// so that it may reuse those before it is searched in full.
   void expect_trials() {
     if (!is_impatient()) return;
     llvm::BitVector done(static_cast<unsigned>(graph_.operators.size()));
@@ -203,8 +208,9 @@ private:
     selection.occurrence_weight = options_.occurrence_weight;
     for (size_t i : asked_) selection.occurrences.push_back(device_.operators()[i].occurrences);
     if (bridges && is_impatient()) {
-      // A bridge costs as many trials as the reuse that it makes possible: it pays where it saves a
-      // full search, and without it there may be no more of them than there must be.
+      // A bridge costs as many trials as the reuse that it enables,
+      // so it pays only if it saves a full search. Without bridges,
+      // the number of full searches may already be minimal.
       selection.hops = 0;
       graph_ = operator_graph(operators, selection);
       plan_ = plan_reuse(graph_, Selection::Arborescence);
@@ -221,7 +227,7 @@ private:
                             : options_.baseline->plan(graph_, work(), selection.full_trials);
   }
 
-  /// Floating-point operations of the graph's originals, as often as they occur.
+  /// Returns the floating-point operations of each of the graph's originals, times its occurrences.
   std::vector<double> work() const {
     std::vector<double> all;
     for (size_t i : asked_) {
@@ -231,7 +237,7 @@ private:
     return all;
   }
 
-  /// Each has one full search at least.
+  /// Returns the number of types without a program; each needs at least one full search.
   size_t types_without_program(llvm::ArrayRef<Operator> operators) const {
     std::set<OpType> types;
     for (const Operator& op : operators) types.insert(op.type);
@@ -255,8 +261,9 @@ private:
     }
   }
 
-  /// The trials as what is known by now says. Where what is reused leaves none that is legal
-  /// but the guess, another one that is `done` takes its place, the one with the fewest trials.
+  /// Returns the step with its trials re-estimated from current knowledge. If the reused program
+  /// leads to no legal program but the guess, another `done` operator replaces it, the one with
+  /// the fewest trials.
   TuneStep revised(TuneStep step, llvm::function_ref<bool(size_t)> done) {
     if (!step.reused || !options_.dry_estimates || !by_features()) return step;
     const Operator& op = graph_.operators[step.op];
@@ -328,7 +335,7 @@ private:
                                  : text(graph_.operators[node]);
   }
 
-  /// `begun`: what an earlier search of the operator found that was cut off; or null.
+  /// `begun` is the result of an earlier interrupted search of the operator, or null.
   void search(const Operator& op, const TuneStep& step, const KeptProgram* begun, Searched& found) {
     const std::vector<Measured>* reused = step.reused ? &searched_[*step.reused].ranking : nullptr;
     if (reused && !reused->empty()) {
@@ -367,7 +374,7 @@ private:
     if (options_.guess) full.start = device_.guess(op);
     if (options_.baseline) options_.baseline->adjust(full);
     if (first_trial_) full.remembered = first_trial_->measured;
-    if (begun) { // other programs than those that were tried then
+    if (begun) { // other programs than those tried in that search
       full.seed += static_cast<uint64_t>(begun->trials);
       full.start = begun->best.program;
     }
@@ -377,7 +384,8 @@ private:
     found.trials += result.trials;
   }
 
-  /// What came of an operator's trials, or of those of another one, is kept.
+  /// Stores the result of the trials of an operator, or of another operator
+  /// that shares its programs.
   void conclude(PlanTuneLine& line, llvm::ArrayRef<Measured> ranking, bool of_its_own) {
     bool cut_off = device_.stopped();
     Clock::time_point start = Clock::now();
@@ -397,7 +405,7 @@ private:
     device_.keep(*line.op, *line.found);
   }
 
-  /// Where no trial was faster than the one of the untuned way, there is nothing to compare.
+  /// If no trial was faster than that of the untuned program, there is nothing to compare.
   std::optional<KeptProgram> nothing_changes(size_t op, llvm::ArrayRef<Measured> ranking) {
     for (const Measured& one : ranking) {
       if (ranking[0].microseconds < kSame * one.microseconds) break;
@@ -406,15 +414,15 @@ private:
     return std::nullopt;
   }
 
-  /// Of the trials the one of the untuned way; HUGE_VAL: it is none of the best.
+  /// Returns the trial time of the untuned program; HUGE_VAL if it is not among the best.
   double untuned_trial_us(size_t op, llvm::ArrayRef<Measured> ranking) {
     auto* found = llvm::find_if(
         ranking, [&](const Measured& one) { return device_.is_untuned(op, one.program); });
     return found == ranking.end() ? HUGE_VAL : found->microseconds;
   }
 
-  /// The best programs against the untuned way, as far as their trials were faster than its own; if
-  /// there is no more time, the best one alone.
+  /// Compares the best programs with the untuned implementation,
+  /// if their trials were faster than its own; if no time is left, only the best one.
   std::optional<KeptProgram> compared(size_t at, llvm::ArrayRef<Measured> ranking,
                                       bool of_its_own) {
     bool cut_off = device_.stopped();
@@ -436,7 +444,7 @@ private:
     return device_.compare(at, best, limit);
   }
 
-  /// Operators that are rounded up to the same take its programs.
+  /// Operators that are rounded up to the same operator use its programs.
   void take_alike(size_t of, llvm::ArrayRef<Measured> ranking) {
     for (auto [op, same] : alike_) {
       if (same != of) continue;
@@ -476,11 +484,11 @@ private:
   llvm::function_ref<void(const PlanTuneLine&)> done_;
   PlanTuneReport report_;
   std::vector<size_t> asked_;                    // operators of the device: the graph's originals
-  std::vector<std::pair<size_t, size_t>> alike_; // an operator, and whose programs it takes
-  std::map<size_t, KeptProgram> begun_;          // of operators whose search was cut off earlier
-  std::map<size_t, FirstTrial> first_;           // of operators that are not done with it
-  std::vector<Reusable> reusable_;               // those of the graph that are known
-  const FirstTrial* first_trial_ = nullptr;      // of the operator at hand; null: none
+  std::vector<std::pair<size_t, size_t>> alike_; // an operator, and whose programs it uses
+  std::map<size_t, KeptProgram> begun_;          // operators whose search was interrupted earlier
+  std::map<size_t, FirstTrial> first_;           // operators not done after their first trial
+  std::vector<Reusable> reusable_;               // the known operators of the graph
+  const FirstTrial* first_trial_ = nullptr;      // of the current operator; null: none
   DryRuns dry_runs_;
   OperatorGraph graph_;
   ReusePlan plan_;

@@ -1,9 +1,27 @@
-// Tunes the operators of a plan: those that are known are left alone, and reused. The others begin
-// with the guess of the device, and who has nothing more to gain then is done, and reused; who is
-// left is tuned by a tree that says who reuses whom. After its trials an operator's best programs
-// run interleaved with what the runtime does untuned, and what comes of it is kept, operator by
-// operator: whoever ends a session early keeps the best so far of the operator at hand, too, and
-// the next session goes on.
+// The tuner: finds fast programs for the operators of a network's plan by measuring,
+// and stores them.
+//
+// Operators with a stored program are not tuned again, but others may reuse them. The remaining
+// operators start with the device's guess. If the guess has nothing more to gain, the operator is
+// done. The rest is tuned along a tree (pairs/selection.h) in which each operator is searched in
+// full (search/full_search.h) or reuses the best program of its parent (reuse.h). After its trials,
+// an operator's best programs run interleaved with the untuned implementation (race.h), and the
+// result is stored.
+//
+// Example: a plan has two convolutions, A = C2D [1, 128, 28, 28 | 512, 1, 1] and
+// B = C2D [1, 128, 28, 28 | 256, 1, 1]. A full search of each takes up to `trials` = 1000 programs.
+// B's loops are at most A's, so B can reuse A:
+//
+//   root ──1000 trials──▶ A ──a few dozen trials──▶ B
+//
+//   PlanTuneReport report = tune_plan(device, {}, [](const PlanTuneLine& line) { print(line); });
+//
+// Invariants: no program is used that was not measured on this device;
+// every operator's result is stored as soon as it is decided. A session that is stopped early keeps
+// the best program so far of the current operator, and the next session continues from it.
+//
+// Source: Fang et al., ETO, PVLDB 15(2), 2022 (README): Algorithm 1 for reuse,
+// Greedy FLAC for the tree. The options say which parts are not in the publication.
 #pragma once
 
 #include "runtime/tune/pairs/selection.h"
@@ -14,69 +32,69 @@ namespace tg::tune {
 
 /// The trials of one step of the tree.
 struct StepTrials {
-  std::vector<Measured> ranking; // the fastest first; empty: nothing ran
+  std::vector<Measured> ranking; // fastest first; empty: nothing ran
   int64_t trials = 0, filtered = 0, to_best = 0;
 };
 
-/// A way to reuse programs in place of Algorithm 1 and its bridges, which a program brings along.
+/// An alternative to Algorithm 1 and its bridges, provided by the caller, for comparisons.
 class ReuseBaseline {
 public:
   virtual ~ReuseBaseline() = default;
-  /// Returns who reuses whom. `work`: floating-point operations of each original, times its
-  /// occurrences; `full_trials`: of a full search, at most.
+  /// Returns which operator reuses which. `work`: floating-point operations of each original, times
+  /// its occurrences; `full_trials`: trials of a full search, at most.
   virtual ReusePlan plan(const OperatorGraph& graph, llvm::ArrayRef<double> work,
                          double full_trials) const = 0;
-  /// The trials that a reuse takes, by estimate.
+  /// Returns the estimated number of trials of a reuse.
   virtual double reuse_trials() const = 0;
-  /// Tries programs of `op` made of those of the operator that it reuses, the fastest first.
+  /// Tries programs of `op` made from those of the operator that it reuses, fastest first.
   virtual StepTrials reuse(const Operator& op, llvm::ArrayRef<Measured> ranking,
                            Device& device) const = 0;
-  /// Changes a search from nothing, which every step without a reused operator is.
+  /// Adjusts the options of a full search, which runs for every step without a reused operator.
   virtual void adjust(FullSearchOptions& options) const = 0;
 };
 
 struct PlanTuneOptions {
   const ReuseBaseline* baseline = nullptr; // null: Algorithm 1, with bridges
   int64_t trials = 1000;                   // of a full search, at most
-  int64_t patience = 256;                  // FullSearchOptions
+  int64_t patience = 256;                  // as in FullSearchOptions
   uint64_t seed = 1;
-  bool again = false; // also what is known
+  bool again = false; // tunes known operators again
 
-  // What the publication does not have; each can be switched off, or on.
-  bool guess = true;            // searches, and reuse, begin with Device::guess
-  bool until_enough = true;     // searches, and reuse, end where nothing more is to be gained
-  int64_t reuse_patience = 8;   // ReuseOptions, where until_enough
-  bool dry_estimates = true;    // DryRuns, in the place of formulas
-  double occurrence_weight = 0; // SelectionOptions
-  bool library = false;         // PlanDevice::library_us, too
+  // Options that are not in the publication; each can be switched off or on.
+  bool guess = true;            // searches and reuse begin with Device::guess
+  bool until_enough = true;     // searches and reuse end when nothing more is to be gained
+  int64_t reuse_patience = 8;   // as in ReuseOptions, if until_enough
+  bool dry_estimates = true;    // DryRuns instead of formulas
+  double occurrence_weight = 0; // as in SelectionOptions
+  bool library = false;         // also measures PlanDevice::library_us
 
   // Ablations.
-  bool shape_costs = true; // ReuseOptions; without: shapes drawn at random
+  bool shape_costs = true; // as in ReuseOptions; off: shapes drawn at random
   int hops = 1;            // of bridges (SelectionOptions); 0: no bridges, and nothing known
 };
 
 enum class TuneState : uint8_t {
   Tuned,     // faster than untuned
-  NotFaster, // the untuned way stays
+  NotFaster, // the untuned implementation stays
   Known,     // from an earlier run
-  Bridge,    // of no plan: it makes others comparable
+  Bridge,    // not in the plan: it makes others comparable
   Failed,    // no program ran
-  NoKernel,  // nothing here to tune
-  Stopped,   // not done; with a program: the best so far
+  NoKernel,  // the device has nothing to tune for it
+  Stopped,   // not done; if it has a program, the best so far
 };
-/// "tuned", "not faster", ..
+/// Returns "tuned", "not faster", ..
 llvm::StringRef state_name(TuneState state);
 
 struct PlanTuneLine {
-  std::optional<size_t> op; // of PlanDevice::operators; none: a bridge
+  std::optional<size_t> op; // index into PlanDevice::operators; none: a bridge
   std::string name;
   TuneState state = TuneState::Stopped;
   std::optional<KeptProgram> found = {};
   std::string reused_from = {};     // "": a full search
-  double planned = 0, expected = 0; // trials, by the tree, and when the step began
+  double planned = 0, expected = 0; // trials, by the tree and at the start of the step
   int64_t trials = 0, filtered = 0, trials_to_best = 0;
-  double seconds = 0, compared_seconds = 0; // the latter a part: runs in turns with the untuned way
-  double library_us = 0;                    // what a library takes; 0: not known, or not asked
+  double seconds = 0, compared_seconds = 0; // the latter is a part: interleaved runs
+  double library_us = 0;                    // time of a library; 0: unknown, or not requested
   std::string note = {};
 };
 
@@ -84,13 +102,13 @@ struct PlanTuneReport {
   std::vector<PlanTuneLine> lines; // in the order of tuning
   int64_t trials = 0;
   double seconds = 0;
-  // Of them: first trials, with the comparisons of who is done then; who reuses whom; the plan on a
-  // library.
+  // Parts of `seconds`: first trials, including the comparisons of operators that are then done;
+  // choosing the tree; running the plan with a library.
   double first_seconds = 0, tree_seconds = 0, library_seconds = 0;
   bool stopped = false;
 };
 
-/// `done` is called with each line as it is ready.
+/// Calls `done` with each line as soon as it is complete.
 PlanTuneReport tune_plan(PlanDevice& device, const PlanTuneOptions& options,
                          llvm::function_ref<void(const PlanTuneLine&)> done);
 

@@ -1,4 +1,4 @@
-// Programs: sizes of their tiles, their checks, their text.
+// Programs: tile sizes, checks, text.
 #include "runtime/tune/program.h"
 
 #include "runtime/tune/costs.h"
@@ -49,7 +49,7 @@ Result<void> check_factors(const std::vector<std::array<int64_t, N>>& factors,
     return error(Code::bad_data_file, "expected factors of {0} loops, got {1}", loops.size(),
                  factors.size());
   for (auto [split, extent] : llvm::zip(factors, loops)) {
-    int64_t left = extent; // divided step by step, so that no product wraps
+    int64_t left = extent; // divided step by step, so that no product overflows
     for (int64_t factor : split) {
       if (factor < 1 || left % factor != 0)
         return error(Code::bad_data_file, "factors {0} do not make {1}", dotted(split), extent);
@@ -122,7 +122,7 @@ llvm::StringRef sketch_name(Sketch sketch) {
 std::vector<Sketch> sketches_of(const Operator& op) {
   if (op.type == OpType::FRB) return {Sketch::CrossThread, Sketch::Flat};
   if (op.type == OpType::WIN) return {Sketch::TilesAndFlat};
-  // Fewer results than terms of each: threads share a sum.
+  // If an operator has fewer results than terms per result, threads share a sum.
   if (op.type == OpType::C2D && volume(op.space) <= volume(op.reduction))
     return {Sketch::Tiles, Sketch::CrossThread};
   return {Sketch::Tiles};

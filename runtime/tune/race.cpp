@@ -1,4 +1,4 @@
-// Rounds, and who leaves after them.
+// Rounds, and the elimination of ways after them.
 #include "runtime/tune/race.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -7,7 +7,8 @@ namespace tg::tune {
 
 namespace {
 
-/// Looks cost chances to be wrong, so there are few: after so many rounds, and at the end.
+/// The rounds after which results are evaluated. Each evaluation adds a chance of error,
+/// so there are few.
 constexpr size_t kLooks[] = {kFewestRounds, 9, 13, 19};
 
 class Rounds {
@@ -36,8 +37,9 @@ public:
   }
 
 private:
-  /// For the rounds without which nothing is decided, in which all run. While one is not over the
-  /// ways that have not run in it may be faster.
+  /// Limits the first kFewestRounds rounds, which all ways run and without which nothing
+  /// is decided. In an unfinished round, the ways that have not run yet may be faster,
+  /// so the estimate gets some slack.
   bool has_time(size_t rounds, size_t way, double spent) const {
     constexpr double kFaster = 2;
     if (!options_.strict || rounds + 1 >= kFewestRounds) return true;
@@ -55,7 +57,7 @@ private:
     return rounds == 0;
   }
 
-  /// Over the rounds that both were in.
+  /// Compares two ways over the rounds in which both ran.
   Comparison compared(size_t first, size_t second) const {
     size_t rounds = std::min(times_[first].size(), times_[second].size());
     return compare_times(llvm::ArrayRef(times_[first]).take_front(rounds),
@@ -77,7 +79,7 @@ private:
            times.ratio > options_.worth;
   }
 
-  /// By the medians; of those alone that are worth it, where there are any.
+  /// Returns the fastest way by medians, among those that are worth a change if there are any.
   size_t fastest() const {
     size_t best = 1;
     std::pair<bool, double> most = {false, 0};

@@ -17,7 +17,7 @@ bool is_one(double ratio) { return std::abs(ratio - 1) < kEqual; }
 
 double real(int64_t number) { return static_cast<double>(number); }
 
-/// The nearest divisor of `total` on the other side of `from` than growth leads to.
+/// Returns the nearest divisor of `total` on the side of `from` opposite to the growth.
 std::optional<int64_t> just_past(int64_t from, bool below, int64_t total) {
   std::optional<int64_t> found;
   for (int64_t d : divisors(total)) {

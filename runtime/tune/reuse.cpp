@@ -1,4 +1,4 @@
-// Algorithm 1, number of blocks by number of blocks.
+// Algorithm 1, one number of blocks at a time.
 #include "runtime/tune/reuse.h"
 
 #include "runtime/tune/factors.h"
@@ -47,7 +47,8 @@ private:
 
   bool choose_default_rounds() {
     if (!nest_.load_axis) return true;
-    // Where the rounds of the reused program do not divide this loop, the ratio is of real numbers.
+    // If the rounds of the reused program do not divide this loop,
+    // the ratio is computed with real numbers.
     Extents one_round = fetched(1);
     double loads =
         staged_elements(nest_, trace_.block, one_round) / static_cast<double>(reused_.rounds);
@@ -63,7 +64,8 @@ private:
     return true;
   }
 
-  /// Unrolling that wants as many registers as the reused program, in proportion to its fetches.
+  /// Chooses the unrolling that needs as many registers as the reused program,
+  /// in proportion to its fetches.
   void set_default_unroll(Tile& tile, int64_t rounds) const {
     double target = reused_.registers * load_growth_ * static_cast<double>(reused_.rounds) /
                     static_cast<double>(rounds);
@@ -140,12 +142,12 @@ private:
   const Footprint& reused_;
   ThreadChooser choose_;
   BlockTrace& trace_;
-  double load_growth_ = 1; // of one fetch, in as many rounds as the reused program has
+  double load_growth_ = 1; // of one fetch, at the reused program's number of rounds
   Program best_;
   std::optional<double> best_us_;
 };
 
-/// A list drawn at random among all that `visit_all` shows: each is as likely as any.
+/// Draws one of the lists that `visit_all` visits, each with the same probability.
 template <class T> class Draw {
 public:
   explicit Draw(std::mt19937_64& random) : random_(random) {}
@@ -186,7 +188,7 @@ std::optional<ThreadShape> random_threads(const Extents& block, int64_t threads,
   return draw.drawn;
 }
 
-/// All numbers of blocks.
+/// The search over all numbers of blocks.
 class TileSearch {
 public:
   TileSearch(Trials& trials, const Program& reused, const ReuseOptions& options)
@@ -218,7 +220,7 @@ public:
   }
 
 private:
-  /// Where trials end early those in the middle of the range come first.
+  /// If trials end early, sizes in the middle of the range come first.
   std::vector<int64_t> points_of_blocks(const Growth& grows, const Footprint& from) const {
     std::vector<int64_t> sizes = block_sizes(grows, from, product(trials_.nest().space));
     double middle = static_cast<double>(from.block) * std::sqrt(grows.all / grows.reduction);

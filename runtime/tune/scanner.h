@@ -1,5 +1,5 @@
-// Reads the texts of this folder: words, numbers and signs on a line. What is wrong is an error
-// that says what was expected and what stands there.
+// Reads the texts of this folder: words, numbers and signs on a line.
+// An error says what was expected and what was found.
 #pragma once
 
 #include "lang/core/result.h"
@@ -17,19 +17,19 @@ public:
 
   bool at_end() const { return rest_.empty(); }
   llvm::StringRef rest() const { return rest_; }
-  /// Whether the sign or word stood there; then it is behind us.
+  /// If the sign or word is next, consumes it and returns true.
   bool take(llvm::StringRef what);
-  /// Letters and digits; empty if there are none.
+  /// Returns the next letters and digits; empty if there are none.
   llvm::StringRef word();
   Result<void> expect(llvm::StringRef what);
-  /// From `low` to `high`.
+  /// Returns a number from `low` to `high`.
   Result<int64_t> number(int64_t low, int64_t high);
   Result<std::vector<int64_t>> numbers(int64_t low, int64_t high, llvm::StringRef separator = ",");
   Result<double> real();
   Diagnostic expected(llvm::StringRef what) const;
 
 private:
-  llvm::StringRef rest_; // no blanks before it
+  llvm::StringRef rest_; // without leading blanks
 };
 
 } // namespace tg::tune

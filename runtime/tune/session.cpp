@@ -1,4 +1,4 @@
-// Steps of a plan, and records of what they found.
+// The steps of a plan, and records of their results.
 #include "runtime/tune/session.h"
 
 #include "runtime/tune/scanner.h"

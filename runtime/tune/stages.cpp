@@ -17,15 +17,15 @@ std::vector<int64_t> counts_of_stage(const Program& start, const Program& reused
   }
   int64_t length = flat_stages(start.op)[stage].length;
   auto before = static_cast<double>(flat_stages(reused.op)[stage].length);
-  // Only the sum of squares has a reduction that the operator's size changes.
+  // Only the sum of squares has a reduction whose size depends on the operator.
   bool sums = start.op.type == OpType::FRB && stage == 0;
   Growth grows = growth(static_cast<double>(length), sums ? volume(start.op.reduction) : 1, before,
                         sums ? volume(reused.op.reduction) : 1);
   return flat_threads(grows, reused.threads[stage], length);
 }
 
-/// The fastest that has stages of this sketch: the guess, a trial like any other, may be of
-/// another.
+/// Returns the fastest program with the stages of this sketch.
+/// The guess is a trial too and may have another sketch.
 const Measured* best_of(const Trials& trials, Sketch sketch) {
   const Measured* best = nullptr;
   for (const Measured& one : trials.ran())
@@ -47,7 +47,7 @@ Extents default_flat_threads(const Operator& op, Sketch sketch) {
 
 void tune_flat_stages(Trials& trials, const Program& start, const Program& reused) {
   bool has_tiles = start.sketch == Sketch::TilesAndFlat;
-  if (has_tiles && !best_of(trials, start.sketch)) return; // no program to begin with
+  if (has_tiles && !best_of(trials, start.sketch)) return; // no program to start from
   for (size_t stage = 0; stage < start.threads.size(); ++stage) {
     const Measured* best = best_of(trials, start.sketch);
     Program base = best ? best->program : start;

@@ -1,5 +1,6 @@
-// Loops beside the major nest, and sketches without tiles: their threads follow from the ranges
-// alone, since no shape is to be chosen. Source: ETO's technical report, section 5.2.
+// Loops beside the major nest, and sketches without tiles: their threads follow
+// from the ranges alone, because there is no shape to choose. Source:
+// ETO's technical report, section 5.2.
 #pragma once
 
 #include "runtime/tune/device.h"
@@ -7,12 +8,12 @@
 
 namespace tg::tune {
 
-/// Threads of flat stages, or of a shared reduction, from which a search starts: 32, or as many as
-/// there are points.
+/// Returns the threads of flat stages, or of a shared reduction, from which a search starts:
+/// 32, or the number of points if that is smaller.
 Extents default_flat_threads(const Operator& op, Sketch sketch);
 
-/// For each stage in order, tries the threads in range of those of `reused` and keeps the best;
-/// starts from the best program that ran, or from `start`.
+/// For each stage in order, tries the thread counts in range of those of `reused`
+/// and keeps the best. Starts from the best program that ran, or from `start`.
 void tune_flat_stages(Trials& trials, const Program& start, const Program& reused);
 
 } // namespace tg::tune

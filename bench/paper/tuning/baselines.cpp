@@ -1,4 +1,5 @@
-// TopK and selective tuning. Cliques by Bron and Kerbosch with a pivot, on sets of bits.
+// TopK and selective tuning. Cliques by the algorithm of Bron and Kerbosch with a pivot,
+// on bit sets.
 #include "bench/paper/tuning/baselines.h"
 
 #include "runtime/tune/stages.h"
@@ -14,7 +15,7 @@ using namespace tune;
 
 namespace {
 
-/// In how many ways a loop falls into `parts` ordered factors.
+/// Returns the number of ways to write a loop as `parts` ordered factors.
 double factorizations(int64_t length, int parts) {
   double ways = 1;
   while (length > 1) {
@@ -25,7 +26,8 @@ double factorizations(int64_t length, int parts) {
   return ways;
 }
 
-/// Ways to choose the factors inside a block and inside a fetch: one for each list that divides.
+/// Returns the number of ways to choose the factors inside a block and inside a fetch,
+/// one per list that divides the loops.
 double choices(const Extents& space, const Extents& reduction) {
   double ways = 1;
   for (int64_t length : space) ways *= factorizations(length, 5);
@@ -51,7 +53,7 @@ public:
   }
 
 private:
-  /// `open`: nodes that are neighbours of all of `clique`.
+  /// `open`: nodes that are neighbours of all nodes of `clique`.
   void grow(const llvm::BitVector& clique, llvm::BitVector open) {
     if (clique.count() + open.count() <= best_.count()) return;
     if (open.none()) {

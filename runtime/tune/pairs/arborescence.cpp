@@ -1,5 +1,5 @@
-// Chu, Liu and Edmonds, level by level: cycles of least arcs become nodes until there are none;
-// then each level's tree is opened into that of the one below.
+// The algorithm of Chu, Liu and Edmonds, level by level: cycles of least arcs are contracted
+// to nodes until there are none. Then each level's tree is expanded into a tree of the level below.
 #include "runtime/tune/pairs/arcs.h"
 
 #include <llvm/ADT/BitVector.h>
@@ -23,7 +23,7 @@ struct Level {
   std::vector<size_t> least; // edge into each node; none for the root
   std::vector<size_t> part;  // node of the next level
 
-  /// False if a node has no edge into it.
+  /// Returns false if a node has no incoming edge.
   bool choose_least() {
     least.assign(nodes, kNone);
     for (size_t i = 0; i < edges.size(); ++i) {
@@ -37,7 +37,8 @@ struct Level {
     return true;
   }
 
-  /// Names the parts: a cycle is one, every other node one by itself. Their number.
+  /// Names the parts and returns their number. A cycle is one part;
+  /// every other node is a part by itself.
   size_t name_parts() {
     part.assign(nodes, kNone);
     std::vector<size_t> seen(nodes, kNone);
@@ -70,8 +71,8 @@ struct Level {
     return next;
   }
 
-  /// Edges of this level's tree, for those of the next: they enter one node of each part, and the
-  /// others keep their least.
+  /// Returns the edges of this level's tree, given those of the next level:
+  /// they enter one node of each part, and the other nodes keep their least edge.
   std::vector<size_t> opened(const Level& next, const std::vector<size_t>& tree) const {
     std::vector<size_t> entered = least;
     for (size_t edge : tree)
@@ -126,7 +127,8 @@ std::vector<size_t> breadth_first(const ArcGraph& graph, const Tree& tree) {
 
 bool is_tree_to(const ArcGraph& graph, const Tree& tree, llvm::ArrayRef<size_t> terminals) {
   std::vector<size_t> reached = breadth_first(graph, tree);
-  // As many arcs as nodes reached, and all of them: none has a second.
+  // The number of arcs equals the number of reached nodes, and all arcs are used,
+  // so no node has two.
   if (reached.size() != tree.size()) return false;
   return llvm::all_of(terminals, [&](size_t node) { return llvm::is_contained(reached, node); });
 }

@@ -11,8 +11,8 @@ namespace tg::tune {
 
 namespace {
 
-/// All of the device but its clock: which program is the fastest is by chance, and the same again;
-/// the guess is faster than all others.
+/// The device with a different clock: times are pseudo-random and reproducible,
+/// and the guess is faster than all others.
 class DryDevice : public OtherClock {
 public:
   DryDevice(const Device& device, uint64_t seed, const std::optional<Program>& guess)
@@ -33,16 +33,17 @@ private:
   const std::optional<Program>& guess_;
 };
 
-/// Where the end depends on times they are times of the guess. What reuse tries takes from 0.93 to
-/// 1.2 of these on processors (bench/results/tuner.md), from 0.8 where the peak is far; of one
-/// operator nearly the same: for some the guess is the best there is, for others most programs are
-/// better.
+/// If trials end early, times are relative to the time of the guess.
+/// The programs that reuse tries take 0.93 to 1.2 of it on CPUs (bench/results/tuner.md),
+/// and from 0.8 if the peak is far.
+/// The times of one operator's programs are close together: for some operators the guess
+/// is the best program, for others most programs are better.
 constexpr double kFastestFar = 0.8, kFastest = 0.93, kSlowest = 1.05, kSpread = 0.15;
 constexpr int kOutcomes = 4;
 
 class TimedDryDevice final : public DryDevice {
 public:
-  /// `outcome`: which of kOutcomes.
+  /// `outcome` is one of kOutcomes.
   TimedDryDevice(const Device& device, uint64_t seed, const std::optional<Program>& guess,
                  int outcome, double enough)
       : DryDevice(device, seed + static_cast<uint64_t>(outcome), guess), enough_(enough),
@@ -69,7 +70,7 @@ const std::vector<Program>& DryRuns::programs_of(const Operator& op) {
   ProgramSpace space(op, device_, seed_);
   while (static_cast<int>(at->second.size()) < samples_) {
     std::optional<Program> program = space.random();
-    if (!program) break; // of many draws none was legal
+    if (!program) break; // many draws gave no legal program
     at->second.push_back(std::move(*program));
   }
   return at->second;

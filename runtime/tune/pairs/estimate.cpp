@@ -1,5 +1,6 @@
-// Blocks are drawn in proportion to how many threads they can have; their threads and fetches are
-// each as likely as the next. Threads and fetches add up, so exact means need no pairs of them.
+// Blocks are drawn in proportion to their number of possible thread counts.
+// All thread counts and all fetch counts of a block are equally likely.
+// Threads and fetches contribute additively, so exact means need no pairs of them.
 #include "runtime/tune/pairs/estimate.h"
 
 #include "lang/core/support/random.h"
@@ -77,7 +78,7 @@ private:
       double grown = static_cast<double>(points) / static_cast<double>(block) * growth_.reduction;
       for (int64_t one : fetches) {
         from.rounds = one;
-        if (!default_rounds(one, grown, load_extent_)) continue; // such a block is left out
+        if (!default_rounds(one, grown, load_extent_)) continue; // such a block is skipped
         share_with_rounds += 1 / static_cast<double>(fetches.size());
         auto rounds =
             static_cast<double>(round_counts(growth_, from, points, grown, load_extent_).size());
@@ -95,10 +96,10 @@ private:
   uint64_t drawn_ = 0;
   int64_t load_extent_ = 1;
   std::vector<int64_t> blocks_, fetches_;
-  std::vector<uint64_t> shares_; // sums of the number of divisors of blocks_
+  std::vector<uint64_t> shares_; // prefix sums of the number of divisors of blocks_
 };
 
-/// The mean over all threads that the reused stage can have.
+/// The mean over all thread counts that the reused stage can have.
 double mean_count(int64_t length, llvm::function_ref<size_t(int64_t)> count) {
   std::vector<int64_t> all = divisors(length);
   double sum = 0;

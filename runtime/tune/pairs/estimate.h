@@ -1,5 +1,5 @@
-// How many programs reuse will measure, before anything is tuned: the mean over programs that the
-// reused operator may turn out to have. Source: ETO (README).
+// Estimates how many programs reuse will measure, before anything is tuned:
+// the mean over the possible best programs of the reused operator. Source: ETO (README).
 #pragma once
 
 #include "runtime/tune/ranges.h"
@@ -7,15 +7,15 @@
 namespace tg::tune {
 
 struct EstimateOptions {
-  int samples = 10; // of the reused operator's blocks; 0: all of them, each with its share
+  int samples = 10; // of the reused operator's blocks; 0: all of them, weighted
   uint64_t seed = 1;
-  int64_t thread_limit = 1024; // threads of a block are fewer
+  int64_t thread_limit = 1024; // exclusive limit of the threads of a block
 };
 
-/// Of one sketch.
+/// The estimate for one sketch.
 double expected_trials(const Operator& target, const Operator& reused, Sketch sketch,
                        const EstimateOptions& options = {});
-/// Of the sketch that wants most: which one is best is not known before.
+/// The maximum over sketches, because the best sketch is not known in advance.
 double expected_trials(const Operator& target, const Operator& reused,
                        const EstimateOptions& options = {});
 

@@ -1,4 +1,4 @@
-// The graph of operators, its bridges, and plans from its trees.
+// The graph of operators, its bridges, and tuning plans from its trees.
 #include "runtime/tune/pairs/selection.h"
 
 #include <llvm/ADT/BitVector.h>
@@ -23,7 +23,8 @@ bool same_loops(const Operator& a, const Operator& b) {
   return a.type == b.type && comparable_loops(a) == comparable_loops(b);
 }
 
-/// Reuse of an operator with a large share of the work costs more.
+/// Returns the penalty of each operator: reuse for an operator with a large share
+/// of the work costs more.
 std::vector<double> penalties(llvm::ArrayRef<Operator> operators, const SelectionOptions& options) {
   std::vector<double> work;
   for (size_t i = 0; i < operators.size(); ++i) {
@@ -38,7 +39,7 @@ std::vector<double> penalties(llvm::ArrayRef<Operator> operators, const Selectio
 
 std::optional<double> trials_of_pair(const Operator& target, const Operator& reused,
                                      const SelectionOptions& options, size_t operators) {
-  constexpr double kFar = 0.01; // of the trials, where loops differ by a factor of e
+  constexpr double kFar = 0.01; // share of the trials, for loops that differ by a factor of e
   if (options.reuse_trials > 0) return options.reuse_trials * (1 + kFar * distance(target, reused));
   if (options.dry_runs && options.dry_runs->stopped()) return std::nullopt;
   if (size_t runs = kMostDryRuns / (operators * operators); options.dry_runs && runs > 0)
@@ -46,7 +47,8 @@ std::optional<double> trials_of_pair(const Operator& target, const Operator& reu
   return expected_trials(target, reused, options.estimate);
 }
 
-/// Path by path: Dijkstra from all that is in the tree, to the nearest terminal that is not.
+/// Path by path: Dijkstra's algorithm from all nodes of the tree to the nearest terminal outside
+/// it.
 Tree nearest_paths(const ArcGraph& graph, std::vector<size_t> terminals) {
   Tree tree;
   llvm::BitVector in_tree(static_cast<unsigned>(graph.nodes));
@@ -108,7 +110,7 @@ std::optional<Operator> bridge_of(const Operator& a, const Operator& b) {
     return {};
   Operator bridge{a.type, least_of(a.space, b.space), least_of(a.reduction, b.reduction)};
   bool groups = a.type == OpType::GRP || a.type == OpType::T2D;
-  if (groups || a.type == OpType::DEP) { // f = outer * inner, each the lesser
+  if (groups || a.type == OpType::DEP) { // f = outer * inner, each the smaller of the two
     Extents loops = least_of(comparable_loops(a), comparable_loops(b));
     bridge.space[1] = loops[1] * loops[2];
     if (a.type == OpType::DEP)
@@ -152,7 +154,7 @@ OperatorGraph operator_graph(llvm::ArrayRef<Operator> operators, const Selection
   ArcGraph& graph = found.graph;
   graph.nodes = found.operators.size() + 1;
   std::vector<double> penalty = penalties(operators, options);
-  penalty.resize(found.operators.size(), 0); // a bridge is no part of the result
+  penalty.resize(found.operators.size(), 0); // bridges are not part of the result
   for (size_t target = 0; target < found.operators.size(); ++target) {
     graph.arcs.push_back({0, target + 1, found.is_known(target) ? 0 : options.full_trials});
     if (found.is_known(target)) continue;

@@ -1,7 +1,7 @@
-// Steiner trees. Greedily: flow rises from every terminal that is not covered, and a node pours
-// what it gets into all arcs that lead to it; an arc that is full carries the flow on to its tail.
-// The first arc of the root that fills closes a tree, whose arcs cost nothing from then on.
-// Exactly: the cheapest trees of all sets of terminals from all nodes.
+// Steiner trees. The greedy algorithm lets flow rise from every uncovered terminal.
+// A node pours its flow into all its incoming arcs, and a full arc passes the flow on to its tail.
+// The first arc of the root that fills completes a tree, whose arcs cost nothing from then on.
+// The exact algorithm computes the cheapest trees from all nodes to all sets of terminals.
 #include "runtime/tune/pairs/arcs.h"
 
 #include <llvm/ADT/BitVector.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// One flood, until an arc of the root is full.
+/// One flood, which ends when an arc of the root is full.
 class Flood {
 public:
   Flood(const ArcGraph& graph, const std::vector<double>& weights, llvm::ArrayRef<size_t> terminals)
@@ -32,7 +32,7 @@ public:
       llvm::stable_sort(node.entering, [&](size_t a, size_t b) { return fills_before(a, b); });
   }
 
-  /// Arcs of the tree; nullopt if flow cannot reach the root.
+  /// Returns the arcs of the tree; nullopt if flow cannot reach the root.
   std::optional<Tree> run() {
     for (;;) {
       size_t node = next_to_fill();
@@ -47,9 +47,9 @@ public:
 private:
   struct Node {
     std::vector<size_t> entering; // arcs, in the order in which they fill
-    size_t next = 0;              // of entering: the first that is neither full nor refused
+    size_t next = 0;              // the first of `entering` that is neither full nor refused
     double level = 0;             // volume in each arc that is filling
-    llvm::BitVector sources;      // terminals whose flow comes here
+    llvm::BitVector sources;      // terminals whose flow reaches this node
     std::vector<size_t> full_in, full_out;
   };
 
@@ -64,7 +64,7 @@ private:
     return std::max(0.0, weights_[node.entering[node.next]] - node.level) / flow;
   }
 
-  /// The node whose next arc fills first; of equals one whose arc comes from the root.
+  /// Returns the node whose next arc fills first; among equals, one whose arc comes from the root.
   size_t next_to_fill() const {
     size_t best = graph_.nodes;
     double least = kNever;
@@ -85,7 +85,8 @@ private:
     for (Node& node : nodes_) node.level += time * node.sources.count();
   }
 
-  /// A full arc takes the flow of its head to its tail and on; refused if some of it is there.
+  /// A full arc passes the flow of its head to its tail and beyond.
+  /// It is refused if some of this flow is already there.
   void pass_on(size_t arc) {
     size_t from = graph_.arcs[arc].from, to = graph_.arcs[arc].to;
     const llvm::BitVector flow = nodes_[to].sources;
@@ -113,7 +114,8 @@ private:
   std::vector<Node> nodes_;
 };
 
-/// Arcs between the nodes that `kept` holds, and the root; others' indexes are in `back`.
+/// Returns the arcs between the nodes in `kept` and the root. `back` maps their indices to those
+/// of the graph.
 ArcGraph within(const ArcGraph& graph, const llvm::BitVector& kept, std::vector<size_t>& back) {
   ArcGraph part;
   std::vector<size_t> name(graph.nodes, 0);
@@ -128,7 +130,8 @@ ArcGraph within(const ArcGraph& graph, const llvm::BitVector& kept, std::vector<
   return part;
 }
 
-/// The cheapest tree of the nodes that the arcs reach, without ends that are no terminals.
+/// Returns the cheapest tree of the nodes that the arcs reach,
+/// without leaves that are not terminals.
 Tree trimmed(const ArcGraph& graph, const llvm::BitVector& reached,
              llvm::ArrayRef<size_t> terminals) {
   std::vector<size_t> back;
@@ -149,8 +152,8 @@ Tree trimmed(const ArcGraph& graph, const llvm::BitVector& reached,
   return *tree;
 }
 
-/// Dreyfus and Wagner: cost[set][node] is of the
-/// cheapest tree from the node to the set's terminals.
+/// The algorithm of Dreyfus and Wagner: cost[set][node] is the cost of the cheapest tree
+/// from the node to the terminals of the set.
 class SubsetTrees {
 public:
   SubsetTrees(const ArcGraph& graph, llvm::ArrayRef<size_t> terminals)
@@ -189,8 +192,8 @@ private:
   static constexpr size_t kNone = static_cast<size_t>(-1);
   struct Cell {
     double cost = kNever;
-    size_t arc = kNone; // by which the tree begins, or
-    size_t part = 0;    // the first of two sets that part at the node
+    size_t arc = kNone; // the first arc of the tree, or
+    size_t part = 0;    // the first of two sets between which the node splits
   };
 
   void merge(size_t set) {
@@ -203,7 +206,7 @@ private:
     }
   }
 
-  /// Dijkstra's algorithm against the arcs.
+  /// Dijkstra's algorithm, against the direction of the arcs.
   void spread(size_t set) {
     using Item = std::pair<double, size_t>;
     std::priority_queue<Item, std::vector<Item>, std::greater<>> queue;

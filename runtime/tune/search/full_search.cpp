@@ -1,4 +1,4 @@
-// Generations: breed, rank by the model, measure the most promising and a few by chance.
+// Generations: breed, rank by the model, measure the most promising programs and a few random ones.
 #include "runtime/tune/search/full_search.h"
 
 #include "runtime/tune/search/rank_model.h"
@@ -13,10 +13,10 @@ namespace tg::tune {
 namespace {
 
 constexpr size_t kParents = 32;
-constexpr size_t kBredForOne = 8;  // programs bred for one that is measured
-constexpr size_t kOneByChance = 8; // of so many measured
-constexpr double kGain = 0.99;     // of the time before: what counts as a gain
-constexpr int kFruitless = 8;      // generations without a new program, until the search ends
+constexpr size_t kBredForOne = 8;  // programs bred per measured program
+constexpr size_t kOneByChance = 8; // one of this many measured programs is random
+constexpr double kGain = 0.99;     // relative to the time before: counts as a gain
+constexpr int kFruitless = 8;      // generations without a new program after which the search ends
 
 class Generations {
 public:
@@ -76,7 +76,7 @@ private:
     if (parents_.size() > kParents) parents_.resize(kParents);
   }
 
-  /// Of two drawn the faster.
+  /// Returns the faster of two drawn programs.
   const Program& parent() {
     size_t a = space_.below(parents_.size()), b = space_.below(parents_.size());
     return parents_[std::min(a, b)].program;
@@ -90,13 +90,13 @@ private:
     }
   }
 
-  /// Keeps a batch; what is left out may be bred again.
+  /// Picks a batch; programs that are not picked may be bred again.
   void pick(std::vector<Program>& bred) {
     std::vector<std::pair<double, size_t>> order;
     for (size_t i = 0; i < bred.size(); ++i) order.push_back({model_.predict(bred[i]), i});
     llvm::sort(order);
     size_t by_chance = std::min(options_.batch / kOneByChance, order.size() / 2);
-    for (size_t i = 0; i < by_chance; ++i) // from the end to the front
+    for (size_t i = 0; i < by_chance; ++i) // from the end towards the front
       std::swap(order[i], order[i + space_.below(order.size() - i)]);
     std::vector<Program> kept;
     for (size_t i = 0; i < order.size(); ++i)
@@ -111,7 +111,7 @@ private:
   const FullSearchOptions& options_;
   ProgramSpace space_;
   RankModel model_;
-  llvm::StringSet<> seen_; // looked up, never iterated
+  llvm::StringSet<> seen_; // only looked up, never iterated
   std::vector<Measured> parents_;
   std::optional<double> best_us_, gained_at_us_;
   int64_t trials_to_best_ = 0, last_gain_ = 0;

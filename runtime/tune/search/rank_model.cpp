@@ -1,4 +1,4 @@
-// The features, and normal equations solved by Cholesky's factorization.
+// The features, and normal equations solved by Cholesky factorization.
 #include "runtime/tune/search/rank_model.h"
 
 #include <cmath>
@@ -11,7 +11,7 @@ constexpr double kRidge = 1e-2;
 
 double log_of(double count) { return std::log2(1 + count); }
 
-/// Solves a x = b for a symmetric matrix that is positive definite; both are overwritten.
+/// Solves a x = b for a symmetric positive definite matrix; overwrites both.
 void solve(std::vector<std::vector<double>>& a, std::vector<double>& b) {
   size_t n = b.size();
   for (size_t i = 0; i < n; ++i)

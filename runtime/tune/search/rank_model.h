@@ -1,6 +1,6 @@
-// Learns from measured programs which of others are faster: a ridge regression of the logarithm of
-// time on counts of a program and their squares. A few hundred samples are enough to rank; times
-// themselves are for the device to say.
+// Learns from measured programs which of the others are faster:
+// a ridge regression of the logarithm of time on counts of a program and their squares.
+// A few hundred samples are enough to rank programs. The times themselves have to be measured.
 #pragma once
 
 #include "runtime/tune/costs.h"
@@ -13,7 +13,7 @@ public:
 
   void add(const Program& program, double microseconds);
   void fit();
-  /// The logarithm of time, as far as it is known; 0 before fit().
+  /// Returns the estimated logarithm of time; 0 before fit().
   double predict(const Program& program);
 
 private:

@@ -1,4 +1,4 @@
-// Draws of programs: every prime factor of a loop falls to a level by chance.
+// Random programs: every prime factor of a loop is assigned to a random level.
 #include "runtime/tune/search/space.h"
 
 #include "runtime/tune/factors.h"

@@ -1,6 +1,7 @@
-// The space of programs of an operator, for searches that draw from it: random programs, and small
-// changes of programs that did well. What is drawn keeps `check` and the device's limits, and is in
-// the form that the device knows (Device::adapted).
+// The space of programs of an operator, for searches that draw from it:
+// random programs, and small changes of fast programs. All programs pass `check`,
+// respect the device's limits, and have the form in which the device distinguishes programs
+// (Device::adapted).
 #pragma once
 
 #include "runtime/tune/device.h"
@@ -11,17 +12,18 @@ namespace tg::tune {
 
 class ProgramSpace {
 public:
-  /// What is legal by limits alone.
+  /// Programs are legal by the limits alone.
   ProgramSpace(const Operator& op, const DeviceLimits& limits, uint64_t seed);
   ProgramSpace(const Operator& op, const Device& device, uint64_t seed);
 
-  /// nullopt where no legal program was found in many draws.
+  /// Returns nullopt if many draws gave no legal program.
   std::optional<Program> random();
-  /// One to three changes: a prime factor moves to another level, another unroll step or vector.
+  /// Makes one to three changes: a prime factor moves to another level,
+  /// or the unroll step or a vector length changes.
   std::optional<Program> mutated(const Program& program);
-  /// Each loop's factors from one of the two.
+  /// Takes the factors of each loop from one of the two programs.
   std::optional<Program> crossed(const Program& a, const Program& b);
-  /// Less than `count`.
+  /// Returns a random number below `count`.
   size_t below(size_t count) { return random_() % count; }
 
 private:
