@@ -19,7 +19,7 @@ constexpr KernelPattern kPatterns[] = {
     {OpKind::Matmul, true, true, kActs},
 };
 
-/// What is kept for this GPU and a library of this version.
+/// Opens the plans stored for this GPU and a library of this version.
 std::unique_ptr<cuda::PlanDb> open_plans(const std::string& path, const cuda::GpuDevice& device,
                                          const std::string& library) {
   std::string description = device.description();
@@ -67,7 +67,7 @@ public:
          {libraries_.blas_plans.get(), libraries_.dnn_plans.get(), prices_.get()})
       if (plans)
         for (std::string& note : plans->notes())
-          if (!llvm::is_contained(notes, note)) notes.push_back(std::move(note)); // of one file
+          if (!llvm::is_contained(notes, note)) notes.push_back(std::move(note)); // from one file
     return notes;
   }
 
@@ -98,7 +98,8 @@ private:
     return step.op == OpKind::Conv2d || step.op == OpKind::WinogradConv2d ||
            step.op == OpKind::Softmax || step.op == OpKind::Attention;
   }
-  /// By the first plan that it can help: its making takes a while. Without it all is generated.
+  /// Loads cuDNN on the first plan that it can help, because loading takes a while.
+  /// Without it all steps are generated.
   void ask_dnn(const Plan& plan) const {
     if (llvm::any_of(plan.steps, wants_dnn)) std::call_once(dnn_asked_, [this] { open_dnn(); });
   }
@@ -109,15 +110,16 @@ private:
     libraries_.dnn = std::move(*dnn);
   }
 
-  /// Not for work: it keeps the GPU's context alive, whose making takes longer than most plans.
+  /// Not used for work: it keeps the GPU's context alive, whose creation takes longer
+  /// than most plans.
   std::unique_ptr<cuda::GpuDevice> device_;
   std::unique_ptr<cuda::KernelCompiler> compiler_;
-  mutable cuda::ExecutableLibraries libraries_; // cuDNN comes later
+  mutable cuda::ExecutableLibraries libraries_; // cuDNN is added later
   mutable std::once_flag dnn_asked_;
   std::string description_, plan_db_;
-  mutable std::unique_ptr<cuda::PlanDb> prices_; // of units, from the first that is asked
+  mutable std::unique_ptr<cuda::PlanDb> prices_; // of units, from the first pricing on
   mutable std::mutex notes_lock_;
-  mutable std::vector<std::string> notes_; // each once
+  mutable std::vector<std::string> notes_; // without duplicates
   cuda::GraphStepTimer timer_;
 };
 

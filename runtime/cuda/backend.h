@@ -1,17 +1,18 @@
-// The backend `cuda`: one GPU, kernels of our own.
+// The backend `cuda`: one GPU, with generated kernels.
 #pragma once
 
 #include "runtime/backend.h"
 
 namespace tg {
 
-/// `plan_db`: the file in which measured plans are kept; "" = the user's cache folder.
-/// Errors: `no_backend` says what is missing: a driver, a GPU, NVRTC.
+/// `plan_db`: the file that stores measured plans; "" is the user's cache folder.
+/// Errors: `no_backend` names the missing part: a driver, a GPU, NVRTC.
 Result<std::unique_ptr<Backend>> make_cuda_backend(const std::string& plan_db = "");
 
-/// What it does in one kernel, known without a GPU: the epilogues of cuBLASLt and cuDNN, which are
-/// bias, residual and relu. Other activations are cut off into a kernel of their own
-/// (lower_products.cpp), so that a graph gains nothing by naming them.
+/// Returns the patterns that run as one kernel, without needing a GPU:
+/// the epilogues of cuBLASLt and cuDNN, which are bias, residual and relu.
+/// Other activations are split into a kernel of their own (lower_products.cpp),
+/// so a graph gains nothing by including them.
 llvm::ArrayRef<KernelPattern> cuda_patterns();
 
 } // namespace tg

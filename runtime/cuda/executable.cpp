@@ -9,7 +9,7 @@ namespace tg::cuda {
 
 namespace {
 
-/// Results of the load phase, computed on the host and dropped when nothing at load reads them.
+/// Results of the load phase, computed on the host and freed after their last use at load.
 class HostLoad {
 public:
   HostLoad(const Plan& plan, const CompileOptions& options) : plan_(plan), options_(options) {}
@@ -45,8 +45,8 @@ private:
   std::map<PlanValueId, Tensor> memory_;
 };
 
-/// As the search counts what a network touches (measured_cost.h),
-/// which decides how cold its prices are.
+/// Counts the bytes that a network touches as the search does (measured_cost.h);
+/// this decides how cold its prices are.
 int64_t run_bytes(const Plan& plan) {
   int64_t bytes = 0;
   for (const PlanValue& value : plan.values) {
@@ -80,7 +80,7 @@ Result<void> CudaExecutable::load(const CompileOptions& options) {
   TG_CHECK(prepared_->reserve());
   TG_CHECK(make_ports());
   TG_CHECK(load_weights(options));
-  TG_CHECK(enqueue_all(plain_io_)); // what loads kernels when they first run must not in a capture
+  TG_CHECK(enqueue_all(plain_io_)); // first runs load kernels, which a capture must not
   TG_CHECK(device_->synchronise(stream_));
   return capture();
 }
@@ -96,7 +96,7 @@ Result<void> CudaExecutable::upload(PlanValueId value, const std::byte* from) {
   if (!moved.empty()) from = moved.data();
   TG_CHECK(device_->copy_in(prepared_->memory().address(value), from,
                             plan().values[value].type.bytes(), stream_));
-  return device_->synchronise(stream_); // `from` goes away
+  return device_->synchronise(stream_); // `from` is freed after this
 }
 
 Result<void> CudaExecutable::load_weights(const CompileOptions& options) {

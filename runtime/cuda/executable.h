@@ -1,8 +1,10 @@
-// A plan on a GPU. At load: steps are fused into units and their kernels compiled
-// (prepared_plan.h); weight-only steps run on the host, by `ref`, and what runs read of weights is
-// copied once and stays (value_memory.h). Then one run is captured: inputs from pinned memory
-// (Ports), every unit, outputs to pinned memory. A run replays it: one call, no allocation, and a
-// wait for its end only because whoever asked wants outputs (enqueue() does not wait).
+// A plan on a GPU. At load, steps are fused into units and their kernels compiled
+// (prepared_plan.h). Weight-only steps run on the host, by `ref`,
+// and the weights and results that runs read are copied once and stay on the device
+// (value_memory.h).
+// Then one run is captured: inputs from pinned memory (Ports), every unit,
+// outputs to pinned memory. A run replays the capture: one call and no allocation.
+// It waits for the end only because the caller needs the outputs; enqueue() does not wait.
 #pragma once
 
 #include "runtime/cuda/prepared_plan.h"
@@ -23,13 +25,15 @@ public:
   MemoryUse memory() const override { return prepared_->memory().use(); }
   void profile(bool on) override;
   double device_us() const override { return profile_.whole_us; }
-  /// Steps of a run that turn images into the other layout; nothing where cuDNN chose none.
+  /// The number of steps of a run that convert images to the other layout;
+  /// nullopt if cuDNN chose none.
   std::optional<int> layout_conversions() const { return prepared_->steps().layout_conversions(); }
 
-  /// Begins a run and does not wait for it; runs follow each other on this instance's stream.
+  /// Begins a run without waiting for it. Runs are ordered on this instance's stream.
   Result<void> enqueue() { return device_->replay(graph_, stream_); }
   const std::vector<KernelRow>& kernels() const { return prepared_->kernels().rows(); }
-  /// As it is run: rewritten for the libraries, how its values lie, what is launched.
+  /// The plan as it is run: rewritten for the libraries, with the layout of its values
+  /// and its launches.
   const Plan& plan() const { return prepared_->plan(); }
   StridesOf strides() const { return prepared_->steps().strides(); }
   std::vector<Unit> units() const;
@@ -48,13 +52,13 @@ private:
 
   std::shared_ptr<GpuDevice> device_;
   Stream stream_;
-  int64_t run_bytes_; // that one run touches, of the plan as it was given
+  int64_t run_bytes_; // that one run touches, of the original plan
   std::unique_ptr<PreparedPlan> prepared_;
   Ports inputs_, outputs_;
   Graph graph_ = 0;
   bool plain_io_ = true;
 
-  /// Microseconds; measured by the first run after profiling was switched on.
+  /// Times in microseconds, measured by the first run after profiling was switched on.
   struct Profile {
     bool on = false, measured = false;
     std::vector<double> launches;

@@ -9,13 +9,14 @@ namespace tg::cuda {
 
 namespace {
 
-/// Activations that cuDNN has no fast engine for (backend.h).
+/// Returns true for activations for which cuDNN has no fast engine (backend.h).
 bool lacks_activation(const Plan&, const PlanStep& convolution) {
   std::optional<Act> act = parse_act(convolution.attrs[3].text);
   return act && *act != Act::None && *act != Act::Relu;
 }
 
-/// Half types, heads of a width that every version knows. In strict f32 its engines refuse.
+/// Returns true for half types and a head width that every version supports.
+/// In strict f32 the library's engines refuse.
 bool takes_attention(const Plan& plan, const PlanStep& step) {
   constexpr int64_t kWidths = 8, kMostWidth = 128;
   int64_t width = sizes_of_attention(step).width;

@@ -6,10 +6,11 @@ namespace tg::cuda {
 
 namespace {
 
-/// Blocks beyond this many for each multiprocessor wait anyway; the loop over the grid does it.
+/// Blocks beyond this number per multiprocessor would wait anyway;
+/// a loop over the grid covers the others.
 constexpr int64_t kBlocksPerMultiprocessor = 32;
 
-/// From the first element of a value to its last, as it lies.
+/// Returns the bytes from the first element of a value to its last, as stored.
 int64_t span_bytes(const TensorType& type, const Shape& strides) {
   int64_t last = 0;
   for (size_t axis = 0; axis < strides.size(); ++axis)

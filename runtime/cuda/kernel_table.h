@@ -9,7 +9,7 @@
 
 namespace tg::cuda {
 
-/// One row: a generated kernel, what may be tuned of it, and what it uses.
+/// One row: a generated kernel, its tunables, and its resource use.
 struct KernelRow {
   std::string name;
   Schedule schedule{};
@@ -23,14 +23,14 @@ class KernelTable {
 public:
   explicit KernelTable(GpuDevice& device) : device_(device) {}
 
-  /// The row of a kernel, which one more unit launches.
+  /// Returns the row of a kernel and counts one more unit that launches it.
   Result<uint32_t> row(Kernel& kernel, CubinCache& cache);
   const KernelRow& operator[](uint32_t row) const { return rows_[row]; }
   const std::vector<KernelRow>& rows() const { return rows_; }
   Result<void> launch(uint32_t row, llvm::ArrayRef<Address> parameters, Stream stream) const;
 
-  /// Microseconds of a kernel for these steps, by itself,
-  /// on scratch memory; once, where there is a database.
+  /// Returns the microseconds of a kernel for these steps alone, on scratch memory;
+  /// measured only once if there is a database.
   Result<double> time(ScratchTimer& timer, CubinCache& cache, PlanDb* known, const Plan& plan,
                       const Group& group, const StridesOf& strides);
 

@@ -10,7 +10,7 @@ namespace tg::cuda {
 
 namespace {
 
-/// Scratch memory that one plan of cuDNN may ask for; all share one block.
+/// The maximum scratch memory of one cuDNN plan; all share one block.
 constexpr int64_t kMostWorkspace = int64_t{64} << 20;
 
 } // namespace
@@ -71,12 +71,13 @@ void LibraryPlan::prepare_products(const CompileOptions& options, ScratchTimer& 
     workspace_bytes_ = std::max(workspace_bytes_, product.plan->workspace_bytes(product.candidate));
 }
 
-/// Of products that are generated though the library has them: why.
+/// Records why products are generated although the library supports them.
 void LibraryPlan::note_rivals(const MatmulTuner& tuner, bool allow_tf32) {
   for (size_t s = 0; s < plan_.steps.size(); ++s) {
     PlanStep step = plan_.steps[s];
     if (problems_[s] || step.op != OpKind::Matmul) continue;
-    if (step.attrs[0].text != "relu") step.attrs[0] = Value::of_enum("none"); // else it is cut off
+    if (step.attrs[0].text != "relu")
+      step.attrs[0] = Value::of_enum("none"); // else it is split off
     auto problem = matmul_problem(plan_, step, {}, allow_tf32);
     const MatmulChoice* choice = problem ? tuner.known(*problem) : nullptr;
     if (choice && !choice->why.empty()) not_by_library_[step.result] = choice->why;

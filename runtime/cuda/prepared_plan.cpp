@@ -19,7 +19,7 @@ const char* schedule_name(Schedule schedule) {
   return "";
 }
 
-/// "cuda:map:v4:t256", "cuda:rows:v4:t128:r32:k2", "cuda:tiles:64x64x16:4x4": what may be tuned.
+/// Formats the tunables: "cuda:map:v4:t256", "cuda:rows:v4:t128:r32:k2", "cuda:tiles:64x64x16:4x4".
 std::string tunables_text(const KernelRow& row) {
   const Tunables& t = row.tunables;
   std::string text;
@@ -214,7 +214,7 @@ StepInfo PreparedPlan::info(const Launch& launch) const {
   return info;
 }
 
-/// What it is implemented by.
+/// Describes the implementation of a launch.
 void PreparedPlan::describe(const Launch& launch, StepInfo& info) const {
   info.implementation = "view";
   if (launch.problem) {

@@ -1,6 +1,6 @@
-// What a plan becomes on a GPU: units that are launched one after the other, each a generated
-// kernel, a library's call, or a view that does nothing. Prepared, it has all but memory: it can be
-// priced on scratch memory (tuning/step_timer.h), or be loaded and run (executable.h).
+// A plan prepared for a GPU: units that are launched one after the other, each a generated kernel,
+// a library call, or a view that does nothing. A prepared plan has everything except memory:
+// it can be priced on scratch memory (tuning/step_timer.h), or loaded and run (executable.h).
 #pragma once
 
 #include "runtime/cuda/codegen/fusion.h"
@@ -15,17 +15,17 @@ struct Launch {
   uint32_t row = 0;                         // of the kernel table
   llvm::SmallVector<PlanValueId, 8> values; // of the parameters
   llvm::SmallVector<Address, 8> parameters;
-  std::optional<MatmulProblem> problem; // of a product by cuBLASLt
-  const DnnCall* dnn = nullptr;         // of a step by cuDNN
+  std::optional<MatmulProblem> problem; // for a product run by cuBLASLt
+  const DnnCall* dnn = nullptr;         // for a step run by cuDNN
 };
 
-/// What memory of a type is filled with, over and over.
+/// Returns the pattern with which memory of a dtype is filled repeatedly.
 using PatternOf = std::function<Result<const Tensor*>(DType)>;
 
 class PreparedPlan {
 public:
-  /// Everything but memory. `cold`: what is chosen by measurement is for operands that come from
-  /// memory. Errors: `no_kernel`, `memory_limit`, the device's.
+  /// Makes everything except memory. `cold`: choices by measurement assume that operands come
+  /// from memory. Errors: `no_kernel`, `memory_limit`, the device's.
   static Result<std::unique_ptr<PreparedPlan>>
   make(const Plan& plan, const CompileOptions& options, std::shared_ptr<GpuDevice> device,
        CubinCache& cache, ExecutableLibraries libraries, Stream stream, bool cold);
@@ -39,19 +39,19 @@ public:
   GpuDevice& device() const { return *device_; }
   Stream stream() const { return stream_; }
 
-  /// Memory for the values, whose addresses become the parameters.
+  /// Allocates memory for the values, whose addresses become the parameters.
   Result<void> reserve();
   Result<void> reserve_workspace() { return memory_.reserve_workspace(*device_, stream_); }
   void set_parameters();
   Result<void> launch(const Launch& launch) const;
 
-  // A unit on scratch memory.
+  // Functions for a unit on scratch memory.
   int64_t scratch_bytes(const Launch& launch) const { return memory_.bytes_of(launch.values); }
   Result<void> fill_scratch(const Launch& launch, Address scratch, const PatternOf& pattern) const;
-  /// The unit runs on that memory from now on.
+  /// From now on the unit runs on that memory.
   void lend(size_t launch, Address scratch);
 
-  /// What is launched, with its shapes: a library's operation, or the kernel's name.
+  /// Returns the launched operation with its shapes: a library's operation, or the kernel's name.
   std::string key(const Launch& launch) const;
   StepInfo info(const Launch& launch) const;
 

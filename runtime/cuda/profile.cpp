@@ -1,6 +1,7 @@
-// What a run consists of and how long each part takes: every distinct unit timed as the search
-// prices it, and the whole, so that the sum of prices can be compared with it. Nothing is put
-// between the units of a run: gaps that no run has would show.
+// Profiles a run: every distinct unit is timed in the same way as by the search,
+// and the whole run is timed too, so that the sum of prices can be compared with it.
+// Nothing is inserted between the units of a run, because that would add gaps
+// that runs do not have.
 #include "runtime/cuda/executable.h"
 #include "runtime/cuda/tuning/step_timer.h"
 
@@ -40,7 +41,8 @@ Result<void> CudaExecutable::measure_profile() {
   return {};
 }
 
-/// While profiling, copies of inputs and outputs are listed, too: they are part of the whole.
+/// While profiling, copies of inputs and outputs are listed too,
+/// because they are part of the whole run.
 std::vector<StepInfo> CudaExecutable::steps() const {
   std::vector<StepInfo> infos;
   bool ports = profile_.measured && plain_io_;

@@ -29,7 +29,7 @@ void ValueMemory::find_roots(llvm::ArrayRef<UnitValues> units) {
     if (unit.view) root_[unit.result] = root_[unit.viewed];
 }
 
-/// Several outputs that a run makes lie behind each other, so that one copy fetches them.
+/// Returns the outputs to be placed consecutively, so that one copy fetches several.
 std::vector<PlanValueId> ValueMemory::outputs_together() const {
   llvm::SmallSetVector<PlanValueId, 4> made;
   for (const PlanOutput& output : plan_.outputs)
@@ -47,7 +47,7 @@ void ValueMemory::place(llvm::ArrayRef<UnitValues> units) {
   auto touch = [&](PlanValueId value, uint32_t unit) {
     value = root_[value];
     if (block_of(value) != Block::Arena) {
-      offsets_[value] = 0; // wanted on the device
+      offsets_[value] = 0; // needed on the device
       return;
     }
     if (llvm::is_contained(together, value)) return;

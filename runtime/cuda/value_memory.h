@@ -1,7 +1,7 @@
-// Where the values of a plan lie on the device. What runs read of weights stays; inputs lie behind
-// each other; every other value of a run lies in one arena by its lifetime over the units, but for
-// several outputs, which lie together. Views share the memory of what they view. Libraries have one
-// workspace, with zeros at its end.
+// The device memory of the values of a plan. Weights that runs read stay in place.
+// Inputs are consecutive. Every other value of a run is in one arena by its lifetime over the
+// units, except several outputs, which are consecutive. Views share the memory of the viewed value.
+// Libraries have one workspace, with zeros at its end.
 #pragma once
 
 #include "runtime/backend.h"
@@ -11,7 +11,7 @@
 
 namespace tg::cuda {
 
-/// What one unit of a plan touches.
+/// The values that one unit of a plan touches.
 struct UnitValues {
   bool view = false;
   PlanValueId viewed = kNoValue, result = kNoValue; // of a view
@@ -20,11 +20,11 @@ struct UnitValues {
 
 class ValueMemory {
 public:
-  /// The plan outlives it, and is complete when values are placed.
+  /// The plan must outlive this object and be complete when values are placed.
   explicit ValueMemory(const Plan& plan) : plan_(plan) {}
 
   void place(llvm::ArrayRef<UnitValues> units);
-  /// How much it is. Errors: `memory_limit`.
+  /// Computes the total. Errors: `memory_limit`.
   Result<void> add_up(int64_t limit, int64_t workspace, int64_t zeros);
   Result<void> reserve_workspace(GpuDevice& device, Stream stream);
   Result<void> reserve(GpuDevice& device);
@@ -33,21 +33,21 @@ public:
   enum class Block : uint8_t { Inputs, Weights, Arena }; // allocations
   Block block_of(PlanValueId value) const;
   PlanValueId root(PlanValueId value) const { return root_[value]; }
-  /// 0: not on the device.
+  /// Returns 0 if the value is not on the device.
   Address address(PlanValueId value) const { return addresses_[root_[value]]; }
-  /// Whether a value is to be copied there at load.
+  /// Returns true if a value must be copied to the device at load.
   bool is_loaded(PlanValueId value) const { return addresses_[value] != 0 && stays(value); }
   Address workspace() const { return workspace_; }
   Address zeros() const { return zeros_; }
 
-  /// Of all that is named, each once.
+  /// Returns the bytes of all given values, each counted once.
   int64_t bytes_of(llvm::ArrayRef<PlanValueId> values) const;
-  /// Calls `use` with the type of each, once, and where it lies on that scratch memory.
+  /// Calls `use` with the type of each value, once, and its place in that scratch memory.
   template <class Use>
   Result<void> on_scratch(llvm::ArrayRef<PlanValueId> values, Address scratch, Use use) const;
-  /// They lie on that scratch memory from now on.
+  /// From now on the values are in that scratch memory.
   void lend(llvm::ArrayRef<PlanValueId> values, Address scratch);
-  /// To be put back after memory was lent.
+  /// For put_back() after memory was lent.
   std::vector<Address> addresses() const { return addresses_; }
   void put_back(std::vector<Address> addresses) { addresses_ = std::move(addresses); }
 
@@ -57,8 +57,8 @@ private:
   std::vector<PlanValueId> outputs_together() const;
 
   const Plan& plan_;
-  std::vector<PlanValueId> root_; // of values: whose memory it is
-  std::vector<int64_t> offsets_;  // of values, in the arena or among what stays
+  std::vector<PlanValueId> root_; // of values: owner of the memory
+  std::vector<int64_t> offsets_;  // of values, in the arena or among the values that stay
   std::vector<Address> addresses_;
   Address workspace_ = 0, zeros_ = 0;
   int64_t zero_bytes_ = 0;
@@ -78,8 +78,8 @@ Result<void> ValueMemory::on_scratch(llvm::ArrayRef<PlanValueId> values, Address
   return {};
 }
 
-/// All inputs of a run, or all outputs, in pinned memory, laid out as they lie on the device:
-/// values that lie behind each other in one block there do so here, and are one transfer.
+/// All inputs of a run, or all outputs, in pinned memory with the device's layout:
+/// values that are consecutive in one block there are consecutive here, and are one transfer.
 class Ports {
 public:
   struct Port {

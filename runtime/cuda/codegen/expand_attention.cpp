@@ -6,7 +6,7 @@ namespace tg::cuda {
 
 namespace {
 
-/// Emits the steps of one attention, which lie between its operands and its result.
+/// Emits the steps of one attention between its operands and its result.
 class AttentionSteps : Expansion {
 public:
   using Expansion::Expansion;
@@ -36,7 +36,7 @@ private:
     scores.shape.append({q.shape.end()[-2], keys.shape.back()});
     return scores;
   }
-  /// Scores beside what broadcasts with them.
+  /// Returns the type of scores combined with a mask that broadcasts with them.
   TensorType with(const TensorType& scores, PlanValueId mask) const {
     TensorType both{scores.dtype, {}};
     bool fit = broadcast_shapes(type(mask).shape, scores.shape, both.shape);

@@ -7,7 +7,7 @@ namespace tg::cuda {
 
 namespace {
 
-/// The type of a pointwise operator's result, as `infer` says.
+/// Returns the type of a pointwise operator's result, as given by `infer`.
 TensorType result_type(const Plan& plan, OpKind op, llvm::ArrayRef<PlanValueId> operands) {
   Symbols symbols;
   llvm::SmallVector<TypeId, 4> types;

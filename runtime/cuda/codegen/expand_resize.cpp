@@ -5,10 +5,10 @@ namespace tg::cuda {
 
 namespace {
 
-/// More taps than these are a product with the matrix of their weights.
+/// A resize with more taps becomes a product with the matrix of their weights.
 constexpr int64_t kMostGathers = 4;
 
-/// Emits the steps of one resize, which lie between its operand and its result.
+/// Emits the steps of one resize between its operand and its result.
 class ResizeSteps : Expansion {
 public:
   using Expansion::Expansion;
@@ -58,7 +58,7 @@ private:
     return sum;
   }
 
-  /// matrix[out, in] @ x[outer, in, inner]
+  /// Computes matrix[out, in] @ x[outer, in, inner].
   PlanValueId multiplied(PlanValueId x, size_t axis, const AxisTaps& taps) {
     TensorType from = type(x), result = from;
     result.shape[axis] = taps.results();

@@ -28,7 +28,7 @@ ExprId ExprPool::number(Scalar scalar, double value) {
   return intern({.kind = Expr::Kind::Number, .scalar = scalar, .number = value});
 }
 
-/// An integer that no double is, as its two halves.
+/// Splits an integer that no double represents into two halves.
 ExprId ExprPool::number(Scalar scalar, const Value& attr) {
   if (!attr.is(Value::Kind::Int)) return number(scalar, attr.real);
   int64_t high = attr.number >> 32, low = attr.number & 0xffffffff;
@@ -90,12 +90,12 @@ ConditionId ExprPool::intern(std::vector<ConditionTerm> terms) {
 
 ConditionId ExprPool::also(ConditionId condition, IndexId index, int64_t low, int64_t high) {
   auto down = [](int64_t a, int64_t b) { return a / b - (a % b != 0 && a < 0); };
-  for (;;) { // each round looks at a smaller form
+  for (;;) { // each iteration handles a smaller form
     const IndexForm form = indices_->form(index);
     if (form.low >= low && form.high <= high) return condition;
     low = std::max(low, form.low);
     high = std::min(high, form.high);
-    if (form.terms.empty() || low > high) break; // never holds
+    if (form.terms.empty() || low > high) break; // never true
     int64_t common = 0;
     for (const IndexTerm& term : form.terms) common = std::gcd(common, term.factor);
     if (common > 1 || form.constant != 0) {

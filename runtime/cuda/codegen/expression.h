@@ -1,12 +1,12 @@
-// What a kernel computes, as an interned graph: numbers, loads, pointwise operators, choices, and
-// the results of reductions. Equal computations at equal indices are one expression, so a value
-// that several members of a fused group read is loaded and computed once.
+// The computation of a kernel as an interned graph: numbers, loads, pointwise operators, choices,
+// and results of reductions. Equal computations at equal indices are one expression,
+// so a value that several members of a fused group read is loaded and computed once.
 //
-// Loads are guarded: what lies outside of a padded or concatenated piece is never read. A condition
-// is a conjunction of ranges of indices (or of integers read from memory), interned; condition 0
-// always holds.
+// Loads are guarded: elements outside a padded or concatenated piece are never read.
+// A condition is an interned conjunction of ranges of indices (or of integers read from memory).
+// Condition 0 is always true.
 //
-// Invariant: arguments have smaller ids than what uses them.
+// Invariant: the arguments of an expression have smaller ids than the expression.
 #pragma once
 
 #include "lang/core/op.h"
@@ -20,14 +20,15 @@ using ExprId = uint32_t;
 using ConditionId = uint32_t;
 inline constexpr ConditionId kAlways = 0;
 
-/// The type in which a value is computed: float for f32, f16, bf16; 64-bit integers for the rest.
+/// The type in which a value is computed: float for f32, f16 and bf16;
+/// 64-bit integers for other dtypes.
 enum class Scalar : uint8_t { Float, Integer };
 inline Scalar scalar_of(DType dtype) { return is_float(dtype) ? Scalar::Float : Scalar::Integer; }
 
 struct ConditionTerm {
-  bool of_value = false; // an expression's value, else an index
+  bool of_value = false; // value of an expression; otherwise an index
   uint32_t id = 0;
-  int64_t low = 0, high = 0; // both included
+  int64_t low = 0, high = 0; // inclusive
   auto operator<=>(const ConditionTerm&) const = default;
 };
 
@@ -35,7 +36,7 @@ struct Expr {
   enum class Kind : uint8_t {
     Number,  // number
     Index,   // index, as a value
-    Load,    // parameter[index] where `condition` holds, else 0
+    Load,    // parameter[index] if `condition` is true, else 0
     Apply,   // op(args), pointwise
     Choose,  // condition ? args[0] : args[1]
     Convert, // args[0] rounded to dtype
@@ -60,7 +61,7 @@ public:
   }
 
   ExprId number(Scalar scalar, double value);
-  /// A number among the attributes of an operator.
+  /// Returns the expression of a numeric attribute of an operator.
   ExprId number(Scalar scalar, const Value& attr);
   ExprId index(IndexId index);
   ExprId load(uint32_t parameter, DType dtype, IndexId index, ConditionId condition);
@@ -72,7 +73,8 @@ public:
   ExprId convert(DType to, ExprId value);
   ExprId stage(uint32_t number, Scalar scalar, uint64_t variables);
 
-  /// `condition`, and index (or value) within low .. high. What always holds is left out.
+  /// Returns `condition` and the index (or value) within low .. high.
+  /// Ranges that are always true are omitted.
   ConditionId also(ConditionId condition, IndexId index, int64_t low, int64_t high);
   ConditionId also_value(ConditionId condition, ExprId value, int64_t low, int64_t high);
 

@@ -11,18 +11,19 @@ namespace tg::cuda {
 
 namespace {
 
-/// How often an element may be computed by a fused reader, at most, for each time that it would be
-/// alone: what arithmetic costs is hidden behind memory, what functions cost is not.
+/// The maximum number of times that a fused reader may recompute an element,
+/// relative to an unfused kernel. Arithmetic is hidden behind memory accesses;
+/// function calls are not.
 constexpr double kMostRecomputed = 4, kMostRecomputedFunctions = 2;
 
-/// Of maps that are merged; each result is a parameter.
+/// Limit for merged maps; each result is a parameter.
 constexpr size_t kMostMergedResults = 8;
 
 bool is_move(OpKind op) { return op_info(op).has(Trait::View | Trait::Strided); }
 
-/// Whether a kernel over `domain` elements may compute an operator's `elements` so many times.
-/// Moves are free there, and a pointwise operator may run once for each element of a domain that is
-/// passed over anyway (a gate that is broadcast over an image).
+/// Returns true if a kernel over `domain` elements may compute an operator's `elements` this many
+/// times. Moves are free inside a kernel, and a pointwise operator may run once for each element
+/// of a domain that is traversed anyway (such as a gate that is broadcast over an image).
 bool worth_recomputing(OpKind op, double times, double elements, double domain) {
   const OpInfo& info = op_info(op);
   if (info.has(Trait::Layout | Trait::View)) return true;
@@ -34,8 +35,9 @@ bool worth_recomputing(OpKind op, double times, double elements, double domain) 
 
 bool sums_products(OpKind op) { return op == OpKind::Matmul || op == OpKind::Conv2d; }
 
-/// Two sums of products in one kernel would be plain loops; those of few rows are that anyway, or
-/// share their rows among threads, and pass over their matrices at once.
+/// Returns true if the sums of products in a group can share a kernel. Two such sums in one kernel
+/// would be plain loops. Only products of few rows may be combined: they are plain loops or share
+/// their rows among threads anyway, and read their matrices in one pass.
 bool mix(const Plan& plan, llvm::ArrayRef<PlanStepId> steps) {
   int sums = 0, of_few_rows = 0;
   for (PlanStepId s : steps) {
@@ -73,7 +75,7 @@ private:
           readers_[operand].push_back(s);
   }
 
-  /// Groups that read this value, in order.
+  /// Returns the groups that read this value, in order.
   std::vector<size_t> reading_groups(PlanValueId value) const {
     std::set<size_t> groups;
     for (PlanStepId reader : readers_[value])
@@ -89,7 +91,7 @@ private:
     groups_.push_back({{s}, {step.result}});
   }
 
-  /// The step disappears into every group that reads it.
+  /// Moves the step into every group that reads it.
   bool join_all(PlanStepId s) {
     PlanValueId value = plan_.steps[s].result;
     std::vector<size_t> groups = reading_groups(value);
@@ -105,7 +107,7 @@ private:
     return true;
   }
 
-  /// The step joins one group of several that read it, and its value is stored for the others.
+  /// Moves the step into one of several groups that read it. Its value is stored for the others.
   bool join_one(PlanStepId s) {
     PlanValueId value = plan_.steps[s].result;
     for (size_t g : reading_groups(value)) {
@@ -131,8 +133,8 @@ private:
     return {groups.begin(), groups.end()};
   }
 
-  /// Neighbours (readers of one value, or what one step reads) that pass over equal domains and do
-  /// not wait for each other are one launch.
+  /// Merges neighbours (readers of one value, or producers of one step's operands)
+  /// into one launch if they traverse equal domains and do not depend on each other.
   void merge(std::vector<size_t> groups) {
     if (groups.size() < 2) return;
     llvm::erase_if(groups, [&](size_t g) { return !is_map(groups_[g]); });
@@ -169,7 +171,7 @@ private:
     return true;
   }
 
-  /// A kernel whose elements do not depend on each other.
+  /// Returns true for a kernel whose elements are independent of each other.
   bool is_map(const Group& group) const {
     return !is_view(group) && llvm::all_of(group.steps, [&](PlanStepId s) {
       const PlanStep& step = plan_.steps[s];
@@ -178,8 +180,8 @@ private:
     });
   }
 
-  /// Whether group `g` needs, over what it reads and what makes that, one that is `wanted`. What
-  /// ends before step `first` needs none.
+  /// Returns true if group `g` depends, directly or indirectly, on a group that is `wanted`.
+  /// Groups that end before step `first` do not.
   bool needs(size_t g, PlanStepId first, llvm::function_ref<bool(size_t)> wanted) const {
     std::vector<size_t> open = {g};
     std::set<size_t> seen = {g};
@@ -222,7 +224,8 @@ private:
                              elements(group.results[0]));
   }
 
-  /// True if group `g` needs, over other groups, what reads `value`: joining would make a circle.
+  /// Returns true if group `g` depends, through other groups, on a reader of `value`:
+  /// joining would make a cycle.
   bool waits_for_readers(size_t g, PlanValueId value) const {
     return needs(g, plan_.values[value].defined_by, [&](size_t group) {
       return llvm::any_of(groups_[group].steps, [&](PlanStepId s) {
@@ -231,7 +234,7 @@ private:
     });
   }
 
-  /// Groups that make what this one reads.
+  /// Returns the groups that produce the operands of this one.
   std::vector<size_t> makers(const Group& group) const {
     std::vector<size_t> found;
     for (PlanValueId operand : operands_of(plan_, group)) {
@@ -256,11 +259,11 @@ private:
     return {is_view(group) ? Unit::Kind::View : Unit::Kind::Generated, group};
   }
 
-  /// Depth first over what each group reads; among the free ones the plan's order.
+  /// Orders units depth-first by their operands; independent groups keep the plan's order.
   Result<std::vector<Unit>> in_order() const {
     std::vector<size_t> order;
     for (size_t g = 0; g < groups_.size(); ++g)
-      if (!groups_[g].steps.empty()) order.push_back(g); // else it was merged
+      if (!groups_[g].steps.empty()) order.push_back(g); // otherwise it was merged
     llvm::sort(order, [&](size_t a, size_t b) {
       return groups_[a].steps.back() < groups_[b].steps.back();
     });
@@ -288,7 +291,7 @@ private:
   const Plan& plan_;
   const StridesOf& strides_;
   const IsLibrary& library_;
-  std::vector<std::vector<PlanStepId>> readers_; // of values, in order
+  std::vector<std::vector<PlanStepId>> readers_; // of each value, in order
   std::vector<std::vector<size_t>> homes_;       // the groups of each step
   std::vector<Group> groups_;
 };

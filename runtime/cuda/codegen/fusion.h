@@ -1,10 +1,11 @@
-// Which steps of a plan become one kernel. Producers join the group of their consumers, from the
-// last step of the plan to the first, where one kernel can be generated for the whole and computes
-// nothing much more often than before. Values that others read as well become further results;
-// moves (slices, reshapes, transposes) may belong to several groups, since they cost nothing there.
+// Groups the steps of a plan into kernels. From the last step of the plan to the first,
+// producers join the group of their consumers if one kernel can be generated for the whole
+// and recomputes little.
+// Values with other readers become additional results. Moves (slices, reshapes, transposes)
+// may belong to several groups, because they cost nothing inside a kernel.
 //
-// Every graph is grouped in the same way, source and optimised, so what a rewrite gains is measured
-// over the same fusion.
+// Source and optimized graphs are grouped in the same way, so the gain of a rewrite
+// is measured under the same fusion.
 #pragma once
 
 #include "lang/core/result.h"
@@ -12,27 +13,27 @@
 
 namespace tg::cuda {
 
-/// What is launched at once.
+/// The unit of launching.
 struct Unit {
   enum class Kind : uint8_t {
-    Generated, // a kernel of generate()
-    Library,   // one step, by a library
-    View,      // one step that only names its operand's memory anew
+    Generated, // a kernel made by generate()
+    Library,   // one step, run by a library
+    View,      // one step that only renames its operand's memory
   };
   Kind kind{};
   Group group;
 };
 
-/// True for the steps that a library runs.
+/// Returns true for the steps that a library runs.
 using IsLibrary = std::function<bool(const PlanStep&)>;
 
-/// The run steps of the plan in an order in which they can be launched; every result that a later
-/// unit or an output needs is a result of exactly one unit. Errors: `no_kernel` names an operator
-/// that neither a library nor the generator has.
+/// Returns the run steps of the plan in a launchable order. Every result that a later unit
+/// or an output needs is a result of exactly one unit.
+/// Errors: `no_kernel` names an operator that neither a library nor the generator supports.
 Result<std::vector<Unit>> fuse(const Plan& plan, const StridesOf& strides,
                                const IsLibrary& library);
 
-/// Values that a unit reads and does not make, in the order of their first use.
+/// Returns the values that a unit reads but does not produce, in the order of their first use.
 std::vector<PlanValueId> operands_of(const Plan& plan, const Group& group);
 
 } // namespace tg::cuda

@@ -18,41 +18,44 @@ int64_t Kernel::full_blocks() const {
 
 namespace {
 
-/// A row shorter than this is one thread's.
+/// A shorter row is computed by one thread.
 constexpr int64_t kCooperativeRow = 32;
 constexpr int kWarp = 32, kMostThreads = 1024;
-/// Where fewer would share a row than the least, none do.
+/// If fewer threads than this would share a row, no threads share rows.
 constexpr int kLeastSharers = 4;
-/// Threads of a row, each with one step of it, while all rows are under way at once.
+/// Limit of the threads of a row, each with one step of it, while all rows run at once.
 constexpr uint64_t kMostRowThreads = 256;
-/// Columns: rows of a block, so that a warp reads whole lines of memory; at least bytes of each
-/// place of a row, a sector; and threads that leave each the registers to have many loads at once.
+/// Columns: the rows of a block, so that a warp reads whole memory lines;
+/// the minimum bytes at each position of a row, which is a sector;
+/// and a thread count that leaves each thread enough registers for many loads in flight.
 constexpr int kMostNeighbours = 32;
 constexpr int64_t kLeastNeighbourBytes = 32;
 constexpr int kMostColumnThreads = 512;
-/// Values that a thread keeps in registers across passes over a row; the largest block has 64
-/// registers a thread.
+/// Values that a thread keeps in registers across passes over a row;
+/// the largest block has 64 registers per thread.
 constexpr int kMostKept = 64, kMostKeptOfLargest = 32;
-/// Threads of a block of independent elements, at least.
+/// The minimum number of threads of a block of independent elements.
 constexpr int kLeastMapThreads = 64;
-/// Offsets and iterations below this fit 32 bits with room for sums.
+/// Offsets and iterations below this fit in 32 bits with room for sums.
 constexpr int64_t kNarrow = int64_t{1} << 30;
 
-/// Blocks that keep a large GPU busy: smaller ones are taken where there would be fewer.
+/// The number of blocks that keeps a large GPU busy; if there would be fewer,
+/// blocks are made smaller.
 constexpr int64_t kEnoughBlocks = 128;
-/// Tiles of results: the largest, and the smallest along each side.
+/// Tiles of results: the largest and the smallest size along each side.
 constexpr int kLargestTile = 64, kSmallestTile = 16, kTileDepth = 16;
-/// Blocks of a cluster, at most (what every GPU that has clusters admits), and terms that each of
-/// them has at least: below, waiting for each other takes longer than the sums.
+/// The maximum number of blocks of a cluster (supported by every GPU with clusters),
+/// and the minimum number of terms for each of them: with fewer,
+/// waiting takes longer than the sums.
 constexpr int kMostSplits = 8;
 constexpr int64_t kLeastSplitTerms = 64;
-/// Threads of a block, at least, by which results are shared out.
+/// The minimum number of threads of a block down to which tiles of results are divided.
 constexpr int kLeastTileThreads = 64;
-/// Where a factor's elements are used fewer times than this,
-/// or sums are shorter, tiles gain nothing.
+/// If a factor's elements are used fewer times, or sums are shorter, tiles gain nothing.
 constexpr int64_t kLeastSide = kFewRows, kLeastTerms = 16;
 
-/// Reduces what no other element's row begins with: neighbours belong to neighbouring threads.
+/// Returns true for operators in which each result reduces elements of its own, not a row of the
+/// domain (products, windows, prefix sums): neighbouring results belong to neighbouring threads.
 bool sums_apart(OpKind op) {
   return op == OpKind::Matmul || op == OpKind::Conv2d || op == OpKind::MaxPool2d ||
          op == OpKind::AvgPool2d || op == OpKind::Cumsum;
@@ -93,7 +96,7 @@ public:
 private:
   int64_t size(uint32_t axis) const { return domain_.shape[axis]; }
 
-  /// Axes from the one with the largest stride to that with the smallest.
+  /// Returns the axes from the largest stride to the smallest.
   llvm::SmallVector<uint32_t, 5> physical_order(bool outer_only) const {
     llvm::SmallVector<uint32_t, 5> axes;
     for (uint32_t axis = 0; axis < domain_.shape.size(); ++axis)
@@ -104,8 +107,9 @@ private:
     return axes;
   }
 
-  /// Which axes of the domain are rows, columns and batches of tiles: columns are those of the
-  /// factor that knows the innermost axis, rows those of the other alone.
+  /// Determines which axes of the domain are rows, columns and batches of tiles.
+  /// Columns are the axes of the factor that depends on the innermost axis;
+  /// rows are those of the other factor alone.
   bool find_sides(const Kernel& analysed) {
     bool one_sum = analysed.stages.size() == 1 && analysed.stages[0].op == ReduceOp::Sum &&
                    analysed.stages[0].scalar == Scalar::Float && rows_.axes.empty();
@@ -134,7 +138,7 @@ private:
     return count;
   }
 
-  /// Null where the factors mix rows and columns after all.
+  /// Returns null if the factors mix rows and columns after all.
   std::unique_ptr<Kernel> build_tiles(const Tunables* fixed) {
     auto kernel = std::make_unique<Kernel>();
     kernel->schedule = Schedule::Tiles;
@@ -167,8 +171,8 @@ private:
     return kernel;
   }
 
-  /// Terms divided, and then smaller tiles, until there are enough blocks; then as few results a
-  /// thread as make enough threads.
+  /// Divides the terms, and then makes tiles smaller, until there are enough blocks.
+  /// Then gives each thread as few results as needed for enough threads.
   static void choose_tiles(Kernel& kernel, const Tunables* fixed) {
     Tunables& t = kernel.tunables;
     t.depth = kTileDepth;
@@ -192,8 +196,8 @@ private:
     t.threads = t.tile_rows / t.own_rows * (t.tile_columns / t.own_columns);
   }
 
-  /// Rows are shared where they are long and few, and where their elements lie side by side and are
-  /// not those of many others, too (as in a product of many rows).
+  /// Threads share rows if rows are long and few and their elements are contiguous
+  /// and not also those of many other rows (as in a product of many rows).
   Schedule choose_schedule() {
     if (!rows_.reduces) return Schedule::Map;
     if (rows_.length < kCooperativeRow) return Schedule::Serial;
@@ -203,13 +207,15 @@ private:
     return few ? Schedule::Columns : Schedule::Serial;
   }
 
-  /// Threads for one row of so many, a power of two; each has two terms at least.
+  /// Returns the number of threads for one of `rows` rows, a power of two;
+  /// each thread has at least two terms.
   static int sharers(int64_t rows, int64_t row) {
     int64_t most = std::clamp<int64_t>(std::min(kEnoughThreads / rows, row / 2), 1, kMostThreads);
     return static_cast<int>(std::bit_floor(static_cast<uint64_t>(most)));
   }
 
-  /// Whether most of what is read has its neighbour at the next place in the row.
+  /// Returns true if most of the elements read have their neighbour at the next position
+  /// in the row.
   bool lies_along_rows(const Kernel& kernel) const {
     int64_t near = 0, far = 0;
     for (const Stage& stage : kernel.stages)
@@ -220,7 +226,7 @@ private:
     return near >= far;
   }
 
-  /// Neighbours in the row are neighbours in memory.
+  /// Returns true if neighbours in the row are neighbours in memory.
   static bool contiguous(const Kernel& kernel, IndexId index) {
     for (const IndexTerm& term : kernel.indices.form(index).terms) {
       const IndexAtom& atom = kernel.indices.atom(term.atom);
@@ -269,7 +275,7 @@ private:
 
   using Lanes = std::vector<llvm::SmallVector<IndexId, 5>>;
 
-  /// The domain's indices of the elements that one iteration makes.
+  /// Returns the domain indices of the elements that one iteration computes.
   Lanes map_lanes(Kernel& kernel) {
     int vector = kernel.tunables.vector;
     kernel.iterations = domain_.elements() / vector;
@@ -320,8 +326,9 @@ private:
     t.threads = neighbours * t.row_threads;
   }
 
-  /// A quarter of a row's steps each, or one where all rows are under way at once; a warp for two,
-  /// since a barrier takes longer than the second.
+  /// Returns a thread count with a quarter of a row's steps per thread,
+  /// or one step if all rows run at once. Uses one warp instead of two,
+  /// because a barrier takes longer than the second step.
   static int threads_of_row(const Kernel& kernel) {
     auto row = static_cast<uint64_t>(kernel.row);
     auto many = std::clamp<uint64_t>(std::bit_ceil(row), kWarp, kMostRowThreads);
@@ -330,7 +337,7 @@ private:
     return static_cast<int>(fit ? std::max(some, many) : some);
   }
 
-  /// Smaller blocks while there are not enough of them.
+  /// Makes blocks smaller while there are too few of them.
   static void spread(Kernel& kernel, int least) {
     while (kernel.tunables.threads > least && kernel.full_blocks() < kEnoughBlocks)
       kernel.tunables.threads /= 2;
@@ -350,7 +357,7 @@ private:
     }
     if (!kernel.shares_rows()) return;
     if (kernel.schedule == Schedule::Rows && t.row_threads > kWarp)
-      t.threads = t.row_threads; // a block's barrier is all its threads'
+      t.threads = t.row_threads; // a barrier covers all threads of a block
     t.threads = std::max(t.threads, t.row_threads);
     auto steps = (kernel.row + t.row_threads - 1) / t.row_threads;
     auto values = static_cast<int64_t>(plan_phases(kernel).kept.size());
@@ -358,7 +365,8 @@ private:
     t.kept = steps * std::max<int64_t>(values, 1) <= most ? static_cast<int>(steps) : 0;
   }
 
-  /// Memory instructions and divisions for each element, roughly: what differs between widths.
+  /// Returns roughly the memory instructions and divisions per element,
+  /// which differ between vector widths.
   static double work(Kernel& kernel) {
     std::set<ExprId> all;
     for (const Pass& pass : plan_phases(kernel).passes)

@@ -12,7 +12,7 @@ namespace {
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && a < 0); }
 
-/// Of all the terms and `by`.
+/// Returns the greatest common divisor of all factors and `by`.
 int64_t common_factor(const IndexForm& form, int64_t by) {
   for (const IndexTerm& term : form.terms) by = std::gcd(by, term.factor);
   return by;
@@ -119,7 +119,7 @@ IndexId IndexPool::divide(IndexId a, int64_t by) {
   const IndexForm form = forms_[a];
   if (by == 1) return a;
   if (form.terms.empty()) return constant(floor_div(form.constant, by));
-  // What the divisor divides comes out.
+  // Terms that the divisor divides are moved out of the division.
   Terms whole, rest;
   for (IndexTerm term : form.terms) {
     bool out = term.factor % by == 0;
@@ -130,10 +130,10 @@ IndexId IndexPool::divide(IndexId a, int64_t by) {
   IndexId outer = intern(whole, quotient), inner = intern(rest, constant);
   const IndexForm remaining = forms_[inner];
   if (remaining.low >= 0 && remaining.high < by) return outer;
-  // A common factor of the rest is not seen by the division.
+  // A common factor of the remainder and the divisor cancels.
   if (int64_t common = common_factor(remaining, by); common > 1)
     return add(outer, divide(without_factor(remaining, common), by / common));
-  // The quotient of a quotient is one.
+  // A quotient of a quotient is one quotient.
   if (remaining.terms.size() == 1 && remaining.constant == 0 && remaining.terms[0].factor == 1) {
     const IndexAtom atom = atoms_[remaining.terms[0].atom];
     if (atom.kind == IndexAtom::Kind::Quotient) return add(outer, divide(atom.of, atom.by * by));
@@ -171,7 +171,7 @@ IndexId IndexPool::offset(llvm::ArrayRef<IndexId> index, llvm::ArrayRef<int64_t>
 llvm::SmallVector<IndexId, 5> IndexPool::split(IndexId offset, llvm::ArrayRef<int64_t> shape) {
   llvm::SmallVector<IndexId, 5> index(shape.size());
   for (size_t axis = shape.size(); axis-- > 0;) {
-    bool first = true; // no larger axis before it: what is left is the coordinate
+    bool first = true; // no larger axis before it: the remainder is the coordinate
     for (size_t before = 0; before < axis; ++before) first &= shape[before] == 1;
     index[axis] = first ? offset : modulo(offset, shape[axis]);
     offset = first ? constant(0) : divide(offset, shape[axis]);

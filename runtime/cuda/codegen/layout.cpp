@@ -14,7 +14,8 @@ namespace {
 
 constexpr double kNever_ = std::numeric_limits<double>::infinity();
 
-/// Reads and writes any layout, element by element or by axes; a kernel that is generated.
+/// Returns true if the operator can read and write any layout, element by element or by axes,
+/// as a generated kernel.
 bool reads_any_layout(OpKind op) {
   const OpInfo& info = op_info(op);
   switch (op) {
@@ -33,12 +34,13 @@ bool is_image(const Plan& plan, PlanValueId id) {
   return v.type.shape.size() == 4 && is_float(v.type.dtype);
 }
 
-/// Flow of maximum value over a small network, by shortest augmenting paths (Edmonds and Karp).
+/// The maximum flow of a small network, by shortest augmenting paths (Edmonds and Karp).
 class MinimumCut {
 public:
   explicit MinimumCut(size_t nodes) : from_(nodes) {}
 
-  /// Paid if `a` is on the side of the source and `b` is not, and `back` the other way round.
+  /// The price is paid if `a` is on the source side and `b` is not;
+  /// `back` is paid in the opposite case.
   void link(size_t a, size_t b, double price, double back) {
     if (a == b || (price <= 0 && back <= 0)) return;
     from_[a].push_back(links_.size());
@@ -47,7 +49,7 @@ public:
     links_.push_back({a, back});
   }
 
-  /// Of each node: on the side of the source.
+  /// Returns for each node whether it is on the source side.
   std::vector<bool> cut(size_t source, size_t sink) {
     while (augment(source, sink)) {
     }
@@ -63,7 +65,7 @@ private:
     double left = 0;
   };
 
-  /// Breadth first over links with capacity left; `by`: the link that found a node.
+  /// Breadth-first search over links with remaining capacity; `by` is the link that reached a node.
   void reach(size_t source, std::vector<size_t>& by, std::vector<bool>& seen) const {
     by.assign(from_.size(), SIZE_MAX);
     seen.assign(from_.size(), false);
@@ -86,7 +88,7 @@ private:
     double least = kNever_;
     for (size_t node = sink; node != source; node = links_[by[node] ^ 1].to)
       least = std::min(least, links_[by[node]].left);
-    if (least == kNever_) return false; // contradictory wishes: no finite choice
+    if (least == kNever_) return false; // contradictory requirements: no finite choice
     for (size_t node = sink; node != source; node = links_[by[node] ^ 1].to) {
       links_[by[node]].left -= least;
       links_[by[node] ^ 1].left += least;
@@ -95,11 +97,11 @@ private:
   }
 
   std::vector<std::vector<size_t>> from_;
-  std::vector<Link> links_; // each beside its opposite
+  std::vector<Link> links_; // each next to its opposite
 };
 
-/// Node of value v is v; source (channels last) and sink (first) come behind. A convolution lies
-/// as its result does.
+/// The node of value v is v; source (channels last) and sink (channels first) follow.
+/// A convolution has the layout of its result.
 class Chooser {
 public:
   Chooser(const Plan& plan, const LayoutPrices& prices)
@@ -118,7 +120,8 @@ public:
   }
 
 private:
-  /// May lie with channels last: images that a run makes, and kernels of convolutions.
+  /// Returns true if the value may have channels last: images that a run computes,
+  /// and kernels of convolutions.
   bool free(PlanValueId id) const {
     const PlanValue& v = plan_.values[id];
     if (!is_image(plan_, id) || v.kind == PlanValue::Kind::Input) return false;
@@ -139,7 +142,7 @@ private:
       if (!reads_any_layout(step.op)) {
         read_plainly(id);
       } else if (free(step.result) && made_in_run(id)) {
-        // A sum over an image turns it while there is less of it.
+        // A sum over an image is converted at its smaller end.
         double price = std::min(conversion(id), conversion(step.result));
         cut_.link(id, step.result, price, price);
       }
@@ -152,16 +155,17 @@ private:
            (v.kind == PlanValue::Kind::Temporary && plan_.steps[v.defined_by].phase == Phase::Run);
   }
 
-  /// False where the library has it in neither layout: then it is a generated kernel.
+  /// Returns false if the library supports it in neither layout: then it is a generated kernel.
   bool add_convolution(const PlanStep& step) {
     auto last = prices_.convolution(step, true), first = prices_.convolution(step, false);
     if (!last && !first) return false;
-    cut_.link(last_, step.result, first.value_or(kNever_), 0); // paid where it lies first
+    cut_.link(last_, step.result, first.value_or(kNever_), 0); // paid if channels are first
     cut_.link(step.result, first_, last.value_or(kNever_), 0);
     for (size_t i : {size_t{0}, size_t{3}})
       if (PlanValueId id = step.operands[i]; id != kNoValue)
         cut_.link(id, step.result, conversion(id), conversion(id));
-    // A kernel that is known at load is laid out then; one that is not is an image like others.
+    // A kernel that is known at load is converted at load; any other kernel
+    // is an image like others.
     PlanValueId kernel = step.operands[1];
     double price = made_in_run(kernel) ? conversion(kernel) : kNever_;
     cut_.link(kernel, step.result, price, price);
@@ -174,7 +178,7 @@ private:
   size_t last_, first_;
 };
 
-/// Connected parts of the values with channels last, over the steps that join them.
+/// Counts the connected regions of values with channels last, over the steps that join them.
 int count_regions(const Plan& plan, const std::vector<bool>& last) {
   std::vector<size_t> part(plan.values.size());
   for (size_t i = 0; i < part.size(); ++i) part[i] = i;

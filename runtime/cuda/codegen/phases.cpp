@@ -8,8 +8,8 @@ namespace tg::cuda {
 
 namespace {
 
-/// Values read from memory that an index depends on. Atoms nest as deep as the operators that made
-/// them: explicitly stacked.
+/// Collects the values read from memory on which an index depends.
+/// Atoms may nest as deep as the operators that made them, so the stack is explicit.
 void loaded_in(const IndexPool& pool, IndexId index, llvm::SmallVectorImpl<ExprId>& found) {
   llvm::SmallVector<IndexId, 8> open = {index};
   while (!open.empty()) {
@@ -24,7 +24,7 @@ void loaded_in(const IndexPool& pool, IndexId index, llvm::SmallVectorImpl<ExprI
   }
 }
 
-/// The pass in which each stage can be computed: one later than what it waits for.
+/// Returns the pass in which each stage can be computed: one later than its dependencies.
 std::vector<uint32_t> levels(const Kernel& kernel) {
   std::vector<uint32_t> level(kernel.stages.size(), 0);
   for (uint32_t s = 0; s < kernel.stages.size(); ++s)
@@ -34,7 +34,7 @@ std::vector<uint32_t> levels(const Kernel& kernel) {
   return level;
 }
 
-/// Values that a thread keeps, at most, where it reads before it has to.
+/// The maximum number of values that a thread keeps because they were read early.
 constexpr size_t kMostEarly = 32;
 
 bool worth_keeping(const Expr& expr) {
@@ -42,7 +42,7 @@ bool worth_keeping(const Expr& expr) {
   return in_row && expr.kind != Expr::Kind::Number && expr.kind != Expr::Kind::Index;
 }
 
-/// What is computed in one pass and read in a later one.
+/// Returns the expressions computed in one pass and read in a later one.
 std::set<ExprId> kept_by(const Kernel& kernel, llvm::ArrayRef<Pass> passes) {
   std::set<ExprId> computed, kept;
   for (const Pass& pass : passes) {
@@ -63,7 +63,8 @@ std::set<ExprId> kept_by(const Kernel& kernel, llvm::ArrayRef<Pass> passes) {
   return kept;
 }
 
-/// Loads of a row's elements that no reduction decides, and that the first pass does not need.
+/// Returns the loads of a row's elements that do not depend on a reduction and that the first pass
+/// does not need.
 std::vector<ExprId> loads_ahead(const Kernel& kernel, llvm::ArrayRef<Pass> passes) {
   std::set<ExprId> first = reachable(kernel, roots_of(kernel, passes[0]), {}), later;
   for (const Pass& pass : passes.drop_front())

@@ -1,6 +1,6 @@
-// The order of a row kernel's work: reductions that do not wait for each other share a pass over
-// the row, and what a later pass needs again is kept in registers. And which loads of a kernel are
-// neighbours in memory, so that one instruction fetches them.
+// The order of a row kernel's work. Independent reductions share a pass over the row,
+// and values that a later pass needs again are kept in registers.
+// Also finds loads that are neighbours in memory, so that one instruction fetches them.
 #pragma once
 
 #include "runtime/cuda/codegen/kernel.h"
@@ -9,13 +9,14 @@
 
 namespace tg::cuda {
 
-/// Threads that keep a large GPU busy. Where there are fewer, latencies count, not registers.
+/// The number of threads that keeps a large GPU busy. With fewer threads, latency matters,
+/// not registers.
 inline constexpr int64_t kEnoughThreads = int64_t{1} << 18;
 
 struct Pass {
   std::vector<uint32_t> stages;   // computed in this pass
   bool stores = false;            // the last pass
-  std::vector<ExprId> early = {}; // loads for later passes, which need not wait for this one
+  std::vector<ExprId> early = {}; // loads for later passes that do not depend on this one
 };
 
 struct Phases {
@@ -25,24 +26,25 @@ struct Phases {
 };
 Phases plan_phases(const Kernel& kernel);
 
-/// What an expression reads: arguments, values within its index and condition.
+/// Returns the inputs of an expression: arguments, and values in its index and condition.
 llvm::SmallVector<ExprId, 6> dependencies(const Kernel& kernel, ExprId id);
-/// What a pass computes, ascending; not what earlier passes have kept (`stop`).
+/// Returns the expressions of a pass, ascending, without those that earlier passes kept (`stop`).
 std::set<ExprId> reachable(const Kernel& kernel, llvm::ArrayRef<ExprId> roots,
                            const std::set<ExprId>& stop);
 llvm::SmallVector<ExprId, 16> roots_of(const Kernel& kernel, const Pass& phase);
 
-/// Elements of a 16-byte access.
+/// Returns the number of elements in a 16-byte access.
 int pack_width(DType dtype, int vector);
 
-/// Of a load that begins or belongs to a pack: its leader and position.
+/// For a load that begins or belongs to a pack: its leader and position.
 struct Pack {
   ExprId leader = 0;
   int position = 0, width = 1;
 };
-/// Packs of loads among these expressions; alone-standing loads are left out.
+/// Returns the packs of loads among these expressions; single loads are omitted.
 std::map<ExprId, Pack> find_packs(Kernel& kernel, const std::set<ExprId>& exprs);
-/// True if lanes first .. first + width - 1 of the store are neighbours, the first one aligned.
+/// Returns true if lanes first .. first + width - 1 of the store are neighbours
+/// and the first one is aligned.
 bool packs(Kernel& kernel, const Store& store, size_t first, int width);
 
 } // namespace tg::cuda

@@ -59,7 +59,7 @@ void PlanEdit::drop_unread() {
   edited_.origin.assign(origin.rbegin(), origin.rend());
 }
 
-/// Temporaries of steps that are gone.
+/// Removes the temporaries of removed steps.
 void PlanEdit::drop_undefined() {
   Plan& plan = edited_.plan;
   std::vector<bool> defined(plan.values.size());
@@ -98,7 +98,7 @@ void PlanEdit::renew_lifetimes() {
       value.pinned |= value.kind == PlanValue::Kind::Temporary && step.phase == Phase::Run &&
                       plan.steps[value.defined_by].phase == Phase::Load;
     }
-    step.in_place = kNoValue; // on a device nothing is overwritten
+    step.in_place = kNoValue; // nothing is overwritten on a device
   }
   for (const PlanOutput& output : plan.outputs)
     plan.values[output.value].is_output = plan.values[output.value].pinned = true;

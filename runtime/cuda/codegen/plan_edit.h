@@ -1,6 +1,6 @@
-// A plan rewritten step by step. Steps are emitted in order, old ones or new; finish() leaves out
-// what nothing reads any more, steps and values, and renews lifetimes, so that the plan's
-// invariants hold again.
+// Rewrites a plan step by step. Old and new steps are emitted in order.
+// finish() removes unread steps and values and recomputes lifetimes,
+// so that the plan's invariants hold again.
 #pragma once
 
 #include "runtime/plan.h"
@@ -11,24 +11,24 @@ namespace tg::cuda {
 
 struct EditedPlan {
   Plan plan;
-  std::vector<PlanStepId> origin;  // of each step: which it was; kNever for a new one
-  std::vector<PlanValueId> values; // of each value: its number while the plan was edited
+  std::vector<PlanStepId> origin;  // of each step: its old number; kNever if new
+  std::vector<PlanValueId> values; // of each value: its number during editing
 };
 
 class PlanEdit {
 public:
   explicit PlanEdit(const Plan& plan);
 
-  /// A temporary of this type, which the step that is emitted with it will define. Its number is
-  /// the next after those of the plan and of earlier ones.
+  /// Returns a temporary of this type, to be defined by the step emitted with it.
+  /// Its number follows those of the plan and of earlier temporaries.
   PlanValueId value(const TensorType& type);
-  /// Every element of it.
+  /// Returns a constant whose elements all equal `number`.
   PlanValueId constant(const TensorType& type, double number);
   PlanValueId constant(const TensorType& type, std::vector<double> elements);
   void emit(PlanStep step, PlanStepId origin);
-  /// As far as it is written.
+  /// Returns the plan as written so far.
   const Plan& plan() const { return edited_.plan; }
-  /// Outputs may be given another value before finish().
+  /// Outputs may be redirected to other values before finish().
   std::vector<PlanOutput>& outputs() { return edited_.plan.outputs; }
   EditedPlan finish();
 
@@ -40,8 +40,9 @@ private:
   EditedPlan edited_;
 };
 
-/// Emits steps in the place of one, in its phase and on its stream. The first waits for the events
-/// that it waits for, and the one that defines its result signals its events.
+/// Emits steps that replace one step, in its phase and on its stream.
+/// The first waits for the events of the replaced step, and the one that defines its result signals
+/// its events.
 class Expansion {
 public:
   Expansion(PlanEdit& edit, const PlanStep& replaced, PlanStepId origin)
@@ -51,10 +52,10 @@ public:
   const PlanStep& replaced() const { return replaced_; }
   TensorType type(PlanValueId id) const { return edit_.plan().values[id].type; }
 
-  /// Returns a new value of this type.
+  /// Emits a step and returns its new value of this type.
   PlanValueId step(OpKind op, std::vector<Value> attrs, std::vector<PlanValueId> operands,
                    const TensorType& result);
-  /// Returns `result`.
+  /// Emits a step and returns `result`.
   PlanValueId emit(OpKind op, std::vector<Value> attrs, std::vector<PlanValueId> operands,
                    PlanValueId result);
 
@@ -65,25 +66,27 @@ private:
   bool first_ = true;
 };
 
-/// Composes origins: `second` was made from the plan that `first` belongs to.
+/// Composes origins: `second` was made from the plan of `first`.
 std::vector<PlanStepId> compose(llvm::ArrayRef<PlanStepId> first,
                                 llvm::ArrayRef<PlanStepId> second);
 
-/// A fused_map as the operators that it is made of: rules name chains of pointwise operators as
-/// one, but what becomes one kernel here is decided later (fusion.h), and rewrites of the plan look
-/// for what models spell. Only maps beside which such a rewrite looks are taken apart.
+/// Expands a fused_map into its operators. Rules combine chains of pointwise operators into one,
+/// but here the grouping into kernels is decided later (fusion.h),
+/// and rewrites of the plan look for the operators that models use.
+/// Only maps next to such a rewrite are expanded.
 EditedPlan expand_maps(const Plan& plan, const std::function<bool(const PlanStep&)>& wanted);
 
-/// Those that a softmax alone reads.
+/// Expands the maps that only a softmax reads.
 EditedPlan expand_maps_before_softmax(const Plan& plan);
 
-/// attention as the products and the softmax that it is: what the library runs as one is found in
-/// those (cudnn/attention.h), and for the others there are kernels. resize as a gather along each
-/// axis, where elements are taken as they are, a sum of a few gathers times their weights, which is
-/// one kernel, or a product with the matrix of many weights.
+/// Expands attention into its products and softmax: the library's fused attention is matched
+/// on those (cudnn/attention.h), and the others have kernels.
+/// Expands resize along each axis into a gather if elements are copied,
+/// into a weighted sum of a few gathers, which is one kernel, or into a product with a matrix
+/// of many weights.
 EditedPlan expand_operators(const Plan& plan);
 
-/// One resize, axis by axis.
+/// Emits one resize, axis by axis.
 void emit_resize(PlanEdit& edit, const PlanStep& resize, PlanStepId origin);
 
 } // namespace tg::cuda

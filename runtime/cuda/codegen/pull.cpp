@@ -48,7 +48,7 @@ bool Puller::analyse(Rows& rows, std::string& why) {
 
 double Puller::evaluations(PlanValueId value) const {
   double total = 0;
-  std::set<std::vector<IndexId>> seen; // under several conditions an index counts once
+  std::set<std::vector<IndexId>> seen; // an index under several conditions counts once
   for (const auto& [key, expr] : done_) {
     const auto& [asked, index, condition] = key;
     if (asked != value || !seen.insert(index).second) continue;
@@ -183,7 +183,7 @@ ExprId Puller::pull(PlanValueId value, Index index, ConditionId condition) {
               : Rules::kTable.has(step.op) ? Rules::kTable[step.op]
                                            : &Puller::pointwise;
   ExprId result = (this->*rule)(step, index, condition);
-  // Integers wrap around in their own width; moves cannot leave it.
+  // Integers wrap to their own width; moves cannot exceed it.
   if (v.type.dtype == DType::I32 && !op_info(step.op).has(Trait::Layout))
     result = exprs_.convert(DType::I32, result);
   done_[std::move(key)] = result;

@@ -1,14 +1,13 @@
-// From the steps of a fused group to expressions: an element of a result is asked for at an index,
-// and asks its operands at the indices that the operator's definition names (semantics.h), down to
-// loads. Operators that move elements only change the index; reductions become stages of the
-// kernel over its inner variables.
+// Translates the steps of a fused group to expressions. An element of a result at an index
+// is computed from its operands at the indices given by the operator's definition (semantics.h),
+// down to loads. Operators that move elements only change the index;
+// reductions become stages of the kernel over its inner variables.
 //
-// All reductions of a kernel share one inner loop, of which each takes the extents it needs by
-// splitting the position in the row. Which variables of the domain are inner is settled by the
-// first reduction (analyse). What does not fit one kernel fails with a reason: then the group is
-// none.
+// All reductions of a kernel share one inner loop; each splits the position
+// in the row into the extents that it needs. The first reduction determines which variables
+// of the domain are inner (analyse). A group that does not fit in one kernel fails with a reason.
 //
-// Depth of recursion is at most the steps of a group (kMaxGroupSteps).
+// The recursion depth is at most the number of steps of a group (kMaxGroupSteps).
 #pragma once
 
 #include "runtime/cuda/codegen/rows.h"
@@ -20,25 +19,25 @@ namespace tg::cuda {
 
 inline constexpr size_t kMaxGroupSteps = 24;
 
-/// Steps that become one kernel, in plan order, and the values of them that others read. The first
-/// result gives the domain; the others have its shape or are one value a row.
+/// Steps that become one kernel, in plan order, and those of their values that others read.
+/// The first result defines the domain; the others have its shape or one value per row.
 struct Group {
   std::vector<PlanStepId> steps;
   std::vector<PlanValueId> results;
   bool operator==(const Group&) const = default;
 };
 
-/// Physical strides of a value, in elements.
+/// Returns the physical strides of a value, in elements.
 using StridesOf = std::function<Shape(PlanValueId)>;
-/// Row-major.
+/// Returns row-major strides.
 StridesOf plain_strides(const Plan& plan);
 
-/// True if a kernel can be generated for this operator.
+/// Returns true if a kernel can be generated for this operator.
 bool can_generate(OpKind op);
 /// True if it only moves elements; of pull_layout.cpp.
 bool can_move(OpKind op);
 
-/// A product of fewer rows reads a matrix once, and shares nothing that tiles could bring.
+/// A product with fewer rows reads a matrix once, so tiles have nothing to share.
 inline constexpr int64_t kFewRows = 8;
 bool is_product_of_few_rows(const Plan& plan, const PlanStep& step);
 
@@ -48,13 +47,13 @@ public:
 
   Puller(const Plan& plan, const Group& group, const StridesOf& strides, Kernel& kernel);
 
-  /// The first pass, over one variable for each axis of the domain: finds the rows.
+  /// The first pass, with one variable per axis of the domain: finds the rows.
   bool analyse(Rows& rows, std::string& why);
-  /// For the second: the position in the row, for each lane.
+  /// For the second pass: sets the position in the row for each lane.
   void set_inner(llvm::ArrayRef<IndexId> positions, int64_t length);
   ExprId pull(PlanValueId value, Index index, ConditionId condition);
-  /// After analyse(): how often elements of this value are computed, over all rows: whatever an
-  /// iteration needs it computes, also what its neighbour has computed.
+  /// After analyse(): returns how often elements of this value are computed over all rows.
+  /// An iteration computes everything that it needs, even if a neighbour has computed it.
   double evaluations(PlanValueId value) const;
   bool failed() const { return !why_.empty(); }
   const std::string& why() const { return why_; }

@@ -52,7 +52,7 @@ ExprId Move::concat() {
     const IndexForm& form = indices_.form(at[axis]);
     if (form.high < 0 || form.low >= size) continue; // no lane of this loop reaches it
     ExprId piece = puller_.pull(operand, at, exprs_.also(condition_, at[axis], 0, size - 1));
-    // Whoever asks lies within one piece: the last that does not begin behind it.
+    // An element is in exactly one piece: the last piece that does not begin after it.
     ConditionId begun = exprs_.also(kAlways, at[axis], 0, int64_t{1} << 48);
     result = result ? exprs_.choose(begun, piece, *result) : piece;
   }

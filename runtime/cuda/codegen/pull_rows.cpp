@@ -1,5 +1,5 @@
-// Operators that reduce: rows of one operand, and, plainly, products and windows, which a library
-// does better where there is one.
+// Operators that reduce: rows of one operand; and products and windows as plain loops,
+// which a library runs faster if there is one.
 #include "runtime/cuda/codegen/pull.h"
 
 #include "lang/core/shape_rules.h"
@@ -89,7 +89,8 @@ ExprId Puller::reduction(const PlanStep& step, Index index, ConditionId conditio
   return apply(OpKind::Div, sum, number(static_cast<double>(product(extents))));
 }
 
-/// Every element sums its own prefix: quadratic, in a network's small sizes one short loop.
+/// Every element sums its own prefix: quadratic, but one short loop for the small sizes
+/// in networks.
 ExprId Puller::cumsum(const PlanStep& step, Index index, ConditionId condition) {
   size_t axis = static_cast<size_t>(step.attrs[0].number);
   Coordinates at(index.begin(), index.end());
@@ -173,7 +174,7 @@ ExprId Puller::conv2d(const PlanStep& step, Index index, ConditionId condition) 
       at.push_back(indices_.shift(row, -before));
       inside = exprs_.also(inside, at.back(), 0, x[2 + axis] - 1);
     }
-    ExprId pixel = pull(step.operands[0], at, inside); // 0 outside, where it is a load
+    ExprId pixel = pull(step.operands[0], at, inside); // 0 outside if it is a load
     if (inside != condition) pixel = exprs_.choose(inside, pixel, number(0));
     return apply(OpKind::Mul, pixel,
                  pull(step.operands[1], {index[1], tap[0], tap[1], tap[2]}, condition));

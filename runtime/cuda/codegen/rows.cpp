@@ -6,7 +6,7 @@ namespace tg::cuda {
 
 namespace {
 
-/// Of a variable that only the analysis of rows has: the domain's axes are numbered from 0.
+/// Number of the row variable during analysis only; the domain's axes are numbered from 0.
 constexpr uint32_t kFreshRow = 40;
 
 } // namespace
@@ -20,7 +20,7 @@ uint64_t RowBinding::variables(Index index) const {
 bool RowBinding::bind_to_proposed(Index proposed) {
   for (IndexId id : proposed) {
     const IndexForm& form = indices_.form(id);
-    if (indices_.is_constant(id) && form.constant == 0) continue; // of extent 1
+    if (indices_.is_constant(id) && form.constant == 0) continue; // extent 1
     bool variable = form.terms.size() == 1 && form.constant == 0 && form.terms[0].factor == 1 &&
                     indices_.atom(form.terms[0].atom).kind == IndexAtom::Kind::Variable;
     if (!variable) return false;
@@ -85,7 +85,7 @@ void RowBinding::set_inner(llvm::ArrayRef<IndexId> positions, int64_t length) {
   bound_ = true;
   inner_.assign(positions.begin(), positions.end());
   rows_.length = length;
-  inner_variables_ = 0; // the analysis has looked
+  inner_variables_ = 0; // analysis is complete
 }
 
 double RowBinding::evaluations(Index index) const {

@@ -1,6 +1,6 @@
-// The row that all reductions of a kernel share: which axes of the domain it runs along, and the
-// position in it. The first reduction settles it, in the analysis; those that do not fit it make
-// the group none.
+// The row that all reductions of a kernel share: the axes of the domain along which it runs,
+// and the position in it. The first reduction determines it during analysis;
+// a group with a reduction that does not match cannot be one kernel.
 #pragma once
 
 #include "runtime/cuda/codegen/kernel.h"
@@ -9,8 +9,8 @@
 
 namespace tg::cuda {
 
-/// Which of the domain's axes a row runs along; with none, and a row longer than 1, elements of a
-/// row are operands' alone (a sum, a window).
+/// The axes of the domain along which a row runs. If there are none and the row is longer than 1,
+/// the row's elements exist only in operands (a sum, a window).
 struct Rows {
   bool reduces = false;
   llvm::SmallVector<uint32_t, 5> axes;
@@ -21,20 +21,21 @@ class RowBinding {
 public:
   using Index = llvm::ArrayRef<IndexId>;
 
-  /// `domain`: the shape of the first result, which outlives it.
+  /// `domain` is the shape of the first result, which must outlive this object.
   RowBinding(Kernel& kernel, llvm::ArrayRef<int64_t> domain)
       : indices_(kernel.indices), exprs_(kernel.exprs), stages_(kernel.stages), domain_(domain) {}
 
-  /// For the second pass: the position in the row, for each lane.
+  /// For the second pass: sets the position in the row for each lane.
   void set_inner(llvm::ArrayRef<IndexId> positions, int64_t length);
-  /// `kept`: the indices that are no part of the row. `proposed`: those that are, where the result
-  /// has them (softmax); empty where the operator reduces them away. Why it does not fit, or null.
+  /// `kept`: the indices that are not part of the row. `proposed`: the row's indices if the result
+  /// has them (softmax); empty if the operator reduces them away. Returns the reason if the row
+  /// does not match, else null.
   const char* bind(Index kept, Index proposed, int64_t length, ConditionId condition);
   using Element = std::function<ExprId(Index position)>;
   ExprId reduce(ReduceOp op, llvm::ArrayRef<int64_t> extents, const Element& element);
 
   const Rows& rows() const { return rows_; }
-  /// How often an element at this index is computed, over all rows.
+  /// Returns how often an element at this index is computed, over all rows.
   double evaluations(Index index) const;
 
 private:

@@ -17,7 +17,7 @@ namespace tg::cuda {
 
 namespace {
 
-/// The loops around the passes.
+/// Writes the loops around the passes.
 class BodyWriter {
 public:
   explicit BodyWriter(Kernel& kernel) : kernel_(kernel), out_(text_) {}
@@ -75,7 +75,7 @@ private:
     out_ << "  }\n  TG_THREADS_END\n";
   }
 
-  /// While a thread sums what lies in shared memory, what it brings next is under way.
+  /// While a thread sums the terms in shared memory, its loads of the next terms are in flight.
   void tiles() {
     const Tunables& t = kernel_.tunables;
     int64_t share = (kernel_.row + t.splits - 1) / t.splits;
@@ -123,25 +123,25 @@ private:
     out_ << "  }\n";
   }
 
-  /// Threads of a tile lie in rows of this many.
+  /// The threads of a tile form rows of this length.
   int threads_across() const {
     return kernel_.tunables.tile_columns / kernel_.tunables.own_columns;
   }
 
-  /// From term to term in shared memory: a thread's elements lie on 16 bytes, and terms not all on
-  /// the same banks.
+  /// The stride between terms in shared memory: it keeps a thread's elements 16-byte aligned
+  /// and spreads terms over banks.
   static int padded(int tile) { return tile + 4; }
 
-  /// Elements of a factor that a thread brings at a time.
+  /// The number of elements of a factor that a thread loads at a time.
   int brought(int tile) const {
     const Tunables& t = kernel_.tunables;
     return (t.depth * tile + t.threads - 1) / t.threads;
   }
 
-  /// Threads that read neighbours, at least: a sector of memory.
+  /// The minimum number of threads that read neighbours: a memory sector.
   static constexpr int kLeastNeighbours = 8;
 
-  /// A factor, and where its tile lies.
+  /// A factor and the place of its tile.
   struct Side {
     const char* name;
     ExprId factor;
@@ -150,9 +150,9 @@ private:
     int tile;
   };
 
-  /// The loop over what a thread brings of a factor: `term` and `place` of each. All that it brings
-  /// is of one term where that works out, since an index along the terms takes the divisions; and
-  /// neighbouring threads read neighbours in memory.
+  /// The loop over the elements of a factor that a thread loads: `term` and `place` of each.
+  /// If possible, a thread's elements belong to one term, because indices along the terms need
+  /// divisions, and neighbouring threads read neighbours in memory.
   void each_brought(const Side& side) {
     const Tunables& t = kernel_.tunables;
     int count = brought(side.tile), across = side.tile / count;
@@ -171,7 +171,7 @@ private:
       out_ << llvm::formatv("        const int term = i % {0}, place = i / {0};\n", t.depth);
   }
 
-  /// The elements of the next terms into registers.
+  /// Loads the elements of the next terms into registers.
   void bring(const Side& side) {
     int depth = kernel_.tunables.depth;
     each_brought(side);
@@ -186,7 +186,7 @@ private:
     out_ << llvm::formatv("        }\n        TG_AT(next_{0})[e] = value;\n      }\n", side.name);
   }
 
-  /// From registers into shared memory.
+  /// Stores registers to shared memory.
   void put_down(const Side& side) {
     each_brought(side);
     out_ << llvm::formatv("        if (i < {0}) {1}[term * {2} + place] = "
@@ -194,7 +194,8 @@ private:
                           kernel_.tunables.depth * side.tile, side.name, padded(side.tile));
   }
 
-  /// Whether some element that the factor reads has its neighbour at the next value of `variable`.
+  /// Returns true if some element that the factor reads has its memory neighbour
+  /// at the next value of `variable`.
   bool steps_by_one(ExprId factor, int variable) const {
     for (ExprId id : reachable(kernel_, {factor}, {})) {
       const Expr& expr = kernel_.exprs[id];
@@ -247,8 +248,8 @@ private:
     out_ << "      }\n    TG_THREADS_END\n";
   }
 
-  /// Each block lays down its sums, adds up those of all for its part of the tile, always in the
-  /// same order, and stores that. None goes on while another still reads.
+  /// Each block writes its sums, adds all blocks' sums for its part of the tile,
+  /// always in the same order, and stores the result. No block continues while another still reads.
   void store_tile_of_cluster() {
     const Tunables& t = kernel_.tunables;
     int results = t.tile_rows * t.tile_columns;
@@ -272,7 +273,7 @@ private:
     out_ << "      }\n    }\n    TG_CLUSTER_BARRIER;\n";
   }
 
-  /// What becomes of the sum s0.
+  /// Stores the result of the sum s0.
   void store_result() {
     PassWriter pass(kernel_, none_, "        ", out_);
     pass.compute(roots_of(kernel_, {{}, true}), {});
@@ -311,7 +312,7 @@ private:
   }
 
   bool columns() const { return kernel_.schedule == Schedule::Columns; }
-  /// Which of the block's rows is a thread's, and which part of it.
+  /// Returns the thread's row within the block, and its part of the row.
   std::string own_row() const {
     if (columns()) return "TG_THREAD % " + std::to_string(kernel_.rows_per_block());
     return "TG_THREAD / " + std::to_string(kernel_.tunables.row_threads);
@@ -377,16 +378,16 @@ llvm::StringRef storage_name(DType dtype) {
   return dtype == DType::Bool ? "boolean" : dtype_name(dtype);
 }
 
-/// Of `__launch_bounds__`.
+/// Returns the arguments of `__launch_bounds__`.
 std::string bounds_text(const KernelSource& source) {
   std::string text = std::to_string(source.threads);
   if (source.blocks_at_once > 0) text += ", " + std::to_string(source.blocks_at_once);
   return text;
 }
 
-/// A thread of a tile keeps its results, its factors and what it brings next in registers. Left to
-/// itself, the compiler aims at more threads than those leave room for and spills; with so many it
-/// has 128 registers each, and 168 where it brings much.
+/// A thread of a tile keeps its results, its factors and its next loads in registers.
+/// By default the compiler aims at more threads than fit and spills.
+/// This limit gives each thread 128 registers, or 168 if it loads much.
 int blocks_of_tiles_at_once(const Tunables& t) {
   constexpr int kThreads = 512, kThreadsThatBringMuch = 384, kMuch = 16;
   int brings = t.depth * (t.tile_rows + t.tile_columns) / t.threads;
@@ -439,7 +440,8 @@ std::string function_text(const KernelSource& source, Target target) {
 
 namespace {
 
-/// Functions of the operators that have a formula and none in `given`, each behind what it calls.
+/// Writes the functions of operators that have a formula but no function in `given`,
+/// each after the functions that it calls.
 class FormulaWriter {
 public:
   explicit FormulaWriter(llvm::StringRef given) : given_(given) {}

@@ -1,6 +1,6 @@
-// What one pass of a kernel computes, as text: expressions in the order of their ids, each once,
-// under the names of their ids, so that no table is needed; loads that lie side by side as one. The
-// loops around passes are source.cpp's.
+// The text of one pass of a kernel: expressions in the order of their ids, each once,
+// named by their ids, so that no table is needed; contiguous loads are combined.
+// source.cpp writes the loops around passes.
 #pragma once
 
 #include "runtime/cuda/codegen/phases.h"
@@ -12,26 +12,26 @@ namespace tg::cuda {
 const char* scalar_name(Scalar scalar);
 /// "1.5f", "TG_INFINITY", "3LL".
 std::string literal(Scalar scalar, double value);
-/// "add": of tg_add.
+/// Returns "add" for tg_add.
 const char* reduce_name(ReduceOp op);
-/// What a reduction begins with.
+/// Returns the initial value of a reduction.
 std::string identity(const Stage& stage);
 
-/// Writes to `out`, each line behind `indent`.
+/// Writes to `out`, each line after `indent`.
 class PassWriter {
 public:
   PassWriter(Kernel& kernel, const std::set<ExprId>& kept, std::string indent,
              llvm::raw_ostream& out)
       : kernel_(kernel), kept_(kept), indent_(std::move(indent)), out_(out) {}
 
-  /// `available`: what earlier passes have put into registers.
+  /// `available`: expressions that earlier passes keep in registers.
   void compute(llvm::ArrayRef<ExprId> roots, const std::set<ExprId>& available);
-  /// An expression that was computed, and an index, as text to use.
+  /// Return the text of a computed expression and of an index.
   std::string value(ExprId id);
   std::string index(IndexId id);
   void store(const Store& s);
 
-  /// How the result of a reduction is written; {0} is its number.
+  /// Sets the format of references to reduction results; {0} is the number.
   void stages_as(const char* format) { stage_format_ = format; }
   llvm::raw_ostream& line() { return out_ << indent_; }
 

@@ -1,7 +1,9 @@
-// What generated kernels use, as text. kCudaPrelude and kCppPrelude define the macros around the
-// body and the conversions of half types (without headers: PTX on the device); kCommonPrelude the
-// rest. Pointwise operators are functions tg_NAME over float and long long, with the meaning of
-// semantics.h; those that have a formula and no function here get one of it (source.cpp).
+// The prelude of generated kernels, as text. kCudaPrelude and kCppPrelude define the macros around
+// the body and the conversions of half types (without headers: PTX on the device);
+// kCommonPrelude has the common definitions.
+// Pointwise operators are functions tg_NAME over float and long long,
+// with the semantics of semantics.h; operators with a formula and without a function here get one
+// generated from the formula (source.cpp).
 #pragma once
 
 namespace tg::cuda {

@@ -16,9 +16,9 @@ namespace tg::cuda {
 namespace {
 
 constexpr size_t kMostSteps = 12;
-/// Points from -kReach to kReach, then some beyond, in pairs of both signs: a bound there would
-/// otherwise vanish. And how near values have to be, of large ones in relation: f32 rounds each
-/// operator.
+/// Points from -kReach to kReach, then a few beyond, in pairs of both signs,
+/// to detect a bound there. kNear is the tolerance, relative for large values:
+/// f32 rounds each operator.
 constexpr int64_t kNearPoints = 97;
 constexpr double kReach = 6, kNear = 1e-5;
 constexpr double kFar[] = {6.5, 8, 16, 64, 1e3, 6e4, 1e9};
@@ -48,8 +48,8 @@ public:
     }
   }
 
-  /// False if the step reads something else, or its kind has no value at a point, or there is no
-  /// memory to try it.
+  /// Returns false if the step reads other values, if its kind has no value at a point,
+  /// or if there is not enough memory.
   bool run(const PlanStep& step) {
     Plan small;
     PlanStep own = step;
@@ -102,7 +102,7 @@ bool computes_points(const Plan& plan, const PlanStep& step, const TensorType& t
          !llvm::is_contained(step.operands, kNoValue);
 }
 
-/// Beside `last`, nothing that was computed is read by a step that is not among them.
+/// Returns true if only steps of the set read the computed values, except `last`.
 bool closed(const Plan& plan, const FunctionSteps& found, const std::set<PlanValueId>& values,
             llvm::ArrayRef<std::vector<PlanStepId>> readers) {
   return llvm::all_of(values, [&](PlanValueId id) {
@@ -123,7 +123,7 @@ std::optional<FunctionSteps> find_gelu_tanh(const Plan& plan, PlanValueId from,
   std::set<PlanStepId> open(readers[from].begin(), readers[from].end());
   Trial trial(plan, from);
   while (!open.empty() && found.steps.size() < kMostSteps) {
-    PlanStepId s = *open.begin(); // its operands were made before
+    PlanStepId s = *open.begin(); // its operands are computed before it
     open.erase(open.begin());
     const PlanStep& step = plan.steps[s];
     if (!computes_points(plan, step, plan.values[from].type) || !trial.run(step))

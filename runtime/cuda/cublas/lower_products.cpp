@@ -14,7 +14,7 @@ Shape permuted_strides(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> ax
   return strides;
 }
 
-/// Where each axis of the source went.
+/// Returns the inverse permutation: the new position of each axis of the source.
 Shape inverse(llvm::ArrayRef<int64_t> axes) {
   Shape at(axes.size(), 0);
   for (size_t i = 0; i < axes.size(); ++i)
@@ -55,10 +55,10 @@ private:
   struct Product {
     PlanStep step;
     MatmulProblem problem;
-    std::optional<OpKind> act = {}; // that is cut off
+    std::optional<OpKind> act = {}; // split off
   };
 
-  /// nullopt: the library does not take it, whatever is moved or cut.
+  /// Returns nullopt if the library does not support the product in any form.
   std::optional<Product> lower(PlanStepId s) {
     PlanStep step = plan_.steps[s];
     std::optional<OpKind> cut;
@@ -85,7 +85,7 @@ private:
     return problem && can_(*problem) ? problem : std::nullopt;
   }
 
-  /// The value that `operand` is a transpose of, if the product can read that.
+  /// Returns the value of which `operand` is a transpose, if the product can read that value.
   std::optional<PlanValueId> read_through(const PlanStep& step, PlanValueId operand,
                                           const MatmulStrides& strides, Shape& own,
                                           std::optional<MatmulProblem>& problem) {
@@ -103,7 +103,7 @@ private:
     return std::nullopt;
   }
 
-  /// The product takes over the result of the gelu that alone reads its own.
+  /// Merges the gelu into the product if it is the only reader of the product's result.
   bool take_gelu(PlanStep& step, MatmulProblem& problem) {
     if (problem.dtype == DType::F32 || problem.relu) return false;
     MatmulProblem whole = problem;
@@ -116,7 +116,7 @@ private:
     return true;
   }
 
-  /// The product takes over the result of the transpose that alone reads its own.
+  /// Merges the transpose into the product if it is the only reader of the product's result.
   void write_through(PlanStep& step, MatmulStrides& strides, MatmulProblem& problem) {
     PlanValueId made = step.result;
     if (readers_[made].size() != 1 || plan_.values[made].is_output) return;
@@ -139,7 +139,7 @@ private:
     step.operands[i] = from;
   }
 
-  /// Transposes that every product reads through.
+  /// Removes transposes that every product reads through.
   void drop_if_unread(PlanStepId s) {
     const PlanStep& step = plan_.steps[s];
     const PlanValue& result = plan_.values[step.result];
@@ -190,7 +190,7 @@ private:
   const Plan& plan_;
   const CanMultiply& can_;
   bool tf32_;
-  std::vector<std::vector<PlanStepId>> readers_; // of values, products as they will be
+  std::vector<std::vector<PlanStepId>> readers_; // of values, with products in their final form
   std::vector<bool> gone_;
   LoweredPlan out_;
 };

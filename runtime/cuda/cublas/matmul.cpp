@@ -10,7 +10,7 @@ namespace tg::cuda {
 
 namespace {
 
-/// Algorithms that are asked for, and measured where there are several.
+/// The maximum number of requested algorithms; if there are several, they are measured.
 constexpr int kMostCandidates = 8;
 
 Result<void> check(int status, const char* what) {
@@ -22,10 +22,11 @@ int data_type(DType dtype) {
   return dtype == DType::F16 ? kLtReal16F : dtype == DType::BF16 ? kLtReal16BF : kLtReal32F;
 }
 
-/// Elements from matrix to matrix of a batch counted by `out`; nullopt where no one number says it.
+/// Returns the distance in elements between matrices of a batch indexed by `out`;
+/// nullopt if it is not uniform.
 std::optional<int64_t> batch_stride(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides,
                                     llvm::ArrayRef<int64_t> out) {
-  std::optional<int64_t> stride, next; // next: what the axis further out has to have
+  std::optional<int64_t> stride, next; // next: required stride of the next outer axis
   for (size_t back = 1; back <= out.size(); ++back) {
     if (out[out.size() - back] == 1) continue;
     bool there = back <= shape.size() && shape[shape.size() - back] != 1;
@@ -37,7 +38,7 @@ std::optional<int64_t> batch_stride(llvm::ArrayRef<int64_t> shape, llvm::ArrayRe
   return stride.value_or(0);
 }
 
-/// nullopt where neither rows nor columns lie side by side.
+/// Returns nullopt if neither rows nor columns are contiguous.
 std::optional<MatrixLayout> layout_of(llvm::ArrayRef<int64_t> shape,
                                       llvm::ArrayRef<int64_t> strides,
                                       llvm::ArrayRef<int64_t> out_batch) {
@@ -58,7 +59,8 @@ std::optional<MatrixLayout> layout_of(llvm::ArrayRef<int64_t> shape,
   return layout;
 }
 
-/// One matrix y for a batch whose rows go on from matrix to matrix: one product.
+/// If a batch shares one matrix y and its rows are contiguous across matrices,
+/// makes it one product.
 void merge_batch(MatmulProblem& p) {
   bool goes_on = p.y.stride == 0 && !p.x.transposed && p.x.stride == p.m * p.x.leading &&
                  p.result.stride == p.m * p.result.leading;
@@ -153,7 +155,7 @@ BlasLt::~BlasLt() {
   if (handle_) api_.destroy(handle_);
 }
 
-/// Rows and columns in the library's sense, of the matrix as it lies.
+/// Rows and columns in the library's sense, of the matrix as stored.
 Result<LtObject> BlasLt::layout(DType dtype, int64_t rows, int64_t columns, int64_t batch,
                                 const MatrixLayout& how) const {
   if (how.transposed) std::swap(rows, columns);

@@ -1,13 +1,14 @@
-// Matrix products through cuBLASLt: act(x @ y + bias + residual) as one call, with the library's
-// heuristics for candidates; which of them is taken is measured by the executable. cuBLASLt counts
-// in columns: a row-major product x @ y is its y' @ x', so the operands change places and the bias,
-// along n, runs along its rows.
+// Matrix products by cuBLASLt: act(x @ y + bias + residual) as one call.
+// The library's heuristics propose algorithms, and the executable measures which is fastest.
+// cuBLASLt is column-major: a row-major product x @ y is its y' @ x',
+// so the operands change places and the bias, along n, runs along its rows.
 //
-// Operands may be transposed and strided, and so may be the result: transposes around a product are
-// read and written through (lower_products.h). What the library does not do is cut off there (its
-// gelu is the approximation by tanh, the operator is exact) or stays with generated kernels:
-// integers, batches that broadcast on some axes only. f32 is multiplied in f32; in tf32 where that
-// is allowed.
+// Operands and results may be transposed and strided: transposes around a product
+// are merged into it (lower_products.h).
+// Unsupported parts are split off there (the library's gelu is the approximation by tanh,
+// but the operator is exact) or stay with generated kernels: integers,
+// and batches that broadcast on only some axes.
+// f32 is multiplied in f32, or in tf32 if allowed.
 #pragma once
 
 #include "runtime/cuda/device/libraries.h"
@@ -18,15 +19,15 @@
 
 namespace tg::cuda {
 
-/// How the matrices of a batch lie, in elements: (r, c) of matrix b at b * stride + r * leading +
-/// c, or at b * stride + c * leading + r. A stride of 0 broadcasts.
+/// The layout of the matrices of a batch, in elements: (r, c) of matrix b is at b * stride + r *
+/// leading + c, or at b * stride + c * leading + r. A stride of 0 broadcasts.
 struct MatrixLayout {
   int64_t leading = 0, stride = 0;
   bool transposed = false;
   auto operator<=>(const MatrixLayout&) const = default;
 };
 
-/// x[batch, m, k] @ y[batch, k, n].
+/// The product x[batch, m, k] @ y[batch, k, n].
 struct MatmulProblem {
   DType dtype{};
   int64_t m = 0, n = 0, k = 0, batch = 1;
@@ -35,23 +36,24 @@ struct MatmulProblem {
   bool gelu = false; // by tanh, after bias and residual
   auto operator<=>(const MatmulProblem&) const = default;
 };
-/// "matmul f32 128x768x3072 bias relu", with batch and layouts where they are not plain: the key
-/// under which plans are kept.
+/// Formats "matmul f32 128x768x3072 bias relu", with batch and layouts unless they are plain:
+/// the key of stored plans.
 std::string text(const MatmulProblem& problem);
 
-/// Of one matrix, fewer rows than tiles share: a generated kernel reads that once, too.
+/// Returns true for a single matrix with fewer rows than tiles share:
+/// a generated kernel reads it once, too.
 bool has_few_rows(const MatmulProblem& problem);
 
-/// Strides of the operands and of the result; of plain ones where they are empty.
+/// Strides of the operands and of the result; row-major if empty.
 struct MatmulStrides {
   Shape x, y, result;
 };
-/// nullopt where cuBLASLt does not take the step.
+/// Returns nullopt if cuBLASLt does not support the step.
 std::optional<MatmulProblem> matmul_problem(const Plan& plan, const PlanStep& step,
                                             const MatmulStrides& strides = {},
                                             bool allow_tf32 = false);
 
-// Names and values are those of cublasLt.h, whose binary interface holds from 11 to 13.
+// Names and values are those of cublasLt.h; the binary interface is the same from version 11 to 13.
 struct LtAlgorithm {
   uint64_t data[8] = {};
 };
@@ -63,7 +65,7 @@ struct LtHeuristic {
   int reserved[4] = {};
 };
 
-/// The functions used; tests fill in their own.
+/// The functions used; tests provide their own.
 #define TG_CUBLASLT(F)                                                                             \
   F(create, "cublasLtCreate", (void** handle))                                                     \
   F(destroy, "cublasLtDestroy", (void* handle))                                                    \
@@ -98,13 +100,13 @@ inline constexpr int kLtEpilogue = 7, kLtBiasPointer = 8;
 inline constexpr int kLtEpilogueNone = 1, kLtEpilogueRelu = 2, kLtEpilogueBias = 4,
                      kLtEpilogueGelu = 32;
 inline constexpr int kLtMaxWorkspace = 1, kLtReductionSchemes = 3; // of a preference
-/// Partial sums meet in the type in which they are computed, in the workspace: of f16 and bf16,
-/// too, nothing is rounded before its sum is whole.
+/// Partial sums are added in the type of computation, in the workspace,
+/// so that for f16 and bf16 nothing is rounded before its sum is complete.
 inline constexpr uint32_t kLtReduceInComputeType = 2;
 inline constexpr int kLtCompute32F = 68, kLtComputeTf32 = 77;
 inline constexpr int kLtReal32F = 0, kLtReal16F = 2, kLtReal16BF = 14;
 
-/// Addresses of the operands; 0 where there is none.
+/// Addresses of the operands; 0 if absent.
 struct MatmulAddresses {
   uint64_t x = 0, y = 0, bias = 0, residual = 0, result = 0, workspace = 0;
 };
@@ -119,9 +121,9 @@ public:
   int64_t workspace_bytes(size_t candidate) const {
     return static_cast<int64_t>(found_[candidate].workspace_bytes);
   }
-  /// The candidate's algorithm in words that a later process understands.
+  /// Returns the candidate's algorithm in a form that a later process can look up.
   std::string name(size_t candidate) const;
-  /// The candidate of that name; nullopt where the library offers it no more.
+  /// Returns the candidate of that name; nullopt if the library no longer offers it.
   std::optional<size_t> find(llvm::StringRef name) const;
   /// Errors: `device`.
   Result<void> run(size_t candidate, const MatmulAddresses& at, void* stream) const;
@@ -141,11 +143,11 @@ public:
   static Result<std::unique_ptr<BlasLt>> open();
   /// "cuBLASLt 13.0.1".
   std::string version() const { return version_; }
-  /// Over functions given, which outlive it.
+  /// Uses the given functions, which must outlive the object.
   static Result<std::unique_ptr<BlasLt>> over(const LtApi& api);
   ~BlasLt();
 
-  /// Errors: `no_kernel` where the library has no algorithm; `device`.
+  /// Errors: `no_kernel` if the library has no algorithm; `device`.
   Result<std::unique_ptr<MatmulPlan>> plan(const MatmulProblem& problem,
                                            int64_t workspace_limit) const;
 

@@ -10,17 +10,18 @@ namespace tg::cuda {
 
 namespace {
 
-/// Scratch memory that one product may ask for; all share one block.
+/// The maximum scratch memory of one product; all products share one block.
 constexpr int64_t kMostWorkspace = int64_t{32} << 20;
 
-/// Bytes of a matrix with its batch, as it lies.
+/// Returns the bytes spanned by a matrix with its batch, as stored.
 Address span(const MatmulProblem& p, const MatrixLayout& how, int64_t rows, int64_t columns) {
   if (how.transposed) std::swap(rows, columns);
   int64_t elements = (p.batch - 1) * how.stride + (rows - 1) * how.leading + columns;
   return static_cast<Address>(device_bytes({p.dtype, {elements}}));
 }
 
-/// Operands, result and workspace behind each other; `at` ends where the workspace begins.
+/// Assigns consecutive addresses to operands, result and workspace;
+/// `at` ends at the start of the workspace.
 MatmulAddresses behind_each_other(const MatmulProblem& p, Address& at) {
   auto take = [&](Address bytes) { return std::exchange(at, at + bytes); };
   Address result = span(p, p.result, p.m, p.n);
@@ -34,7 +35,7 @@ MatmulAddresses behind_each_other(const MatmulProblem& p, Address& at) {
   return addresses;
 }
 
-/// Of all that one algorithm touches.
+/// Returns the bytes that one algorithm touches.
 int64_t bytes_of(const MatmulProblem& problem, const MatmulPlan& plan, size_t candidate) {
   Address bytes = 0;
   (void)behind_each_other(problem, bytes);
@@ -50,10 +51,10 @@ ScratchTimer::Work work_of(const MatmulProblem& problem, const MatmulPlan& plan,
   };
 }
 
-/// The problem as a plan of one step, and how its values lie.
+/// The problem as a plan of one step, with the strides of its values.
 struct ProductPlan {
   Plan plan;
-  std::vector<Shape> lies; // by value
+  std::vector<Shape> lies; // strides by value
 };
 
 ProductPlan plan_of(const MatmulProblem& p) {
@@ -109,8 +110,9 @@ MatmulChoice MatmulTuner::find(const MatmulProblem& problem) {
   return choice;
 }
 
-/// The algorithm that an earlier process found fastest, if the library still has it, and runs it:
-/// tried once in a process, since a search prices the same products again and again.
+/// Restores the algorithm that an earlier process found fastest,
+/// if the library still has it and runs it. Tried once per process,
+/// because a search prices the same products again and again.
 bool MatmulTuner::restore(const MatmulProblem& problem, MatmulChoice& choice) {
   std::string key = key_of(problem);
   std::optional<PlanEntry> entry = plans_ ? plans_->find(key) : std::nullopt;
@@ -125,7 +127,7 @@ bool MatmulTuner::restore(const MatmulProblem& problem, MatmulChoice& choice) {
   if (plans_->has_run(key)) return true;
   auto ran = timer_.run(bytes_of(problem, *choice.plan, *candidate), problem.dtype,
                         work_of(problem, *choice.plan, *candidate));
-  if (!ran && ran.error().code != Code::memory_limit) { // else it is believed, as below
+  if (!ran && ran.error().code != Code::memory_limit) { // otherwise it is trusted, as below
     if (timer_.device_answers()) plans_->reject(key, "it does not run: " + ran.error().message);
     return false;
   }
@@ -133,7 +135,8 @@ bool MatmulTuner::restore(const MatmulProblem& problem, MatmulChoice& choice) {
   return true;
 }
 
-/// The fastest that runs; where there is no memory to time any, the library's own first choice.
+/// Chooses the fastest algorithm that runs; if there is no memory for timing,
+/// the library's first choice.
 bool MatmulTuner::measure(const MatmulProblem& problem, MatmulChoice& choice) {
   std::string key = key_of(problem), why;
   double least = std::numeric_limits<double>::infinity();
@@ -141,7 +144,7 @@ bool MatmulTuner::measure(const MatmulProblem& problem, MatmulChoice& choice) {
   for (size_t c = 0; c < choice.plan->candidates(); ++c) {
     auto time = timer_.time(bytes_of(problem, *choice.plan, c), problem.dtype,
                             work_of(problem, *choice.plan, c), least);
-    if (!time) { // the library may refuse what it has proposed
+    if (!time) { // the library may refuse its own proposal
       why = time.error().message;
       unmeasurable |= time.error().code == Code::memory_limit;
     }
@@ -161,7 +164,7 @@ bool MatmulTuner::measure(const MatmulProblem& problem, MatmulChoice& choice) {
   return true;
 }
 
-/// Why a product of few rows is not the library's; "" where it is.
+/// Returns the reason why the library does not run a product of few rows; "" if it does.
 std::string MatmulTuner::rival(const MatmulProblem& problem, double library) {
   if (!has_few_rows(problem)) return "";
   ProductPlan product = plan_of(problem);

@@ -1,6 +1,7 @@
-// Which of cuBLASLt's algorithms for a product is the fastest: measured on scratch memory, once for
-// each distinct problem, and kept in the plan database. What the library does not run, and what a
-// generated kernel does no slower, is not its: products of few rows have such a rival.
+// Chooses the fastest of cuBLASLt's algorithms for a product: measured on scratch memory,
+// once for each distinct problem, and stored in the plan database.
+// A product that the library cannot run, or that a generated kernel runs no slower, is generated:
+// products of few rows have such a rival.
 #pragma once
 
 #include "runtime/cuda/cublas/matmul.h"
@@ -13,21 +14,21 @@
 namespace tg::cuda {
 
 struct MatmulChoice {
-  std::shared_ptr<const MatmulPlan> plan; // null: the product is not the library's
+  std::shared_ptr<const MatmulPlan> plan; // null: the library does not run the product
   size_t candidate = 0;                   // the fastest
   double microseconds = 0;                // 0: not measured
-  std::string why;                        // it is generated, though the library has it
+  std::string why;                        // reason if it is generated although the library has it
 };
 
 class MatmulTuner {
 public:
-  /// `plans` may be null; all must outlive it.
+  /// `plans` may be null; all must outlive this object.
   MatmulTuner(ScratchTimer& timer, const BlasLt& blas, PlanDb* plans, TimeGenerated generated)
       : timer_(timer), blas_(blas), plans_(plans), generated_(std::move(generated)) {}
 
-  /// Asked once for each distinct problem. The reference holds while the tuner lives.
+  /// Evaluated once for each distinct problem. The reference is valid while the tuner lives.
   const MatmulChoice& best(const MatmulProblem& problem);
-  /// Of what best() was asked for; null otherwise.
+  /// Returns the earlier result of best() for the problem; null if there is none.
   const MatmulChoice* known(const MatmulProblem& problem) const;
 
 private:

@@ -87,7 +87,7 @@ void DnnDescriptor::put(DnnAttr attr, int64_t count, const void* values) {
 }
 
 void DnnDescriptor::set_text(DnnAttr attr, llvm::StringRef text) {
-  std::string ended = text.str(); // the library counts the zero
+  std::string ended = text.str(); // the library counts the terminating zero
   put(attr, static_cast<int64_t>(ended.size() + 1), ended.c_str());
 }
 

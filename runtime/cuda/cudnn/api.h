@@ -1,7 +1,7 @@
-// cuDNN's backend interface: descriptors that are made, filled attribute by
-// attribute and finalised. Declared here, so that nothing of CUDA is needed to
-// build; the numbers lie in names.def. Everything above asks for
-// functions through DnnApi, so tests bring their own.
+// cuDNN's backend interface: descriptors that are created, filled attribute by attribute
+// and finalized. It is declared here, so that building needs nothing of CUDA;
+// the numbers are in names.def. All other code calls the library through DnnApi,
+// so tests can provide their own.
 #pragma once
 
 #include "runtime/cuda/device/libraries.h"
@@ -48,7 +48,7 @@ inline constexpr int kDnnFloat = 0, kDnnHalf = 2,
                      kDnnBFloat16 = 9; // data types
 inline constexpr int kDnnCrossCorrelation = 1;
 inline constexpr int kDnnHeuristicsB = 1, kDnnHeuristicsFallback = 2, kDnnHeuristicsA = 3;
-/// What an engine does to numbers.
+/// The numerical properties of an engine.
 enum class DnnNote : int {
   TensorCore = 0,
   DownConvertInputs = 1,
@@ -60,11 +60,11 @@ enum class DnnNote : int {
   WinogradTile6 = 7,
   WinogradTile13 = 8,
 };
-/// Of an engine that compiles its kernels when a plan is made: seconds, not
-/// milliseconds.
+/// Set for an engine that compiles its kernels when a plan is made, which takes seconds,
+/// not milliseconds.
 inline constexpr int kDnnRuntimeCompilation = 0;
 
-/// Those that return a status; all are needed.
+/// The functions that return a status; all are required.
 #define TG_CUDNN(F)                                                                                \
   F(create, "cudnnCreate", (void** handle))                                                        \
   F(destroy, "cudnnDestroy", (void* handle))                                                       \
@@ -82,13 +82,13 @@ struct DnnApi {
   size_t (*version)() = nullptr;
   TG_CUDNN(TG_LIBRARY_MEMBER)
   const char* (*error_text)(int status) = nullptr;
-  /// The reason of the last failure; 8.9 has none.
+  /// Returns the reason of the last failure; 8.9 does not have it.
   void (*last_error)(char* text, size_t size) = nullptr;
 };
-/// Fills the functions in. Errors: `no_backend` if one is missing.
+/// Loads the functions. Errors: `no_backend` if one is missing.
 Result<DnnApi> dnn_api(const SharedLibrary& file);
 
-/// An owned descriptor. Setters note the first failure; finish() gives it.
+/// An owned descriptor. Setters record the first failure, and finish() returns it.
 class DnnDescriptor {
 public:
   DnnDescriptor() = default;
@@ -110,16 +110,15 @@ public:
     put(attr, static_cast<int64_t>(values.size()), values.data());
   }
   void set_text(DnnAttr attr, llvm::StringRef text);
-  /// Errors: `device` with the library's reason, of the first setter that
-  /// failed or of finalising.
+  /// Errors: `device` with the library's reason, of the first setter that failed or of finalizing.
   Result<void> finish();
 
-  /// False if there is no such attribute. `values` is cut or left as it is
-  /// where there are fewer.
+  /// Returns false if there is no such attribute. If there are fewer values,
+  /// `values` is truncated or left unchanged.
   bool get(DnnAttr attr, llvm::MutableArrayRef<int64_t> values, int64_t& count) const;
   bool get_enums(DnnAttr attr, llvm::MutableArrayRef<int> values, int64_t& count) const;
-  /// Descriptors made before, which the library fills; with none it says how
-  /// many there are.
+  /// Gets into existing descriptors, which the library fills; with an empty list,
+  /// returns only their number.
   bool get(DnnAttr attr, llvm::MutableArrayRef<DnnDescriptor> values, int64_t& count) const;
   std::string get_text(DnnAttr attr) const;
 
@@ -136,7 +135,7 @@ private:
   std::string problem_; // of the first setter that failed
 };
 
-/// "not supported: ..." in the library's words.
+/// Returns "not supported: ..." in the library's words.
 std::string dnn_problem(const DnnApi& api, int status);
 
 } // namespace tg::cuda

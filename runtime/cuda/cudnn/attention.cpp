@@ -10,7 +10,7 @@ namespace tg::cuda {
 
 namespace {
 
-/// A tensor as it lies in a value.
+/// A tensor as stored in a value.
 struct Seen {
   PlanValueId value = kNoValue;
   Shape dims, strides;
@@ -30,7 +30,7 @@ public:
         if (id != kNoValue) readers_[id].push_back(s);
   }
 
-  /// The attention that ends in the product `s`.
+  /// Returns the attention that ends in the product `s`.
   std::optional<PlanStep> at(PlanStepId s) const {
     const PlanStep& context = plan_.steps[s];
     if (!plain_product(context)) return std::nullopt;
@@ -44,13 +44,13 @@ public:
     if (!scores) return std::nullopt;
     std::array<Seen, kRoles> seen = {see(scores->operands[0]), see(scores->operands[1]),
                                      see(context.operands[1]), result_of(context.result)};
-    std::swap(seen[kK].dims[places], seen[kK].dims[width]); // its product reads it turned
+    std::swap(seen[kK].dims[places], seen[kK].dims[width]); // its product reads it transposed
     std::swap(seen[kK].strides[places], seen[kK].strides[width]);
     if (rank == 5 && !llvm::all_of(seen, merge_groups)) return std::nullopt;
     if (!agree(seen)) return std::nullopt;
     return step(context, seen, scale);
   }
-  /// The same, by the softmax.
+  /// The same, found from the softmax.
   std::optional<PlanStep> around(const PlanStep& softmax) const {
     const std::vector<PlanStepId>& readers = readers_[softmax.result];
     std::optional<PlanStep> found = readers.size() == 1 ? at(readers[0]) : std::nullopt;
@@ -67,14 +67,14 @@ private:
            has_heads(step.operands[0]) && has_heads(step.operands[1]) &&
            type(step.operands[0]).shape.size() == type(step.operands[1]).shape.size();
   }
-  /// [batch, heads, places, width], or heads in groups that share their keys and values: [batch,
-  /// groups, heads of one, places, width].
+  /// Returns true for [batch, heads, places, width], or for heads in groups that share keys
+  /// and values: [batch, groups, heads per group, places, width].
   bool has_heads(PlanValueId id) const {
     size_t rank = type(id).shape.size();
     return rank == 4 || rank == 5;
   }
 
-  /// Heads of all groups as one axis; false where no one stride says it.
+  /// Merges the heads of all groups into one axis; false if no single stride describes it.
   static bool merge_groups(Seen& seen) {
     bool one = seen.dims[2] == 1;
     if (!one && seen.dims[1] != 1 && seen.strides[1] != seen.dims[2] * seen.strides[2])
@@ -90,12 +90,13 @@ private:
     if (made == kNever || plan_.steps[made].phase != Phase::Run) return nullptr;
     return &plan_.steps[made];
   }
-  /// Null if anything else reads the value: then it has to be stored.
+  /// Returns null if the value has other readers, because then it must be stored.
   const PlanStep* sole_maker(PlanValueId id) const {
     return readers_[id].size() == 1 && !plan_.values[id].is_output ? maker(id) : nullptr;
   }
 
-  /// As written, or rounded to a narrower type at load, as where a whole model is made narrower.
+  /// Returns a number as written, or rounded to a narrower type at load,
+  /// as in a model converted to a narrower type.
   std::optional<double> number(PlanValueId id) const {
     PlanStepId made = plan_.values[id].defined_by;
     if (made != kNever && plan_.steps[made].op == OpKind::Cast) id = plan_.steps[made].operands[0];
@@ -105,8 +106,8 @@ private:
     return equal ? std::optional(v.constant[0]) : std::nullopt;
   }
 
-  /// The product of queries and keys, or what a multiplication or division by a number, `scale`,
-  /// makes of it; null where it is none.
+  /// Returns the product of queries and keys, possibly scaled by multiplication or division
+  /// with a number, `scale`; null if there is none.
   const PlanStep* scaled_product(PlanValueId value, double& scale) const {
     const PlanStep* scores = sole_maker(value);
     if (scores && (scores->op == OpKind::Mul || scores->op == OpKind::Div)) {
@@ -123,7 +124,7 @@ private:
     return scores && plain_product(*scores) ? scores : nullptr;
   }
 
-  /// Through one transpose of a run.
+  /// Reads through one transpose of a run.
   Seen see(PlanValueId id) const {
     const PlanStep* move = maker(id);
     if (!move || move->op != OpKind::Transpose)
@@ -132,11 +133,11 @@ private:
     Shape strides = permuted(contiguous_strides(type(from).shape), move->attrs[0].ints);
     return through({from, type(id).shape, strides}, strides);
   }
-  /// A second one, as where heads are split off and keys turned.
+  /// Reads through a second one, as where heads are split off and keys are transposed.
   Seen through(Seen seen, const Shape& strides) const {
     const PlanStep* move = maker(seen.value);
     if (!move || move->op != OpKind::Transpose) return seen;
-    // Strides of seen.value are those of a plain tensor: each names the axis that it belongs to.
+    // The strides of seen.value are those of a plain tensor: each identifies its axis.
     const Shape& shape = type(seen.value).shape;
     Shape plain = contiguous_strides(shape);
     Shape inner = permuted(contiguous_strides(type(move->operands[0]).shape), move->attrs[0].ints);
@@ -150,7 +151,7 @@ private:
     return seen;
   }
 
-  /// The result, as the only transpose that reads it wants it.
+  /// Returns the result in the layout of the only transpose that reads it.
   Seen result_of(PlanValueId id) const {
     Seen plain{id, type(id).shape, contiguous_strides(type(id).shape)};
     if (readers_[id].size() != 1 || plan_.values[id].is_output) return plain;
@@ -163,7 +164,8 @@ private:
     return plain;
   }
 
-  /// Batches are the same everywhere, heads too or shared evenly, and the width lies innermost.
+  /// Returns true if batches are equal everywhere, heads are equal or shared evenly,
+  /// and the width is innermost.
   static bool agree(const std::array<Seen, kRoles>& seen) {
     const Shape &q = seen[kQ].dims, &k = seen[kK].dims, &v = seen[kV].dims;
     for (const Seen& each : seen)
@@ -207,7 +209,7 @@ AttentionSizes sizes_of_attention(const PlanStep& step) {
 EditedPlan fuse_attention(const Plan& plan,
                           const std::function<bool(const Plan&, const PlanStep&)>& takes) {
   Finder finder(plan);
-  std::map<PlanStepId, PlanStep> attentions; // by the step that they end in
+  std::map<PlanStepId, PlanStep> attentions; // by their last step
   std::set<PlanValueId> written;
   for (PlanStepId s = 0; s < plan.steps.size(); ++s)
     if (auto found = finder.at(s); found && takes(plan, *found)) {
@@ -219,7 +221,7 @@ EditedPlan fuse_attention(const Plan& plan,
     auto found = attentions.find(s);
     if (found != attentions.end())
       edit.emit(std::move(found->second), s);
-    else if (!written.count(plan.steps[s].result)) // not by attention in its place
+    else if (!written.count(plan.steps[s].result)) // not written by an attention
       edit.emit(plan.steps[s], s);
   }
   return edit.finish();

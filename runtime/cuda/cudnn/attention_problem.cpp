@@ -1,4 +1,4 @@
-// An attention step as what cuDNN is asked.
+// Converts an attention step to a cuDNN problem.
 #include "runtime/cuda/cudnn/attention_step.h"
 
 namespace tg::cuda {

@@ -1,4 +1,4 @@
-// How an attention step says what it is (attention.h): which attribute and which operand is what.
+// The encoding of an attention step (attention.h): the meaning of its attributes and operands.
 #pragma once
 
 #include "runtime/cuda/cudnn/attention.h"

@@ -4,7 +4,8 @@ namespace tg::cuda {
 
 namespace {
 
-/// The kernel that a winograd_conv2d was made from; kNoValue where it is given transformed.
+/// Returns the kernel from which a winograd_conv2d was made; kNoValue if only the transformed
+/// kernel is given.
 PlanValueId kernel_of(const Plan& plan, const PlanStep& step) {
   PlanStepId made = plan.values[step.operands[1]].defined_by;
   if (made == kNever || plan.steps[made].op != OpKind::WinogradWeight) return kNoValue;

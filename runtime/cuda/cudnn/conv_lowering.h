@@ -1,8 +1,8 @@
-// Convolutions as this backend runs them, rewritten on the plan:
+// Rewrites the convolutions of a plan for this backend:
 //
-//   winograd_conv2d   becomes the convolution that it was made from: the library has transforms of
-//                     its own, and takes them where they pay
-//   activations       that cuDNN has no fast engine for are cut off, and fuse into the next
+//   winograd_conv2d   becomes the original convolution: the library has its own transforms and uses
+//                     them where they are faster
+//   activations       for which cuDNN has no fast engine are split off and fuse into the next
 //                     generated kernel
 #pragma once
 
@@ -12,14 +12,14 @@
 
 namespace tg::cuda {
 
-/// Every winograd_conv2d whose weight is winograd_weight(w) becomes conv2d with w.
+/// Replaces every winograd_conv2d whose weight is winograd_weight(w) by conv2d with w.
 EditedPlan lower_winograd(const Plan& plan);
 
-/// `cut` says of each convolution with an activation whether it becomes two steps.
+/// `cut` decides for each convolution with an activation whether it becomes two steps.
 EditedPlan cut_activations(const Plan& plan, const std::function<bool(const PlanStep&)>& cut);
 
-/// Whether a plain loop over the terms of a convolution's sums may keep up with the library:
-/// depthwise ones and their like.
+/// Returns true if a plain loop over the terms of a convolution's sums may be as fast
+/// as the library: depthwise convolutions and similar ones.
 bool has_few_terms(const Plan& plan, const PlanStep& convolution);
 
 } // namespace tg::cuda

@@ -7,7 +7,7 @@ namespace tg::cuda {
 
 namespace {
 
-/// What an address is a multiple of: all that the executable hands out is.
+/// The alignment of all addresses that the executable assigns.
 constexpr int64_t kAlignment = 16;
 
 constexpr int kPropagateNan = 1;
@@ -25,7 +25,7 @@ Result<DnnDescriptor> describe(const DnnApi& api, const DnnTensor& tensor, int64
   return d;
 }
 
-/// Builds operations over tensors that are described already.
+/// Builds operations over existing tensor descriptions.
 class Builder {
 public:
   Builder(const DnnApi& api, DnnBuilt& built) : api_(api), built_(built) {}

@@ -11,22 +11,20 @@ namespace tg::cuda {
 
 namespace {
 
-/// Configurations that the heuristics are asked for: more than they have. In strict f32 the first
-/// that is admitted comes behind some twenty for tensor cores.
+/// The number of requested configurations: more than the heuristics have.
+/// In strict f32 the first admissible one comes after some twenty for tensor cores.
 constexpr int64_t kMostProposed = 256;
-/// Configurations of one engine that come before those of others.
+/// The number of configurations of one engine that precede those of other engines.
 constexpr size_t kMostOfAnEngine = 4;
-/// Plans that the library has to compile, seconds each, where it has nothing
-/// ready.
+/// The maximum number of plans that the library has to compile, seconds each, if nothing is ready.
 constexpr size_t kMostCompiled = 2;
 
 bool is_f32(const DnnGraph& graph) {
   return llvm::all_of(graph.tensors, [](const DnnTensor& t) { return t.dtype == DType::F32; });
 }
 
-/// Whether an engine of this nature keeps to f32 operands and f32 sums, and to
-/// one result for one input. Winograd with large tiles loses more digits than a
-/// strict f32 run allows.
+/// Returns true if an engine with this property keeps f32 operands and f32 sums,
+/// and is deterministic. Winograd with large tiles loses more digits than a strict f32 run allows.
 bool keeps_numbers(DnnNote note, bool f32, bool allow_tf32) {
   switch (note) {
   case DnnNote::TensorCore:
@@ -39,7 +37,7 @@ bool keeps_numbers(DnnNote note, bool f32, bool allow_tf32) {
   case DnnNote::Winograd:
   case DnnNote::WinogradTile4: return true;
   }
-  return true; // a note of a later version speaks of something else
+  return true; // an unknown note of a later version is ignored
 }
 
 } // namespace
@@ -91,7 +89,8 @@ std::string Cudnn::description() const {
   return (library_name(Library::Cudnn) + " " + version_text(Library::Cudnn, version())).str();
 }
 
-/// What the heuristics say, best first; nothing where they refuse the graph.
+/// Returns the configurations that the heuristics propose, best first;
+/// none if they refuse the graph.
 Result<std::vector<DnnDescriptor>> Cudnn::propose(const DnnBuilt& built, int mode) const {
   DnnDescriptor heuristics(api_, DnnKind::Heuristics);
   heuristics.set(DnnAttr::HeuristicsGraph, built.graph);
@@ -110,7 +109,7 @@ Result<std::vector<DnnDescriptor>> Cudnn::propose(const DnnBuilt& built, int mod
   return configs;
 }
 
-/// Whether making a plan of it takes a compiler.
+/// Returns true if making a plan of the configuration needs a compiler.
 bool Cudnn::compiles(const DnnDescriptor& config) const {
   DnnDescriptor of(api_, DnnKind::Engine);
   int64_t count = 0;
@@ -158,7 +157,7 @@ Result<std::unique_ptr<DnnPlan>> Cudnn::make(DnnDescriptor config, const DnnGrap
   return plan;
 }
 
-/// Configurations with their engines, those to be tried first before the others.
+/// Configurations with their engines; those to be tried first come first.
 struct Cudnn::Proposals {
   using Config = std::pair<DnnDescriptor, std::string>;
   std::vector<Config> ready, compiled;

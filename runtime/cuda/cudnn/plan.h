@@ -1,17 +1,16 @@
-// Plans of cuDNN for an operation graph: the library's heuristics propose
-// configurations of engines, all of which are looked at, since those for tensor
-// cores come first; those that would change numbers more than the run allows
-// are left out, the rest are made into plans until there are enough to choose
-// from, of several engines where there are; engines that compile their kernels
-// come last. Which is taken is measured (tune.h); the text of a plan
-// brings it back in another process.
+// Plans of cuDNN for an operation graph. The library's heuristics propose configurations
+// of engines. All of them are examined, because those for tensor cores come first.
+// Configurations that would change numbers more than the run allows are skipped.
+// The others are made into plans until there are enough candidates,
+// from several engines if possible; engines that compile their kernels come last.
+// The candidates are measured (tune.h). The text of a plan restores it in another process.
 #pragma once
 
 #include "runtime/cuda/cudnn/graph.h"
 
 namespace tg::cuda {
 
-/// What a plan may use and do.
+/// The limits of a plan.
 struct DnnLimits {
   int64_t workspace_bytes = 0;
   /// f32 operands may be rounded to tf32.
@@ -20,18 +19,18 @@ struct DnnLimits {
   auto operator<=>(const DnnLimits&) const = default;
 };
 
-/// Addresses of a graph's tensors that have memory; 0 for the others.
+/// The addresses of a graph's tensors that have memory; 0 for the others.
 using DnnAddresses = std::vector<uint64_t>;
 
-/// One way to compute a graph, ready to be called.
+/// One implementation of a graph, ready to be called.
 class DnnPlan {
 public:
   int64_t workspace_bytes() const { return workspace_bytes_; }
   /// "engine 47"
   const std::string& engine() const { return engine_; }
-  /// Brings the plan back (Cudnn::restore); "" where the library gives none.
+  /// Returns a text that restores the plan (Cudnn::restore); "" if the library provides none.
   std::string text() const { return plan_.get_text(DnnAttr::PlanText); }
-  /// Puts the work on a stream (a CUstream). Errors: `device`.
+  /// Enqueues the work on a stream (a CUstream). Errors: `device`.
   Result<void> run(const DnnAddresses& at, uint64_t workspace, void* stream) const;
 
 private:
@@ -39,7 +38,7 @@ private:
   const DnnApi* api_ = nullptr;
   void* handle_ = nullptr;
   std::vector<DnnTensor> tensors_;
-  std::shared_ptr<const DnnBuilt> built_; // what config_ speaks of
+  std::shared_ptr<const DnnBuilt> built_; // config_ refers to it
   DnnDescriptor config_, plan_;
   int64_t workspace_bytes_ = 0;
   std::string engine_;
@@ -47,14 +46,12 @@ private:
 
 class Cudnn {
 public:
-  /// Loads the library, for the device of the current context. Errors:
-  /// `no_backend`.
+  /// Loads the library for the device of the current context. Errors: `no_backend`.
   static Result<std::unique_ptr<Cudnn>> open();
-  /// The library without a device: plans for one that is described
-  /// ("{\"deviceVer\": 900, ...}"), which cannot be run. From cuDNN 9.8.
-  /// Errors: `no_backend`.
+  /// Loads the library without a device: for plans of a described device ("{\"deviceVer\":
+  /// 900, ...}"), which cannot be run. From cuDNN 9.8. Errors: `no_backend`.
   static Result<std::unique_ptr<Cudnn>> open_for(llvm::StringRef device);
-  /// Over functions given.
+  /// Uses the given functions.
   static Result<std::unique_ptr<Cudnn>> over(const DnnApi& api);
   ~Cudnn();
 
@@ -62,12 +59,11 @@ public:
   /// "cuDNN 9.13"
   std::string description() const;
 
-  /// The best first, as the library thinks. Errors: `no_kernel` with the
-  /// library's reason where it has no engine for the graph that the limits
-  /// admit.
+  /// Returns plans in the library's order of preference. Errors:
+  /// `no_kernel` with the library's reason if it has no engine for the graph within the limits.
   Result<std::vector<std::unique_ptr<DnnPlan>>> plans(const DnnGraph& graph,
                                                       const DnnLimits& limits) const;
-  /// From text(). Errors: `device` if this is no plan of this library.
+  /// Restores a plan from text(). Errors: `device` if it is not a plan of this library.
   Result<std::unique_ptr<DnnPlan>> restore(const DnnGraph& graph, llvm::StringRef text) const;
 
 private:
@@ -88,7 +84,8 @@ private:
   DnnDescriptor device_; // instead of a handle
 };
 
-/// "cuDNN 9.13" of the library that open() would load, without a handle; "" where there is none.
+/// Returns "cuDNN 9.13" for the library that open() would load, without a handle;
+/// "" if there is none.
 std::string cudnn_version();
 
 } // namespace tg::cuda

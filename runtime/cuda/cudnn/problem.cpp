@@ -8,8 +8,7 @@ namespace tg::cuda {
 
 namespace {
 
-/// Channels of an operand along axis 1 as the library wants a vector: [1, C, 1,
-/// 1].
+/// The channels of an operand along axis 1 in the library's vector layout: [1, C, 1, 1].
 Shape channel_dims(int64_t channels) { return {1, channels, 1, 1}; }
 Shape channel_strides(int64_t channels) { return {channels, 1, channels, channels}; }
 
@@ -29,8 +28,7 @@ public:
     y_ = value(step_.result);
     Act act = parse_act(step_.attrs[3].text).value_or(Act::None);
     bool residual = step_.operands[3] != kNoValue;
-    // The library's fused engines want a bias wherever something follows the
-    // sum.
+    // The library's fused engines require a bias whenever another operation follows the sum.
     bool bias = step_.operands[2] != kNoValue || residual || act != Act::None;
     left_ = (residual ? 1 : 0) + (bias ? 1 : 0) + (act != Act::None ? 1 : 0);
     DnnTensorId sum = conv.result = next();
@@ -55,8 +53,7 @@ private:
     return tensor(bias, channel_dims(channels), channel_strides(channels));
   }
 
-  /// Where the next operation of a chain stores: the last of them in the
-  /// result.
+  /// Returns the tensor that the next operation of a chain writes; the last writes the result.
   DnnTensorId next() {
     if (left_-- == 0) return y_;
     problem_.values.push_back(kNoValue);

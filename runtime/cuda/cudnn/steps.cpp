@@ -17,7 +17,7 @@ bool is_f32(const Plan& plan, const PlanStep& step) {
   return plan.values[step.result].type.dtype == DType::F32;
 }
 
-/// One step that only moves its operand.
+/// A plan of one step that only moves its operand.
 Plan copy_plan(const TensorType& type) {
   Plan plan;
   plan.values.resize(2);
@@ -37,7 +37,7 @@ Plan copy_plan(const TensorType& type) {
   return plan;
 }
 
-/// Where there is none the plan is as it was.
+/// Returns the plan unchanged if it has no attention.
 EditedPlan with_attention(const Plan& plan, const DnnAnswers& answers) {
   EditedPlan open = expand_maps_before_softmax(plan);
   bool any = false;
@@ -88,16 +88,17 @@ std::optional<double> DnnSteps::generated(const Plan& plan, const PlanStep& step
   return time ? std::optional(*time) : std::nullopt;
 }
 
-/// Convolutions of few terms are one pass over memory for generated kernels as well. Of strict f32
-/// the library divides no long sums among blocks: where an image is small most of the GPU idles.
-/// There it proposes channels first, and only so is it challenged.
+/// Convolutions with few terms are one pass over memory for generated kernels as well.
+/// In strict f32 the library does not divide long sums among blocks,
+/// so for a small image most of the GPU is idle. In that case it proposes channels first,
+/// and only that layout is compared.
 bool DnnSteps::has_rival(const Plan& plan, const PlanStep& step, bool channels_last) const {
   if (step.op != OpKind::Conv2d) return false;
   bool strict = is_f32(plan, step) && !tuner_.allows_tf32();
   return has_few_terms(plan, step) || (strict && !channels_last);
 }
 
-/// What will run.
+/// Returns the price of the faster implementation.
 std::optional<double> DnnSteps::price_in_layout(const Plan& plan, const PlanStep& step,
                                                 bool channels_last) {
   std::optional<double> library = price(plan, step, channels_last);
@@ -114,11 +115,12 @@ double DnnSteps::conversion(const TensorType& type) {
   auto time = generated_(plan, group, [&](PlanValueId id) {
     return id == 1 ? channels_last_strides(type.shape) : contiguous_strides(type.shape);
   });
-  // Without a measurement only layouts that the library lacks are a reason to convert.
+  // Without a measurement, only a layout that the library does not support is a reason to convert.
   return it->second = time ? *time : 1e6;
 }
 
-/// The library's best for the whole, against its best without the activation and one more pass.
+/// Compares the library's best plan for the whole with its best plan without the activation
+/// and one more pass.
 bool DnnSteps::worth_cutting(const Plan& plan, const PlanStep& step) {
   Act act = parse_act(step.attrs[3].text).value_or(Act::None);
   if (act == Act::None || act == Act::Relu) return false;
@@ -154,7 +156,7 @@ std::optional<double> DnnSteps::rival(const Plan& plan, const PlanStep& step,
 
 std::optional<DnnCall> DnnSteps::call(const Plan& plan, const PlanStep& step,
                                       const StridesOf& strides, std::string& why) {
-  if (step.op == OpKind::Softmax) { // attention that prepare() has left as it is
+  if (step.op == OpKind::Softmax) { // attention that prepare() left unchanged
     if (auto attention = attention_around(plan, step))
       why = "attention: " + tuner_.best(attention->graph).why;
     return std::nullopt;

@@ -1,7 +1,8 @@
-// What an executable has cuDNN do, decided before anything else is placed: the plan rewritten for
-// it (activations cut off, layouts chosen, conversions put in), and for each step that the library
-// is to run its plan. Measured prices decide: of layouts by region, of library against generated
-// kernel where the latter may win (convolutions of few terms, and of strict f32).
+// The steps of an executable that cuDNN runs, decided before everything else:
+// the plan rewritten for the library (activations split off, layouts chosen, conversions inserted),
+// and a library plan for each of these steps.
+// Measured prices decide: layouts by region, and library or generated kernel
+// where the latter may be faster (convolutions of few terms, and in strict f32).
 #pragma once
 
 #include "runtime/cuda/codegen/layout.h"
@@ -11,22 +12,23 @@
 
 namespace tg::cuda {
 
-/// What a plan is rewritten by. Prices in microseconds.
+/// The functions that decide the rewriting of a plan. Prices are in microseconds.
 struct DnnAnswers {
-  /// Whether the library runs such a step (attention.h).
+  /// Returns true if the library runs such a step (attention.h).
   std::function<bool(const Plan&, const PlanStep&)> takes_attention;
-  /// Whether a convolution's activation is better done by another kernel.
+  /// Returns true if another kernel should compute a convolution's activation.
   std::function<bool(const Plan&, const PlanStep&)> cuts_activation;
-  /// Of a convolution with all its images in one layout; nullopt: the library lacks it.
+  /// The price of a convolution with all its images in one layout; nullopt:
+  /// not supported by the library.
   std::function<std::optional<double>(const Plan&, const PlanStep&, bool channels_last)>
       convolution;
-  /// Of turning an image.
+  /// The price of converting an image.
   std::function<double(const TensorType&)> conversion;
 };
-/// Attention as one step, activations cut off, layouts by region.
+/// Fuses attention into one step, splits off activations, and chooses layouts by region.
 LaidOutPlan rewrite_for_dnn(const Plan& plan, const DnnAnswers& answers);
 
-/// All images of a plan in one layout.
+/// Returns strides with all images of a plan in one layout.
 StridesOf all_images(const Plan& plan, bool channels_last);
 
 /// A step that the library runs.
@@ -41,10 +43,10 @@ public:
   DnnSteps(DnnTuner& tuner, TimeGenerated generated)
       : tuner_(tuner), generated_(std::move(generated)) {}
 
-  /// The plan that is to be run.
+  /// Returns the plan that is to be run.
   LaidOutPlan prepare(const Plan& plan);
-  /// Whether and how the library runs a step, which lies as `strides` say; `why` it does not, where
-  /// it was asked.
+  /// Returns the call by which the library runs a step whose values have these strides;
+  /// `why` is the reason if it was considered and does not.
   std::optional<DnnCall> call(const Plan& plan, const PlanStep& step, const StridesOf& strides,
                               std::string& why);
 
@@ -52,11 +54,11 @@ private:
   bool has_rival(const Plan& plan, const PlanStep& step, bool channels_last) const;
   std::optional<double> price(const Plan& plan, const PlanStep& step, bool channels_last);
   std::optional<double> price_in_layout(const Plan& plan, const PlanStep& step, bool channels_last);
-  /// Microseconds of a step of the plan alone, by a generated kernel.
+  /// Returns the microseconds of a generated kernel for a step of the plan alone.
   std::optional<double> generated(const Plan& plan, const PlanStep& step, const StridesOf& strides);
   bool worth_cutting(const Plan& plan, const PlanStep& step);
   double conversion(const TensorType& type);
-  /// Microseconds of the generated kernel where it is preferred to the library's.
+  /// Returns the microseconds of the generated kernel if it is preferred to the library's.
   std::optional<double> rival(const Plan& plan, const PlanStep& step, const StridesOf& strides,
                               double library);
 

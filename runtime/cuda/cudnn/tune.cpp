@@ -7,7 +7,7 @@ namespace tg::cuda {
 
 namespace {
 
-/// Of a tensor's memory, as its strides span it.
+/// Returns the bytes of a tensor's memory, as spanned by its strides.
 int64_t bytes_of(const DnnTensor& tensor) {
   if (tensor.is_virtual || tensor.value) return 0;
   int64_t last = 1;
@@ -15,14 +15,14 @@ int64_t bytes_of(const DnnTensor& tensor) {
   return device_bytes(last * dtype_size(tensor.dtype));
 }
 
-/// Of all that a plan of the graph touches.
+/// Returns the bytes that a plan of the graph touches.
 int64_t bytes_of(const DnnGraph& graph, const DnnPlan& plan) {
   int64_t bytes = device_bytes(plan.workspace_bytes());
   for (const DnnTensor& tensor : graph.tensors) bytes += bytes_of(tensor);
   return bytes;
 }
 
-/// On the graph's tensors behind each other, and the workspace.
+/// Returns the work on the graph's tensors at consecutive addresses, followed by the workspace.
 ScratchTimer::Work work_of(const DnnGraph& graph, const DnnPlan& plan) {
   return [&graph, &plan](GpuDevice& device, Address scratch, Stream stream) {
     DnnAddresses at;
@@ -55,7 +55,7 @@ DnnChoice DnnTuner::find(const DnnGraph& graph) {
     return choice;
   }
   auto plans = dnn_.plans(graph, limits_);
-  if (!plans) { // which takes the library a while to find out
+  if (!plans) { // the library takes a while to find out
     choice.why = plans.error().message;
     if (plans_ && plans.error().code == Code::no_kernel && timer_.device_answers())
       plans_->store(refused, {choice.why, 0});
@@ -66,7 +66,7 @@ DnnChoice DnnTuner::find(const DnnGraph& graph) {
   for (std::unique_ptr<DnnPlan>& plan : *plans) {
     auto time =
         timer_.time(bytes_of(graph, *plan), graph.tensors[0].dtype, work_of(graph, *plan), least);
-    if (!time) { // the library may refuse what it has proposed
+    if (!time) { // the library may refuse its own proposal
       choice.why = time.error().message;
       unmeasurable |= time.error().code == Code::memory_limit;
     }
@@ -90,7 +90,7 @@ bool DnnTuner::restore(const DnnGraph& graph, const std::string& key, DnnChoice&
     return false;
   }
   auto ran = timer_.run(bytes_of(graph, **plan), graph.tensors[0].dtype, work_of(graph, **plan));
-  if (!ran && ran.error().code != Code::memory_limit) { // else it is believed, as below
+  if (!ran && ran.error().code != Code::memory_limit) { // otherwise it is trusted, as below
     if (timer_.device_answers()) plans_->reject(key, "it does not run: " + ran.error().message);
     return false;
   }

@@ -1,7 +1,8 @@
-// Which of cuDNN's plans for a graph is the fastest: measured as it will run, on plain numbers in
-// scratch memory, once for each distinct graph, and kept in the plan database. An entry of the
-// database that the library does not take back is noted and measured anew. Where measuring is not
-// possible (no memory to spare) the library's own first choice is taken.
+// Chooses the fastest of cuDNN's plans for a graph: measured under run conditions,
+// on plain numbers in scratch memory, once for each distinct graph,
+// and stored in the plan database.
+// A database entry that the library rejects is reported and measured again.
+// If measuring is not possible (not enough memory), the library's first choice is used.
 #pragma once
 
 #include "runtime/cuda/cudnn/plan.h"
@@ -15,16 +16,16 @@ namespace tg::cuda {
 struct DnnChoice {
   std::shared_ptr<const DnnPlan> plan; // null: the library has none
   double microseconds = 0;             // 0: not measured
-  std::string why;                     // there is none
+  std::string why;                     // reason if there is none
 };
 
 class DnnTuner {
 public:
-  /// `plans` may be null; all must outlive it.
+  /// `plans` may be null; all must outlive this object.
   DnnTuner(ScratchTimer& timer, const Cudnn& dnn, PlanDb* plans, const DnnLimits& limits)
       : timer_(timer), dnn_(dnn), plans_(plans), limits_(limits) {}
 
-  /// Asked once for each distinct graph. The reference holds while the tuner lives.
+  /// Evaluated once for each distinct graph. The reference is valid while the tuner lives.
   const DnnChoice& best(const DnnGraph& graph);
   bool allows_tf32() const { return limits_.allow_tf32; }
 

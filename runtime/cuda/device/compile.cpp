@@ -35,7 +35,7 @@ struct NvrtcApi {
   TG_NVRTC(TG_LIBRARY_MEMBER)
 };
 
-/// No fused multiply-add is forbidden, no fast function allowed: errors stay those of f32.
+/// Fused multiply-add is allowed, fast functions are not: errors stay those of f32.
 constexpr llvm::StringLiteral kOptions[] = {"--std=c++17", "-default-device"};
 
 class Nvrtc final : public KernelCompiler {
@@ -138,7 +138,7 @@ Result<std::string> compile_target(const KernelCompiler& compiler,
   if (!digits.consume_front("sm_") || digits.getAsInteger(10, wanted))
     return error(Code::device, "`{0}` is no architecture of a GPU", architecture);
   llvm::ArrayRef<int> known = compiler.capabilities();
-  // One past the newest that is not beyond the GPU.
+  // One past the newest capability that is not newer than the GPU.
   const int* after = llvm::upper_bound(known, wanted);
   if (after == known.begin())
     return error(Code::no_backend, "{0} makes no code for {1}, only for sm_{2} and newer",
@@ -181,7 +181,7 @@ Result<Cubin> CubinCache::get(const std::string& source, const std::string& arch
   return cubin;
 }
 
-/// magic, bytes of the key, of the code, hash of both, key, code.
+/// Format: magic, size of the key, size of the code, hash of both, key, code.
 bool CubinCache::read(const std::string& path, const std::string& key, Cubin& cubin) {
   if (!llvm::sys::fs::exists(path)) return false;
   auto file = read_cache_file(path);

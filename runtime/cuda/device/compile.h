@@ -1,13 +1,15 @@
-// Kernels from text to machine code: NVRTC behind a small interface, a cache on disk before it, and
-// what a compiled kernel uses, read from the file's own sections, so that it is known without a
-// GPU.
+// Compiles kernels from text to machine code: NVRTC behind a small interface, a cache on disk,
+// and the resource use of a compiled kernel, read from the file's own sections,
+// so that no GPU is needed.
 //
-// A GPU newer than NVRTC gets intermediate code (PTX) for the newest architecture before it that
-// NVRTC knows; the driver, which knows the GPU, makes machine code of that when it loads it.
+// For a GPU newer than NVRTC supports, the result is intermediate code (PTX)
+// for the newest architecture that NVRTC supports; the driver compiles it to machine code
+// when it loads it.
 //
-// The cache is a folder of files, one a kernel, named by a hash of the whole key (target, compiler
-// version, options, source). A file holds its key and a checksum: whatever does not match
-// is compiled again and replaced. Files appear whole or not at all, so processes may share it.
+// The cache is a folder with one file per kernel, named by a hash of the whole key (target,
+// compiler version, options, source). A file holds its key and a checksum;
+// a file that does not match is compiled again and replaced. Files are written atomically,
+// so processes may share the cache.
 #pragma once
 
 #include "lang/core/result.h"
@@ -21,20 +23,21 @@
 
 namespace tg::cuda {
 
-using Cubin = std::string; // bytes of an ELF file, or PTX, a text that ends with a zero
+using Cubin = std::string; // bytes of an ELF file, or zero-terminated PTX text
 
 class KernelCompiler {
 public:
   virtual ~KernelCompiler() = default;
-  /// Part of the cache's key: "NVRTC 13.0".
+  /// Part of the cache key: "NVRTC 13.0".
   virtual std::string version() const = 0;
-  /// Part of it, too: its options beside the target.
+  /// Part of the cache key: the options other than the target.
   virtual std::string options() const { return ""; }
-  /// Compute capabilities that it makes code for, ascending: 75, 80, ..., 90.
+  /// Returns the supported compute capabilities, ascending: 75, 80, ..., 90.
   virtual llvm::ArrayRef<int> capabilities() const = 0;
-  /// Machine code for "sm_90", PTX for "compute_90". Errors: `device` with the compiler's log.
+  /// Returns machine code for "sm_90", PTX for "compute_90". Errors:
+  /// `device` with the compiler's log.
   virtual Result<Cubin> compile(const std::string& source, const std::string& target) = 0;
-  /// The assembly that the machine code is made of, for tests and people.
+  /// Returns the assembly of the machine code, for tests and debugging.
   virtual Result<std::string> assembly(const std::string& source,
                                        const std::string& architecture) = 0;
 };
@@ -42,8 +45,8 @@ public:
 /// Loads NVRTC. Errors: `no_backend`.
 Result<std::unique_ptr<KernelCompiler>> open_nvrtc();
 
-/// What kernels are compiled to for a GPU ("sm_120"): machine code where the compiler knows it,
-/// else PTX ("compute_90"). Errors: `no_backend` where the compiler knows only newer ones.
+/// Returns the compilation target for a GPU ("sm_120"): machine code if the compiler supports it,
+/// else PTX ("compute_90"). Errors: `no_backend` if the compiler supports only newer GPUs.
 Result<std::string> compile_target(const KernelCompiler& compiler, const std::string& architecture);
 inline bool is_ptx(llvm::StringRef target) { return target.startswith("compute_"); }
 
@@ -52,10 +55,10 @@ std::string default_kernel_cache();
 
 class CubinCache {
 public:
-  /// "" keeps nothing. A folder that cannot be made is noted, and nothing is kept.
+  /// "" stores nothing. If the folder cannot be created, a note is added and nothing is stored.
   CubinCache(std::string folder, KernelCompiler& compiler);
 
-  /// For a GPU ("sm_90"), from the cache or the compiler.
+  /// Returns the code for a GPU ("sm_90"), from the cache or the compiler.
   /// Errors: those of compile_target() and of the compiler.
   Result<Cubin> get(const std::string& source, const std::string& architecture);
 
@@ -75,14 +78,14 @@ private:
   std::vector<std::string> notes_;
 };
 
-/// What one kernel of a cubin uses, for each thread and block.
+/// The resources of one kernel of a cubin.
 struct KernelUse {
-  int registers = 0;    // of a thread
-  int shared_bytes = 0; // of a block
-  int stack_bytes = 0;  // of a thread, in memory: spilled registers and local arrays
+  int registers = 0;    // per thread
+  int shared_bytes = 0; // per block
+  int stack_bytes = 0;  // per thread, in memory: spilled registers and local arrays
 };
-/// Errors: `device` if the bytes are no machine code
-/// (PTX has no registers yet) or hold no such kernel.
+/// Errors: `device` if the bytes are not machine code (the registers of PTX are not known yet)
+/// or have no such kernel.
 Result<KernelUse> kernel_use(const Cubin& cubin, llvm::StringRef kernel);
 
 } // namespace tg::cuda

@@ -1,9 +1,10 @@
-// What the executable asks of a GPU: memory, kernels, streams, events, capture. Behind it is the
-// driver API (open_gpu) or, in tests, a device that records. Everything that it hands out belongs
-// to it and is given back when it goes, so that a failure on the way leaves nothing behind.
+// The interface of a GPU for the executable: memory, kernels, streams, events, capture.
+// It is implemented by the driver API (open_gpu) or, in tests, by a device that records.
+// The device owns all objects that it returns and releases them when it is destroyed,
+// so an early failure leaks nothing.
 //
-// Errors: `device` with the driver's words; `memory_limit` where memory is refused. After a lost
-// GPU every call fails in the same way.
+// Errors: `device` with the driver's message; `memory_limit` if memory is refused.
+// After the GPU is lost, every call fails in the same way.
 #pragma once
 
 #include "runtime/cuda/device/compile.h"
@@ -16,15 +17,15 @@
 
 namespace tg::cuda {
 
-using Address = uint64_t; // of device memory; 0 is none
+using Address = uint64_t; // of device memory; 0 is null
 using Stream = uint32_t;
 using Event = uint32_t;
 using Function = uint32_t;
 using Graph = uint32_t;
 
-/// Addresses keep vector accesses and sectors aligned.
+/// The alignment of addresses, sufficient for vector accesses and sectors.
 inline constexpr int64_t kDeviceAlignment = 256;
-/// What so many bytes, or a value, take on the device, so that what comes next is aligned.
+/// Returns the aligned size of a number of bytes, or of a value, on the device.
 int64_t device_bytes(int64_t bytes);
 inline int64_t device_bytes(const TensorType& type) { return device_bytes(type.bytes()); }
 
@@ -37,50 +38,51 @@ public:
   virtual std::string architecture() const = 0; // "sm_90"
   virtual int multiprocessors() const = 0;
   virtual int64_t l2_bytes() const = 0;
-  virtual int64_t memory_bytes() const = 0; // all that it has
+  virtual int64_t memory_bytes() const = 0; // total memory
 
   /// Aligned to 256 bytes.
   virtual Result<Address> allocate(int64_t bytes) = 0;
-  /// Gives back early what allocate() gave; nothing may be using it.
+  /// Releases memory of allocate() early; it must not be in use.
   virtual Result<void> release(Address memory) = 0;
-  /// Host memory that copies need not stage; not zeroed.
+  /// Allocates host memory that copies need not stage; not zeroed.
   virtual Result<std::byte*> allocate_pinned(int64_t bytes) = 0;
   virtual Result<Stream> make_stream() = 0;
   virtual Result<Event> make_event() = 0;
-  /// Kernels of one name are one, and are loaded once (generate.h).
+  /// Kernels with the same name are equal and are loaded once (generate.h).
   virtual Result<Function> load(const Cubin& cubin, const std::string& kernel) = 0;
-  /// As the driver says: of PTX nothing else can.
+  /// Returns the driver's report, the only source for PTX.
   virtual Result<KernelUse> use(Function function) = 0;
 
-  // In order on a stream; while a stream is captured they are recorded, not run.
+  // The following calls run in order on a stream. While a stream is captured, they are recorded,
+  // not run.
   virtual Result<void> copy_in(Address to, const std::byte* from, int64_t bytes, Stream) = 0;
   virtual Result<void> copy_out(std::byte* to, Address from, int64_t bytes, Stream) = 0;
   virtual Result<void> copy(Address to, Address from, int64_t bytes, Stream) = 0;
   virtual Result<void> fill(Address at, uint8_t byte, int64_t bytes, Stream) = 0;
   virtual Result<void> launch(Function function, int64_t blocks, int threads,
                               llvm::ArrayRef<Address> parameters, Stream) = 0;
-  /// Calls a library, which puts its work on the stream that it is given (a CUstream).
+  /// Calls a library, which enqueues its work on the given stream (a CUstream).
   virtual Result<void> run_library(std::function<Result<void>(void* stream)> call, Stream) = 0;
-  /// Captured, it is part of the graph: every replay records it anew.
+  /// During capture, the event becomes part of the graph: every replay records it again.
   virtual Result<void> record(Event event, Stream) = 0;
 
   virtual Result<void> begin_capture(Stream) = 0;
   virtual Result<Graph> end_capture(Stream) = 0;
   virtual Result<void> replay(Graph graph, Stream) = 0;
-  /// Gives back early what end_capture() gave; it is not replayed any more.
+  /// Releases a graph of end_capture() early; it is not replayed again.
   virtual Result<void> release_graph(Graph graph) = 0;
 
   virtual Result<void> synchronise(Stream) = 0;
-  /// Between two events that have passed.
+  /// Returns the time between two events that have passed.
   virtual Result<double> microseconds(Event from, Event to) = 0;
 };
 
-/// Copies what the tensor holds over the memory, over and over. The tensor must live until the
-/// stream has been waited for.
+/// Fills the memory with repetitions of the tensor's elements.
+/// The tensor must live until the stream has been synchronized.
 Result<void> fill_with(GpuDevice& device, Address at, int64_t bytes, const Tensor& pattern,
                        Stream stream);
 
-/// The first GPU. Errors: `no_backend`.
+/// Opens the first GPU. Errors: `no_backend`.
 Result<std::unique_ptr<GpuDevice>> open_gpu();
 
 } // namespace tg::cuda

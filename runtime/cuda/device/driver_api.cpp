@@ -8,7 +8,7 @@ constexpr CUresult kErrorStub = 34, kErrorNoDevice = 100, kErrorInvalidDevice = 
                    kErrorOperatingSystem = 304, kErrorNotPermitted = 800, kErrorNotReady = 802,
                    kErrorMismatch = 803;
 
-/// What a user can do about a driver that does not start.
+/// Returns advice for the user about a driver that does not start.
 std::string start_advice(CUresult result) {
   switch (result) {
   case kErrorStub:

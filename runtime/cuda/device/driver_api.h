@@ -1,6 +1,7 @@
-// The part of the CUDA driver API that is used, declared here: its binary interface is kept by
-// NVIDIA from version to version, so that no toolkit is needed to build. Names and values are those
-// of cuda.h. Functions with several versions are named by the one that is loaded (_v2).
+// The part of the CUDA driver API that is used, declared here:
+// NVIDIA keeps its binary interface stable, so building needs no toolkit.
+// Names and values are those of cuda.h. Functions with several versions are named
+// by the version that is loaded (_v2).
 #pragma once
 
 #include "runtime/cuda/device/libraries.h"
@@ -34,7 +35,7 @@ inline constexpr int kAttributeMajor = 75, kAttributeMinor = 76;
 inline constexpr int kFunctionSharedBytes = 1, kFunctionLocalBytes = 3, kFunctionRegisters = 4;
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr int kCaptureThreadLocal = 1;
-inline constexpr unsigned kRecordExternal = 1; // a node of the graph that is captured
+inline constexpr unsigned kRecordExternal = 1; // a node of the captured graph
 
 // return type, name without cu, symbol, parameters
 #define TG_CUDA_DRIVER(F)                                                                          \
@@ -81,13 +82,13 @@ inline constexpr unsigned kRecordExternal = 1; // a node of the graph that is ca
     (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,   \
      void**, void**))
 
-/// The functions of the driver, all of them there.
+/// The functions of the driver; all are present.
 struct DriverApi {
   std::unique_ptr<SharedLibrary> file;
   TG_CUDA_DRIVER(TG_LIBRARY_MEMBER)
 
-  /// Loads the driver and initialises it. Errors: `no_backend` with what is missing, and what to do
-  /// about it where that is known.
+  /// Loads the driver and initializes it. Errors: `no_backend` with the missing part,
+  /// and advice if there is any.
   static Result<std::unique_ptr<DriverApi>> open();
   /// "out of memory (CUDA_ERROR_OUT_OF_MEMORY)".
   std::string message(CUresult result) const;

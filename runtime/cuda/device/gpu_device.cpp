@@ -1,4 +1,4 @@
-// The device behind the driver API.
+// Implements the device by the driver API.
 #include "runtime/cuda/device/device.h"
 
 #include "runtime/cuda/device/driver_api.h"
@@ -17,21 +17,21 @@ namespace tg::cuda {
 namespace {
 
 constexpr CUresult kOutOfMemory = 2;
-/// Machine code that this driver or GPU cannot run: invalid image, none for the GPU, invalid or
-/// unsupported intermediate code.
+/// Errors for machine code that this driver or GPU cannot run:
+/// invalid image, no image for the GPU, invalid or unsupported intermediate code.
 constexpr CUresult kForeignCode[] = {200, 209, 218, 222};
-/// PTX that the driver does not compile: it finds no compiler, or may not use it.
+/// Errors for PTX that the driver does not compile: it has no compiler, or may not use it.
 constexpr CUresult kNoPtxCompiler[] = {221, 223};
 
-/// After some errors every call fails in the same way until the process ends: what a kernel did
-/// wrong (700, 714 to 719), one that took too long.
+/// Returns true for errors after which every call fails in the same way until the process ends:
+/// kernel faults (700, 714 to 719) and a kernel timeout.
 bool loses_context(CUresult result) {
   constexpr CUresult kIllegalAddress = 700, kTimeout = 702, kStackError = 714, kLaunchFailed = 719;
   return result == kIllegalAddress || result == kTimeout ||
          (result >= kStackError && result <= kLaunchFailed);
 }
 
-/// Goes with a message; empty where nothing is known.
+/// Returns advice to append to a message; empty if there is none.
 const char* advice(CUresult result) {
   constexpr CUresult kUnavailable = 46, kUnknown = 999;
   if (loses_context(result)) return "; the GPU's context is lost: start the program anew";
@@ -42,7 +42,7 @@ const char* advice(CUresult result) {
 }
 
 /// Retains the primary context until the process ends. Between a search and a run no device may be
-/// open, and what cuDNN and cuBLASLt, which stay loaded, have in the context would go with it.
+/// open, and the state of cuDNN and cuBLASLt, which stay loaded, would be lost with the context.
 class LastingContext {
 public:
   LastingContext(const DriverApi& api, CUdevice device)
@@ -62,8 +62,8 @@ private:
   bool held_ = false;
 };
 
-/// Why the context is lost, which all devices of the process share; 0 while it is not. Whoever
-/// opens one after that is told at once, rather than by each call.
+/// The error that lost the context, which all devices of the process share; 0 if it is not lost.
+/// A device opened after that fails at once rather than at each call.
 std::atomic<CUresult> context_lost_by = 0;
 
 class DriverDevice final : public GpuDevice {
@@ -263,7 +263,7 @@ public:
   }
 
 private:
-  /// Whichever thread calls: runs may come from another one than loads.
+  /// Makes the context current on the calling thread: runs may come from another thread than loads.
   Result<void> enter() { return check(api_->CtxSetCurrent(context_), "entering the context"); }
   Result<void> check(CUresult result, const char* what) const {
     if (result == 0) return {};
@@ -290,7 +290,7 @@ private:
   std::vector<CUmodule> modules_;
   std::vector<CUfunction> functions_;
   std::map<std::string, Function> loaded_;
-  std::vector<CUgraphExec> graphs_; // null: given back
+  std::vector<CUgraphExec> graphs_; // null: released
   std::optional<Stream> captured_;
 };
 
@@ -304,7 +304,7 @@ Result<void> fill_with(GpuDevice& device, Address at, int64_t bytes, const Tenso
                        Stream stream) {
   int64_t done = std::min(pattern.bytes(), bytes);
   TG_CHECK(device.copy_in(at, pattern.data(), done, stream));
-  for (; done < bytes; done *= 2) // what is there is whole patterns
+  for (; done < bytes; done *= 2) // existing bytes are whole patterns
     TG_CHECK(
         device.copy(at + static_cast<Address>(done), at, std::min(done, bytes - done), stream));
   return {};

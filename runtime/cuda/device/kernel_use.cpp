@@ -1,7 +1,7 @@
-// Sections of a cubin, an ELF file of 64 bits: `.nv.info` holds records of two kinds, those of four
-// bytes (format 4) with a size and content; among the latter are registers and stack of a kernel,
-// which is named by its number in the symbol table. Shared memory is the size of the section
-// `.nv.shared.NAME`.
+// The sections of a cubin, a 64-bit ELF file. `.nv.info` holds records of two kinds:
+// of four bytes, and (format 4) with a size and contents. The latter include the registers
+// and stack of a kernel, identified by its number in the symbol table.
+// Shared memory is the size of the section `.nv.shared.NAME`.
 #include "runtime/cuda/device/compile.h"
 
 #include "lang/core/support/data_file.h"
@@ -18,7 +18,7 @@ struct Section {
   uint64_t size = 0;
 };
 
-/// Reads nothing beyond the end: what is not there reads as empty or 0.
+/// Never reads beyond the end: missing data reads as empty or 0.
 class Elf {
 public:
   explicit Elf(llvm::StringRef bytes) : bytes_(bytes) {}
@@ -44,7 +44,7 @@ public:
     return nullptr;
   }
 
-  /// The number of a symbol; -1 if there is none.
+  /// Returns the number of a symbol; -1 if there is none.
   int64_t symbol(llvm::StringRef name) const {
     const Section *symbols = section(".symtab"), *strings = section(".strtab");
     if (!symbols || !strings) return -1;

@@ -41,7 +41,7 @@ LibraryPlaces places_here() {
           environment("LD_LIBRARY_PATH")};
 }
 
-/// Subfolders in alphabetical order; a folder that is not there has none.
+/// Returns subfolders in alphabetical order; none for a folder that does not exist.
 std::vector<std::string> subfolders(const std::string& folder, llvm::StringRef prefix = "") {
   std::vector<std::string> found;
   std::error_code error;
@@ -52,13 +52,13 @@ std::vector<std::string> subfolders(const std::string& folder, llvm::StringRef p
   return found;
 }
 
-/// The wheels' libraries in a folder of packages: PACKAGES/nvidia/PACKAGE/lib.
+/// Adds the libraries of Python wheels in a package folder: PACKAGES/nvidia/PACKAGE/lib.
 void add_packages(const std::string& packages, std::vector<std::string>& folders) {
   for (const std::string& package : subfolders(packages + "/nvidia"))
     folders.push_back(package + "/lib");
 }
 
-/// Those of an installation: PREFIX/lib/python3.N/site-packages.
+/// Adds those of a Python installation: PREFIX/lib/python3.N/site-packages.
 void add_wheels(const std::string& prefix, std::vector<std::string>& folders) {
   if (prefix.empty()) return;
   for (const std::string& python : subfolders(prefix + "/lib", "python3"))
@@ -72,8 +72,8 @@ llvm::SmallVector<llvm::StringRef, 8> split_path(llvm::StringRef path) {
   return folders;
 }
 
-/// Prefixes of the Python that PATH finds first. A link stands in the environment that it belongs
-/// to, or leads to one; its way goes through folders that are none.
+/// Returns the prefixes of the first Python on PATH. A link may be in its environment's folder
+/// or point to one, so every folder on its way is a candidate.
 std::vector<std::string> python_prefixes(llvm::StringRef path) {
   constexpr int kMostLinks = 8;
   std::vector<std::string> prefixes;
@@ -101,15 +101,16 @@ std::vector<std::string> python_prefixes(llvm::StringRef path) {
   return prefixes;
 }
 
-/// Those on a GPU ran the examples on an H100 (bench/results/gpu_h100.md). NVRTC 11.8 has compiled
-/// the kernels of the examples, 12.9 those of tests; cuDNN 9.19 has planned the convolutions.
+/// Versions marked OnGpu ran the examples on an H100 (bench/results/gpu_h100.md).
+/// NVRTC 11.8 has compiled the kernels of the examples, 12.9 those of tests;
+/// cuDNN 9.19 has planned the convolutions.
 constexpr TriedVersion kTried[] = {
     {Library::Driver, "13.0", Tried::OnGpu},   {Library::Nvrtc, "13.0", Tried::OnGpu},
     {Library::CublasLt, "13.1", Tried::OnGpu}, {Library::Cudnn, "9.14", Tried::OnGpu},
     {Library::Nvrtc, "12.9", Tried::Compiled}, {Library::Nvrtc, "11.8", Tried::Compiled},
     {Library::Cudnn, "9.19", Tried::Planned}};
 
-/// 9.19.1 is as 9.19.
+/// A patch version such as 9.19.1 counts as 9.19.
 Tried how_tried(Library library, llvm::StringRef version) {
   for (const TriedVersion& tried : kTried)
     if (tried.library == library && (version + ".").str().starts_with((tried.version + ".").str()))
@@ -117,12 +118,12 @@ Tried how_tried(Library library, llvm::StringRef version) {
   return Tried::Not;
 }
 
-/// What is wrong and, where that is known, what helps.
+/// Returns the message and, if there is one, the help.
 std::string with_help(const Diagnostic& why) {
   return why.help.empty() ? why.message : why.message + "; " + why.help;
 }
 
-/// The first GPU is the one that is used: without code for it, there is none.
+/// The first GPU is the one that is used; without code for it there is no usable GPU.
 void find_targets(Installation& installation) {
   auto compiler = open_nvrtc();
   if (!compiler) {
@@ -159,21 +160,21 @@ int64_t library_version(Library library, const SharedLibrary& file) {
   return 0;
 }
 
-/// Whether the number in its files' names is CUDA's.
+/// Returns true if the version number in the library's file names is CUDA's.
 bool of_cuda(Library library) { return library == Library::Nvrtc || library == Library::CublasLt; }
 
-/// The major version of CUDA that the driver is for; 0 where there is none.
+/// Returns the major CUDA version of the driver; 0 if there is no driver.
 int driver_cuda() {
   auto driver = SharedLibrary::open(Library::Driver);
   return driver ? static_cast<int>(library_version(Library::Driver, **driver) / 1000) : 0;
 }
 
-/// A driver runs older majors' libraries, and not those of newer ones: these come last.
+/// A driver runs libraries of older major versions but not of newer ones, which come last.
 std::vector<llvm::StringRef> files_for(Library library, int cuda) {
   std::vector<llvm::StringRef> files = library_files(library).vec();
   if (cuda == 0 || !of_cuda(library)) return files;
   std::stable_partition(files.begin(), files.end(), [&](llvm::StringRef file) {
-    int major = 0; // of a name without a number, which says nothing
+    int major = 0; // of a name without a number, which gives no version
     (void)file.split(".so.").second.split('.').first.getAsInteger(10, major);
     return major <= cuda;
   });
@@ -223,8 +224,8 @@ std::vector<std::string> library_candidates(Library library, const LibraryPlaces
     std::string path = (folder + "/" + file).str();
     if (llvm::sys::fs::exists(path)) candidates.push_back(std::move(path));
   };
-  // Where somebody says that it is, in whatever version. Not the driver: folders of stubs to link
-  // with are named in the same variables.
+  // Folders given by the user, in any version. Not for the driver:
+  // folders of stubs for linking are in the same variables.
   if (library != Library::Driver) {
     for (llvm::StringRef folder : split_path(places.library_path))
       for (llvm::StringRef file : library_files(library)) add(folder, file);
@@ -234,7 +235,7 @@ std::vector<std::string> library_candidates(Library library, const LibraryPlaces
   }
   std::vector<std::string> folders = library_folders(places);
   for (llvm::StringRef file : files_for(library, cuda)) {
-    candidates.push_back(file.str()); // where the system looks
+    candidates.push_back(file.str()); // the system's search path
     for (const std::string& folder : folders) add(folder, file);
   }
   return candidates;
@@ -244,11 +245,11 @@ Result<std::unique_ptr<SharedLibrary>> SharedLibrary::open(Library library) {
   std::string reason;
   int cuda = of_cuda(library) ? driver_cuda() : 0;
   for (const std::string& path : library_candidates(library, places_here(), cuda)) {
-    // Never unloaded before the end:
-    // these libraries keep state behind, which then stays reachable.
+    // Never unloaded before the process ends: these libraries leave state behind,
+    // which then stays reachable.
     if (void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE))
       return std::unique_ptr<SharedLibrary>(new SharedLibrary(handle, path));
-    // The first real reason: that a file is there and does not load.
+    // Keeps the first real reason: a file that exists and does not load.
     const char* why = dlerror();
     if (why && reason.empty() && !llvm::StringRef(why).contains("No such file")) reason = why;
   }

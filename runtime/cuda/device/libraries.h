@@ -1,12 +1,12 @@
-// NVIDIA's libraries, loaded when first used: the driver, NVRTC, cuBLASLt and cuDNN. Nothing of
-// them is needed to build or to start the program, so one binary runs where they are and where they
-// are not. What is missing is a sentence for the user, never a failure of the program.
+// NVIDIA's libraries, loaded on first use: the driver, NVRTC, cuBLASLt and cuDNN.
+// Building and starting the program needs none of them, so one binary runs with and without them.
+// A missing library is a message for the user, never a failure of the program.
 //
-// Looked for first where LD_LIBRARY_PATH and CUDA_HOME (or CUDA_PATH) say, in whatever version;
-// else the newest that is not newer than the driver (then any) of what is where the system looks,
-// in /usr/local/cuda, in CONDA_PREFIX, and in the folders of Python's wheels (nvidia/*/lib): on
-// PYTHONPATH, below VIRTUAL_ENV, CONDA_PREFIX, the Python that PATH finds, ~/.local and the
-// system's.
+// The search begins in LD_LIBRARY_PATH and CUDA_HOME (or CUDA_PATH), for any version.
+// After that, the newest version that is not newer than the driver (then any) is used among:
+// the system's search path, /usr/local/cuda, CONDA_PREFIX, and the folders
+// of Python's wheels (nvidia/*/lib) on PYTHONPATH, below VIRTUAL_ENV, CONDA_PREFIX,
+// the first Python on PATH, ~/.local and the system's.
 #pragma once
 
 #include "lang/core/result.h"
@@ -23,14 +23,14 @@ namespace tg::cuda {
 enum class Library : uint8_t { Driver, Nvrtc, CublasLt, Cudnn };
 llvm::StringRef library_name(Library library); // "NVIDIA driver", "NVRTC", "cuBLASLt", "cuDNN"
 
-/// A library's functions are listed once, as F(member, "symbol", (parameters)); all return int. The
-/// list makes the members of a struct, and their loading from `file` into `api`, after which
-/// `missing` (a const char*) names the first function that is not there.
+/// A library's functions are listed once, as F(member, "symbol", (parameters)); all return int.
+/// The list defines the members of a struct and loads them from `file` into `api`;
+/// `missing` (a const char*) is then the first function that does not exist.
 #define TG_LIBRARY_MEMBER(name, symbol, parameters) int(*name) parameters = nullptr;
 #define TG_LIBRARY_LOAD(name, symbol, parameters)                                                  \
   if (!missing && !file.find(api.name, symbol)) missing = symbol;
 
-/// An open library. It stays in memory when the object goes, until the program ends.
+/// An open library. It stays in memory after the object is destroyed, until the program ends.
 class SharedLibrary {
 public:
   /// Errors: `no_backend` with the names that were tried, or the loader's reason.
@@ -39,7 +39,7 @@ public:
   SharedLibrary(const SharedLibrary&) = delete;
   SharedLibrary& operator=(const SharedLibrary&) = delete;
 
-  /// Fills a pointer to function. False if there is no such symbol (an older version).
+  /// Loads a function pointer. Returns false if there is no such symbol (an older version).
   template <class F> bool find(F*& function, const char* name) const {
     function = reinterpret_cast<F*>(symbol(name));
     return function != nullptr;
@@ -54,20 +54,20 @@ private:
   std::string path_;
 };
 
-/// File names of a library, the newest version first.
+/// Returns the file names of a library, the newest version first.
 llvm::ArrayRef<llvm::StringRef> library_files(Library library);
-/// Folders to look in beside the system's own, from these values of the environment.
+/// Folders to search in addition to the system's, from these environment variables.
 struct LibraryPlaces {
   std::string cuda_home, virtual_env, home, conda_prefix, python_path, path, library_path;
 };
 std::vector<std::string> library_folders(const LibraryPlaces& places);
-/// What to try, best first: files that are there, and names that the system looks up. `cuda` is the
-/// major version that the driver is for; 0: not known.
+/// Returns the candidates, best first: existing files, and names for the system's search.
+/// `cuda` is the major version of the driver; 0: unknown.
 std::vector<std::string> library_candidates(Library library, const LibraryPlaces& places,
                                             int cuda = 0);
 
-/// How far a version was tried by those who write this program: on a GPU or, without one, to
-/// compile kernels or to plan operations with.
+/// How far the developers tested a version: on a GPU or, without one,
+/// to compile kernels or to plan operations.
 enum class Tried : uint8_t { Not, Planned, Compiled, OnGpu };
 struct TriedVersion {
   Library library;
@@ -78,8 +78,8 @@ llvm::ArrayRef<TriedVersion> tried_versions();
 
 struct FoundLibrary {
   Library library{};
-  std::string version; // "13.0"; empty where it was not found
-  std::string problem; // why not; empty where it was found
+  std::string version; // "13.0"; empty if not found
+  std::string problem; // reason if not found; else empty
   Tried tried = Tried::Not;
 };
 
@@ -88,7 +88,7 @@ struct Gpu {
   int major = 0, minor = 0; // compute capability
   int multiprocessors = 0;
   int64_t memory_bytes = 0;
-  /// What kernels are compiled to for it (compile.h); empty where there is no NVRTC.
+  /// The target of kernels for it (compile.h); empty without NVRTC.
   std::string target;
 
   /// "sm_90".
@@ -98,14 +98,14 @@ struct Gpu {
 struct Installation {
   std::vector<FoundLibrary> libraries; // in the order of Library
   std::vector<Gpu> gpus;
-  /// Why no GPU can be used; empty where one can.
+  /// The reason why no GPU can be used; empty if one can.
   std::string problem;
 };
 
-/// Loads each library, asks for its version and lets go of it again.
+/// Loads each library, gets its version and releases it again.
 Installation find_installation();
 
-/// "13.0.1" of the numbers that the libraries give: 13010 (driver, NVRTC), 130001 (cuBLASLt),
+/// Formats "13.0.1" from the libraries' numbers: 13010 (driver, NVRTC), 130001 (cuBLASLt),
 /// 91300 (cuDNN 9), 8907 (cuDNN 8).
 std::string version_text(Library library, int64_t number);
 

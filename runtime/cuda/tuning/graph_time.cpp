@@ -9,10 +9,10 @@ namespace tg::cuda {
 
 namespace {
 
-/// A replay should take so long, against events that count in half microseconds.
+/// The target time of a replay, given events with a resolution of half a microsecond.
 constexpr double kReplayMicroseconds = 500;
 constexpr int kMostCopies = 512;
-/// Enough to see how many those are.
+/// Enough copies to estimate that number.
 constexpr int kFewCopies = 4;
 constexpr uint8_t kWashByte = 0x3f;
 
@@ -32,7 +32,7 @@ GraphTime median_with_interval(std::vector<double> samples) {
   std::sort(samples.begin(), samples.end());
   size_t n = samples.size();
   double middle = n % 2 ? samples[n / 2] : (samples[n / 2 - 1] + samples[n / 2]) / 2;
-  // Of n samples the number below the true median is binomial(n, 1/2).
+  // For n samples, the number below the true median is binomial(n, 1/2).
   double place = std::floor(static_cast<double>(n) / 2 - 0.98 * std::sqrt(static_cast<double>(n)));
   auto low = static_cast<size_t>(std::max(place, 0.0));
   return {middle, samples[low], samples[n - 1 - low], static_cast<int>(n)};
@@ -70,7 +70,7 @@ Result<GraphTimer::OwnGraph> GraphTimer::capture(const std::function<Result<void
   });
 }
 
-/// Hot work runs once before it is timed: others have used the cache since it last ran.
+/// Hot work runs once before it is timed, because other work has used the cache since its last run.
 Result<GraphTimer::OwnGraph> GraphTimer::capture(llvm::ArrayRef<GraphWork> works,
                                                  llvm::ArrayRef<int> copies, bool cold) {
   return capture([&]() -> Result<void> {
@@ -87,7 +87,7 @@ Result<GraphTimer::OwnGraph> GraphTimer::capture(llvm::ArrayRef<GraphWork> works
   });
 }
 
-/// Microseconds of one replay that follows another.
+/// Returns the microseconds of one replay that follows another.
 Result<double> GraphTimer::sample(Graph graph) {
   TG_CHECK(device_.replay(graph, stream_));
   TG_CHECK(device_.record(from_, stream_));
@@ -97,7 +97,7 @@ Result<double> GraphTimer::sample(Graph graph) {
   return device_.microseconds(from_, to_);
 }
 
-/// Microseconds of each piece of work in one replay, all its copies.
+/// Returns the microseconds of each piece of work in one replay, for all its copies.
 Result<std::vector<double>> GraphTimer::sample(Graph graph, size_t works) {
   TG_CHECK(device_.replay(graph, stream_));
   TG_CHECK(device_.synchronise(stream_));

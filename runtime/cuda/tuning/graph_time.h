@@ -1,11 +1,11 @@
-// How long work takes as it runs: many copies captured in one graph, replayed between two events.
-// A replay before the first event keeps the device busy while the host hands over the second, so
-// that no gap is counted; copies are as many as rise above the resolution of events. Cold times
-// are differences: a graph that first writes over the second-level cache, against one that does
-// nothing else.
+// Times work under run conditions: many copies are captured in one graph and replayed between two
+// events. A replay before the first event keeps the device busy while the host submits the second,
+// so that no gap is counted. The number of copies is chosen to exceed the resolution of events.
+// Cold times are differences between a graph that first overwrites the second-level cache
+// and one that does only that.
 //
-// Several pieces of work share a graph, and a flush, where events within it stand between them.
-// What an event itself takes is known from two with nothing between.
+// Several pieces of work may share a graph and a flush, separated by events within it.
+// The cost of an event itself is measured by two events with nothing between.
 #pragma once
 
 #include "runtime/cuda/device/device.h"
@@ -15,27 +15,27 @@
 namespace tg::cuda {
 
 struct GraphTiming {
-  /// Second-level cache written over before the work, which is then captured once.
+  /// The second-level cache is overwritten before the work, which is then captured once.
   bool cold = false;
-  int samples = 15;   // at least; more while the median is not sure
-  double sure = 0.02; // the width of its interval, relative, that is enough
+  int samples = 15;   // at least; more until the median is precise enough
+  double sure = 0.02; // required relative width of its confidence interval
   int most_samples = 75;
 };
 
-/// Microseconds of one copy: median, and the interval in which it lies with 95% confidence.
+/// Microseconds of one copy: the median and its 95% confidence interval.
 struct GraphTime {
   double microseconds = 0, low = 0, high = 0;
   int runs = 0;
 };
 
-/// Median of samples with its distribution-free interval (Conover, Practical Nonparametric
-/// Statistics, section 3.2). Requires one sample.
+/// Returns the median of samples with its distribution-free interval (Conover,
+/// Practical Nonparametric Statistics, section 3.2). Requires at least one sample.
 GraphTime median_with_interval(std::vector<double> samples);
 
 /// One of several pieces of work that are timed together.
 struct GraphWork {
-  /// Puts a copy on the stream. Those that are to find a cold cache have numbers, from 0 on, and
-  /// share no memory, neither with each other nor with other work; hot ones are all copy 0.
+  /// Enqueues a copy on the stream. Copies that need a cold cache are numbered from 0
+  /// and share no memory with each other or with other work; hot copies are all copy 0.
   std::function<Result<void>(int copy)> enqueue;
   int cold_copies = 1;
 };
@@ -45,23 +45,24 @@ public:
   GraphTimer(GpuDevice& device, Stream stream) : device_(device), stream_(stream) {}
   GraphTimer(const GraphTimer&) = delete;
   GraphTimer& operator=(const GraphTimer&) = delete;
-  /// What flushes the cache may be a hundred megabytes: a run that was profiled does not keep it.
+  /// The buffer that flushes the cache may take a hundred megabytes,
+  /// so it is released with the timer.
   ~GraphTimer() {
     if (wash_) (void)device_.release(wash_);
   }
 
-  /// `enqueue` puts one copy of the work on the stream; what it does must bear repetition.
-  /// Errors: the device's, and those of `enqueue`.
+  /// `enqueue` enqueues one copy of the work on the stream; the work must be repeatable. Errors:
+  /// the device's, and those of `enqueue`.
   Result<GraphTime> time(const std::function<Result<void>()>& enqueue, const GraphTiming& how);
-  /// Microseconds of one run that nothing keeps the device busy before: with what a launch takes.
+  /// Returns the microseconds of one run on an idle device, including the cost of a launch.
   Result<double> once(const std::function<Result<void>()>& enqueue);
-  /// Of each, in their order: all in one graph, until the median of each is sure. Errors: as
-  /// time(); one piece that fails fails all.
+  /// Returns the time of each, in order, all in one graph, until the median of each
+  /// is precise enough. Errors: as time(); if one piece fails, all fail.
   Result<std::vector<GraphTime>> time_together(llvm::ArrayRef<GraphWork> works,
                                                const GraphTiming& how);
 
 private:
-  /// Given back when it goes: a load that measures makes hundreds.
+  /// Released by the destructor: a load that measures makes hundreds of graphs.
   class OwnGraph {
   public:
     OwnGraph() = default;

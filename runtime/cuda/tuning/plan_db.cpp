@@ -10,7 +10,7 @@ std::unique_ptr<PlanDb> PlanDb::open(llvm::StringRef path, const PlanEnvironment
   rows.processor = environment.gpu;
   rows.instruction_set = environment.driver;
   rows.library = environment.library;
-  rows.layout = "plan"; // no cost environment has this one
+  rows.layout = "plan"; // no cost environment has this layout
   return std::unique_ptr<PlanDb>(new PlanDb(CostDb::open(path, rows)));
 }
 
@@ -29,7 +29,7 @@ void PlanDb::store(llvm::StringRef operation, const PlanEntry& entry) {
 void PlanDb::reject(llvm::StringRef operation, llvm::StringRef why) {
   std::string note = (llvm::Twine("the plan for `") + operation + "` is not used: " + why).str();
   if (!llvm::is_contained(rejected_, note)) rejected_.push_back(std::move(note));
-  store(operation, {}); // names nothing
+  store(operation, {}); // an empty name
 }
 
 std::vector<std::string> PlanDb::notes() const {

@@ -1,12 +1,13 @@
-// Which of a library's algorithms was fastest for an operation, kept across runs, so that a second
-// load measures nothing. It lies in the file of the cost database (runtime/measure/cost_db.h),
-// which looks after damage, foreign files and processes side by side; rows are apart from costs by
-// their environment: GPU, driver, and library with its version. A changed one of these starts anew.
+// Stores the fastest of a library's algorithms for an operation across runs,
+// so that a second load measures nothing. The data is in the file of the cost database
+// (runtime/measure/cost_db.h), which handles damage, foreign files and concurrent processes.
+// Rows are separated from costs by their environment: GPU, driver, and library with its version.
+// A change of any of these starts from scratch.
 //
-// An entry is text of the library's own making, and only a proposal: whoever reads it looks for the
-// algorithm that it names among those that the library offers today, and measures where it finds
-// none. Prices of what is launched at once (executable.h) are kept in the same way; their plan is
-// for people.
+// An entry is text in the library's own format, and only a proposal:
+// the reader looks for the named algorithm among those that the library offers now,
+// and measures if there is none. Prices of units (executable.h) are stored in the same way;
+// their plan is for display.
 #pragma once
 
 #include "runtime/measure/cost_db.h"
@@ -15,7 +16,7 @@
 
 namespace tg::cuda {
 
-/// What a plan is good for, beside the operation itself.
+/// The validity of a plan, in addition to the operation itself.
 struct PlanEnvironment {
   std::string gpu;     // "NVIDIA H200, sm_90"
   std::string driver;  // "driver 13.0"
@@ -23,9 +24,9 @@ struct PlanEnvironment {
 };
 
 struct PlanEntry {
-  std::string plan; // in the words of whoever stored it
+  std::string plan; // in the format of the caller
   double microseconds = 0;
-  /// In which the median lies with 95% confidence, and of how many runs; 0 where that is not known.
+  /// The 95% confidence interval of the median, and its number of runs; 0 if unknown.
   double low_us = 0, high_us = 0;
   int runs = 0;
 };
@@ -37,10 +38,10 @@ public:
 
   std::optional<PlanEntry> find(llvm::StringRef operation);
   void store(llvm::StringRef operation, const PlanEntry& entry);
-  /// A plan that there is no more, or that does not run: noted and forgotten.
+  /// Reports and removes a plan that no longer exists or does not run.
   void reject(llvm::StringRef operation, llvm::StringRef why);
 
-  /// Whether this process has seen that the library runs the operation, by whichever algorithm.
+  /// Returns true if the library has run the operation in this process, by any algorithm.
   bool has_run(llvm::StringRef operation) const { return ran_.contains(operation); }
   void note_run(llvm::StringRef operation) { ran_.insert(operation); }
 

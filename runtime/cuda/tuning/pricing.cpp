@@ -10,10 +10,10 @@ namespace tg::cuda {
 
 namespace {
 
-/// What is timed together: so many units, on so much memory.
+/// Limits of the units that are timed together, and of their memory.
 constexpr size_t kMostTogether = 16;
 constexpr int64_t kMostBytes = int64_t{512} << 20;
-/// Numbers of a type that scratch memory is filled with, over and over.
+/// The size of the pattern with which scratch memory is filled repeatedly.
 
 } // namespace
 
@@ -45,7 +45,7 @@ public:
     return times;
   }
 
-  /// Of each launch of a plan that is loaded, and stays as it is.
+  /// Times each launch of a loaded plan, which stays unchanged.
   Result<std::vector<double>> time_launches(PreparedPlan& plan) {
     std::vector<Address> own = plan.memory().addresses();
     timer_.emplace(*device_, plan.stream());
@@ -74,7 +74,7 @@ private:
     const Launch& launched() const { return plan->launches()[launch]; }
   };
 
-  /// Prepared, and never loaded.
+  /// Prepares a plan, without loading it.
   Result<std::unique_ptr<PreparedPlan>> prepare(const Plan& plan,
                                                 const ExecutableLibraries& libraries,
                                                 CubinCache& cache, Stream stream) {
@@ -89,7 +89,7 @@ private:
     return limit > 0 ? std::min(limit, bytes) : bytes;
   }
 
-  /// What is not known yet, each once.
+  /// Collects units without a price, each once.
   void collect(PreparedPlan& plan) {
     for (size_t i = 0; i < plan.launches().size(); ++i) {
       const Launch& launch = plan.launches()[i];
@@ -117,7 +117,8 @@ private:
     }
   }
 
-  /// Where they cannot be timed together each is timed alone: the others are not to suffer.
+  /// Times each unit alone if they cannot be timed together, so that one failing unit does not
+  /// affect the others.
   void time(llvm::ArrayRef<Unit> units) {
     Result<std::vector<GraphTime>> times = time_together(units);
     for (size_t i = 0; i < units.size(); ++i) {
@@ -160,7 +161,7 @@ private:
       for (int copy = 0; copy < unit.copies; ++copy)
         TG_CHECK(unit.plan->fill_scratch(unit.launched(), at(unit, scratch, copy), pattern_));
       unit.plan->lend(unit.launch, scratch);
-      TG_CHECK(unit.plan->launch(unit.launched())); // loads what it needs, which a capture must not
+      TG_CHECK(unit.plan->launch(unit.launched())); // loads kernels, which a capture must not
       works.push_back({[&unit, scratch](int copy) {
                          unit.plan->lend(unit.launch, at(unit, scratch, copy));
                          return unit.plan->launch(unit.launched());

@@ -9,9 +9,9 @@ namespace tg::cuda {
 
 namespace {
 
-/// Replays over which work is timed: differences below their spread do not matter.
+/// The number of timed replays: differences below their spread do not matter.
 constexpr int kTimedSamples = 5;
-/// What takes so many times as long as the best, and a launch more, is not timed in a graph.
+/// Work that takes this many times as long as the best, plus a launch, is not timed in a graph.
 constexpr double kHopeless = 3, kLaunchMicroseconds = 100;
 constexpr int64_t kMostColdCopies = 16;
 
@@ -35,7 +35,7 @@ Result<Address> ScratchTimer::get(int64_t bytes, DType dtype) {
   }
   TG_TRY(Tensor pattern, plain_numbers({dtype, {kPatternElements}}));
   TG_CHECK(fill_with(device_, memory_, bytes_, pattern, stream_));
-  TG_CHECK(device_.synchronise(stream_)); // the pattern goes away
+  TG_CHECK(device_.synchronise(stream_)); // the pattern is freed after this
   dtype_ = dtype;
   return memory_;
 }
@@ -53,7 +53,7 @@ Result<double> ScratchTimer::time(int64_t bytes, DType dtype, const Work& work, 
   auto copy = [&](int number) {
     return work(device_, scratch + static_cast<Address>(bytes * number), stream_);
   };
-  TG_CHECK(copy(0)); // loads what it needs, which a capture must not
+  TG_CHECK(copy(0)); // loads kernels, which a capture must not
   TG_TRY(double once, timer_.once([&] { return copy(0); }));
   if (once > kHopeless * best + kLaunchMicroseconds) return once;
   GraphTiming how;

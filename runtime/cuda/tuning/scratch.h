@@ -1,6 +1,6 @@
-// Times work that has no memory of its own yet: on scratch memory full of plain numbers, as it
-// will run. So libraries' algorithms and generated kernels are compared before a plan has places
-// for its values.
+// Times work that has no memory of its own yet, under run conditions,
+// on scratch memory filled with plain numbers. Libraries' algorithms and generated kernels
+// are thus compared before a plan has places for its values.
 #pragma once
 
 #include "runtime/cuda/tuning/graph_time.h"
@@ -10,17 +10,17 @@
 
 namespace tg::cuda {
 
-/// Copies of work that finds its operands cold, of so many bytes each: together they touch about
-/// `room`, and are at most sixteen.
+/// Returns the number of copies of work with cold operands of `bytes` bytes each:
+/// together they touch about `room`, and there are at most sixteen.
 inline constexpr int64_t kColdBytes = int64_t{64} << 20;
 int cold_copies(int64_t bytes, int64_t room = kColdBytes);
 
-/// Numbers that scratch memory is filled with, over and over.
+/// The size of the pattern with which scratch memory is filled repeatedly.
 inline constexpr int64_t kPatternElements = 1 << 16;
 
 class ScratchTimer {
 public:
-  /// Puts the work on a stream, on the memory that begins at `scratch`.
+  /// Enqueues the work on a stream, on the memory that begins at `scratch`.
   using Work = std::function<Result<void>(GpuDevice& device, Address scratch, Stream stream)>;
 
   /// `cold`: as in a network that is larger than the second-level cache.
@@ -30,20 +30,20 @@ public:
   ScratchTimer& operator=(const ScratchTimer&) = delete;
   ~ScratchTimer();
 
-  /// Once, and waits. Errors: those of the work;
-  /// `memory_limit` where so much memory is not to be had; `device`.
+  /// Runs once and waits. Errors: those of the work; `memory_limit` if the memory is not available;
+  /// `device`.
   Result<void> run(int64_t bytes, DType dtype, const Work& work);
-  /// Microseconds; roughly, and at once,
-  /// of what takes several times as long as `best`. Errors: as run().
+  /// Returns the microseconds. Work that takes several times as long as `best` is timed roughly,
+  /// from a single run. Errors: as run().
   Result<double> time(int64_t bytes, DType dtype, const Work& work,
                       double best = std::numeric_limits<double>::infinity());
-  /// Begins the key of what was chosen by such times.
+  /// The prefix of the keys of choices made by these times.
   const char* conditions() const { return cold_ ? "cold " : ""; }
-  /// False after the GPU is lost: what failed then says nothing of the work.
+  /// Returns false after the GPU is lost: failures then are not caused by the work.
   bool device_answers() { return device_.synchronise(stream_).ok(); }
 
 private:
-  /// At least so many bytes of numbers; what was there before is gone.
+  /// Returns at least `bytes` bytes of numbers; discards the previous contents.
   Result<Address> get(int64_t bytes, DType dtype);
 
   GpuDevice& device_;

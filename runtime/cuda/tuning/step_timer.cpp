@@ -6,7 +6,7 @@ namespace tg::cuda {
 
 Plan plan_of_step(const StepSpec& step) {
   StepSpec apart = step;
-  apart.in_place = -1; // on a device nothing is overwritten
+  apart.in_place = -1; // nothing is overwritten on a device
   Plan plan;
   MeasurePlanBuilder build(plan);
   build.output("result", build.copy(apart, [&](const TensorType& type, std::string name) {
