@@ -27,9 +27,9 @@ const char* isa_name(dnnl_cpu_isa_t isa) {
   }
 }
 
-/// The processor's name for itself, "cpu" where the system does not say, with its family, model and
-/// stepping: virtual machines call processors of all generations "AMD EPYC", and two of them may
-/// share one home folder.
+/// Returns the processor's name, "cpu" if the system does not report it, with its family,
+/// model and stepping. Virtual machines call processors of all generations "AMD EPYC",
+/// and two of them may share one home folder.
 std::string processor() {
   std::string name = "cpu", family, model, stepping;
   std::FILE* file = std::fopen("/proc/cpuinfo", "r");
@@ -50,8 +50,8 @@ std::string processor() {
   return llvm::formatv("{0} ({1}/{2}/{3})", name, family, model, stepping);
 }
 
-/// Raised whenever a kernel of ours or the choice among oneDNN's becomes faster or slower: prices
-/// in people's databases are keyed by it, and older ones would mislead the search.
+/// Increased whenever a generated kernel or the choice among oneDNN's kernels becomes faster
+/// or slower: prices in users' databases are keyed by it, and older ones would mislead the search.
 constexpr int kKernelRevision = 13;
 
 class CpuBackend final : public Backend {

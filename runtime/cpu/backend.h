@@ -1,5 +1,5 @@
-// The backend `cpu`: oneDNN for products, convolutions and pooling, kernels of our own for the
-// rest. README.md says what is chosen when, and why.
+// The backend `cpu`: oneDNN for products, convolutions and pooling,
+// own kernels for the other operators. README.md explains the choices.
 #pragma once
 
 #include "lang/core/kernel_pattern.h"
@@ -7,19 +7,22 @@
 
 namespace tg {
 
-/// Whose kernels products and convolutions of f32 run on: chosen by rule, which is what users get;
-/// or, for comparisons and tests, oneDNN's, or ours wherever the processor can run them; of
-/// products, those of AVX2 where there are better ones. `Reference` runs every operator by its
-/// definition, between the conversions that its own kernel would have.
+/// The kernels that run f32 products and convolutions. Chosen: by rule, as for users. Library:
+/// oneDNN's. Tiles: ours wherever the processor supports them. Avx2Tiles:
+/// for products, the AVX2 kernels even if better ones exist. All but Chosen are for comparisons
+/// and tests.
+/// `Reference` runs every operator by its definition, between the conversions
+/// that its own kernel would have.
 enum class Products : uint8_t { Chosen, Library, Tiles, Avx2Tiles, Reference };
 
-/// Supports every step of f32. Keeps to CompileOptions::threads: with 1, nothing leaves the calling
-/// thread.
+/// Supports every step of f32. Respects CompileOptions::threads:
+/// with 1, everything runs on the calling thread.
 std::unique_ptr<Backend> make_cpu_backend(Products products = Products::Chosen);
 
-/// What it does in one kernel, known without a device: prices need it, too. Convolutions and
-/// products of oneDNN take bias, residual (`sum`) and every activation as post-ops; our own kernels
-/// of minimal filtering do the same on the way out.
+/// Returns the patterns that run as one kernel, without needing a device,
+/// because prices need them too. Convolutions and products of oneDNN have bias, residual (`sum`)
+/// and every activation as post-ops; our own Winograd kernels apply them when they write the
+/// result.
 llvm::ArrayRef<KernelPattern> cpu_patterns();
 
 } // namespace tg

@@ -1,5 +1,5 @@
-// A value is named by its operator, its attributes and the names of its operands; a buffer by the
-// values in it and their places.
+// A value is named by its operator, its attributes and the names of its operands.
+// A buffer is named by its values and their places.
 #include "runtime/cpu/contents_names.h"
 
 #include "runtime/content_name.h"
@@ -27,7 +27,7 @@ public:
     std::vector<std::string> names(l_.buffers.size());
     for (BufferId b = 0; b < names.size(); ++b)
       if (wanted_[b] && !over_[b] && !in_buffer_[b].empty()) {
-        llvm::sort(in_buffer_[b]); // in whatever order the program computes them
+        llvm::sort(in_buffer_[b]); // independent of the order of computation
         names[b] = content_name(llvm::join(in_buffer_[b], "\n"));
       }
     return names;
@@ -36,7 +36,7 @@ public:
 private:
   BufferId buffer_of(PlanValueId value) const { return l_.place(value).buffer; }
 
-  /// Load steps come first, and operands before results.
+  /// Processes load steps first, and operands before results.
   void find_needed() {
     for (const PlanStep& step : llvm::reverse(l_.plan.steps)) {
       if (step.phase != Phase::Load) continue;
@@ -100,9 +100,9 @@ private:
   const Lowering& l_;
   const std::vector<bool>& wanted_;
   std::vector<bool> needed_;          // by value
-  std::vector<std::string> of_value_; // "": not named
+  std::vector<std::string> of_value_; // "": no name
   std::vector<std::vector<std::string>> in_buffer_;
-  std::vector<bool> over_; // of each buffer: a value is written over, or has no name
+  std::vector<bool> over_; // of each buffer: a value is overwritten, or has no name
 };
 
 } // namespace

@@ -19,7 +19,8 @@ template <typename T> void copy_strided(std::byte* to, const std::byte* from, co
   for (int64_t i = 0; i < loop.extent; ++i) out[i * loop.strides[0]] = in[i * loop.strides[1]];
 }
 
-/// Between two layouts of one shape: an odometer over the outer loops, one strided copy each.
+/// Copies elements between two layouts of one shape: iterates over the outer loops,
+/// with one strided copy each.
 void copy_elements(std::byte* to, const Place& to_place, const std::byte* from,
                    const Place& from_place) {
   int64_t size = dtype_size(to_place.dtype);
@@ -36,7 +37,7 @@ void copy_elements(std::byte* to, const Place& to_place, const std::byte* from,
     for (; k > 0; --k) {
       const Loop& loop = outer[k - 1];
       bool more = ++at[k - 1] < loop.extent;
-      int64_t steps = more ? 1 : 1 - loop.extent; // on, or back to the first
+      int64_t steps = more ? 1 : 1 - loop.extent; // forward, or back to the first
       to += steps * loop.strides[0] * size;
       from += steps * loop.strides[1] * size;
       if (more) break;
@@ -52,7 +53,7 @@ Place plain_like(const Place& p) {
 
 bool in_arena(const Buffer& buffer) { return buffer.kind == Buffer::Kind::Arena; }
 
-/// First and last op that touch each buffer, UINT32_MAX for none.
+/// Returns the first and last op that touch each buffer; UINT32_MAX if there is none.
 std::vector<BufferLife> lives(llvm::ArrayRef<Buffer> buffers, llvm::ArrayRef<Op> ops) {
   std::vector<BufferLife> lives(buffers.size(), {0, UINT32_MAX, UINT32_MAX});
   for (uint32_t i = 0; i < ops.size(); ++i)
@@ -64,9 +65,9 @@ std::vector<BufferLife> lives(llvm::ArrayRef<Buffer> buffers, llvm::ArrayRef<Op>
   return lives;
 }
 
-constexpr int64_t kLarge = 1 << 20; // bytes of what is shared, or used where it lies
+constexpr int64_t kLarge = 1 << 20; // bytes from which buffers are shared or used in place
 
-/// Memory for a large tensor: the first of `spare` that is large enough, which is taken.
+/// Returns memory for a large tensor: takes the first of `spare` that is large enough.
 Tensor take_spare(std::vector<Tensor>& spare, int64_t bytes) {
   for (Tensor& tensor : spare)
     if (bytes >= kLarge && tensor.capacity() >= bytes) return std::exchange(tensor, Tensor());
@@ -156,7 +157,7 @@ Result<void> CpuExecutable::reserve(const Lowering& l) {
   for (size_t i = 0; i < ids.size(); ++i) offsets_[ids[i]] = arena.offsets[i];
   memory_.arena = arena.bytes;
   memory_.workspace = std::max(l.load.scratch_bytes(), l.run_program.scratch_bytes());
-  // The arena is made when the load phase is over.
+  // The arena is allocated after the load phase.
   MemoryUse most = memory_;
   most.weights = add_bytes(most.weights, std::max<int64_t>(0, only_at_load - memory_.arena));
   return check_memory(*plan_, most, l.options.memory_limit_bytes);
@@ -197,7 +198,7 @@ Result<void> CpuExecutable::name_packed(const Lowering& l) {
     for (BufferId b = 0; b < names.size(); ++b)
       if (computed[b]) names[b] = std::move(of_computed[b]);
   }
-  for (const Op* op : packings) // however small: the weight need not be made for it
+  for (const Op* op : packings) // of any size: the weight then need not be loaded
     if (const std::string& from = names[op->buffers[0]]; !from.empty())
       shared_keys_[op->buffers[1]] = from + '\n' + op->recipe;
   return {};
@@ -332,7 +333,7 @@ void CpuExecutable::bind(const Place& to, const Place& from, const std::byte* el
     copy_elements(addresses().bytes(to), to, elements, from);
 }
 
-/// Each from its place, once; of outputs that are inputs, by copies of all.
+/// Copies each input from its source, once. If outputs become inputs, copies all of them first.
 Result<void> CpuExecutable::bind_next(llvm::ArrayRef<TensorView> inputs,
                                       llvm::ArrayRef<std::optional<size_t>> outputs) {
   auto place_of_output = [&](size_t i) { return places_[plan_->outputs[i].value]; };
@@ -358,8 +359,8 @@ Result<std::vector<size_t>> CpuExecutable::run_watching_denormals() {
   return denormals;
 }
 
-// Inputs are never written over, so a run can be done again. What other runs of it met makes no
-// difference.
+// Inputs are never overwritten, so a run can be repeated. It does not depend on the numbers
+// in earlier runs.
 Result<void> CpuExecutable::run_once(std::vector<size_t>* denormals) {
   OneLibraryThread one;
   (void)take_invalid_flag();

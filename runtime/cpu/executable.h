@@ -1,7 +1,7 @@
-// A plan lowered, placed in memory and loaded: what compile() returns.
+// The executable that compile() returns: a plan that is lowered, placed in memory and loaded.
 //
-// Invariant: after make(), every kernel of the run program is bound, and run_once() calls kernels
-// and nothing else; where a NaN turns up, it makes those that keep it, once.
+// Invariant: after make(), every kernel of the run program is bound, and run_once()
+// only calls kernels. If a NaN occurs, it once makes the kernels that keep it.
 #pragma once
 
 #include "runtime/cpu/lowering/lowering.h"
@@ -11,8 +11,8 @@ namespace tg::cpu {
 
 class CpuExecutable final : public Executable {
 public:
-  /// Errors: `no_kernel`, `memory_limit` before anything large is allocated, `device`, and those of
-  /// the weight source.
+  /// Errors: `no_kernel`, `memory_limit` before any large allocation, `device`,
+  /// and those of the weight source.
   static Result<std::unique_ptr<Executable>> make(const Plan& plan, const CompileOptions& options,
                                                   Products products = Products::Chosen,
                                                   TileSchedules* schedules = nullptr);
@@ -26,7 +26,8 @@ public:
   Result<void> copy_outputs(llvm::ArrayRef<std::byte*> to) const override;
   Result<void> bind_next(llvm::ArrayRef<TensorView> inputs,
                          llvm::ArrayRef<std::optional<size_t>> outputs) override;
-  /// Large inputs that are lent are read where they lie, large outputs written where they stay.
+  /// Large lent inputs are read in place, and large outputs are written directly
+  /// to their final memory.
   using Executable::run;
   Result<std::vector<Tensor>> run(llvm::ArrayRef<Tensor> inputs,
                                   std::vector<Tensor> spare) override;
@@ -38,43 +39,46 @@ private:
   explicit CpuExecutable(const Plan& plan) : plan_(std::make_unique<const Plan>(plan)) {}
 
   Result<void> load(const CompileOptions& options, Products products, TileSchedules* schedules);
-  /// NaN stays NaN where it is `exact`. `denormals`, where it is given, gets the ops that compute
-  /// on such numbers.
+  /// With `exact`, NaN stays NaN. `denormals`, if given, gets the ops that compute
+  /// on denormal numbers.
   Result<void> run_program(bool exact, std::vector<size_t>* denormals = nullptr);
   Result<void> run_once(std::vector<size_t>* denormals);
-  /// Which buffers outlive the load program, offsets in the arena, and the check against the limit.
+  /// Determines the buffers that outlive the load program and offsets in the arena,
+  /// and checks the memory limit.
   Result<void> reserve(const Lowering& l);
   Result<void> run_load_program(Lowering& l);
-  /// Names what is, or may be, shared with other executables: large contents that weights alone
-  /// decide, as they came or copied once.
+  /// Names the contents that are or may be shared with other executables:
+  /// large contents that depend on weights alone, unchanged or copied once.
   Result<void> name_shared(const Lowering& l);
-  /// The same of what the load program packs, of a weight or of what it computes from weights.
+  /// The same for contents that the load program packs, of a weight or of a value computed
+  /// from weights.
   Result<void> name_packed(const Lowering& l);
-  /// Whether another executable has made what this op makes.
+  /// Returns true if another executable has already made the result of this op.
   bool is_made(const Lowering& l, const Op& op);
-  /// Returns, for each op of the load program, true if a result that is still missing depends on
-  /// it.
+  /// Returns, for each op of the load program, true if a result that is still missing depends
+  /// on it.
   std::vector<bool> needed_at_load(const Lowering& l);
-  /// Contents, or room, for a buffer outside the arena that has none yet.
+  /// Provides contents, or memory, for a buffer outside the arena that has none yet.
   Result<void> ensure(const Lowering& l, BufferId buffer);
   Result<void> ensure_shared(const Lowering& l, BufferId buffer);
-  /// Of what nothing reads any more.
+  /// Frees a buffer that is no longer read.
   void release(BufferId buffer);
-  /// Not for what stays: it may be far smaller.
+  /// Not for buffers that stay, which may be far smaller than the spare memory.
   Tensor spare_for(BufferId buffer) {
     return lasting_[buffer] ? Tensor() : std::exchange(spare_, Tensor());
   }
-  /// Buffers that are an output and nothing else of its size, which may lie elsewhere.
+  /// Finds buffers that are an output and no other value of that size;
+  /// their memory may be elsewhere.
   void find_output_buffers(const Lowering& l);
-  /// Has runs use this memory for these buffers: tells the kernels that do.
+  /// Makes runs use this memory for these buffers: binds the kernels that use them.
   Result<void> use(llvm::ArrayRef<std::pair<BufferId, std::byte*>> memory);
   void copy_output(size_t output, std::byte* to) const;
-  /// Elements into the place of an input.
+  /// Copies elements to the place of an input.
   void bind(const Place& to, const Place& from, const std::byte* elements, int64_t bytes);
   Result<void> place_run_buffers(const Lowering& l);
   Addresses addresses() const { return {addresses_, scratch_.get()}; }
-  /// Gives an op's kernel its addresses. Errors: `device`; `internal` where it reads or writes
-  /// places of another dtype than its own.
+  /// Binds an op's kernel to its addresses. Errors: `device`; `internal` if it reads
+  /// or writes places of another dtype than its own.
   Result<void> bind(Op& op) const;
 
   std::unique_ptr<const Plan> plan_;
@@ -85,9 +89,9 @@ private:
   std::shared_ptr<ThreadPool> pool_ = ThreadPool::shared();
   std::vector<Place> places_; // of each value of the plan
 
-  // Of each buffer: its memory if it is its own (weights as they came are tensors) or shared with
-  // other executables, its offset if it lies in the arena or in `packed_`, its address (null where
-  // it is gone), and whether runs read it.
+  // For each buffer: its memory, if it has its own (unchanged weights are tensors)
+  // or shares it with other executables; its offset, if it is in the arena or in `packed_`;
+  // its address (null after it is freed); and whether runs read it.
   std::vector<AlignedBuffer> owned_;
   std::vector<std::shared_ptr<Tensor>> tensors_;
   std::vector<std::string> shared_keys_; // "": not shared
@@ -97,11 +101,11 @@ private:
   std::vector<bool> lasting_;
   std::vector<std::optional<BufferId>> output_buffers_; // by output
 
-  // Results of the load program that runs read lie side by side in `packed_`: one large block gets
-  // huge pages (allocate_aligned), small ones would not.
+  // Results of the load program that runs read are adjacent in `packed_`:
+  // one large block gets huge pages (allocate_aligned), small blocks would not.
   AlignedBuffer arena_, scratch_, packed_;
   int64_t packed_bytes_ = 0;
-  Tensor spare_; // while loading: the largest weight that was released, for the next
+  Tensor spare_; // during loading: the largest released weight, for reuse
   Program program_;
   size_t repeated_runs_ = 0;
   bool guarded_ = false; // an op may lose a NaN (nan_guard.h)

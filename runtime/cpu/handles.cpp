@@ -7,7 +7,7 @@
 namespace tg::cpu {
 
 bool may_use(dnnl_cpu_isa_t isa) {
-  auto wanted = static_cast<unsigned>(isa); // a set of bits, as are all of these
+  auto wanted = static_cast<unsigned>(isa); // a set of bits, like all of these
   return (static_cast<unsigned>(dnnl_get_effective_cpu_isa()) & wanted) == wanted;
 }
 
@@ -102,7 +102,7 @@ Result<PrimitiveDescHandle> make_primitive_desc(const void* operation, const Att
 
 namespace {
 
-/// A descriptor as the primitive has it, with the layouts that it chose in place of `any`.
+/// Returns the primitive's descriptor, with the layouts that it chose in place of `any`.
 template <class Desc>
 Desc settled(const PrimitiveDescHandle& pd, dnnl_query_t query, bool has_bias(const Desc&)) {
   const Desc* asked = nullptr;
@@ -122,7 +122,7 @@ template <class Desc> bool has_bias(const Desc& desc) { return desc.bias_desc.nd
 Result<PrimitiveDescHandle> without_activation(const PrimitiveDescHandle& pd, bool sum,
                                                dnnl_engine_t engine) {
   TG_TRY(AttrHandle attr, make_attr({sum, Act::None}));
-  // What was avoided for a reason is avoided here, too.
+  // Implementations that were avoided before are avoided here too.
   llvm::SmallVector<llvm::StringRef, 2> avoid = {kBrgemm, kDepthwiseSse41};
   std::string name = implementation(pd);
   llvm::erase_if(avoid, [&](auto prefix) { return llvm::StringRef(name).startswith(prefix); });
@@ -156,7 +156,7 @@ class PrimitiveKernel final : public Kernel {
 public:
   PrimitiveHandle primitive;
   std::vector<PrimitiveArg> args;
-  std::vector<MemoryHandle> memories; // of args; then the scratch memory, if it is needed
+  std::vector<MemoryHandle> memories; // of args; then the scratch memory, if needed
   std::vector<dnnl_exec_arg_t> exec_args;
 
   Result<void> bind(const Addresses& addresses) override {

@@ -1,5 +1,5 @@
-// Tables of kernels that are compiled once for each instruction set, from one text: which of them
-// this processor can run.
+// Tables of kernels that are compiled from one source for each instruction set,
+// and the choice of those that this processor can run.
 #pragma once
 
 namespace tg::cpu {

@@ -1,4 +1,4 @@
-// The op that packs a constant operand into the form that a kernel of our own reads it in.
+// The op that packs a constant operand into the form that one of our kernels reads.
 #pragma once
 
 #include "runtime/cpu/program.h"
@@ -7,7 +7,8 @@
 
 namespace tg::cpu {
 
-/// Runs `pack`, which writes all of `to`. What lies there need not be floats: `pack` knows.
+/// Runs `pack`, which writes all of `to`. The data need not be floats;
+/// `pack` determines the format.
 class PackKernel final : public Kernel {
 public:
   using Pack = std::function<void(float* to, const float* from)>;

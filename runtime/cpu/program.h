@@ -1,8 +1,9 @@
-// What a compiled plan is made of: buffers, and ops that run kernels on them, in order. One program
-// is run once at load (folding and packing of weights), the other at every run.
+// The parts of a compiled plan: buffers, and ops that run kernels on them, in order.
+// One program runs once at load (folding and packing of weights), the other in every run.
 //
-// Invariant: an op touches exactly the buffers that it lists; kernels hold addresses only after
-// bind() and allocate nothing in run() (in run_exact() they may).
+// Invariants: an op touches exactly the buffers that it lists.
+// Kernels hold addresses only after bind(), and allocate nothing in run() (in run_exact()
+// they may).
 #pragma once
 
 #include "runtime/cpu/lowering/place.h"
@@ -16,16 +17,16 @@
 
 namespace tg::cpu {
 
-/// Addresses of all buffers, by BufferId, and of the scratch memory that ops share in turn.
+/// The addresses of all buffers, by BufferId, and of the scratch memory that ops share.
 struct Addresses {
   llvm::ArrayRef<std::byte*> buffers;
   std::byte* scratch = nullptr;
-  /// Set where a kernel of f32 was bound to a place of another dtype, so that it must not run.
+  /// Set if a kernel of f32 was bound to a place of another dtype, in which case it must not run.
   mutable bool mistyped = false;
   std::byte* bytes(const Place& p) const {
     return buffers[p.buffer] + p.offset * dtype_size(p.dtype);
   }
-  /// Of a place of f32.
+  /// The address of an f32 place.
   float* of(const Place& p) const {
     mistyped |= p.dtype != DType::F32;
     return reinterpret_cast<float*>(bytes(p));
@@ -38,10 +39,10 @@ public:
   /// Called before run(), and again whenever addresses have changed. Errors: `device`.
   virtual Result<void> bind(const Addresses& addresses) = 0;
   virtual dnnl_status_t run(dnnl_stream_t stream) = 0;
-  /// Whether run() may take a NaN for a number; where it does, it raises the exception of invalid
-  /// operands (nan_guard.h).
+  /// Returns true if run() may mistake a NaN for a number. In that case it raises the exception
+  /// for invalid operands (nan_guard.h).
   virtual bool may_lose_nan() const { return false; }
-  /// As run(), and NaN stays NaN; slower where run() may lose it. Errors: `device`.
+  /// Like run(), but NaN stays NaN; slower if run() may lose it. Errors: `device`.
   virtual Result<void> run_exact(dnnl_stream_t stream);
 };
 
@@ -55,13 +56,13 @@ struct Buffer {
   Kind kind{};
   int64_t bytes = 0;
   PlanValueId source = kNoValue;
-  /// The last step that reads a value with a place on this buffer; kNever: it is read after the
-  /// run. (Not the values themselves: a chain in place puts all of them on one.)
+  /// The last step that reads a value placed in this buffer; kNever: it is read after the run.
+  /// (Not the values themselves: a chain of in-place steps puts all of them in one buffer.)
   PlanStepId read_until = 0;
 };
 
 struct Op {
-  PlanStepId step = kNever; // kNever: put in by the backend
+  PlanStepId step = kNever; // kNever: inserted by the backend
   std::string name;
   std::string implementation;
   std::string result; // type
@@ -70,8 +71,8 @@ struct Op {
   Threads threads = {};
   llvm::SmallVector<BufferId, 4> buffers;
   std::unique_ptr<Kernel> kernel; // null: a view
-  /// Of a copy from buffers[0] to buffers[1]: all that says what it makes of the contents. Empty:
-  /// not known.
+  /// For a copy from buffers[0] to buffers[1]: a complete description of the effect
+  /// on the contents. Empty: unknown.
   std::string recipe = {};
 };
 

@@ -1,5 +1,6 @@
-// Who may say by which schedule a product on register tiles, a convolution whose code is emitted, a
-// Winograd convolution or a norm runs, and whether it runs on these; asked while a plan is lowered.
+// The interface that provides schedules for our kernels while a plan is lowered:
+// products on register tiles, convolutions with emitted code, Winograd convolutions and norms;
+// and the choice between our kernels and oneDNN's.
 #pragma once
 
 #include "runtime/cpu/backend.h"
@@ -15,26 +16,26 @@ namespace tg {
 
 namespace cpu {
 
-/// A convolution on code of our own. Channels of a depthwise one are groups of one.
+/// A convolution with emitted code. Channels of a depthwise one are groups of one.
 struct OwnConvolution {
-  /// An image or a volume; a sequence, whose shape is the middle that is cut into rows
-  /// (long_rows.h); a transposed one, whose window is that of the operator
-  /// (transposed.h).
+  /// Image: an image or a volume. LongRows: a sequence, whose shape is the middle,
+  /// cut into rows (long_rows.h). Transposed: a transposed convolution,
+  /// with the window of the operator (transposed.h).
   enum class Form : uint8_t { Image, LongRows, Transposed };
 
   tile::GroupedShape shape;
   bool depthwise = false;
   tile::ConvolutionTail tail;
   Form form = Form::Image;
-  /// Rows and columns of capsules: the first are images, the others channels, the outer part of
-  /// each. None: it is no convolution of capsules.
+  /// Rows and columns of capsules: the outer part of the images, and of the channels. None:
+  /// not a convolution of capsules.
   tile::Plane capsules = {0, 0};
 };
 
 class PlanLook;
 
-/// Answers are none, by rule, or a schedule that suits; the same as long as the process lives.
-/// Asked by several threads.
+/// The finders return nullopt for the default schedule, or a schedule that suits.
+/// Results stay the same during the process. Thread-safe.
 class TileSchedules {
 public:
   virtual ~TileSchedules() = default;
@@ -44,15 +45,15 @@ public:
                                                         int threads) = 0;
   virtual std::optional<NormSchedule> find_norm(const NormShape& shape, int threads) = 0;
   virtual std::optional<WinogradCut> find_winograd(const WinogradShape& shape, int threads) = 0;
-  /// Whether an operator (operator_text) for which both have a kernel runs on ours; `by_rule` is
-  /// what the rule says.
+  /// Returns true if our kernel runs an operator (operator_text) for which both libraries have one.
+  /// `by_rule` is the default choice.
   virtual bool ours(llvm::StringRef op, bool by_rule) = 0;
-  /// Who wants to see all operators of a plan for so many threads before it is loaded; null:
-  /// nobody.
+  /// Returns an observer of all operators of a plan for `threads` threads before the plan
+  /// is loaded; null: none.
   virtual std::unique_ptr<PlanLook> look(int /*threads*/) { return nullptr; }
 };
 
-/// All goes by rule; for who only wants to know of some of what is asked.
+/// Defaults for everything; a base class for observers of some of the queries.
 class AllByRule : public TileSchedules {
 public:
   std::optional<tile::Schedule> find(const tile::ProductShape&, tile::Isa, int) override {
@@ -68,18 +69,18 @@ public:
   bool ours(llvm::StringRef, bool by_rule) override { return by_rule; }
 };
 
-/// The plan is lowered with it once, in vain, and then `seen` is called.
+/// The plan is lowered once with this object, without effect, and then `seen` is called.
 class PlanLook : public TileSchedules {
 public:
   virtual void seen() = 0;
 };
 
-/// The processor as the backend's description names it, its family and model included.
+/// Returns the processor's name as in the backend's description, including its family and model.
 std::string processor_name();
 
 } // namespace cpu
 
-/// With schedules of kernels of our own; null: by rule.
+/// Uses schedules for our own kernels; null: defaults.
 std::unique_ptr<Backend> make_cpu_backend(Products products,
                                           std::shared_ptr<cpu::TileSchedules> schedules);
 

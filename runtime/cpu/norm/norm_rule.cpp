@@ -1,6 +1,7 @@
-// sqrt(reduce_sum(x * x)), the norm of rows or of whole matrices, as one kernel (norm/norms.h),
-// with the root or without: apart, the squares are written and read again. It runs where the
-// squares would be taken, while x is there, and the steps behind have nothing left to do.
+// Lowers sqrt(reduce_sum(x * x)), the norm of rows or of whole matrices,
+// to one kernel (norm/norms.h), with or without the root. As separate steps,
+// the squares would be written and read again. The kernel runs at the step of the squares,
+// when x is available; the later steps then do nothing.
 #include "runtime/cpu/norm/norms.h"
 
 #include "runtime/cpu/lowering/lowering.h"
@@ -39,7 +40,7 @@ private:
   double* scratch_ = nullptr;
 };
 
-/// The sum over a square, and the root of that, if they are all that becomes of it.
+/// The sum over a square, and its root, if they have no other readers.
 struct NormSteps {
   const PlanStep *sum = nullptr, *root = nullptr;
   const PlanStep& last() const { return root ? *root : *sum; }
@@ -58,7 +59,7 @@ std::optional<NormSteps> norm_steps(const Lowering& l, const PlanStep& square) {
   return found;
 }
 
-/// Axes of x that are summed, and those that stay.
+/// The axes of x that are summed, and the remaining axes.
 struct NormAxes {
   Place summed, kept;
   NormAxes(const Place& x, llvm::ArrayRef<int64_t> axes)
@@ -71,7 +72,7 @@ struct NormAxes {
   }
 };
 
-/// Rows without gaps inside, evenly apart, whose results are in row-major order.
+/// Returns the shape if rows are dense and evenly spaced, with results in row-major order.
 std::optional<NormShape> norm_shape(const NormAxes& axes) {
   Place results = axes.kept;
   results.strides = contiguous_strides(results.shape);
@@ -82,7 +83,7 @@ std::optional<NormShape> norm_shape(const NormAxes& axes) {
   return NormShape{kept[0].extent, summed[0].extent, one ? 0 : kept[0].strides[1]};
 }
 
-/// On one thread, to choose their number by: at 60 GB/s.
+/// Returns the estimated microseconds on one thread at 60 GB/s, to choose the number of threads.
 double norm_us(const NormShape& s) { return 4 * static_cast<double>(s.rows * s.length) / 60e3; }
 
 } // namespace

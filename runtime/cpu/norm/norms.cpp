@@ -1,4 +1,4 @@
-// Which rows and pieces a thread takes, and how sums are joined.
+// Divides rows and pieces among threads, and joins sums.
 #include "runtime/cpu/norm/norms.h"
 
 #include "runtime/cpu/handles.h"
@@ -14,7 +14,7 @@ namespace {
 
 /// A smaller piece is not worth a thread.
 constexpr int64_t kLeastPiece = 4096;
-/// By rule a piece has as many elements: half of a second-level cache of 256 KiB.
+/// The default number of elements of a piece: half of a second-level cache of 256 KiB.
 constexpr int64_t kPiece = 32768;
 
 bool is_power(int64_t n) { return n > 0 && std::has_single_bit(static_cast<uint64_t>(n)); }
@@ -24,7 +24,7 @@ float finished(double sum, bool root) {
   return root ? std::sqrt(narrow) : narrow;
 }
 
-/// Sums of `count` elements of so many rows side by side, run by run.
+/// Sums `count` elements of each of `rows` neighbouring rows, run by run.
 void sum_rows(const NormTable& table, double* sums, const float* x, int64_t row_step, int64_t count,
               int64_t rows, int64_t vectors) {
   float part[kMostNormRows];

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-// The target is the compiler's default: SSE2 on x86-64, whatever it is elsewhere.
+// The target is the compiler's default, such as SSE2 on x86-64.
 #define TG_LANES 4
 #include "runtime/cpu/simd/simd_vector.inc"
 

@@ -1,4 +1,4 @@
-// Tables of taps as the kernels read them, and the order in which rows are made.
+// Builds the tap tables that the kernels read, and determines the order of rows.
 #include "runtime/cpu/resize/resize.h"
 
 #include "runtime/cpu/handles.h"
@@ -11,9 +11,10 @@ namespace tg::cpu {
 
 namespace {
 
-/// Pixels of fewer elements are columns of single elements, in vectors across pixels.
+/// Pixels with fewer elements are columns of single elements, in vectors across pixels.
 constexpr int64_t kLeastChannels = 8;
-/// From so many taps on, a sum along a row beats gathers for several results at once.
+/// From this number of taps on, a sum along a row is faster than gathers for several results
+/// at once.
 constexpr int64_t kLeastDot = 12;
 
 bool keeps(const AxisTaps& taps, int64_t size) {
@@ -23,7 +24,7 @@ bool keeps(const AxisTaps& taps, int64_t size) {
   return true;
 }
 
-/// The taps of pixels as those of their elements.
+/// Converts the taps of pixels to taps of their elements.
 AxisTaps of_elements(const AxisTaps& pixels, int64_t channels) {
   if (channels == 1) return pixels;
   AxisTaps taps;
@@ -40,7 +41,7 @@ AxisTaps of_elements(const AxisTaps& pixels, int64_t channels) {
   return taps;
 }
 
-/// Rows of x from the first to the last tap of a result, at most.
+/// Returns the maximum number of rows of x from the first to the last tap of a result.
 int64_t widest(const AxisTaps& taps) {
   int64_t most = 1;
   for (int64_t i = 0; i < taps.results(); ++i)
@@ -106,8 +107,8 @@ void ResizePass::choose_reads(const AxisTaps& columns) {
   columns_.weights = weights_.data();
 }
 
-/// Whole vectors of the elements around the taps of each result. False where these are further
-/// apart, or x is shorter.
+/// Uses whole vectors of the elements around the taps of each result.
+/// Returns false if these are further apart, or x is shorter.
 bool ResizePass::set_dots(const AxisTaps& columns) {
   int64_t lanes = table_.lanes, taps = (widest(columns) + lanes - 1) / lanes * lanes;
   if (taps > in_row_ || taps > columns_.taps + lanes) return false;
@@ -131,7 +132,7 @@ void ResizePass::set_vectors(const AxisTaps& uneven) {
   AxisTaps columns = even_taps(uneven);
   int64_t lanes = table_.lanes, results = columns.results(), taps = columns_.taps;
   columns_.vectors = (results + lanes - 1) / lanes;
-  int64_t most = 0; // elements that a vector of results spans
+  int64_t most = 0; // elements spanned by a vector of results
   std::vector<int64_t> lowest;
   for (int64_t v = 0; v < columns_.vectors; ++v) {
     int64_t first = std::max<int64_t>(std::min(v * lanes, results - lanes), 0), low = INT64_MAX,
@@ -201,11 +202,11 @@ void ResizePass::rows_between(int64_t begin, int64_t end, const float* x, float*
   }
 }
 
-/// Makes rows from the first one on, up to those that would read behind x or write behind the last
+/// Computes rows from `begin` on, up to those that would read beyond x or write beyond the last
 /// of these rows, and returns their number.
 int64_t ResizePass::selected_rows(int64_t begin, int64_t end, const float* x, float* y) const {
   int64_t height = rows_.results(), behind = (table_.lanes + out_row_ - 1) / out_row_ - 1;
-  int64_t readable = operands() - std::max(loaded_, in_row_); // the last beginning of a row
+  int64_t readable = operands() - std::max(loaded_, in_row_); // the last possible start of a row
   int64_t r = begin, last = end - behind;
   while (r < last) {
     int64_t plane = r / height, i = r % height, first = plane * shape_.height;
@@ -220,7 +221,7 @@ int64_t ResizePass::selected_rows(int64_t begin, int64_t end, const float* x, fl
   return r - begin;
 }
 
-/// True if the row of y is the one before it: both are one row of x.
+/// Returns true if the row of y equals the previous one: both are the same row of x.
 bool ResizePass::repeats(int64_t i) const {
   if (i == 0 || rows_.count(i) != 1 || rows_.count(i - 1) != 1) return false;
   auto at = static_cast<size_t>(rows_.first[static_cast<size_t>(i)]);
@@ -247,7 +248,8 @@ void ResizePass::row(int64_t i, const float* plane, float* y, Scratch& s) const 
   if (sum != y) resample_columns(y, sum, s);
 }
 
-/// A row of x, resampled along its columns: places of one result are fewer than the ring is long.
+/// Returns a row of x, resampled along its columns. The ring is longer than the range of rows
+/// of one result.
 const float* ResizePass::ring_row(int64_t place, const float* plane, Scratch& s) const {
   int64_t slot = place % ring_;
   float* to = s.rows + slot * out_row_;

@@ -1,18 +1,18 @@
-// Resampling of f32 by weighted sums (lang/core/resample.h), one or two neighbouring axes in a
-// pass: x[outer, height, width, inner] to y[outer, height', width', inner], both dense.
+// Resampling of f32 by weighted sums (lang/core/resample.h), one or two adjacent axes per pass:
+// x[outer, height, width, inner] to y[outer, height', width', inner], both dense.
 //
-// Bytes and operations: y is written once and x read once. Along the columns (width) a vector of
-// results takes its elements out of one or two loaded vectors by permutations, where the axis
-// grows, else by gathers; where `inner` is larger, pixels are summed as rows of channels. Along the
-// rows whole rows are summed, t multiply-adds a vector for t taps. Where the height grows, each
-// input row is resampled along its columns once, into a ring of as many rows as an output row
-// reads, which stays in the first-level cache; where it shrinks, input rows are summed first, so
-// that columns are resampled for output rows alone.
+// Bytes and operations: y is written once and x is read once. Along the columns (width),
+// a vector of results gets its elements from one or two loaded vectors by permutations
+// if the axis grows, else by gathers; for a larger `inner`, pixels are summed as rows of channels.
+// Along the rows, whole rows are summed, with t multiply-adds per vector for t taps.
+// If the height grows, each input row is resampled along its columns once,
+// into a ring of as many rows as an output row reads, which stays in the first-level cache.
+// If it shrinks, input rows are summed first, so that columns are resampled only for output rows.
 //
-// If both axes select, one call makes many rows, so that small images need no call for each row;
+// If both axes select, one call computes many rows, so that small images need no call per row;
 // the stores of y are most of the work.
 //
-// A weight of 0 reads nothing, so that an infinity beside it does not become NaN.
+// A weight of 0 reads nothing, so an infinity at such a tap does not become NaN.
 #pragma once
 
 #include "lang/core/resample.h"
@@ -23,26 +23,27 @@
 
 namespace tg::cpu {
 
-/// How a vector of column results finds its elements.
+/// The method by which a vector of column results gets its elements.
 enum class ColumnReads : uint8_t {
   Loop,       // one by one
-  OneVector,  // permuted out of one vector that is loaded
-  TwoVectors, // out of two neighbours
-  Dots,       // each result is the product of consecutive elements with its weights
+  OneVector,  // permuted from one loaded vector
+  TwoVectors, // from two neighbours
+  Dots,       // each result is the dot product of consecutive elements and its weights
 };
 
-/// The taps of all columns, for vectors of results. The last vector ends with the last result, so
-/// that it may overlap the one before; results fewer than a vector are stored one by one.
+/// The taps of all columns, for vectors of results. The last vector ends with the last result,
+/// so it may overlap the previous one; if there are fewer results than a vector has,
+/// they are stored one by one.
 struct ColumnTaps {
   ColumnReads reads{};
   bool selects = false; // one tap of weight 1 each
   int64_t results = 0, taps = 0, vectors = 0;
-  const int32_t* base = nullptr;  // [vectors]: the first element that is loaded; Dots: [results]
-  const int32_t* index = nullptr; // [vectors, taps, lanes]: elements from the base; not of Dots
+  const int32_t* base = nullptr;  // [vectors]: the first loaded element; Dots: [results]
+  const int32_t* index = nullptr; // [vectors, taps, lanes]: elements from the base; not for Dots
   const float* weights = nullptr; // [vectors, taps, lanes]; Dots: [results, taps], whole vectors
 };
 
-/// The row of x that each row of results is.
+/// For each row of results, the row of x that it copies.
 struct SelectedRows {
   const int64_t* places = nullptr;
   int64_t count = 0, elements = 0; // of a row of x
@@ -59,21 +60,21 @@ struct PixelTaps {
 struct ResizeTable {
   const char* isa; // "avx512", "avx2", "base"
   int64_t lanes;
-  bool permutes; // vectors by indices that are not known when compiled
-  /// y[i] = the sum of weights[t] * rows[t][i].
+  bool permutes; // vectors by runtime indices
+  /// Computes y[i] = the sum of weights[t] * rows[t][i].
   void (*sum_rows)(float* y, const float* const* rows, const float* weights, int64_t taps,
                    int64_t count);
   void (*columns)(float* y, const float* x, const ColumnTaps& taps);
-  /// Rows of columns that select, in order. May read whole vectors behind a row of x, and, where
-  /// results are fewer than a vector, write one behind the last row.
+  /// Computes rows of columns that select, in order. May read whole vectors beyond a row of x and,
+  /// if there are fewer results than a vector has, write one beyond the last row.
   void (*select_rows)(float* y, const float* x, const ColumnTaps& taps, const SelectedRows& rows);
   /// `rows` is scratch for as many pointers as a pixel has taps.
   void (*pixels)(float* y, const float* x, const PixelTaps& taps, const float** rows);
 };
 
-/// The best table that this processor can run, and DNNL_MAX_CPU_ISA allows.
+/// Returns the best table that this processor can run and DNNL_MAX_CPU_ISA allows.
 const ResizeTable& resize_table();
-/// Those that it can run, best first; for tests.
+/// Returns all tables that the processor can run, best first; for tests.
 IsaTables<ResizeTable> resize_tables();
 
 extern const ResizeTable kResizeAvx512, kResizeAvx2, kResizeBase;
@@ -84,7 +85,7 @@ struct ResizeShape {
 
 class ResizePass {
 public:
-  /// Taps of an axis that is kept select every element.
+  /// The taps of an unchanged axis select every element.
   ResizePass(const ResizeTable& table, const ResizeShape& shape, AxisTaps rows, AxisTaps columns);
 
   int64_t results() const { return shape_.outer * rows_.results() * out_row_; }
@@ -96,10 +97,10 @@ public:
 private:
   struct Scratch {
     float* rows;              // ring_ rows, or one row of x
-    float* padded;            // a row of x that is shorter than what is loaded
+    float* padded;            // a row of x that is shorter than the loaded elements
     const float** taps;       // of a row
     const float** pixel_taps; // of a pixel, while those of a row are collected
-    int64_t* held;            // by ring row: the row of x; -1: none
+    int64_t* held;            // by ring row: its row of x; -1: none
     int64_t plane = -1;
   };
 
@@ -123,13 +124,13 @@ private:
   int64_t in_row_ = 0, out_row_ = 0; // elements
   int64_t ring_ = 0, most_taps_ = 1;
   int64_t scratch_bytes_ = 0;
-  // Columns of single elements.
+  // For columns of single elements.
   ColumnTaps columns_;
   std::vector<int32_t> base_, index_;
   std::vector<float> weights_;
   std::vector<int64_t> outside_; // results without taps
-  int64_t loaded_ = 0;           // elements from a base that are loaded
-  // Columns of pixels.
+  int64_t loaded_ = 0;           // number of elements loaded from a base
+  // For columns of pixels.
   AxisTaps pixel_taps_;
   PixelTaps pixels_;
 };

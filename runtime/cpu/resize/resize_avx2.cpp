@@ -16,7 +16,7 @@ TG_INLINE Vec pick(Vec low, IntVec at) {
   return reinterpret_cast<Vec>(
       _mm256_permutevar8x32_ps(reinterpret_cast<__m256>(low), reinterpret_cast<__m256i>(at)));
 }
-/// The bit above those of a lane, moved to the sign, says which vector.
+/// The bit above the lane number, moved to the sign, selects the vector.
 TG_INLINE Vec pick(Vec low, Vec high, IntVec at) {
   return reinterpret_cast<Vec>(_mm256_blendv_ps(reinterpret_cast<__m256>(pick(low, at)),
                                                 reinterpret_cast<__m256>(pick(high, at)),

@@ -2,7 +2,7 @@
 // the processor.
 #include "runtime/cpu/resize/resize.h"
 
-// The target is the compiler's default: SSE2 on x86-64, whatever it is elsewhere.
+// The target is the compiler's default, such as SSE2 on x86-64.
 #define TG_LANES 4
 #include "runtime/cpu/simd/simd_vector.inc"
 
@@ -11,7 +11,7 @@ namespace {
 TG_INLINE Vec gather(const float* x, IntVec at) {
   return Vec{x[at[0]], x[at[1]], x[at[2]], x[at[3]]};
 }
-// Not used: without a permutation by variable indices elements are read one by one.
+// Unused: without a permutation by variable indices, elements are read one by one.
 TG_INLINE Vec pick(Vec low, IntVec at) {
   return Vec{low[at[0]], low[at[1]], low[at[2]], low[at[3]]};
 }

@@ -1,6 +1,7 @@
-// resize in the layout that the operand has, whatever the order of its axes: one pass for two
-// neighbouring axes, others for those that are left. Floats are weighed by resize/resize.h;
-// elements of other dtypes, which are taken as they are, are copied.
+// Lowers resize in the operand's layout, for any order of its axes:
+// one pass for two adjacent axes, and further passes for the other axes.
+// Floats are weighted by resize/resize.h. Elements of other dtypes, which are only selected,
+// are copied.
 #include "runtime/cpu/lowering/lowering.h"
 #include "runtime/cpu/parallel.h"
 #include "runtime/cpu/resize/resize.h"
@@ -12,16 +13,16 @@ namespace tg::cpu {
 
 namespace {
 
-/// Vectors of indices are of 32 bits.
+/// Limit of a row: vectors of indices have 32 bits.
 constexpr int64_t kLongestRow = INT32_MAX / 2;
 
-/// One or two axes in memory: the taps of each, and the sizes around them.
+/// One or two axes in memory: their taps, and the sizes around them.
 struct PassTaps {
   ResizeShape shape;
   AxisTaps rows, columns;
 };
 
-/// Each element is one of x: copies of elements of any dtype.
+/// Each result is an element of x: copies elements of any dtype.
 class SelectPass {
 public:
   SelectPass(PassTaps taps, int64_t element_bytes)
@@ -70,13 +71,13 @@ private:
   int64_t bytes_, in_row_, out_row_;
 };
 
-/// An axis that changes, and with `pair` the one before it.
+/// An axis that changes size; with `pair`, also the previous axis.
 struct AxisGroup {
   size_t last;
   bool pair;
 };
 
-/// The axes that change, those that shrink first.
+/// Returns the axes that change size, shrinking ones first.
 std::vector<AxisGroup> groups_of(const Resize& resize) {
   std::vector<AxisGroup> groups;
   auto changes = [&](size_t i) { return !resize.axes[i].is_kept(); };
@@ -103,7 +104,7 @@ AxisTaps taps_of_kept(int64_t size) {
   return axis_taps({}, kept);
 }
 
-/// A single axis with others behind it is one of rows, which are summed whole.
+/// A single axis with other axes after it is an axis of rows, which are summed whole.
 PassTaps pass_of(const Resize& resize, const AxisGroup& group, llvm::ArrayRef<int64_t> sizes) {
   auto product = [](llvm::ArrayRef<int64_t> some) {
     int64_t count = 1;
@@ -122,7 +123,7 @@ PassTaps pass_of(const Resize& resize, const AxisGroup& group, llvm::ArrayRef<in
   return {{outer, sizes[first], inner, 1}, std::move(last), taps_of_kept(inner)};
 }
 
-/// Each pass on the sizes that those before it left.
+/// Returns the passes, each on the sizes that result from the previous ones.
 std::vector<PassTaps> passes_of(const Resize& resize) {
   Shape sizes;
   for (const ResampledAxis& axis : resize.axes) sizes.push_back(axis.in);
@@ -190,7 +191,7 @@ private:
   std::byte *to_ = nullptr, *scratch_ = nullptr;
 };
 
-/// The resize with its axes, one for each of the operand's, in this order.
+/// Returns the resize with its axes in this order; it has one for each axis of the operand.
 Resize in_order(const Resize& resize, llvm::ArrayRef<int64_t> shape,
                 llvm::ArrayRef<int64_t> order) {
   Resize turned = resize;

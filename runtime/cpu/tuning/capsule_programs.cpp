@@ -1,4 +1,4 @@
-// From loops of capsules to those of a convolution, and back.
+// Converts loops of capsules to those of a convolution, and back.
 #include "runtime/cpu/tuning/capsule_programs.h"
 
 #include <llvm/Support/FormatVariadic.h>
@@ -9,9 +9,9 @@ namespace tg::cpu {
 
 namespace {
 
-/// Loops of the convolution: images, channels, rows, columns; inputs and taps.
+/// The loops of the convolution: images, channels, rows, columns; inputs and taps.
 enum Flat : size_t { kFlatImages, kFlatChannels, kFlatRows, kFlatColumns };
-/// Loops of capsules: n, y, x, rows and columns of a capsule, f; taps, the sum's index, inputs.
+/// The loops of capsules: n, y, x, rows and columns of a capsule, f; taps, the sum's index, inputs.
 enum Parted : size_t { kPartN, kPartY, kPartX, kPartI, kPartJ, kPartF };
 enum Summed : size_t { kPartTapY, kPartTapX, kPartK, kPartC };
 constexpr size_t kPartSpace = 6, kPartReduction = 4;
@@ -24,7 +24,8 @@ std::array<int64_t, N> times_each(const std::array<int64_t, N>& a,
   return all;
 }
 
-/// Factors of a loop that is `inner` times something else: those of the two, the other one's first.
+/// Returns the factors of a loop that is the product of `inner` and another loop:
+/// those of both, the other loop's first.
 template <size_t N>
 std::array<std::array<int64_t, N>, 2> parts_of_factors(const std::array<int64_t, N>& factors,
                                                        int64_t inner) {
@@ -37,7 +38,7 @@ std::array<std::array<int64_t, N>, 2> parts_of_factors(const std::array<int64_t,
   return both;
 }
 
-/// Points along the convolution's loops as those of capsules.
+/// Converts points along the convolution's loops to those of capsules.
 tune::Extents parted_box(const tune::Extents& flat, int64_t channels) {
   int64_t f = std::gcd(flat[kFlatChannels], channels);
   return {flat[kFlatImages], flat[kFlatRows], flat[kFlatColumns], 1, flat[kFlatChannels] / f, f};

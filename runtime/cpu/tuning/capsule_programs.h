@@ -1,10 +1,11 @@
-// Convolutions of capsules as the tuner sees them (CAP): rows of a capsule are images, columns and
-// channels are channels, so the nest is that of a convolution whose loops are two each, and a
-// program means what that of the convolution means (convolution_programs.h).
+// The tuner's view of convolutions of capsules (CAP). Rows of a capsule are images,
+// and columns and channels are channels, so the nest is that of a convolution
+// in which some loops combine two loops, and a program has the meaning of the convolution's program
+// (convolution_programs.h).
 //
-// Invariant: a factor of a loop that is two falls to the channels as far as they have its primes,
-// from the innermost level outwards, and the rest to the capsules: so each program of the
-// convolution is one of capsules.
+// Invariant: a factor of a combined loop is assigned to the channels as far as they
+// have its primes, from the innermost level outwards, and the remainder to the capsules.
+// So each program of the convolution is one of capsules.
 #pragma once
 
 #include "runtime/cpu/tuning/convolution_programs.h"
@@ -13,16 +14,17 @@ namespace tg::cpu {
 
 class CapsulePrograms final : public OperatorPrograms {
 public:
-  /// Null where it is no convolution of capsules, or channels that are rounded up do not fall to
-  /// their columns.
+  /// Returns null if it is not a convolution of capsules, or if rounded-up channels cannot be
+  /// divided among the capsules' columns.
   static std::unique_ptr<CapsulePrograms> of(const OwnConvolution& convolution, int threads,
                                              const tile::Caches& caches);
-  /// Of an operator that stands for no convolution of a plan. Null where there is no code for it.
+  /// For an operator that does not represent a convolution of a plan.
+  /// Returns null if there is no code for it.
   static std::unique_ptr<CapsulePrograms> of(const tune::Operator& op, int threads,
                                              const tile::Caches& caches);
 
   const ConvolutionPrograms& flat() const { return *flat_; }
-  /// The program of the convolution that a program of capsules means, and the other way round.
+  /// Convert a program of capsules to the convolution's program, and back.
   tune::Program flattened(const tune::Program& program) const;
   tune::Program parted(const tune::Program& program) const;
 
@@ -49,10 +51,10 @@ private:
   std::unique_ptr<ConvolutionPrograms> flat_;
 };
 
-/// The programs of a convolution of a plan: of capsules where it says so.
+/// Returns the programs of a convolution of a plan: those of capsules if it is one.
 std::unique_ptr<OperatorPrograms> programs_of_convolution(const OwnConvolution& convolution,
                                                           int threads, const tile::Caches& caches);
-/// What a program of programs_of_convolution() means. Requires that nothing speaks against it.
+/// Returns the schedule of a program of programs_of_convolution(). Requires a legal program.
 tile::ConvolutionSchedule schedule_of(const OperatorPrograms& programs,
                                       const tune::Program& program);
 

@@ -1,4 +1,4 @@
-// Two executables of one plan, their steps by operator, and what is decided.
+// Runs two executables of one plan, compares their steps by operator, and decides.
 #include "runtime/cpu/tuning/choose_kernels.h"
 
 #include "runtime/cpu/lowering/kernel_choice.h"
@@ -23,7 +23,7 @@ double seconds_from(ChoiceClock::time_point start) {
   return std::chrono::duration<double>(ChoiceClock::now() - start).count();
 }
 
-/// Passes on what plans are told, but whose kernels run.
+/// Forwards all queries about schedules; subclasses decide which kernels run.
 class Asking : public TileSchedules {
 public:
   explicit Asking(std::shared_ptr<TileSchedules> kept) : kept_(std::move(kept)) {}
@@ -46,7 +46,8 @@ protected:
   std::shared_ptr<TileSchedules> kept_;
 };
 
-/// As plans are told; notes for which operators there is a choice, and what is said by rule.
+/// Uses the default choices; records the operators for which there is a choice,
+/// and the default for each.
 class ByRule final : public Asking {
 public:
   using Asking::Asking;
@@ -57,7 +58,7 @@ public:
   llvm::StringMap<bool> rules;
 };
 
-/// Some operators the other way round.
+/// Reverses the choice for some operators.
 class Otherwise final : public Asking {
 public:
   Otherwise(std::shared_ptr<TileSchedules> kept, llvm::StringSet<> which)
@@ -70,9 +71,9 @@ private:
   llvm::StringSet<> which_;
 };
 
-/// Six pairs are the fewest whose median has a 95% interval.
+/// Six pairs are the minimum for a 95% interval of the median.
 constexpr size_t kFewestRounds = 6, kMostRounds = 25;
-/// What gains less in its place is not worth another sum.
+/// A smaller gain in place is not worth different rounding.
 constexpr double kWorthAnotherSum = 1.02;
 
 class Chooser {
@@ -126,7 +127,7 @@ private:
       inputs.push_back(std::move(tensor));
     }
     TG_CHECK(loaded->bind_inputs(inputs));
-    TG_CHECK(loaded->run_once()); // warm
+    TG_CHECK(loaded->run_once()); // warm-up
     return loaded;
   }
 
@@ -151,7 +152,7 @@ private:
     }
   }
 
-  /// Of one run, each operator with what the backend put in before it.
+  /// Returns the times of one run: each operator together with the reorders before it.
   Result<Times> times_of(Executable& loaded) {
     loaded.profile(true);
     Result<void> run = loaded.run_once();
@@ -196,7 +197,7 @@ private:
     }
   }
 
-  /// Neighbours share caches: what pays in its place must pay as a whole.
+  /// Neighbours share caches, so a change that pays in place must also pay for the whole plan.
   Result<void> try_whole(Executable& rule) {
     llvm::StringSet<> changed;
     for (const tune::KernelLine& line : report_.lines)

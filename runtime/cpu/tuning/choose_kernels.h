@@ -1,9 +1,11 @@
-// Chooses, for each operator of a plan that both oneDNN and kernels of ours can run, the faster one
-// on this machine. Rules choose by what was measured on the machines that we had; another processor
-// may do otherwise. So the plan is loaded twice, by rule and the other way round, and both run
-// interleaved: what an operator takes is measured in its place, with the copies that it needs. What
-// is faster beyond the noise, and makes the whole plan no slower, is kept (kernel_choices.h), and
-// all plans of this machine use it. Which kernel runs changes the last bits of sums.
+// Chooses, for each operator of a plan that both oneDNN and our kernels can run,
+// the faster one on this machine. The default rules are based on measurements on our machines,
+// and another processor may behave differently.
+// So the plan is loaded twice, with the default and the opposite choices, and both run interleaved:
+// the time of an operator is measured in place, including the copies that it needs.
+// A choice that is faster beyond the noise, and does not slow down the whole plan,
+// is stored (kernel_choices.h), and all plans on this machine use it.
+// The choice of a kernel affects the last bits of sums.
 #pragma once
 
 #include "runtime/cpu/tuning/tune_device.h"
@@ -11,8 +13,9 @@
 
 namespace tg::cpu {
 
-/// Runs for about so many seconds beside loading the plan. Operators whose answer is known are not
-/// measured again. Errors: those of compile() and run_once().
+/// Runs for about `seconds` seconds in addition to loading the plan.
+/// Operators with a stored result are not measured again. Errors:
+/// those of compile() and run_once().
 Result<tune::KernelReport> choose_kernels(const Plan& plan, const TuneDeviceOptions& options,
                                           double seconds);
 

@@ -1,4 +1,4 @@
-// The mapping of programs to schedules of convolutions, and what is legal.
+// Maps programs to schedules of convolutions, and checks legality.
 #include "runtime/cpu/tuning/convolution_programs.h"
 
 #include "runtime/cpu/lowering/tile_convolution.h"
@@ -24,13 +24,13 @@ constexpr size_t kN = 0, kF = 1;
 
 tile::TransposedShape transposed_shape(const OwnConvolution& own) { return {own.shape}; }
 
-/// What tiles are of.
+/// Returns the shape that tiles cover.
 tile::GroupedShape tiled_shape(const OwnConvolution& own) {
   if (own.form != Form::Transposed) return own.shape;
   return tile::Transposed::phases(transposed_shape(own)).front().shape;
 }
 
-/// Phases of rows, and those of columns that are not merged.
+/// Returns the phases of rows, and those of columns if they are not merged.
 tile::Plane phases_of(const OwnConvolution& own) {
   if (own.form != Form::Transposed) return {};
   tile::Plane phases = {0, 0};
@@ -45,24 +45,25 @@ bool is_volume(const tile::GroupedShape& s) {
   return s.depth.image > 1 || s.depth.result > 1 || s.depth.kernel > 1;
 }
 
-/// Columns that fit no tile: tiles of the sizes that there are, whose numbers have many divisors.
+/// Rounds up columns that do not fit in one tile: to tiles of the available sizes,
+/// whose number has many divisors.
 int64_t padded_columns(int64_t columns) {
   constexpr int64_t kFew = 4, kWidest = 12;
   return columns <= kFew ? columns : kWidest * smooth_from(ceil_div(columns, kWidest));
 }
 
-/// Groups that share a vector.
+/// Returns the number of groups that share a vector.
 int64_t sharing_groups(const OwnConvolution& own) {
   return own.depthwise ? 1 : tile::Grouped::tile(own.shape, {}).groups;
 }
 
-/// Channels of what a tile has one or more of.
+/// Returns the channels of the unit of which a tile has one or more.
 int64_t unit_channels(const OwnConvolution& own) {
   int64_t sharing = sharing_groups(own);
   return sharing > 1 ? sharing * own.shape.outputs : own.shape.lanes();
 }
 
-/// Rows that fall to as many threads, in twos where a tile has two.
+/// Rounds up rows: divided among the threads, in pairs if a tile has two rows.
 int64_t padded_image_rows(const OwnConvolution& own, int threads) {
   int64_t rows = tiled_shape(own).result.rows, unit = rows >= threads ? threads : 1;
   bool pairs = own.depthwise && tile::Depthwise::most_rows(depthwise_shape(own.shape)) > 1;
@@ -70,14 +71,15 @@ int64_t padded_image_rows(const OwnConvolution& own, int threads) {
   return unit * smooth_from(ceil_div(rows, unit));
 }
 
-/// Rows and columns of its loops.
+/// Returns the rows and columns of the operator's loops.
 tile::Plane loops_of(const OwnConvolution& own, int threads) {
   tile::Plane phases = phases_of(own);
   return {padded_image_rows(own, threads) * phases.rows,
           padded_columns(tiled_shape(own).result.columns) * phases.columns};
 }
 
-/// Numbers of planes, rows and columns, as far as the type has them; empty where all are 1.
+/// Returns the numbers of planes, rows and columns, as far as the type has them;
+/// empty if all are 1.
 tune::Extents window_numbers(tune::OpType type, int64_t planes, const tile::Plane& plane) {
   tune::Extents all = {planes, plane.rows, plane.columns};
   auto first = static_cast<ptrdiff_t>(type == tune::OpType::C1D   ? 2
@@ -97,7 +99,8 @@ tune::OpType type_of(const OwnConvolution& own) {
   return is_volume(own.shape) ? Type::C3D : Type::C2D;
 }
 
-/// Channels rounded up: of groups that share a vector to whole ones, else those of a group.
+/// Returns the channels rounded up: to whole vectors of groups if groups share a vector,
+/// else per group.
 int64_t padded_channels(const OwnConvolution& own) {
   tile::GroupedShape s = tiled_shape(own);
   int64_t lanes = s.lanes();
@@ -106,7 +109,7 @@ int64_t padded_channels(const OwnConvolution& own) {
   return groups * (sharing > 1 ? s.outputs : lanes * ceil_div(s.outputs, lanes));
 }
 
-/// Planes of volumes in groups are images: these types have none.
+/// Planes of grouped volumes become images, because these types have no planes.
 tune::Operator operator_of(const OwnConvolution& own, int threads) {
   using Type = tune::OpType;
   tile::GroupedShape s = tiled_shape(own);
@@ -134,13 +137,13 @@ int64_t number(const tune::Extents& list, size_t from_end) {
   return list.size() <= from_end ? 1 : list[list.size() - 1 - from_end];
 }
 
-/// Pixels side by side.
+/// Returns the steps of dense pixels.
 tile::PixelSteps steps_of(int64_t planes, const tile::Plane& plane, int64_t channels) {
   int64_t row = plane.columns * channels;
   return {planes * plane.rows * row, row, channels, plane.rows * row};
 }
 
-/// A window as the operator has it, in an image that it fills.
+/// Returns a window with the operator's parameters, in an image that it fills.
 tile::GroupedShape shape_of(const tune::Operator& op) {
   tile::GroupedShape s;
   bool planes = op.type == tune::OpType::C3D, row = op.type == tune::OpType::C1D;
@@ -166,7 +169,7 @@ tile::GroupedShape shape_of(const tune::Operator& op) {
   return s;
 }
 
-/// Rows of a sequence that has so many columns.
+/// Returns the rows of a sequence with this number of columns.
 tile::Plane cut_evenly(int64_t columns) {
   constexpr int64_t kFewest = 48;
   for (int64_t of_row : tune::divisors(columns))
@@ -174,8 +177,8 @@ tile::Plane cut_evenly(int64_t columns) {
   return {1, columns};
 }
 
-/// Phases of equal taps, kept apart by gaps between pixels. Nothing where rows or columns are no
-/// whole phases.
+/// Returns phases with equal taps, separated by gaps between pixels;
+/// nullopt if rows or columns are not a whole number of phases.
 std::optional<tile::GroupedShape> transposed_of(tile::GroupedShape s) {
   if (s.result.rows % s.stride.rows != 0 || s.result.columns % s.stride.columns != 0)
     return std::nullopt;
@@ -233,7 +236,7 @@ std::string steps_text(const tile::PixelSteps& steps) {
   return steps.plane == 0 ? text : text + llvm::formatv(" {0}", steps.plane).str();
 }
 
-/// By whatever schedule.
+/// The maximum over all schedules.
 int64_t weight_floats(const OwnConvolution& own) {
   if (own.depthwise) return tile::Depthwise::weight_elements(depthwise_shape(own.shape));
   int64_t most = 0;
@@ -326,12 +329,12 @@ std::string plane_text(const tile::Plane& p) {
   return llvm::formatv("{0} x {1}", p.rows, p.columns);
 }
 
-/// Taps along an axis that lie in the image, of all results together.
+/// Returns the number of taps along an axis that are inside the image, over all results.
 int64_t inside(int64_t image, int64_t results, int64_t taps, int64_t stride, int64_t dilation,
                int64_t before) {
   int64_t count = 0;
   for (int64_t tap = 0; tap < taps; ++tap) {
-    int64_t shift = tap * dilation - before; // of o * stride, which is to be from 0 to image - 1
+    int64_t shift = tap * dilation - before; // for o * stride to be in 0 .. image - 1
     int64_t first = shift >= 0 ? 0 : ceil_div(-shift, stride);
     int64_t last = shift >= image ? 0 : (image - 1 - shift) / stride + 1;
     count += std::max<int64_t>(0, std::min(last, results) - first);
@@ -374,7 +377,7 @@ std::string ConvolutionPrograms::name() const {
     image = llvm::formatv("{0} x {1}", s.depth.image, image);
     kernel = llvm::formatv("{0} x {1}", s.depth.kernel, kernel);
   } else if (is_row()) {
-    int64_t columns = s.result.rows * s.result.columns; // but for its ends
+    int64_t columns = s.result.rows * s.result.columns; // except at its ends
     image = std::to_string(s.position(columns - 1, s.kernel.columns - 1) + 1);
     kernel = std::to_string(s.kernel.columns);
   }
@@ -388,7 +391,7 @@ std::string ConvolutionPrograms::name() const {
   return s.groups > 1 ? llvm::formatv("{0} in {1} groups", name, s.groups).str() : name;
 }
 
-// Taps in the padding are not computed, and no work.
+// Taps in the padding are not computed and do not count as work.
 double ConvolutionPrograms::flops() const {
   auto of = [](const tile::GroupedShape& s) {
     auto taps = static_cast<double>(inside(s.image.rows, s.result.rows, s.kernel.rows,
@@ -435,8 +438,8 @@ tune::Extents ConvolutionPrograms::box(int64_t channels, int64_t rows, int64_t c
   return {1, channels, rows, columns};
 }
 
-/// Rows and columns of a schedule's tile are those of a phase; bands and spans are blocks, and what
-/// is left of a loop are threads, or of channels virtual ones.
+/// Rows and columns of a schedule's tile are those of a phase. Bands and spans are blocks.
+/// The remainder of a loop is threads or, for channels, virtual threads.
 void ConvolutionPrograms::set_tile(tune::Tile& tile, const tile::ConvolutionSchedule& s) const {
   int64_t rows = s.rows * phases_.rows, columns = s.columns * phases_.columns;
   int64_t down = loops_.rows / rows / s.bands, across = loops_.columns / columns;
@@ -452,8 +455,9 @@ void ConvolutionPrograms::set_tile(tune::Tile& tile, const tile::ConvolutionSche
   tile.space[x()] = {1, 1, across, 1, columns};
 }
 
-/// The form that means a schedule and nothing else: images and planes are blocks, a block has all
-/// columns, tiles of a band are threads, and what a band goes over later are virtual ones.
+/// Returns the form that determines a schedule and nothing else:
+/// images and planes are blocks, a block has all columns, the tiles of a band are threads,
+/// and later iterations of a band are virtual threads.
 tune::Program ConvolutionPrograms::adapted(tune::Program program) const {
   tune::Tile& tile = program.tile;
   if (program.sketch != tune::Sketch::Tiles || program.op != op() ||
@@ -498,7 +502,7 @@ tile::ConvolutionSchedule ConvolutionPrograms::schedule(const tune::Program& pro
 }
 
 std::string ConvolutionPrograms::why_not(const tune::Program& program) const {
-  constexpr int64_t kMany = 8; // blocks of a thread, which then need not be equally many
+  constexpr int64_t kMany = 8; // blocks per thread from which their number may be uneven
   if (program.op != op()) return "it is of another operator";
   if (program.sketch != tune::Sketch::Tiles || !tune::check(program).ok())
     return "it is no program of tiles";
@@ -531,8 +535,8 @@ tune::Extents ConvolutionPrograms::choose_block(const tune::Nest& nest, int64_t 
   return best;
 }
 
-// What a tile costs for one tap: loads of weights and pixels, multiply-adds, as many ports as
-// units; and sums that wait for each other.
+// Estimates the cost of a tile for one tap: loads of weights and pixels, and multiply-adds,
+// with as many load ports as arithmetic units; and the latency of dependent sums.
 std::optional<tune::ThreadShape> ConvolutionPrograms::choose_threads(const tune::Extents& block,
                                                                      int64_t threads) const {
   auto latency = static_cast<int64_t>(4 * tile::vectors_a_cycle(own_.shape.isa));

@@ -1,13 +1,15 @@
-// Convolutions whose code is emitted as the tuner sees them: which operator one is (C2D without
-// groups, GRP, DEP; C1D a long row, C3D a volume, T2D a transposed one), and which schedule of
-// runtime/cpu/tile a program of it means. DECISIONS.md of runtime/tune has the mapping as a table.
+// The tuner's view of convolutions with emitted code: the operator of a convolution (C2D without
+// groups, GRP, DEP; C1D for a long row, C3D for a volume, T2D for a transposed one),
+// and the schedule of runtime/cpu/tile of each program. DECISIONS.md of runtime/tune
+// has the mapping as a table.
 //
-// Loops of the operator are those of the convolution, rounded up: channels of a group to vectors,
-// columns and rows to what has many divisors. Tiles of a schedule need not divide anything: 28
-// columns are 36, of which a tile may have 6, and then there are five of 5 or 6 columns.
+// The operator's loops are those of the convolution, rounded up:
+// the channels of a group to vectors, columns and rows to numbers with many divisors.
+// The tiles of a schedule need not divide anything: 28 columns become 36,
+// of which a tile may have 6, which gives five tiles of 5 or 6 columns.
 //
-// Invariant: a schedule follows from the convolution, the program and the number of threads alone,
-// and no bit of a result depends on it.
+// Invariant: a schedule depends only on the convolution, the program and the number of threads,
+// and the bits of the result do not depend on it.
 #pragma once
 
 #include "runtime/cpu/tile/depthwise.h"
@@ -19,10 +21,11 @@ namespace tg::cpu {
 
 class ConvolutionPrograms final : public OperatorPrograms {
 public:
-  /// Requires that there can be code for the shape.
+  /// Requires a shape for which code can be emitted.
   ConvolutionPrograms(OwnConvolution convolution, int threads, const tile::Caches& caches);
-  /// Of an operator that stands for no convolution of a plan: its loops as they are, an image that
-  /// needs no padding. Null where the operator is none of these, or there is no code for it.
+  /// For an operator that does not represent a convolution of a plan:
+  /// its loops unchanged, and an image without padding. Returns null if the operator
+  /// has another type, or there is no code for it.
   static std::unique_ptr<ConvolutionPrograms> of(const tune::Operator& op, int threads,
                                                  const tile::Caches& caches);
 
@@ -39,13 +42,13 @@ public:
   std::optional<tune::ThreadShape> choose_threads(const tune::Extents& block,
                                                   int64_t threads) const override;
   std::optional<tune::Program> guess() const override;
-  /// Of a transposed one each phase has a schedule of its own, where nothing was tuned.
+  /// For a transposed convolution each phase has its own schedule without tuning.
   bool is_untuned(const tune::Program& program) const override {
     return own_.form != OwnConvolution::Form::Transposed && schedule(program) == untuned_;
   }
   Result<std::unique_ptr<Way>> way(const tune::Program* program, Runs& runs) const override;
 
-  /// Requires that nothing speaks against the program.
+  /// Requires a legal program.
   tile::ConvolutionSchedule schedule(const tune::Program& program) const;
   tile::ConvolutionSchedule untuned() const { return untuned_; }
   static bool suits(const OwnConvolution& convolution, const tile::ConvolutionSchedule& schedule);
@@ -57,17 +60,17 @@ private:
   int64_t most_tile_rows() const;
 
   bool is_row() const { return op().type == tune::OpType::C1D; }
-  size_t y() const { return op().space.size() - 2; } // which a row has none of
+  size_t y() const { return op().space.size() - 2; } // a row has none
   size_t x() const { return op().space.size() - 1; }
-  /// So many channels, rows and columns, as extents of the operator's loops.
+  /// Returns numbers of channels, rows and columns as extents of the operator's loops.
   tune::Extents box(int64_t channels, int64_t rows, int64_t columns) const;
-  /// The schedule's numbers at their places.
+  /// Sets the schedule's numbers in the tile.
   void set_tile(tune::Tile& tile, const tile::ConvolutionSchedule& schedule) const;
 
   OwnConvolution own_;
-  tile::GroupedShape shape_; // of what tiles are of: of a transposed one its first phase
-  tile::Plane phases_ = {};  // of a transposed one, whose rows and columns a tile has together
-  tile::Plane loops_;        // rows and columns, as the operator's loops have them
+  tile::GroupedShape shape_; // that tiles cover: for a transposed one its first phase
+  tile::Plane phases_ = {};  // of a transposed one: rows and columns that a tile combines
+  tile::Plane loops_;        // rows and columns of the operator's loops
   tile::ConvolutionSchedule untuned_;
   int64_t width_;         // channels of a vector, or of groups that share one
   int64_t group_vectors_; // of a group

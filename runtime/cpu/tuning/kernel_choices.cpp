@@ -19,7 +19,7 @@ llvm::StringRef word(Whose whose) {
   return whose == Whose::Ours ? kOurs : whose == Whose::Library ? kLibrary : kRule;
 }
 
-/// Begins otherwise than keys of prices, which are forgotten by their beginning.
+/// Has another prefix than the keys of prices, which are removed by prefix.
 std::string key_of(llvm::StringRef op) { return "kernel of " + op.str(); }
 
 } // namespace
@@ -28,14 +28,14 @@ CostEnvironment KernelChoices::environment(llvm::StringRef processor) {
   const dnnl_version_t* v = dnnl_version();
   CostEnvironment rows;
   rows.processor = processor.str();
-  // What DNNL_MAX_CPU_ISA forbids is no choice.
+  // Instruction sets that DNNL_MAX_CPU_ISA forbids cannot be chosen.
   rows.instruction_set =
       llvm::formatv("{0}, library {1}", simd().isa, static_cast<int>(dnnl_get_effective_cpu_isa()));
   rows.library = llvm::formatv("oneDNN {0}.{1}.{2}, tiles, revision {3}", v->major, v->minor,
                                v->patch, kTileRevision);
   rows.layout = "whose kernels";
   rows.dtype = "f32";
-  rows.threads = 0; // an operator's text says how many
+  rows.threads = 0; // an operator's text includes the number
   return rows;
 }
 

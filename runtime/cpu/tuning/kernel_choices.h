@@ -1,8 +1,8 @@
-// Whose kernel an operator runs on, as it was measured: rows in the file of the cost database,
-// which looks after damage, foreign files and processes side by side. They are kept by processor,
-// instruction set, oneDNN's version and the revision of our tiles; threads are part of an
-// operator's text. A row that says something else than these words is no answer, and costs a
-// measurement.
+// Stores the measured choice of kernel for each operator: rows in the file of the cost database,
+// which handles damage, foreign files and concurrent processes.
+// The key has the processor, the instruction set, oneDNN's version and the revision of our tiles;
+// threads are part of an operator's text. A row with any other text is ignored,
+// and the operator is measured again.
 #pragma once
 
 #include "runtime/measure/cost_db.h"
@@ -12,20 +12,20 @@
 
 namespace tg::cpu {
 
-/// Rule: neither is faster than what the rule says.
+/// Rule: neither kernel is faster than the default.
 enum class Whose : uint8_t { Rule, Ours, Library };
 
 class KernelChoices {
 public:
-  /// "" for the user's cache folder. Never fails: see CostDb::notes.
+  /// "" is the user's cache folder. Never fails: see CostDb::notes.
   static std::unique_ptr<KernelChoices> open(llvm::StringRef path, llvm::StringRef processor);
-  /// Of its rows.
+  /// The environment of its rows.
   static CostEnvironment environment(llvm::StringRef processor);
 
-  /// Of an operator (operator_text); none: not measured.
+  /// Returns the choice for an operator (operator_text); nullopt if not measured.
   std::optional<Whose> find(llvm::StringRef op);
-  /// `microseconds`: of the faster one. Where the operator now runs otherwise, prices of its kind,
-  /// whole runs, and what searches found by these are forgotten.
+  /// `microseconds`: time of the faster kernel. If the choice for the operator changes,
+  /// prices of its kind, whole runs, and search results based on them are removed.
   void keep(llvm::StringRef op, Whose whose, double microseconds);
   const std::vector<std::string>& notes() const { return rows_->notes(); }
 

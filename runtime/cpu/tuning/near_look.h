@@ -1,13 +1,13 @@
-// A look at a plan before it is loaded, which tries what tuned neighbours of its operators use
-// (runtime/tune/near.h), for some milliseconds, and keeps what comes of it.
+// Examines a plan before it is loaded: tries the programs of tuned neighbours
+// of its operators (runtime/tune/near.h) for a few milliseconds, and stores the results.
 #pragma once
 
 #include "runtime/cpu/tuning/tuned_programs.h"
 
 namespace tg::cpu {
 
-/// `kept`: where neighbours are, and what is found goes; `choices`: whose kernels run; both outlive
-/// the look. Null where nothing was tuned on so many threads.
+/// `kept`: source of neighbours and destination of results; `choices`: the choices of kernels.
+/// Both must outlive the result. Returns null if nothing was tuned for this number of threads.
 std::unique_ptr<PlanLook> look_near(std::shared_ptr<TunedPrograms> kept, TileSchedules& choices,
                                     int threads, double milliseconds);
 

@@ -1,4 +1,4 @@
-// The mapping of programs to schedules of norms, and what is legal.
+// Maps programs to schedules of norms, and checks legality.
 #include "runtime/cpu/tuning/norm_programs.h"
 
 #include "runtime/cpu/tile/convolution.h"
@@ -19,7 +19,7 @@ int64_t power_below(int64_t n) {
   return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(1, n))));
 }
 
-/// A row as so many vectors as have many divisors.
+/// Rounds up a row to a number of vectors with many divisors.
 tune::Operator norm_operator(const NormShape& shape) {
   int64_t lanes = norm_table().lanes;
   tune::Operator op;
@@ -80,8 +80,8 @@ double NormPrograms::flops() const {
   return 2 * static_cast<double>(shape_.rows) * static_cast<double>(shape_.length);
 }
 
-/// Threads that share a sum are lanes first, then vectors, then pieces of a row; of the flat sketch
-/// rows side by side, and the roots have no loop of their own.
+/// Threads that share a sum are lanes first, then vectors, then pieces of a row.
+/// In the flat sketch they are neighbouring rows. The roots have no loop of their own.
 tune::Program NormPrograms::adapted(tune::Program program) const {
   if (program.op != op() || program.threads.empty()) return program;
   int64_t asked = program.threads[0];
@@ -111,7 +111,7 @@ NormSchedule NormPrograms::schedule(const tune::Program& program) const {
 }
 
 bool NormPrograms::falls_to_threads(const NormSchedule& s) const {
-  constexpr double kIdle = 1.1; // of the work: what threads may wait for the last one
+  constexpr double kIdle = 1.1; // times the work: limit of the idle time of threads
   auto rounds = [&](const NormSchedule& of) {
     int64_t parts = ceil_div(shape_.rows, of.rows) * of.pieces;
     return static_cast<double>(ceil_div(parts, threads()) * threads()) / static_cast<double>(parts);

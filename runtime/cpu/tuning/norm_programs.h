@@ -1,7 +1,7 @@
-// Norms as the tuner sees them: which operator one is (FRB), and which schedule of norm/norms.h a
-// program of it means. DECISIONS.md of runtime/tune has the mapping as a table.
+// The tuner's view of norms: the operator of a norm (FRB), and the schedule of norm/norms.h
+// of each program. DECISIONS.md of runtime/tune has the mapping as a table.
 //
-// Invariant: a schedule follows from shape, program and instruction set alone.
+// Invariant: a schedule depends only on shape, program and instruction set.
 #pragma once
 
 #include "runtime/cpu/norm/norms.h"
@@ -12,7 +12,8 @@ namespace tg::cpu {
 class NormPrograms final : public OperatorPrograms {
 public:
   NormPrograms(const NormShape& shape, int threads);
-  /// Of an operator that stands for no norm of a plan: its loops as they are, rows side by side.
+  /// For an operator that does not represent a norm of a plan: its loops unchanged,
+  /// with dense rows.
   NormPrograms(const tune::Operator& op, int threads);
 
   std::string key() const override;
@@ -34,7 +35,7 @@ public:
   }
   Result<std::unique_ptr<Way>> way(const tune::Program* program, Runs& runs) const override;
 
-  /// Requires that nothing speaks against the program.
+  /// Requires a legal program.
   NormSchedule schedule(const tune::Program& program) const;
   NormSchedule untuned() const { return default_norm_schedule(shape_); }
 

@@ -1,5 +1,5 @@
-// The programs of one operator that kernels of our own run: what is legal, in which form, and which
-// way to compute the operator a program means.
+// The programs of one operator that our kernels run: legality, normal form,
+// and the implementation of each program.
 #pragma once
 
 #include "runtime/cpu/tuning/runs.h"
@@ -7,7 +7,7 @@
 
 namespace tg::cpu {
 
-/// What keys say of threads, and of no other number of them.
+/// The part of a key that states the number of threads.
 inline std::string key_of_threads(int threads) { return " on " + std::to_string(threads) + ", x"; }
 
 class OperatorPrograms {
@@ -16,14 +16,14 @@ public:
 
   const tune::Operator& op() const { return op_; }
   int threads() const { return threads_; }
-  /// On a line, with all that its time depends on but the machine: what is kept of it is kept under
-  /// this.
+  /// Returns one line with everything that the operator's time depends on except the machine:
+  /// the key of stored results.
   virtual std::string key() const = 0;
-  /// For people.
+  /// For display.
   virtual std::string name() const = 0;
   virtual double flops() const = 0;
 
-  /// As tune::Device has them.
+  /// As in tune::Device.
   virtual tune::Program adapted(tune::Program program) const = 0;
   virtual std::string why_not(const tune::Program& program) const = 0;
   virtual tune::Extents choose_block(const tune::Nest& nest, int64_t points,
@@ -31,14 +31,13 @@ public:
   virtual std::optional<tune::ThreadShape> choose_threads(const tune::Extents& block,
                                                           int64_t threads) const = 0;
 
-  /// A legal one near to what the runtime does where nothing was tuned; none: its blocks are no
-  /// program's.
+  /// Returns a legal program near the untuned implementation; nullopt if that implementation's
+  /// blocks cannot be expressed as a program.
   virtual std::optional<tune::Program> guess() const = 0;
-  /// Whether the program, against which nothing speaks, is what the runtime does where nothing was
-  /// tuned. False where that is not known.
+  /// Returns true if the legal program equals the untuned implementation. Returns false if unknown.
   virtual bool is_untuned(const tune::Program&) const { return false; }
-  /// Requires that nothing speaks against the program; null: what the runtime does where nothing
-  /// was tuned. Errors: `device` where there is no memory for code.
+  /// Requires a legal program; null: the untuned implementation. Errors:
+  /// `device` if there is no memory for code.
   virtual Result<std::unique_ptr<Way>> way(const tune::Program* program, Runs& runs) const = 0;
 
 protected:

@@ -1,4 +1,4 @@
-// The mapping of programs to schedules, and what is legal.
+// Maps programs to schedules, and checks legality.
 #include "runtime/cpu/tuning/product_programs.h"
 
 #include "runtime/cpu/tuning/loops.h"
@@ -16,13 +16,13 @@ namespace {
 
 using tile::ceil_div;
 
-/// Rows that fit no tile: tiles of the most rows, and blocks of many sizes.
+/// Rounds up rows that do not fit in one tile: to tiles of the most rows, and blocks of many sizes.
 int64_t padded_rows(int64_t rows, tile::Isa isa) {
   int64_t most = tile::most_rows(isa), unit = most * 4;
   return rows <= most ? rows : unit * smooth_from(ceil_div(rows, unit));
 }
 
-/// An even number of those that threads share.
+/// Rounds up to an even number, which threads can share.
 int64_t padded_count(int64_t count) {
   return count <= 2 ? count : 2 * smooth_from(ceil_div(count, 2));
 }
@@ -37,7 +37,7 @@ tune::Operator operator_of(const tile::ProductShape& shape, tile::Isa isa) {
   return op;
 }
 
-/// Operands side by side; the right one is a weight unless there is one for each product.
+/// Returns dense operands; the right one is a weight unless there is one for each product.
 tile::ProductShape shape_of_operator(const tune::Operator& op) {
   tile::ProductShape s;
   s.rows = op.space[1];
@@ -53,7 +53,7 @@ tile::ProductShape shape_of_operator(const tune::Operator& op) {
   return s;
 }
 
-/// Blocks of a loop of `count` units for one part: how many units each has.
+/// Returns the number of units per block, for the blocks of a loop of `count` units in one part.
 int64_t units_of_block(int64_t count, int64_t parts, int64_t blocks) {
   return std::max<int64_t>(1, ceil_div(ceil_div(count, parts), blocks / parts));
 }
@@ -95,7 +95,8 @@ ProductPrograms::ProductPrograms(const tune::Operator& op, tile::Isa isa, int th
     : OperatorPrograms(op, threads), shape_(shape_of_operator(op)), isa_(isa), caches_(caches),
       width_(tile::panel_columns(isa)), least_parts_(most_parts()) {}
 
-/// Whole products first, then columns, since every part reads its own of w then; then rows.
+/// Divides whole products first, then columns, because every part then reads only its own part
+/// of w, and rows last.
 ProductPrograms::Parts ProductPrograms::parts(int64_t batch, int64_t rows, int64_t columns) const {
   Parts found;
   int64_t left = threads();
@@ -107,8 +108,8 @@ ProductPrograms::Parts ProductPrograms::parts(int64_t batch, int64_t rows, int64
   return found;
 }
 
-/// As many as untuned, or as programs can have where threads and panels have few divisors in
-/// common.
+/// Returns the number of parts of the untuned schedule, or the largest number that programs
+/// can have if threads and panels have few common divisors.
 int64_t ProductPrograms::most_parts() const {
   Parts most = parts(op().space[kB], op().space[kI], op().space[kJ] / width_);
   return std::min<int64_t>(untuned().parts(), most.all());
@@ -116,7 +117,7 @@ int64_t ProductPrograms::most_parts() const {
 
 bool ProductPrograms::enough(const Parts& parts) const { return parts.all() >= least_parts_; }
 
-/// A tile of several panels is the only one along the rows.
+/// A tile of several panels must be the only one along the rows.
 bool ProductPrograms::may_span(int64_t tile_rows, int64_t panels) const {
   if (panels == 1) return true;
   return shape_.rows <= tile_rows && panels == tile::most_panels(isa_, tile_rows);
@@ -134,7 +135,7 @@ tune::Program ProductPrograms::adapted(tune::Program program) const {
   i = {row_blocks, 1, row_tiles / row_blocks, 1, rows};
 
   int64_t all = op().space[kJ] / width_, most = tile::most_panels(isa_, rows), panels = 1;
-  bool wide = 2 * j[3] * j[4] > (1 + most) * width_; // nearer to the widest than to one panel
+  bool wide = 2 * j[3] * j[4] > (1 + most) * width_; // closer to the widest than to one panel
   if (wide && all % most == 0 && may_span(rows, most)) panels = most;
   int64_t tiles = all / panels, blocks = std::gcd(j[0], tiles), of_block = tiles / blocks;
   bool panels_outside = j[1] >= j[2] || of_block == 1;
@@ -208,7 +209,8 @@ private:
   Runs& runs_;
 };
 
-/// The least divisor of the loop that is a tile of so many rows or more, else the largest of fewer.
+/// Returns the least divisor of the loop that is a tile of at least `rows` rows,
+/// else the largest smaller divisor.
 int64_t rows_of_tile(int64_t loop, int64_t rows, int64_t most) {
   for (int64_t more = rows; more <= most; ++more)
     if (loop % more == 0) return more;
@@ -264,8 +266,8 @@ tune::Extents ProductPrograms::choose_block(const tune::Nest& nest, int64_t poin
   return best;
 }
 
-// Slots of the load ports, over all tiles of a block: a step along the depth loads two vectors for
-// each panel and broadcasts each row.
+// Counts slots of the load ports, over all tiles of a block: each step along the depth loads two
+// vectors per panel and broadcasts each row.
 std::optional<tune::ThreadShape> ProductPrograms::choose_threads(const tune::Extents& block,
                                                                  int64_t threads) const {
   std::optional<tune::ThreadShape> best;

@@ -1,22 +1,23 @@
-// Products on register tiles as the tuner sees them: which operator a product is, and which
-// schedule of runtime/cpu/tile a program of it means. DECISIONS.md of runtime/tune has the mapping
-// as a table.
+// The tuner's view of products on register tiles: the operator of a product,
+// and the schedule of runtime/cpu/tile of each program. DECISIONS.md of runtime/tune
+// has the mapping as a table.
 //
-// Loops of the operator are those of the product, rounded up to what has many divisors: the tuner's
-// factors multiply to its loops exactly, tiles of a schedule need not. So 128 rows are 144, of
-// which a tile may have 6, and a block of 72 rows is half of the 22 tiles that there are.
+// The operator's loops are those of the product, rounded up to numbers with many divisors:
+// the tuner's factors multiply to its loops exactly, but the tiles of a schedule need not.
+// So 128 rows become 144, of which a tile may have 6, and a block of 72 rows is half
+// of the actual 22 tiles.
 //
-// Invariant: a schedule follows from shape, program, instruction set, threads and caches alone.
+// Invariant: a schedule depends only on shape, program, instruction set, threads and caches.
 #pragma once
 
 #include "runtime/cpu/tuning/operator_programs.h"
 
 namespace tg::cpu {
 
-/// The product on a line, with all that its time depends on but the machine: what its schedule is
-/// kept under.
+/// Returns the product as one line with everything that its time depends on except the machine:
+/// the key of its schedule.
 std::string product_key(const tile::ProductShape& shape, tile::Isa isa, int threads);
-/// "128 x 768 x 768", "12 of 128 x 64 x 128": rows, depth, columns.
+/// Formats "128 x 768 x 768", "12 of 128 x 64 x 128": rows, depth, columns.
 std::string product_name(const tile::ProductShape& shape);
 double product_flops(const tile::ProductShape& shape);
 
@@ -24,8 +25,8 @@ double product_flops(const tile::ProductShape& shape);
 class ProductPrograms final : public OperatorPrograms {
 public:
   ProductPrograms(tile::ProductShape shape, tile::Isa isa, int threads, const tile::Caches& caches);
-  /// Of an operator that stands for no product of a plan: its loops as they are, operands side by
-  /// side.
+  /// For an operator that does not represent a product of a plan:
+  /// its loops unchanged, with dense operands.
   ProductPrograms(const tune::Operator& op, tile::Isa isa, int threads, const tile::Caches& caches);
 
   const tile::ProductShape& shape() const { return shape_; }
@@ -46,9 +47,9 @@ public:
   }
   Result<std::unique_ptr<Way>> way(const tune::Program* program, Runs& runs) const override;
 
-  /// Requires that nothing speaks against the program.
+  /// Requires a legal program.
   tile::Schedule schedule(const tune::Program& program) const;
-  /// What the runtime takes where nothing was tuned.
+  /// Returns the schedule that is used without tuning.
   tile::Schedule untuned() const {
     return tile::default_schedule(shape_, isa_, threads(), caches_);
   }

@@ -1,4 +1,4 @@
-// Places of operands, and runs on the clock.
+// Memory for operands, and timed runs.
 #include "runtime/cpu/tuning/runs.h"
 
 #include "runtime/cpu/parallel.h"
@@ -25,12 +25,12 @@ Result<std::unique_ptr<Runs>> Runs::make(const tile::TileKernels& tiles, int64_t
   return runs;
 }
 
-// Numbers of ordinary size: kernels are slow on denormal ones.
+// Fills with numbers of ordinary size, because kernels are slow on denormal ones.
 Result<void> Runs::grow(Tensor& tensor, int64_t floats) {
   if (tensor.capacity() > 0 && tensor.bytes() >= floats * 4) return {};
   TG_TRY(tensor, Tensor::zeros({DType::F32, {floats}}));
   llvm::MutableArrayRef<float> at = tensor.floats();
-  constexpr size_t kPeriod = 251, kCopied = 64 * kPeriod; // copies are at the speed of memory
+  constexpr size_t kPeriod = 251, kCopied = 64 * kPeriod; // copying runs at memory bandwidth
   size_t begun = std::min(kCopied, at.size());
   for (size_t i = 0; i < begun; ++i) at[i] = 0.5f + static_cast<float>(i % kPeriod) / 256;
   for (size_t i = begun; i < at.size(); i += begun)
@@ -58,7 +58,7 @@ Result<double> Runs::run(const tile::Product& product, int threads) {
   TG_CHECK(grow(y_, need.y));
   TG_CHECK(grow(w_, need.w));
   TG_CHECK(grow(scratch_, std::max<int64_t>(1, product.scratch_elements())));
-  // What is packed while it runs was made by a neighbour and is warm.
+  // A w that is packed during the run was written by a neighbour and is warm.
   if (!shape.w_is_packed) next_ = 0;
   tile::ProductData data;
   data.x = x_.floats().data();
@@ -119,7 +119,7 @@ Result<double> Runs::run(const RunExtents& need, llvm::function_ref<void(const R
 }
 
 double tile_peak_flops(const tile::TileKernels& tiles, const Threads& threads, int bursts) {
-  constexpr int64_t kDepth = 256; // what begins and ends a tile is a fortieth
+  constexpr int64_t kDepth = 256; // start and end of a tile are a fortieth
   constexpr int kCalls = 300;
   int64_t rows = tile::most_rows(tiles.isa()), columns = tile::panel_columns(tiles.isa());
   std::vector<double> least_us(static_cast<size_t>(threads), HUGE_VAL); // of each part

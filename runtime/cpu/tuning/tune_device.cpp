@@ -1,4 +1,4 @@
-// The device: its operators, trials, comparisons.
+// Implements the device: its operators, trials and comparisons.
 #include "runtime/cpu/tuning/tune_device.h"
 
 #include "runtime/cpu/lowering/tile_matmul.h"
@@ -29,13 +29,13 @@ namespace tg::cpu {
 
 namespace {
 
-/// Notes operators while a plan is lowered, and has nothing to say of them but whose kernels run.
+/// Records operators while a plan is lowered, without affecting anything but the choice of kernels.
 class OperatorRecorder : public PlanLook {
 public:
   explicit OperatorRecorder(std::shared_ptr<TileSchedules> kept) : kept_(std::move(kept)) {}
   struct Seen {
     std::unique_ptr<OperatorPrograms> programs;
-    std::vector<size_t> calls; // its places among all that asked
+    std::vector<size_t> calls; // its indices among all queries
   };
   std::optional<tile::Schedule> find(const tile::ProductShape& shape, tile::Isa isa,
                                      int threads) override {
@@ -61,7 +61,8 @@ public:
   }
   bool ours(llvm::StringRef op, bool by_rule) override { return kept_->ours(op, by_rule); }
   void seen() override {}
-  llvm::MapVector<std::string, Seen, std::map<std::string, unsigned>> operators; // in their order
+  llvm::MapVector<std::string, Seen, std::map<std::string, unsigned>>
+      operators;            // in the order of the plan
   int64_t weight_bytes = 0; // that a run of the plan reads
   size_t calls = 0;
 
@@ -81,21 +82,21 @@ CompileOptions compile_options(const TuneDeviceOptions& options) {
   return compile;
 }
 
-/// Times are the least of some runs; a program far from the best gets few.
+/// Times are the least of several runs; a program far from the best gets few runs.
 constexpr double kTrialUs = 3000;
 constexpr int kFewestRuns = 3, kMostRuns = 12;
 constexpr double kHopeless = 1.5;   // times the best of the operator
-constexpr double kSlower = 1.1;     // by the second run
-constexpr double kJustShort = 1.06; // of what is enough: a first trial is taken again
-constexpr int kTakenAgain = 2;      // where others computed
-/// What takes longer does not feel in a comparison that its code is not in the cache.
+constexpr double kSlower = 1.1;     // in the second run
+constexpr double kJustShort = 1.06; // times the sufficient time: then a first trial is repeated
+constexpr int kTakenAgain = 2;      // if other programs computed
+/// The cold start of slower code does not affect a comparison.
 constexpr double kColdUs = 200;
 
-/// Of the peak: who reaches so much of it has nothing more to gain.
+/// A program that reaches this share of the peak has nothing more to gain.
 constexpr double kAtPeak = 0.98;
-/// Runs of the plan on the library.
+/// The number of runs of the plan with the library.
 constexpr int kLibraryRuns = 7;
-constexpr double kLibrarySeconds = 0.3; // then the run at hand is the last
+constexpr double kLibrarySeconds = 0.3; // after this, no further run
 
 class TuneDevice final : public tune::PlanDevice {
 public:
@@ -105,7 +106,7 @@ public:
       : plan_(plan), options_(options), kept_(std::move(kept)), runs_(std::move(runs)),
         watch_(std::move(watch)) {}
 
-  /// `steps`: of the plan, one for each place among all that asked; empty: not known.
+  /// `steps`: steps of the plan, one for each index among all queries; empty: unknown.
   void add(OperatorRecorder::Seen& seen, llvm::ArrayRef<PlanStepId> steps) {
     const OperatorPrograms& programs = *seen.programs;
     tune::PlanOperator op{programs.key(), programs.name(), programs.op()};
@@ -113,7 +114,7 @@ public:
     op.flops = programs.flops();
     operators_.push_back(std::move(op));
     programs_.push_back(std::move(seen.programs));
-    // A library has neither: Winograd's is ours there, too, and a norm three operators.
+    // A library runs neither: it uses our Winograd kernel too, and a norm is three operators.
     bool alone = programs_.back()->op().type == tune::OpType::WIN ||
                  programs_.back()->op().type == tune::OpType::FRB;
     for (size_t call : seen.calls)
@@ -136,7 +137,7 @@ public:
   // --- tune::Device --------------------------------------------------------------------------
   std::string name() const override { return "cpu"; }
   tune::DeviceLimits limits() const override {
-    // Blocks and threads are loops here: legality is OperatorPrograms::why_not.
+    // Blocks and threads are loops here: OperatorPrograms::why_not checks legality.
     constexpr int64_t kNone = int64_t{1} << 40;
     return {1 << 20, kNone, kNone, kNone};
   }
@@ -206,7 +207,7 @@ public:
     return peak_flops_;
   }
   double library_us(size_t op) override {
-    if (!library_asked_ && stopped()) return 0; // it takes a while
+    if (!library_asked_ && stopped()) return 0; // loading it takes a while
     if (!library_asked_) time_library();
     library_asked_ = true;
     std::vector<double> times;
@@ -248,7 +249,7 @@ public:
     if (!all) return std::nullopt;
     std::vector<double> last_us(ways.size());
     auto run = [&](size_t i) -> std::optional<double> {
-      if (last_us[i] < kColdUs) (void)ways[i]->run(); // its code and what it reads
+      if (last_us[i] < kColdUs) (void)ways[i]->run(); // warms its code and operands
       Result<double> us = ways[i]->run();
       if (!us) return std::nullopt;
       return last_us[i] = *us;
@@ -271,7 +272,8 @@ private:
     return of && peak_flops > 0 ? of->flops() / (kAtPeak * peak_flops) * 1e6 : 0;
   }
 
-  /// Of the operator at hand, or of one that stands for none of the plan; null: there are none.
+  /// Returns the programs of the current operator, or of one that is not in the plan;
+  /// null if there are none.
   const OperatorPrograms* programs_of(const tune::Operator& op) const {
     if (current_ && current_->op() == op) return current_;
     auto [at, is_new] = bridges_.try_emplace(tune::text(op));
@@ -292,8 +294,8 @@ private:
     return other.get();
   }
 
-  /// Steps of the plan by the library: its weights and operands lie as in a network. What it
-  /// copies between layouts is no step of the plan and not counted.
+  /// Times the plan's steps with the library: its weights and operands have the layouts
+  /// of a network. Its copies between layouts are not steps of the plan and are not counted.
   void time_library() {
     std::unique_ptr<Backend> backend = make_cpu_backend(Products::Library);
     Result<std::unique_ptr<Executable>> loaded = backend->compile(plan_, compile_options(options_));
@@ -311,7 +313,7 @@ private:
 
   std::optional<double> time(Way& way) {
     double least = HUGE_VAL, spent = 0;
-    if (!way.run()) return std::nullopt; // to warm up
+    if (!way.run()) return std::nullopt; // warm-up
     for (int run = 0; run < kMostRuns && (run < kFewestRuns || spent < kTrialUs); ++run) {
       Result<double> us = way.run();
       if (!us) return std::nullopt;
@@ -328,12 +330,12 @@ private:
   std::unique_ptr<Runs> runs_;
   std::unique_ptr<MachineWatch> watch_;
   std::vector<tune::PlanOperator> operators_;
-  std::vector<std::unique_ptr<OperatorPrograms>> programs_; // of operators; null: none of ours
+  std::vector<std::unique_ptr<OperatorPrograms>> programs_; // of operators; null: not ours
   mutable llvm::StringMap<std::unique_ptr<OperatorPrograms>> bridges_;
   const OperatorPrograms *current_ = nullptr, *best_op_ = nullptr;
   double best_us_ = HUGE_VAL;                                           // of best_op_
-  double peak_flops_ = 0;                                               // the most that was seen
-  std::map<const OperatorPrograms*, std::vector<PlanStepId>> steps_of_; // looked up
+  double peak_flops_ = 0;                                               // the highest so far
+  std::map<const OperatorPrograms*, std::vector<PlanStepId>> steps_of_; // only looked up
   llvm::DenseMap<PlanStepId, double> library_us_;
   bool library_asked_ = false;
   int64_t measured_ = 0, disturbed_ = 0;
@@ -353,7 +355,7 @@ public:
       return;
     if (left_ms() <= 0) return;
     Result<std::unique_ptr<Runs>> runs = Runs::make(*tiles, weight_bytes);
-    if (!runs) return; // no memory to try anything in
+    if (!runs) return; // no memory to try anything
     TuneDevice device({}, {.threads = threads_}, tuned_, std::move(*runs), nullptr);
     for (auto& [key, one] : operators) device.add(one, {});
     tune::try_near(device, {.milliseconds = left_ms()});
@@ -367,7 +369,7 @@ private:
   static std::shared_ptr<TileSchedules> borrowed(TileSchedules& owned) {
     return {std::shared_ptr<void>(), &owned};
   }
-  /// And has a neighbour.
+  /// Returns true if nothing is stored for the operator and it has a neighbour.
   bool is_new(const OperatorPrograms& programs) const {
     return llvm::any_of(known_,
                         [&](const tune::Program& program) {
@@ -387,8 +389,8 @@ bool is_product_or_convolution(llvm::StringRef name) {
   return name.startswith("matmul") || name.startswith("conv");
 }
 
-/// Products say their tile ("tile:avx2 6x16"); convolutions say their kind before it. Those of bf16
-/// are not tuned, nor is Winograd's in groups.
+/// Products name their tile ("tile:avx2 6x16"); convolutions put their kind before it.
+/// bf16 and grouped Winograd convolutions are not tuned.
 bool has_schedule(llvm::StringRef implementation) {
   if (implementation.startswith("norm:")) return true;
   if (implementation.startswith("winograd")) return !implementation.contains(" grouped");
@@ -411,7 +413,7 @@ std::unique_ptr<PlanLook> look_near(std::shared_ptr<TunedPrograms> kept, TileSch
 
 Result<std::unique_ptr<tune::PlanDevice>> make_tune_device(const Plan& plan,
                                                            const TuneDeviceOptions& options) {
-  // First: it says what is wrong with the file.
+  // Opened first, because it reports problems with the file.
   std::shared_ptr<TunedPrograms> kept = TunedPrograms::open(options.database, processor_name());
   auto seen = std::make_shared<OperatorRecorder>(
       TunedPrograms::on_demand(options.database, processor_name()));
@@ -426,11 +428,11 @@ Result<std::unique_ptr<tune::PlanDevice>> make_tune_device(const Plan& plan,
     return error(Code::no_kernel, "this processor has none of our register tiles: there "
                                   "is nothing to tune on `cpu`");
   TG_TRY(std::unique_ptr<Runs> runs, Runs::make(*tiles, seen->weight_bytes));
-  auto operators = std::move(seen->operators); // before the watch has plans of its own
+  auto operators = std::move(seen->operators); // before the watch makes its own plans
   size_t calls = seen->calls;
   auto device = std::make_unique<TuneDevice>(plan, options, std::move(kept), std::move(runs),
                                              watch_machine(*backend, options.threads));
-  std::vector<PlanStepId> asked; // each step asks once, in the order in which they are
+  std::vector<PlanStepId> asked; // each step queries once, in step order
   for (const StepInfo& step : steps)
     if (has_schedule(step.implementation)) asked.push_back(step.step);
   if (asked.size() != calls) asked.clear();

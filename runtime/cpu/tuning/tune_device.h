@@ -1,5 +1,5 @@
-// The cpu backend as a device of the tuner (runtime/tune): the operators of a plan, programs of
-// those that run on register tiles, and what is kept of them.
+// The cpu backend as a device of the tuner (runtime/tune): the operators of a plan,
+// programs of those that our kernels run, and their stored results.
 #pragma once
 
 #include "lang/core/support/stop.h"
@@ -12,12 +12,13 @@ namespace tg::cpu {
 
 struct TuneDeviceOptions {
   int threads = 1;
-  std::string database = {}; // "": the user's
+  std::string database = {}; // "": the user's cache folder
   int64_t memory_limit_bytes = 0;
   StopToken stop = {};
 };
 
-/// Loads the plan, with random weights, to see what of it runs how. Errors: those of compile().
+/// Loads the plan with random weights, to determine how each part of it runs. Errors:
+/// those of compile().
 Result<std::unique_ptr<tune::PlanDevice>> make_tune_device(const Plan& plan,
                                                            const TuneDeviceOptions& options);
 

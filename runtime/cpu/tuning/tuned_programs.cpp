@@ -1,4 +1,4 @@
-// Rows of the database, and what they say.
+// Rows of the database, and their format.
 #include "runtime/cpu/tuning/tuned_programs.h"
 
 #include "lang/core/price.h"
@@ -24,7 +24,7 @@ constexpr llvm::StringLiteral kFaster = "tuned", kNotFaster = "untuned";
 
 } // namespace
 
-/// How the instances begin whose prices such a program changes.
+/// Returns the prefixes of the instances whose prices a program of this type changes.
 static std::vector<llvm::StringRef> priced_as(tune::OpType type) {
   switch (type) {
   case tune::OpType::BMM: return {"matmul("};
@@ -72,12 +72,12 @@ CostEnvironment TunedPrograms::environment(llvm::StringRef processor) {
   const tile::Caches& caches = tile::caches();
   CostEnvironment rows;
   rows.processor = processor.str();
-  rows.instruction_set = "tiles"; // a key says which of them
+  rows.instruction_set = "tiles"; // a key names the instruction set
   rows.library = llvm::formatv("tiles, revision {0}", kTileRevision);
   rows.layout = llvm::formatv("programs of products, caches {0} KiB {1} KiB", caches.first >> 10,
                               caches.second >> 10);
   rows.dtype = "f32";
-  rows.threads = 0; // a key says how many
+  rows.threads = 0; // a key includes the number
   return rows;
 }
 
@@ -233,7 +233,7 @@ void TunedPrograms::keep(const OperatorPrograms& op, const tune::KeptProgram& fo
   std::optional<tune::KeptProgram> before = kept(op);
   std::lock_guard<std::mutex> lock(mutex_);
   rows_->store(CostRow{op.key(), found.best.microseconds, kept_text(found)});
-  if (!found.faster && !(before && before->faster)) return; // by rule as ever
+  if (!found.faster && !(before && before->faster)) return; // the default is still used
   llvm::StringRef kernel = op.op().type == tune::OpType::WIN ? "winograd" : "tile:";
   for (llvm::StringRef instance : priced_as(op.op().type)) rows_->forget(instance, kernel);
   forget_whole_runs(*rows_);

@@ -1,4 +1,4 @@
-// The mapping of programs to cuts of Winograd convolutions, and what is legal.
+// Maps programs to cuts of Winograd convolutions, and checks legality.
 #include "runtime/cpu/tuning/winograd_programs.h"
 
 #include "runtime/cpu/tile/convolution.h"
@@ -20,7 +20,8 @@ using tile::ceil_div;
 constexpr size_t kEps = 0, kNu = 1, kP = 2, kCo = 3;
 constexpr size_t kPack = 0, kInverse = 1, kStages = 3;
 
-/// So many parts of equal size, or less than one for each thread.
+/// Rounds up to a number of equal parts; if it is less than the number of threads,
+/// to one with many divisors.
 int64_t padded_parts(int64_t number, int threads) {
   int64_t unit = number >= threads ? threads : 1;
   return unit * smooth_from(ceil_div(number, unit));
@@ -37,7 +38,7 @@ tune::Operator winograd_operator(const WinogradShape& s, int threads) {
   return op;
 }
 
-/// Channels of a tile: panels, a power of two of them or all.
+/// Returns the channels of a tile: a power of two of panels, or all channels.
 int64_t whole_panels(int64_t channels, int64_t all) {
   if (channels >= all) return all;
   auto panels = static_cast<uint64_t>(std::max<int64_t>(1, channels / kPanel));
@@ -138,9 +139,10 @@ tune::Program WinogradPrograms::program_of(const WinogradCut& cut) const {
   return program;
 }
 
-/// The form that means a cut and nothing else. Positions are threads, whose columns' loop is
-/// outside; a block's panels and rows of tiles are those of products; data_pack and inverse have
-/// the channels of a tile that are taken together; writing the output is part of the inverse.
+/// Returns the form that determines a cut and nothing else. Positions are threads,
+/// with the loop over columns outside. A block's panels and rows of tiles are those of products.
+/// data_pack and inverse have the channels of a tile that are processed together.
+/// Writing the output is part of the inverse.
 tune::Program WinogradPrograms::adapted(tune::Program program) const {
   if (program.sketch != tune::Sketch::TilesAndFlat || program.op != op() ||
       program.tile.space.size() != op().space.size() || program.threads.size() != kStages)
@@ -171,7 +173,7 @@ WinogradCut WinogradPrograms::cut(const tune::Program& program) const {
 }
 
 std::string WinogradPrograms::why_not(const tune::Program& program) const {
-  constexpr int64_t kMany = 8; // cuts of a thread, which then need not be equally many
+  constexpr int64_t kMany = 8; // cuts per thread from which their number may be uneven
   if (program.op != op()) return "it is of another operator";
   if (!tune::check(program).ok()) return "it is no program of tiles and stages";
   if (adapted(program) != program) return "it is no cut of a Winograd convolution";
@@ -202,8 +204,8 @@ tune::Extents WinogradPrograms::choose_block(const tune::Nest& nest, int64_t poi
   return best;
 }
 
-// What a product costs for one input: loads of weights and factors, multiply-adds, as many ports as
-// units; and sums that wait for each other.
+// Estimates the cost of a product for one input: loads of weights and factors, and multiply-adds,
+// with as many load ports as arithmetic units; and the latency of dependent sums.
 std::optional<tune::ThreadShape> WinogradPrograms::choose_threads(const tune::Extents& block,
                                                                   int64_t threads) const {
   constexpr int64_t kLatency = 8;
@@ -229,7 +231,7 @@ std::optional<tune::Program> WinogradPrograms::guess() const {
   WinogradCut near = untuned();
   near.panels = largest_divisor(
       near.by_channels && may_part_channels() ? panels() / threads() : panels(), near.panels);
-  for (int64_t cuts : tune::divisors(tiles())) { // the fewest that are no fewer
+  for (int64_t cuts : tune::divisors(tiles())) { // the fewest that are enough
     if (near.by_channels ? cuts > 1 : cuts < untuned().cuts) continue;
     near.cuts = cuts;
     near.rows = largest_divisor(tiles() / cuts, winograd_table().most_rows(near.panels));

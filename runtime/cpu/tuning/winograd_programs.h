@@ -1,11 +1,12 @@
-// Winograd convolutions as the tuner sees them: which operator one is (WIN), and how a program of
-// it cuts the work (winograd/winograd.h). DECISIONS.md of runtime/tune has the mapping as a table.
+// The tuner's view of Winograd convolutions: the operator of a convolution (WIN),
+// and the division of its work by each program (winograd/winograd.h).
+// DECISIONS.md of runtime/tune has the mapping as a table.
 //
-// Loops of the operator are tiles, panels of output channels and input channels, rounded up to what
-// has many divisors; blocks of tiles and panels need not divide anything.
+// The operator's loops are tiles, panels of output channels and input channels,
+// rounded up to numbers with many divisors; blocks of tiles and panels need not divide anything.
 //
-// Invariant: a cut follows from shape, program, instruction set and threads alone, and no bit of a
-// result depends on it.
+// Invariant: a cut depends only on shape, program, instruction set and threads,
+// and the bits of the result do not depend on it.
 #pragma once
 
 #include "runtime/cpu/tuning/operator_programs.h"
@@ -17,8 +18,8 @@ class WinogradPrograms final : public OperatorPrograms {
 public:
   /// Requires one group.
   WinogradPrograms(const WinogradShape& shape, int threads);
-  /// Of an operator that stands for no convolution of a plan: tiles in one row. Null where its
-  /// tiles are none of ours.
+  /// For an operator that does not represent a convolution of a plan: tiles in one row.
+  /// Returns null if its tile size is not supported.
   static std::unique_ptr<WinogradPrograms> of(const tune::Operator& op, int threads);
 
   const WinogradShape& shape() const { return shape_; }
@@ -26,7 +27,7 @@ public:
   std::string key() const override;
   /// "1 x 64 x 56 x 56 to 64 in tiles of 4 x 4".
   std::string name() const override;
-  /// Of the products of transformed tiles alone.
+  /// Counts the products of transformed tiles alone.
   double flops() const override;
   tune::Program adapted(tune::Program program) const override;
   std::string why_not(const tune::Program& program) const override;
@@ -38,7 +39,7 @@ public:
   bool is_untuned(const tune::Program& program) const override { return cut(program) == untuned(); }
   Result<std::unique_ptr<Way>> way(const tune::Program* program, Runs& runs) const override;
 
-  /// Requires that nothing speaks against the program.
+  /// Requires a legal program.
   WinogradCut cut(const tune::Program& program) const;
   WinogradCut untuned() const { return default_cut(shape_, threads()); }
 

@@ -1,6 +1,6 @@
-// How a Winograd convolution is cut: blocks of tiles, blocks of output channels, threads. What is
-// irregular (tiles over an edge, channels that fill no panel) goes through a patch of one panel on
-// the stack, so that the transforms themselves know neither edges nor tails.
+// Divides a Winograd convolution into blocks of tiles, blocks of output channels, and threads.
+// Irregular parts (tiles across an edge, channels that do not fill a panel)
+// go through a one-panel patch on the stack, so the transforms need not handle edges and tails.
 #include "runtime/cpu/winograd/winograd.h"
 
 #include "runtime/cpu/handles.h"
@@ -14,23 +14,23 @@ namespace tg::cpu {
 
 namespace {
 
-/// V and M of one block of tiles: half of a second-level cache of a megabyte; weights stream
-/// through the rest.
+/// The size of V and M of one block of tiles: half of a second-level cache of one megabyte;
+/// weights stream through the other half.
 constexpr int64_t kBlockBytes = 512 << 10;
-/// Fewer tiles than this for a thread, and each would stream all weights for too little work: they
-/// share V instead, and part the output channels.
+/// With fewer tiles per thread, each thread would stream all weights for too little work.
+/// Threads then share V and divide the output channels.
 constexpr int64_t kFewTiles = 16;
 constexpr int64_t kManyWeights = 4 << 20; // bytes
 
 int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 int64_t quotient_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
 
-/// From position to position, for rows * width elements of each: off powers of two, which would put
-/// all positions into the same few sets of a cache.
+/// Returns the distance between positions with rows * width elements each.
+/// It is not a power of two, which would map all positions to the same few sets of a cache.
 int64_t position_step(int64_t rows, int64_t width) { return rows * width + kPanel; }
 
-/// What is applied when a tile is written: relu is part of the transform, the others follow while
-/// the tile is in cache.
+/// Returns the activation that is applied after a tile is written, while it is in cache;
+/// relu is part of the transform.
 std::optional<Instr> later_instr(Act act) {
   if (act == Act::None || act == Act::Relu) return std::nullopt;
   return instr_of(act);
@@ -61,7 +61,7 @@ WinogradCut default_cut(const WinogradShape& shape, int threads) {
   int64_t fit = std::max(kFewTiles, kBlockBytes / (4 * shape.positions() * row));
   cut.cuts = quotient_up(tiles, fit);
   while (cut.cuts * shape.groups % threads != 0 && cut.cuts < tiles)
-    ++cut.cuts; // for each thread the same
+    ++cut.cuts; // the same number for each thread
   cut.cuts = quotient_up(tiles, quotient_up(tiles, cut.cuts));
   return cut;
 }
@@ -189,7 +189,7 @@ void WinogradSchedule::read_tile(const WinogradTable& table, const float* x, con
     table.input(s.tile, v + first, position_of_v(), {from.at + first, from.row, from.pixel},
                 tile.read, whole);
   if (whole == count) return;
-  int64_t last = first + whole; // channels that fill no panel
+  int64_t last = first + whole; // channels that do not fill a panel
   alignas(64) float patch[kMaxPositions * kPanel] = {};
   for (int64_t i = tile.read.top; i < tile.read.bottom; ++i)
     for (int64_t j = tile.read.left; j < tile.read.right; ++j)
