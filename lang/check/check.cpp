@@ -1,6 +1,6 @@
-// See check.h. One walk over each function with a stack of scopes. Recursion follows the syntax
-// tree, whose depth the parser bounds (ast.h). A name that is unknown is reported where it stands
-// and once for each function, since the same slip repeats.
+// See check.h. One walk over each function with a stack of scopes.
+// The recursion follows the syntax tree, whose depth the parser limits (ast.h).
+// An unknown name is reported at its place, once per function, because the same mistake repeats.
 #include "lang/check/check.h"
 
 #include "lang/check/composite.h"
@@ -32,7 +32,7 @@ struct Local {
 
 class Checker {
 public:
-  /// `incomplete`: declarations of the module could not be read, so a name may be among them.
+  /// `incomplete`: some declarations of the module could not be read and may define missing names.
   Checker(const Program& program, const Module& module, DiagnosticSink& sink, bool incomplete)
       : program_(program), module_(module), ast_(module.ast), sink_(sink), incomplete_(incomplete) {
   }
@@ -173,7 +173,7 @@ private:
     sink_.report(std::move(d));
   }
 
-  /// A type of values at run time: of a parameter, a result or a weight.
+  /// Checks a type of run-time values: of a parameter, a result or a weight.
   void tensor_type(ast::TypeRef id) {
     if (!id) return;
     const ast::Type& type = ast_[id];
@@ -270,15 +270,15 @@ private:
     for (const ast::Name& target : ast_[s.targets]) declare(target);
   }
 
-  /// `"w"`, `"layers." + i + ".w"`, a name.
+  /// Returns true for `"w"`, `"layers." + i + ".w"`, or a name.
   bool may_be_text(ast::ExprId id) const {
     const ast::Expr& e = ast_[id];
     return e.kind == ExprKind::String || e.kind == ExprKind::Name || e.kind == ExprKind::Index ||
            (e.kind == ExprKind::Binary && e.op == ast::Op::Add);
   }
 
-  /// `init = normal(0.02)`, `uniform(a, b)`, `orthogonal(gain)`, `zeros` or `ones`; `trained =
-  /// false`.
+  /// Checks `init = normal(0.02)`, `uniform(a, b)`, `orthogonal(gain)`, `zeros` or `ones`;
+  /// `trained = false`.
   void weight_options(ast::List<ast::Arg> list, size_t skip = 0) {
     for (const ast::Arg& arg : ast_[list].drop_front(skip)) {
       if (arg.kind == ast::ArgKind::Named && arg.name.text == "trained") {
@@ -360,7 +360,7 @@ private:
     sink_.report(std::move(d));
   }
 
-  /// What can be called here, or is in the library, and is spelled alike.
+  /// Returns a suggestion for a callee with a similar spelling, callable here or in the library.
   std::string near_callee(llvm::StringRef name) const {
     std::vector<llvm::StringRef> names = callable_names(module_);
     std::vector<LibraryFunction> library = library_functions(*program_.loader);
@@ -392,13 +392,13 @@ private:
         continue;
       }
       size_t slot = want.variadic ? 0 : position;
-      // Behind the operands that must be given, a position does not tell the slot of an operator.
+      // After the required operands, a position does not determine the slot of an operator.
       bool known = slot < given.size() &&
                    (!by_kind || (want.slots[slot].operand && want.slots[slot].required));
       if (known) given[slot] = true;
       if (++position > given.size() && !want.variadic) return too_many(e, want, callee, arg);
     }
-    // What is missing may be what was given under a wrong name.
+    // A missing argument may have been given under a wrong name.
     for (const ast::Arg& arg : ast_[e.args])
       if (arg.kind == ast::ArgKind::Named && want.find(arg.name.text) < 0) return;
     llvm::SmallVector<llvm::StringRef, 4> lacking;
@@ -456,7 +456,7 @@ private:
     sink_.report(std::move(d));
   }
 
-  /// `reshape(x, 8, 8)`: the numbers of an attribute that is a list, put into one.
+  /// For `reshape(x, 8, 8)`: returns the numbers of a list attribute as one list.
   std::string as_list(const ast::Expr& e, const OpInfo& op) const {
     if (op.attr_count != 1 || op.variadic()) return "";
     const AttrInfo& attr = op.attrs()[0];
@@ -482,7 +482,8 @@ private:
     sink_.report(std::move(d));
   }
 
-  /// `batch_norm` takes its weights as operands; the library's `batchnorm` has them.
+  /// Returns the library function with weights: `batch_norm` takes its weights as operands,
+  /// the library's `batchnorm` has them.
   std::string with_weights(llvm::StringRef op) const {
     std::string name;
     llvm::copy_if(op, std::back_inserter(name), [](char c) { return c != '_'; });
@@ -504,10 +505,10 @@ private:
 
 namespace {
 
-/// Where reading a module found errors, so that what follows from them is not reported as well.
+/// The places where reading a module found errors, so that consequences are not reported as well.
 struct Damage {
   std::vector<Span> places;
-  bool lost_declarations = false; // an error outside of all declarations that could be read
+  bool lost_declarations = false; // an error outside all declarations that could be read
 
   Damage(const Module& module, const DiagnosticSink& sink) {
     for (const Diagnostic& d : sink.all())

@@ -1,4 +1,4 @@
-// See composite.h. One walk in post-order; recursion is bounded by ast::kMaxDepth.
+// See composite.h. One walk in post-order; ast::kMaxDepth limits the recursion.
 #include "lang/check/composite.h"
 
 #include "lang/check/consteval.h"
@@ -58,7 +58,7 @@ private:
     }
   }
 
-  /// As instantiation has it: small powers are products.
+  /// As in instantiation, small powers are products.
   bool power(const ast::Expr& e) {
     std::optional<Value> n = fold_expr(ast_, e.b, no_word);
     if (!n || !n->is(Value::Kind::Int) || !is_product(n->number))
@@ -106,7 +106,7 @@ private:
 
   static std::optional<Value> no_word(const ast::Expr&) { return std::nullopt; }
 
-  /// The value of an expression of numbers.
+  /// Returns the value of an expression of numbers.
   std::optional<double> folded(ast::ExprId id) const {
     std::optional<Value> value = fold_expr(ast_, id, no_word);
     return value && is_number(*value) ? std::optional(as_real(*value)) : std::nullopt;

@@ -16,7 +16,7 @@ bool fail(ConstError& error, Code code, std::string message) {
   return false;
 }
 
-/// What to say of a fault other than operands of the wrong kind; `text` is the operation.
+/// Reports a fault other than operands of the wrong kind; `text` is the operation.
 bool fail_at(ConstFault fault, const std::string& text, ConstError& error) {
   switch (fault) {
   case ConstFault::DivisionByZero:
@@ -90,7 +90,7 @@ namespace {
 
 bool is_part_of_text(const Value& v) { return v.is(Kind::String) || v.is(Kind::Int); }
 
-/// `"layers." + i + ".w"`
+/// Concatenates as in `"layers." + i + ".w"`.
 bool join_texts(const Value& a, const Value& b, Value& out, ConstError& error) {
   auto text = [](const Value& v) { return v.is(Kind::Int) ? std::to_string(v.number) : v.text; };
   std::string joined = text(a) + text(b);
@@ -149,7 +149,7 @@ private:
     return a && fold_unary(e.op, *a, *out, why_) ? out : std::nullopt;
   }
 
-  /// The second side of `and` and `or` is asked only where the first does not decide.
+  /// Evaluates the second operand of `and` and `or` only if the first does not decide.
   std::optional<Value> binary(const ast::Expr& e) const {
     std::optional<Value> a = run(e.a);
     bool logic = e.op == Op::And || e.op == Op::Or;
@@ -175,7 +175,7 @@ private:
     return fold_call(e.callee.text, values, *out, why_) ? out : std::nullopt;
   }
 
-  /// Integers alone are Ints, numbers alone Floats.
+  /// Only integers: Ints. Only numbers: Floats.
   std::optional<Value> list(const ast::Expr& e) const {
     std::vector<int64_t> ints;
     std::vector<double> reals;
@@ -188,7 +188,7 @@ private:
     return ints.size() == reals.size() ? Value::of_ints(ints) : Value::of_floats(std::move(reals));
   }
 
-  /// Of a list that is written out, whatever its items are.
+  /// Returns the length of a list literal with any items.
   std::optional<size_t> length(ast::ExprId id) const {
     const ast::Expr* e = id ? &tree_[id] : nullptr;
     if (!e || e->kind != ExprKind::List) return std::nullopt;
@@ -209,7 +209,7 @@ private:
 
   const Ast& tree_;
   llvm::function_ref<std::optional<Value>(const ast::Expr&)> word_;
-  mutable ConstError why_; // asked by nobody
+  mutable ConstError why_; // not read
 };
 
 } // namespace

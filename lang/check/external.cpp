@@ -1,4 +1,4 @@
-// Recursion is bounded by ast::kMaxDepth.
+// ast::kMaxDepth limits the recursion.
 #include "lang/check/composite.h"
 
 #include "lang/check/resolve.h"
@@ -18,7 +18,7 @@ public:
   Writer(const Ast& ast, const ast::Decl& op) : ast_(ast), op_(op) {}
 
   Result<std::string> run() {
-    if (find_op(op_.name.text)) // also one that yields: a written model has no names but this
+    if (find_op(op_.name.text)) // even one that yields: a written model has no other names
       return error(Code::duplicate_name, op_.name.span,
                    "`{0}` is an operator of the language, which an `extern op` cannot be",
                    op_.name.text)
@@ -67,7 +67,7 @@ private:
     out_ << "]";
   }
 
-  /// In postfix order.
+  /// Writes an expression in postfix order.
   void expression(ast::ExprId id) {
     const ast::Expr& e = ast_[id];
     switch (e.kind) {

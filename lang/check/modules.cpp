@@ -1,5 +1,5 @@
-// See modules.h. Loading is a depth-first walk over `use` with its own stack; a module that is met
-// again while it is still on the stack closes a cycle.
+// See modules.h. Loads modules by a depth-first walk over `use` with an explicit stack.
+// A module that is found while it is still on the stack closes a cycle.
 #include "lang/check/modules.h"
 
 #include "lang/core/op.h"
@@ -77,13 +77,13 @@ Result<FnRef> Program::find_model(llvm::StringRef name) const {
 
 namespace {
 
-/// A `use` as written and the module it means; `target` is invalid where that failed.
+/// A `use` as written and its module; `target` is invalid if loading failed.
 struct Link {
   ast::DeclId use;
   uint32_t target = UINT32_MAX;
 };
 
-/// What other modules can use.
+/// Returns true if other modules can use the declaration.
 bool is_callable(const ast::Decl& decl) {
   return decl.kind == ast::DeclKind::Fn || decl.kind == ast::DeclKind::Op;
 }
@@ -117,7 +117,7 @@ private:
     return index;
   }
 
-  /// One declaration of the module on top of the stack.
+  /// Processes one declaration of the module on top of the stack.
   void step() {
     Open& open = stack_.back();
     const Module& module = program_.modules[open.module];
@@ -215,7 +215,8 @@ private:
       if (!is_callable(decl) && decl.kind != ast::DeclKind::Model) continue;
       bind(module, decl.name, {index, id});
     }
-    // Models are not called: in the file of a model of that name, `softplus(x)` is the operator.
+    // Models cannot be called: in the file of a model named `softplus`,
+    // `softplus(x)` is the operator.
     for (ast::DeclId id : module.ast.decls())
       if (module.ast[id].kind == ast::DeclKind::Model && find_op(module.ast[id].name.text))
         if (auto it = module.names.find(module.ast[id].name.text);
@@ -246,7 +247,7 @@ private:
     bool found = it != target.names.end() && it->second.module == from &&
                  is_callable(program_.decl(it->second));
     if (found) return bind(module, name, it->second);
-    if (broken_[from]) return; // it may be there, unread
+    if (broken_[from]) return; // it may be in the part that could not be read
     Diagnostic d =
         error(Code::unknown_name, name.span, "`{0}` has no function `{1}`", target.name, name.text);
     llvm::StringRef near = near_miss(name.text, own);
@@ -270,7 +271,7 @@ private:
   Program& program_;
   DiagnosticSink& sink_;
   llvm::StringMap<uint32_t> by_name_;
-  std::vector<std::vector<Link>> links_; // one list a module
+  std::vector<std::vector<Link>> links_; // one list per module
   std::vector<bool> broken_;             // by module: the parser reported errors
   std::vector<Open> stack_;
 };

@@ -1,9 +1,10 @@
-// Programs: a main file and the modules that it uses, each parsed once, with the names that each
-// sees. `use std.nn: conv` reads stdlib/nn.tg through a ModuleLoader (embedded files or a folder in
-// their place); `use ./blocks: fire` reads blocks.tg beside the file that says so.
+// Programs: a main file and the modules that it uses, each parsed once,
+// with the names visible in each. `use std.nn: conv` reads stdlib/nn.tg through a ModuleLoader
+// (embedded files, or a folder that replaces them). `use ./blocks:
+// fire` reads blocks.tg in the folder of the using file.
 //
-// Invariant after load_program: every FnRef in a Module's names points to a Fn or Model of a module
-// of the same Program; modules that use each other are an error and stay unlinked.
+// Invariant after load_program: every FnRef in a Module's names points to a Fn or Model
+// of a module of the same Program. Modules that use each other are an error and stay unlinked.
 #pragma once
 
 #include "lang/core/diagnostics/diagnostic.h"
@@ -20,19 +21,20 @@
 
 namespace tg {
 
-/// Where library files come from. Names are those of the source tree: "stdlib/nn.tg".
+/// The source of library files. Names are those of the source tree: "stdlib/nn.tg".
 class ModuleLoader {
 public:
   virtual ~ModuleLoader() = default;
   virtual std::optional<std::string> read(llvm::StringRef name) const = 0;
-  /// Names of all files under `folder` ("stdlib"), sorted.
+  /// Returns the names of all files under `folder` ("stdlib"), sorted.
   virtual std::vector<std::string> list(llvm::StringRef folder) const = 0;
-  /// Whether all files are those that the program was built with.
+  /// Returns true if all files are those that the program was built with.
   virtual bool as_built() const { return true; }
 };
 
-/// The files built into the program; where `override_dir` is given, its files come first
-/// (`override_dir`/stdlib/nn.tg), so that a library can be worked on without a new build.
+/// The files built into the program. If `override_dir` is given,
+/// its files take precedence (`override_dir`/stdlib/nn.tg), so that a library
+/// can be edited without a new build.
 class EmbeddedLoader : public ModuleLoader {
 public:
   explicit EmbeddedLoader(llvm::ArrayRef<EmbeddedFile> files, std::string override_dir = "")
@@ -57,7 +59,7 @@ struct Module {
   FileId file;
   std::string name; // "std.nn", or the path of the file
   Ast ast;
-  /// Functions and models by the name under which this module sees them: its own and imported ones.
+  /// The functions and models visible in this module, own and imported, by their names here.
   llvm::StringMap<FnRef> names;
 
   Module(FileId file, std::string name, Ast tree)
@@ -71,14 +73,14 @@ struct Program {
 
   const Module& module(FnRef fn) const { return modules[fn.module]; }
   const ast::Decl& decl(FnRef fn) const { return modules[fn.module].ast[fn.decl]; }
-  /// Models of the main file, in order.
+  /// Returns the models of the main file, in order.
   std::vector<FnRef> models() const;
-  /// The model of that name, or the only one where `name` is empty. Errors: no_model.
+  /// Returns the model of that name, or the only model if `name` is empty. Errors: no_model.
   Result<FnRef> find_model(llvm::StringRef name) const;
 };
 
-/// Reads and parses `path` and everything that it uses. What is wrong goes to the sink; the program
-/// that comes back is well formed even then. `use rules.x` is left to the loader of rules.
+/// Reads and parses `path` and everything that it uses. Errors go to the sink;
+/// the returned program is well formed in any case. The loader of rules handles `use rules.x`.
 /// Errors: cannot_read and the others of load_file, unknown_module, module_cycle, unknown_name,
 /// duplicate_name, and what the parser reports.
 Program load_program(SourceManager& sources, const ModuleLoader& loader, llvm::StringRef path,
@@ -91,7 +93,7 @@ struct LibraryFunction {
   std::string name, module; // "leaky_relu", "std.activation"
 };
 std::vector<LibraryFunction> library_functions(const ModuleLoader& loader);
-/// The library module that has a function of that name ("std.nn"), or "".
+/// Returns the library module that has a function of that name ("std.nn"), or "".
 std::string library_module_of(const ModuleLoader& loader, llvm::StringRef function);
 
 } // namespace tg

@@ -16,7 +16,7 @@ namespace tg {
 
 namespace {
 
-/// The kind of compile-time parameter that a word of the language names.
+/// Returns the kind of compile-time parameter with that name in the language.
 ParamKind::Base kind_of_word(llvm::StringRef word) {
   using Base = ParamKind::Base;
   return llvm::StringSwitch<Base>(word)
@@ -45,7 +45,7 @@ void op_slots(const OpInfo& op, Signature& out) {
   for (const OperandInfo& operand : op.operands())
     out.slots.push_back({operand.name, !operand.optional, true});
   for (const AttrInfo& attr : op.attrs())
-    // `transpose(x)` swaps the last two axes.
+    // `transpose(x)` without a permutation swaps the last two axes.
     out.slots.push_back({attr.name, attr.required && op.kind != OpKind::Transpose, false});
 }
 
@@ -130,8 +130,8 @@ std::optional<Value> constant_of_name(llvm::StringRef name) {
 
 bool is_constant_name(llvm::StringRef name) { return constant_of_name(name).has_value(); }
 
-/// The word inside of `list[list[int]]`, which reads as an index, and how many lists there are;
-/// "" where something else stands there.
+/// Returns the name inside `list[list[int]]`, which parses as an index, and the number of lists;
+/// "" for any other expression.
 static llvm::StringRef list_item(const Ast& ast, ast::ExprId id, uint8_t& lists) {
   for (lists = 1;; ++lists) {
     const ast::Expr& e = ast[id];
@@ -184,7 +184,7 @@ std::vector<BoundName> bound_names(const Ast& ast, const ast::Decl& fn) {
     if (seen.insert(text).second) names.push_back({{text, span}, kind});
   };
   llvm::SmallVector<ast::TypeRef, 8> open;  // parts of tuples in order: the last is the next
-  auto binds = [&](const ast::Type& type) { // a mistake in the dtype is one, not one a dimension
+  auto binds = [&](const ast::Type& type) { // a dtype error is reported once
     ParamKind kind = param_kind(ast, type);
     return kind.run_time() || (kind.base == ParamKind::Base::Unknown && type.bracketed);
   };

@@ -1,9 +1,10 @@
-// What the name of a callee means, and which argument goes where. The checker, which only looks,
-// and instantiation, which evaluates, share this, so that they cannot disagree.
+// Resolves the name of a callee, and assigns arguments to its parameters.
+// The checker and instantiation share this code, so they cannot disagree.
 //
-// A callee is, in this order: a function of the program (own or imported), a builtin of the
-// language (zeros, dim, len …), an operator of the table. Functions may not take the name of an
-// operator or builtin (check.h reports it), so the order decides nothing.
+// A callee is, in this order: a function of the program (own or imported),
+// a builtin of the language (zeros, dim, len …), or an operator of the table.
+// Functions cannot have the name of an operator or builtin (check.h reports it),
+// so the order does not matter.
 #pragma once
 
 #include "lang/check/modules.h"
@@ -21,10 +22,10 @@ struct Callee {
 };
 
 Callee resolve_callee(const Module& module, llvm::StringRef name);
-/// All that `resolve_callee` knows, for suggestions.
+/// Returns all names that `resolve_callee` knows, for suggestions.
 std::vector<llvm::StringRef> callable_names(const Module& module);
 
-/// The names that arguments of a callee have, in the order in which positional ones fill them.
+/// The argument names of a callee, in the order of positional arguments.
 struct Signature {
   struct Slot {
     llvm::StringRef name;
@@ -37,13 +38,13 @@ struct Signature {
 };
 Signature signature(const Program& program, const Callee& callee);
 
-/// For each slot the argument that fills it, or null.
-/// Positional arguments beyond the slots, unknown and repeated names are skipped here (the checker
-/// reports them).
+/// Returns the argument of each slot, or null. Surplus positional arguments and unknown
+/// or repeated names are skipped here (the checker reports them).
 llvm::SmallVector<const ast::Arg*, 8> match_arguments(const Signature& signature, const Ast& ast,
                                                       ast::List<ast::Arg> args);
 
-/// Names that mean a value everywhere: members of the enumerations, dtypes, `inf`, `nan`.
+/// Returns true for names that are values everywhere: members of the enumerations, dtypes, `inf`,
+/// `nan`.
 bool is_constant_name(llvm::StringRef name);
 std::optional<Value> constant_of_name(llvm::StringRef name);
 
@@ -54,17 +55,17 @@ struct ParamKind {
   uint8_t lists = 0; // list[int]: 1, list[list[int]]: 2
   bool run_time() const { return base == Base::Tensor || base == Base::Tuple; }
 };
-/// `list[int]` and `ints` are one; a dtype (with dims or bare) is a tensor, and so is a dtype
-/// variable with dims: `T[N]`.
+/// `list[int]` and `ints` are the same kind. A dtype (with or without dims) is a tensor,
+/// and so is a dtype variable with dims: `T[N]`.
 ParamKind param_kind(const Ast& ast, const ast::Type& type);
-/// "int", "list[list[float]]", "Pad": for messages.
+/// Returns "int", "list[list[float]]", "Pad", for messages.
 std::string kind_name(const ParamKind& kind);
 
-/// Whether a type's name is a variable for a dtype: it has a capital letter, is no kind
-/// and no word for types that other languages have (`Tensor`).
+/// Returns true if a type's name is a dtype variable: it begins with a capital letter
+/// and is neither a kind nor a type name of other languages (`Tensor`).
 bool is_dtype_variable(llvm::StringRef name);
 
-/// What the types of a function's tensor parameters bind.
+/// A name that the types of a function's tensor parameters bind.
 struct BoundName {
   enum class Kind : uint8_t {
     Dimension, // N of f32[N]: an integer
@@ -74,7 +75,7 @@ struct BoundName {
   ast::Name name;
   Kind kind = Kind::Dimension;
 };
-/// Each once, in the order of the text.
+/// Returns each name once, in the order of the text.
 std::vector<BoundName> bound_names(const Ast& ast, const ast::Decl& fn);
 
 } // namespace tg

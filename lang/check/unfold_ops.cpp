@@ -1,7 +1,8 @@
-// See unfold_ops.h. A rewriting copy of the expressions of rules, bottom up. Arguments are
-// rewritten once and shared by all uses of a parameter. The body of a function is followed
-// statement by statement; names are what they stand for at that place, and those that stand for
-// nothing there are the language's, whatever the rule calls its parameters.
+// See unfold_ops.h. A rewriting copy of the expressions of rules, bottom up.
+// Arguments are rewritten once and shared by all uses of a parameter.
+// The body of a function is evaluated statement by statement: names are replaced
+// by their current values, and other names are the language's,
+// whatever the rule's parameters are called.
 #include "lang/check/unfold_ops.h"
 
 #include "lang/check/composite.h"
@@ -28,14 +29,15 @@ public:
   }
 
 private:
-  static constexpr uint32_t kMaxUnfolded = 32;  // definitions within definitions
+  static constexpr uint32_t kMaxUnfolded = 32;  // nested definitions
   static constexpr uint64_t kMaxRounds = 1'000; // of all loops, of one rule
 
   using Names = llvm::StringMap<ExprId>;
 
-  /// Where an expression is read: the tree that it lies in, what callees mean there, and what names
-  /// stand for (null in a rule, where they stay). In the body of a function or an operator, its
-  /// call, and the call in the rule's text that all of it is for.
+  /// The context of an expression: its tree, the scope of its callees,
+  /// and the values of its names (null in a rule, where names are kept).
+  /// In the body of a function or operator, also its call, and the call in the rule's text
+  /// that caused it.
   struct Site {
     const Ast& tree;
     const OpScope& scope;
@@ -55,7 +57,7 @@ private:
     rounds_ = 0;
     asked_.clear();
     Site site{from_, scope_};
-    for (ast::StmtId let : from_[decl.lets]) { // behind those that its calls make
+    for (ast::StmtId let : from_[decl.lets]) { // after the lets that its calls create
       ExprId value = rewrite(site, from_[let].value);
       made_.add_let(let, value);
     }
@@ -79,14 +81,14 @@ private:
 
   // --- expressions ------------------------------------------------------------------------------
 
-  /// What an expression stands for; it has a value, or that is an error.
+  /// Returns the rewritten expression. An expression without a value is an error.
   ExprId rewrite(const Site& site, ExprId id) {
     ExprId made = statement(site, id);
     if (made || made_.failed()) return made;
     return made_.fail(error(Code::rule_pattern, site.tree[id].span, "this has no value"));
   }
 
-  /// The same of an expression that stands as a statement: an `if` need not have a value there.
+  /// The same for an expression statement: there an `if` need not have a value.
   ExprId statement(const Site& site, ExprId id) {
     if (!id) made_.give_up(); // it could not be read, which has been reported
     if (made_.failed() || made_.too_long(site.tree[id].span)) return {};
@@ -129,7 +131,7 @@ private:
     return made_.failed() ? ExprId{} : made_.make(e);
   }
 
-  /// `[2, S...]`: what a spread name stands for is a list, written out or not.
+  /// In `[2, S...]`, the spread name stands for a list, literal or not.
   std::vector<ExprId> items_of(const Site& site, const ast::Expr& e) {
     std::vector<ExprId> made;
     for (ExprId item : site.tree[e.items]) {
@@ -148,14 +150,14 @@ private:
     return made;
   }
 
-  /// `S...` of a list that an expression gives: by a let of the rule.
+  /// Handles `S...` of a list that an expression computes, by a let of the rule.
   ExprId spread(const ast::Expr& written, ExprId list) {
     ast::Expr e = written;
     e.text = made_.let_of({{written.text, written.span}}, list, false)[0].text;
     return made_.make(e, made_[list].depth);
   }
 
-  /// Small powers, as in models.
+  /// Small powers are products, as in models.
   ExprId power(const Site& site, ast::Expr e) {
     ExprId x = e.a = rewrite(site, e.a);
     e.b = rewrite(site, e.b);
@@ -212,7 +214,7 @@ private:
     return made;
   }
 
-  /// What the parameters stand for, and the dimensions that their types name.
+  /// Binds the parameters, and the dimensions that their types name.
   bool bind(const Site& site, const ast::Expr& e, const OpScope::Ref& op, Names& names) {
     llvm::ArrayRef<ast::Param> params = (*op.tree)[(*op.tree)[op.decl].params];
     size_t position = 0;
@@ -238,7 +240,7 @@ private:
         return made_.fail(error(Code::missing_argument, e.span, "`{0}` needs the argument `{1}`",
                                 e.callee.text, param.name.text)),
                false;
-      name_all_dimensions(e, op, names); // a default may name them
+      name_all_dimensions(e, op, names); // a default may use them
       ExprId value = rewrite(body_of(op, names, e), param.default_value);
       names[param.name.text] = value;
     }
@@ -264,13 +266,13 @@ private:
       if (names.count(param.name.text)) name_dimensions(e, *op.tree, param, names);
   }
 
-  /// `N` of `x: T[N, S...]` is `dim(x, 0)`; behind `S...` it is counted from the end. `S` is a part
-  /// of `shape(x)`, and `T` is `dtype(x)`.
+  /// `N` of `x: T[N, S...]` is `dim(x, 0)`; after `S...` it is counted from the end.
+  /// `S` is a part of `shape(x)`, and `T` is `dtype(x)`.
   void name_dimensions(const ast::Expr& e, const Ast& tree, const ast::Param& param, Names& names) {
     if (!param.type || param_kind(tree, tree[param.type]).base != ParamKind::Base::Tensor) return;
     const ast::Type& type = tree[param.type];
     ExprId x = names[param.name.text];
-    if (made_[x].kind == ExprKind::Name && made_[x].text == "none") return; // left out
+    if (made_[x].kind == ExprKind::Name && made_[x].text == "none") return; // omitted
     llvm::ArrayRef<ExprId> dims = tree[type.dims];
     bool behind = false;
     for (size_t i = 0; i < dims.size() && !made_.failed(); ++i) {
@@ -311,7 +313,7 @@ private:
     return made;
   }
 
-  /// The value of the last expression; names that the block declares end with it.
+  /// Returns the value of the last expression. Names that the block declares go out of scope.
   ExprId block(const Site& site, ast::BlockId id) {
     ExprId last;
     Shadowed shadowed;
@@ -347,7 +349,7 @@ private:
     return made_.fail(std::move(d));
   }
 
-  /// Names and what they stood for before; invalid where they did not.
+  /// Names and their previous values; invalid if there was none.
   using Shadowed = std::vector<std::pair<llvm::StringRef, ExprId>>;
 
   void shadow(const Site& site, const ast::Stmt& s, Shadowed& shadowed) {
@@ -376,8 +378,8 @@ private:
       (*site.names)[targets[i].text] = parts[i];
   }
 
-  /// Of a tuple or a list that is written out its items; of all else, which is a split, what a let
-  /// of the rule names.
+  /// For a literal tuple or list, returns its items. Any other value is a split,
+  /// and its parts are names of a let of the rule.
   std::vector<ExprId> parts_of(ExprId value, llvm::ArrayRef<ast::Name> targets) {
     std::vector<ExprId> items = made_.items_of(value);
     bool known = made_[value].kind == ExprKind::Tuple || made_[value].kind == ExprKind::List;
@@ -436,7 +438,7 @@ private:
       if (!made_.failed()) round(site, s, item);
   }
 
-  /// The body of a loop, with a name that ends with it.
+  /// Evaluates the body of a loop, with a name whose scope is the body.
   void round(const Site& site, const ast::Stmt& s, ExprId item) {
     if (++rounds_ > kMaxRounds)
       return (void)made_.fail(

@@ -1,5 +1,5 @@
 // See const_math.h. One function per domain (integers, reals, lists),
-// picked by the operands' kinds.
+// selected by the operands' kinds.
 #include "lang/core/const_math.h"
 
 #include "lang/core/semantics/semantics.h"
@@ -28,7 +28,7 @@ bool power(int64_t base, int64_t exponent, int64_t& out) {
   out = 1;
   if (base == 0 || base == 1) return out = exponent == 0 ? 1 : base, true;
   if (base == -1) return out = exponent % 2 ? -1 : 1, true;
-  for (int64_t i = 0; i < exponent; ++i) // at most 63 rounds until it overflows
+  for (int64_t i = 0; i < exponent; ++i) // at most 63 iterations until it overflows
     if (llvm::MulOverflow(out, base, out)) return false;
   return true;
 }
@@ -93,7 +93,7 @@ ConstFault fold_reals(ConstOp op, double a, double b, double& out) {
   return undefined ? ConstFault::Undefined : ConstFault::None;
 }
 
-/// floor, ceil and int, once rounded.
+/// Makes the integer result of floor, ceil and int from a rounded number.
 ConstFault whole(double rounded, ConstNumber& out) {
   if (!(std::fabs(rounded) < 9e18)) return ConstFault::Overflow;
   out = ConstNumber::of_int(static_cast<int64_t>(rounded));

@@ -1,11 +1,11 @@
-// Arithmetic on compile-time values: what `2 * expand`, `H / 2` or `min(a, b)` are. The one
-// definition, which models (lang/check/consteval.h), conditions of rules (compiler/rules/eval.h)
-// and declared types (extern_signature.h) share, so that they cannot disagree.
+// Arithmetic on compile-time values, such as `2 * expand`, `H / 2` or `min(a, b)`.
+// Models (lang/check/consteval.h), conditions of rules (compiler/rules/eval.h)
+// and declared types (extern_signature.h) share this one definition, so they cannot disagree.
 //
-// Integers are exact: what does not fit 64 bits, and a `/` that leaves a remainder, has no value.
-// Floats round and overflow as IEEE 754 says; what is undefined for real numbers (a division by
-// zero, the root of -1) has no value: who means infinity or NaN writes `inf` or `nan`. An integer
-// that meets a float becomes one.
+// Integers are exact: a result that does not fit in 64 bits, or a `/` with a remainder,
+// has no value. Floats round and overflow as in IEEE 754. An operation that is undefined
+// for real numbers (a division by zero, the root of -1) has no value;
+// infinity and NaN are written `inf` and `nan`. An integer combined with a float becomes a float.
 #pragma once
 
 #include "lang/core/symbols.h"
@@ -21,7 +21,7 @@ enum class ConstOp : uint8_t {
 #include "lang/core/const_ops.def"
 };
 
-/// Why an operation has no value.
+/// The reason why an operation has no value.
 enum class ConstFault : uint8_t {
   None,
   WrongKind,
@@ -46,35 +46,37 @@ struct ConstNumber {
   double as_real() const { return kind == Value::Kind::Float ? real : static_cast<double>(number); }
 };
 
-/// nullopt of what is no number and no bool.
+/// Returns nullopt if the value is neither a number nor a bool.
 std::optional<ConstNumber> number_of(const Value& v);
 Value value_of(const ConstNumber& n);
 
-/// Order is for numbers, `and` and `or` for bools (both are evaluated: who short-circuits does so
-/// before). Min and Max give the first of equal ones, as it is.
+/// Comparisons of order are for numbers, `and` and `or` for bools (both operands are evaluated:
+/// callers short-circuit). Min and Max return the first of equal operands unchanged.
 ConstFault fold(ConstOp op, const ConstNumber& a, const ConstNumber& b, ConstNumber& out);
 ConstFault fold(ConstOp op, const ConstNumber& a, ConstNumber& out);
 ConstFault fold(ConstOp op, llvm::ArrayRef<int64_t> list, ConstNumber& out);
 ConstFault fold(ConstOp op, llvm::ArrayRef<double> list, ConstNumber& out);
 
-/// `==` on any two values: numbers as numbers, lists of them item by item, all else as it is.
+/// Implements `==` for any two values: numbers are compared as numbers,
+/// lists of numbers item by item, and others structurally.
 bool equal_values(const Value& a, const Value& b);
-/// The same of two lists of so many numbers.
+/// The same for two lists of `size` numbers.
 bool equal_items(size_t size, llvm::function_ref<ConstNumber(size_t)> a,
                  llvm::function_ref<ConstNumber(size_t)> b);
 
-/// Counts an index from the front. False where the list has no such item.
+/// Converts an index to one from the front. Returns false if the list has no such item.
 bool place_in_list(int64_t& index, int64_t size);
-/// The same of a bound of a slice, which may lie behind the last item.
+/// The same for a bound of a slice, which may be one past the last item.
 bool bound_in_list(int64_t& bound, int64_t size);
 
-/// "+", "//", "and", "min".
+/// Returns "+", "//", "and", "min".
 llvm::StringRef const_op_name(ConstOp op);
-/// How close its sign binds, the larger the closer; 0 of what is written as a call.
+/// Returns the binding strength of the sign (larger binds tighter);
+/// 0 for an operation written as a call.
 int const_strength(ConstOp op);
-/// The operation that is written as a call of that name.
+/// Returns the operation that is written as a call of that name.
 std::optional<ConstOp> const_function(llvm::StringRef name);
-/// The binary (or prefix) operation that is written with that sign.
+/// Returns the binary (or prefix) operation with that sign.
 std::optional<ConstOp> const_sign(llvm::StringRef sign, bool prefix);
 
 } // namespace tg

@@ -1,4 +1,4 @@
-// See extern_signature.h. The reader goes over words and signs once, one of them ahead.
+// See extern_signature.h. The reader reads words and signs once, with one token of lookahead.
 #include "lang/core/extern_signature.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -48,7 +48,7 @@ public:
   }
 
 private:
-  /// The word, number or sign that comes next; "" at the end.
+  /// Returns the next word, number or sign; "" at the end.
   llvm::StringRef scan() {
     rest_ = rest_.ltrim();
     auto in_word = [](char c) { return llvm::isAlnum(c) || c == '_'; };
@@ -128,17 +128,17 @@ private:
     return values == 1;
   }
 
-  llvm::StringRef rest_;  // behind token_
-  llvm::StringRef token_; // the next; "" at the end
+  llvm::StringRef rest_;  // after token_
+  llvm::StringRef token_; // the next token; "" at the end
 };
 
 std::optional<ExternSignature> ExternSignature::parse(llvm::StringRef text) {
   return ExternSignatureReader(text).run();
 }
 
-/// With the parentheses that the language needs.
+/// Converts to infix with the parentheses that the language needs.
 std::string ExternSignature::infix(llvm::ArrayRef<Item> postfix) {
-  std::vector<std::pair<std::string, int>> open; // text and how close its last operator binds
+  std::vector<std::pair<std::string, int>> open; // text and binding strength of its last operator
   auto take = [&](int least) {
     auto [text, binds] = std::move(open.back());
     open.pop_back();
@@ -165,8 +165,8 @@ std::string ExternSignature::infix(llvm::ArrayRef<Item> postfix) {
   return open.back().first;
 }
 
-/// Whether the result and all that is computed use names that operands bind, and no type has two
-/// parts of unknown length.
+/// Returns true if the result and all computed sizes use only names that operands bind,
+/// and no type has two parts of unknown length.
 bool ExternSignature::well_bound() const {
   llvm::StringMap<bool> sizes, shapes, dtypes;
   for (const Type& type : operands_) {
@@ -232,7 +232,7 @@ public:
     return make(signature_.result_, result);
   }
 
-  /// As far as ranks agree; contradictions are left to `run`.
+  /// Records sizes if ranks agree; contradictions are left to `run`.
   void note(const Type& type, llvm::ArrayRef<int64_t> shape) {
     if (!ranks_agree(type, shape)) return;
     for_each_dim(type, shape, [&](const Dim& dim, llvm::ArrayRef<int64_t> sizes) {
@@ -244,7 +244,7 @@ public:
     });
   }
 
-  /// A type with these names, others drawn.
+  /// Returns a type with these names; other names get drawn sizes.
   TensorType draw(const Type& type, llvm::function_ref<int64_t()> size) {
     for (const Dim& dim : type.dims) {
       if (dim.binds() && !sizes_.count(dim.bound_name())) sizes_[dim.bound_name()] = size();
@@ -280,7 +280,7 @@ private:
     return type.has_spread() ? shape.size() + 1 >= written : shape.size() == written;
   }
 
-  /// visit(dimension, the sizes that it stands for), in order until it is false; where ranks agree.
+  /// Calls visit(dimension, its sizes), in order until it returns false. Requires agreeing ranks.
   template <class Visit>
   static bool for_each_dim(const Type& type, llvm::ArrayRef<int64_t> shape, Visit visit) {
     size_t spread = shape.size() + 1 - type.dims.size();

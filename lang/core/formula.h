@@ -1,8 +1,9 @@
-// What formulas of operators (formulas.h) are written with, and a formula as a list. A formula is a
-// function over `Number`, of which the scalar decides its value: over Meaning
-// (semantics/pointwise.h) the values of the reference kernels, of constant folding and of exact
-// checks; over a recorder (op.cpp) the list below, from which backends make kernels and source
-// text, proofs their terms, and the table the count of flops.
+// The elements of operators' formulas (formulas.h), and a formula as a list.
+// A formula is a function over `Number`, and the scalar determines its value.
+// Over Meaning (semantics/pointwise.h) these are the values of the reference kernels,
+// of constant folding and of exact checks.
+// Over a recorder (op.cpp) it is the list below, from which backends make kernels and source text,
+// proofs make terms, and the table counts flops.
 #pragma once
 
 #include "lang/core/op.h"
@@ -39,7 +40,7 @@ private:
   Value value_;
 };
 
-/// An operator as a function in formulas. The first argument is a number, others may be literals.
+/// An operator as a function in formulas. The first argument is a number; others may be literals.
 template <OpKind op> struct Call {
   template <class S, class... Rest>
   constexpr Number<S> operator()(const Number<S>& first, const Rest&... rest) const {
@@ -58,8 +59,8 @@ struct FormulaStep {
   constexpr bool operator==(const FormulaStep&) const = default;
 };
 
-/// The arguments come first, operands before attributes;
-/// the last step is the result. No two steps are equal.
+/// The arguments come first, operands before attributes; the last step is the result.
+/// All steps are different.
 class Formula {
 public:
   static constexpr size_t kMaxSteps = 24;
@@ -82,7 +83,7 @@ private:
   uint8_t size_ = 0, arguments_ = 0;
 };
 
-/// Null for an operator without one.
+/// Returns null for an operator without a formula.
 const Formula* formula_of(OpKind op);
 
 } // namespace tg

@@ -1,12 +1,12 @@
 // The formulas of pointwise operators, each written once (CONTRIBUTING.md: "Add an operator").
 //
-// Operators are called by their kinds in ops.def, with attributes behind operands; literals are
-// numbers. A formula serves the reference kernels, constant folding, the exact checks and proofs,
-// the CPU backend's vector programs and the CUDA source; where one of these has a better form, that
-// form wins.
+// Operators are called by their kinds in ops.def, with attributes after operands;
+// literals are numbers. A formula serves the reference kernels, constant folding,
+// the exact checks and proofs, the CPU backend's vector programs and the CUDA source.
+// If one of these has a better form, it uses that form instead.
 //
-// Invariant: over tensors, a formula is well typed as a model would be: conditions are comparisons,
-// and no condition is added to a number.
+// Invariant: over tensors, a formula is well typed like a model:
+// conditions are comparisons, and no condition is added to a number.
 #pragma once
 
 #include "lang/core/formula.h"
@@ -34,7 +34,7 @@ inline constexpr auto of<OpKind::Clip> =
     [](auto x, auto low, auto high) { return Minimum(Maximum(x, low), high); };
 template <> inline constexpr auto of<OpKind::Log1p> = [](auto x) { return Log(1 + x); };
 template <> inline constexpr auto of<OpKind::Expm1> = [](auto x) { return Exp(x) - 1; };
-// The division comes first: x * 6 may overflow.
+// The division comes first, because x * 6 may overflow.
 template <>
 inline constexpr auto of<OpKind::Hardswish> = [](auto x) { return x * (Relu6(x + 3) / 6); };
 template <>
@@ -55,8 +55,8 @@ inline constexpr auto of<OpKind::Asin> =
     [](auto x) { return 2 * Atan(x / (1 + Sqrt((1 - x) * (1 + x)))); };
 template <>
 inline constexpr auto of<OpKind::Acos> = [](auto x) { return 2 * Atan(Sqrt((1 - x) / (1 + x))); };
-// Of half of x, whose exponential overflows nowhere before the result does; e = u - 1 keeps the
-// digits of a small x, and is only taken of one above 0.
+// Uses half of x, whose exponential does not overflow before the result does.
+// e = u - 1 keeps the digits of a small x, and is taken only for numbers above 0.
 template <>
 inline constexpr auto of<OpKind::Sinh> = [](auto x) {
   auto e = Expm1(Abs(x) / 2);
@@ -69,8 +69,8 @@ inline constexpr auto of<OpKind::Cosh> = [](auto x) {
   auto v = 1 / u;
   return u * (u / 2) + v * (v / 2);
 };
-// With i = 1 / |x|, whose square vanishes where that of x overflows. In two forms: the first is
-// exact for large x, the second keeps the digits of a small one.
+// Uses i = 1 / |x|, whose square vanishes where that of x overflows. Two forms:
+// the first is exact for large x, the second keeps the digits of a small x.
 template <>
 inline constexpr auto of<OpKind::Asinh> = [](auto x) {
   auto a = Abs(x);
@@ -98,7 +98,7 @@ inline constexpr bool kHas[] = {
 };
 constexpr bool has(OpKind op) { return kHas[static_cast<size_t>(op)]; }
 
-/// The value over a scalar.
+/// Returns the value over a scalar.
 template <OpKind op, class Scalar>
 constexpr typename Scalar::Value value(const typename Scalar::Value* args) {
   using N = Number<Scalar>;
@@ -115,7 +115,7 @@ constexpr typename Scalar::Value value(const typename Scalar::Value* args) {
     return formula(arg(0), arg(1), arg(2), arg(3)).value();
 }
 
-/// nullopt for an operator without a formula.
+/// Returns nullopt for an operator without a formula.
 template <class Scalar>
 constexpr std::optional<typename Scalar::Value> value(OpKind op,
                                                       const typename Scalar::Value* args) {

@@ -8,12 +8,12 @@ namespace tg {
 
 namespace {
 
-/// Bounds the work of parsing and the buffers of an evaluation; far above what rules build.
+/// Limits the work of parsing and the buffers of an evaluation; far above what rules build.
 constexpr size_t kMaxBodyLength = 1024;
 
 size_t arity(OpKind op) { return op_info(op).operand_count; }
 
-/// Reads tokens of the body's text. Calls are kept on an explicit stack, so depth is no danger.
+/// Reads tokens of the body's text. Calls are kept on an explicit stack, so depth is not a problem.
 struct BodyReader {
   llvm::StringRef rest;
   FusedBody body;
@@ -42,7 +42,7 @@ struct BodyReader {
     return rest.consume_front("(");
   }
 
-  /// After a complete value: closes every call that it completes.
+  /// After a complete value, closes every call that it completes.
   bool close() {
     while (!open.empty()) {
       rest = rest.ltrim();

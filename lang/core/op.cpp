@@ -1,5 +1,5 @@
-// Reads ops.def into OpInfo rows, and formulas into lists,
-// at compile time: a malformed row does not build.
+// Converts ops.def to OpInfo rows, and formulas to lists, at compile time:
+// a malformed row does not compile.
 #include "lang/core/op.h"
 
 #include "lang/core/formulas.h"
@@ -34,7 +34,7 @@ constexpr KindRow kAttrKinds[] = {
     {"dtype", AttrKind::dtype},
 };
 
-/// Not constexpr: reaching it makes ops.def fail to compile, with `what` in the message.
+/// Not constexpr: a call makes the compilation of ops.def fail, with `what` in the message.
 void malformed_ops_def(const char* what);
 void malformed_ops_def(const char*) {}
 
@@ -102,8 +102,8 @@ constexpr OpInfo kRows[] = {
 };
 static_assert(std::size(kRows) == kOpCount);
 
-/// The scalar that writes down what a formula does with it. A literal belongs to no formula until
-/// an operator takes it.
+/// The scalar that records the operations of a formula. A literal belongs to no formula until an
+/// operator uses it.
 struct Recorder {
   struct Value {
     Formula* formula = nullptr;
@@ -122,7 +122,7 @@ struct Recorder {
                          : formula->add({FormulaStep::Kind::Literal, {}, 0, {}, args[i].literal});
     return {formula, formula->add(step), 0};
   }
-  /// Operands and attributes.
+  /// The number of operands and attributes.
   static constexpr uint8_t arity(OpKind op) {
     const OpInfo& info = kRows[static_cast<size_t>(op)];
     return static_cast<uint8_t>(info.operand_count + info.attr_count);
@@ -148,7 +148,7 @@ constexpr Formula kFormulas[] = {
 #include "lang/core/ops.def"
 };
 
-/// Flops of one element: of its formula's steps where the row asks for that.
+/// Returns the flops per element; those of the formula's steps if the row says so.
 consteval double flops_of(const OpInfo& info) {
   if (info.work == Work::elements) return 1;
   if (info.work == Work::transcendental) return kTranscendentalFlops;

@@ -1,4 +1,4 @@
-// Operators: everything that ops.def says, as data. OpInfo rows are built at compile time.
+// Operators: the contents of ops.def as data. OpInfo rows are built at compile time.
 #pragma once
 
 #include "lang/core/symbols.h"
@@ -28,8 +28,8 @@ struct Trait {
     Commutes = 1 << 2,
     Rational = 1 << 3, // computed with +, -, *, / and moves: exact over a prime field
     Layout = 1 << 4,   // moves elements, computes nothing
-    View = 1 << 5,     // never needs a copy where operands are contiguous
-    Sugar = 1 << 6,    // of the language only: never a node of a graph
+    View = 1 << 5,     // never needs a copy if operands are contiguous
+    Sugar = 1 << 6,    // only in the language: never a node of a graph
     Fused = 1 << 7,
     Opaque = 1 << 8, // asks Math (semantics.h) for a function that is not rational
     Yields = 1 << 9, // to a function of a program that has its name: it came later than programs
@@ -124,7 +124,7 @@ enum class Work : uint8_t {
   window,
   resize, // the taps of each axis
   fused,
-  formula, // those of its steps (formulas.h); the table has `elements` or `transcendental` for it
+  formula, // the flops of its steps (formulas.h); the table gives `elements` or `transcendental`
 };
 
 /// Flops of one transcendental function, in multiply-adds of a polynomial kernel.
@@ -136,7 +136,7 @@ enum class AttrKind : uint8_t {
   real,    // float
   ints,    // list of int
   floats,  // list of float
-  string,  // text in quotes
+  string,  // quoted text
   type,    // a tensor type
   act,     // none | relu | tanh | sigmoid | gelu | relu6
   pad,   // same | valid | n | [h, w] | [top, left, bottom, right]; normal form: same, valid or four
@@ -178,7 +178,7 @@ struct OpInfo {
   ShapeRule shape{};
   uint32_t traits = 0;
   Work work{};
-  double flops = 0; // for an element of the result, where work is `elements` or `transcendental`
+  double flops = 0; // per element of the result, if work is `elements` or `transcendental`
   std::string_view doc;
 
   llvm::ArrayRef<OperandInfo> operands() const { return {operand_rows.data(), operand_count}; }
@@ -194,17 +194,17 @@ struct OpInfo {
   /// Position of the operand that holds indices along the axis, the first attribute; -1 if none.
   int index_operand() const;
   bool variadic() const { return operand_count == 1 && operand_rows[0].variadic; }
-  /// Slot of an attribute or position of an operand by name; -1 if there is none.
+  /// Returns the slot of an attribute or position of an operand by name; -1 if there is none.
   int attr_slot(llvm::StringRef name) const;
   int operand_index(llvm::StringRef name) const;
 };
 
-/// Whether operands of this dtype are within what the operator takes. Indices and conditions
-/// (gather, select, fused_map) have rules of their own.
+/// Returns true if the operator accepts operands of this dtype.
+/// Indices and conditions (gather, select, fused_map) have rules of their own.
 bool dtype_fits(const OpInfo& op, DType dtype);
 
-/// Whether it has a row of TG_POINTWISE: an element of the result depends on one of each operand,
-/// and on attributes.
+/// Returns true for the rows of TG_POINTWISE: an element of the result depends on one element
+/// of each operand, and on attributes.
 constexpr bool is_pointwise(OpKind op) {
   switch (op) {
 #define TG_OP(...)
@@ -225,23 +225,25 @@ std::optional<OpKind> find_op(llvm::StringRef name);
 enum class Act : uint8_t { None, Relu, Tanh, Sigmoid, Gelu, Relu6 };
 std::optional<Act> parse_act(llvm::StringRef name);
 llvm::StringRef act_name(Act act);
-/// The pointwise operator that an activation applies; nullopt for Act::None.
+/// Returns the pointwise operator that an activation applies; nullopt for Act::None.
 std::optional<OpKind> act_op(Act act);
 
-/// How scatter joins an update to what is there: `reduce` "none", "add", "mul", "max", "min".
+/// How scatter combines an update with the existing element: `reduce` "none", "add", "mul", "max",
+/// "min".
 enum class ScatterReduce : uint8_t { None, Add, Mul, Max, Min };
 std::optional<ScatterReduce> parse_scatter_reduce(llvm::StringRef name);
-/// The pointwise operator that joins; nullopt where updates are written over what is there.
+/// Returns the pointwise operator that combines; nullopt if updates overwrite the element.
 std::optional<OpKind> reduce_op(ScatterReduce reduce);
 
-/// Members of an attribute enumeration ("none", "relu", …; "same", "valid"; "f32", …);
+/// Returns the members of an attribute enumeration ("none", "relu", …; "same", "valid"; "f32", …);
 /// empty for other kinds.
 llvm::ArrayRef<llvm::StringRef> enum_members(AttrKind kind);
 
-/// The permutation of `transpose(x)` without one: the last two of two axes or more change places.
+/// Returns the permutation of `transpose(x)` without an argument, which swaps the last two axes.
 Shape last_axes_swapped(int64_t rank);
 
-/// Default value of a slot, in normal form where that needs no operand. Slot must not be required.
+/// Returns the default value of a slot, normalized if that needs no operand.
+/// The slot must not be required.
 Value default_value(const AttrInfo& attr);
 
 } // namespace tg

@@ -1,6 +1,6 @@
-// The largest price that any file may state, in microseconds: 31 years. Sums of prices stay exact
-// enough to compare, and linear programs over them within what their solver takes (CLP ends the
-// process at 1e25).
+// The largest price that a file may contain, in microseconds: 31 years.
+// Sums of prices stay precise enough to compare, and linear programs over them stay within the
+// range of their solver (CLP terminates the process at 1e25).
 #pragma once
 
 namespace tg {

@@ -7,7 +7,7 @@ namespace tg {
 
 namespace {
 
-/// The position of result element i in the input axis.
+/// Returns the position of result element i in the input axis.
 template <class T> T position(ResizeCoordinates coordinates, const ResampledAxis& axis, int64_t i) {
   auto x = static_cast<T>(i), in = static_cast<T>(axis.in), out = static_cast<T>(axis.out),
        scale = static_cast<T>(axis.scale), half = static_cast<T>(0.5), last = in - 1;
@@ -41,7 +41,8 @@ int64_t nearest(const Resampling& how, const ResampledAxis& axis, int64_t i) {
   return static_cast<int64_t>(std::clamp(place, 0.0, static_cast<double>(axis.in - 1)));
 }
 
-/// The share of its width that an antialiasing filter is divided by; 1 for an axis that grows.
+/// Returns the factor by which an antialiasing filter is widened, as a divisor;
+/// 1 for an axis that grows.
 double narrowing(const Resampling& how, const ResampledAxis& axis) {
   return how.antialias ? std::min(axis.scale, 1.0) : 1.0;
 }
@@ -77,7 +78,7 @@ void add_weighted(AxisTaps& taps, const Resampling& how, const ResampledAxis& ax
     taps.weights[k] = sum == 0 ? 0 : taps.weights[k] / sum;
 }
 
-/// Removes the taps from `begin` on whose weights cancelled, or vanished when they were divided.
+/// Removes the taps from `begin` on whose weights cancelled, or vanished in the division.
 void drop_zeros(AxisTaps& taps, size_t begin) {
   size_t kept = begin;
   for (size_t k = begin; k < taps.weights.size(); ++k) {

@@ -1,15 +1,16 @@
-// The geometry of `resize`: which elements of an axis a result element is a weighted sum of. The
-// operator's definition, its gradient, its kernels and its export all read it here.
+// The geometry of `resize`: the elements of an axis, and their weights,
+// whose weighted sum is a result element. The operator's definition, its gradient,
+// its kernels and its export all use it.
 //
-// Result element i of a resized axis lies at a position of the input axis (Coordinates). `nearest`
-// takes the element that the rounding picks; `linear` and `cubic` (Keys 1981) weigh the elements
-// around it by their distance. Positions beyond an end repeat the last element, or, with
-// exclude_outside, are left out and the remaining weights divided by their sum. An antialiasing
-// filter is as much wider as the axis shrinks, so that every element counts; its weights, too, are
-// divided by their sum.
+// Result element i of a resized axis has a position in the input axis (Coordinates).
+// `nearest` takes the element that the rounding selects; `linear` and `cubic` (Keys 1981)
+// weight the elements around it by their distance. Positions beyond an end repeat the last element
+// or, with exclude_outside, are omitted and the remaining weights are divided by their sum.
+// An antialiasing filter is widened by the factor by which the axis shrinks,
+// so that every element counts; its weights, too, are divided by their sum.
 //
-// Positions of `nearest` are computed in float, as ONNX Runtime does, since the last digit decides
-// which element is taken; those of weights in double.
+// Positions of `nearest` are computed in float, as in ONNX Runtime,
+// because the last digit determines the element; those of weights in double.
 #pragma once
 
 #include "lang/core/symbols.h"
@@ -47,11 +48,11 @@ enum class ResizeCoordinates : uint8_t {
 };
 enum class ResizeRounding : uint8_t { RoundPreferFloor, RoundPreferCeil, Floor, Ceil };
 
-/// The words of these, in the order of the enumerators; the same as in ONNX.
+/// The names of the enumerators, in their order; the same as in ONNX.
 llvm::ArrayRef<llvm::StringRef> resize_modes();
 llvm::ArrayRef<llvm::StringRef> resize_coordinates();
 llvm::ArrayRef<llvm::StringRef> resize_roundings();
-/// The enumerator of a word.
+/// Returns the enumerator of a name.
 template <class E>
 std::optional<E> parse_resize_word(llvm::ArrayRef<llvm::StringRef> words, llvm::StringRef word) {
   for (size_t i = 0; i < words.size(); ++i)
@@ -70,15 +71,15 @@ struct Resampling {
 
 struct ResampledAxis {
   int64_t in = 1, out = 1;
-  double scale = 1;          // result elements for each element of the input
-  double start = 0, end = 1; // the region that is resized, as fractions of the axis
+  double scale = 1;          // result elements per input element
+  double start = 0, end = 1; // the resized region, as fractions of the axis
 
-  /// True if every element stays where it is.
+  /// Returns true if every element stays in place.
   bool is_kept() const { return in == out && scale == 1 && start == 0 && end == 1; }
 };
 
-/// Result element i is the sum of weights[k] * x[places[k]] for first[i] <= k < first[i + 1]. It
-/// has no taps, and is 0, where it lies outside of the axis (TfCropAndResize alone).
+/// Result element i is the sum of weights[k] * x[places[k]] for first[i] <= k < first[i + 1].
+/// An element outside the axis has no taps and is 0 (only for TfCropAndResize).
 ///
 /// Invariant: the places of a result element ascend, and no weight is 0.
 struct AxisTaps {
@@ -91,15 +92,16 @@ struct AxisTaps {
     return first[at + 1] - first[at];
   }
   int64_t most() const;
-  /// True if each result element is one of the axis as it is.
+  /// Returns true if each result element is an unchanged element of the axis.
   bool is_selection() const;
 };
 
 AxisTaps axis_taps(const Resampling& how, const ResampledAxis& axis);
 
-/// As many taps for each result element, for kernels that take one of all of them at a time. One
-/// that lacks some repeats its last, whose weight is halved for each: beside a weight of 0 an
-/// infinite element would become NaN. Outside of the axis all weights are 0.
+/// Returns taps with the same number for each result element, for kernels that process one tap
+/// of all elements at a time. An element with fewer taps repeats its last one,
+/// with its weight halved each time: with a weight of 0, an infinite element would become NaN.
+/// Outside the axis all weights are 0.
 AxisTaps even_taps(const AxisTaps& taps);
 
 /// An operator `resize` on an operand: the last axes, each with its size before and after.
@@ -108,11 +110,12 @@ struct Resize {
   size_t first_axis = 0;
   llvm::SmallVector<ResampledAxis, 4> axes;
 
-  /// Attributes in normal form, one per slot, and the operand's shape.
+  /// Takes normalized attributes, one per slot, and the operand's shape.
   Resize(llvm::ArrayRef<const Value*> attrs, llvm::ArrayRef<int64_t> shape);
 };
 
-/// The taps of one result element along an axis on average, without making them.
+/// Returns the average number of taps of a result element along an axis,
+/// without computing the taps.
 double mean_taps(const Resampling& how, const ResampledAxis& axis);
 
 } // namespace tg

@@ -1,5 +1,6 @@
-// Result<T>: a value or a Diagnostic. Mirrors std::expected (C++23), so that it can replace it.
-// Front-end phases report into a DiagnosticSink and go on; everything later returns Result.
+// Result<T>: a value or a Diagnostic. Mirrors std::expected (C++23),
+// so that it can be replaced by it. Front-end phases report into a DiagnosticSink and continue;
+// all later phases return Result.
 #pragma once
 
 #include "lang/core/diagnostics/diagnostic.h"
@@ -43,7 +44,7 @@ private:
   std::variant<T, Diagnostic> state_;
 };
 
-/// Result without a value.
+/// A Result without a value.
 template <> class [[nodiscard]] Result<void> {
 public:
   Result() = default;
@@ -61,8 +62,8 @@ private:
 
 #define TG_CONCAT_(a, b) a##b
 #define TG_CONCAT(a, b) TG_CONCAT_(a, b)
-/// `TG_TRY(declaration, expression)`: bind the value of a Result, or return its error. The only
-/// hidden return of the code base.
+/// `TG_TRY(declaration, expression)` binds the value of a Result, or returns its error.
+/// This is the only hidden return of the code base.
 #define TG_TRY(decl, expr)                                                                         \
   auto TG_CONCAT(tg_try_, __LINE__) = (expr);                                                      \
   if (!TG_CONCAT(tg_try_, __LINE__)) return std::move(TG_CONCAT(tg_try_, __LINE__).error());       \

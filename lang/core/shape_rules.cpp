@@ -1,4 +1,5 @@
-// Which shape rule an operator has, and what is checked of all of them. The rules are in shapes/.
+// Maps each operator to its shape rule, and makes the checks common to all.
+// The rules are in shapes/.
 #include "lang/core/shape_rules.h"
 
 #include "lang/core/shapes/inference.h"
@@ -17,14 +18,14 @@ constexpr bool (*kRules[])(Inference&) = {
 #include "lang/core/ops.def"
 };
 
-/// What the table says of dtypes, in words.
+/// Returns the table's dtypes in words.
 const char* dtypes_taken(const OpInfo& op) {
   if (op.has(Trait::Floating)) return "floats";
   return op.has(Trait::Logical) ? "bool" : "numbers";
 }
 
-/// Arity, absent operands, one dtype that the operator takes. Shape rules with a condition or with
-/// indices look at dtypes themselves.
+/// Checks arity, absent operands, and one dtype that the operator accepts.
+/// Shape rules with a condition or with indices check dtypes themselves.
 bool check_operands(const Inference& in) {
   size_t want = in.info.operand_count, got = in.operands.size();
   if (in.info.variadic() ? got == 0 : got != want)
@@ -52,8 +53,8 @@ bool check_operands(const Inference& in) {
   return true;
 }
 
-/// Every dimension positive, and no more elements than any size computation can hold. What only
-/// goes in or out may have no elements; no operator takes or gives that.
+/// Requires that every dimension is positive, and that sizes do not overflow.
+/// Inputs and constants may have no elements; no operator takes or returns such a tensor.
 bool check_size(const Inference& in) {
   bool may_be_empty = in.info.kind == OpKind::Input || in.info.kind == OpKind::Constant;
   if (in.result.rank() > kMaxRank)

@@ -59,7 +59,7 @@ Value Value::of_bool(bool b) {
 }
 Value Value::of_float(double x) {
   Value v = make(Kind::Float);
-  v.real = std::isnan(x) ? std::numeric_limits<double>::quiet_NaN() : x; // one NaN, without a sign
+  v.real = std::isnan(x) ? std::numeric_limits<double>::quiet_NaN() : x; // one unsigned NaN
   return v;
 }
 Value Value::of_ints(llvm::ArrayRef<int64_t> ints) {

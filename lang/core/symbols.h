@@ -1,6 +1,7 @@
-// Interned values, attribute lists and types. An id is a small integer; two ids of one table are
-// equal exactly if what they stand for is equal, so nothing behind this point compares strings.
-// Append-only: an id stays valid, and its reference stable, as long as the table.
+// Interned values, attribute lists and types. An id is a small integer.
+// Two ids of one table are equal exactly if their contents are equal,
+// so later phases never compare strings. Append-only: an id stays valid, and its reference stable,
+// as long as the table lives.
 #pragma once
 
 #include "lang/core/type.h"
@@ -15,7 +16,7 @@
 
 namespace tg {
 
-/// A compile-time value: what an attribute slot of an operator holds.
+/// A compile-time value: the contents of an operator's attribute slot.
 struct Value {
   enum class Kind : uint8_t {
     Int,    // number
@@ -46,9 +47,10 @@ struct Value {
 
   bool is(Kind k) const { return kind == k; }
   TensorType as_type() const;
-  /// Bitwise on floats, so that NaN and -0.0 are values like others.
+  /// Compares floats bitwise, so that NaN and -0.0 are ordinary values.
   bool operator==(const Value& other) const;
-  /// As written in the language: `relu`, `[1, 2]`, `0.5`, `"path"`. Floats round-trip.
+  /// Returns the value as written in the language: `relu`, `[1, 2]`, `0.5`, `"path"`.
+  /// Floats round-trip.
   std::string text_form() const;
 };
 
@@ -87,8 +89,8 @@ public:
   TypeId none_type() const { return TypeId{0}; }
 
 private:
-  // Deques: references stay valid while the table grows.
-  // Indexes map a hash to the ids that have it.
+  // Deques: references stay valid while the table grows. Indexes map a hash to the ids
+  // that have it.
   std::deque<Value> values_;
   std::deque<llvm::SmallVector<ValueId, 6>> attr_lists_;
   std::deque<TensorType> types_;

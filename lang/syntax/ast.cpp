@@ -1,5 +1,5 @@
-// Spelling, comparison and the text form of syntax trees. The text form is the one notion of what a
-// tree says: two trees are the same if their dumps are. Recursion is bounded by ast::kMaxDepth.
+// Spelling, comparison and the text form of syntax trees. Two trees are equal
+// if their text forms (dump) are equal. ast::kMaxDepth limits the recursion.
 #include "lang/syntax/ast.h"
 
 #include <llvm/Support/raw_ostream.h>

@@ -1,15 +1,17 @@
-// The syntax tree of one .tg file. Nodes lie in arrays of the Ast and name each other by small
-// indices; lists are slices of shared pools. The tree says what was written, nothing more: no name
-// is resolved, no type computed, and sugar is kept, so that the formatter can print it again.
+// The syntax tree of one .tg file. Nodes are in arrays of the Ast and refer to each other
+// by small indices; lists are slices of shared pools. The tree represents only what was written:
+// no name is resolved, no type is computed, and sugar is kept,
+// so that the formatter can print it again.
 //
 // Invariants, kept by the parser:
 //   - children are made before their parents, so an expression's id is larger than its children's;
 //   - no expression is deeper than kMaxDepth and no block is nested deeper than kMaxNesting, so a
 //     pass may recurse over one tree (deeper input is refused with E0111);
-//   - each span lies within the file, and a parent's span covers its children's;
-//   - after an error the tree is still well formed; what could not be read is ExprKind::Error or
-//     left out.
-// Text (`Name::text`, `Expr::text`) points into the SourceFile or into the Ast; both outlive it.
+//   - each span is within the file, and a parent's span covers its children's;
+//   - after an error the tree is still well formed; unreadable parts are ExprKind::Error or
+//     omitted.
+// Text (`Name::text`, `Expr::text`) points into the SourceFile or into the Ast;
+// both must outlive it.
 #pragma once
 
 #include "lang/core/diagnostics/source.h"
@@ -36,7 +38,7 @@ namespace ast {
 inline constexpr uint32_t kMaxDepth = 250;   // of one expression
 inline constexpr uint32_t kMaxNesting = 200; // of brackets and blocks together
 
-/// Index of a node in its Ast; invalid (`!id.valid()`) where the construct is absent.
+/// Index of a node in its Ast; invalid (`!id.valid()`) if the construct is absent.
 template <class Node> struct Id {
   uint32_t index = UINT32_MAX;
   bool valid() const { return index != UINT32_MAX; }
@@ -63,7 +65,7 @@ using DeclId = Id<Decl>;
 using TypeRef = Id<Type>; // a written type; the checked one is tg::TensorType
 using BlockId = Id<Block>;
 
-/// An identifier as written. Empty text where it is absent.
+/// An identifier as written. The text is empty if it is absent.
 struct Name {
   llvm::StringRef text;
   Span span;
@@ -74,7 +76,7 @@ struct Name {
 // --- expressions ----------------------------------------------------------------------------
 
 enum class ExprKind : uint8_t {
-  Error,  // could not be read; an error has been reported: say nothing more about it
+  Error,  // could not be read; already reported, so it causes no other errors
   Name,   // text: x, same, f32
   Int,    // int_value; text: as written
   Float,  // float_value; text: as written, which is the exact decimal value ("0.02", "1e-5")
@@ -113,29 +115,29 @@ enum class Op : uint8_t {
   Not,      // not
 };
 
-/// As written: "+", "//", "and", "-", "not".
+/// Returns the operator as written: "+", "//", "and", "-", "not".
 llvm::StringRef spelling(Op op);
 inline bool is_comparison(Op op) { return op >= Op::Eq && op <= Op::Ge; }
 
 enum class ArgKind : uint8_t {
   Positional, // value
   Named,      // name = value
-  Spread,     // xs...: value is the Name xs; all that the variable of that name stands for
-  Rest,       // .. at the end of a call: whatever the other attributes are (rules only)
+  Spread,     // xs...: value is the Name xs; all values of that variadic variable
+  Rest,       // .. at the end of a call: any other attributes (rules only)
 };
 
 struct Arg {
   ArgKind kind = ArgKind::Positional;
   Name name;    // Named only
   ExprId value; // absent for Rest
-  Span span;    // all of it: `axis = 1`
+  Span span;    // the whole argument: `axis = 1`
 };
 
-/// One place between the brackets of `x[...]`.
+/// One entry between the brackets of `x[...]`.
 struct Slice {
   bool range = false;    // false: a single index, in `begin`
-  bool ellipsis = false; // `...`: all axes that the other places leave
-  ExprId begin, end;     // each absent where left out: `:`, `0:`, `:64`
+  bool ellipsis = false; // `...`: all axes that the other entries leave
+  ExprId begin, end;     // absent if omitted: `:`, `0:`, `:64`
   ExprId step;           // `0:64:2`
   Span span;
 };
@@ -143,9 +145,9 @@ struct Slice {
 struct Expr {
   ExprKind kind = ExprKind::Error;
   Op op = Op::None;
-  uint32_t depth = 1; // of the tree below, itself included; at most kMaxDepth
+  uint32_t depth = 1; // of the tree below, including itself; at most kMaxDepth
   Span span;
-  Span op_span; // the operator's own place: Unary, Binary, Range
+  Span op_span; // the span of the operator: Unary, Binary, Range
   llvm::StringRef text;
   int64_t int_value = 0;
   double float_value = 0;
@@ -156,8 +158,8 @@ struct Expr {
   Name alias; // the name after `as`
   List<Slice> slices;
   BlockId then_block, else_block;
-  /// In a rule: the call in the rule's text that this was read for, where it stands in the body of
-  /// a function or an operator (unfold_ops.h). Its names are then no names of the rule.
+  /// In a rule: the call in the rule's text because of which this was read in the body
+  /// of a function or an operator (unfold_ops.h). Its names are then not names of the rule.
   ExprId unfolded_from;
 };
 
@@ -192,18 +194,18 @@ enum class StmtKind : uint8_t {
 
 struct Stmt {
   StmtKind kind = StmtKind::Error;
-  bool destructures = false; // the targets stand in parentheses; `(a,)` takes apart a 1-tuple
+  bool destructures = false; // parenthesized targets; `(a,)` destructures a 1-tuple
   Span span;
   List<Name> targets; // Let, Var, Assign, For; Param: the one name
   TypeRef type;       // Param
-  ExprId value;       // right of `=`; For: what is run through; Param: `weight("p")` or absent
+  ExprId value;       // right of `=`; For: the iterated value; Param: `weight("p")` or absent
   List<Arg> args;     // Param: the options in parentheses, `init = normal(0.02)`
   BlockId body;       // For
 };
 
 struct Block {
   List<StmtId> stmts;
-  Span span; // with the braces
+  Span span; // including the braces
 };
 
 // --- declarations ---------------------------------------------------------------------------
@@ -212,22 +214,22 @@ enum class DeclKind : uint8_t {
   Use,     // path, relative, imports
   Fn,      // name, params, results, where, body
   Model,   // as Fn
-  Ruleset, // name: what follows in this file belongs to it
+  Ruleset, // name: the following part of this file belongs to it
   Rule,    // name, params, numerics, lets, lhs, rhs, two_way, where
   Op,      // name, params, results, where, value; as a rule: lhs[0] <=> rhs[0]
 };
 
 struct Param {
   Name name;
-  TypeRef type;          // absent in rules where the kind is left out
-  ExprId default_value;  // absent: must be given
+  TypeRef type;          // absent in rules if the kind is omitted
+  ExprId default_value;  // absent: required
   bool variadic = false; // `xs...` in a rule
   Span span;
 };
 
-/// One result type. A single unnamed one is `-> T`.
+/// One result type. `-> T` is a single unnamed one.
 struct ResultType {
-  Name name; // `-> (logits: T, ...)`; absent where it has none
+  Name name; // `-> (logits: T, ...)`; absent if it has none
   TypeRef type;
   Span span;
 };
@@ -236,17 +238,17 @@ struct Decl {
   DeclKind kind = DeclKind::Fn;
   Span span;
   Name name;           // absent for Use
-  llvm::StringRef doc; // the `##` lines just above, without the marks, joined by newlines
+  llvm::StringRef doc; // the preceding `##` lines, without the marks, joined by newlines
 
   // Use: `use std.nn: conv, max_pool`, `use ./blocks: fire`, `use ../lib/a: f`, `use rules.matmul`
-  List<Name> path;       // std, nn; for a relative one: the folders (".." too) and the file
+  List<Name> path;       // std, nn; if relative: the folders (".." too) and the file
   bool relative = false; // starts with ./ or ../
   Span path_span;
   List<Name> imports; // empty: the whole module
 
   // Fn, Model, Rule
   List<Param> params;
-  List<ExprId> where; // conditions, all of which must hold
+  List<ExprId> where; // conditions that must all be true
 
   // Fn, Model
   List<ResultType> results; // empty: inferred
@@ -254,13 +256,13 @@ struct Decl {
   Span results_span;
   BlockId body;
 
-  // Op: `op f(x: T[S...]) = value`, `extern op f(x: T[S...]) -> T[S...]`. Its definition read as a
-  // rule is in `lhs` (a call of it with its own parameters) and `rhs`.
-  ExprId value; // absent where external
+  // Op: `op f(x: T[S...]) = value`, `extern op f(x: T[S...]) -> T[S...]`.
+  // Its definition as a rule is in `lhs` (a call with its own parameters) and `rhs`.
+  ExprId value; // absent if external
   bool external = false;
 
-  // Rule. `lets` name parts of the right side, in order;
-  // lhs.size() == rhs.size() is not checked here.
+  // Rule. `lets` name parts of the right side, in order; lhs.size() == rhs.size()
+  // is not checked here.
   Name numerics; // exact, reassociates or risky; absent: derived. Any word is accepted here.
   List<StmtId> lets;
   List<ExprId> lhs, rhs;
@@ -268,15 +270,15 @@ struct Decl {
   Span arrow_span;
 };
 
-/// A comment, `#` included, without its newline. Documentation comments (`##`) are listed too.
+/// A comment, including `#`, without its newline. Documentation comments (`##`) are included.
 struct Comment {
   Span span;
-  bool own_line = false; // nothing but blanks before it
+  bool own_line = false; // preceded by nothing but blanks
 };
 
 } // namespace ast
 
-/// The tree of one file. Moves, does not copy (its texts may point into itself).
+/// The tree of one file. Movable, not copyable (its texts may point into itself).
 class Ast {
 public:
   explicit Ast(FileId file) : file_(file) {}
@@ -286,10 +288,9 @@ public:
   Ast& operator=(const Ast&) = delete;
 
   FileId file() const { return file_; }
-  /// The `##` lines at the head of the file, where a blank line parts them from what follows or a
-  /// `use` comes next.
+  /// The `##` lines at the start of the file, if followed by a blank line or a `use`.
   llvm::StringRef doc() const { return doc_; }
-  /// In source order. A declaration that could not be read is left out.
+  /// The declarations in source order. Unreadable ones are omitted.
   llvm::ArrayRef<ast::DeclId> decls() const { return decls_; }
   /// All comments in source order.
   llvm::ArrayRef<ast::Comment> comments() const { return comments_; }
@@ -308,7 +309,7 @@ public:
   size_t expr_count() const { return exprs_.size(); }
   size_t stmt_count() const { return stmts_.size(); }
 
-  /// The argument of that name, or null.
+  /// Returns the argument of that name, or null.
   const ast::Arg* find_arg(ast::List<ast::Arg> args, llvm::StringRef name) const;
 
 private:
@@ -331,8 +332,8 @@ private:
   std::deque<std::string> texts_; // a deque: views stay valid as texts are added
 };
 
-/// Calls `visit(ExprId)` for each expression directly below `id`, in source order: operands,
-/// items, argument values, slice bounds. Blocks of `if` are not entered.
+/// Calls `visit(ExprId)` for each expression directly below `id`, in source order:
+/// operands, items, argument values, slice bounds. Does not enter the blocks of `if`.
 template <class Visit> void for_each_child(const Ast& tree, ast::ExprId id, Visit&& visit) {
   const ast::Expr& e = tree[id];
   if (e.a) visit(e.a);
@@ -345,13 +346,13 @@ template <class Visit> void for_each_child(const Ast& tree, ast::ExprId id, Visi
       if (bound) visit(bound);
 }
 
-/// Whether both trees say the same: kinds, names, values and structure; places and comments aside,
-/// documentation included.
+/// Returns true if both trees are equal: kinds, names, values and structure,
+/// including documentation, but not positions and comments.
 bool same_tree(const Ast& left, const Ast& right);
 
-/// One line in prefix form, for tests and messages: `(call relu (binary @ x u))`.
+/// Returns one line in prefix form, for tests and messages: `(call relu (binary @ x u))`.
 std::string dump(const Ast& tree, ast::ExprId id);
-/// The whole file, one declaration or statement a line.
+/// Returns the whole file, one declaration or statement per line.
 std::string dump(const Ast& tree);
 
 } // namespace tg

@@ -1,4 +1,4 @@
-// Nodes are appended to the arrays of the Ast; lists are copied behind one another into its pools.
+// Nodes are appended to the arrays of the Ast; lists are copied to its pools.
 #include "lang/syntax/ast_builder.h"
 
 #include "lang/core/diagnostics/escape.h"
@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kMaxDigits = 1000; // of a number
 
-/// A long text as it is quoted in a message.
+/// Shortens a long text for a message.
 std::string quoted(llvm::StringRef text) {
   constexpr size_t kShown = 40;
   if (text.size() <= kShown) return text.str();
@@ -45,7 +45,7 @@ uint32_t AstBuilder::Nodes::depth(ast::BlockId block) const {
   return block ? block_depths_[block.index] : 0;
 }
 
-/// Sets the depth of `e` from its children's; if that is too much, `e` becomes an Error.
+/// Sets the depth of `e` from its children's; if it is too large, `e` becomes an Error.
 ExprId AstBuilder::Nodes::add(ast::Expr e) {
   tree_.exprs_.push_back(e);
   ExprId id{static_cast<uint32_t>(tree_.exprs_.size() - 1)};
@@ -104,7 +104,7 @@ Ast AstBuilder::Nodes::finish(std::vector<ast::Comment> comments, llvm::StringRe
 
 namespace {
 
-/// The texts of comments, without `##` and one blank.
+/// Returns the texts of comments, without `##` and one blank.
 std::string doc_lines(llvm::ArrayRef<ast::Comment> comments, llvm::StringRef text) {
   std::string doc;
   for (const ast::Comment& comment : comments) {
@@ -117,15 +117,15 @@ std::string doc_lines(llvm::ArrayRef<ast::Comment> comments, llvm::StringRef tex
 
 } // namespace
 
-/// Comments and declarations are both in source order: one merge. A run of `##` lines belongs to
-/// the declaration in the line below it; the first run of a file belongs to the file if a blank
-/// line or a `use` follows.
+/// Comments and declarations are both in source order, so one merge suffices.
+/// A run of `##` lines belongs to the declaration on the next line;
+/// the first run of a file belongs to the file if a blank line or a `use` follows.
 void AstBuilder::Nodes::attach_docs(llvm::StringRef text) {
   const std::vector<ast::Comment>& all = tree_.comments_;
   auto is_doc = [&](const ast::Comment& c) {
     return c.own_line && text.slice(c.span.begin, c.span.end).startswith("##");
   };
-  // Only one newline, and blanks, between the two places.
+  // Only one newline, and blanks, between the two positions.
   auto adjacent = [&](uint32_t from, uint32_t to) {
     llvm::StringRef gap = text.slice(from, to);
     return gap.trim().empty() && gap.count('\n') == 1;
@@ -180,7 +180,7 @@ ExprId AstBuilder::integer(Span at) {
   ast::Expr e = node(ExprKind::Int, at);
   e.text = slice(at);
   uint64_t magnitude = 0;
-  constexpr uint64_t kSmallest = uint64_t{1} << 63; // of INT64_MIN, which `-` makes of it
+  constexpr uint64_t kSmallest = uint64_t{1} << 63; // of INT64_MIN after `-`
   if (e.text.getAsInteger(10, magnitude) || magnitude > kSmallest) {
     too_large(errors_, e.text, at);
     return bad(at);
@@ -190,7 +190,7 @@ ExprId AstBuilder::integer(Span at) {
   return nodes_.add(e);
 }
 
-/// `-9223372036854775808` is one integer: without its sign it would not fit.
+/// `-9223372036854775808` is one integer: without its sign it would overflow.
 bool AstBuilder::takes_sign(Span at, ast::Op op, ExprId operand) {
   ast::Expr& e = nodes_.at(operand);
   bool takes = op == ast::Op::Neg && e.kind == ExprKind::Int && e.int_value == INT64_MIN &&
@@ -272,7 +272,7 @@ ExprId AstBuilder::call(Span at, Span callee, const std::vector<ast::Arg>& args)
 }
 
 void AstBuilder::check_args(const std::vector<ast::Arg>& args) {
-  // Where brackets were mended, the arguments are not what was meant.
+  // If brackets were mended, the arguments may differ from the intended ones.
   if (args.empty() || errors_.any_within(args.front().span.begin, args.back().span.end)) return;
   const ast::Arg* named = nullptr;
   for (size_t i = 0; i < args.size(); ++i) {
@@ -468,7 +468,7 @@ ast::DeclId AstBuilder::use(Span at, Span path, const std::vector<ast::Name>& im
   return nodes_.add(d);
 }
 
-/// `std.nn` or `./a/b`, `../a`. False if it is neither.
+/// Reads `std.nn` or `./a/b`, `../a`. Returns false if it is neither.
 bool AstBuilder::read_path(Span at, ast::Decl& use) {
   llvm::StringRef text = slice(at);
   use.relative = text.startswith("./") || text.startswith("../");
@@ -532,7 +532,7 @@ ast::DeclId AstBuilder::ruleset(Span at, Span set_name) {
   return nodes_.add(d);
 }
 
-/// Whether an error was found there.
+/// Returns true if an error was found in that span.
 static bool found_within(SyntaxErrors& errors, Span at) {
   return llvm::any_of(errors.found(), [&](const Diagnostic& d) {
     return at.begin <= d.span.begin && d.span.begin < at.end;

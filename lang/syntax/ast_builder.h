@@ -1,6 +1,6 @@
-// Makes the nodes of an Ast for the grammar's actions and the parser: one function a construct.
-// Here are the checks that a grammar cannot say (numbers that fit, targets that can be assigned,
-// `..` at the end of a call); meaning is not looked at.
+// Makes the nodes of an Ast for the grammar's actions and the parser: one function per construct.
+// It makes the checks that a grammar cannot express (numbers that fit, assignable targets,
+// `..` at the end of a call), but no semantic ones.
 #pragma once
 
 #include "lang/syntax/ast.h"
@@ -10,14 +10,14 @@
 
 namespace tg {
 
-/// What may stand between the parameters and the body of a function.
+/// The part of a function between its parameters and its body.
 struct ResultTypes {
   std::vector<ast::ResultType> types;
   bool parenthesised = false;
   Span span;
 };
 
-/// `=` or the options of a `param`.
+/// The `=` or the options of a `param`.
 struct WeightOptions {
   ast::ExprId value;
   std::vector<ast::Arg> args;
@@ -62,9 +62,9 @@ public:
   ast::ExprId index(Span at, ast::ExprId value, const std::vector<ast::Slice>& slices);
   ast::ExprId conditional(Span at, ast::ExprId condition, ast::BlockId then_block,
                           ast::BlockId else_block);
-  /// `S...` in a type or a list.
+  /// Makes `S...` in a type or a list.
   ast::ExprId spread(Span at, Span name);
-  /// A block of one expression, for `else if`.
+  /// Makes a block of one expression, for `else if`.
   ast::BlockId block_of(ast::ExprId value);
 
   ast::TypeRef type(Span at, Span name);
@@ -88,7 +88,7 @@ public:
   ast::DeclId ruleset(Span at, Span name);
   ast::DeclId rule(Span at, Span name, const std::vector<ast::Param>& params, ast::Name numerics,
                    const std::vector<RuleItem>& items);
-  /// Adds it to the file, unless it could not be read.
+  /// Adds the declaration to the file, unless it could not be read.
   void add(ast::DeclId decl) {
     if (decl) nodes_.declare(decl);
   }
@@ -97,8 +97,8 @@ public:
   Ast finish(std::vector<ast::Comment> comments);
 
 private:
-  /// The tree that grows: nodes at the ends of its arrays, lists behind one another in its pools.
-  /// Expressions know how deep they are; what would be too deep is an Error.
+  /// The growing tree: nodes at the ends of its arrays, lists at the ends of its pools.
+  /// Expressions know their depth; an expression that would be too deep is an Error.
   class Nodes {
   public:
     explicit Nodes(SyntaxErrors& errors) : errors_(errors), tree_(errors.file()) {}
@@ -112,11 +112,11 @@ private:
     void declare(ast::DeclId decl) { tree_.decls_.push_back(decl); }
     template <class T> ast::List<T> keep(const std::vector<T>& items);
     llvm::StringRef keep_text(std::string text);
-    // To be changed while they are made.
+    // Mutable access during construction.
     ast::Expr& at(ast::ExprId id) { return tree_.exprs_[id.index]; }
     ast::Type& at(ast::TypeRef id) { return tree_.types_[id.index]; }
     ast::Decl& at(ast::DeclId id) { return tree_.decl_nodes_[id.index]; }
-    /// With the documentation that comments are attached; empty afterwards.
+    /// Attaches the documentation comments; empty afterwards.
     Ast finish(std::vector<ast::Comment> comments, llvm::StringRef text);
 
   private:
@@ -138,7 +138,7 @@ private:
   llvm::StringRef text_;
   SyntaxErrors& errors_;
   Nodes nodes_;
-  std::vector<Span> unsigned_; // integers 2^63 that no `-` has been read before
+  std::vector<Span> unsigned_; // integers 2^63 before which no `-` has been read yet
 };
 
 } // namespace tg

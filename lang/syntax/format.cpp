@@ -1,7 +1,7 @@
-// Tree to text, by way of a Doc (pretty.h). Comments are not in the tree: they wait in a queue in
-// source order, and each thing that is printed first takes those that stand before it, and behind
-// itself the one that stands in its line. So no comment is lost or overtaken, wherever it stands;
-// in the places where people write comments it also stays where it was.
+// Converts a tree to text, through a Doc (pretty.h). Comments are not in the tree:
+// they wait in a queue in source order. Each construct, when it is printed,
+// first prints the comments before it, and then the comment that follows on the same line.
+// So no comment is lost or reordered, and comments in the usual places stay in place.
 #include "lang/syntax/format.h"
 
 #include "lang/syntax/parse.h"
@@ -23,10 +23,10 @@ using ast::StmtKind;
 using llvm::ArrayRef;
 using llvm::StringRef;
 
-/// How tightly an expression holds together, as in the grammar.
+/// How tightly an expression binds, as in the grammar.
 enum Binding { kOr, kAnd, kNot, kComparison, kSum, kProduct, kSign, kPower, kAtom };
 
-/// A sign or `not` before an operand, or the sign of the smallest integer.
+/// Returns true for a sign or `not` before an operand, and for the sign of the smallest integer.
 bool is_prefixed(const ast::Expr& e) {
   return e.kind == ExprKind::Unary || (e.kind == ExprKind::Int && e.text.startswith("-"));
 }
@@ -45,8 +45,8 @@ Binding binding(const ast::Expr& e) {
   }
 }
 
-/// Whether the operand needs parentheses to be read as one. `kNot` and `kSign` reach as far right
-/// as they can, so on the left of an operator they are always wrapped unless they bind tighter.
+/// Returns true if the operand needs parentheses. `kNot` and `kSign` extend as far right
+/// as possible, so to the left of an operator they are always wrapped unless they bind tighter.
 bool needs_parentheses(const ast::Expr& parent, const ast::Expr& operand, bool left) {
   Binding outer = binding(parent), inner = binding(operand);
   if (inner == kAtom || parent.kind == ExprKind::Call) return false;
@@ -57,34 +57,34 @@ bool needs_parentheses(const ast::Expr& parent, const ast::Expr& operand, bool l
   return left ? inner < outer : inner <= outer;
 }
 
-/// What stands behind the last item of a sequence.
+/// When a comma follows the last item of a sequence.
 enum class Comma { Never, WhereBroken, Always };
 
-/// The comments that wait, in the order of the source.
+/// The queue of comments, in source order.
 class Comments {
 public:
   Comments(const Ast& tree, StringRef text, Docs& docs)
       : all_(tree.comments()), text_(text), docs_(docs) {}
 
-  /// Whether one stands before this place.
+  /// Returns true if a comment precedes this position.
   bool wait(uint32_t position) const {
     return next_ < all_.size() && all_[next_].span.begin < position;
   }
-  /// The next one, and its place.
+  /// Takes the next comment, and returns its span.
   Doc take(Span& span);
   Doc take() {
     Span span;
     return take(span);
   }
-  /// Those before `position`, each in a line of its own.
+  /// Takes the comments before `position`, each on its own line.
   Doc before(uint32_t position);
-  /// The one that ends the line in which something ended at `end`.
+  /// Takes the comment at the end of the line in which a construct ended at `end`.
   Doc behind(uint32_t end);
-  /// Where the last that was taken ends, if that is behind `end`.
+  /// Returns the end of the last comment taken, if that is after `end`.
   uint32_t end_of_last(uint32_t end) const {
     return next_ > 0 ? std::max(end, all_[next_ - 1].span.end) : end;
   }
-  /// To go back there, where what took comments is printed anew.
+  /// Position in the queue, to return to when a construct is printed again.
   size_t mark() const { return next_; }
   void go_back(size_t mark) { next_ = mark; }
 
@@ -95,7 +95,7 @@ private:
   size_t next_ = 0;
 };
 
-/// Of which a line holds several: a number, or a list of a few.
+/// Returns true for items of which a line holds several: a number, or a list of a few.
 bool is_short(const Ast& tree, ExprId id) {
   constexpr size_t kMostNumbers = 3;
   auto number = [&](ExprId id) {
@@ -156,14 +156,14 @@ private:
   Doc cat(std::initializer_list<Doc> parts) {
     return docs_.concat(ArrayRef<Doc>(parts.begin(), parts.size()));
   }
-  /// `open item, item close` on one line or one item a line.
+  /// Prints `open item, item close` on one line, or one item per line.
   template <class Item, class Print>
   Doc sequence(StringRef open, ArrayRef<Item> all, uint32_t close_at, StringRef close, Print print,
                bool filled = false, Comma trailing = Comma::WhereBroken);
   template <class Item, class Print>
   Doc ungrouped(StringRef open, ArrayRef<Item> all, uint32_t close_at, StringRef close, Print print,
                 bool filled = false, Comma trailing = Comma::WhereBroken);
-  /// Items behind one another, as many as fit on a line.
+  /// Prints items one after the other, as many as fit on a line.
   template <class Item, class Print> Doc listing(ArrayRef<Item> all, Print print);
 
   StringRef slice(Span span) const { return text_.slice(span.begin, span.end); }
@@ -175,7 +175,7 @@ private:
   Comments comments_;
 };
 
-/// The span of an item of a sequence.
+/// Return the span of an item of a sequence.
 Span place(const Ast& tree, ExprId id) { return tree[id].span; }
 Span place(const Ast& tree, ast::TypeRef id) { return tree[id].span; }
 template <class Item> Span place(const Ast&, const Item& item) { return item.span; }
@@ -285,7 +285,8 @@ Doc Formatter::expr(ExprId id) {
   return {};
 }
 
-/// `written`: the operand stands in parentheses in the source; they are kept around operations.
+/// `written`: the operand is parenthesized in the source; the parentheses are kept around
+/// operations.
 Doc Formatter::operand(const ast::Expr& parent, ExprId id, bool left, bool written) {
   const ast::Expr& e = tree_[id];
   bool operation = is_prefixed(e) || e.kind == ExprKind::Binary;
@@ -332,7 +333,7 @@ Doc Formatter::call(const ast::Expr& e) {
   return e.alias ? cat({out, text(" as "), text(e.alias.text)}) : out;
 }
 
-/// A single argument that has brackets of its own shares the lines of its brackets with the call's.
+/// A single bracketed argument shares the lines of its brackets with the call's.
 Doc Formatter::args(ast::List<ast::Arg> list, uint32_t close) {
   ArrayRef<ast::Arg> all = tree_[list];
   auto print = [&](const ast::Arg& a) { return arg(a); };
@@ -367,7 +368,7 @@ Doc Formatter::items(const ast::Expr& e) {
   ArrayRef<ExprId> all = tree_[e.items];
   auto print = [&](ExprId id) { return expr(id); };
   bool numbers = llvm::all_of(all, [&](ExprId id) { return is_short(tree_, id); });
-  // A tuple of one keeps its comma.
+  // A tuple of one item keeps its comma.
   if (!list && all.size() == 1)
     return sequence("(", all, e.span.end - 1, ")", print, false, Comma::Always);
   return sequence(list ? "[" : "(", all, e.span.end - 1, list ? "]" : ")", print, numbers);
@@ -426,7 +427,7 @@ Doc Formatter::targets(const ast::Stmt& s) {
   return docs_.group(cat({text("("), docs_.indent(listing(names, print)), text(")")}));
 }
 
-/// `head = value`; an operation that does not fit goes to the lines below, indented.
+/// Prints `head = value`; an operation that does not fit is moved to the next lines, indented.
 Doc Formatter::assigned(Doc head, ExprId value) {
   const ast::Expr& e = tree_[value];
   if (comments_.wait(e.span.begin)) {
@@ -460,7 +461,7 @@ Doc Formatter::stmt(ast::StmtId id, size_t padding) {
     return cat({head, range, text(" "), block(s.body)});
   }
   case StmtKind::Expr:
-    // In parentheses in the source, or it could not start a line.
+    // Parenthesized in the source, because it could not start a line otherwise.
     if (starts_with_sign(s.value) && s.span.begin != tree_[s.value].span.begin)
       return cat({text("("), expr(s.value), text(")")});
     return expr(s.value);
@@ -468,7 +469,7 @@ Doc Formatter::stmt(ast::StmtId id, size_t padding) {
   return {};
 }
 
-/// Whether the first token of an expression, as it is printed, is a `-`.
+/// Returns true if the first token of the printed expression is a `-`.
 bool Formatter::starts_with_sign(ExprId id) const {
   const ast::Expr* e = &tree_[id];
   while (e->kind == ExprKind::Binary) {
@@ -479,12 +480,12 @@ bool Formatter::starts_with_sign(ExprId id) const {
   return is_prefixed(*e) && e->op != ast::Op::Not;
 }
 
-/// Runs of `let` and `var` whose `=` stood in one column,
-/// with blanks before some of them, stay aligned.
+/// Consecutive `let` and `var` lines whose `=` are in one column, with blanks before some of them,
+/// stay aligned.
 std::vector<size_t> Formatter::paddings(ArrayRef<ast::StmtId> stmts) const {
   std::vector<size_t> pads(stmts.size(), 0);
   struct Line {
-    size_t column = 0, width = 0; // of `=` in the source, of what is before it when printed
+    size_t column = 0, width = 0; // of `=` in the source, of the printed text before it
     bool padded = false;
   };
   auto read = [&](const ast::Stmt& s) {
@@ -496,7 +497,7 @@ std::vector<size_t> Formatter::paddings(ArrayRef<ast::StmtId> stmts) const {
     size_t equals = text_.find('=', target.span.end);
     size_t start = text_.rfind('\n', s.span.begin) + 1; // npos + 1 == 0
     line.column = equals - start + 1;
-    line.width = StringRef("let ").size() + target.text.size(); // `var` is as long
+    line.width = StringRef("let ").size() + target.text.size(); // `var` has the same length
     line.padded = equals > target.span.end + 1;
     return line;
   };
@@ -519,7 +520,7 @@ std::vector<size_t> Formatter::paddings(ArrayRef<ast::StmtId> stmts) const {
   return pads;
 }
 
-/// Statements and the comments between them, one a line, without the break behind the last.
+/// Prints statements and the comments between them, one per line, without the final break.
 Doc Formatter::lines(ArrayRef<ast::StmtId> stmts, uint32_t close) {
   llvm::SmallVector<Doc, 32> parts;
   std::vector<size_t> pads = paddings(stmts);
@@ -550,7 +551,7 @@ Doc Formatter::lines(ArrayRef<ast::StmtId> stmts, uint32_t close) {
   return docs_.concat(parts);
 }
 
-/// A block that stood on one line stays there if it fits.
+/// A block that was on one line stays there if it fits.
 Doc Formatter::block(ast::BlockId id) {
   const ast::Block& b = tree_[id];
   ArrayRef<ast::StmtId> stmts = tree_[b.stmts];
@@ -588,7 +589,7 @@ Doc Formatter::conditions(ast::List<ExprId> list) {
   return docs_.group(cat({text("where "), aligned}));
 }
 
-/// Word, name, parameters and results; `end`: where what follows the head begins.
+/// Prints keyword, name, parameters and results; `end`: start of the text after the head.
 Doc Formatter::signature(const ast::Decl& d, uint32_t end) {
   ArrayRef<ast::ResultType> results = tree_[d.results];
   uint32_t params_end = results.empty() && d.where.empty() ? end
@@ -631,7 +632,7 @@ Doc Formatter::op(const ast::Decl& d) {
 
 Doc Formatter::equation(const ast::Decl& d) {
   auto print = [&](ExprId id) { return expr(id); };
-  // Below a `let`, a line that starts with a sign would go on with it.
+  // After a `let`, a line that starts with a sign would continue it.
   bool sign = !d.lets.empty() && starts_with_sign(tree_[d.lhs][0]);
   Doc left = docs_.group(listing(tree_[d.lhs], [&](ExprId id) {
     bool first = sign && id == tree_[d.lhs][0];
@@ -645,7 +646,7 @@ Doc Formatter::equation(const ast::Decl& d) {
   return cat({left, docs_.group(docs_.indent(cat({arrow, behind, gap, right})))});
 }
 
-/// `let`s and the equation in the order of the source, the conditions behind them.
+/// Prints `let`s and the equation in source order, followed by the conditions.
 Doc Formatter::rule(const ast::Decl& d) {
   Doc head = cat({text("rule "), text(d.name.text),
                   sequence("(", tree_[d.params], d.numerics ? d.numerics.span.begin : d.span.begin,
@@ -707,12 +708,12 @@ Doc Formatter::decl(const ast::Decl& d) {
   return {};
 }
 
-/// Declarations and comments in the order of the source. Between two declarations, or a declaration
-/// and the comments above the next, is one blank line; `use` lines may stand together.
+/// Prints declarations and comments in source order. One blank line separates two declarations,
+/// or a declaration and the comments above the next; `use` lines may be adjacent.
 std::string Formatter::file() {
   llvm::SmallVector<Doc, 64> parts;
   uint32_t previous_end = 0;
-  const ast::Decl* above = nullptr; // the declaration printed last, if no comment came since
+  const ast::Decl* above = nullptr; // the last printed declaration, if no comment followed
   auto separate = [&](uint32_t begin, bool uses) {
     bool blank = has_blank_line(text_.slice(previous_end, begin)) ||
                  (above && !(uses && above->kind == DeclKind::Use));

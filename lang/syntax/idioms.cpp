@@ -19,7 +19,7 @@ constexpr ForeignOp kForeignOps[] = {
 #include "lang/syntax/foreign_ops.def"
 };
 
-/// `HardSwish`, `hard_swish` and `hardswish` are one.
+/// Maps `HardSwish`, `hard_swish` and `hardswish` to the same name.
 std::string normal_form(StringRef name) {
   std::string out;
   for (char c : name)
@@ -29,7 +29,8 @@ std::string normal_form(StringRef name) {
 
 bool is_class(StringRef name) { return name.front() >= 'A' && name.front() <= 'Z'; }
 
-/// `Mish`, `HardSwish`, `ELU`: a class that is an operator of one tensor here.
+/// Returns the operator for a class such as `Mish`, `HardSwish`,
+/// `ELU` that is an operator of one tensor here.
 std::string operator_of_class(StringRef name) {
   if (!is_class(name)) return "";
   for (const OpInfo& op : all_ops()) {

@@ -1,11 +1,11 @@
 // Line ends and brackets: one pass over the raw tokens with a stack of open brackets.
 //
-// A line end separates statements unless a round or square bracket is open or one of its neighbours
-// says that the line goes on. A bracket is closed for the writer where the text shows that it was
-// forgotten: at a line that starts with a declaration, `let`, `var`, `param` or `for`; at a line
-// that is not indented beyond the bracket's own and cannot continue it; at a `{` that belongs to
-// what is around the bracket; at a bracket that closes something further out. So a forgotten `)`
-// costs one message, and the statements behind it are read as they stand.
+// A line end separates statements unless a round or square bracket is open
+// or an adjacent token continues the line. A forgotten closing bracket is inserted:
+// at a line that starts with a declaration, `let`, `var`, `param` or `for`;
+// at a line that is not indented beyond the bracket's own line and cannot continue it;
+// at a `{` that belongs to a construct around the bracket; at a bracket that closes an outer one.
+// So a forgotten `)` causes one message, and the following statements are parsed normally.
 #include "lang/syntax/token_classes.h"
 #include "lang/syntax/tokens.h"
 
@@ -49,13 +49,13 @@ int closer_of(int open) {
 bool opens(int kind) { return kind == T::LPAREN || kind == T::LBRACKET || kind == T::LBRACE; }
 bool closes(int kind) { return kind == T::RPAREN || kind == T::RBRACKET || kind == T::RBRACE; }
 
-/// A line that starts with one of these belongs to the one before; nothing else can be meant.
+/// A line that starts with one of these tokens always continues the previous line.
 bool joins(int kind) {
   return kind == T::ARROW || kind == T::BECOMES || kind == T::EQUALS || kind == T::ELSE ||
          kind == T::LBRACE;
 }
 
-/// These need something before them, so that no statement starts with one.
+/// These tokens need a left operand, so no statement starts with one.
 bool needs_left(int kind) {
   return is_binary_operator(kind) || kind == T::ASSIGN || kind == T::COMMA || kind == T::COLON ||
          kind == T::DOTDOT || kind == T::AS || kind == T::IN;
@@ -78,7 +78,7 @@ private:
   struct Open {
     int kind;
     uint32_t begin;
-    uint32_t indent;            // of the line that it stands in
+    uint32_t indent;            // of the line that contains it
     bool expects_block = false; // an `if` or `else` directly inside waits for its `{`
   };
 
@@ -106,8 +106,8 @@ private:
     end_line_before(t);
   }
 
-  /// Two operands in a row inside a bracket: a comma or the closing bracket is missing. The
-  /// indentation tells which.
+  /// Two consecutive operands inside a bracket: a comma or the closing bracket is missing.
+  /// The indentation decides which.
   bool forgot_to_close(const Token& t) const {
     if (!ends_operand(out_.back().kind) || !starts_operand(t.kind)) return false;
     auto outermost = open_.end();
@@ -126,7 +126,7 @@ private:
     end_statement();
   }
 
-  /// The line is read as a continuation, so that nothing more is said about it.
+  /// The line is parsed as a continuation, so that no other error is reported for it.
   void dangling(const Token& t) {
     if (dangling_reported_) return;
     dangling_reported_ = true;
@@ -154,7 +154,7 @@ private:
 
   void open(const Token& t) {
     if (t.kind == T::LBRACE) {
-      // A block inside of brackets belongs to an `if`; otherwise the brackets were forgotten.
+      // A block inside brackets belongs to an `if`; otherwise the brackets were forgotten.
       size_t keep = open_.size();
       while (keep > 0 && open_[keep - 1].kind != T::LBRACE && !open_[keep - 1].expects_block)
         --keep;
@@ -202,13 +202,14 @@ private:
     if (t.kind != T::RBRACE || last_block_end_ == 0) return;
     d.labels.push_back({Span{errors_.file(), last_block_end_ - 1, last_block_end_},
                         "the declaration was closed here"});
-    // What stands between the two was cut loose by the extra brace: no mistake of its own.
+    // The tokens between the two were detached by the extra brace and are not an error
+    // of their own.
     for (size_t i = out_.size(); i-- > 0 && out_[i].begin >= last_block_end_;)
       if (out_[i].kind != T::DECL_END) errors_.silence(out_[i].begin);
     last_block_end_ = 0;
   }
 
-  /// `f(x]` is a slip of the finger; `f(x])`, where the next one fits, has one too many.
+  /// `f(x]` is a typing error; `f(x])`, where the next bracket fits, has one bracket too many.
   void wrong_closer(const Token& t) {
     Open top = open_.back();
     if (next_kind_ == closer_of(top.kind)) return stray(t);
@@ -226,14 +227,14 @@ private:
 
   bool first_bracket_error() { return !std::exchange(bracket_reported_, true); }
 
-  /// Closes what is open above the innermost bracket of the kind `until`.
+  /// Closes the brackets that are open above the innermost bracket of the kind `until`.
   void close_forgotten(int until, uint32_t at) {
     size_t keep = open_.size();
     while (keep > 0 && open_[keep - 1].kind != until) --keep;
     close_down_to(keep, at);
   }
 
-  /// One error for all brackets that are closed here, at the innermost.
+  /// Reports one error for all brackets that are closed here, at the innermost.
   void close_down_to(size_t keep, uint32_t seen_at) {
     if (open_.size() <= keep) return;
     report_unclosed(keep, seen_at);
@@ -247,7 +248,7 @@ private:
   }
 
   void report_unclosed(size_t keep, uint32_t seen_at) {
-    if (skipping_ > 0) return; // cut off within brackets that are too deep: said already
+    if (skipping_ > 0) return; // cut off within brackets that are too deep: already reported
     if (open_.back().kind != T::LBRACE && !first_bracket_error()) return;
     constexpr size_t kShown = 3;
     const Open& top = open_.back();
@@ -270,7 +271,7 @@ private:
     skipping_ = 1;
   }
 
-  /// Whether `t`, met while skipping, must be placed after all.
+  /// Returns true if `t`, read while skipping, must be placed after all.
   bool skip(const Token& t) {
     if (t.starts_line && (starts_declaration(t.kind))) {
       skipping_ = 0;
@@ -312,7 +313,7 @@ private:
   uint32_t line_indent_ = 0;
   bool in_declaration_ = false;
   uint32_t last_block_end_ = 0; // of the last `}` that ended a declaration
-  uint32_t skipping_ = 0;       // brackets open in what is skipped
+  uint32_t skipping_ = 0;       // open brackets in the skipped text
   int next_kind_ = 0;
   bool dangling_reported_ = false; // in this statement
   // One wrong bracket often makes others of the same statement look wrong.

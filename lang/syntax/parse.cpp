@@ -1,5 +1,4 @@
-// The phases in a row: scan, lay out, parse; and the reading of files, where what is not text is
-// turned away before any of it.
+// Runs the phases: scan, lay out, parse. Reads files, and rejects input that is not text.
 #include "lang/syntax/parse.h"
 
 #include "lang/core/support/data_file.h"
@@ -16,12 +15,12 @@
 namespace tg {
 namespace {
 
-/// 1-based number of the line that `offset` is in.
+/// Returns the 1-based number of the line that contains `offset`.
 size_t line_number(llvm::StringRef text, size_t offset) {
   return text.take_front(offset).count('\n') + 1;
 }
 
-/// The offset of the first byte that is not part of UTF-8 text, or npos.
+/// Returns the offset of the first byte that is not part of UTF-8 text, or npos.
 size_t first_bad_byte(llvm::StringRef text) {
   size_t zero = text.find('\0');
   const auto* at = reinterpret_cast<const llvm::UTF8*>(text.bytes_begin());
@@ -31,7 +30,7 @@ size_t first_bad_byte(llvm::StringRef text) {
       zero, static_cast<size_t>(at - reinterpret_cast<const llvm::UTF8*>(text.bytes_begin())));
 }
 
-/// The number of the first line over the limit, with its length; {0, 0} if there is none.
+/// Returns the number of the first line over the limit, with its length; {0, 0} if there is none.
 std::pair<size_t, size_t> longest_offender(llvm::StringRef text) {
   size_t number = 1;
   for (size_t begin = 0; begin < text.size(); ++number) {
@@ -52,7 +51,7 @@ Diagnostic other_kind(llvm::StringRef path, const FileKind& kind) {
       .suggest(kind.advice.str());
 }
 
-/// For the errors found while reading, in the order of the text, up to the limit.
+/// Reports the errors found while reading, in the order of the text, up to the limit.
 void hand_over(std::vector<Diagnostic>& found, DiagnosticSink& sink) {
   std::stable_sort(found.begin(), found.end(), [](const Diagnostic& a, const Diagnostic& b) {
     return a.span.begin < b.span.begin;
@@ -65,7 +64,7 @@ void hand_over(std::vector<Diagnostic>& found, DiagnosticSink& sink) {
 
 } // namespace
 
-/// Standard input can be read once; whoever reads it again has the same text.
+/// Standard input can be read only once; later calls return the same text.
 static Result<std::string> standard_input() {
   static const Result<std::string> text = read_standard_input(kMaxFileBytes);
   if (text) return *text;

@@ -1,8 +1,8 @@
-/* The grammar. Actions only build the tree; what an error message says is in syntax_error.cpp.
-   Lists are left-recursive: the parser's stack is bounded by the nesting that lay_out allows. The
-   recovery has two points, a statement and a declaration: on an error the rest of it is skipped
-   (TokenCursor::skip_statement knows where it ends, as brackets match), so that one mistake costs
-   one message and the next statement is read with a clear head. */
+/* The grammar. Actions only build the tree; syntax_error.cpp has the error messages. Lists are
+   left-recursive, so the parser's stack is bounded by the nesting that lay_out allows. Error
+   recovery has two points, a statement and a declaration: on an error the remainder of it is skipped
+   (TokenCursor::skip_statement finds its end, because brackets match), so that one mistake causes
+   one message and does not affect the next statement. */
 %require "3.8"
 %language "c++"
 %skeleton "lalr1.cc"
@@ -24,7 +24,7 @@
 }
 
 %code {
-// An empty construct stands at the end of what is before it.
+// An empty construct has the position of the end of the previous one.
 #define YYLLOC_DEFAULT(current, rhs, n)                                                            \
   do {                                                                                             \
     (current) = YYRHSLOC(rhs, (n) ? 1 : 0);                                                        \
@@ -136,7 +136,7 @@ decl:
     { $$ = build.op(@$, Span{@2.file, @2.begin, @5.end}, @2, $4, $6, $7, $9); }
 | EXTERN OP NAME "(" fn_params ")" results where
     { $$ = build.op(@$, Span{@3.file, @3.begin, @6.end}, @3, $5, $7, $8, {}); }
-/* A head that cannot be read: the body is still looked through. */
+/* After an unreadable head, the body is still parsed. */
 | FN error                { yyerrok; }
 | FN error block          { yyerrok; }
 | MODEL error             { yyerrok; }

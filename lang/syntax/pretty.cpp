@@ -1,4 +1,4 @@
-// The printing of documents: a stack of items instead of recursion, each with its mode and indent.
+// Prints documents with a stack of items instead of recursion, each with its mode and indent.
 #include "lang/syntax/pretty.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -37,8 +37,8 @@ Doc Docs::concat(llvm::ArrayRef<Doc> parts) { return add(Concat, parts); }
 Doc Docs::group(Doc inner) { return add(Group, inner); }
 Doc Docs::indent(Doc inner) { return add(Indent, inner); }
 
-/// Whether what is on `stack`, and then `rest` up to its first break, fits in `room` columns.
-/// `rest` is read from its back; its items keep their own mode.
+/// Returns true if `stack`, and then `rest` up to its first break, fits in `room` columns.
+/// `rest` is read from its end; its items keep their own mode.
 bool Docs::fits(std::vector<Item> stack, llvm::ArrayRef<Item> rest, size_t room) const {
   while (true) {
     if (stack.empty()) {
@@ -62,7 +62,7 @@ bool Docs::fits(std::vector<Item> stack, llvm::ArrayRef<Item> rest, size_t room)
     case IfBroken:
       if (!item.flat) width = texts_[node.first].size();
       break;
-    case Comment: return true; // what comes next begins a new line; the comment itself may overhang
+    case Comment: return true; // a new line follows; the comment itself may be too long
     case Text: width = texts_[node.first].size(); break;
     case Concat:
     case Indent:

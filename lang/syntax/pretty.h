@@ -1,7 +1,7 @@
-// A small algebra of layouts (Wadler, "A prettier printer", 2003; the strict form of Lindig,
-// "Strictly pretty", 2000): a document is text with places where a line may break; a group is
-// printed on one line if it fits, else all places directly in it break. Printing is linear in the
-// size of the document times, at worst, the width of a line.
+// A small algebra of layouts (Wadler, "A prettier printer", 2003;
+// the strict form of Lindig, "Strictly pretty", 2000). A document is text with possible line
+// breaks. A group is printed on one line if it fits, else all breaks directly in it are taken.
+// Printing is linear in the size of the document times, at worst, the width of a line.
 #pragma once
 
 #include <llvm/ADT/ArrayRef.h>
@@ -14,7 +14,7 @@
 
 namespace tg {
 
-/// A document; value of an index into its Docs.
+/// A document: an index into its Docs.
 struct Doc {
   uint32_t index = 0; // 0 is the empty document
   bool empty() const { return index == 0; }
@@ -24,24 +24,24 @@ class Docs {
 public:
   Docs();
 
-  /// Without newlines.
+  /// Text without newlines.
   Doc text(llvm::StringRef text);
-  /// A place to break: a blank where it does not break.
+  /// A possible break: a blank if it is not taken.
   Doc line() const { return {kLine}; }
-  /// A place to break: nothing where it does not break.
+  /// A possible break: nothing if it is not taken.
   Doc soft() const { return {kSoft}; }
-  /// Always breaks, and with it every group that it is in.
+  /// Always breaks, and so do all groups that contain it.
   Doc hard() const { return {kHard}; }
   /// A hard break with a blank line.
   Doc blank() const { return {kBlank}; }
-  /// Text that is printed only where the group around it is broken.
+  /// Text that is printed only if the group around it is broken.
   Doc if_broken(llvm::StringRef text);
-  /// Text that takes the rest of its line: breaks the groups that it is in, and whatever comes next
-  /// begins a new line.
+  /// Text that takes the rest of its line: breaks the groups that contain it,
+  /// and the following text begins a new line.
   Doc comment(llvm::StringRef text);
   Doc concat(llvm::ArrayRef<Doc> parts);
   Doc group(Doc inner);
-  /// Two blanks further in after each break.
+  /// Indents by two blanks after each break.
   Doc indent(Doc inner);
 
   std::string print(Doc doc, size_t width) const;
@@ -64,7 +64,7 @@ private:
 
   struct Node {
     Kind kind = Empty;
-    bool breaks = false; // holds a hard break
+    bool breaks = false; // contains a hard break
     uint32_t first = 0;  // Text, Comment, IfBroken: in texts_; Concat, Group, Indent: in children_
     uint32_t count = 0;
   };

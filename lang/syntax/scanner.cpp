@@ -41,7 +41,7 @@ const char* advice(llvm::StringRef text) {
 }
 } // namespace
 
-/// Reported once a line: what follows the first is seldom another mistake.
+/// Reported once per line: later bad characters are seldom separate mistakes.
 void Scanner::bad_character() {
   bool again = bad_line_begin == line_begin;
   bad_line_begin = line_begin;
@@ -67,19 +67,19 @@ void Scanner::bad_number(const char* help) {
 }
 
 void Scanner::unterminated() {
-  // What follows an unclosed quote is text that was meant to be code as often as not; the line is
-  // lost either way.
+  // The text after an unclosed quote is as often code as text; the line is lost in both cases.
   errors.add(Code::unterminated, begin, begin + 1, "this string is not closed in its line").help =
       "close it with \"; for a quote inside of it write \\\"";
   token(Grammar::token::BAD);
 }
 
-/// `x.shape`, `torch.relu`, `self.w`: what is before the dot may say more than what is behind it.
+/// In `x.shape`, `torch.relu`, `self.w`, the part before the dot may be more informative
+/// than the part after it.
 void Scanner::member() {
   llvm::StringRef name = match().drop_front(), object;
   if (!out.tokens.empty() && out.tokens.back().kind == Grammar::token::NAME)
     object = text.slice(out.tokens.back().begin, out.tokens.back().end);
-  bool outside = !idiom_of_name(object).empty(); // `torch`, `self`: none of this program's
+  bool outside = !idiom_of_name(object).empty(); // `torch`, `self`: not a name of this program
   std::optional<OpKind> op = find_op(name);
   bool known = (op && !op_info(*op).has(Trait::Leaf)) || llvm::any_of(all_builtins(), [&](auto& b) {
                  return b.name == name && b.kind != Builtin::Constant;

@@ -1,4 +1,4 @@
-// What the rules of lexer.l work on, and what they say about text that is no token.
+// The state of the rules of lexer.l, and their messages about invalid text.
 #pragma once
 
 #include "lang/syntax/parser.h"
@@ -13,7 +13,7 @@ struct Scanner {
   uint32_t begin = 0, end = 0; // of the match
   bool line_has_token = false;
   uint32_t line_begin = 0;
-  uint32_t bad_line_begin = UINT32_MAX; // of the line in which a bad character was reported last
+  uint32_t bad_line_begin = UINT32_MAX; // of the line with the last reported bad character
 
   void advance(size_t length) {
     begin = end;

@@ -1,7 +1,8 @@
-// What the grammar says when it is stuck: first the slips that have a name (a word of another
-// language, a comparison that is chained), else what was expected and what was found. The words of
-// the expected list are those of a reader: thirty tokens that can start an expression are "an
-// expression". Said once per statement, and not at all where the text itself was at fault already.
+// Messages of syntax errors: first the known mistakes (a word of another language,
+// a chained comparison), else the expected tokens and the one found.
+// The list of expected tokens is grouped: thirty tokens that can start an expression
+// are "an expression".
+// An error is reported once per statement, and not at all if the text itself was already reported.
 #include "lang/syntax/ast_builder.h"
 #include "lang/syntax/token_classes.h"
 #include "lang/syntax/token_cursor.h"
@@ -16,7 +17,7 @@ namespace {
 using T = Grammar::token;
 using S = Grammar::symbol_kind;
 
-/// Kinds of tokens, as a set.
+/// A set of token kinds.
 class Expected {
 public:
   explicit Expected(const Grammar::context& context) {
@@ -26,7 +27,7 @@ public:
   }
   bool has(Grammar::symbol_kind_type kind) const { return has_[kind]; }
 
-  /// "`,` or `)`", "an expression", ...; empty if nothing helpful can be said.
+  /// Returns "`,` or `)`", "an expression", ...; "" if there is nothing helpful to say.
   std::string words();
 
 private:
@@ -37,7 +38,7 @@ private:
   llvm::SmallVector<std::string, 4> words_;
 };
 
-/// If all of `proof` are expected, all `members` go and `word` stands for them.
+/// If all of `proof` are expected, replaces all `members` by `word`.
 void Expected::group(std::initializer_list<Grammar::symbol_kind_type> proof,
                      std::initializer_list<Grammar::symbol_kind_type> members, const char* word) {
   for (auto kind : proof)
@@ -81,7 +82,7 @@ std::string Expected::words() {
   return out;
 }
 
-/// What to write instead of a word that other languages have.
+/// Returns what to write instead of a word of another language.
 llvm::StringRef foreign_word(llvm::StringRef word) {
   return llvm::StringSwitch<llvm::StringRef>(word)
       .Cases("def", "func", "function", "fun", "proc", "a function begins with `fn`")
@@ -116,7 +117,7 @@ struct Stuck {
 };
 
 bool foreign(Stuck& s) {
-  // At the word itself or right behind it.
+  // At the word itself or directly after it.
   bool near = &s.at == &s.first || &s.at == &s.first + 1;
   llvm::StringRef word = s.cursor.text(s.first);
   llvm::StringRef help = s.first.kind == T::NAME && near ? foreign_word(word) : "";
@@ -147,7 +148,7 @@ bool keyword_as_name(Stuck& s) {
   bool wanted = s.expected.has(S::S_NAME) && !s.expected.has(S::S_FN);
   if (!word || !wanted || s.at.kind == T::NAME || s.at.kind == T::IF || starts_statement(s.at.kind))
     return false;
-  if (s.at.kind == T::WHERE && (&s.at + 1)->kind == T::LPAREN) { // NumPy's, PyTorch's
+  if (s.at.kind == T::WHERE && (&s.at + 1)->kind == T::LPAREN) { // of NumPy and PyTorch
     s.report(Code::syntax, s.at, "`where` states what a function asks of its parameters").help =
         "`select(mask, a, b)` chooses element by element";
     return true;
@@ -178,7 +179,7 @@ std::string found_words(const Stuck& s) {
   return ("`" + s.text() + "`").str();
 }
 
-/// Where one sign is taken for another, by what stands there and what could.
+/// Returns advice about a mistaken sign, by the sign found and those expected.
 llvm::StringRef advice_on_sign(const Stuck& s) {
   bool begins = &s.at == &s.first, second = &s.at == &s.first + 1;
   if (begins && s.text().startswith("/")) return "a comment begins with `#`";
@@ -235,7 +236,7 @@ void Grammar::report_syntax_error(const context& context) const {
   if (at.synthetic || cursor.errors().any_within(first.begin, at.end)) return;
   cursor.errors().drop_weak(at.begin, end);
   Stuck stuck{cursor, at, first, Expected(context)};
-  // A block that was not opened is closed further on, where `}` then has no partner.
+  // A block that was not opened is closed later, where `}` then has no partner.
   if (stuck.expected.has(S::S_LBRACE)) {
     uint32_t partner = cursor.errors().next_weak(at.begin);
     cursor.errors().drop_weak(partner, partner);

@@ -1,4 +1,4 @@
-// What lay_out and the error messages ask about a token's kind.
+// Classes of tokens for lay_out and the error messages.
 #pragma once
 
 #include "lang/syntax/parser.h"
@@ -11,7 +11,7 @@ inline bool starts_declaration(int kind) {
          kind == T::RULE || kind == T::OP || kind == T::EXTERN;
 }
 
-/// Words that only a statement begins with. (`if` is an expression, so it is not among them.)
+/// Words that can only begin a statement. (`if` is an expression, so it is not among them.)
 inline bool starts_statement(int kind) {
   using T = Grammar::token;
   return kind == T::LET || kind == T::VAR || kind == T::PARAM || kind == T::FOR;
@@ -26,7 +26,7 @@ inline bool is_binary_operator(int kind) {
   return (kind >= T::PLUS && kind <= T::GE) || kind == T::AND || kind == T::OR;
 }
 
-/// After these a line goes on.
+/// After these tokens a line continues.
 inline bool leaves_open(int kind) {
   using T = Grammar::token;
   return kind == T::COMMA || kind == T::COLON || kind == T::ASSIGN || kind == T::ARROW ||
@@ -47,7 +47,7 @@ inline bool ends_operand(int kind) {
          kind == T::RBRACKET || kind == T::RBRACE;
 }
 
-/// What begins a declaration in languages that a reader may come from.
+/// Returns true for words that begin a declaration in other languages.
 inline bool is_foreign_declaration(llvm::StringRef word) {
   for (const char* known : {"def", "func", "function", "fun", "class", "struct", "import", "from"})
     if (word == known) return true;

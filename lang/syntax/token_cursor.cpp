@@ -1,4 +1,5 @@
-// Statement boundaries in laid-out tokens: with balanced brackets, a scan that minds the depth.
+// Statement boundaries in laid-out tokens: because brackets are balanced,
+// a scan that tracks the depth.
 #include "lang/syntax/token_cursor.h"
 
 #include "lang/syntax/token_classes.h"
@@ -33,7 +34,7 @@ size_t TokenCursor::statement_start() const {
   return start;
 }
 
-/// A word of another language at the left margin is taken for one, too.
+/// A word of another language at the left margin also counts as a declaration.
 bool TokenCursor::starts_declaration_at(size_t index) const {
   const Token& token = tokens_[index];
   bool at_margin = token.begin == 0 || text_[token.begin - 1] == '\n';
@@ -41,7 +42,7 @@ bool TokenCursor::starts_declaration_at(size_t index) const {
          (token.kind == Grammar::token::NAME && at_margin && is_foreign_declaration(text(token)));
 }
 
-/// Whether this is the `{` of a declaration whose head is being read.
+/// Returns true for the `{` of a declaration whose head is being read.
 bool TokenCursor::opens_body(size_t index) const {
   return tokens_[index].kind == Grammar::token::LBRACE && tokens_[index].depth == 0;
 }
@@ -52,8 +53,8 @@ uint32_t TokenCursor::skip_statement() {
   bool has_body = depth == 0 && (first == Grammar::token::FN || first == Grammar::token::MODEL ||
                                  first == Grammar::token::RULE);
   size_t end = current_;
-  // Between declarations all is one stretch: where the head of a declaration is lost, so is the
-  // reading of what follows, up to the next head.
+  // Between declarations everything is one segment: if the head of a declaration cannot be read,
+  // the text up to the next head is skipped.
   auto more = [&](size_t at) {
     if (tokens_[at].kind == Grammar::token::END) return false;
     if (has_body && opens_body(at)) return false;
@@ -63,7 +64,7 @@ uint32_t TokenCursor::skip_statement() {
     return depth == 0 && !last;
   };
   while (more(end)) ++end;
-  // The grammar takes an end that it stands at as the end it looks for.
+  // The grammar accepts an end at its current position as the end that it expects.
   if (end != current_) next_ = ends_statement(current_) ? end + 1 : end;
   return tokens_[std::min(end + 1, tokens_.size() - 1)].begin;
 }

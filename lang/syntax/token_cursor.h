@@ -1,4 +1,4 @@
-// The grammar's place in the laid-out tokens, and where the recovery from an error goes on.
+// The grammar's position in the laid-out tokens, and the position where error recovery resumes.
 #pragma once
 
 #include "lang/syntax/tokens.h"
@@ -10,22 +10,22 @@ public:
   TokenCursor(const std::vector<Token>& tokens, llvm::StringRef text, SyntaxErrors& errors)
       : tokens_(tokens), text_(text), errors_(errors) {}
 
-  /// Hands out the next token; END again and again at the end.
+  /// Returns the next token; END repeatedly at the end.
   int next(Span& at);
 
-  /// Index of the token handed out last.
+  /// Index of the last token returned.
   size_t current() const { return current_; }
   const Token& token(size_t index) const { return tokens_[index]; }
   llvm::StringRef text(const Token& token) const { return text_.slice(token.begin, token.end); }
   Span span(const Token& token) const { return {errors_.file(), token.begin, token.end}; }
   SyntaxErrors& errors() { return errors_; }
 
-  /// The first token of the statement or declaration that the current token belongs to.
+  /// Returns the first token of the statement or declaration that contains the current token.
   size_t statement_start() const;
-  /// Moves on, so that the next token handed out is the end of the statement of the current one; at
-  /// the outermost level the `{` of the declaration's body, or else the last end before another
-  /// declaration begins. Does nothing if the current token is what is looked for. Returns where the
-  /// next token after that end begins.
+  /// Advances so that the next token returned is the end of the current statement;
+  /// at the outermost level the `{` of the declaration's body, or else the last end before another
+  /// declaration begins. Does nothing if the current token is that end.
+  /// Returns the start of the token after that end.
   uint32_t skip_statement();
 
 private:

@@ -1,8 +1,8 @@
-// The renderer of diagnostics, in the form that the language's documentation shows: a heading, the
-// place, an excerpt with the labelled places underlined, notes, help. An excerpt is made of rows:
-// places are grouped by file and line, each place gets its own underline row. A line is shown
-// through a window of kWindow bytes around its first mark, so that the cost of a message does not
-// depend on the length of the line.
+// Renders diagnostics as shown in the language's documentation:
+// a heading, the place, an excerpt with the labelled places underlined, notes, help.
+// Places are grouped by file and line, and each place gets its own underline row.
+// A line is shown through a window of kWindow bytes around its first mark,
+// so that the cost of a message does not depend on the length of the line.
 #include "lang/core/diagnostics/diagnostic.h"
 
 #include "lang/core/diagnostics/escape.h"
@@ -49,7 +49,7 @@ void DiagnosticSink::sort() {
 
 namespace {
 
-constexpr size_t kWindow = 140; // bytes of a long source line that are shown
+constexpr size_t kWindow = 140; // displayed bytes of a long source line
 constexpr size_t kBefore = 50;  // of these, before the first mark
 constexpr size_t kTabStop = 4;
 
@@ -59,7 +59,7 @@ struct Colours {
 constexpr Colours kPlain{"", "", "", "", ""};
 constexpr Colours kColoured{"\033[1m", "\033[1;31m", "\033[1;34m", "\033[1;34m", "\033[0m"};
 
-/// One underlined place, cut down to its first line.
+/// One underlined place, cut to its first line.
 struct Mark {
   FileId file;
   uint32_t line = 0;
@@ -72,7 +72,7 @@ Mark make_mark(Span span, llvm::StringRef text, bool primary, const SourceManage
   const SourceFile& file = sources.file(span.file);
   uint32_t line = file.position(span.begin).line;
   llvm::StringRef shown = file.line(line);
-  // A span at the end of the text may lie past the line's newline: it is drawn after its last byte.
+  // A span at the end of the text may be past the line's newline; it is drawn after the last byte.
   size_t start = static_cast<size_t>(shown.data() - file.text().data());
   size_t begin = std::min<size_t>(span.begin - start, shown.size());
   size_t end = std::min<size_t>(std::max(span.end, span.begin) - start, shown.size());
@@ -81,7 +81,7 @@ Mark make_mark(Span span, llvm::StringRef text, bool primary, const SourceManage
 
 bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-/// A part of a source line as it is shown: tabs spread, control characters replaced.
+/// A part of a source line as displayed: tabs expanded, control characters replaced.
 struct Shown {
   std::string text;
   std::vector<size_t> column; // of each byte of the part, and one past it
@@ -117,7 +117,7 @@ Shown show(llvm::StringRef part) {
   return out;
 }
 
-/// The bytes [first, second) of a line that are shown when `begin` must be among them.
+/// Returns the displayed bytes [first, second) of a line, which include `begin`.
 std::pair<size_t, size_t> window(llvm::StringRef line, size_t begin) {
   if (line.size() <= kWindow) return {0, line.size()};
   size_t first = begin > kBefore ? begin - kBefore : 0;
@@ -150,7 +150,8 @@ private:
     };
     add(d_.span, d_.label, true);
     for (const Label& label : d_.labels) add(label.span, label.text, false);
-    // The primary place's file first, the other files in the order of their labels; lines ascend.
+    // The file of the primary place first, then other files in the order of their labels;
+    // lines ascend.
     auto rank = [&](FileId file) {
       return std::find_if(marks_.begin(), marks_.end(),
                           [&](const Mark& m) { return m.file == file; }) -
@@ -174,7 +175,7 @@ private:
          << "\n";
   }
 
-  /// The marks of one file from `i` on; returns the index after them.
+  /// Prints the marks of one file from `i` on; returns the index after them.
   size_t file_part(size_t i) {
     FileId file = marks_[i].file;
     bool primary = d_.span.valid() && file == d_.span.file;
@@ -198,7 +199,7 @@ private:
     return i;
   }
 
-  /// One source line and an underline for each of its marks.
+  /// Prints one source line and an underline for each of its marks.
   size_t line_part(size_t i) {
     const Mark& first = marks_[i];
     llvm::StringRef line = sources_.file(first.file).line(first.line);
@@ -223,7 +224,7 @@ private:
     out_ << c_.off << "\n";
   }
 
-  /// A note may have several lines; the further ones are set under the first.
+  /// Prints a note. Its second and further lines are aligned with the first.
   void remark(llvm::StringRef text) {
     bool first = true;
     do {
@@ -248,8 +249,8 @@ private:
   size_t width_ = 1;
 };
 
-/// Two neighbouring letters exchanged: the commonest slip of a typist, which the edit distance
-/// counts as two.
+/// Returns true if two adjacent letters are exchanged: the most common typing error,
+/// for which the edit distance is two.
 bool is_transposition(llvm::StringRef a, llvm::StringRef b) {
   if (a.size() != b.size()) return false;
   size_t i = 0;
@@ -265,7 +266,7 @@ void render(const Diagnostic& d, const SourceManager& sources, llvm::raw_ostream
 }
 
 llvm::StringRef near_miss(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> candidates) {
-  // One slip in three letters; a name of one or two letters is near nothing but its other case.
+  // Allows one error per three letters; a name of one or two letters matches only its other case.
   unsigned limit = static_cast<unsigned>(std::min<size_t>(name.size() / 3, 4));
   llvm::StringRef best;
   unsigned best_distance = limit + 1;

@@ -1,6 +1,5 @@
-// What a mistake looks like: a code from diagnostics.def, a message, labelled places, notes and a
-// suggestion. Phases report into a DiagnosticSink; the renderer prints an excerpt with
-// carets, or JSON.
+// Diagnostics: a code from diagnostics.def, a message, labelled places, notes and a suggestion.
+// Phases report into a DiagnosticSink; the renderer prints an excerpt with carets, or JSON.
 #pragma once
 
 #include "lang/core/diagnostics/source.h"
@@ -15,13 +14,13 @@
 
 namespace tg {
 
-/// One row of diagnostics.def. `E0000` prints as its four digits.
+/// One row of diagnostics.def. `E0000` is printed with its four digits.
 enum class Code : uint16_t {
 #define TG_DIAGNOSTIC(name, number, summary) name = number,
 #include "lang/core/diagnostics.def"
 };
 
-/// What kind of failure it is; decides the exit code.
+/// The kind of failure, which determines the exit code.
 enum class Severity : uint8_t { Error, Warning, Note };
 
 struct Label {
@@ -33,11 +32,11 @@ struct Diagnostic {
   Code code{};
   Severity severity = Severity::Error;
   std::string message;
-  Span span;                      // the primary place; invalid where there is none
+  Span span;                      // the primary place; invalid if there is none
   std::string label;              // text beside the carets of `span`
   std::vector<Label> labels;      // further places, drawn below
   std::vector<std::string> notes; // `= x: f32[1, 512] from ...`, `= in cell(...), called from ...`
-  std::string help;               // a suggestion; empty where none is plain
+  std::string help;               // a suggestion; empty if there is no clear one
 
   Diagnostic& mark(std::string text) & { return label = std::move(text), *this; }
   Diagnostic&& mark(std::string text) && { return label = std::move(text), std::move(*this); }
@@ -51,7 +50,8 @@ struct Diagnostic {
   Diagnostic&& suggest(std::string text) && { return help = std::move(text), std::move(*this); }
 };
 
-/// An error at a place in the source. Messages: lower case, no full stop, the user's spelling.
+/// Makes an error at a place in the source. Messages: lower case, no full stop,
+/// the user's spelling.
 template <class... Args>
 Diagnostic error(Code code, Span span, const char* format, Args&&... args) {
   Diagnostic d;
@@ -61,7 +61,7 @@ Diagnostic error(Code code, Span span, const char* format, Args&&... args) {
   return d;
 }
 
-/// An error with no place in a source (a missing file, a device).
+/// Makes an error without a place in a source (a missing file, a device).
 template <class... Args> Diagnostic error(Code code, const char* format, Args&&... args) {
   return error(code, Span{}, format, std::forward<Args>(args)...);
 }
@@ -75,7 +75,7 @@ public:
   size_t errors() const { return errors_; }
   bool failed() const { return errors_ != 0; }
   const std::vector<Diagnostic>& all() const { return diagnostics_; }
-  /// By file and position, stably; identical ones once.
+  /// Sorts by file and position, stably, and removes duplicates.
   void sort();
 
 private:
@@ -83,33 +83,34 @@ private:
   size_t errors_ = 0;
 };
 
-/// `E0213`.
+/// Returns `E0213`.
 std::string code_text(Code code);
-/// The `summary` column of diagnostics.def.
+/// Returns the `summary` column of diagnostics.def.
 llvm::StringRef code_summary(Code code);
 
-/// An excerpt with carets; with ANSI colours when `color`.
+/// Prints an excerpt with carets, with ANSI colours if `color`.
 void render(const Diagnostic& d, const SourceManager& sources, llvm::raw_ostream& out,
             bool color = false);
 
-/// The nearest of `candidates` by edit distance, or empty when none is near enough to suggest.
+/// Returns the nearest of `candidates` by edit distance, or "" if none is near enough to suggest.
 llvm::StringRef near_miss(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> candidates);
 
-/// What diagnostics mean, at length: for `tg help CODE` and lang/DIAGNOSTICS.md. The texts are in
-/// explanations.def.
+/// The full explanation of a diagnostic, for `tg help CODE` and lang/DIAGNOSTICS.md.
+/// The texts are in explanations.def.
 struct Explanation {
   Code code{};
   llvm::StringRef name; // "shape_mismatch"
-  /// The examples are .tg texts; `wrong` gives this code and `right` none. Otherwise they are
-  /// commands or words, and may be empty.
+  /// If true, the examples are .tg texts: `wrong` gives this code and `right` gives none.
+  /// Otherwise they are commands or words, and may be empty.
   bool is_file = false;
   llvm::StringRef why, wrong, right;
 };
 
-/// One for each row of diagnostics.def, in its order. A test holds the two lists together.
+/// Returns one explanation per row of diagnostics.def, in its order.
+/// A test checks that the lists agree.
 llvm::ArrayRef<Explanation> explanations();
 
-/// By `E0213`, `0213`, `213` or the row's name; null if there is none.
+/// Looks up `E0213`, `0213`, `213` or the row's name; returns null if there is none.
 const Explanation* find_explanation(llvm::StringRef word);
 
 } // namespace tg

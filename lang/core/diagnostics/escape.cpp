@@ -16,7 +16,7 @@ std::string hex(char c) {
   return "\\x" + llvm::utohexstr(static_cast<unsigned char>(c), /*LowerCase=*/true, /*Width=*/2);
 }
 
-/// Spaces that look like the plain one, or like nothing.
+/// Returns true for spaces that look like the plain one, or are invisible.
 bool is_odd_space(uint32_t c) {
   return c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x202F || c == 0x205F ||
          c == 0x3000;
@@ -53,7 +53,7 @@ std::optional<std::string> unescaped(llvm::StringRef body, size_t& bad) {
     if (i == body.size()) return std::nullopt;
     unsigned byte = 0;
     if (body[i] == 'x') {
-      // One byte, and no part of a longer character: text stays UTF-8 without a zero.
+      // One byte that is not part of a longer character: text stays UTF-8 without zero bytes.
       llvm::StringRef digits = body.substr(i + 1, 2);
       bool known = digits.size() == 2 && llvm::all_of(digits, llvm::isHexDigit) &&
                    !digits.getAsInteger(16, byte) && byte > 0 && byte < 0x80;

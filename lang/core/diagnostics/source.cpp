@@ -1,5 +1,5 @@
-// Places in source text. Line starts are found once, when the file is made; a position is then a
-// binary search and a count over one line.
+// Places in source text. Line starts are found once, when the file object is made.
+// A position is then a binary search and a count within one line.
 #include "lang/core/diagnostics/source.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ LineColumn SourceFile::position(uint32_t offset) const {
   offset = std::min<uint32_t>(offset, static_cast<uint32_t>(text_.size()));
   auto after = std::upper_bound(line_starts_.begin(), line_starts_.end(), offset);
   uint32_t start = *(after - 1);
-  // Code points are counted by the bytes that do not continue one.
+  // Counts code points by the bytes that are not continuation bytes.
   auto begins_character = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
   auto characters = std::count_if(text_.begin() + start, text_.begin() + offset, begins_character);
   return {static_cast<uint32_t>(after - line_starts_.begin()),

@@ -1,5 +1,5 @@
-// Source text and places in it. A SourceFile is immutable and outlives every Span into it; files
-// are held by a SourceManager and named by a small index.
+// Source text and places in it. A SourceFile is immutable and outlives every Span into it;
+// a SourceManager owns the files and identifies them by a small index.
 #pragma once
 
 #include <llvm/ADT/StringRef.h>
@@ -36,11 +36,11 @@ struct LineColumn {
 class SourceFile {
 public:
   SourceFile(std::string name, std::string text);
-  /// As given by the user; `<prompt>` and the like where there is no file.
+  /// The name as given by the user; `<prompt>` and the like if there is no file.
   llvm::StringRef name() const { return name_; }
   llvm::StringRef text() const { return text_; }
   LineColumn position(uint32_t offset) const;
-  /// The text of a 1-based line, without its newline.
+  /// Returns the text of a 1-based line, without its newline.
   llvm::StringRef line(uint32_t number) const;
 
 private:

@@ -1,5 +1,5 @@
-// non_max_suppression: of each class the boxes with the best scores that do not overlap one
-// another. Included through impl.h.
+// non_max_suppression: for each class, the boxes with the best scores that do not overlap.
+// Included through impl.h.
 #pragma once
 
 #include "lang/core/semantics/walk.h"
@@ -8,7 +8,7 @@ namespace tg {
 
 namespace semantics {
 
-/// The boxes and scores of one image, and what is asked of them.
+/// The boxes and scores of one image, and the parameters of the selection.
 struct BoxSelection {
   const double* boxes; // [count, 4]
   int64_t count, most;
@@ -52,14 +52,14 @@ struct BoxSelection {
   }
 };
 
-/// The attributes as the name of a function.
+/// Returns the attributes as the name of a function.
 inline std::string text_of_attributes(AttrValues attrs) {
   std::string text;
   for (const Value* value : attrs) text += value->text_form() + " ";
   return text;
 }
 
-/// Over scalars that have no order, a function of all boxes and scores.
+/// For scalars without an order, the result is a function of all boxes and scores.
 template <class T>
 void non_max_suppression(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> result) {
   using W = WideOf<T>;

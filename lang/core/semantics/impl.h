@@ -1,7 +1,7 @@
-// Every operator by its definition: the dispatch over the families beside it. Loops there
-// are ordered so that the innermost one runs along memory and carries no dependency: plain, yet
-// quick enough to be run on whole networks. Included by the libraries that instantiate evaluate_op
-// over a scalar, by nobody else.
+// The definition of every operator: the dispatch over the operator families in this folder.
+// Loops are ordered so that the innermost one runs along memory without dependencies:
+// simple, but fast enough for whole networks. Included only by libraries that instantiate
+// evaluate_op over a scalar.
 #pragma once
 
 #include "lang/core/semantics/boxes.h"
@@ -14,9 +14,9 @@ namespace tg {
 
 namespace semantics {
 
-/// Operators that the program declares (`extern op`): some function of all elements of all
-/// operands, of which nothing else is known. Scalars of tests may leave Math::External out; they
-/// then evaluate no such operator.
+/// Operators that the program declares (`extern op`): an unknown function of all elements
+/// of all operands. Scalars of tests may omit Math::External and then cannot evaluate these
+/// operators.
 template <class T>
 void external(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> result) {
   using W = WideOf<T>;

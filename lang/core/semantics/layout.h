@@ -1,4 +1,4 @@
-// Operators that move elements: concat, slice, transpose, pad, gather, scatter and their like.
+// Operators that move elements: concat, slice, transpose, pad, gather, scatter and similar ones.
 // Included through impl.h.
 #pragma once
 
@@ -53,7 +53,7 @@ void gather(AttrValues attrs, const ConstView<T>& x, const ConstView<T>& indices
     }
 }
 
-/// The element that an update makes of the one that is there.
+/// Returns the combination of an update with the existing element.
 template <class W> W joined(ScatterReduce reduce, const W& there, const W& update) {
   std::optional<OpKind> op = reduce_op(reduce);
   if (!op) return update;
@@ -61,7 +61,8 @@ template <class W> W joined(ScatterReduce reduce, const W& there, const W& updat
   return primitive<W>(*op, args);
 }
 
-/// Joins in Wide, so that the sum of many updates is rounded once; `wide` is for all elements.
+/// Combines in Wide, so that the sum of many updates is rounded once;
+/// `wide` has room for all elements.
 template <class T>
 void scatter(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> result,
              llvm::MutableArrayRef<WideOf<T>> wide) {

@@ -1,5 +1,5 @@
-// What pointwise operators mean at one element, over broadcast operands, and in a fused body.
-// Included through impl.h.
+// The semantics of pointwise operators at one element, over broadcast operands,
+// and in a fused body. Included through impl.h.
 #pragma once
 
 #include "lang/core/formulas.h"
@@ -7,7 +7,8 @@
 
 namespace tg {
 
-/// What formulas are made of. Inlined, so that where the operator is known nothing is looked up.
+/// The primitives of formulas. Inlined, so that nothing is looked up at run time
+/// for a known operator.
 template <class W> [[gnu::always_inline]] inline W primitive(OpKind op, const W* args) {
   switch (op) {
   case OpKind::Add: return args[0] + args[1];
@@ -33,7 +34,7 @@ template <class W> [[gnu::always_inline]] inline W primitive(OpKind op, const W*
   }
 }
 
-/// The scalar of formulas whose value is their meaning.
+/// The scalar of formulas for evaluation.
 template <class W> struct Meaning {
   using Value = W;
   [[gnu::always_inline]] static W apply(OpKind op, const W* args) {
@@ -42,7 +43,7 @@ template <class W> struct Meaning {
   static W literal(double x) { return Math<W>::literal(x); }
 };
 
-/// By the operator's formula, unless Math has a more exact form.
+/// Evaluates the operator's formula, unless Math has a more precise form.
 template <class W> W by_formula(OpKind op, const W* args) {
   if constexpr (requires { Math<W>::is_exacter(op); })
     if (Math<W>::is_exacter(op)) return Math<W>::unary(op, args[0]);
@@ -55,14 +56,14 @@ template <class W> W pointwise(OpKind op, const W* args) {
 
 namespace semantics {
 
-/// A number among the attributes.
+/// Returns a numeric attribute.
 template <class W> W number(const Value& attr) {
   return attr.is(Value::Kind::Int) ? Math<W>::integer(attr.number) : Math<W>::literal(attr.real);
 }
 
 inline constexpr size_t kMaxArity = 3; // of operands
 
-/// Attributes are numbers, behind the operands.
+/// Attributes are numbers, after the operands.
 template <class T>
 void elementwise(OpKind op, AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands,
                  View<T> result) {
@@ -85,18 +86,18 @@ void elementwise(OpKind op, AttrValues attrs, llvm::ArrayRef<ConstView<T>> opera
   });
 }
 
-/// One operand, a function of the scalar.
+/// Applies a function of the scalar to one operand.
 template <class T, class F> void map(const ConstView<T>& x, View<T> result, F f) {
   for (int64_t i = 0, count = result.elements(); i < count; ++i)
     result.data[i] = static_cast<T>(f(static_cast<WideOf<T>>(x.data[i])));
 }
 
-/// One block of a fused body: the stack holds blocks of kFusedBlock elements.
+/// Evaluates one block of a fused body: the stack holds blocks of kFusedBlock elements.
 template <class T>
 void fused_block(const FusedBody& body, llvm::ArrayRef<ConstView<T>> operands, const Rows& rows,
                  int64_t first, int64_t count, WideOf<T>* stack, T* out) {
   using W = WideOf<T>;
-  W* top = stack; // behind the last block on the stack
+  W* top = stack; // after the last block on the stack
   for (const FusedInstr& instr : body.code) {
     if (instr.is_operand) {
       int64_t step = rows.step(instr.operand);

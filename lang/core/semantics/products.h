@@ -1,5 +1,5 @@
-// Matmul and conv2d with their bias, residual and activation, and the other convolutions. Included
-// through impl.h.
+// Matmul and conv2d with bias, residual and activation, and the other convolutions.
+// Included through impl.h.
 #pragma once
 
 #include "lang/core/semantics/pointwise.h"
@@ -9,10 +9,11 @@ namespace tg {
 
 namespace semantics {
 
-/// Rows of results that are summed together, so that each element read serves all of them.
+/// The number of result rows that are summed together, so that each element
+/// that is read serves all of them.
 inline constexpr int64_t kSumRows = 4;
 
-/// sums[r][i] += scale[r] * x[i * step] for r < rows; row r is at sums + r * pitch.
+/// Computes sums[r][i] += scale[r] * x[i * step] for r < rows; row r is at sums + r * pitch.
 template <class T, class W>
 void accumulate(W* __restrict sums, int64_t pitch, const W* scale, int64_t rows,
                 const T* __restrict x, int64_t step, int64_t count) {
@@ -34,7 +35,7 @@ void accumulate(W* __restrict sums, int64_t pitch, const W* scale, int64_t rows,
       sums[r * pitch + i] += scale[r] * static_cast<W>(x[i * step]);
 }
 
-/// act(sum + bias + residual) for one result of matmul and conv2d.
+/// Computes act(sum + bias + residual) for one result of matmul and conv2d.
 template <class T> struct Epilogue {
   using W = WideOf<T>;
   const T* bias = nullptr;     // by channel
@@ -53,12 +54,13 @@ template <class T> struct Epilogue {
   }
 };
 
-/// `f(left, right, base)` for each product of a batch: the matrices, and where the result begins.
+/// Calls `f(left, right, base)` for each product of a batch: the matrices,
+/// and the start of the result.
 template <class T, class F>
 void each_product(llvm::ArrayRef<ConstView<T>> operands, llvm::ArrayRef<int64_t> out, F f) {
   llvm::ArrayRef<int64_t> x = operands[0].shape, y = operands[1].shape;
   int64_t m = out[out.size() - 2], n = out.back(), k = x.back();
-  // Two more axes of size 1 make the batch a broadcast of whole matrices.
+  // Two additional axes of size 1 make the batch a broadcast of whole matrices.
   Dims batch(out.drop_back(2).begin(), out.drop_back(2).end());
   Rows rows(batch, {x.drop_back(2), y.drop_back(2)});
   rows.for_each([&](int64_t first) {
@@ -93,14 +95,15 @@ void matmul(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> res
   });
 }
 
-/// Geometry of a window along one axis, and the results whose window element k lies inside.
+/// The geometry of a window along one axis, and the results whose window element k
+/// is inside the image.
 struct Sliding {
   int64_t size, out, stride, dilation, before;
   int64_t first(int64_t k) const {
     int64_t missing = before - k * dilation;
     return missing <= 0 ? 0 : std::min(out, (missing + stride - 1) / stride);
   }
-  int64_t last(int64_t k) const { // excluded
+  int64_t last(int64_t k) const { // exclusive
     int64_t room = size - 1 + before - k * dilation;
     return room < 0 ? 0 : std::min(out, room / stride + 1);
   }
@@ -131,7 +134,7 @@ inline std::array<Sliding, 3> sliding3d(AttrValues attrs, llvm::ArrayRef<int64_t
   return along;
 }
 
-/// Adds one input plane, under element (i, j) of the window, to the sums of a block of channels.
+/// Adds one input plane, at element (i, j) of the window, to the sums of a block of channels.
 template <class T, class W>
 void accumulate_plane(W* sums, int64_t pitch, const W* scale, int64_t rows, const T* plane,
                       const Sliding& h, const Sliding& w, int64_t i, int64_t j) {
@@ -149,8 +152,9 @@ void accumulate_plane(W* sums, int64_t pitch, const W* scale, int64_t rows, cons
                plane + h.input(y, i) * w.size + w.input(x0, j), w.stride, x1 - x0);
 }
 
-/// Adds what element (i, j) of the window makes of the padding: a zero times the weight, which is
-/// NaN where that is infinite or NaN, else changes nothing. `outside`: all of the plane is padding.
+/// Adds the contribution of the padding at element (i, j) of the window:
+/// a zero times the weight, which is NaN if the weight is infinite or NaN,
+/// and otherwise has no effect. `outside`: the whole plane is padding.
 template <class W>
 void accumulate_padding(W* sums, int64_t pitch, const W* scale, int64_t rows, bool outside,
                         const Sliding& h, const Sliding& w, int64_t i, int64_t j) {
@@ -201,8 +205,8 @@ void conv2d(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> res
     }
 }
 
-/// Sums over channels and the elements of the window, a plane of results at a time, behind a window
-/// element of depth.
+/// Sums over channels and window elements, one plane of results at a time,
+/// for each depth element of the window.
 template <class T>
 void conv3d(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> result,
             llvm::MutableArrayRef<WideOf<T>> sums) {
@@ -242,16 +246,16 @@ void conv3d(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> res
     }
 }
 
-/// One axis of a transposed convolution: where the first element of a window lies in the result.
+/// One axis of a transposed convolution: the position of a window element in the result.
 struct Spreading {
   int64_t size, out, stride, dilation, before;
   int64_t result(int64_t input, int64_t k) const { return input * stride - before + k * dilation; }
-  /// The elements whose window element k lies inside of the result.
+  /// The input elements whose window element k is inside the result.
   int64_t first(int64_t k) const {
     int64_t missing = before - k * dilation;
     return missing <= 0 ? 0 : std::min(size, (missing + stride - 1) / stride);
   }
-  int64_t last(int64_t k) const { // excluded
+  int64_t last(int64_t k) const { // exclusive
     int64_t room = out - 1 + before - k * dilation;
     return room < 0 ? 0 : std::min(size, room / stride + 1);
   }
@@ -265,8 +269,8 @@ inline Spreading spreading(AttrValues attrs, int64_t size, int64_t kernel, int a
   return {size, w->out, stride, dilation, w->before};
 }
 
-/// A plane of the result at a time: each input plane, times each element of its window, is added
-/// where that element puts it.
+/// Processes one plane of the result at a time: adds each input plane,
+/// times each element of its window, at that element's position.
 template <class T>
 void conv_transpose2d(AttrValues attrs, llvm::ArrayRef<ConstView<T>> operands, View<T> result,
                       llvm::MutableArrayRef<WideOf<T>> sums) {

@@ -1,5 +1,6 @@
-// The functions of Math (semantics.h) over a floating-point type of C++: float64's, and those of
-// scalars with more digits. Included by the files that define such a Math, not by its users.
+// The functions of Math (semantics.h) over a C++ floating-point type:
+// those of float64, and of scalars with more digits. Included by the files that define such a Math,
+// not by its users.
 #pragma once
 
 #include "lang/core/op.h"
@@ -36,9 +37,9 @@ template <class Real> struct RealFunctions {
     case OpKind::Asinh: return std::asinh(x);
     case OpKind::Acosh: return std::acosh(x);
     case OpKind::Atanh: return std::atanh(x);
-    case OpKind::Round: return std::nearbyint(x); // in the mode that every program starts with
+    case OpKind::Round: return std::nearbyint(x); // in the default rounding mode
     case OpKind::Floor: return std::floor(x);
-    case OpKind::Sign: return x > 0 ? 1 : x < 0 ? -1 : x; // a NaN stays
+    case OpKind::Sign: return x > 0 ? 1 : x < 0 ? -1 : x; // a NaN stays NaN
     default: assert(false && "no unary pointwise operator"); return x;
     }
   }
@@ -67,7 +68,7 @@ template <class Real> struct RealFunctions {
     }
   }
 
-  static int64_t index(Real x, int64_t size) { // of NaN: -1
+  static int64_t index(Real x, int64_t size) { // NaN: -1
     return x >= 0 && x < static_cast<Real>(size) ? static_cast<int64_t>(x) : -1;
   }
 

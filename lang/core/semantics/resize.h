@@ -1,5 +1,5 @@
-// resize (lang/core/resample.h): each element is a sum over the taps of all axes. Included through
-// impl.h.
+// resize (lang/core/resample.h): each element is a sum over the taps of all axes.
+// Included through impl.h.
 #pragma once
 
 #include "lang/core/resample.h"
@@ -24,7 +24,7 @@ public:
     }
   }
 
-  /// The elements of one tensor of the resized axes; returns the end of the result.
+  /// Computes the elements of one tensor of the resized axes; returns the end of the result.
   T* run(const T* x, T* out) const {
     Index index(axes_.size());
     return axis(0, x, out, index);
@@ -34,7 +34,7 @@ private:
   struct Axis {
     AxisTaps taps;
     std::vector<W> weights;
-    int64_t stride; // elements of x from one place to the next
+    int64_t stride; // elements of x between neighbouring places
   };
   using Index = llvm::SmallVector<int64_t, 8>;
 
@@ -63,7 +63,7 @@ private:
     return total;
   }
 
-  /// Adds the taps of axis `at` and those behind it, times the weight of those before.
+  /// Adds the taps of axis `at` and the following axes, times the weight of the previous ones.
   void add(size_t at, const T* x, const W* weight, llvm::ArrayRef<int64_t> index, W& total) const {
     if (at == axes_.size()) {
       total = total + *weight * static_cast<W>(*x);
@@ -79,7 +79,7 @@ private:
   }
 
   std::vector<Axis> axes_;
-  bool selects_ = true; // each element is one of x, unchanged
+  bool selects_ = true; // each element is an unchanged element of x
 };
 
 template <class T> void resize(AttrValues attrs, const ConstView<T>& x, View<T> result) {

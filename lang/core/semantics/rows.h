@@ -1,5 +1,5 @@
-// Operators over windows, rows and axes: pooling, softmax, normalisation, reductions, running sums
-// and argmax. Included through impl.h.
+// Operators over windows, rows and axes: pooling, softmax, normalization, reductions,
+// running sums and argmax. Included through impl.h.
 #pragma once
 
 #include "lang/core/semantics/products.h"
@@ -9,7 +9,7 @@ namespace tg {
 
 namespace semantics {
 
-/// Calls f(values inside the window) for each result; what it returns is the result.
+/// Calls f(values inside the window) for each result and stores its return value.
 template <class T, class F>
 void pool(AttrValues attrs, const ConstView<T>& x, View<T> result,
           llvm::MutableArrayRef<WideOf<T>> inside, F f) {
@@ -76,9 +76,9 @@ void softmax(AttrValues attrs, const ConstView<T>& x, View<T> result,
     }
 }
 
-/// Scores [rows, columns] of what is given of one matrix: rows and columns of size 1 are repeated.
+/// A matrix of scores [rows, columns]: given rows and columns of size 1 are repeated.
 template <class T> struct OfScores {
-  const T* data = nullptr; // null where it is absent
+  const T* data = nullptr; // null if absent
   int64_t row = 0, column = 0, matrix = 0;
 
   explicit OfScores(const ConstView<T>& x) : data(x.data) {
@@ -98,7 +98,7 @@ template <class T> struct OfScores {
   }
 };
 
-/// softmax(q @ keys + mask) @ values of one batch, a row of scores at a time.
+/// Computes softmax(q @ keys + mask) @ values of one batch, one row of scores at a time.
 template <class T> struct AttentionMatrices {
   using W = WideOf<T>;
   const T *q, *keys, *values;
@@ -222,7 +222,7 @@ void reduce(AttrValues attrs, const ConstView<T>& x, View<T> result,
   }
 }
 
-/// The smallest, by Math's own or as the mirrored maximum.
+/// Returns the smallest value, by Math's own function or as the mirrored maximum.
 template <class W> W least(llvm::ArrayRef<W> values) {
   if constexpr (requires { Math<W>::min_of(values); }) {
     return Math<W>::min_of(values);
@@ -271,7 +271,7 @@ void argmax(AttrValues attrs, const ConstView<T>& x, View<T> result,
     }
 }
 
-/// The first of the row's indices in order, written `inner` apart.
+/// Writes the first k of the row's indices in order, `inner` apart.
 template <class T, class W>
 void first_of_row(llvm::ArrayRef<W> row, int64_t k, bool largest, T* to, int64_t inner) {
   if constexpr (requires { Math<W>::above(row[0], row[0]); }) {

@@ -12,7 +12,7 @@ double Math<double>::unary(OpKind op, double x) { return Doubles::unary(op, x); 
 
 bool Math<double>::is_exacter(OpKind op) {
   switch (op) {
-  case OpKind::Abs: // of -0, where the formula has two zeros to choose from
+  case OpKind::Abs: // for -0, where the formula may give either zero
   case OpKind::Log1p:
   case OpKind::Expm1:
   case OpKind::Tan:
@@ -50,7 +50,7 @@ int64_t Math<double>::argmax(llvm::ArrayRef<double> values) { return Doubles::ar
 
 Integer operator/(Integer x, Integer y) {
   if (y.value == 0) return {};
-  if (y.value == -1) return -x; // the only quotient that may not fit
+  if (y.value == -1) return -x; // the only quotient that may overflow
   int64_t quotient = x.value / y.value, rest = x.value % y.value;
   return Integer(rest != 0 && (rest < 0) != (y.value < 0) ? quotient - 1 : quotient);
 }
@@ -140,7 +140,7 @@ void add_shape(uint64_t& key, llvm::ArrayRef<int64_t> sizes) {
   for (int64_t size : sizes) key = scramble(key ^ static_cast<uint64_t>(size));
 }
 
-/// In (-1, 1).
+/// Maps to (-1, 1).
 double unit(uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-52 - 1; }
 
 } // namespace
@@ -188,7 +188,7 @@ int64_t scratch_elements(OpKind op, AttrValues attrs,
   case OpKind::Conv2d: return std::min(kSumRows, result[1]) * result[2] * result[3];
   case OpKind::WinogradConv2d: return winograd_scratch(operands[1]);
   case OpKind::MaxPool2d:
-  case OpKind::AvgPool2d: // no more than lies inside
+  case OpKind::AvgPool2d: // at most the elements inside
     return std::min(attrs[0]->ints[0], operands[0][2]) *
            std::min(attrs[0]->ints[1], operands[0][3]);
   case OpKind::ConvTranspose2d: return result[2] * result[3];

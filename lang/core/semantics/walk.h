@@ -1,5 +1,5 @@
-// How the definitions of operators (impl.h) go through memory: row-major walks, and rows
-// along which broadcast operands move by fixed steps.
+// Memory traversal of the definitions of operators (impl.h): row-major walks,
+// and rows along which broadcast operands have constant steps.
 #pragma once
 
 #include "lang/core/semantics/semantics.h"
@@ -43,8 +43,8 @@ inline Dims row_major(llvm::ArrayRef<int64_t> shape) {
   return strides;
 }
 
-/// Steps through the indices of `shape` in row-major
-/// order and keeps the offset that `strides` give.
+/// Steps through the indices of `shape` in row-major order and maintains the offset given
+/// by `strides`.
 class Walk {
 public:
   Walk(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides)
@@ -65,8 +65,8 @@ private:
   int64_t offset_ = 0;
 };
 
-/// Operands under NumPy broadcasting, as rows along which every operand moves by a fixed step.
-/// Neighbouring axes that all operands cross alike are one, so equal shapes are a single row.
+/// Operands under NumPy broadcasting, as rows along which every operand has a constant step.
+/// Adjacent axes that all operands traverse alike are merged, so equal shapes are a single row.
 class Rows {
 public:
   Rows(llvm::ArrayRef<int64_t> result, llvm::ArrayRef<llvm::ArrayRef<int64_t>> operands) {
@@ -99,8 +99,8 @@ public:
   int64_t length() const { return length_; }
   int64_t step(size_t operand) const { return steps_[operand]; }
   int64_t offset(size_t operand) const { return walks_[operand].offset(); }
-  /// Calls f(offset in the result) for each row;
-  /// offset() then tells where the operands' rows start.
+  /// Calls f(offset in the result) for each row; offset() then returns the start of the row
+  /// in each operand.
   template <class F> void for_each(F f) {
     for (int64_t row = 0; row < count_; ++row) {
       f(row * length_);

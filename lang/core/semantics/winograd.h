@@ -8,25 +8,27 @@ namespace tg {
 
 namespace semantics {
 
-/// Tiles that are transformed together, so that sums run along them,
-/// and outputs that are summed together.
+/// The number of tiles that are transformed together, so that sums run along them,
+/// and of outputs that are summed together.
 struct TileBlock {
   int64_t tiles = 32, outputs = kSumRows;
 };
 
-/// Transformed inputs of a block, and products of its outputs. u is [products, outputs, inputs].
+/// The transformed inputs of a block, and the products of its outputs.
+/// u is [products, outputs, inputs].
 inline int64_t winograd_scratch(llvm::ArrayRef<int64_t> u, TileBlock block = {}) {
   return u[0] * (u[2] + block.outputs) * block.tiles;
 }
 
-/// The integer as a scalar; Math::integer is asked for none below 0.
+/// Returns the integer as a scalar; Math::integer takes no negative numbers.
 template <class W> W signed_integer(int value) {
   W size = Math<W>::integer(value < 0 ? -value : value);
   return value < 0 ? -size : size;
 }
 
-/// A `rows` x `columns` matrix of integers over a denominator, as scalars. A product by it does not
-/// read what an entry of 0 would multiply, so that NaN and infinities stay where they count.
+/// A `rows` x `columns` matrix of integers over a denominator, as scalars.
+/// A product with it does not read the operands of zero entries,
+/// so that NaN and infinities do not spread.
 template <class W> struct Transform {
   int64_t rows, columns;
   W at[Winograd::kMaxTile][Winograd::kMaxTile];
@@ -43,7 +45,7 @@ template <class W> struct Transform {
       }
   }
 
-  /// M x M' of a row-major `columns` x `columns` x, to a row-major `rows` x `rows` y.
+  /// Computes M x M' of a row-major `columns` x `columns` x, to a row-major `rows` x `rows` y.
   void apply(const W* x, W* y) const {
     W half[Winograd::kMaxTile][Winograd::kMaxTile]; // M x
     for (int64_t i = 0; i < rows; ++i)
@@ -53,7 +55,7 @@ template <class W> struct Transform {
   }
 
 private:
-  /// The sum of M[row][k] * x[k * pitch]; each row has an entry that is not 0.
+  /// Returns the sum of M[row][k] * x[k * pitch]; each row has a nonzero entry.
   W row_sum(int64_t row, const W* x, int64_t pitch) const {
     int64_t k = 0;
     while (!used[row][k]) ++k;
@@ -79,7 +81,7 @@ template <class T> void winograd_weight(AttrValues attrs, const ConstView<T>& w,
   }
 }
 
-/// winograd_conv2d of one image and group. Tiles are counted row by row over the result.
+/// winograd_conv2d of one image and group. Tiles are numbered row by row over the result.
 template <class T> class WinogradImage {
 public:
   using W = WideOf<T>;
@@ -94,7 +96,7 @@ public:
 
   int64_t tiles() const { return (rows_.out + f_.results - 1) / f_.results * across_; }
 
-  /// Transforms tiles first to first + count (at most a block) of all input channels.
+  /// Transforms tiles `first` to first + count (at most a block) of all input channels.
   void read(const T* x, int64_t first, int64_t count) {
     for (int64_t c = 0; c < inputs_; ++c)
       for (int64_t t = 0; t < count; ++t) {
@@ -106,9 +108,9 @@ public:
       }
   }
 
-  /// Products of these tiles with `rows` (at most a block) outputs; u is at the first of them, and
-  /// its products lie `pitch` apart. sum(u, rows, inputs, x, count, block.tiles, sums) adds up one
-  /// product of all.
+  /// Computes the products of these tiles with `rows` (at most a block) outputs.
+  /// u points to the first of them, and its products are `pitch` apart.
+  /// sum(u, rows, inputs, x, count, block.tiles, sums) computes one product of all tiles.
   template <class Sum>
   void multiply(const T* u, int64_t pitch, int64_t rows, int64_t count, Sum sum) {
     for (int64_t p = 0; p < f_.products(); ++p)
@@ -116,7 +118,7 @@ public:
           block_.tiles, sums_ + p * block_.outputs * block_.tiles);
   }
 
-  /// Calls f(sum, offset in the plane) for each result of output row r that these tiles hold.
+  /// Calls f(sum, offset in the plane) for each result of output row r in these tiles.
   template <class F> void write(int64_t r, int64_t first, int64_t count, F f) {
     for (int64_t t = 0; t < count; ++t) {
       W in[Winograd::kMaxTile * Winograd::kMaxTile], out[Winograd::kMaxTile * Winograd::kMaxTile];
@@ -134,7 +136,7 @@ private:
   int64_t top(int64_t tile) const { return tile / across_ * f_.results; }
   int64_t left(int64_t tile) const { return tile % across_ * f_.results; }
 
-  /// The inputs of a tile, zeros where it lies outside.
+  /// Reads the inputs of a tile, with zeros outside the image.
   void gather(const T* plane, int64_t tile, W* in) const {
     for (int64_t i = 0; i < f_.tile; ++i)
       for (int64_t j = 0; j < f_.tile; ++j) {
@@ -153,8 +155,8 @@ private:
   W *inputs_at_, *sums_;
 };
 
-/// sums[r][t] = sum over inputs c of u[r][c] * x[c][t], for up to kSumRows outputs; rows of x and
-/// sums lie `pitch` apart.
+/// Computes sums[r][t] = sum over inputs c of u[r][c] * x[c][t], for up to kSumRows outputs;
+/// rows of x and sums are `pitch` apart.
 template <class T, class W>
 void tile_products(const T* u, int64_t rows, int64_t inputs, const W* x, int64_t count,
                    int64_t pitch, W* sums) {
@@ -166,7 +168,7 @@ void tile_products(const T* u, int64_t rows, int64_t inputs, const W* x, int64_t
   }
 }
 
-/// The operator in blocks, whose products `sum` adds up as tile_products does.
+/// Computes the operator in blocks, whose products `sum` computes like tile_products.
 template <class T, class Sum>
 void winograd_conv2d_in(TileBlock block, Sum sum, AttrValues attrs,
                         llvm::ArrayRef<ConstView<T>> operands, View<T> result,
@@ -178,7 +180,7 @@ void winograd_conv2d_in(TileBlock block, Sum sum, AttrValues attrs,
   int64_t plane = out[2] * out[3];
   WinogradImage<T> image(winograd_of_products(u[0]), sliding(x[2], 3, 1, 1, *attrs[0], 0),
                          sliding(x[3], 3, 1, 1, *attrs[0], 1), inputs, block, scratch);
-  for (int64_t i = 0; i < out[0] * groups; ++i) // of an image, one behind the other
+  for (int64_t i = 0; i < out[0] * groups; ++i) // of an image, consecutively
     for (int64_t first = 0; first < image.tiles(); first += block.tiles) {
       int64_t count = std::min(block.tiles, image.tiles() - first), group = i % groups;
       image.read(operands[0].data + i * inputs * x[2] * x[3], first, count);

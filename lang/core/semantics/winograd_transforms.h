@@ -1,20 +1,23 @@
-// The transforms of minimal filtering, F(2x2, 3x3) and F(4x4, 3x3) (Lavin and Gray, Fast Algorithms
-// for Convolutional Neural Networks, 2016, section 4). The interpolation points are 0, 1, -1 and
-// infinity for m = 2, and 0, 5/8, -5/8, 3/2, -3/2 and infinity for m = 4. A tile of m x m results
-// of a 3 x 3 kernel g over the t x t inputs d, t = m + 2, is
+// The transforms of minimal filtering, F(2x2, 3x3) and F(4x4, 3x3) (Lavin and Gray,
+// Fast Algorithms for Convolutional Neural Networks, 2016, section 4).
+// The interpolation points are 0, 1, -1 and infinity for m = 2, and 0, 5/8, -5/8, 3/2,
+// -3/2 and infinity for m = 4. A tile of m x m results of a 3 x 3 kernel g over the t x t inputs d,
+// t = m + 2, is
 //
 //   Y = A' [(G g G') o (B' d B)] A            o: element by element
 //
-// with t * t products where the definition takes 9 m * m. Entries are kept as numerators over one
-// denominator of each matrix: exact over any field. Those of A' and B' are multiples of a power of
-// two, which floats hold; those of G are rounded once.
+// with t * t products, where the definition takes 9 m * m. Entries are stored
+// as numerators over one denominator per matrix, which is exact over any field.
+// Those of A' and B' are multiples of a power of two, which floats represent exactly;
+// those of G are rounded once.
 //
-// The points decide how much larger than a result its terms are, which is what rounding grows by.
-// Sections 4.1 and 4.3 of the paper have 1, -1, 2, -2; powers of 5/8 and 3/2, whose product is near
-// 1, stay closer together. (Barabasz et al., Error Analysis and Improving the Accuracy of Winograd
-// Convolution for Deep Neural Networks, 2020, search for points; these are oneDNN's.) Over 64
-// channels of normal numbers f32 results are 0.4 times as far from the definition, root mean
-// square: bench/results/winograd.md.
+// The points determine how much larger than a result its terms are,
+// and thus the growth of rounding errors. Sections 4.1 and 4.3 of the paper use 1, -1, 2, -2;
+// powers of 5/8 and 3/2, whose product is near 1, stay closer together.
+// (Barabasz et al., Error Analysis and Improving the Accuracy of Winograd Convolution
+// for Deep Neural Networks, 2020, search for points; these are oneDNN's.)
+// Over 64 channels of normal numbers, the root-mean-square error of f32 results is 0.4 times
+// as large: bench/results/winograd.md.
 #pragma once
 
 #include <cassert>
@@ -25,14 +28,14 @@ namespace tg {
 struct Winograd {
   static constexpr int64_t kKernel = 3, kMaxTile = 6;
 
-  int64_t results;                 // m: results of a tile, along each axis
+  int64_t results;                 // m: results of a tile along each axis
   int64_t tile;                    // t: inputs of a tile, and products, along each axis
   int denominator;                 // of G
   int weights[kMaxTile][kKernel];  // G times its denominator
   int inputs_denominator;          // of B', a power of two
-  int inputs[kMaxTile][kMaxTile];  // B' times that
+  int inputs[kMaxTile][kMaxTile];  // B' times its denominator
   int outputs_denominator;         // of A', a power of two
-  int outputs[kMaxTile][kMaxTile]; // A' times that, of which m rows are in use
+  int outputs[kMaxTile][kMaxTile]; // A' times its denominator; m rows are used
 
   int64_t products() const { return tile * tile; }
 };
@@ -54,12 +57,13 @@ inline constexpr Winograd kWinograd4 = {
           {0, 200, 200, 1152, 1152, 0}, {0, 125, -125, 1728, -1728, 512}}};
 // clang-format on
 
-/// By the number of results of a tile along each axis: 2 or 4.
+/// Looks up the transform by the number of results of a tile along each axis: 2 or 4.
 constexpr const Winograd& winograd_of_results(int64_t results) {
   assert(results == 2 || results == 4);
   return results == 2 ? kWinograd2 : kWinograd4;
 }
-/// By the number of products of a tile: 16 or 36, the first axis of a transformed kernel.
+/// Looks up the transform by the number of products of a tile:
+/// 16 or 36, the first axis of a transformed kernel.
 constexpr const Winograd& winograd_of_products(int64_t products) {
   assert(products == 16 || products == 36);
   return products == 16 ? kWinograd2 : kWinograd4;

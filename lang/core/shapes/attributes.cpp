@@ -1,4 +1,4 @@
-// Attributes: what each kind of them takes, and its normal form.
+// The accepted values of each attribute kind, and their normal form.
 #include "lang/core/shapes/inference.h"
 #include "lang/core/support/round_number.h"
 
@@ -8,7 +8,7 @@ namespace tg::shapes {
 
 bool literal_fits(const Value& number, DType dtype) {
   if (is_float(dtype)) return true;
-  if (number.is(Value::Kind::Int)) return dtype == DType::I64; // the normal form
+  if (number.is(Value::Kind::Int)) return dtype == DType::I64; // normalized
   double x = number.real;
   if (dtype == DType::Bool) return x == 0 || x == 1;
   double limit = dtype == DType::I32 ? 0x1p31 : 0x1p63;
@@ -32,7 +32,7 @@ bool expect(const Inference& in, const AttrInfo& attr, const Value& v, Value::Ki
   return in.fail("`{0}` must be {1}, got {2}", attr.name, what, v);
 }
 
-/// `pad = "same"`: a word in quotes.
+/// Reports `pad = "same"`: a quoted word.
 bool quoted_word(const Inference& in, const AttrInfo& attr, const Value& v) {
   if (!v.is(Value::Kind::String) || !llvm::is_contained(enum_members(attr.kind), v.text))
     return false;
@@ -75,8 +75,8 @@ bool normalise_axis(const Inference& in, const AttrInfo& attr, int64_t& axis) {
   return true;
 }
 
-/// The dtype whose numbers the attributes of an operator are: that of elements that it puts beside
-/// those of its operand, else a float.
+/// Returns the dtype of an operator's numeric attributes: that of the operand's elements
+/// if they are combined with those, else a float.
 DType number_dtype(const Inference& in) {
   bool elements = in.info.kind == OpKind::Pad || in.info.kind == OpKind::Clip;
   return elements ? in.type(0).dtype : DType::F64;

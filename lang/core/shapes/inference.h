@@ -1,7 +1,7 @@
-// What the shape rules share: an operator with its operands, whose result a rule finds, and the
-// rules by the file of their family. Each gets attributes in normal form and types that are not all
-// absent by mistake (arity and optional operands are checked before), and says what is wrong
-// through Inference::fail, which costs nothing where nobody asks.
+// Shared by the shape rules: an operator with its operands, whose result a rule computes;
+// and the rules, by the file of their family. Rules get normalized attributes
+// and checked operands (arity and absent operands), and report errors through Inference::fail,
+// which is free if no reason is requested.
 #pragma once
 
 #include "lang/core/shape_rules.h"
@@ -12,7 +12,7 @@
 
 namespace tg::shapes {
 
-/// What a message shows of an argument; all else as it is.
+/// Converts an argument to its form in messages; other types are unchanged.
 template <class T> decltype(auto) shown(T&& x) {
   using Plain = std::decay_t<T>;
   if constexpr (std::is_same_v<Plain, TensorType>)
@@ -38,8 +38,8 @@ struct Inference {
   const Value& attr(size_t slot) const { return symbols.value(attrs[slot]); }
   void set(size_t slot, const Value& value) { attrs[slot] = symbols.value(value); }
 
-  /// Types, values and lists of ints are given as such:
-  /// most failures are of matches, which nobody reads of.
+  /// Pass types, values and lists of ints directly, not as text:
+  /// most failures are of matches, whose reason is not read.
   template <class... Args> bool fail(const char* format, Args&&... args) const {
     if (why) *why = llvm::formatv(format, shown(std::forward<Args>(args))...).str();
     return false;
@@ -47,17 +47,17 @@ struct Inference {
 };
 
 // --- attributes.cpp
-/// Brings the attribute of the slot into normal form, or fails.
+/// Normalizes the attribute of the slot, or fails.
 bool normalise_attr(Inference& in, size_t slot);
-/// Fails where one is below `low`, or beyond all sizes.
+/// Fails if a number is below `low`, or larger than any size.
 bool in_range(const Inference& in, const AttrInfo& attr, llvm::ArrayRef<int64_t> ints, int64_t low);
-/// Whether a literal can be an element of this dtype without being changed (floats are rounded).
+/// Returns true if a literal is exactly representable in this dtype (floats are rounded).
 bool literal_fits(const Value& number, DType dtype);
 
 // --- products.cpp
 /// The bias, operand 2, of so many channels.
 bool bias_fits(const Inference& in, int64_t channels);
-/// Activation, bias and residual of products: the last attribute and operands 2 and 3.
+/// Checks the activation, bias and residual of products: the last attribute and operands 2 and 3.
 bool epilogue(const Inference& in, int64_t channels);
 
 // The rules, each in the file of its family: `bool conv2d(Inference& in);` and so on.

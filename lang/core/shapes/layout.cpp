@@ -1,4 +1,4 @@
-// What moves elements: pieces, joins, permutations, rows by their number.
+// Rules of operators that move elements: slices, concatenation, permutations, gathers.
 #include "lang/core/shapes/inference.h"
 
 #include <llvm/ADT/SmallBitVector.h>

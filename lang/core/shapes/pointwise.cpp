@@ -1,5 +1,6 @@
-// Element by element, with broadcasting; the leaves; and what brings its rule with it, the body of
-// a fused_map and the type of an `extern op`.
+// Rules of elementwise operators, with broadcasting; of leaves;
+// and of operators with a rule of their own: the body of a fused_map and the type
+// of an `extern op`.
 #include "lang/core/const_math.h"
 #include "lang/core/extern_signature.h"
 #include "lang/core/fused_body.h"
@@ -93,7 +94,7 @@ bool clip(Inference& in) {
   const Value &low = in.attr(0), &high = in.attr(1);
   ConstNumber ordered;
   bool fits = fold(ConstOp::Le, *number_of(low), *number_of(high), ordered) == ConstFault::None;
-  if (!fits || !ordered.number) // of NaN, too
+  if (!fits || !ordered.number) // also for NaN
     return in.fail("`low` = {0} is above `high` = {1}", low, high);
   if (literal_fits(low, in.result.dtype) && literal_fits(high, in.result.dtype)) return true;
   return in.fail("the limits {0} and {1} are no {2}", in.attr(0), in.attr(1),
@@ -108,8 +109,8 @@ bool cast(Inference& in) {
 
 namespace {
 
-/// The dtype of the body's result, operators applied to what they take; None (and the reason) where
-/// they are not.
+/// Returns the dtype of the body's result, if all its operators accept their operands;
+/// otherwise None, with the reason.
 DType body_dtype(const Inference& in, const FusedBody& body) {
   llvm::SmallVector<DType, 8> stack;
   for (const FusedInstr& instr : body.code) {

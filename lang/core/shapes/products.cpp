@@ -1,4 +1,4 @@
-// Matrix products, and what products and convolutions do behind them: bias, residual, activation.
+// Rules of matrix products, and of the bias, residual and activation of products and convolutions.
 #include "lang/core/shapes/inference.h"
 
 namespace tg::shapes {
@@ -12,7 +12,7 @@ bool bias_fits(const Inference& in, int64_t channels) {
 
 namespace {
 
-/// The activation of a product of integers must be one on integers.
+/// The activation of an integer product must accept integers.
 bool act_fits(const Inference& in, size_t slot) {
   std::optional<OpKind> op = act_op(parse_act(in.attr(slot).text).value_or(Act::None));
   if (!op || dtype_fits(op_info(*op), in.result.dtype)) return true;
@@ -48,7 +48,7 @@ bool matmul(Inference& in) {
 
 namespace {
 
-/// Of all alike but `seen`, which is a condition.
+/// All operands must have the same dtype, except `seen`, which is a condition.
 bool attention_dtypes_fit(const Inference& in) {
   DType dtype = in.type(0).dtype;
   for (size_t i : {0, 1, 2, 3}) {
@@ -63,8 +63,8 @@ bool attention_dtypes_fit(const Inference& in) {
   return in.fail("`seen` of attention must be bool, got {0}", seen);
 }
 
-/// What is added to the scores, or says which are seen, broadcasts to them; its leading dimensions
-/// broadcast with those of the others.
+/// The mask and the visibility condition must broadcast to the scores;
+/// their leading dimensions broadcast with those of the other operands.
 bool mask_fits(const Inference& in, size_t operand, Shape& batch) {
   const TensorType& mask = in.type(operand);
   if (mask.is_none()) return true;

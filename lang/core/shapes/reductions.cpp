@@ -1,4 +1,4 @@
-// What looks along axes: sums and their like, norms, the places of the largest.
+// Rules of operators along axes: sums and similar ones, norms, positions of the largest elements.
 #include "lang/core/shapes/inference.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// resize: sizes of the last axes, and which attributes a mode has. Attributes that change nothing
-// get their defaults, so that equal operators are one node.
+// resize: sizes of the last axes, and the attributes of each mode.
+// Attributes without effect get their defaults, so that equal operators are one node.
 #include "lang/core/op.h"
 #include "lang/core/resample.h"
 #include "lang/core/shapes/inference.h"
@@ -21,7 +21,7 @@ bool is_word(const Inference& in, size_t slot, llvm::ArrayRef<llvm::StringRef> w
   return in.fail("`{0}` must be {1}, got {2}", row(in, slot).name, list, in.attr(slot));
 }
 
-/// The list as floats: none, or `count` finite ones.
+/// Reads the list as floats: none, or `count` finite ones.
 bool read_list(Inference& in, size_t slot, size_t count) {
   std::vector<double> numbers = in.attr(slot).reals;
   for (int64_t n : in.attr(slot).ints) numbers.push_back(static_cast<double>(n));
@@ -35,7 +35,7 @@ bool read_list(Inference& in, size_t slot, size_t count) {
 
 void set_default(Inference& in, size_t slot) { in.set(slot, default_value(row(in, slot))); }
 
-/// A size is the old one times its scale, rounded in some way.
+/// A size must be the old one times its scale, rounded in some way.
 bool scales_fit(Inference& in, bool& exact) {
   constexpr double kRoundedBy = 1.001, kLeast = 0.499;
   const std::vector<double>& scales = in.attr(ResizeSlot::Scales).reals;
@@ -53,10 +53,10 @@ bool scales_fit(Inference& in, bool& exact) {
   return true;
 }
 
-/// Positions of "nearest" are computed in float, which holds all integers up to this one.
+/// Positions of "nearest" are computed in float, which represents all integers up to this one.
 constexpr int64_t kMostNearest = int64_t{1} << 24;
 
-/// Returns true if floats hold the positions of all axes that are resized.
+/// Returns true if floats represent the positions of all resized axes.
 bool nearest_fits(Inference& in, llvm::ArrayRef<int64_t> sizes) {
   llvm::ArrayRef<int64_t> before = llvm::makeArrayRef(in.type(0).shape).take_back(sizes.size());
   for (size_t i = 0; i < sizes.size(); ++i)
@@ -66,7 +66,7 @@ bool nearest_fits(Inference& in, llvm::ArrayRef<int64_t> sizes) {
   return true;
 }
 
-/// Returns true if the mode takes the attributes. Those that it ignores get their defaults.
+/// Returns true if the mode accepts the attributes. Those that it ignores get their defaults.
 bool mode_fits(Inference& in) {
   const std::string& mode = in.attr(ResizeSlot::Mode).text;
   bool nearest = mode == "nearest", antialias = in.attr(ResizeSlot::Antialias).number != 0;

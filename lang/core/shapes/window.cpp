@@ -1,4 +1,4 @@
-// Windows that slide over images and volumes: convolutions, pooling, and their kernels.
+// Rules of windows that slide over images and volumes: convolutions, pooling, and their kernels.
 #include "lang/core/semantics/winograd_transforms.h"
 #include "lang/core/shapes/inference.h"
 
@@ -8,7 +8,8 @@ namespace tg {
 
 namespace {
 
-/// From the first to the last of so many elements, both included; nullopt if wider than any tensor.
+/// Returns the distance from the first to the last of `count` elements, inclusive;
+/// nullopt if it exceeds every tensor.
 std::optional<int64_t> extent_of(int64_t count, int64_t apart) {
   int64_t extent = 0;
   if (__builtin_mul_overflow(count - 1, apart, &extent) || extent > kMaxElements)
@@ -81,7 +82,8 @@ bool spatial(Inference& in, llvm::ArrayRef<int64_t> kernel, llvm::ArrayRef<int64
   return true;
 }
 
-/// Channels of x[N, C, ..] and w[O, C / groups, ..], and the first axes of the result.
+/// Checks the channels of x[N, C, ..] and w[O, C / groups, ..],
+/// and sets the first axes of the result.
 bool grouped_channels(Inference& in) {
   const TensorType &x = in.type(0), &w = in.type(1);
   if (x[1] % w[1] != 0)
@@ -93,7 +95,7 @@ bool grouped_channels(Inference& in) {
   return true;
 }
 
-/// One number for all axes, or one for each; padding before and behind each.
+/// Reads one number for all axes, or one per axis; padding before and after each.
 bool of_three_axes(Inference& in, size_t slot, int64_t least) {
   const AttrInfo& attr = in.info.attrs()[slot];
   Value v = in.attr(slot);
@@ -132,7 +134,7 @@ bool winograd_weight(Inference& in) {
   return true;
 }
 
-/// conv2d's rule for the kernel that u stands for.
+/// Applies conv2d's rule to the kernel that u represents.
 bool winograd_conv2d(Inference& in) {
   const TensorType &x = in.type(0), &u = in.type(1);
   if (x.rank() != 4 || u.rank() != 3 || (u[0] != 16 && u[0] != 36))

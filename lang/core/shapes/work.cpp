@@ -20,10 +20,10 @@ double flops_of(const Symbols& symbols, OpKind op, AttrsId attrs, llvm::ArrayRef
            std::max(out, operands.empty()
                              ? 0.0
                              : static_cast<double>(symbols.type(operands[0]).elements()));
-  case Work::formula: // of rows alone
+  case Work::formula: // of rows only
   case Work::transcendental: return op_info(op).flops * out;
   case Work::mnk2: return 2 * out * static_cast<double>(symbols.type(operands[0]).shape.back());
-  case Work::attention: { // two products, and an exponential a score
+  case Work::attention: { // two products, and one exponential per score
     const TensorType &q = symbols.type(operands[0]), &keys = symbols.type(operands[1]);
     double values = static_cast<double>(symbols.type(result).shape.back());
     double scores = out / values * static_cast<double>(keys.shape.back());
@@ -37,7 +37,7 @@ double flops_of(const Symbols& symbols, OpKind op, AttrsId attrs, llvm::ArrayRef
     const TensorType &x = symbols.type(operands[0]), &w = symbols.type(operands[1]);
     return 2 * static_cast<double>(x.elements()) * static_cast<double>(w.elements() / w[0]);
   }
-  case Work::winograd: // of the convolution that it is, so that speeds compare
+  case Work::winograd: // of the equivalent convolution, so that speeds compare
     return 2 * out * static_cast<double>(symbols.type(operands[1])[2] * 9);
   case Work::window: {
     const Value& kernel = symbols.attr(attrs, 0);
@@ -71,7 +71,7 @@ OpWork op_work(const Symbols& symbols, OpKind op, AttrsId attrs, llvm::ArrayRef<
   work.flops = flops_of(symbols, op, attrs, operands, result);
   if (op_info(op).has(Trait::View)) return work; // moves nothing
   work.bytes = static_cast<double>(symbols.type(result).bytes());
-  if (op == OpKind::Slice || op == OpKind::Gather) { // reads only the piece, or the rows named
+  if (op == OpKind::Slice || op == OpKind::Gather) { // reads only the piece, or the indexed rows
     work.bytes *= 2;
     return work;
   }

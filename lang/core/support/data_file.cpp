@@ -27,7 +27,7 @@ Diagnostic too_long(llvm::StringRef path, uint64_t most) {
                path, most >> 20);
 }
 
-/// Piece by piece, since the size is not known or not to be believed.
+/// Reads in pieces, because the size is unknown or unreliable.
 Result<Buffer> read_stream(fs::file_t file, llvm::StringRef path, uint64_t most) {
   constexpr size_t kPiece = size_t{64} << 10;
   llvm::SmallVector<char, 0> bytes;
@@ -46,14 +46,14 @@ Result<Buffer> read_stream(fs::file_t file, llvm::StringRef path, uint64_t most)
   return too_long(path, most);
 }
 
-/// All bytes of an open file, mapped where it is a regular one; then `most_mapped` is the limit.
+/// Returns all bytes of an open file, mapped if it is a regular file, with the limit `most_mapped`.
 Result<Buffer> read_open_file(fs::file_t file, llvm::StringRef path, uint64_t most,
                               uint64_t most_mapped) {
   fs::file_status status;
   if (std::error_code why = fs::status(file, status)) return cannot_read(path, why);
   if (fs::is_directory(status))
     return cannot_read(path, std::make_error_code(std::errc::is_a_directory));
-  // Files of /proc are regular ones without a size.
+  // Files of /proc are regular files without a size.
   if (!fs::is_regular_file(status) || status.getSize() == 0) return read_stream(file, path, most);
   if (status.getSize() > most_mapped) return too_long(path, most_mapped);
   auto mapped = llvm::MemoryBuffer::getOpenFile(file, path, status.getSize(),
@@ -110,8 +110,8 @@ Diagnostic cannot_write(llvm::StringRef path, std::error_code why) {
   return error(Code::cannot_write, "cannot write `{0}`: {1}", path, why.message());
 }
 
-/// Where the bytes go: what a link points to, and a device or a pipe itself, since a file renamed
-/// to its name would take its place.
+/// The destination of a write: the target of a link; and a device or a pipe itself,
+/// because renaming a file would replace it.
 struct Target {
   llvm::SmallString<128> path;
   bool in_place = false;
@@ -120,7 +120,7 @@ struct Target {
 Result<Target> target_of(llvm::StringRef path) {
   Target target;
   fs::file_status status;
-  if (fs::status(path, status)) { // nothing there yet
+  if (fs::status(path, status)) { // nothing exists yet
     target.path = path;
     return target;
   }
@@ -131,7 +131,7 @@ Result<Target> target_of(llvm::StringRef path) {
   return target;
 }
 
-/// What `write` gives; that the stream failed, if it did.
+/// Returns the result of `write`, or the error of the stream if it failed.
 Result<void> write_stream(llvm::raw_fd_ostream& out, llvm::StringRef path,
                           llvm::function_ref<Result<void>(llvm::raw_ostream&)> write) {
   Result<void> written = write(out);
@@ -195,7 +195,7 @@ void append_little_endian(std::string& bytes, uint64_t value, size_t size) {
 namespace {
 
 constexpr int kSlots = 64;
-/// Taken by who exchanges it for null, who alone may free it; a handler does not.
+/// Whoever exchanges it for null owns it and may free it; a handler does not free it.
 std::atomic<char*> paths[kSlots]; // NOLINT
 
 } // namespace
@@ -230,7 +230,7 @@ std::string cache_path(llvm::StringRef name) {
   llvm::SmallString<128> path;
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
-  if (cache && cache[0] == '/') { // the standard has relative ones ignored
+  if (cache && cache[0] == '/') { // the standard ignores relative ones
     path = cache;
   } else if (home && home[0] == '/') {
     path = home;

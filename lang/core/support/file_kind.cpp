@@ -45,7 +45,8 @@ const Signature kSignatures[] = {
       "that ends in .safetensors"}},
 };
 
-/// The version of the format, a small number, and then one of the first fields of a model.
+/// Returns true for the version field of the format, a small number,
+/// followed by one of the first fields of a model.
 bool begins_as_onnx(llvm::StringRef bytes) {
   return bytes.size() > 3 && bytes[0] == 0x08 && bytes[1] > 0 && bytes[1] < 32 &&
          llvm::StringRef("\x12\x1a\x22\x2a\x32\x3a\x42\x72", 8).contains(bytes[2]);

@@ -1,5 +1,5 @@
-// The kind of a file by its first bytes, for messages about files that are of another kind than
-// their name says.
+// Detects the kind of a file by its first bytes, for messages about files whose kind differs
+// from their name.
 #pragma once
 
 #include "lang/core/diagnostics/diagnostic.h"
@@ -12,20 +12,20 @@ namespace tg {
 
 struct FileKind {
   llvm::StringRef what;   // "a GGUF file"
-  llvm::StringRef ending; // of its path, ".gguf"; empty where there are several
-  llvm::StringRef advice; // what to do about it
+  llvm::StringRef ending; // of its path, ".gguf"; empty if there are several
+  llvm::StringRef advice; // what the user can do
 };
 
-/// As many bytes of a file as its kind is told from.
+/// The number of bytes that determine the kind of a file.
 inline constexpr size_t kHeadOfKind = 64;
 
-/// nullopt for what begins as no kind that is known, as text does.
+/// Returns nullopt for unknown contents, such as text.
 std::optional<FileKind> kind_of_file(llvm::StringRef bytes);
-/// The same of a file that is there; only its beginning is read.
+/// The same for an existing file; reads only its beginning.
 std::optional<FileKind> kind_of_file_at(llvm::StringRef path);
 
-/// The error of a reader that takes files of the ending `wanted`, with a note where the bytes are
-/// those of another kind, text included.
+/// Returns the error of a reader of files with the extension `wanted`,
+/// with a note if the bytes are of another kind, including text.
 Diagnostic with_kind(Diagnostic error, llvm::StringRef bytes, llvm::StringRef wanted);
 
 } // namespace tg

@@ -1,6 +1,7 @@
-// Random numbers from a key and a counter, without state: element i of the stream of a key is the
-// same whatever was drawn before, on every machine. The mixer is SplitMix64's finaliser (Steele,
-// Lea and Flood 2014); a key is FNV-1a of its text, mixed with a seed.
+// Random numbers from a key and a counter, without state: element i of the stream
+// of a key does not depend on earlier draws or on the machine.
+// The mixer is SplitMix64's finalizer (Steele, Lea and Flood 2014);
+// a key is FNV-1a of its text, mixed with a seed.
 #pragma once
 
 #include <llvm/ADT/StringRef.h>
@@ -16,15 +17,16 @@ public:
   RandomStream(uint64_t seed, llvm::StringRef name);
 
   uint64_t bits(uint64_t counter) const {
-    return mix(key_ ^ mix((counter + 1) * kGolden)); // two rounds: keys and counters both avalanche
+    return mix(key_ ^ mix((counter + 1) * kGolden)); // two rounds: both keys and counters avalanche
   }
-  /// In (0, 1), of 53 bits.
+  /// Uniform in (0, 1), with 53 bits.
   double uniform(uint64_t counter) const {
     return (static_cast<double>(bits(counter) >> 11) + 0.5) * 0x1p-53;
   }
-  /// Mean 0, variance 1; element counter % 2 of its pair.
+  /// Normal with mean 0 and variance 1; element counter % 2 of its pair.
   double normal(uint64_t counter) const;
-  /// Elements 2 * pair and 2 * pair + 1 of the normal stream, in one go (Box and Muller 1958).
+  /// Returns elements 2 * pair and 2 * pair + 1 of the normal stream together (Box
+  /// and Muller 1958).
   std::pair<double, double> normal_pair(uint64_t pair) const;
 
 private:

@@ -7,7 +7,7 @@
 namespace tg {
 namespace {
 
-/// Of sorted samples; `share` in [0, 1].
+/// Returns a percentile of sorted samples; `share` is in [0, 1].
 double percentile(llvm::ArrayRef<double> sorted, double share) {
   double place = share * static_cast<double>(sorted.size() - 1);
   size_t below = static_cast<size_t>(place);
@@ -36,8 +36,9 @@ Comparison compare_times(llvm::ArrayRef<double> first, llvm::ArrayRef<double> se
     ratios.push_back(firsts.back() / *std::min_element(b.begin(), b.end()));
   }
   std::sort(ratios.begin(), ratios.end());
-  // The number of ratios below the true median is binomial(n, 1/2); its 95% interval bounds the
-  // places of the interval's ends. With few pairs the ends are the extremes.
+  // The number of ratios below the true median is binomial(n, 1/2);
+  // its 95% interval gives the indices of the interval's ends.
+  // With few pairs the ends are the extremes.
   double n = static_cast<double>(ratios.size());
   auto places = static_cast<int64_t>(std::floor(n / 2 - 0.98 * std::sqrt(n)));
   size_t low = static_cast<size_t>(std::max<int64_t>(places, 0));

@@ -1,7 +1,7 @@
-// Statistics of repeated timings, and the comparison of two programs that run interleaved. On a
-// machine that others use too, single figures mean little: medians with their spread, and
-// differences decided on pairs of neighbouring runs, so that a change of the machine's speed meets
-// both. Whether others computed meanwhile: runtime/measure/machine_watch.h.
+// Statistics of repeated timings, and the comparison of two interleaved programs.
+// On a shared machine single figures mean little. So timings are medians with their spread,
+// and differences are decided on pairs of neighbouring runs, so that a change
+// of the machine's speed affects both. runtime/measure/machine_watch.h detects other programs.
 #pragma once
 
 #include <llvm/ADT/ArrayRef.h>
@@ -12,20 +12,20 @@
 
 namespace tg {
 
-/// How much of the machine others took while something was timed.
+/// How much of the machine other programs used while something was timed.
 enum class Disturbance : uint8_t {
   None,   // nothing that matters
-  Slight, // so little that it cannot mislead by much: a second time that agrees makes it sure
-  Heavy,  // as much as to mislead, each time anew
+  Slight, // too little to mislead much: a second time that agrees settles it
+  Heavy,  // enough to mislead, differently each time
 };
 
-/// Of a list of durations, microseconds.
+/// Statistics of a list of durations, in microseconds.
 struct Timing {
   size_t runs = 0;
   double median_us = 0, p10_us = 0, p90_us = 0, min_us = 0;
 };
 
-/// Requires at least one sample. Percentiles by linear interpolation.
+/// Requires at least one sample. Percentiles use linear interpolation.
 Timing summarise_times(std::vector<double> samples_us);
 
 /// Two programs timed interleaved. `ratio` is the median of first / second over pairs (above 1: the
@@ -48,11 +48,11 @@ struct Comparison {
   bool second_slower() const { return high < 1; }
 };
 
-/// Runs whose least makes a pair of a comparison.
+/// The number of runs whose least is one side of a pair.
 inline constexpr size_t kRunsPerPair = 3;
 
-/// Requires as many second as first samples, at least one. Samples are grouped by `runs_per_pair`;
-/// a last group may be smaller.
+/// Requires equal numbers of samples, at least one. Samples are grouped by `runs_per_pair`;
+/// the last group may be smaller.
 Comparison compare_times(llvm::ArrayRef<double> first_us, llvm::ArrayRef<double> second_us,
                          size_t runs_per_pair = 1);
 

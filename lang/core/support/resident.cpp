@@ -19,10 +19,10 @@ int64_t now_us() {
       .count();
 }
 
-// A page fault takes about a microsecond, so that little can come between two looks.
+// A page fault takes about a microsecond, so memory grows little between two checks.
 constexpr int64_t kBetweenLooksUs = 1'000, kBetweenTrimsUs = 50'000;
 
-// The process is one, whoever asks. NOLINTBEGIN
+// One process-wide state. NOLINTBEGIN
 std::atomic<int64_t> looked_us = 0, trimmed_us = 0;
 std::atomic<uint64_t> seen_bytes = 0;
 // NOLINTEND
@@ -39,7 +39,8 @@ uint64_t recent_look() {
   return recent ? seen_bytes.load(std::memory_order_relaxed) : look();
 }
 
-/// One thread at a time, and not again at once: it walks over all that is allocated.
+/// Runs on one thread at a time and not repeatedly at short intervals,
+/// because it walks over all allocations.
 uint64_t look_without_what_is_free() {
 #ifdef __GLIBC__
   int64_t last = trimmed_us.load(std::memory_order_relaxed), now = now_us();
@@ -62,7 +63,7 @@ uint64_t resident_bytes() {
   close(file);
   if (size <= 0) return 0;
   char* at = text;
-  std::strtoull(at, &at, 10); // all that is mapped
+  std::strtoull(at, &at, 10); // all mapped memory
   return std::strtoull(at, nullptr, 10) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 #endif
 }

@@ -9,7 +9,7 @@ namespace tg {
 
 namespace {
 
-/// True if a double is an i64 that its neighbours are rounded to as well.
+/// Returns true if a double is an i64 to which its neighbours are rounded as well.
 bool is_large_integer(double x) { return std::abs(x) > 0x1p53 && x >= -0x1p63 && x < 0x1p63; }
 
 } // namespace
@@ -44,7 +44,7 @@ double round_number(double x, DType dtype) {
   int digits = half ? 11 : 8, least = half ? -14 : -126; // of the significand; of a normal number
   int exponent = std::max(std::ilogb(x), least);
   double quantum = std::ldexp(1.0, exponent - digits + 1);
-  double rounded = std::nearbyint(x / quantum) * quantum; // exact but for the rounding itself
+  double rounded = std::nearbyint(x / quantum) * quantum; // exact except for the rounding itself
   double beyond = half ? 0x1p16 : 0x1p128;
   return std::abs(rounded) >= beyond ? std::copysign(INFINITY, x) : rounded;
 }

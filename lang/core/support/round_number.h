@@ -1,4 +1,4 @@
-// Numbers as dtypes hold them: rounded to nearest even, and their shortest decimal text.
+// Numbers as represented in dtypes: rounded to nearest even, and their shortest decimal text.
 #pragma once
 
 #include "lang/core/symbols.h"
@@ -7,27 +7,28 @@
 
 namespace tg {
 
-/// Returns whether n is between -2^53 and 2^53, where doubles hold every integer.
+/// Returns true if n is between -2^53 and 2^53, where doubles represent every integer.
 inline bool is_exact_in_double(int64_t n) {
   constexpr int64_t kEnd = int64_t{1} << 53;
   return n >= -kEnd && n <= kEnd;
 }
 
-/// The normal form of a number in an attribute or constant of the dtype (DType::None: of any): an
-/// integer beyond 2^53 is an Int where the dtype is i64, all other numbers are Floats. So equal
-/// numbers are equal values, and no integer is rounded.
+/// Normalizes a number in an attribute or constant of the dtype (DType::None: any dtype):
+/// an integer beyond 2^53 is an Int if the dtype is i64; all other numbers are Floats.
+/// So equal numbers are equal values, and no integer is rounded.
 Value normal_number(const Value& number, DType dtype);
 /// The same for the elements of a constant: Ints if one of them is beyond 2^53.
 Value normal_numbers(const Value& numbers, DType dtype);
 
-/// The number that a float dtype holds for x; of other dtypes x itself.
+/// Returns x as represented in a float dtype; for other dtypes x itself.
 double round_number(double x, DType dtype);
 
-/// Of the numbers that the dtype holds alike, the one with the fewest decimal digits: 0.1 for what
-/// f32 has as 0.100000001490116.
+/// Returns the number with the fewest decimal digits among those with the same representation
+/// in the dtype: 0.1 for f32's 0.100000001490116.
 double shortest_number(double x, DType dtype);
 
-/// The number near x with the fewest decimal digits, 9 at most, that `alike` takes for x; else x.
+/// Returns the number near x with the fewest decimal digits, at most 9,
+/// for which `alike` returns true; else x.
 double shortest_number(double x, llvm::function_ref<bool(double)> alike);
 
 } // namespace tg

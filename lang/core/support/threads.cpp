@@ -8,7 +8,8 @@
 namespace tg {
 namespace {
 
-// std::thread reports a failed start by an exception, which our libraries do not have.
+// std::thread reports a failed start by an exception, but our libraries are built without
+// exceptions.
 struct Helper {
   llvm::function_ref<void(size_t)> part;
   size_t number;

@@ -1,5 +1,5 @@
-// Cores for threads; and work in parts that do not depend on each other, each on a thread that
-// lives as long as its part.
+// The number of cores for threads; and independent parts of work,
+// each on a thread that lives as long as its part.
 #pragma once
 
 #include <llvm/ADT/STLFunctionalExtras.h>
@@ -11,10 +11,11 @@ namespace tg {
 /// Returns the number of cores that the calling thread may run on, at least 1.
 int available_cores();
 
-/// Does parts 0 to `count` - 1, the first on this thread, each other on one of its own, and returns
-/// when all are done. A part for which the system has no thread is done on this one, after the
-/// first. `finish`, if given, is called after the first part with a function that waits for the
-/// others, so that the caller can say meanwhile that this thread waits.
+/// Runs parts 0 to `count` - 1, the first on this thread and each other part on its own thread,
+/// and returns when all are done. A part for which the system has no thread runs on this one,
+/// after the first.
+/// `finish`, if given, is called after the first part with a function that waits for the others,
+/// so that the caller can report that this thread is waiting.
 void in_parts(size_t count, llvm::function_ref<void(size_t part)> part,
               llvm::function_ref<void(llvm::function_ref<void()> wait)> finish = nullptr);
 
