@@ -1,8 +1,10 @@
-# Copies the shared libraries that the installed module needs into tangram/lib, with the licence texts and the bill
-# of materials of all that it carries. What every Linux of that age has stays its own (the list of manylinux).
+# Copies the shared libraries that the installed module needs into tangram/lib,
+# with the licence texts and the bill of materials of all contents.
+# Libraries that every Linux of that age provides are not bundled (the list of manylinux).
 #
-# libgomp keeps its name: PyTorch brings one of the same, and the loader takes whichever is there first for
-# both, so that there is one pool of threads. Sanitizers are preloaded, and there must be one of each.
+# libgomp keeps its name: PyTorch brings the same library, and the loader uses the first one loaded
+# for both, so that there is one thread pool. Sanitizers are preloaded, and there
+# must be only one of each.
 set(here ${CMAKE_INSTALL_PREFIX}/tangram)
 file(GLOB module ${here}/_core*.so)
 file(GET_RUNTIME_DEPENDENCIES LIBRARIES ${module} RESOLVED_DEPENDENCIES_VAR found

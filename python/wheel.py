@@ -31,7 +31,7 @@ def ready():
 
 
 class Unreachable(Exception):
-    """The index of packages, by pip."""
+    """pip cannot reach its package index."""
 
 
 def run(*command, **environment):
@@ -53,7 +53,8 @@ def pip_install(python, *arguments):
 
 
 def environment(folder, python, *packages):
-    """The interpreter of a virtual environment with the packages, made where it is not there."""
+    """Returns the interpreter of a virtual environment with the packages, which is created
+    if it does not exist."""
     inside = folder / "bin" / "python"
     if not (folder / "complete").exists():
         run(python, "-m", "venv", folder)
@@ -67,20 +68,20 @@ def cache():
 
 
 def sanitized(tree):
-    """Whether the build has the sanitizers of the preset asan."""
+    """Returns true if the build uses the sanitizers of the preset asan."""
     return "TG_ASAN:BOOL=ON" in (tree / "CMakeCache.txt").read_text(encoding="utf-8")
 
 
 def preloaded():
-    """The environment that an interpreter without sanitizers needs for a module that has them. Leaks are for
-    bench/python_leaks.py to tell: interpreters have their own."""
+    """Returns the environment that an interpreter without sanitizers needs for a module with them.
+    bench/python_leaks.py checks for leaks: interpreters have their own."""
     libraries = [run("gcc", f"-print-file-name=lib{name}.so").strip() for name in ("asan", "ubsan", "stdc++")]
     return {**os.environ, "LD_PRELOAD": " ".join(libraries), "ASAN_OPTIONS": "detect_leaks=0:quarantine_size_mb=1",
             "UBSAN_OPTIONS": "print_stacktrace=1"}
 
 
 def build(tree, out, python):
-    """The path of a new wheel in `out`."""
+    """Builds a wheel in `out` and returns its path."""
     version = run(python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])").strip()
     tools = environment(cache() / f"wheel-{version}", python, *TOOLS)
     place = tree / "python"
@@ -100,7 +101,7 @@ def build(tree, out, python):
     if wheel.stat().st_size > LARGEST and not sanitized(tree):
         raise RuntimeError(f"{wheel} has {wheel.stat().st_size >> 20} MiB, more than {LARGEST >> 20}")
     out.mkdir(parents=True, exist_ok=True)
-    return shutil.move(wheel, out / wheel.name)  # also to another file system
+    return shutil.move(wheel, out / wheel.name)  # also across file systems
 
 
 def main():

@@ -40,7 +40,7 @@ std::optional<DType> dtype_of(nb::dlpack::dtype type) {
   return std::nullopt;
 }
 
-/// As NumPy names it.
+/// Returns NumPy's name of the dtype.
 const char* numpy_name(DType dtype) {
   switch (dtype) {
   case DType::F16: return "float16";
@@ -54,7 +54,8 @@ const char* numpy_name(DType dtype) {
   return "float32";
 }
 
-/// True for integers that Tangram does not have, all of which a tensor of this dtype can hold.
+/// Returns true for integer types that Tangram does not have, if a tensor of this dtype
+/// can represent all their values.
 bool widens(nb::dlpack::dtype from, DType wanted) {
   bool is_whole =
       from.code == static_cast<uint8_t>(Code::Int) || from.code == static_cast<uint8_t>(Code::UInt);
@@ -68,24 +69,25 @@ bool is_list(nb::handle value) {
          nb::isinstance<nb::bool_>(value);
 }
 
-/// What has no view as it is: lists, arrays in other layouts, tensors that want gradients.
+/// Converts values without a direct view: lists, arrays with other layouts,
+/// tensors that require gradients.
 nb::object contiguous(nb::handle value, DType wanted) {
   nb::module_ numpy = nb::module_::import_("numpy");
   if (is_list(value)) return numpy.attr("asarray")(value, numpy_name(wanted));
   nb::object plain = nb::borrow(value);
   if (nb::hasattr(value, "detach")) plain = plain.attr("detach")();
   if (nb::hasattr(plain, "contiguous")) return plain.attr("contiguous")();
-  // Also a number of NumPy's, and an array of elements in the other order of bytes.
+  // Also a NumPy scalar, and an array with the other byte order.
   plain = numpy.attr("asarray")(plain);
   return numpy.attr("ascontiguousarray")(plain, plain.attr("dtype").attr("newbyteorder")("="))
       .attr("reshape")(plain.attr("shape"));
 }
 
-/// A view of an array of bf16 as ml_dtypes adds it to NumPy, which DLPack does not hand over;
-/// nothing for other objects.
+/// Returns a view of a bf16 array of ml_dtypes for NumPy, which DLPack does not support;
+/// nullopt for other objects.
 std::optional<AnyArray> view_of_bf16(nb::handle value) {
   nb::object dtype = nb::getattr(value, "dtype", nb::none());
-  nb::object name = nb::getattr(dtype, "name", nb::none()); // dtypes of PyTorch have none
+  nb::object name = nb::getattr(dtype, "name", nb::none()); // PyTorch's dtypes have none
   if (!nb::isinstance<nb::str>(name) || nb::cast<std::string>(name) != "bfloat16")
     return std::nullopt;
   nb::object bits = contiguous(value, DType::BF16).attr("view")("uint16");
@@ -110,7 +112,7 @@ std::optional<AnyArray> view_of_bf16(nb::handle value) {
 
 AnyArray array_of(nb::handle value, DType wanted, std::string_view what) {
   AnyArray array;
-  // Scalars of NumPy have no DLPack, and of some types a buffer without a format.
+  // NumPy scalars have no DLPack and, for some types, a buffer without a format.
   bool exports = !is_list(value) && nb::hasattr(value, "__dlpack__");
   if (exports && nb::try_cast(value, array, /*convert=*/false) && dtype_of(array.dtype()))
     return array;

@@ -1,4 +1,4 @@
-// Optimisation as a game, for agents of the caller's.
+// Optimization as a game, for the caller's agents.
 #include "python/bindings/errors.h"
 #include "python/bindings/option_values.h"
 #include "python/bindings/parts.h"
@@ -17,7 +17,7 @@ using namespace nb::literals;
 
 namespace {
 
-/// The elements as a NumPy array, which owns them.
+/// Returns a NumPy array that owns the elements.
 template <class T> nb::object array_of(std::vector<T> elements, std::vector<size_t> shape) {
   auto* kept = new std::vector<T>(std::move(elements));
   nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
@@ -25,7 +25,8 @@ template <class T> nb::object array_of(std::vector<T> elements, std::vector<size
       nb::ndarray<nb::numpy, T>(kept->data(), shape.size(), shape.data(), std::move(owner)));
 }
 
-/// An environment with a clock of Python, whose exceptions come out of the call that asked it.
+/// An environment with a Python clock, whose exceptions are rethrown by the call
+/// that used the clock.
 class Game {
 public:
   Game(const Model& model, const nb::dict& values, const std::string& rule_text, bool by_prices,

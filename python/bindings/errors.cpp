@@ -10,7 +10,7 @@ namespace nb = nanobind;
 
 namespace {
 
-/// tangram.Error of the package, from [(code, file, line, column, message, text)].
+/// Raises the package's tangram.Error, from [(code, file, line, column, message, text)].
 void raise(const Error& error) {
   nb::list rows;
   for (const Diagnostic& d : error.diagnostics)

@@ -1,4 +1,5 @@
-// Failures of the library as exceptions of the package: tangram.Error, with the diagnostics.
+// Converts failures of the library to exceptions of the package: tangram.Error,
+// with the diagnostics.
 #pragma once
 
 #include "tangram/tangram.h"
@@ -8,12 +9,12 @@
 
 namespace tangram::python {
 
-/// Thrown by the bindings alone, on the way to Python.
+/// Thrown only by the bindings, on the way to Python.
 struct Failure {
   Error error;
 };
 
-/// The value, or its error thrown.
+/// Returns the value, or throws its error.
 template <class T> T value_of(Expected<T> result) {
   if (!result) throw Failure{result.error()};
   return std::move(*result);

@@ -10,7 +10,7 @@ namespace tangram::python {
 
 namespace {
 
-// What a handler can reach: whom to ask, and who was to be told before.
+// The state of the signal handler: the interrupt to request, and the previous handler.
 std::atomic<const Interrupt*> asked{nullptr};
 std::atomic<void (*)(int)> other{nullptr};
 
@@ -32,7 +32,7 @@ InterruptScope::InterruptScope(const Interrupt& interrupt) {
   sigemptyset(&ours.sa_mask);
   ours.sa_flags = SA_RESTART;
   if (sigaction(SIGINT, nullptr, &before_) != 0 || before_.sa_handler == SIG_IGN) {
-    asked = nullptr; // who ignores it goes on doing so
+    asked = nullptr; // an ignored signal stays ignored
     return;
   }
   other =

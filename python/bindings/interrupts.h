@@ -1,5 +1,5 @@
-// Ctrl-C while the library computes: the first asks it to end with what it has, which is then
-// returned; a second goes where it would have gone, and Python raises KeyboardInterrupt.
+// Ctrl-C while the library computes. The first one requests an early end, and the result so far
+// is returned. A second one goes to the previous handler, and Python raises KeyboardInterrupt.
 #pragma once
 
 #include "tangram/tangram.h"
@@ -8,8 +8,8 @@
 
 namespace tangram::python {
 
-/// While it lives, SIGINT requests the interrupt.
-/// For the main thread, one at a time; in others it does nothing.
+/// While it lives, SIGINT requests the interrupt. For the main thread, one at a time;
+/// no effect in other threads.
 class InterruptScope {
 public:
   explicit InterruptScope(const Interrupt& interrupt);

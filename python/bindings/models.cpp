@@ -38,7 +38,7 @@ Model load(const std::string& path, const std::string& model, const Settings& se
   return value_of(parse_file(path, parse_options(model, set, shapes, dims, keep_for_opset)));
 }
 
-/// Gives up the reference from whatever thread the last model goes.
+/// Releases the reference on any thread that destroys the last model.
 std::shared_ptr<const void> kept(AnyArray array) {
   return {new AnyArray(std::move(array)), [](const void* p) {
             nb::gil_scoped_acquire held;

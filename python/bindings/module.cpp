@@ -1,5 +1,5 @@
-// tangram._core: the public C++ API as it is. What makes it pleasant in Python (defaults, pictures,
-// progress) is in the package's own files, which are its only users.
+// tangram._core: the public C++ API, unchanged. The package's own files are its only users
+// and add the Python conveniences (defaults, pictures, progress).
 #include "python/bindings/parts.h"
 #include "tangram/tangram.h"
 
@@ -7,7 +7,7 @@ NB_MODULE(_core, m) {
   namespace python = tangram::python;
   m.doc() = "Bindings of the C++ library; `import tangram` is the package.";
   m.attr("__version__") = tangram::version();
-  // Objects that live at exit are the interpreter's way to end quickly.
+  // Objects that are alive at exit are not leaks: the interpreter exits quickly.
   nanobind::set_leak_warnings(false);
   python::bind_errors(m);
   python::bind_models(m);

@@ -18,13 +18,14 @@ using namespace nb::literals;
 
 namespace {
 
-/// Functions of the user that a search calls from its threads. What one throws ends the search, and
-/// is thrown again when that is over.
+/// The user's functions that a search calls from its threads. An exception ends the search
+/// and is rethrown when the search is over.
 class Callbacks {
 public:
   explicit Callbacks(const Interrupt& interrupt) : interrupt_(interrupt) {}
 
-  /// `call` has the interpreter; `otherwise` where it throws, or one has thrown.
+  /// Calls `call` with the interpreter lock held; returns `otherwise` if it throws,
+  /// or if an earlier call has thrown.
   template <class T, class Call> T guarded(T otherwise, Call call) {
     nb::gil_scoped_acquire held;
     if (thrown_) return otherwise;
@@ -55,8 +56,8 @@ OnProgress listener(const nb::object& notify, Callbacks& callbacks) {
   };
 }
 
-/// A function of a model that gives a function which runs it once and gives seconds. Objects go
-/// where the interpreter is held.
+/// Converts a function that takes a model and returns a function that runs it once
+/// and returns seconds. Python objects are released with the interpreter lock held.
 Judge judge_of(const nb::object& judge, Callbacks& callbacks) {
   if (judge.is_none()) return {};
   return [&callbacks, &judge](const Model& model) -> std::function<double()> {

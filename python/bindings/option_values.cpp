@@ -12,7 +12,7 @@ namespace nb = nanobind;
 
 namespace {
 
-/// "--time-limit" is `time_limit`.
+/// Converts "--time-limit" to `time_limit`.
 std::string name_of(std::string_view flag) {
   std::string name(flag.substr(2));
   for (char& c : name)
@@ -68,8 +68,8 @@ template <class T> T read(const std::string& name, nb::handle value) {
 template <class T, class Limits>
 void refuse_negative(const std::string&, const T&, const Limits&) {}
 
-/// Refuses a number below 0, with which fields say that an option is not given. The library checks
-/// other numbers.
+/// Refuses negative numbers, which mean "not given" in the fields.
+/// The library checks other numbers.
 template <class T>
 requires std::is_arithmetic_v<T>
 void refuse_negative(const std::string& name, const T& value, const fields::Range& range) {

@@ -1,5 +1,5 @@
-// Options of a search by their names on the command line (`time_limit` is --time-limit): rows of
-// tangram/tables/options.def, each read as its field's type.
+// Search options by their command-line names (`time_limit` is --time-limit):
+// rows of tangram/tables/options.def, each read as its field's type.
 #pragma once
 
 #include "tangram/tangram.h"
@@ -8,11 +8,11 @@
 
 namespace tangram::python {
 
-/// Sets those that `values` names. Throws TypeError for a name that there is not, or a value of
-/// another type, and ValueError for a word that is none.
+/// Sets the options in `values`. Throws TypeError for an unknown name or a value of another type,
+/// and ValueError for an unknown word.
 void set_options(OptimizeOptions& options, const nanobind::dict& values);
 
-/// [(name, type, words, help)] of each row; types as Python spells them.
+/// Returns [(name, type, words, help)] of each row; types as spelled in Python.
 nanobind::list option_rows();
 
 } // namespace tangram::python

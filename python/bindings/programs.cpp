@@ -16,18 +16,18 @@ using namespace nb::literals;
 
 namespace {
 
-/// A Program for any thread: runs wait for each other.
+/// A thread-safe Program: its runs are serialized.
 class SharedProgram {
 public:
   SharedProgram(const Model& model, const CompileOptions& options)
       : inputs_(model.inputs()), outputs_(model.outputs()),
         program_(value_of(compile(model, options))) {}
 
-  /// Outputs, from inputs in the order of the model.
+  /// Returns the outputs for inputs in the order of the model.
   nb::list run(const nb::list& inputs) {
     Bound bound = bind(inputs);
     std::vector<TensorView> places;
-    std::vector<std::vector<uint16_t>> narrow; // outputs that NumPy has no type for
+    std::vector<std::vector<uint16_t>> narrow; // outputs without a NumPy type
     nb::list outputs;
     narrow.reserve(outputs_.size());
     for (const TensorSpec& spec : outputs_) {
@@ -69,7 +69,7 @@ public:
 
 private:
   struct Bound {
-    std::vector<AnyArray> arrays; // keep what the views point at
+    std::vector<AnyArray> arrays; // keep the viewed arrays alive
     std::vector<ConstTensorView> views;
   };
 

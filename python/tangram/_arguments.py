@@ -1,4 +1,4 @@
-"""Checks of arguments: messages name the argument, say what it takes and show what was given."""
+"""Checks of arguments: messages name the argument, state what is accepted and show the given value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LARGEST = 2**31 - 1
 
 
 def whole(name: str, value: Any, low: int = 0, high: int = _LARGEST) -> int:
-    """A whole number in a range.
+    """Returns a whole number in a range.
 
     >>> whole("threads", -1)
     Traceback (most recent call last):
@@ -28,7 +28,7 @@ def whole(name: str, value: Any, low: int = 0, high: int = _LARGEST) -> int:
 
 
 def number(name: str, value: Any, low: float = 0.0) -> float:
-    """A finite number that is not below `low`."""
+    """Returns a finite number that is at least `low`."""
     if isinstance(value, (str, bytes)) or not hasattr(value, "__float__") and not hasattr(value, "__index__"):
         raise TypeError(f"{name} is a number, not {value!r}")
     found = float(value)
@@ -38,7 +38,7 @@ def number(name: str, value: Any, low: float = 0.0) -> float:
 
 
 def seconds(name: str, value: Any) -> float:
-    """A limit of time in seconds; None, the default, is -1."""
+    """Returns a time limit in seconds; None, the default, becomes -1."""
     return -1.0 if value is None else number(name, value)
 
 
@@ -55,7 +55,7 @@ def text(name: str, value: Any) -> str:
 
 
 def unicode(name: str, value: str) -> str:
-    """The same, if UTF-8 can hold it: parts of a surrogate pair are not text."""
+    """Returns the text if UTF-8 can represent it: halves of a surrogate pair are not text."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -74,7 +74,7 @@ def path(name: str, value: Any) -> str:
 
 
 def mapping(name: str, value: Any) -> dict[str, Any]:
-    """A dict whose keys are names; None is an empty one."""
+    """Returns a dict whose keys are names; None becomes an empty dict."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):

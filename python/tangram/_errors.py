@@ -1,4 +1,4 @@
-"""What fails raises an Error, with what the program `tg` would print."""
+"""Failures raise an Error with the text that the program `tg` would print."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One mistake. Line and column count from 1; 0 where there is no place."""
+    """One mistake. Line and column count from 1; 0 if there is no place."""
 
     code: str
     file: str
@@ -18,9 +18,9 @@ class Diagnostic:
 
 
 class Error(Exception):
-    """A model, rule, file or option that is wrong, or a device that failed.
+    """An invalid model, rule, file or option, or a failed device.
 
-    The first diagnostic's fields are the exception's; `str()` is the whole text, with the place.
+    The exception's fields are those of the first diagnostic; `str()` is the whole text, with the place.
 
     >>> import tangram
     >>> try:
@@ -43,7 +43,7 @@ class Error(Exception):
 
     @property
     def code(self) -> str:
-        """As in lang/DIAGNOSTICS.md; `tg help CODE` explains it."""
+        """The code, as in lang/DIAGNOSTICS.md; `tg help CODE` explains it."""
         return self.diagnostics[0].code
 
     @property

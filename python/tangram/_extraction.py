@@ -20,7 +20,7 @@ def extract(
     seed: int = 1,
     time_limit: float | None = None,
 ) -> Extraction:
-    """The best choice of nodes of an e-graph, in the egraph-serialize form: a file, or a dict.
+    """Returns the best choice of nodes of an e-graph in egraph-serialize format: a file, or a dict.
 
     >>> import tangram
     >>> found = tangram.extract({

@@ -1,4 +1,4 @@
-"""Inputs that nobody gives: random ones, of a model's types."""
+"""Random inputs of a model's types, for calls without inputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ NUMPY_NAMES = {"f32": "float32", "f16": "float16", "i32": "int32", "i64": "int64
 
 
 def random_inputs(specs: Sequence[_core.TensorSpec], seed: int = 1) -> list[numpy.ndarray]:
-    """Floats are normal; whole numbers 0 or 1, which index most things; each from the seed."""
+    """Floats are normal; whole numbers are 0 or 1, which are valid indices in most cases;
+    all from the seed."""
     rng = numpy.random.default_rng(seed)
     values = []
     for spec in specs:

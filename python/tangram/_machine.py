@@ -6,5 +6,5 @@ from . import _arguments, _core
 
 
 def calibrate(*, time_limit: float = 60, threads: int = 0) -> _core.Calibration:
-    """Times operators of all kinds on this machine, once, so that searches guess prices of theirs."""
+    """Times operators of all kinds on this machine, once, so that searches can estimate prices by them."""
     return _core.calibrate(_arguments.number("time_limit", time_limit), _arguments.whole("threads", threads, high=1024))

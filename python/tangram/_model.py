@@ -1,4 +1,4 @@
-"""Models: read, optimised, compared, saved."""
+"""Models: reading, optimizing, comparing, saving."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from ._options import SearchOptions
 
-#: Prepares a model in a runtime; what it returns runs it once and gives seconds. None: refused.
+#: Prepares a model in a runtime. Returns a function that runs it once and returns seconds, or None if it is refused.
 Judge = Callable[["Model"], "Callable[[], float] | None"]
 
 
 def parse(text: str, *, name: str = "<text>", model: str = "", set: Mapping[str, Any] | None = None) -> Model:
-    """A model from .tg text. `model` names one of several; `set` gives compile-time parameters.
+    """Returns a model from .tg text. `model` selects one of several; `set` gives compile-time parameters.
 
     >>> import tangram
     >>> tangram.parse("model m(x: f32[N, 2], N: int = 3) { x + 1.0 }", set={"N": 8}).inputs[0].shape
@@ -41,11 +41,11 @@ def load(
     set: Mapping[str, Any] | None = None,
     keep_for_opset: int = 0,
 ) -> Model:
-    """A model from a .tg or an .onnx file.
+    """Returns a model from a .tg or an .onnx file.
 
-    Of an .onnx file `shapes` gives shapes of inputs and `dims` sizes of symbolic dimensions that it
-    leaves open. A .safetensors file of the same name beside a .tg file has its weights, unless
-    `weights` names another; without one they are random.
+    For an .onnx file, `shapes` gives shapes of inputs, and `dims` gives sizes of the symbolic dimensions
+    that it leaves open. The weights of a .tg file are in a .safetensors file with the same name,
+    unless `weights` names another file; without such a file they are random.
     """
     path = Path(_arguments.path("path", path))
     sizes, counts = _sizes(shapes, dims)
@@ -58,7 +58,7 @@ def load(
 
 
 def _sizes(shapes: Any, dims: Any) -> tuple[dict[str, list[int]], dict[str, int]]:
-    """Shapes of inputs and sizes of symbolic dimensions, as lists and numbers."""
+    """Returns shapes of inputs and sizes of symbolic dimensions, as lists and numbers."""
     lists = {}
     for name, shape in _arguments.mapping("shapes", shapes).items():
         if not isinstance(shape, (list, tuple)):
@@ -69,13 +69,13 @@ def _sizes(shapes: Any, dims: Any) -> tuple[dict[str, list[int]], dict[str, int]
 
 
 def _settings(values: Mapping[str, Any] | None) -> dict[str, str]:
-    # True is `true` in the language; numbers and lists are written alike.
+    # True is written `true` in the language; numbers and lists have the same form.
     return {name: str(value).lower() if isinstance(value, bool) else _arguments.unicode(f"set[{name!r}]", str(value))
             for name, value in _arguments.mapping("set", values).items()}
 
 
 class Model:
-    r"""A checked tensor graph. It never changes, and threads may share it.
+    r"""A checked tensor graph. It is immutable, and threads may share it.
 
     >>> import tangram
     >>> model = tangram.parse("model m(x: f32[4, 8]) {\n param w: f32[8, 2]\n x @ w }")
@@ -103,7 +103,7 @@ class Model:
 
     @property
     def weights(self) -> list[_core.TensorSpec]:
-        """Those that the outputs need."""
+        """The weights that the outputs depend on."""
         return self._core.weights
 
     @property
@@ -112,11 +112,11 @@ class Model:
 
     @property
     def text(self) -> str:
-        """A .tg file that `parse` reads again."""
+        """A .tg file that `parse` can read."""
         return self._core.text()
 
     def with_weights(self, weights: Mapping[str, Tensor] | str | os.PathLike[str]) -> Model:
-        r"""The model with these weights, by their paths, or those of a .safetensors or .onnx file.
+        r"""Returns the model with these weights by path, or with those of a .safetensors or .onnx file.
 
         Tensors in row-major order are shared, not copied.
 
@@ -143,19 +143,21 @@ class Model:
         portable: bool = False,
         **options: Unpack[SearchOptions],
     ) -> Optimized:
-        """A faster form of the model and the report of the search: `fast, report = model.optimize()`.
+        """Returns a faster form of the model, and the report of the search: `fast, report =
+        model.optimize()`.
 
         Options are those of `tg opt` (`cost`, `time_limit`, `rules`, `numerics`, `threads`, `seed` ...).
-        `rules` takes names, files and texts of rules. `progress` draws a line in a terminal or a
-        notebook, or is called with what the search says. `trace` records its course for the report's
-        page; `explain` the chain of rewrites, checked. `portable` leaves out operators that other
-        runtimes do not have.
+        `rules` takes names, files and texts of rules. `progress` draws a line in a terminal or a notebook,
+        or is called with each message of the search. `trace` records the course of the search
+        for the report's page. `explain` records the chain of rewrites, and checks it.
+        `portable` leaves out operators that other runtimes do not support.
 
-        `judge` has graphs measured where they are to run: it prepares a model and returns a function
-        that runs it once and gives seconds, or None where it is refused. Finalists meet the source
-        there, interleaved, and what is not faster beyond the noise is not returned.
+        `judge` measures graphs in the target runtime. It prepares a model and returns a function
+        that runs it once and returns seconds, or None if the model is refused.
+        Finalists are run interleaved with the source, and a graph that is not faster beyond the noise
+        is not returned.
 
-        Ctrl-C ends the search with the best so far.
+        Ctrl-C ends the search and returns the best graph so far.
 
         >>> import tangram
         >>> model = tangram.parse("model m(x: f32[8, 8]) { transpose(transpose(x)) }")
@@ -181,8 +183,9 @@ class Model:
         return Optimized(fast, Report(found, self, fast))
 
     def explain(self, **options: Unpack[SearchOptions]) -> list[_core.Step]:
-        """The chain of rewrites from this model to what `optimize` makes of it, replayed by the
-        rules' own text. Each step has the part of the graph that it changed, before and after.
+        """Returns the chain of rewrites from this model to the result of `optimize`,
+        replayed by the text of the rules. Each step has the part of the graph that it changed,
+        before and after.
 
         >>> import tangram
         >>> model = tangram.parse("model m(x: f32[8]) { relu(relu(x)) }")
@@ -194,7 +197,7 @@ class Model:
     def verify(
         self, other: Model, *, seed: int = 1, time_limit: float | None = None, threads: int = 0
     ) -> Verification:
-        """Whether two models compute the same function, exactly: see Verification.
+        """Checks exactly whether two models compute the same function: see Verification.
 
         >>> import tangram
         >>> a = tangram.parse("model m(x: f32[3]) { x + x }")
@@ -219,14 +222,14 @@ class Model:
         allow_tf32: bool = False,
         tune_near_ms: float = 0,
     ) -> Program:
-        """A program to be called. `threads` 0: one for each core; `memory_limit` in MiB; `tune_near_ms`:
-        milliseconds in which operators that were never tuned may try what tuned ones near to them use."""
+        """Returns a callable program. `threads` 0: one per core; `memory_limit` is in MiB;
+        `tune_near_ms`: milliseconds in which untuned operators may try the programs of similar tuned ones."""
         return Program(self, backend=backend, dtype=dtype, threads=threads,
                        memory_limit=memory_limit, seed=seed, allow_tf32=allow_tf32,
                        tune_near_ms=tune_near_ms)
 
     def run(self, *inputs: Tensor, **named: Tensor) -> Any:
-        """Outputs of one run; the program is made once and kept.
+        """Returns the outputs of one run. The program is compiled on the first call and kept.
 
         >>> import tangram
         >>> tangram.parse("model m(x: f32[2]) { 2.0 * x }").run({"x": [1, 2]})
@@ -239,8 +242,8 @@ class Model:
     # --- saving ---------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str], *, weights: bool = True, opset: int = 0) -> list[str]:
-        """Writes a .onnx file with its weights, or a .tg file with them in a .safetensors file beside
-        it (not with `weights=False`). Returns what an ONNX file takes for granted, in sentences.
+        """Writes a .onnx file with its weights, or a .tg file with a .safetensors file of its weights
+        in the same folder (unless `weights=False`). Returns the assumptions of an ONNX file, as sentences.
 
         >>> import tangram, tempfile, os
         >>> folder = tempfile.TemporaryDirectory()
@@ -265,7 +268,8 @@ class Model:
     # --- pictures -------------------------------------------------------------------------------
 
     def svg(self, other: Model | None = None) -> str:
-        """The graph as an SVG element; operators that `other` does not have are of class `changed`."""
+        """Returns the graph as an SVG element; operators that `other` does not have are
+        of class `changed`."""
         return self._core.svg(None if other is None else _arguments.model("other", other)._core)
 
     def _repr_html_(self) -> str:
@@ -278,18 +282,18 @@ class Model:
 
 
 class Verification:
-    """What `Model.verify` found.
+    """The result of `Model.verify`. It is true if the models are equal.
 
-    `verdict` is 'equal', 'different' or 'undecided'; `error_bound` the chance that an equality
-    is wrong; `why` what stood in the way of a verdict; `a` and `b` an element that differs and its
-    values; `inputs` what shows it. True where the models are equal.
+    `verdict` is 'equal', 'different' or 'undecided'. `error_bound` is the probability that 'equal' is wrong.
+    `why` is the reason if there is no verdict. `a` and `b` are the values of an element that differs,
+    and `inputs` are inputs that show it.
     """
 
     def __init__(self, core: _core.Verification) -> None:
         self._core = core
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # of a copy that is not made yet
+        if name.startswith("_"):  # of a copy under construction
             raise AttributeError(name)
         return getattr(self._core, name)
 

@@ -29,7 +29,7 @@ def _type(name: str, kind: str, words: str) -> str:
 
 
 def text(rows: Sequence[tuple[str, str, str, str]]) -> str:
-    """The file, from (name, kind, words, help) of each option."""
+    """Returns the file, from (name, kind, words, help) of each option."""
     parts = []
     for name, kind, words, help_text in rows:
         comment = textwrap.wrap(help_text, 100, initial_indent="    # ", subsequent_indent="    # ")

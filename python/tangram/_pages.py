@@ -30,7 +30,7 @@ def _steps(title: str, timing: _core.Timing) -> str:
 
 
 def report_body(report: Report, timings: Sequence[_core.Timing]) -> str:
-    """The figures, both graphs with what differs marked, and the time of each operator."""
+    """Returns the figures, both graphs with differences marked, and the time of each operator."""
     parts = [f"<style>{_STYLE}{_core.svg_style()}</style><div class='tangram'>",
              _table(list(report.lines()))]
     if all(report.graphs):
@@ -41,7 +41,7 @@ def report_body(report: Report, timings: Sequence[_core.Timing]) -> str:
 
 
 def page(title: str, body: str, course: str = "") -> str:
-    """A whole file; `course`, a page of its own, stands below in a frame."""
+    """Returns a complete file; `course`, a separate page, is shown below in a frame."""
     frame = ""
     if course:
         frame = (f'<iframe srcdoc="{html.escape(course, quote=True)}" '

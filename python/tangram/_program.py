@@ -1,4 +1,4 @@
-"""Programs: models made ready to run."""
+"""Programs: models that are ready to run."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from . import _arguments, _core
 if TYPE_CHECKING:
     from ._model import Model
 
-#: A NumPy array, a tensor of PyTorch or of whatever else speaks DLPack on the processor, or lists.
+#: A NumPy array, a tensor of PyTorch or of any library that supports DLPack on the CPU, or lists.
 Tensor: TypeAlias = Any
 
 
 def bind(names: Sequence[str], args: Sequence[Tensor], named: Mapping[str, Tensor]) -> list[Tensor]:
-    """Inputs in the order of the model: a dict or tensors in that order, then others by name."""
+    """Returns inputs in the model's order, from a dict or from tensors in that order,
+    followed by named ones."""
     if len(args) == 1 and isinstance(args[0], Mapping):
         named, args = {**args[0], **named}, ()
     if not named:
@@ -30,7 +31,7 @@ def bind(names: Sequence[str], args: Sequence[Tensor], named: Mapping[str, Tenso
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    """Options of a program, in the types that the bindings take."""
+    """Returns the options of a program in the types that the bindings take."""
     checks = {"threads": lambda name, value: _arguments.whole(name, value, high=1024),
               "memory_limit": lambda name, value: _arguments.whole(name, value, high=2**40),
               "seed": lambda name, value: _arguments.whole(name, value, high=2**64 - 1),
@@ -40,10 +41,10 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
 
 
 class Program:
-    """A model made ready on a backend: memory placed, weights loaded. Call it with inputs.
+    """A model prepared on a backend, with its memory allocated and its weights loaded. Call it with inputs.
 
-    One output is returned as it is, several as a tuple. Tensors of PyTorch give tensors of PyTorch.
-    Threads may share a program; their runs wait for each other.
+    A single output is returned directly, several as a tuple. PyTorch tensors as inputs give PyTorch tensors
+    as outputs. Threads may share a program; their runs are serialized.
 
     >>> import numpy, tangram
     >>> program = tangram.parse("model m(a: f32[2], b: f32[2]) { a + 2.0 * b }").compile()
@@ -66,7 +67,7 @@ class Program:
         torch = sys.modules.get("torch")
         if torch is not None and any(isinstance(value, torch.Tensor) for value in inputs):
             outputs = [torch.from_numpy(value) for value in outputs]
-            for at in self._bf16:  # which arrays of NumPy do not have
+            for at in self._bf16:  # NumPy arrays do not have this type
                 outputs[at] = outputs[at].to(torch.bfloat16)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
@@ -75,7 +76,7 @@ class Program:
     def time(
         self, *inputs: Tensor, runs: int = 0, seconds: float = 0.5, steps: bool = False, **named: Tensor
     ) -> _core.Timing:
-        """How long repeated runs on these inputs take, in microseconds; with `steps` each operator.
+        """Times repeated runs on these inputs, in microseconds; with `steps`, also each operator.
 
         >>> import tangram
         >>> timing = tangram.parse("model m(x: f32[2]) { relu(x) }").compile().time([1, 2], runs=5)
@@ -83,7 +84,7 @@ class Program:
         (5, True)
         """
         bound = bind(self._inputs, inputs, named)
-        self._run(bound)  # refuses what a run refuses
+        self._run(bound)  # refuses invalid inputs
         bound = [value.float() if str(getattr(value, "dtype", "")) == "torch.bfloat16" else value for value in bound]
         return self._core.time(bound, _arguments.whole("runs", runs),
                                _arguments.number("seconds", seconds), _arguments.flag("steps", steps))

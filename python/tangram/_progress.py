@@ -1,4 +1,4 @@
-"""The line that a search is watched by, in a terminal or a notebook."""
+"""The progress line of a search, in a terminal or a notebook."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _WIDTH = 24
 
 
 def bar(progress: _core.SearchProgress) -> str:
-    """One line: how much of the time has gone, what the network costs, and which rules paid."""
+    """Returns one line: the share of time used, the cost of the network, and the rules
+    with the largest gains."""
     part = min(progress.seconds / progress.time_limit_s, 1.0) if progress.time_limit_s > 0 else 0.0
     full = round(part * _WIDTH)
     gain = progress.source_us / progress.best_us if progress.best_us > 0 else 1.0
@@ -51,7 +52,7 @@ def _on_a_line(out: TextIO) -> Iterator[Notify]:
 
 @contextmanager
 def listener(progress: bool | Notify) -> Iterator[Notify | None]:
-    """Whom a search notifies. What is no terminal and no notebook gets nothing."""
+    """Returns the function that a search notifies; None outside a terminal or notebook."""
     if not callable(progress) and not isinstance(progress, bool):
         raise TypeError(f"progress is True, False or a function, not {progress!r}")
     if callable(progress):

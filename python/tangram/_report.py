@@ -1,4 +1,4 @@
-"""What a search reports, as text, in a notebook and as a page of HTML."""
+"""The report of a search, as text, in a notebook and as an HTML page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Optimized(NamedTuple):
-    """A model and how it was found; also a picture in a notebook."""
+    """A model and the report of its search; shown as a picture in a notebook."""
 
     model: Model
     report: Report
@@ -25,7 +25,7 @@ class Optimized(NamedTuple):
 
 
 class Report:
-    """What the optimiser did.
+    """The report of an optimization.
 
     The fields are those of `tg opt --json` (docs/json.md), with the same names: costs (`cost_before_us`,
     `cost_after_us`, `lower_bound_us`) in microseconds by the prices in use; `median_before_us`,
@@ -49,13 +49,13 @@ class Report:
         self.steps: list[_core.Step] = found.steps
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # of a copy that is not made yet
+        if name.startswith("_"):  # of a copy under construction
             raise AttributeError(name)
         return getattr(self._core, name)
 
     @property
     def speedup(self) -> float:
-        """Of whole runs where both graphs were run, else by prices."""
+        """The speedup by whole runs if both graphs were run, else by prices."""
         r = self._core
         if r.speedup is not None:
             return r.speedup
@@ -63,12 +63,12 @@ class Report:
 
     @property
     def json(self) -> dict[str, Any]:
-        """All fields: what `tg opt --json` prints."""
+        """All fields: the output of `tg opt --json`."""
         return json.loads(self._json)
 
     def profile(self, *inputs: Any, **options: Any) -> tuple[_core.Timing, _core.Timing]:
-        """The time of each operator, of the source and of the result, on these inputs (random ones
-        without any); `options` are those of `Model.compile`."""
+        """Returns the time of each operator, of the source and of the result, on these inputs (random ones
+        if none are given). `options` are those of `Model.compile`."""
         from ._inputs import random_inputs
 
         values = inputs or random_inputs(self._source.inputs)
@@ -77,9 +77,9 @@ class Report:
         return source, result
 
     def html(self, profile: bool = False) -> str:
-        """One page that needs nothing but a browser: figures, both graphs with what differs marked,
-        with `optimize(trace=True)` the course of the search, and with `profile` the time of each
-        operator, measured now."""
+        """Returns one self-contained page: figures, both graphs with differences marked,
+        with `optimize(trace=True)` the course of the search, and with `profile` the time of each operator,
+        measured now."""
         if self._trace and not profile:
             return _core.report_page(self._trace)
         timings = self.profile() if profile else ()
@@ -101,7 +101,7 @@ class Report:
             file.write(self.html(profile))
 
     def lines(self) -> Iterator[tuple[str, str]]:
-        """Figures as they are shown: (name, text)."""
+        """Yields the figures as shown: (name, text)."""
         r = self._core
         yield "operators", f"{r.nodes_before} → {r.nodes_after}"
         yield "cost", f"{r.cost_before_us:.1f} → {r.cost_after_us:.1f} us by {r.cost_model}"
@@ -125,12 +125,12 @@ class Report:
         return f"<tangram.Report {self}>"
 
     def _repr_html_(self) -> str:
-        if self._trace:  # a page of its own, with a script: kept apart from the notebook's
+        if self._trace:  # a page of its own, with a script: separate from the notebook's
             page = html.escape(_core.report_page(self._trace), quote=True)
             return f'<iframe srcdoc="{page}" style="width:100%;height:900px;border:0"></iframe>'
         return _pages.report_body(self, ())
 
     @property
     def graphs(self) -> tuple[str, str]:
-        """Source and result as SVG, each with what the other does not have marked."""
+        """The source and the result as SVG, each with the operators marked that the other does not have."""
         return self._source.svg(self._result), self._result.svg(self._source)

@@ -1,4 +1,4 @@
-"""Runtimes that run ONNX files, each in the same few words: what `simplify` measures in."""
+"""Runtimes for ONNX files, with a common interface: `simplify` measures in them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Run = Callable[[Sequence[numpy.ndarray]], list[numpy.ndarray]]
 @dataclass(frozen=True)
 class Port:
     name: str
-    dtype: str  # as NumPy names it
+    dtype: str  # NumPy's name
     shape: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Session:
-    """A file, loaded."""
+    """A loaded file."""
 
-    inputs: list[Port]  # of unknown sizes: 1
+    inputs: list[Port]  # unknown sizes are 1
     run: Run
 
 
@@ -31,13 +31,13 @@ def _port(name: str, dtype: str, shape: Sequence[Any]) -> Port:
 
 
 def onnxruntime(path: str, threads: int) -> Session:
-    """ONNX Runtime on the processor, with all its own optimisations."""
+    """ONNX Runtime on the CPU, with all its own optimizations."""
     import onnxruntime as ort  # type: ignore[import-not-found]
 
     options = ort.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = threads
-    # Sessions run in turns: threads of one that still spin after its run would take the other's cores.
+    # Sessions run interleaved: threads of one that still spin after its run would occupy the other's cores.
     options.add_session_config_entry("session.force_spinning_stop", "1")
     session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     names = {"tensor(float)": "float32", "tensor(float16)": "float16", "tensor(double)": "float64",
@@ -49,7 +49,7 @@ def onnxruntime(path: str, threads: int) -> Session:
 
 
 def openvino(path: str, threads: int) -> Session:
-    """OpenVINO on the processor."""
+    """OpenVINO on the CPU."""
     import openvino as ov  # type: ignore[import-not-found]
 
     config: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
@@ -70,7 +70,7 @@ def openvino(path: str, threads: int) -> Session:
 
 
 def tangram(path: str, threads: int) -> Session:
-    """This package's own."""
+    """This package's own runtime."""
     from ._inputs import NUMPY_NAMES
     from ._model import load
 

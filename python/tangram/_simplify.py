@@ -1,4 +1,4 @@
-"""ONNX files made faster for the runtime that they are for, or left as they are."""
+"""Makes ONNX files faster for their target runtime, or leaves them unchanged."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from ._model import Model
 
 Runtime = Literal["onnxruntime", "openvino", "tangram"]
-OF_THE_FILE = ("E0511", "E0701")  # what Tangram does not have, or has no memory for; others are the caller's
-#: The largest difference of outputs, max |a - b| over max |b|, by the narrowest float of the file.
+OF_THE_FILE = ("E0511", "E0701")  # unsupported by Tangram, or too large; other errors are the caller's
+#: The largest allowed difference of outputs, max |a - b| over max |b|, by the narrowest float of the file.
 BOUNDS = {"f16": 4e-3, "bf16": 3e-2}
 BOUND = 1e-4
 
 
 @dataclass(frozen=True)
 class Simplified:
-    """What `simplify` did. Where it is not `faster`, the file that was written is the original, and
-    `message` says why."""
+    """The result of `simplify`. If it is not `faster`, the written file is the original,
+    and `message` is the reason."""
 
     path: str
     faster: bool
@@ -50,7 +50,7 @@ class Simplified:
 
 
 class NotUsable(Exception):
-    """Why the original is kept."""
+    """The reason why the original is kept."""
 
 
 def _values(ports: Sequence[Port], seed: int) -> list[numpy.ndarray]:
@@ -60,7 +60,8 @@ def _values(ports: Sequence[Port], seed: int) -> list[numpy.ndarray]:
 
 
 def _difference(new: Sequence[numpy.ndarray], old: Sequence[numpy.ndarray]) -> float:
-    """The largest of all outputs; infinite where one has another shape or holds what is no number."""
+    """Returns the largest difference over all outputs; infinite if shapes differ or an element is NaN
+    or infinite."""
     worst = 0.0 if len(new) == len(old) else float("inf")
     for a, b in zip(new, old):
         if a.shape != b.shape:
@@ -75,7 +76,7 @@ def _difference(new: Sequence[numpy.ndarray], old: Sequence[numpy.ndarray]) -> f
 
 
 def judge_in(runtime: Runtime, folder: str, threads: int = 0) -> Callable[[Model], Callable[[], float] | None]:
-    """For `Model.optimize(judge=...)`: graphs are written to a folder and run in that runtime."""
+    """For `Model.optimize(judge=...)`: writes graphs to a folder and runs them in that runtime."""
     count = 0
 
     def judge(model: Model) -> Callable[[], float] | None:
@@ -85,7 +86,7 @@ def judge_in(runtime: Runtime, folder: str, threads: int = 0) -> Callable[[Model
         try:
             model.save(path)
             session = RUNTIMES[runtime](path, threads)
-        except Exception:  # of the runtime, of any kind: the graph is refused
+        except Exception:  # any error of the runtime: the graph is refused
             return None
         values = _values(session.inputs, 1)
 
@@ -100,7 +101,7 @@ def judge_in(runtime: Runtime, folder: str, threads: int = 0) -> Callable[[Model
 
 
 def bound_of(model: Model) -> float:
-    """The largest difference of outputs that the types of the model allow.
+    """Returns the largest difference of outputs that the model's types allow.
 
     >>> import tangram
     >>> bound_of(tangram.parse("model m(x: f32[2]) { relu(x) }")), bound_of(tangram.parse("model m(x: f16[2]) { relu(x) }"))
@@ -110,7 +111,7 @@ def bound_of(model: Model) -> float:
 
 
 def _measured(old: Session, new: Session, seconds: float, bound: float) -> tuple[Comparison, float]:
-    """Both interleaved, and how far the outputs are apart, on several inputs."""
+    """Runs both interleaved, and compares their outputs on several inputs."""
     apart = 0.0
     for seed in (1, 2, 3):
         values = _values(new.inputs, seed)
@@ -131,12 +132,13 @@ def simplify(
     seconds: float = 3,
     **options: Any,
 ) -> Simplified:
-    """Writes an ONNX file that was faster than the original in that runtime, beyond the noise; else
-    the original, with a message that says why.
+    """Writes an ONNX file that is faster than the original in that runtime, beyond the noise;
+    else the original, with a message that gives the reason.
 
-    Both are measured there, interleaved, whole; the outputs are compared (within 1e-4, with f16 4e-3,
-    with bf16 3e-2), and the graphs are proved equal, exactly. `shapes` and `dims` as in `load`; the result has these sizes. `seconds`
-    is how long the two are measured at least; other options are those of `Model.optimize`.
+    Both are measured in that runtime, interleaved, as whole runs. The outputs are compared (within 1e-4,
+    with f16 4e-3, with bf16 3e-2), and the graphs are proved equal, exactly.
+    `shapes` and `dims` are as in `load`; the result has these sizes.
+    The two are measured for at least `seconds`. Other options are those of `Model.optimize`.
     """
     from ._model import load
 
@@ -150,7 +152,7 @@ def simplify(
     with tempfile.TemporaryDirectory() as folder:
         try:
             old = RUNTIMES[runtime](str(source), threads)
-            keep = 0 if runtime == "tangram" else 22  # operators that the runtime has in one kernel
+            keep = 0 if runtime == "tangram" else 22  # operators that the runtime runs as one kernel
             try:
                 model = load(source, shapes=shapes, dims=dims, keep_for_opset=keep)
             except Error as error:
@@ -163,12 +165,12 @@ def simplify(
                          nodes_after=report.nodes_after, verified=report.verified, notes=report.notes)
             if report.verified != "equal":
                 raise NotUsable("a limit left no proof that the graphs are equal")
-            candidate = os.path.join(folder, "result", target.name)  # its weights beside it have that name, too
+            candidate = os.path.join(folder, "result", target.name)  # its weights file has that name, too
             os.mkdir(os.path.dirname(candidate))
             fast.save(candidate)
             try:
                 new = RUNTIMES[runtime](candidate, threads)
-            except Exception as error:  # of the runtime, of any kind
+            except Exception as error:  # any error of the runtime
                 said = f"{type(error).__name__}: {error}".splitlines()[0]
                 raise NotUsable(f"{runtime} does not take the result: {said}") from error
             facts["comparison"], facts["difference"] = _measured(old, new, seconds, bound_of(model))
@@ -182,7 +184,7 @@ def simplify(
 
 
 def _copy(source: Path, target: Path) -> None:
-    """With the file of weights beside it, if it has one."""
+    """Copies a file with its weights file, if it has one."""
     if source.resolve() == target.resolve():
         return
     shutil.copyfile(source, target)

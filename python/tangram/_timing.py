@@ -1,4 +1,4 @@
-"""Two things run interleaved, and whether one is faster beyond the noise."""
+"""Runs two programs interleaved and decides whether one is faster beyond the noise."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-_RUNS_PER_PAIR = 3  # what others do on the machine only ever adds time, in bursts: the least counts
+_RUNS_PER_PAIR = 3  # other programs only add time, in bursts: the least counts
 _LEAST_PAIRS, _MOST_PAIRS = 9, 500
 
 
@@ -40,7 +40,7 @@ class Comparison:
 
 
 def interval_of_median(values: Sequence[float]) -> tuple[float, float]:
-    """At least 95%, by order statistics, whatever the distribution (Conover, section 3.2).
+    """Returns an interval of at least 95%, by order statistics, for any distribution (Conover, section 3.2).
 
     >>> interval_of_median([1, 2, 3, 4, 5, 6, 7, 8, 9])
     (2, 8)
@@ -48,7 +48,7 @@ def interval_of_median(values: Sequence[float]) -> tuple[float, float]:
     (-inf, inf)
     """
     ordered, count = sorted(values), len(values)
-    below, ways = 0, 1  # whole numbers, in 2 ** count: no chance is too small for them
+    below, ways = 0, 1  # integers, scaled by 2 ** count, so that no probability underflows
     while 40 * ways <= 1 << count:
         below += 1
         ways += math.comb(count, below)
@@ -60,8 +60,9 @@ def interval_of_median(values: Sequence[float]) -> tuple[float, float]:
 def compare(
     first: Callable[[], object], second: Callable[[], object], seconds: float = 3, patience: float = 12
 ) -> Comparison:
-    """Interleaved runs for `seconds`, and up to `patience` where they do not decide. Looked at only
-    when the number of pairs has doubled, so that looking often does not decide by chance."""
+    """Runs both interleaved for `seconds`, and for up to `patience` if the samples do not decide.
+    The decision is checked only when the number of pairs has doubled, because frequent checks would decide
+    by chance."""
     first(), second()
     samples: tuple[list[float], list[float]] = ([], [])
     begun, look = time.perf_counter(), _LEAST_PAIRS

@@ -1,4 +1,4 @@
-"""Programs of PyTorch as models; PyTorch is imported when one is asked for."""
+"""PyTorch programs as models; PyTorch is imported on first use."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 def from_exported(program: Any) -> Model:
-    """A model from `torch.export.export(module, inputs)`: weights are shared, not copied.
+    """Returns a model from `torch.export.export(module, inputs)`. Weights are shared, not copied.
 
-    What has no form here is an error that names the operator.
+    An operator that is not supported is an error that names it.
 
     >>> import tangram, torch
     >>> module, x = torch.nn.Linear(4, 2).requires_grad_(False), torch.ones(1, 4)
@@ -28,19 +28,22 @@ def from_exported(program: Any) -> Model:
 def compile(
     module: Any, example_inputs: Sequence[Any], *, threads: int = 0, release_weights: bool = False, **options: Any
 ) -> Any:
-    """A callable, faster form of a module of PyTorch for inputs like the examples.
+    """Returns a callable, faster form of a PyTorch module for inputs like the examples.
 
-    `example_inputs` are a tensor or a sequence of inputs. The module is exported, optimised (`options`
-    are those of `Model.optimize`) and made ready; the result takes and gives tensors of PyTorch. It is a
-    `tangram.Program`: its `model` can be saved, and loaded where there is no PyTorch. It keeps the weights
-    that the module has now; buffers that the module writes, as a cache, are read before and written after each run.
-    `threads=0`: as many as PyTorch has (`torch.get_num_threads()`).
+    `example_inputs` is a tensor or a sequence of inputs. The module is exported, optimized (`options`
+    are those of `Model.optimize`) and compiled; the result takes and returns PyTorch tensors.
+    It is a `tangram.Program`: its `model` can be saved, and loaded without PyTorch.
+    It keeps the module's current weights. Buffers that the module writes, such as a cache,
+    are read before and written after each run. `threads=0`: as many as PyTorch uses
+    (`torch.get_num_threads()`).
 
-    The program holds weights of its own, packed for its kernels; programs of one module share them. With
-    `release_weights` the module's are given up once the program is ready: its parameters and buffers move to
-    PyTorch's device `meta`, where they have shapes and types but no elements, and the program's `model` is gone. The
-    module has no values to compute with until it is given weights again (`module.load_state_dict(state, assign=True)`).
-    Buffers that the program writes stay. Memory is freed unless other objects, such as an optimizer, hold the tensors.
+    The program holds its own weights, packed for its kernels; programs of one module share them.
+    With `release_weights`, the module's weights are released when the program is ready:
+    its parameters and buffers move to PyTorch's device `meta`, where they have shapes and types
+    but no elements, and the program's `model` is removed. The module cannot compute until it
+    is given weights again (`module.load_state_dict(state, assign=True)`).
+    Buffers that the program writes are kept. Memory is freed unless other objects, such as an optimizer,
+    hold the tensors.
 
     >>> import tangram, torch
     >>> module, x = torch.nn.Linear(4, 2).requires_grad_(False), torch.ones(1, 4)

@@ -1,8 +1,8 @@
-"""Optimisation as a game, for agents of your own (X-RLflow: He et al., MLSys 2023).
+"""Optimization as a game, for your own agents (X-RLflow: He et al., MLSys 2023).
 
-A state is a graph, an action one rewrite of it or to stop, a reward what the time of the whole graph
-gained. Candidates come in one order, rule by rule and place by place, so that equal models, options and
-actions lead to equal states.
+A state is a graph. An action is one rewrite of the graph, or to stop.
+A reward is the improvement of the whole graph's time. Candidates have a fixed order, by rule and by place,
+so equal models, options and actions lead to equal states.
 
 >>> import tangram
 >>> model = tangram.parse("model m(x: f32[8, 8]) { relu(relu(transpose(transpose(x)))) }")
@@ -18,7 +18,7 @@ actions lead to equal states.
 >>> env.best.model.op_count
 1
 
-`gymnasium(...)` gives the same as an environment of Gymnasium, if that is installed:
+`gymnasium(...)` returns the same as an environment of Gymnasium, if that is installed:
 
     env = tangram.rl.gymnasium(model, horizon=20)
     observation, info = env.reset(seed=1)
@@ -49,17 +49,17 @@ __all__ = ["Best", "Environment", "Graph", "OPERATORS", "Observation", "Options"
 
 Step = _core.RewriteStep
 
-#: What the numbers of `Graph.operators` stand for. 0 is no operator: padding.
+#: The meaning of the numbers in `Graph.operators`. 0 is padding, not an operator.
 OPERATORS: tuple[str, ...] = tuple(_core.operator_names())
-#: Numbers that `Graph.traits` has of a node.
+#: The number of entries of `Graph.traits` per node.
 TRAITS: int = _core.NODE_TRAITS
 
-# Operands of a node are few; what a concatenation of many has beyond this many for each node is left out.
+# The limit of edges per node. Nodes have few operands; those of a large concatenation beyond this limit are omitted.
 _EDGES_OF_A_NODE = 4
 
 
 class Rewrite(NamedTuple):
-    """One rule at one place of a graph; the place in words."""
+    """One rule at one place of a graph; the place is described in words."""
 
     rule: str
     place: str
@@ -76,7 +76,7 @@ def _rewrites(found: Sequence[_core.Rewrite]) -> list[Rewrite]:
 
 
 class Options(TypedDict, total=False):
-    """Options that an environment takes beside its own: those of `Model.optimize`, with the same meaning."""
+    """Further options of an environment: those of `Model.optimize`, with the same meaning."""
 
     rules: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
     numerics: Literal["exact", "reassociate", "all", "lossy"]
@@ -91,9 +91,9 @@ class Options(TypedDict, total=False):
 
 
 class Observation(TypedDict):
-    """All graphs that an action leads to, padded: `K` actions, `N` nodes, `E` edges.
+    """All graphs that actions lead to, padded: `K` actions, `N` nodes, `E` edges.
 
-    The graph of the last action that is not masked is the one as it stands.
+    The graph of the last action that is not masked is the current one.
     """
 
     operators: numpy.ndarray  # int32[K, N], in OPERATORS
@@ -106,8 +106,9 @@ class Observation(TypedDict):
 class Graph:
     """A graph as arrays: its operators, without inputs and weights.
 
-    `traits` has dimensions of the result and of two operands, as logarithms, what is computed from weights
-    alone, and numbers of the attributes; `edges` pairs of a node and one that takes its result.
+    `traits` has the dimensions of the result and of two operands, as logarithms;
+    whether the node depends on weights alone; and numeric attributes.
+    `edges` has pairs of a node and a reader of its result.
     """
 
     operators: numpy.ndarray  # int32[nodes]
@@ -119,7 +120,7 @@ class Graph:
         return len(self.operators)
 
     def names(self) -> list[str]:
-        """The operators, as the language names them.
+        """Returns the names of the operators in the language.
 
         >>> import tangram
         >>> model = tangram.parse("model m(x: f32[8, 8]) { relu(x @ x) }")
@@ -133,7 +134,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class Best:
-    """The graph that took least of those measured, and what led there."""
+    """The fastest measured graph, and the rewrites that led to it."""
 
     model: Model
     time_us: float
@@ -143,16 +144,17 @@ class Best:
 class Environment:
     """A game of rewriting one model, in the protocol of Gymnasium, which need not be installed.
 
-    `rewards` is "measured": whole runs, interleaved with the source; or "prices" (`cost`). They are taken every
-    `measure_every` steps (0: at the end alone) and are hundredths of the source's time that were gained since
-    the last; a step that is not measured has `waiting_reward`. `time` is a clock of your own, a function of a
-    Model that gives seconds; `reward` a function of a Step in the place of the usual reward. Where the clock
-    gives no time, which is finite and not below 0, the step fails with a tangram.Error; where the reward is
-    not finite, with a ValueError.
+    `rewards` is "measured" (whole runs, interleaved with the source) or "prices" (`cost`).
+    The time is taken every `measure_every` steps (0: only at the end).
+    The reward is the gain since the previous measurement, in hundredths of the source's time;
+    a step without a measurement has `waiting_reward`. `time` replaces the clock: a function of a Model
+    that returns seconds. `reward` replaces the usual reward: a function of a Step.
+    If the time is negative or not finite, the step fails with a tangram.Error;
+    if the reward is not finite, with a ValueError.
 
-    An episode ends by the action to stop, which comes behind the candidates, where nothing can be done any more,
-    or after `horizon` steps. There are at most `max_candidates` actions, and candidates with more than
-    `max_operators` operators are left out (0: twice those of the model).
+    An episode ends by the action to stop, which follows the candidates; when there are no candidates;
+    or after `horizon` steps. There are at most `max_candidates` actions, and candidates with more
+    than `max_operators` operators are omitted (0: twice those of the model).
 
     >>> import tangram
     >>> model = tangram.parse("model m(x: f32[8, 8]) { relu(relu(transpose(transpose(x)))) }")
@@ -204,16 +206,16 @@ class Environment:
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None
               ) -> tuple[Observation, dict[str, Any]]:
-        """Back to the model. Nothing is drawn, so `seed` changes nothing; `options` are not looked at."""
+        """Returns to the model. Nothing is random, so `seed` has no effect; `options` are ignored."""
         del seed, options
         self._core.reset()
         return self.observation(), self._info()
 
     def step(self, action: int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """What comes of an action: observation, reward, whether the episode terminated, whether the horizon cut
-        it, and `info` with `time_us`, `measured` and the rewrite.
+        """Returns the result of an action: observation, reward, whether the episode terminated,
+        whether the horizon truncated it, and `info` with `time_us`, `measured` and the rewrite.
 
-        Every action from `stop` on is to stop, also those that the mask leaves out.
+        Every action from `stop` on means to stop, including masked ones.
         """
         number = min(int(action), self.stop)
         if number < 0:
@@ -226,7 +228,7 @@ class Environment:
 
     @property
     def candidates(self) -> list[Rewrite]:
-        """What can be done in this state: action i is candidate i."""
+        """The candidates in this state: action i is candidate i."""
         return _rewrites(self._core.candidates)
 
     @property
@@ -236,31 +238,31 @@ class Environment:
 
     @property
     def path(self) -> list[Rewrite]:
-        """What was done since `reset`."""
+        """The rewrites since `reset`."""
         return _rewrites(self._core.path)
 
     @property
     def model(self) -> Model:
-        """The graph as it stands."""
+        """The current graph."""
         return Model(self._core.model)
 
     def after(self, action: int) -> Model:
-        """The graph that an action leads to."""
+        """Returns the graph that an action leads to."""
         return Model(self._core.after(_arguments.whole("action", action)))
 
     @property
     def best(self) -> Best:
-        """Of all episodes; at first the model itself."""
+        """The best graph of all episodes; initially the model itself."""
         found = self._core.best
         return Best(Model(found.model), found.time_us, _rewrites(found.path))
 
     @property
     def measurements(self) -> int:
-        """Distinct graphs whose time was asked for."""
+        """The number of distinct graphs that were timed."""
         return self._core.measurements
 
     def render(self) -> str:
-        """The graph as it stands, as text.
+        """Returns the current graph as text.
 
         >>> import tangram
         >>> model = tangram.parse("model m(x: f32[8]) { relu(relu(x)) }")
@@ -272,28 +274,29 @@ class Environment:
         return self.model.text
 
     def close(self) -> None:
-        """Nothing is left open."""
+        """Does nothing: there is nothing to close."""
 
     # --- as numbers -----------------------------------------------------------------------------
 
     def graphs(self) -> list[Graph]:
-        """The graphs that the actions lead to, of their own sizes; the last is the graph as it stands."""
+        """Returns the graphs that the actions lead to, with their own sizes;
+        the last is the current graph."""
         return [Graph(*self._core.numbers(action)) for action in range(self.stop + 1)]
 
     def action_masks(self) -> numpy.ndarray:
-        """Which of `max_candidates` actions there are, as bools (the name that sb3-contrib asks for)."""
+        """Returns which of `max_candidates` actions exist, as bools (the name is that of sb3-contrib)."""
         mask = numpy.zeros(self.max_candidates, bool)
         mask[: self.stop + 1] = True
         return mask
 
     def observation(self) -> Observation:
-        """`graphs`, padded to arrays of one size."""
+        """Returns `graphs`, padded to arrays of one size."""
         sizes = self.max_candidates, self.max_operators
         operators = numpy.zeros(sizes, numpy.int32)
         traits = numpy.zeros((*sizes, TRAITS), numpy.float32)
         edges = numpy.full((sizes[0], sizes[1] * _EDGES_OF_A_NODE, 2), -1, numpy.int32)
         for at, graph in enumerate(self.graphs()):
-            nodes = min(graph.nodes, sizes[1])  # the graph as it stands may have more
+            nodes = min(graph.nodes, sizes[1])  # the current graph may have more
             operators[at, :nodes] = graph.operators[:nodes]
             traits[at, :nodes] = graph.traits[:nodes]
             inside = graph.edges[(graph.edges < nodes).all(axis=1)][: edges.shape[1]]
@@ -314,7 +317,7 @@ class Environment:
 
     @property
     def observation_space(self) -> gym.spaces.Dict:
-        """Of `Observation`; needs Gymnasium."""
+        """The space of `Observation`; needs Gymnasium."""
         spaces = _gymnasium().spaces
         sizes = self.max_candidates, self.max_operators
         space: gym.spaces.Dict = spaces.Dict({
@@ -336,9 +339,10 @@ def _gymnasium() -> Any:
 
 
 def gymnasium(model: Model, *, render_mode: Literal["ansi"] | None = None, **options: Any) -> gym.Env:
-    """An `Environment` of these options as a `gymnasium.Env`; `env.unwrapped.game` is the environment itself.
+    """Returns an `Environment` with these options as a `gymnasium.Env`;
+    `env.unwrapped.game` is the environment itself.
 
-    Raises ImportError, saying what to install, where Gymnasium is not.
+    Raises ImportError, with what to install, if Gymnasium is missing.
     """
     module = _gymnasium()
 

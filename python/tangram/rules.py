@@ -1,4 +1,4 @@
-"""Rewrite rules: listed, and verified.
+"""Rewrite rules: listing and verification.
 
 >>> import tangram
 >>> verdict, = tangram.rules.verify("rule wrong(x) { relu(x) => x }")
@@ -20,11 +20,11 @@ RuleVerdict = _core.RuleVerdict
 
 __all__ = ["RuleInfo", "RuleVerdict", "list", "selection", "verify"]
 
-_list = list  # the function below has the name
+_list = list  # the function below has the same name
 
 
 def selection(rules: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tuple[_list[str], str]:
-    """Names and files of a selection, and the text of rules in it: what holds a `=>` is a text.
+    """Splits a selection into names and files, and the text of its rules: an item with `=>` is a text.
 
     >>> import tangram
     >>> tangram.rules.selection(["algebra", "rule r(x) { relu(relu(x)) => relu(x) }"])
@@ -38,7 +38,7 @@ def selection(rules: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) 
 
 
 def list(*rules: str | os.PathLike[str]) -> _list[RuleInfo]:
-    """The rules of a selection: rule sets, rules or files; the whole library without one.
+    """Returns the rules of a selection: rule sets, rules or files; without arguments, the whole library.
 
     >>> import tangram
     >>> [rule.rule for rule in tangram.rules.list("relu_relu")]
@@ -55,11 +55,11 @@ def verify(
     time_limit: float | None = None,
     threads: int = 0,
 ) -> _list[RuleVerdict]:
-    """Whether rules are true: of texts, files, rule sets or single rules, one verdict each.
+    """Verifies rules given as texts, files, rule sets or single rules, and returns one verdict each.
 
-    `status` is 'proved', 'tested', 'untested', 'refuted', 'empty', 'fault', 'stopped' or 'unread'; a
-    refuted rule has a `counterexample`, .tg text with the models `left` and `right`. A rule that cannot
-    be read is 'unread', its `why` is the error, and all others are verified.
+    `status` is 'proved', 'tested', 'untested', 'refuted', 'empty', 'fault', 'stopped' or 'unread'.
+    A refuted rule has a `counterexample`, .tg text with the models `left` and `right`.
+    A rule that cannot be read is 'unread', with the error as its `why`; all other rules are verified.
 
     >>> import tangram
     >>> verdict, = tangram.rules.verify("rule r(x) { relu(relu(x)) => relu(x) }", instances=20)

@@ -1,7 +1,7 @@
 """Models that the tests share."""
 TWICE = "model twice(x: f32[2, 3]) { relu(relu(x)) }"
 LAYER = "model layer(x: f32[4, 8]) {\n  param w: f32[8, 2]\n  x @ w\n}"
-# Small, but with something to find and some work in it.
+# Small, but with a possible rewrite and some work.
 TWINS = """
 model twins(x: f32[64, 128]) -> (a: f32[64, 64], b: f32[64, 64]) {
   param wa: f32[128, 64]
@@ -12,7 +12,7 @@ model twins(x: f32[64, 128]) -> (a: f32[64, 64], b: f32[64, 64]) {
 }
 """
 
-# Two products, of which a rule makes one.
+# Two products that a rule merges.
 PRODUCTS = """
 model products(x: f32[64, 64]) {
   param a: f32[64, 64]

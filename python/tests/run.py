@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# Examples there need what is not installed here (tests/oracle/python_torch_test.py runs them).
+# Their examples need packages that are not installed here (tests/oracle/python_torch_test.py runs them).
 OTHERS = ("tangram._core", "tangram._torch_programs", "tangram.torch", "tangram.__main__")
 
 

@@ -1,5 +1,6 @@
-"""Wrong arguments of every public function: each is a TypeError, a ValueError, an OSError or an Error, whose message
-names the argument or the value. Sound ones of unusual kinds are taken."""
+"""Invalid arguments of every public function: each raises a TypeError, a ValueError,
+an OSError or an Error whose message names the argument or the value.
+Valid arguments of unusual kinds are accepted."""
 import math
 import os
 import tempfile
@@ -14,11 +15,11 @@ WEIGHTED = "model m(x: f32[2]) {\n param w: f32[2]\n x * w }"
 QUICK = {"cost": "analytic:cpu", "time_limit": 1}
 
 ALLOWED = (TypeError, ValueError, OSError, tangram.Error)
-#: What bindings and the interpreter say where nothing was checked.
+#: Messages of the bindings and the interpreter when nothing was checked.
 UNCLEAR = ("incompatible function arguments", "bad_cast", "object has no attribute", "not iterable", "not subscriptable",
            "unhashable", "object cannot be interpreted", "must be real number", "expected str, bytes or os.PathLike")
 
-#: Wrong values of an argument that is of this kind.
+#: Invalid values for each kind of argument.
 WRONG = {
     "whole": (-1, 1.5, math.nan, "two", None, [1], 10 ** 30),
     "count": (-1, 1.5, "two", [1], 10 ** 30),
@@ -36,7 +37,7 @@ WRONG = {
 
 
 def cases():
-    """(words, function, kind of the argument)."""
+    """Yields (description, function, kind of the argument)."""
     model, weighted = tangram.parse(ADD), tangram.parse(WEIGHTED)
     program = model.compile()
     x = numpy.ones((2, 3), "float32")
@@ -100,7 +101,7 @@ def cases():
 
 GRAPH = {"nodes": {"a": {"op": "a", "children": [], "eclass": "0", "cost": 3.0}}, "root_eclasses": ["0"]}
 WRONG["judge"] = (3, "one")
-#: Values that some arguments take.
+#: Values that some arguments accept.
 TAKEN = {("verify(time_limit)", "None"), ("svg(other)", "None"), ("extract(egraph)", "{}")}
 
 

@@ -1,5 +1,5 @@
-"""The options of a search are those of the table (compiler/api/options.def): _options.py is made of
-it, by `python -m tangram._option_types > python/tangram/_options.py`."""
+"""The options of a search match the table (compiler/api/options.def): _options.py is generated from it
+by `python -m tangram._option_types > python/tangram/_options.py`."""
 import pathlib
 import unittest
 

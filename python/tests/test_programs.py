@@ -46,7 +46,7 @@ class Inputs(unittest.TestCase):
         a = numpy.float32([5, 6])
         a.setflags(write=False)
 
-        class Speaks:  # DLPack alone
+        class Speaks:  # supports only DLPack
             def __dlpack__(self, **options):
                 return numpy.float32([1, 2]).__dlpack__(**options)
 

@@ -1,4 +1,4 @@
-"""Optimisation as a game: the environment by itself, and Gymnasium's check of it where that is installed."""
+"""Optimization as a game: the environment alone, and Gymnasium's checker if it is installed."""
 import importlib.util
 import unittest
 import warnings
@@ -11,7 +11,7 @@ from models import PRODUCTS, TWINS
 
 PRICES = {"rewards": "prices", "cost": "analytic:cpu", "measure_every": 1, "threads": 1}
 
-# Two products of one value, which rules join, and a relu too many.
+# Two products of one value, which rules merge, and a redundant relu.
 ROOM = """
 model room(x: f32[4, 8]) {
   param a: f32[8, 16]

@@ -86,7 +86,7 @@ class Progress(unittest.TestCase):
 
 
 class Judges(unittest.TestCase):
-    """A runtime that is made up: what an operator takes is what its test says."""
+    """A fake runtime: each test determines the time of an operator."""
 
     def judged(self, seconds):
         def judge(model):
@@ -124,7 +124,7 @@ class Judges(unittest.TestCase):
         self.assertTrue(report.source_returned)
 
     def test_the_report_its_text_and_its_page_agree(self):
-        """Of a graph that is cheaper and faster, cheaper and slower, refused, and of none."""
+        """For a graph that is cheaper and faster, cheaper and slower, or refused, and for no graph."""
         def refuse_all_but_the_source(model):
             return None if model.text.count("@") < 2 else lambda: 1e-3
         ends = {"changed": (PRODUCTS, lambda model: lambda: 1e-3 * (model.text.count("@") + 1)),
@@ -166,7 +166,7 @@ class Judges(unittest.TestCase):
 
 class CtrlC(unittest.TestCase):
     def setUp(self):
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may ignore it
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # the process that started the tests may ignore it
 
     def test_the_best_so_far_is_the_result(self):
         model, asked = tangram.parse(TWINS), []

@@ -1,5 +1,5 @@
-"""`simplify` in this package's own runtime (others: tests/oracle/python_simplify_test.py), the statistics,
-and the command."""
+"""`simplify` in this package's own runtime (for others: tests/oracle/python_simplify_test.py),
+the statistics, and the command."""
 import contextlib
 import io
 import os
@@ -63,7 +63,7 @@ class Simplify(unittest.TestCase):
             self.assertEqual(done.verified, "equal")
 
     def written(self, **mocked):
-        """What `simplify` says and whether it wrote the original, with parts of it that do as they are told."""
+        """Returns the message of `simplify` and whether it wrote the original, with mocked parts."""
         with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as mocks:
             source, target = os.path.join(folder, "m.onnx"), os.path.join(folder, "fast.onnx")
             tangram.parse(PRODUCTS).save(source)
@@ -89,7 +89,7 @@ class Simplify(unittest.TestCase):
 
         def once(path, threads):
             return next(loads)(path, threads)
-        # Finalists are refused as well, so that the first session is the only one.
+        # Finalists are refused as well, so the first session is the only one.
         done, original = self.written(RUNTIMES={"tangram": once})
         self.assertTrue(original)
         self.assertIn("tangram does not take the result: ", done.message)

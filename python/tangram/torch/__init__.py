@@ -1,6 +1,7 @@
-"""PyTorch: `torch.compile(module, backend="tangram")`, and what became of it.
+"""PyTorch: `torch.compile(module, backend="tangram")`, and its report.
 
-`report()` says of each graph that Dynamo handed over what runs here and what stayed with PyTorch.
+`report()` lists, for each graph from Dynamo, the parts that run here and the operators that stay
+with PyTorch.
 """
 
 from .dynamo import GraphReport, backend, report, reset

@@ -1,4 +1,4 @@
-"""`python -m tangram.torch`: the table of operators, OPERATORS.md."""
+"""`python -m tangram.torch` prints the table of operators, OPERATORS.md."""
 
 from . import table
 

@@ -1,13 +1,16 @@
-"""Sizes that are rounded up: axes along which a graph computes each element independently, so that appended elements
-do not change the others.
+"""Rounding up of sizes, along axes for which a graph computes each element independently,
+so that appended elements do not change the others.
 
-A symbol is a size that Dynamo left open. Symbols are rounded up under two conditions. In Dynamo's graph the number itself
-is used for shapes alone, never in arithmetic with values. In the graph of core operators each operator keeps the axis apart:
-element i along it depends on elements i of its operands. An operator without a rule here ends the proof. Views merge axes, so
-an axis is a place, the number of elements outside of the symbol's axis there, and the number inside.
+A symbol is a size that Dynamo left open. Symbols are rounded up under two conditions.
+In Dynamo's graph the number itself is used only for shapes, never in arithmetic with values.
+In the graph of core operators each operator keeps the axis separate: element i along it depends only
+on elements i of its operands. An operator without a rule here ends the proof.
+Views merge axes, so an axis is described by a place, the number of elements outside the symbol's axis there,
+and the number inside.
 
-For a proof the symbols get the size PRIME. Each tensor then has at most one axis with that factor: it begins in an input, a
-constant, a range or a broadcast, and a rule says where it goes. A tensor with such a size and no rule ends the proof."""
+In a proof the symbols have the size PRIME. Each tensor then has at most one axis with that factor:
+it begins in an input, a constant, a range or a broadcast, and a rule determines its place in the result.
+A tensor with such a size and no rule ends the proof."""
 
 from __future__ import annotations
 
@@ -23,21 +26,22 @@ from torch.fx import Graph, GraphModule, Node
 
 aten = torch.ops.aten
 
-#: The size of symbols in proofs: a prime that no literal of a network is a multiple of.
+#: The size of symbols in proofs: a prime of which no literal of a network is a multiple.
 PRIME = 8191
 
-#: Place, elements outside of the symbol's axis there, and elements inside.
+#: The place, the elements outside the symbol's axis there, and the elements inside.
 Axis = tuple[int, int, int]
-#: For each input of Dynamo's graph its axes whose size is a symbol.
+#: For each input of Dynamo's graph, the axes whose size is a symbol.
 Places = list[dict[int, str]]
 
 
 class Dependent(Exception):
-    """An operator that mixes elements along the axis, or may."""
+    """An operator that mixes elements along the axis, or may do so."""
 
 
 class Axes(dict[Node, Axis]):
-    """The axis of each tensor that has it. `positions` are tensors whose value at i along the axis is i."""
+    """The axis of each tensor that has it. `positions` are the tensors whose value at i along the axis
+    is i."""
 
     def __init__(self, inputs: Mapping[Node, int]) -> None:
         super().__init__({node: (axis, 1, 1) for node, axis in inputs.items()})
@@ -45,7 +49,7 @@ class Axes(dict[Node, Axis]):
 
 
 def rounded(size: int) -> int:
-    """The bucket: a power of two, or one and a half of one, so that less than half is added."""
+    """Returns the bucket: a power of two, or 1.5 times one, so that less than half is added."""
     power = 1 << max(size - 1, 0).bit_length()
     return power * 3 // 4 if power >= 4 and size <= power * 3 // 4 else power
 
@@ -54,8 +58,8 @@ def rounded(size: int) -> int:
 
 
 def symbols(gm: GraphModule) -> tuple[Places, dict[int, str]]:
-    """The axes of each input whose size is a symbol, and the inputs that are symbols themselves. Symbols that are also a
-    part of an expression, or are used for more than shapes, are left out."""
+    """Returns the axes of each input whose size is a symbol, and the inputs that are symbols themselves.
+    Omits symbols that are also part of an expression, or are used for more than shapes."""
     inputs = gm.graph.find_nodes(op="placeholder")
     places: Places = [{} for _ in inputs]
     numbers: dict[int, str] = {}
@@ -81,8 +85,9 @@ def symbols(gm: GraphModule) -> tuple[Places, dict[int, str]]:
 
 
 def candidates(symbol: str, sizes: Mapping[str, int], places: Places) -> Iterator[frozenset[str]]:
-    """Sets of symbols to be rounded up with this one: alone, then with those that have the same size now along the same
-    axis of other inputs, as the batch of tokens and that of their mask."""
+    """Yields sets of symbols to round up together with this one: first alone, then with those that now
+    have the same size along the same axis of other inputs, such as the batch of tokens and that
+    of their mask."""
     axes = {axis for one in places for axis, name in one.items() if name == symbol}
     yield frozenset({symbol})
     alike = frozenset(name for one in places for axis, name in one.items()
@@ -96,13 +101,13 @@ def _symbols_of(size: Any) -> set[str]:
 
 
 def _names_in(value: Any) -> set[str]:
-    """Symbols of a number or of sizes; tensors have none."""
+    """Returns the symbols of a number or of sizes; tensors have none."""
     if isinstance(value, (torch.SymFloat, torch.SymBool)):
         return {str(one) for one in value.node.expr.free_symbols}
     return set().union(*map(_symbols_of, value if isinstance(value, tuple) else (value,)))
 
 
-#: Functions whose arguments from this place on are sizes.
+#: Functions whose arguments from this position on are sizes.
 _SHAPES: dict[Any, int] = {
     **dict.fromkeys(("view", "reshape", "expand", "new_zeros", "new_ones", "new_empty", torch.reshape), 1),
     **dict.fromkeys((torch.zeros, torch.ones, torch.empty), 0),
@@ -116,7 +121,7 @@ def _is_for_shapes(number: Node) -> bool:
 def _takes_as_size(user: Node, number: Node) -> bool:
     if user.target is operator.mul:
         return _is_for_shapes(user)
-    if user.target is torch.arange:  # element i is i whatever the size is
+    if user.target is torch.arange:  # element i is i for any size
         return user.args == (number,) and not {"start", "end", "step"} & user.kwargs.keys()
     first = _SHAPES.get(user.target)
     return first is not None and number not in user.args[:first] and number not in user.kwargs.values()
@@ -126,12 +131,13 @@ def _takes_as_size(user: Node, number: Node) -> bool:
 
 
 class _Traced(Exception):
-    """Ends a compilation whose graph alone is wanted."""
+    """Ends a compilation of which only the graph is needed."""
 
 
 def independent(gm: GraphModule, inputs: Sequence[Any], places: Places, numbers: Mapping[int, str],
                 symbols: frozenset[str], apart: Mapping[Any, Any]) -> list[Axis | None]:
-    """The axis of these symbols in each output, if all is independent along it; else Dependent."""
+    """Returns the axis of these symbols in each output if everything is independent along it;
+    else raises Dependent."""
     axes = [[axis for axis, name in one.items() if name in symbols] for one in places]
     if any(len(one) > 1 for one in axes):
         raise Dependent("an input has the size twice")
@@ -177,7 +183,8 @@ def _outputs(graph: Graph) -> list[Any]:
 
 
 def follow(graph: Graph, inputs: Mapping[Node, int]) -> list[Axis | None]:
-    """The axis in each output, from its place in inputs; Dependent, if an operator mixes it."""
+    """Returns the axis in each output, given its place in inputs; raises Dependent
+    if an operator mixes it."""
     axes = Axes(inputs)
     for node in graph.nodes:
         if node.op != "call_function":
@@ -218,14 +225,16 @@ def _has_factor(size: float) -> bool:
 
 
 def _is_the_only_one(node: Node, axis: Axis | None) -> bool:
-    """Whether no other axis of a tensor has the factor; pieces of several are checked where they are taken."""
+    """Returns true if no other axis of a tensor has the factor; pieces of several are checked where they
+    are taken."""
     if not isinstance(node.meta.get("val"), torch.Tensor):
         return True
     return [at for at, size in enumerate(_shape(node)) if _has_factor(size)] == ([] if axis is None else [axis[0]])
 
 
 def _begun(node: Node) -> Axis | None:
-    """The axis of a constant, a range or a broadcast, whose elements along it depend on nothing but their place."""
+    """Returns the axis of a constant, a range or a broadcast, whose elements along it depend only
+    on their position."""
     if not isinstance(node.meta.get("val"), torch.Tensor):
         return None
     found = [at for at, size in enumerate(_shape(node)) if size == PRIME]
@@ -259,18 +268,18 @@ def _need(holds: bool, node: Node) -> None:
 
 
 def _first(node: Node, axes: Axes) -> Axis:
-    """The axis of the first operand, which the others do not have."""
+    """Returns the axis of the first operand, which the others do not have."""
     _need([one for one in node.all_input_nodes if one in axes] == [node.args[0]], node)
     return axes[node.args[0]]
 
 
 def _aligned(node: Node, axes: Axes) -> Axis:
-    """Element by element: axes are counted from the last."""
+    """For elementwise operators: axes are counted from the last."""
     return _common(node, node.all_input_nodes, len(_shape(node)), axes)
 
 
 def _common(node: Node, operands: Sequence[Node], rank: int, axes: Axes) -> Axis:
-    """The axis that operands have where they are broadcast to that rank."""
+    """Returns the axis of operands that are broadcast to that rank."""
     found = {(axes[one][0] + rank - len(_shape(one)), *axes[one][1:]) for one in operands if one in axes}
     _need(len(found) == 1, node)
     return found.pop()
@@ -287,7 +296,7 @@ def _viewed(node: Node, axes: Axes) -> Axis:
 
 
 def _apart(axes_of: Callable[[Node], Any], removes: Callable[[Node], bool] = lambda node: False) -> Rule:
-    """Mixes these axes and no other; they may be gone afterwards."""
+    """For operators that mix only these axes, which the result may not have."""
     def rule(node: Node, axes: Axes) -> Axis:
         axis, *rest = _first(node, axes)
         rank = len(_shape(node.args[0]))
@@ -316,7 +325,7 @@ _along = _apart(_dims)
 
 
 def _of_images(count: int) -> Rule:
-    """Mixes the last axes."""
+    """For operators that mix the last axes."""
     return _apart(lambda node: range(-count, 0))
 
 
@@ -362,7 +371,7 @@ def _expanded(node: Node, axes: Axes) -> Axis:
 
 
 def _product(node: Node, axes: Axes) -> Axis:
-    """One matrix by another, or as many pairs of them, with an addend before them or without."""
+    """For matrix products, batched or not, perhaps with an addend before the operands."""
     *addend, a, b = node.args
     rank = len(_shape(a))
     ours, theirs = axes.get(a), axes.get(b)
@@ -392,19 +401,20 @@ def _joined(node: Node, axes: Axes) -> Axis:
 
 
 def _chosen(node: Node, axes: Axes) -> Axis:
-    """`embedding`: the rows that indices name."""
+    """For `embedding`: the rows at the indices."""
     _need(node.args[0] not in axes, node)
     return axes[node.args[1]]
 
 
 def _indexed(node: Node, axes: Axes) -> Axis:
-    """Elements at places that tensors name. Along the axis itself these are its positions, each of which takes its own."""
+    """For elements at places given by tensors. Along the axis itself these are its positions,
+    so each takes its own element."""
     x, indices = node.args
     dims = [dim for dim, one in enumerate(indices) if one is not None]
     tensors = [indices[dim] for dim in dims]
     _need(all(one.meta["val"].dtype not in (torch.bool, torch.uint8) for one in tensors), node)
     rank = max(len(_shape(one)) for one in tensors)
-    first = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0  # where the axes of the indices go
+    first = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0  # position of the indices' axes
     if x in axes and axes[x][0] not in dims:
         axis, *inner = axes[x]
         _need(not any(one in axes for one in tensors), node)
@@ -418,14 +428,14 @@ def _indexed(node: Node, axes: Axes) -> Axis:
 
 
 def _gathered(node: Node, axes: Axes) -> Axis:
-    """Elements along an axis, for each place along the others."""
+    """For elements along an axis, at each place along the others."""
     x, dim, places = node.args[:3]
     _need(x in axes and axes[x] == axes.get(places) and axes[x][0] != dim % len(_shape(x)), node)
     return axes[x]
 
 
 def _selected(node: Node, axes: Axes) -> Axis:
-    """`index_select`: slices that an index names."""
+    """For `index_select`: the slices at the indices."""
     x, dim, places = node.args
     dim %= len(_shape(x))
     _need((x in axes) != (places in axes) and axes.get(x, (None,))[0] != dim, node)
@@ -444,7 +454,7 @@ def _of_group(node: Node, axes: Axes) -> Axis:
     return axis
 
 
-#: By the axes that they mix.
+#: By the number of axes that they mix.
 _RESAMPLING = {
     1: (aten.upsample_nearest1d, aten._upsample_nearest_exact1d, aten.upsample_linear1d),
     2: (aten.upsample_nearest2d, aten._upsample_nearest_exact2d, aten.upsample_bilinear2d, aten.upsample_bicubic2d,

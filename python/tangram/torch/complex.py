@@ -1,6 +1,6 @@
-"""Complex numbers as pairs of real tensors: what computes with them is taken apart before a graph is written, since the
-language has none. What has no rule here stays complex, and with PyTorch. A graph without complex numbers is left as it
-is."""
+"""Complex numbers as pairs of real tensors. The language has no complex numbers, so operators on them
+are decomposed before a graph is written. An operator without a rule here stays complex, and with PyTorch.
+A graph without complex numbers is unchanged."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ aten = torch.ops.aten
 
 
 class Pair(NamedTuple):
-    """Tensors of one shape (nodes, while graphs change), or lists of them."""
+    """Tensors of one shape (nodes while graphs are rewritten), or lists of them."""
 
     re: Any
     im: Any
 
 
 def take_apart(graph: Graph, known: Mapping[Any, Callable[..., Any]]) -> None:
-    """Of a graph of core operators, whose nodes know what they give (`meta["val"]`). `known` takes apart what rules
-    make."""
+    """Decomposes a graph of core operators, whose nodes have values (`meta["val"]`).
+    `known` decomposes the results of rules."""
     if not any(_is_complex(node) for node in graph.nodes):
         return
     work = _Work(graph, known)
@@ -46,9 +46,9 @@ _REAL = {torch.complex64: torch.float32, torch.complex128: torch.float64}
 class _Work:
     def __init__(self, graph: Graph, known: Mapping[Any, Callable[..., Any]]) -> None:
         self._graph, self._known = graph, known
-        self._made: dict[Node, Pair] = {}  # in the place of these nodes
+        self._made: dict[Node, Pair] = {}  # replacements of these nodes
         self._read: dict[Node, Pair] = {}  # of nodes that stay complex
-        self._whole: dict[Node, Node] = {}  # of `made`, for what has no rule
+        self._whole: dict[Node, Node] = {}  # of `made`, for operators without a rule
 
     def visit(self, node: Node) -> None:
         if not (_is_complex(node) or any(map(_is_complex, node.all_input_nodes))):
@@ -64,7 +64,7 @@ class _Work:
             node.args, node.kwargs = torch.fx.node.map_arg((node.args, node.kwargs), self._as_complex)
 
     def _by_rule(self, node: Node) -> Any:
-        """Nodes in the place of this one; None where no rule applies."""
+        """Returns the replacement of this node; None if no rule applies."""
         if node.target not in RULES:
             return None
         args, kwargs = tree_map(self._split, (list(node.args), dict(node.kwargs)))
@@ -88,7 +88,7 @@ class _Work:
         return self._whole.get(value, value)
 
     def _inlined(self, rule: Callable[..., Any], args: Any, kwargs: Any, place: Node) -> Any:
-        """What a function of tensors gives, as nodes before this one."""
+        """Returns the result of a function of tensors, as nodes before this one."""
         leaves, spec = tree_flatten((tuple(args), kwargs))
         inputs = list(dict.fromkeys(one for one in leaves if isinstance(one, Node)))
         structure = None
@@ -114,7 +114,7 @@ class _Work:
             found = self._graph.graph_copy(traced.graph, copies)
         for one in traced.graph.nodes:
             if one.op not in ("placeholder", "output"):
-                copies[one].stack_trace = place.stack_trace  # a refusal names the user's line
+                copies[one].stack_trace = place.stack_trace  # errors name the user's line
         return tree_unflatten(list(found), structure)
 
 
@@ -123,7 +123,7 @@ def _is_pure(node: Node) -> bool:
 
 
 def _place_after(node: Node) -> Node:
-    """Inputs stand together."""
+    """Inputs stay contiguous."""
     place = node.next
     while place.op == "placeholder":
         place = place.next
@@ -132,7 +132,7 @@ def _place_after(node: Node) -> Node:
 
 # --- the rules: functions of pairs, tensors and numbers -------------------------------------------
 
-RULES: dict[Any, Callable[..., Any]] = {operator.getitem: operator.getitem}  # of what is split
+RULES: dict[Any, Callable[..., Any]] = {operator.getitem: operator.getitem}  # of a split result
 
 
 def _rule(*targets: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -143,7 +143,7 @@ def _rule(*targets: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def _pair(value: Any) -> Pair:
-    """`im` None: a real number or tensor."""
+    """`im` is None for a real number or tensor."""
     if isinstance(value, complex):
         return Pair(value.real, value.imag)
     return value if isinstance(value, Pair) else Pair(value, None)
@@ -267,7 +267,7 @@ def _div(x: Any, y: Any) -> Any:
         return Pair(a / c, b / c)
     if not isinstance(y, Pair):
         return _times(x, 1 / y)
-    scale = torch.maximum(c.abs(), d.abs())  # whose square might overflow
+    scale = torch.maximum(c.abs(), d.abs())  # because its square might overflow
     c, d = c / scale, d / scale
     square = scale * (c * c + d * d)
     return Pair(*(part / square for part in _times(x, Pair(c, -d))))
@@ -303,7 +303,8 @@ _rule(aten.sub.Tensor, aten.sub.Scalar)(_sum(torch.sub))
 
 # --- Fourier transforms: by products, where they are short ----------------------------------------
 
-#: A product takes the square of the length where PyTorch takes its logarithm. This bound is an estimate, not measured.
+#: A product takes time proportional to the square of the length, PyTorch to n log n.
+#: This bound is an estimate, not measured.
 LONGEST = 256
 
 
@@ -317,7 +318,7 @@ def _angles(rows: int, columns: int, length: int) -> Any:
 
 
 def _scale(lengths: list[int], normalization: int) -> float:
-    """ATen's: 0 nothing, 1 by the root of the number of elements, 2 by that."""
+    """Returns ATen's scale: 0 none, 1 by the root of the number of elements, 2 by that number."""
     return math.prod(lengths) ** (0, -0.5, -1)[normalization]
 
 

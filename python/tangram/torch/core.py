@@ -1,4 +1,4 @@
-"""Operators of PyTorch's core set that have no form here, and why."""
+"""Operators of PyTorch's core set that are not supported here, with the reason."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GRADIENTS = "for gradients, which are PyTorch's"
 _COMPLEX = "longer than complex.py takes apart"
 _SIZES = "sizes are numbers here: each combination of them is a graph"
 
-#: By operator, in words for the table.
+#: By operator, in the table's words.
 STAYS: dict[Any, str] = {
     **dict.fromkeys((aten.arange.start_step, aten.scalar_tensor.default, aten.empty.memory_format,
                      aten.empty_strided.default), _COMPUTED),

@@ -1,4 +1,4 @@
-"""Operators that have no row, taken apart into those that have."""
+"""Decompositions of operators without a row into operators with one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def encoder_layer(x: Any, width: int, heads: int, qkv: Any, qkv_bias: Any, out: 
         parts = aten.linear(y, qkv, qkv_bias).reshape(batch, count, 3, heads, width // heads)
         q, k, v = (parts.select(2, place).transpose(1, 2) for place in range(3))
         scores = (q * (1 / math.sqrt(width // heads))) @ k.transpose(-1, -2)
-        if mask is not None:  # true, or not 0, where none may look: [S, S], [N, S] or [N, heads, S, S]
+        if mask is not None:  # true, or not 0, where attention is masked: [S, S], [N, S] or [N, heads, S, S]
             hidden = mask.to(torch.bool)
             hidden = hidden.reshape(batch, 1, 1, count) if mask_type == 1 else hidden
             scores = scores.masked_fill(hidden, -math.inf)
@@ -141,7 +141,8 @@ def as_strided(x: Any, size: Any, stride: Any, storage_offset: int | None = None
 
 
 def _adaptive_windows(x: Any, dim: int, to: int) -> tuple[Any, Any]:
-    """Windows of an axis, filled up to the longest by what they have, and which of their places are their own."""
+    """Returns the windows of an axis, padded to the longest with their own elements,
+    and a mask of the real ones."""
     size = x.shape[dim]
     longest = max(-(-(at + 1) * size // to) - at * size // to for at in range(to))
     numbers = torch.arange(to).unsqueeze(1)
@@ -152,12 +153,12 @@ def _adaptive_windows(x: Any, dim: int, to: int) -> tuple[Any, Any]:
     return windows, own.reshape(to, longest, *[1] * (x.dim() - dim - 1))
 
 
-#: Outputs along an axis up to which a row has slices.
+#: The number of outputs along an axis up to which slices are used.
 MOST_SLICES = 16
 
 
 def _adaptive_axes(x: Any, sizes: Any) -> list[tuple[int, int]]:
-    """Axes that change and what they become, where one is too long for slices."""
+    """Returns the axes that change, with their new sizes, if one is too long for slices."""
     if max(sizes) <= MOST_SLICES:
         return []
     first = x.dim() - len(sizes)
@@ -184,7 +185,7 @@ def adaptive_max_pool(x: Any, sizes: Any) -> Any:
         return NotImplemented
     first = x.dim() - len(sizes)
     places = torch.arange(math.prod(x.shape[first:])).reshape(x.shape[first:]).expand(x.shape)
-    for dim, to in reversed(axes):  # of equal ones the first in the order of rows
+    for dim, to in reversed(axes):  # of equal elements the first in row order
         windows, at = (_adaptive_windows(one, dim, to)[0] for one in (x, places))
         x, index = windows.max(dim + 1)
         places = at.gather(dim + 1, index.unsqueeze(dim + 1)).squeeze(dim + 1)
@@ -238,7 +239,7 @@ def bucketize(x: Any, boundaries: Any, *, out_int32: bool = False, right: bool =
 
 def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     """how many are in each of the parts between two numbers that are given"""
-    if min >= max:  # the least and the largest of the values
+    if min >= max:  # the minimum and maximum of the values
         return NotImplemented
     x = x.reshape(-1, 1)
     place = ((x - min) * bins / (max - min)).floor().clamp(0, bins - 1)
@@ -249,7 +250,7 @@ def grouped_mm(x: Any, weight: Any, offs: Any = None, bias: Any = None, out_dtyp
     """`gather` of a matrix for each row and `@`, where there are no more rows than matrices"""
     if x.dim() != 2 or weight.dim() != 3 or bias is not None or out_dtype not in (None, x.dtype):
         return NotImplemented
-    if len(x) > len(weight):  # each matrix is read once, by PyTorch
+    if len(x) > len(weight):  # PyTorch reads each matrix once
         return NotImplemented
     group = (torch.arange(len(x)).unsqueeze(1) >= offs).sum(1)
     found = x.unsqueeze(1) @ weight[group.clamp(max=len(weight) - 1)]
@@ -257,14 +258,15 @@ def grouped_mm(x: Any, weight: Any, offs: Any = None, bias: Any = None, out_dtyp
 
 
 def has_axes(target: Any) -> bool:
-    """Whether an operator takes an axis that a tensor of rank 0 has, too: PyTorch treats that as a vector of one."""
+    """Returns true if an operator takes an axis of a tensor of rank 0: PyTorch treats it as a vector
+    of one element."""
     if not isinstance(target, torch._ops.OpOverload) or target in (aten.unsqueeze.default, aten.permute.default):
         return False
     return any(one.name in ("dim", "dims", "dim0", "dim1") for one in target._schema.arguments)
 
 
 def of_numbers(target: Any, rule: Callable[..., Any] | None) -> Callable[..., Any]:
-    """The operator of a tensor of rank 0, by that of a vector; of others the rule, if there is one."""
+    """Applies the operator of vectors to tensors of rank 0; otherwise applies the rule, if there is one."""
     def apply(*args: Any, **kwargs: Any) -> Any:
         if not isinstance(args[0], torch.Tensor) or args[0].dim() != 0:
             return NotImplemented if rule is None else rule(*args, **kwargs)
@@ -275,8 +277,8 @@ def of_numbers(target: Any, rule: Callable[..., Any] | None) -> Callable[..., An
     return apply
 
 
-#: By operator; some are of the core set, which would leave them whole, and some have a row for most forms:
-#: of those a rule that does not apply says NotImplemented.
+#: By operator. Some are in the core set, which would leave them whole, and some have a row for most forms:
+#: their rule returns NotImplemented for other forms.
 RULES: dict[Any, Callable[..., Any]] = {
     **get_decompositions([
         aten.grid_sampler_2d.default, aten.addmv.default, aten.dist.default, aten.ldexp.Tensor]),
@@ -306,6 +308,6 @@ RULES: dict[Any, Callable[..., Any]] = {
 
 
 def rules_of_others() -> dict[Any, Callable[..., Any]]:
-    """Rules of operators that packages add when they are imported: transformers, for `_grouped_mm`, and torchao."""
+    """Returns rules of operators that imported packages add: transformers, for `_grouped_mm`, and torchao."""
     own = getattr(torch.ops.transformers, "grouped_mm_fallback", None)
     return ({own.default: grouped_mm} if own is not None else {}) | quantized.rules()

@@ -1,5 +1,5 @@
-"""The backend of torch.compile: graphs of Dynamo become models, in the fewest parts; what is not supported
-stays with PyTorch, and training does altogether."""
+"""The backend of torch.compile. Dynamo's graphs become models, in the fewest parts;
+unsupported operators and all training stay with PyTorch."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ from .writer import NotSupported, computed, fake, is_random, is_table, without_e
 
 @dataclass
 class GraphReport:
-    """What became of a graph: `parts` run here, of so many `operators`; `kept` stayed with PyTorch, with
-    the reason for each operator."""
+    """The result for one graph: number of `parts` that run here, with this many `operators`;
+    `kept` maps each operator that stays with PyTorch to the reason."""
 
     parts: int = 0
     operators: int = 0
@@ -61,7 +61,7 @@ _warned = False
 
 
 def report() -> list[GraphReport]:
-    """Of each graph that was compiled, in order.
+    """Returns the report of each compiled graph, in order.
 
     >>> reset()
     >>> with torch.no_grad():
@@ -74,7 +74,7 @@ def report() -> list[GraphReport]:
 
 
 def reset() -> None:
-    """Forgets the reports, and that it has warned."""
+    """Forgets the reports, and whether a warning was given."""
     global _warned
     _reports.clear()
     _warned = False
@@ -82,9 +82,10 @@ def reset() -> None:
 
 def backend(gm: GraphModule, example_inputs: Sequence[Any], *, options: dict[str, Any] | None = None,
             mode: str | None = None) -> Any:
-    """For `torch.compile(module, backend="tangram", options={...})`; options are those of `Model.optimize`, and
-    `sizes`: the number of combinations of dynamic sizes that are compiled (16), PyTorch runs others. A graph that
-    PyTorch is to differentiate stays with PyTorch: call under `torch.no_grad()` or `inference_mode()`.
+    """For `torch.compile(module, backend="tangram", options={...})`.
+    Options are those of `Model.optimize`, and `sizes`: the maximum number of combinations of dynamic sizes
+    to compile (16); PyTorch runs others. A graph that PyTorch has to differentiate stays with PyTorch:
+    call under `torch.no_grad()` or `inference_mode()`.
 
     >>> module, x = torch.nn.Linear(4, 2), torch.ones(1, 4)
     >>> fast = torch.compile(module, backend="tangram", options={"time_limit": 1})
@@ -111,8 +112,9 @@ def _whole_number(sizes: Any) -> int:
 
 
 def _is_differentiated(gm: GraphModule) -> bool:
-    """Whether an output of Dynamo's graph requires gradients. AOTAutograd has the last word, as it also knows which
-    inputs are changed; this spares it the graph of a backward pass."""
+    """Returns true if an output of Dynamo's graph requires gradients.
+    AOTAutograd makes the final decision, because it also knows which inputs are changed;
+    this check avoids building a backward graph."""
     return any(isinstance(value := node.meta.get("example_value"), torch.Tensor) and value.requires_grad
                for node in gm.graph.output_node().all_input_nodes)
 
@@ -127,14 +129,15 @@ def _left_for_gradients(gm: GraphModule) -> Callable[..., Any]:
     return gm.forward
 
 
-#: Combinations of sizes that a graph with dynamic ones is compiled for.
+#: The number of combinations of sizes for which a graph with dynamic sizes is compiled.
 MOST_SIZES = 16
 
 
 class Specialised:
-    """A graph with numbers that are known when it is called: sizes and floats. Sizes along which it is proved to treat
-    all independently are rounded up to buckets: inputs are filled up, outputs lose what came of that. Each combination
-    of numbers is then compiled once, up to `most`; PyTorch runs the graph for others."""
+    """A graph with numbers that are known when it is called: sizes and floats.
+    Sizes along which it provably treats all elements independently are rounded up to buckets:
+    inputs are padded, and outputs are cut. Each combination of numbers is then compiled once, up to `most`;
+    PyTorch runs the graph for others."""
 
     def __init__(self, gm: GraphModule, options: dict[str, Any], most: int) -> None:
         self._gm, self._options, self._most = gm, options, most
@@ -142,9 +145,9 @@ class Specialised:
         self._warned = False
         self._floats = _floats(gm)
         self._places, self._numbers = buckets.symbols(gm)
-        #: For symbols that are rounded up together their axis in each output; None: they must not be.
+        #: For symbols that are rounded up together, their axis in each output; None: rounding up is not allowed.
         self._outputs: dict[frozenset[str], list[buckets.Axis | None] | None] = {}
-        self._reasons: dict[str, str] = {}  # of symbols that are specialised, until they are reported
+        self._reasons: dict[str, str] = {}  # of specialized symbols, until they are reported
 
     @staticmethod
     def wanted(gm: GraphModule) -> bool:
@@ -174,7 +177,7 @@ class Specialised:
         return repr(value.item()) if at in self._floats else tuple(value.shape)
 
     def _with_floats(self, inputs: Sequence[Any]) -> GraphModule:
-        """The graph with the floats that these inputs have."""
+        """Returns the graph with the floats of these inputs."""
         if not self._floats:
             return self._gm
         graph = copy.deepcopy(self._gm.graph)
@@ -187,7 +190,7 @@ class Specialised:
         return GraphModule(self._gm, graph)
 
     def _wide_ones(self, inputs: Sequence[Any]) -> dict[frozenset[str], tuple[int, int]]:
-        """Symbols that get a larger size together: their own and that one."""
+        """Returns the symbols that get a larger size together: their own size and the larger one."""
         sizes = {name: inputs[at].shape[axis] for at, one in enumerate(self._places) for axis, name in one.items()}
         wide: dict[frozenset[str], tuple[int, int]] = {}
         for name, size in sizes.items():
@@ -214,8 +217,8 @@ class Specialised:
         return self._outputs[group]
 
     def _widened(self, at: int, value: Any, sizes: dict[str, tuple[int, int]]) -> Any:
-        """The input with as many elements as its buckets have. The last ones are repeated: they suit the graph, as
-        zeros might not where it divides or indexes."""
+        """Returns the input padded to its buckets. The last elements are repeated, because they are valid
+        for the graph; zeros might not be where it divides or indexes."""
         if not isinstance(value, torch.Tensor):
             return sizes.get(self._numbers.get(at, ""), (0, value))[1]
         for axis, name in self._places[at].items():
@@ -236,7 +239,7 @@ class Specialised:
 
 
 def _floats(gm: GraphModule) -> list[int]:
-    """Inputs that are numbers of Python, which Dynamo hands over as tensors and reads by `item()`."""
+    """Returns the inputs that are Python numbers, which Dynamo passes as tensors and reads by `item()`."""
     return [at for at, node in enumerate(gm.graph.find_nodes(op="placeholder"))
             if getattr(node.meta.get("grapharg"), "pass_arg_as_tensor", False)
             and all(user.target == "item" for user in node.users)]
@@ -244,7 +247,7 @@ def _floats(gm: GraphModule) -> list[int]:
 
 @functools.cache
 def _core_set() -> dict[Any, Callable[..., Any]]:
-    return dict(core_aten_decompositions().items())  # which PyTorch makes anew, in a fifth of a second
+    return dict(core_aten_decompositions().items())  # PyTorch recomputes it, in a fifth of a second
 
 
 def _apart() -> dict[Any, Callable[..., Any]]:
@@ -252,7 +255,7 @@ def _apart() -> dict[Any, Callable[..., Any]]:
 
 
 class _Differentiated(Exception):
-    """Ends a compilation by AOTAutograd of a graph that has a backward pass."""
+    """Ends a compilation by AOTAutograd of a graph with a backward pass."""
 
 
 def _compiled(gm: GraphModule, inputs: Sequence[Any], options: dict[str, Any]) -> Callable[..., Any]:
@@ -264,7 +267,7 @@ def _compiled(gm: GraphModule, inputs: Sequence[Any], options: dict[str, Any]) -
             complex_numbers.take_apart(graph.graph, apart)
             quantized.leave_out_round_trips(graph.graph)
             weights = _tensors_of(graph, gm, inputs)
-            run = Lowering(graph, weights, options, made).module().forward  # without what modules do for hooks
+            run = Lowering(graph, weights, options, made).module().forward  # without the overhead of module hooks
         made.seconds = time.perf_counter() - start
 
         def call(args: list[Any]) -> Any:
@@ -277,7 +280,7 @@ def _compiled(gm: GraphModule, inputs: Sequence[Any], options: dict[str, Any]) -
         raise _Differentiated
 
     apart = _apart()
-    try:  # in the caller's grad mode: Dynamo's graph has changes of it, and relies on what it is at the start
+    try:  # in the caller's grad mode: Dynamo's graph changes it and depends on its initial value
         run = aot_module_simplified(gm, list(inputs), fw_compiler=refuse, bw_compiler=refuse,
                                     inference_compiler=compile_graph, decompositions=apart)
     except _Differentiated:
@@ -287,8 +290,9 @@ def _compiled(gm: GraphModule, inputs: Sequence[Any], options: dict[str, Any]) -
 
 
 def _tensors_of(graph: GraphModule, gm: GraphModule, inputs: Sequence[Any]) -> list[torch.Tensor | None]:
-    """The tensor of the module behind each input of AOTAutograd's graph, by the description that it has; None for
-    what callers pass, and for what the graph changes, such as a cache: that would be loaded anew before each call."""
+    """Returns the module's tensor behind each input of AOTAutograd's graph, by its description;
+    None for inputs of the caller, and for tensors that the graph changes, such as a cache,
+    which would be reloaded before each call."""
     static = _static(gm)
 
     def tensor(described: AOTInput | None) -> Any:
@@ -307,7 +311,7 @@ def _tensors_of(graph: GraphModule, gm: GraphModule, inputs: Sequence[Any]) -> l
 
 
 class Supported(OperatorSupportBase):
-    """Whether a node has a form here: it is written alone, and the text is checked."""
+    """Decides whether a node is supported: it is written as a model of its own, and the text is checked."""
 
     def __init__(self, constants: Collection[Node], made: GraphReport) -> None:
         self._constants, self._made = constants, made
@@ -320,23 +324,23 @@ class Supported(OperatorSupportBase):
 
     def _has_form(self, node: Node) -> bool:
         source = node.args[0] if node.target is operator.getitem else node
-        try:  # outputs go where their operator goes: all have a form, or none
+        try:  # outputs stay with their operator: all are supported, or none
             for one in (source, *(user for user in source.users if user.target is operator.getitem)):
-                if one.users:  # else an assertion, which is left out
+                if one.users:  # otherwise an assertion, which is omitted
                     parse(write_alone(one, self._constants, HANDLERS), "<alone>", "", {})
         except (NotSupported, Error) as why:
             if node in self._constants and all(self.is_node_supported({}, user) for user in node.users):
-                return True  # PyTorch computes it of tables when a program of its users is made
+                return True  # PyTorch computes it from tables when a program of its users is made
             self._made.kept[str(source.target)] = STAYS.get(source.target, _reason(why))
             return False
-        except Exception as why:  # noqa: BLE001  a mistake of a row must not break the caller's program
+        except Exception as why:  # noqa: BLE001  a bug of a row must not break the caller's program
             self._made.kept[str(source.target)] = f"its row failed: {why!r}"
             return False
         return True
 
 
 def _computed_of(graph: Graph, tables: set[Node], constants: Collection[Node]) -> set[Node]:
-    """The nodes that depend on tables and constants alone, those included."""
+    """Returns the nodes that depend only on tables and constants, including those."""
     known = {*tables, *constants}
     for node in graph.nodes:
         if node.all_input_nodes and known.issuperset(node.all_input_nodes) and _can_be_computed(node):
@@ -351,7 +355,8 @@ def _reason(why: NotSupported | Error) -> str:
 
 
 def fold(gm: GraphModule) -> dict[Node, torch.Tensor]:
-    """Computes what depends on no input and holds it in the graph: the nodes that read it there, and values."""
+    """Computes nodes that depend on no input and stores them in the graph: returns the nodes that read them,
+    and values."""
     known: dict[Node, Any] = {}
     held: dict[Node, torch.Tensor] = {}
     for node in list(gm.graph.nodes):
@@ -379,7 +384,8 @@ def _can_be_computed(node: Node) -> bool:
 
 
 def _held(gm: GraphModule, node: Node, value: torch.Tensor) -> Node:
-    """A node that reads the value in the place of one that computes it; of outputs callers get copies."""
+    """Returns a node that reads the value, in place of one that computes it;
+    callers get copies of outputs."""
     path = f"constant_{node.name}"
     gm.register_buffer(path, value)
     with gm.graph.inserting_before(node):
@@ -392,13 +398,13 @@ def _held(gm: GraphModule, node: Node, value: torch.Tensor) -> Node:
 
 
 class Lowering:
-    """One graph of core operators, with its parts replaced by programs."""
+    """Replaces the parts of one graph of core operators by programs."""
 
     def __init__(self, graph: GraphModule, tensors: Sequence[Any], options: dict[str, Any],
                  made: GraphReport) -> None:
         self._graph, self._options, self._made = graph, options, made
         placeholders = graph.graph.find_nodes(op="placeholder")
-        # Parameters and buffers; other tensors are inputs.
+        # Parameters and buffers are weights; other tensors are inputs.
         self._weights = {node: tensor for node, tensor in zip(placeholders, tensors)
                          if isinstance(tensor, torch.Tensor)}
         self._threads = options.get("threads", torch.get_num_threads())
@@ -451,8 +457,8 @@ class Lowering:
 
 
 class Weights:
-    """The model of a part, and its weights: tensors of the module, `changing` among them, constants, and what
-    PyTorch computes of tables, anew where those change."""
+    """The model of a part, and its weights: tensors of the module, including `changing` ones, constants,
+    and results that PyTorch computes from tables, again when those change."""
 
     def __init__(self, graph: Graph, held: dict[Node, tuple[str, torch.Tensor]], changing: Sequence[Node]) -> None:
         self._graph, self._held, self._changing = graph, held, changing
@@ -460,7 +466,7 @@ class Weights:
         self._tables = any(is_table(held[node][1]) for node in changing)
 
     def of(self, model: Model, tensors: Sequence[torch.Tensor]) -> Model:
-        """The model with these in the place of those that change."""
+        """Returns the model with these tensors in place of those that change."""
         now = {node: (self._held[node][0], tensor) for node, tensor in zip(self._changing, tensors)}
         given = self._tensors | {path: tensor for path, tensor in now.values() if path in self._tensors}
         if self._tables:
@@ -470,9 +476,9 @@ class Weights:
 
 
 class Part:
-    """A program in the place of a part of the graph, as a function. Weights that have changed are loaded anew."""
+    """A program that replaces a part of the graph, as a function. Changed weights are loaded again."""
 
-    __name__ = "part"  # by which graphs write it
+    __name__ = "part"  # the name in graphs
 
     def __init__(self, model: Model, weights: Weights, options: dict[str, Any], inputs: Sequence[int],
                  changing: Sequence[int], forms: Sequence[Form | None], single: bool,
@@ -491,7 +497,7 @@ class Part:
             if self._state is None:
                 self._others = [at for at, one in enumerate(inputs) if one.dtype != self._dtypes[at]]
             self._state = state
-        for at in self._others:  # an operator of PyTorch gives another type than its description says
+        for at in self._others:  # an operator of PyTorch returns another type than its description
             inputs[at] = inputs[at].to(self._dtypes[at])
         tensors = [*map(torch.from_numpy, self._run(inputs))]
         if self._forms:
@@ -500,20 +506,20 @@ class Part:
 
 
 def _taker(places: Sequence[int]) -> Callable[[Sequence[Any]], list[Any]]:
-    """What stands in these places; of many without a line of Python for each."""
+    """Returns a function that selects the elements at these places, without Python code for each."""
     if len(places) < 2:
         return lambda values: [values[place] for place in places]
     taken = operator.itemgetter(*places)
     return lambda values: [*taken(values)]
 
 
-#: What makes the tensor that PyTorch expects of one in row-major order.
+#: Converts a row-major tensor to the form that PyTorch expects.
 Form = Callable[[torch.Tensor], torch.Tensor]
 
 
 def _form(value: torch.Tensor) -> Form | None:
-    """For a tensor that would have another layout in PyTorch, where what stays with it may read the memory
-    as it expects it to be; and for bf16, which arrays of NumPy do not have."""
+    """Returns the conversion for a tensor that has another layout in PyTorch, where the remaining operators
+    may rely on the memory layout; and for bf16, which NumPy arrays do not have."""
     strides = value.stride() if _in_another_order(value) else None
     if strides is not None:
         return lambda tensor: torch.empty_strided(tensor.shape, strides, dtype=value.dtype).copy_(tensor)
@@ -524,14 +530,14 @@ def _in_another_order(value: torch.Tensor) -> bool:
     reach = 1
     for stride, size in sorted(zip(value.stride(), value.shape)):
         if size != 1 and stride != reach:
-            return False  # with gaps, or elements that share their place
+            return False  # with gaps, or with overlapping elements
         reach *= size
     return not value.is_contiguous()
 
 
 class Watch:
-    """Says whether weights have changed. It is asked before each run, so it goes over them without a
-    line of Python for each."""
+    """Detects changed weights. It is called before each run, so it iterates over them without Python code
+    for each."""
 
     _version = operator.attrgetter("_version")
 
@@ -540,7 +546,8 @@ class Watch:
         self._counted: Sequence[torch.Tensor] = ()
 
     def state(self, tensors: Sequence[torch.Tensor]) -> list[int]:
-        """Changes where one of them does; those of inference_mode do not count their changes."""
+        """Returns a state that changes when one of the tensors does; inference_mode tensors do not count
+        their changes."""
         if len(tensors) != len(self._tensors) or not all(map(operator.is_, tensors, self._tensors)):
             self._tensors = tensors
             self._counted = [tensor for tensor in tensors if not tensor.is_inference()]
@@ -548,14 +555,14 @@ class Watch:
 
 
 def _changed_by_itself() -> set[int]:
-    """Inputs of the graph being compiled that it changes, such as a cache of keys: as weights they would be loaded anew
-    before each call."""
+    """Returns the inputs that the graph being compiled changes, such as a cache of keys:
+    as weights they would be reloaded before each call."""
     context = TracingContext.try_get()
     known = context.fw_metadata if context else None
     return set(known.mutated_inp_runtime_indices) if known else set()
 
 
 def _static(gm: GraphModule) -> list[bool]:
-    """Of each input of Dynamo's graph, whether it is a parameter or buffer of the module."""
+    """Returns for each input of Dynamo's graph whether it is a parameter or buffer of the module."""
     return ["_dynamo_static_input_type" in node.meta.get("tensor_dict", {})
             for node in gm.graph.nodes if node.op == "placeholder"]

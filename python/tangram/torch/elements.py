@@ -1,5 +1,5 @@
-"""Rows of operators element by element, which the language has under no name of its own, and of those that
-reduce or order along axes."""
+"""Rows of elementwise operators that the language does not have by name, and of operators that reduce
+or sort along axes."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def atan2(w: Writer, node: Node) -> str:
     """`atan(abs(y) / abs(x))`, in the quadrant of the signs, of which zeros have one, too"""
     y, x = _operands(w, node)
     high, wide = w.let(f"abs({y})"), w.let(f"abs({x})")
-    same = w.let(f"select({wide} == 0, 0.0, {math.pi / 4!r})")  # also where both are infinite
+    same = w.let(f"select({wide} == 0, 0.0, {math.pi / 4!r})")  # also if both are infinite
     angle = w.let(f"select({high} == {wide}, {same}, atan({high} / {wide}))")
     below = [f"{one} < 0 or {one} == 0 and 1.0 / {one} < 0" for one in (x, y)]
     angle = w.let(f"select({below[0]}, {math.pi!r} - {angle}, {angle})")
@@ -148,7 +148,7 @@ def clamp(w: Writer, node: Node) -> str:
 
 
 def bounded(w: Writer, node: Node, low: Any, high: Any) -> str:
-    """Between numbers or tensors, in the type of the result."""
+    """Clamps between numbers or tensors, in the type of the result."""
     kind = fake(node).dtype
     text = w.cast(node.args[0], kind)
     for name, bound in (("maximum", low), ("minimum", high)):
@@ -163,7 +163,7 @@ def softplus(w: Writer, node: Node) -> str:
     x = w.operand(node.args[0])
     beta, threshold = float(argument(node, "beta")), float(argument(node, "threshold"))
     text = f"softplus({x})" if beta == 1 else f"softplus({x} * {beta!r}) / {beta!r}"
-    # From 20 on what it adds is below the last digit of f32.
+    # From 20 on, the added term is below the last digit of f32.
     if beta == 1 and threshold >= 20 and fake(node).dtype == torch.float32:
         return text
     return f"select({x} * {beta!r} > {threshold!r}, {x}, {text})"
@@ -187,7 +187,7 @@ def fill(w: Writer, node: Node) -> str:
 
 
 def _dims(node: Node) -> tuple[list[int], str]:
-    """Axes, and whether they are kept."""
+    """Returns the axes, and whether they are kept."""
     axes = axes_of(argument(node, "dim"), fake(node.args[0]).dim())
     return axes, literal(bool(argument(node, "keepdim", False)))
 
@@ -208,7 +208,7 @@ def prod(w: Writer, node: Node) -> str:
 
 
 def _variance(w: Writer, node: Node) -> tuple[str, str]:
-    """Means, with the axes that they are of, and the variance."""
+    """Returns the means over the axes, and the variance."""
     x, (axes, keep) = w.operand(node.args[0]), _dims(node)
     correction = argument(node, "correction")
     count = math.prod(fake(node.args[0]).shape[axis] for axis in axes)
@@ -234,14 +234,15 @@ def var_mean(w: Writer, node: Node, place: int) -> str:
 
 
 def _place_of_the_first(w: Writer, x: Node, axis: int | None, keep: bool, largest: bool) -> str:
-    """The index of the largest or smallest element; of equals the first, and a NaN is either."""
+    """Returns the index of the largest or smallest element; the first of equal ones,
+    and a NaN counts as either."""
     shape = list(fake(x).shape)
     text = _ordinal(w, x)
     if axis is None:
         text = w.let(f"reshape({text}, [-1])")
     at = 0 if axis is None else axis % len(shape)
     if not largest and fake(x).is_floating_point():
-        text = f"neg({text})"  # an integer may have no opposite
+        text = f"neg({text})"  # the smallest integer has no negation
     if largest or fake(x).is_floating_point():
         found = f"argmax({text}, axis = {at}, keepdims = {literal(keep and axis is not None)})"
     else:
@@ -300,25 +301,25 @@ def _ordered(w: Writer, node: Node, axis: int, k: int, largest: bool, place: int
 
 
 def _ordinal(w: Writer, x: Node) -> str:
-    """Something that has an order: of bool, numbers."""
+    """Converts to a type with an order: bool becomes numbers."""
     return w.cast(x, torch.int32 if fake(x).dtype == torch.bool else fake(x).dtype)
 
 
 def along(w: Writer, x: Node, axis: int, places: str, shape: list[int]) -> str:
-    """Elements of x at places along an axis, of the same rank; places are not below 0."""
+    """Returns the elements of x at places along an axis, of the same rank; places are not negative."""
     flat = w.let(f"reshape({w.operand(x)}, [-1])")
     return f"gather({flat}, {flat_places(w, list(fake(x).shape), axis, places, shape)})"
 
 
 def flat_places(w: Writer, sizes: list[int], axis: int, places: str, shape: list[int]) -> str:
-    """The same places, counted over all axes of a tensor of these sizes."""
+    """Returns the same places, counted over all axes of a tensor of these sizes."""
     steps = [places if at == axis % len(sizes) else f"iota({literal(shape)}, i64, axis = {at})"
              for at in range(len(sizes))]
     return linear(w, steps, sizes)
 
 
 def linear(w: Writer, steps: list[str], sizes: list[int]) -> str:
-    """One index for several axes."""
+    """Returns one index for several axes."""
     place = steps[0]
     for step, size in zip(steps[1:], sizes[1:]):
         place = w.let(f"{place} * {size} + {step}")
@@ -326,6 +327,6 @@ def linear(w: Writer, steps: list[str], sizes: list[int]) -> str:
 
 
 def from_the_start(w: Writer, indices: Node, size: int) -> str:
-    """Indices below 0 count from the end."""
+    """Converts negative indices, which count from the end."""
     text = w.cast(indices, torch.int64)
     return w.let(f"select({text} < 0, {text} + {size}, {text})")

@@ -1,4 +1,4 @@
-"""Whole programs: torch.export's as models, and modules as programs."""
+"""Whole programs: torch.export's programs as models, and modules as programs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from .writer import NotSupported, write
 def model_of_graph(
     graph: torch.fx.Graph, name: str, weights: dict[Node, tuple[str, torch.Tensor]]
 ) -> tuple[Model, list[Node], dict[str, torch.Tensor]]:
-    """The model of a graph of core operators, the placeholders that are its inputs, and its weights by path:
-    those that are given, and what PyTorch computed."""
+    """Returns the model of a graph of core operators, the placeholders that are its inputs,
+    and its weights by path: the given ones, and those that PyTorch computed."""
     text, tensors, inputs = write(graph, name, weights, HANDLERS)
     model = Model(parse_core(text, f"<{name}>", "", {}))
     return model.with_weights({path: tensor.detach() for path, tensor in tensors.items()}), inputs, tensors
@@ -40,8 +40,8 @@ def model_of(program: torch.export.ExportedProgram) -> Model:
 
 
 def model_and_state(program: torch.export.ExportedProgram) -> tuple[Model, list[str]]:
-    """The model, and the paths of the buffers that the program changes: the first inputs have their values, and the
-    first outputs their new ones."""
+    """Returns the model, and the paths of the buffers that the program changes: the first inputs
+    are their values, and the first outputs their new values."""
     if not isinstance(program, torch.export.ExportedProgram):
         raise TypeError(f"program is what torch.export.export returns, not {program!r}")
     apart = decompositions(torch.export.default_decompositions())
@@ -70,8 +70,9 @@ def model_and_state(program: torch.export.ExportedProgram) -> tuple[Model, list[
 
 
 class TorchProgram(Program):
-    """A program that was made of a module: outputs in the module's own structure. Buffers that the module changes are
-    read before each run and written after it; such a program is for one thread at a time."""
+    """A program made from a module: outputs have the module's structure.
+    Buffers that the module changes are read before each run and written after it;
+    such a program is not thread-safe."""
 
     def __init__(self, model: Model, spec: Any, state: Sequence[torch.Tensor] = (), **options: Any) -> None:
         super().__init__(model, **options)
@@ -89,7 +90,7 @@ class TorchProgram(Program):
         return torch.utils._pytree.tree_unflatten(leaves[len(self._state):], self._spec)
 
     def forget_model(self) -> None:
-        """Gives up the model, and so the weights that it shares with the module."""
+        """Releases the model, and thus the weights that it shares with the module."""
         del self.model
 
     def __getattr__(self, name: str) -> Any:
@@ -104,13 +105,13 @@ class TorchProgram(Program):
 
 
 def run_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of a search that are of its result's runs, too."""
+    """Returns the search options that also apply to runs of the result."""
     return {name: options[name] for name in ("dtype", "memory_limit", "seed", "allow_tf32") if name in options}
 
 
 def _distinct(inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """The inputs, each in memory of its own. torch.export takes two that are one tensor for one input whatever is passed
-    later, and leaves sizes open where one is a view of another."""
+    """Returns the inputs, each in its own memory. torch.export treats two inputs that are one tensor
+    as one input, whatever is passed later, and leaves sizes open if one is a view of another."""
     seen: set[int] = set()
 
     def apart(x: torch.Tensor) -> torch.Tensor:
@@ -125,7 +126,7 @@ def _distinct(inputs: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _move_to_meta(module: torch.nn.Module, kept: Sequence[torch.Tensor]) -> None:
-    """Has the module's tensors, but those that are kept, give up their elements. Tied ones stay tied."""
+    """Releases the elements of the module's tensors, except the kept ones. Tied tensors stay tied."""
     moved: dict[int, torch.Tensor] = {id(tensor): tensor for tensor in kept}
     known = list(kept)  # while their ids are keys
     for part in module.modules():
@@ -164,13 +165,13 @@ def compiled(
     release_weights = _arguments.flag("release_weights", release_weights)
     training = [part for part in module.modules() if part.training]
     try:
-        with contextlib.suppress(NotImplementedError):  # a graph that was exported has no modes
+        with contextlib.suppress(NotImplementedError):  # an exported graph has no modes
             module.eval()
         with torch.no_grad(), _no_garbage_collection():
             exported = torch.export.export(module, _distinct(example_inputs))
             model, paths = model_and_state(exported)
     finally:
-        for part in training:  # as the caller had them
+        for part in training:  # as set by the caller
             part.training = True
     threads = threads or torch.get_num_threads()
     fast = model.optimize(threads=threads, **options).model

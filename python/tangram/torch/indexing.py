@@ -1,4 +1,4 @@
-"""Rows of operators that take elements from their places, or put them there."""
+"""Rows of operators that read elements at given places, or write them there."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def unbind(w: Writer, node: Node, place: int) -> str:
 
 
 def _edges(name: str, before: Callable[[int, int], list[int]], after: Callable[[int, int], list[int]]) -> Handler:
-    """Places outside, near the first to the last, and near the last from it on, are those of elements."""
+    """Elements outside are copies of those inside: `before` and `after` give their places."""
     def handler(w: Writer, node: Node) -> str:
         sizes, shape = list(node.args[1]), fake(node.args[0]).shape
         if min(sizes) < 0:

@@ -1,6 +1,6 @@
-"""Exported programs as graphs of core operators. `ExportedProgram.run_decompositions` makes a whole new program: it runs
-the graph once to find out what it writes and once more to record it. A graph that writes nothing is recorded here in one run,
-which takes a third of the time."""
+"""Exported programs as graphs of core operators. `ExportedProgram.run_decompositions` makes a whole new
+program: it runs the graph once to find out what it writes, and again to record it.
+A graph that writes nothing is recorded here in one run, which takes a third of the time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torch.fx import Graph, Node
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.traceback import preserve_node_meta
 
-try:  # what run_decompositions itself uses, to keep composite operators whole that `known` does not name
+try:  # run_decompositions itself uses it, to keep composite operators whole that `known` does not name
     from torch.export.exported_program import (
         _override_composite_implicit_decomp,
         _split_decomp_table_to_cia_and_python_decomp,
@@ -27,25 +27,26 @@ aten = torch.ops.aten
 
 #: Write statistics in training, although their schemas do not say so.
 _NORMS = (aten.batch_norm.default, aten.instance_norm.default)
-#: Become other operators where gradients are enabled, as they are in run_decompositions.
+#: Become other operators if gradients are enabled, as in run_decompositions.
 _RECURRENT = (aten.lstm, aten.gru, aten.rnn_tanh, aten.rnn_relu)
 
 
 def core_graph(
     program: torch.export.ExportedProgram, known: Mapping[Any, Callable[..., Any]]
 ) -> tuple[Graph, torch.export.ExportedProgram]:
-    """The graph of the program after the decompositions `known`, and the program whose placeholders, in this order, the graph
-    has: the one that is given, or one that PyTorch made of it."""
+    """Returns the graph of the program after the decompositions `known`, and the program
+    with the same placeholders in the same order: the given one, or one that PyTorch made from it."""
     if _override_composite_implicit_decomp is not None and _only_computes(program.graph):
         graph = _recorded(program, dict(known))
-        if _only_computes(graph):  # an operator may write for all that its schema says
+        if _only_computes(graph):  # an operator may write despite its schema
             return graph, program
     program = program.run_decompositions(dict(known))
     return program.graph, program
 
 
 def _only_computes(graph: Graph) -> bool:
-    """True if all operators are functional, and there are inputs, which are tensors of known sizes."""
+    """Returns true if all operators are functional, and there are inputs, which are tensors
+    of known sizes."""
     return bool(graph.find_nodes(op="placeholder")) and all(map(_is_simple, graph.nodes))
 
 

@@ -1,6 +1,6 @@
-"""What each operator of PyTorch's core set becomes. A row is a function: its first line of documentation is
-the table's. Others are in elements.py, windows.py, resize.py
-and indexing.py."""
+"""The translation of each operator of PyTorch's core set. A row is a function;
+the first line of its docstring is the table's entry. Further rows are in elements.py, windows.py,
+resize.py and indexing.py."""
 
 from __future__ import annotations
 
@@ -257,12 +257,12 @@ def convolution(w: Writer, node: Node) -> str:
 
 
 def of_each(numbers: list[int], axes: int) -> list[int]:
-    """One number is that of all axes, as of `padding="valid"`."""
+    """A single number applies to all axes, as in `padding="valid"`."""
     return numbers * axes if len(numbers) == 1 else numbers
 
 
 def _image(w: Writer, arg: Node) -> str:
-    """With an axis of size 1 before the last, where it has three."""
+    """Inserts an axis of size 1 before the last if there are three axes."""
     sizes = list(fake(arg).shape)
     if len(sizes) != 3:
         return w.operand(arg)
@@ -287,7 +287,8 @@ def attention(w: Writer, q: Node, k: Node, v: Node, mask: Any, causal: bool, sca
 
 
 def _sees_any(w: Writer, mask: Node) -> str:
-    """Of each row of scores, whether the mask leaves one: PyTorch's attention gives zeros where it leaves none."""
+    """Returns for each row of scores whether the mask leaves an element: otherwise PyTorch's attention gives
+    zeros."""
     axes = literal([fake(mask).dim() - 1])
     if fake(mask).dtype == torch.bool:
         return w.let(f"cast(reduce_max(cast({w.operand(mask)}, i32), axes = {axes}, keepdims = true), bool)")
@@ -295,7 +296,7 @@ def _sees_any(w: Writer, mask: Node) -> str:
 
 
 def _for_each_head(w: Writer, x: Node, query: torch.Tensor) -> str:
-    """Keys or values [.., heads, S, D], of which several heads of the queries in turn may share one."""
+    """Expands keys or values [.., heads, S, D] that several consecutive heads of the queries share."""
     sizes = list(fake(x).shape)
     if sizes[:-2] == list(query.shape[:-2]):
         return w.operand(x)
@@ -323,7 +324,7 @@ def max_pool(w: Writer, node: Node) -> str:
     """`max_pool2d`"""
     if set(argument(node, "dilation")) != {1}:
         raise NotSupported("max pooling with dilation")
-    kernel, stride, _, edges = _windows(node)  # padding never wins
+    kernel, stride, _, edges = _windows(node)  # padding is never the maximum
     return f"max_pool2d({w.operand(node.args[0])}, {kernel}, {stride}, {edges})"
 
 
@@ -334,14 +335,15 @@ def avg_pool(w: Writer, node: Node) -> str:
     counted, divisor = bool(argument(node, "count_include_pad")), argument(node, "divisor_override")
     if edges[2:] != pad and (divisor is not None or counted and any(pad)):
         raise NotSupported("average pooling whose last windows reach beyond the padding and count it")
-    # Windows that reach beyond the image count what is within it.
+    # Windows that extend beyond the image count the elements inside it.
     counted = (counted or divisor is not None) and edges[2:] == pad
     result = f"avg_pool2d({w.operand(node.args[0])}, {kernel}, {stride}, {edges}, {literal(counted)})"
     return result if divisor is None else f"{result} * {math.prod(kernel) / divisor!r}"
 
 
 def _windows(node: Node) -> tuple[list[int], list[int], list[int], list[int]]:
-    """Kernel, stride, padding, and padding of all edges: with ceil_mode a last window may reach beyond it."""
+    """Returns kernel, stride, padding, and padding of all edges: with ceil_mode a last window may extend
+    beyond it."""
     kernel, stride, pad = (list(argument(node, name)) for name in ("kernel_size", "stride", "padding"))
     kernel, stride, pad = ((sizes * 2)[:2] for sizes in (kernel, stride or kernel, pad))
     beyond = [max(0, (rows - 1) * step + window - size - 2 * edge)

@@ -1,7 +1,8 @@
-"""Quantized models of PT2E (torchao), computed in floats. Such a model quantizes each operand and dequantizes it again
-before the operator, which computes in f32. Integers of 8 bits are no type of the language, so that both steps are taken
-apart into arithmetic of f32, and a round trip through an integer is left out where the value is whole and in range.
-What has no such round trip, such as an integer product, stays with PyTorch."""
+"""Quantized models of PT2E (torchao), computed in floats. Such a model quantizes each operand
+and dequantizes it again before the operator, which computes in f32.
+The language has no 8-bit integers, so both steps are decomposed into f32 arithmetic,
+and a round trip through an integer is omitted if the value is a whole number in range.
+Operators without such a round trip, such as an integer product, stay with PyTorch."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from torch.fx import Graph, Node
 
 aten = torch.ops.aten
 
-#: Operators, by their names and overloads, that PyTorch's own functions of the same module take apart.
+#: Operators, by name and overload, that PyTorch's own functions of the same module decompose.
 _TAKEN_APART = (
     ("quantize_per_tensor", "default"), ("quantize_per_tensor", "tensor"), ("dequantize_per_tensor", "default"),
     ("dequantize_per_tensor", "tensor"), ("quantize_per_channel", "default"), ("dequantize_per_channel", "default"),
@@ -21,7 +22,7 @@ _TAKEN_APART = (
 
 
 def rules() -> dict[Any, Callable[..., Any]]:
-    """Decompositions of the operators that importing torchao, or PyTorch's quantization, registers."""
+    """Returns decompositions of the operators that importing torchao, or PyTorch's quantization, registers."""
     if not hasattr(torch.ops.quantized_decomposed, _TAKEN_APART[0][0]):
         return {}
     from torch.ao.quantization.fx import _decomposed
@@ -31,7 +32,8 @@ def rules() -> dict[Any, Callable[..., Any]]:
 
 
 def leave_out_round_trips(graph: Graph) -> None:
-    """Replaces a float that was an integer in between by the float before, where that is a whole number in range."""
+    """Replaces a float converted from an integer by the original float, if that is a whole number
+    in range."""
     for node in graph.find_nodes(op="call_function", target=aten._to_copy.default):
         narrow, wide = node.args[0], node.meta["val"].dtype
         if not isinstance(narrow, Node) or narrow.target is not aten._to_copy.default or not wide.is_floating_point:
@@ -44,7 +46,7 @@ def leave_out_round_trips(graph: Graph) -> None:
 
 
 def _is_whole_in(node: Node, dtype: torch.dtype) -> bool:
-    """True if the node clamps whole numbers to a range that the integer type has."""
+    """Returns true if the node clamps whole numbers to a range of the integer type."""
     if dtype.is_floating_point or dtype == torch.bool or node.target is not aten.clamp.default:
         return False
     low, high, info = *node.args[1:3], torch.iinfo(dtype)

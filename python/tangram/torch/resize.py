@@ -1,4 +1,4 @@
-"""Resampling of images: `upsample_*`, by which `interpolate` is written."""
+"""Resampling of images: `upsample_*`, to which `interpolate` is lowered."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from .writer import NotSupported, Writer, fake, literal
 
 
 def _forms(*operators: Any) -> list[Any]:
-    """With sizes, and as exported programs have it, with sizes or scales."""
+    """Returns the overloads with sizes, and those of exported programs, with sizes or scales."""
     return [form for operator in operators for form in (operator.default, operator.vec)]
 
 
 def _scales(node: Node, axes: int) -> list[float | None]:
-    """New elements for each old one along each axis, where the caller gave them."""
+    """Returns the number of new elements per old one along each axis, if given by the caller."""
     names = ["scales"] if axes == 1 else ["scales_d", "scales_h", "scales_w"][-axes:]
     given = argument(node, "scale_factors") or [argument(node, name) for name in names]
     return [None if scale is None or scale <= 0 else float(scale) for scale in given]
 
 
 def _resize(w: Writer, node: Node, axes: int, mode: str, options: str = "") -> str:
-    """The operator, with scales where they are not those of the sizes."""
+    """Writes the operator, with scales if they differ from those of the sizes."""
     before, after = list(fake(node.args[0]).shape[-axes:]), list(fake(node).shape[-axes:])
     scales, aligned = _scales(node, axes), bool(argument(node, "align_corners", False))
     of_sizes = [to / size for size, to in zip(before, after)]
@@ -61,7 +61,7 @@ def antialiased_cubic(w: Writer, node: Node) -> str:
 
 
 def _antialiased(w: Writer, node: Node, mode: str, options: str) -> str:
-    """Weights beyond an end are left out. Corners that are aligned move none of the positions, but stretch them."""
+    """Weights beyond an end are omitted. Aligned corners do not shift the positions, but scale them."""
     if argument(node, "align_corners"):
         raise NotSupported("antialiased resampling with aligned corners")
     return _resize(w, node, 2, mode, f"{options}, antialias = true, exclude_outside = true")
@@ -71,13 +71,14 @@ def _antialiased(w: Writer, node: Node, mode: str, options: str) -> str:
 
 
 def _places(of: Any, size: int, to: int, scale: float | None) -> list[int]:
-    """The elements that PyTorch takes along an axis: it computes their positions in float."""
+    """Returns the elements that PyTorch selects along an axis: it computes their positions in float."""
     numbers = torch.arange(size, dtype=torch.float64).reshape(1, 1, size)
     return of(numbers, [to], scale).flatten().long().tolist()
 
 
 def _places_here(size: int, to: int, scale: float | None, exact: bool) -> list[int]:
-    """Those that `resize` takes, which divides by a scale where PyTorch multiplies by its inverse."""
+    """Returns the elements that `resize` selects: it divides by a scale where PyTorch multiplies
+    by its inverse."""
     if size == to and scale in (None, 1.0):
         return list(range(size))
     position, by = torch.arange(to, dtype=torch.float32), torch.tensor(scale or to / size, dtype=torch.float32)

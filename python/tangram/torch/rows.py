@@ -1,4 +1,4 @@
-"""The rows of the table of operators: where they are kept, and what they share."""
+"""The storage of the table's rows, and their shared functions."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def row(*targets: Any) -> Callable[[Handler], Handler]:
     return add
 
 
-#: What an output of an operator that has several becomes: gets the writer, the operator, and which output.
+#: The translation of one output of an operator with several: gets the writer, the operator, and the output's number.
 Piece = Callable[[Writer, Node, int], str]
 PIECES: dict[Any, Piece] = {}
 
 
 def pieces(*targets: Any) -> Callable[[Piece], Piece]:
-    """A row of an operator whose outputs are written where they are taken."""
+    """Registers a row of an operator whose outputs are written at their uses."""
     def add(piece: Piece) -> Piece:
         def handler(w: Writer, node: Node) -> str:
             return w.operand(node.args[0])
@@ -41,7 +41,7 @@ def pieces(*targets: Any) -> Callable[[Piece], Piece]:
 
 
 def _of_floats(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """PyTorch's pieces of a range, which give other whole numbers than its kernels do."""
+    """Computes a range in floats; PyTorch's decomposition gives other whole numbers than its kernels."""
     def apply(*args: Any, dtype: Any = None, **kwargs: Any) -> Any:
         whole = dtype is not None and not (dtype.is_floating_point or dtype.is_complex)
         return NotImplemented if whole else rule(*args, dtype=dtype, **kwargs)
@@ -52,8 +52,9 @@ _RANGES = (aten.linspace, aten.logspace)
 
 
 def decompositions(known: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
-    """Those of operators that have no row: of others the whole says more than its pieces. Rules of ours for
-    those are about forms that the row lacks."""
+    """Returns the decompositions of operators without a row; a row is more informative
+    than its decomposition. Our own rules for operators with a row handle the forms
+    that the row does not support."""
     rules = {target: _of_floats(rule) if getattr(target, "overloadpacket", None) in _RANGES else rule
              for target, rule in known.items() if target not in HANDLERS}
     rules |= decompose.RULES | decompose.rules_of_others()
@@ -61,7 +62,7 @@ def decompositions(known: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callabl
 
 
 def table() -> str:
-    """The table, as Markdown: OPERATORS.md."""
+    """Returns the table as Markdown: OPERATORS.md."""
     lines = ["# What operators of PyTorch become", "",
              "Made by `python -m tangram.torch`. Operators that are not here PyTorch takes apart into those that are, "
              "where it can; others stay with PyTorch."]
@@ -88,7 +89,7 @@ def _words(described: Callable[..., Any]) -> str:
 
 
 def argument(node: Node, name: str, default: Any = None) -> Any:
-    """By its name in the operator's schema."""
+    """Returns an argument by its name in the operator's schema."""
     for place, declared in enumerate(node.target._schema.arguments):
         if declared.name == name:
             if place < len(node.args):

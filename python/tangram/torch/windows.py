@@ -15,7 +15,7 @@ from .writer import NotSupported, Writer, dtype_word, fake, literal
 
 
 def vector(w: Writer, given: Any, like: Node, count: int, value: float) -> str:
-    """A scale or shift in the type of the elements, or the one that changes nothing."""
+    """Returns a scale or shift in the type of the elements, or the neutral one."""
     kind = fake(like).dtype
     return f"full([{count}], {value}, {dtype_word(kind)})" if given is None else w.cast(given, kind)
 
@@ -41,7 +41,7 @@ def _normed(w: Writer, x: str, axes: Sequence[int], eps: float) -> str:
 
 
 def _scaled(w: Writer, text: str, scale: Any, shift: Any, rank: int) -> str:
-    """By channels, which are axis 1."""
+    """Applies the scale and shift by channel, which is axis 1."""
     for sign, given in (("*", scale), ("+", shift)):
         if given is not None:
             by_channel = literal([-1] + [1] * (rank - 2))
@@ -133,7 +133,7 @@ def adaptive_max_pool(w: Writer, node: Node, place: int) -> str:
 
 
 def _adaptive(w: Writer, node: Node, x: str, rank: int, reduce: str) -> str:
-    """Windows of an axis depend on no other, so axes are pooled one after the other."""
+    """A window along one axis does not depend on the others, so axes are pooled one after the other."""
     dims = fake(node).dim()
     for axis in range(dims - rank, dims):
         size, to = fake(node.args[0]).shape[axis], fake(node).shape[axis]
@@ -149,7 +149,7 @@ def _adaptive(w: Writer, node: Node, x: str, rank: int, reduce: str) -> str:
 
 
 def _pool3d(w: Writer, node: Node, name: str, options: str) -> str:
-    """Over the last two axes, then over the one before them."""
+    """Pools over the last two axes, then over the axis before them."""
     kernel, stride, pad = (list(argument(node, name)) for name in ("kernel_size", "stride", "padding"))
     kernel, stride, pad = ((sizes * 3)[:3] for sizes in (kernel, stride or kernel, pad))
     if argument(node, "ceil_mode") or set(argument(node, "dilation", [1])) != {1} \

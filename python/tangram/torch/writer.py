@@ -1,4 +1,4 @@
-"""Graphs of PyTorch's core operators (FX) as .tg text: one line for each node."""
+"""Writes graphs of PyTorch's core operators (FX) as .tg text: one line per node."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DTYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", to
 
 
 class NotSupported(Error):
-    """What has no form here, and why."""
+    """An unsupported operator, with the reason."""
 
     def __init__(self, why: str, file: str = "", line: int = 0) -> None:
         place = f"{file}:{line}: " if file else ""
@@ -27,13 +27,13 @@ class NotSupported(Error):
         return Error, (self.diagnostics,)
 
     def at(self, node: Node) -> NotSupported:
-        """The same, with the line of Python that the node came from, where that is known."""
+        """Returns the same error with the Python line of the node, if known."""
         found = re.findall(r'File "(.+)", line (\d+)', node.stack_trace or "")
         return NotSupported(self.diagnostics[0].message, found[-1][0], int(found[-1][1])) if found else self
 
 
 def fake(node: Node) -> torch.Tensor:
-    """What is known of the tensor that a node gives."""
+    """Returns the fake tensor of a node's result."""
     value = node.meta.get("val")
     if isinstance(value, (tuple, list)):
         value = value[0]
@@ -60,7 +60,7 @@ def type_text(value: torch.Tensor) -> str:
 
 
 def literal(value: Any) -> str:
-    """A number or list as the language writes it."""
+    """Returns a number or list as written in the language."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -72,13 +72,13 @@ def literal(value: Any) -> str:
     raise NotSupported(f"the number `{value}`")
 
 
-#: What an operator becomes: gets the writer and the node, gives an expression.
+#: The translation of an operator: gets the writer and the node, returns an expression.
 Handler = Callable[["Writer", Node], str]
 
 
 class Writer:
-    """Writes one model. Nodes that depend on no input are computed now, by PyTorch, and stand as
-    weights; `tensors` has the weights by their paths, as they are, not copied."""
+    """Writes one model. Nodes that depend on no input are computed immediately, by PyTorch,
+    and become weights; `tensors` has the weights by path, unchanged and not copied."""
 
     def __init__(self, name: str, handlers: Mapping[Any, Handler]) -> None:
         self.name = name
@@ -86,7 +86,7 @@ class Writer:
         self._handlers = handlers
         self._names: dict[Node, str] = {}
         self._known: dict[Node, Any] = {}  # values of nodes that depend on no input
-        self._others: dict[Node, bool] = {}  # nodes that others write: whether their value is known to them
+        self._others: dict[Node, bool] = {}  # nodes written in other models: whether their value is known there
         self._conversions: dict[tuple[Node, torch.dtype], str] = {}
         self._inputs: list[str] = []
         self._lines: list[str] = []
@@ -94,7 +94,7 @@ class Writer:
     # --- what handlers ask ----------------------------------------------------------------------
 
     def operand(self, arg: Any) -> str:
-        """A tensor by its name, a number as a literal."""
+        """Returns the name of a tensor, or a number as a literal."""
         if not isinstance(arg, Node):
             return literal(arg)
         if arg not in self._names:
@@ -102,7 +102,7 @@ class Writer:
         return self._names[arg]
 
     def cast(self, arg: Any, dtype: torch.dtype) -> str:
-        """The operand in that type."""
+        """Returns the operand converted to that type."""
         if not isinstance(arg, Node):
             return literal(float(arg) if dtype.is_floating_point else bool(arg) if dtype == torch.bool else arg)
         if fake(arg).dtype not in DTYPES and (arg in self._known or self._others.get(arg)):
@@ -117,13 +117,13 @@ class Writer:
         return value if isinstance(value, torch.Tensor) and not is_weight else None
 
     def known_elsewhere(self, node: Node) -> str:
-        """What PyTorch computes of a constant that others write."""
+        """Returns a value that PyTorch computes from a constant of another model."""
         if not all(self._others.get(one) for one in node.all_input_nodes):
             raise NotSupported(f"elements of {fake(node.all_input_nodes[0]).dtype}")
         return self._input(fake(node))
 
     def let(self, expression: str) -> str:
-        """A name for it."""
+        """Binds an expression to a name and returns the name."""
         name = f"v{len(self._lines)}"
         self._lines.append(f"let {name} = {expression}")
         return name
@@ -139,7 +139,7 @@ class Writer:
         return name
 
     def written_elsewhere(self, node: Node, known: bool) -> None:
-        """It is an input here, where it is asked for; known: it is a table or a constant there."""
+        """The node is an input here if it is used; known: it is a table or a constant in the other model."""
         self._others[node] = known
 
     def weight(self, node: Node, path: str, tensor: torch.Tensor) -> None:
@@ -185,7 +185,7 @@ class Writer:
         return value
 
     def _converted(self, node: Node, dtype: torch.dtype) -> str:
-        """A constant whose elements the language lacks, in a type that it has."""
+        """Returns a constant, whose element type the language lacks, converted to a supported type."""
         if (node, dtype) not in self._conversions:
             self._conversions[node, dtype] = (
                 self._input(fake(node).to(dtype)) if node in self._others
@@ -193,7 +193,7 @@ class Writer:
         return self._conversions[node, dtype]
 
     def _compute(self, node: Node) -> bool:
-        """Now, where it depends on no input and no weight (weights are the optimiser's to fold)."""
+        """Computes the node now if it depends on no input and no weight (the optimizer folds weights)."""
         operands = node.all_input_nodes
         if any(one in self._names or one not in self._known for one in operands):
             return False
@@ -204,12 +204,13 @@ class Writer:
 
 
 def is_table(tensor: torch.Tensor) -> bool:
-    """Whole numbers, flags and what the language lacks: PyTorch computes with them where it can."""
+    """Returns true for whole numbers, flags and unsupported types: PyTorch computes with them
+    where it can."""
     return not tensor.is_floating_point() or tensor.dtype not in DTYPES or tensor.numel() == 0
 
 
 def without_elements(node: Node) -> torch.Tensor | None:
-    """The tensor that a node gives, if it has no element: it depends on nothing."""
+    """Returns the tensor of a node's result if it has no elements: it depends on nothing."""
     value = node.meta.get("val")
     if not isinstance(value, torch.Tensor) or value.device.type != "cpu":
         return None
@@ -218,7 +219,7 @@ def without_elements(node: Node) -> torch.Tensor | None:
 
 
 def is_random(node: Node) -> bool:
-    """What is drawn anew in each run is no constant."""
+    """Random results differ between runs, so they are not constants."""
     return torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
 
 
@@ -228,12 +229,12 @@ def computed(node: Node, known: Mapping[Node, Any]) -> Any:
 
 
 def write_alone(node: Node, constants: Collection[Node], handlers: Mapping[Any, Handler]) -> str:
-    """The text of a model that has this operator alone; what it reads are inputs."""
+    """Returns the text of a model with only this operator; its operands are inputs."""
     writer = Writer("alone", handlers)
     for operand in node.all_input_nodes:
         if isinstance(operand.meta.get("val"), torch.Tensor) and operand not in constants:
             type_text(fake(operand))
-        for one in (operand, *operand.all_input_nodes):  # a piece reads what was split
+        for one in (operand, *operand.all_input_nodes):  # a piece reads the split tensor
             writer.written_elsewhere(one, one in constants)
     writer.node(node)
     return writer.text([node], typed=isinstance(node.meta.get("val"), torch.Tensor))
@@ -242,8 +243,8 @@ def write_alone(node: Node, constants: Collection[Node], handlers: Mapping[Any, 
 def write(
     graph: Graph, name: str, weights: Mapping[Node, tuple[str, torch.Tensor]], handlers: Mapping[Any, Handler]
 ) -> tuple[str, dict[str, torch.Tensor], list[Node]]:
-    """The text, its weights by path, and the placeholders that are inputs. `weights` has paths and
-    tensors of those that are none."""
+    """Returns the text, its weights by path, and the placeholders that are inputs.
+    `weights` has the paths and tensors of the other placeholders."""
     writer, inputs = Writer(name, handlers), []
     for node in graph.nodes:
         if node.op == "placeholder" and node in weights:
