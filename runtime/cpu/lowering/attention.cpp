@@ -1,6 +1,6 @@
-// attention on runtime/cpu/tile: queries, keys and values are read where they lie, whatever their
-// strides, so that heads which a reshape and a transpose split off are not copied; the result is
-// written as its reader wants it.
+// Lowers attention to runtime/cpu/tile. Queries, keys and values are read in place
+// with any strides, so that heads split off by a reshape and a transpose are not copied.
+// The result is written in its reader's layout.
 #include "runtime/cpu/tile/attention.h"
 #include "runtime/cpu/lowering/tile_matmul.h"
 #include "runtime/cpu/parallel.h"
@@ -50,8 +50,8 @@ private:
   tile::AttentionData data_;
 };
 
-/// The step along an axis that broadcasts, counted from the end (0 is the last): 0 where the place
-/// has one element along it, or no such axis.
+/// Returns the step along an axis that may broadcast, counted from the end (0 is the last):
+/// 0 if the place has one element along it, or no such axis.
 int64_t repeated_step(const Place& p, size_t from_end) {
   if (p.shape.size() <= from_end) return 0;
   size_t axis = p.shape.size() - 1 - from_end;

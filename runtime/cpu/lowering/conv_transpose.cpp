@@ -1,6 +1,6 @@
-// conv_transpose2d on oneDNN's deconvolution, images channels last, or in the layouts that it likes
-// better: it is the gradient of a convolution to oneDNN, whose kernels for that are fewer. What it
-// does not know runs by the definition.
+// Lowers conv_transpose2d to oneDNN's deconvolution, with images channels last,
+// or in the layouts that oneDNN prefers. oneDNN implements it as the gradient of a convolution,
+// for which it has fewer kernels. Unsupported cases run by the definition.
 #include "runtime/cpu/lowering/geometry.h"
 #include "runtime/cpu/lowering/lowering.h"
 #include "runtime/cpu/lowering/tile_convolution.h"
@@ -9,12 +9,12 @@ namespace tg::cpu {
 
 namespace {
 
-/// A transposed convolution as oneDNN sees it. Its kernels [O, C, kh, kw], or [G, O / G, C / G, kh,
-/// kw], lie as w[C, O / G, kh, kw] does.
+/// A transposed convolution in oneDNN's terms. Its kernels [O, C, kh, kw], or [G, O / G, C / G, kh,
+/// kw], have the memory layout of w[C, O / G, kh, kw].
 struct Deconvolution {
   dnnl_dims_t strides, dilates, before, after;
   dnnl_memory_desc_t src, dst, kernels, bias;
-  dnnl_memory_desc_t given_kernels; // as they lie
+  dnnl_memory_desc_t given_kernels; // as stored
   bool has_bias = false;
 };
 
@@ -48,7 +48,7 @@ Deconvolution deconvolution(const Lowering& l, const PlanStep& step) {
   return d;
 }
 
-/// nullopt where oneDNN has no kernel but plain loops.
+/// Returns nullopt if oneDNN has only plain loops.
 std::optional<PrimitiveDescHandle> described(Lowering& l, const Deconvolution& d) {
   dnnl_deconvolution_desc_t desc;
   if (dnnl_dilated_deconvolution_forward_desc_init(

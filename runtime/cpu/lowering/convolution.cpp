@@ -1,8 +1,9 @@
-// conv2d and conv3d on oneDNN, images channels last. With nhwc sources oneDNN takes its brgemm
-// convolution on AVX-512 and the direct one on AVX2; with nchw it would fall to im2col and gemm at
-// half the speed, and for nhwc with gaps between channels to plain loops a thousand times slower,
-// which is why a concat along channels is a copy. Kernels are packed once at load into the layout
-// that the implementation asks for. A residual is a sum post-op on its own buffer.
+// Lowers conv2d and conv3d to oneDNN, with images channels last.
+// With nhwc sources, oneDNN uses its brgemm convolution on AVX-512 and the direct one on AVX2.
+// With nchw it would use im2col and gemm at half the speed, and for nhwc with gaps between channels
+// it has only plain loops, a thousand times slower; this is why a concat along channels is a copy.
+// Kernels are packed once, at load, into the layout that the implementation requests.
+// A residual is a sum post-op on its own buffer.
 #include "runtime/cpu/lowering/geometry.h"
 #include "runtime/cpu/lowering/lowering.h"
 #include "runtime/cpu/lowering/padding.h"
@@ -13,10 +14,11 @@ namespace tg::cpu {
 
 namespace {
 
-/// Microseconds on one thread, to choose the number of threads by: at 150 GFLOP/s.
+/// Returns the estimated microseconds on one thread at 150 GFLOP/s, to choose the number
+/// of threads.
 double conv_us(double flops) { return flops / 150e3; }
 
-/// The kernel as oneDNN sees it: [O, I, kh, kw], or [G, O / G, I, kh, kw] if grouped.
+/// Returns the kernel's shape in oneDNN: [O, I, kh, kw], or [G, O / G, I, kh, kw] if grouped.
 Shape kernel_shape(Shape w, int64_t groups) {
   if (groups == 1) return w;
   w[0] /= groups;
@@ -24,10 +26,10 @@ Shape kernel_shape(Shape w, int64_t groups) {
   return w;
 }
 
-/// A convolution: its operands' shapes and places, and what is fused into it.
+/// A convolution: its operands' shapes and places, and the operators fused into it.
 struct Convolution {
   Geometry geometry;
-  Shape kernel; // as oneDNN sees it
+  Shape kernel; // in oneDNN
   Shape result;
   Place src, weights, dst;
   std::optional<Place> bias;
@@ -37,7 +39,8 @@ struct Convolution {
   std::string implementation = {}; // of a slice: that of the whole
 };
 
-/// Some result's window lies in the padding altogether (a dilated kernel can straddle an image).
+/// Returns true if some result's window is entirely in the padding (a dilated kernel
+/// can straddle an image).
 bool has_empty_window(const Convolution& c) {
   const Geometry& g = c.geometry;
   for (size_t axis = 0; axis < g.axes; ++axis)
@@ -50,7 +53,7 @@ bool has_empty_window(const Convolution& c) {
   return false;
 }
 
-/// Whether pixels of the result, channels last, begin off 16 bytes.
+/// Returns true if pixels of the result, channels last, are not 16-byte aligned.
 bool is_off_vectors(const Convolution& c) {
   return c.dst.offset % 4 != 0 ||
          llvm::any_of(c.dst.strides, [](int64_t stride) { return stride != 1 && stride % 4 != 0; });
@@ -70,17 +73,18 @@ Result<PrimitiveDescHandle> describe_convolution(Lowering& l, const Convolution&
       s != dnnl_success)
     return device_error(s, "describing a convolution");
   TG_TRY(AttrHandle attrs, make_attr(c.attr));
-  // oneDNN 2.6.3: where a result sees no input at all, brgconv leaves out its sum or bias, or jumps
-  // into nowhere.
+  // oneDNN 2.6.3: if a result depends on no input, brgconv omits its sum or bias,
+  // or jumps to an invalid address.
   llvm::SmallVector<llvm::StringRef, 2> wrong;
   if ((c.attr.sum || c.bias || c.attr.act != Act::None) && has_empty_window(c))
     wrong.push_back(kBrgemm);
-  // There, too, SSE4.1 code for depthwise ones takes memory operands that have to lie on 16 bytes.
+  // Also in 2.6.3, SSE4.1 code for depthwise convolutions uses memory operands
+  // that must be 16-byte aligned.
   if (is_off_vectors(c)) wrong.push_back(kDepthwiseSse41);
   return make_primitive_desc(&desc, attrs, l.engine, "a convolution", wrong, c.implementation);
 }
 
-/// Runs `pd` between these places, whose layouts are the ones that it asks for.
+/// Runs `pd` between these places, whose layouts are those that it requests.
 Result<void> add_convolution(Lowering& l, const PlanStep& step, const Convolution& c,
                              const PrimitiveDescHandle& pd, const Place& src, const Place& dst) {
   dnnl_memory_desc_t packed_md = wanted(pd, dnnl_query_weights_md);
@@ -95,13 +99,16 @@ Result<void> add_convolution(Lowering& l, const PlanStep& step, const Convolutio
   return l.add_primitive(step, pd, args, c.attr);
 }
 
-/// Where Winograd's minimal filtering (Lavin and Gray 2016) pays. Measured inside networks on
-/// AVX-512, with the reorders to and from its blocked layout, it takes 0.6 to 0.8 of the time of
-/// the direct kernel from 14 x 14 pixels on, and no less below: there its kernels, 16 / 9 as large,
-/// cost what the multiplications save. Its error stays below 3e-6 of the largest result (direct:
-/// 3e-7). A rule and not a race, so that one plan always gives one result. Each of several threads
-/// reads all kernels, four times as large for its part of the rows: on two, halves of 14 x 14
-/// pixels took 1.19 ms, as long as one thread, and the direct kernel half of that.
+/// Returns true if Winograd's minimal filtering (Lavin and Gray 2016) is faster.
+/// Measured inside networks on AVX-512, including the reorders to and from its blocked layout,
+/// it takes 0.6 to 0.8 of the time of the direct kernel from 14 x 14 pixels on.
+/// For smaller images it is no faster: there its kernels, 16 / 9 as large, cost what the
+/// multiplications save.
+/// Its error stays below 3e-6 of the largest result (direct: 3e-7).
+/// This is a rule and not a timing, so that one plan always gives one result.
+/// Each of several threads reads all kernels, which are four times as large,
+/// for its part of the rows: on two threads, halves of 14 x 14 pixels took 1.19 ms,
+/// as long as one thread, and the direct kernel half of that.
 bool winograd_pays(const Convolution& c) {
   constexpr int64_t kLeastPixels = 14 * 14, kLeastInputsOfSlices = 64;
   int64_t pixels = c.result[2] * c.result[3];
@@ -115,8 +122,8 @@ bool winograd_pays(const Convolution& c) {
   return fits && pixels >= kLeastPixels && slices_fit && c.weights_phase == Phase::Load;
 }
 
-/// In the layouts that the implementation likes best; nullopt where oneDNN has none but plain
-/// loops.
+/// Returns the primitive with the layouts that the implementation prefers;
+/// nullopt if oneDNN has only plain loops.
 std::optional<PrimitiveDescHandle> in_any_layout(Lowering& l, const Convolution& c,
                                                  dnnl_alg_kind_t algorithm) {
   Result<PrimitiveDescHandle> found = describe_convolution(
@@ -126,13 +133,13 @@ std::optional<PrimitiveDescHandle> in_any_layout(Lowering& l, const Convolution&
   return std::move(*found);
 }
 
-/// Winograd's primitive; nullopt where oneDNN has none or it does not pay.
+/// Returns Winograd's primitive; nullopt if oneDNN has none or it is not faster.
 std::optional<PrimitiveDescHandle> winograd(Lowering& l, const Convolution& c) {
   return winograd_pays(c) ? in_any_layout(l, c, dnnl_convolution_winograd) : std::nullopt;
 }
 
-/// Reorders to the implementation's layouts and back around the convolution. The way back may end
-/// in the channels of a concat.
+/// Adds reorders to the implementation's layouts and back around the convolution.
+/// The final reorder may write into the channels of a concat.
 Result<void> add_reordered(Lowering& l, const PlanStep& step, const Convolution& c,
                            const PrimitiveDescHandle& pd) {
   dnnl_memory_desc_t src_md = wanted(pd, dnnl_query_src_md), dst_md = wanted(pd, dnnl_query_dst_md);
@@ -156,11 +163,11 @@ struct Described {
   bool reordered = false;
 };
 
-/// By the direct algorithm, on the layouts that the places have where it has a kernel for them.
+/// Uses the direct algorithm, on the places' layouts if it has a kernel for them.
 Result<Described> describe_direct(Lowering& l, const Convolution& c) {
   TG_TRY(PrimitiveDescHandle pd, describe_convolution(l, c, dnnl_convolution_direct,
                                                       memory_desc(c.src), memory_desc(c.dst)));
-  if (is_reference(pd)) // of one channel, say, between many
+  if (is_reference(pd)) // such as one channel among many
     if (auto other = in_any_layout(l, c, dnnl_convolution_direct))
       return Described{std::move(*other), true};
   return Described{std::move(pd), false};
@@ -178,7 +185,8 @@ Result<void> add_described(Lowering& l, const PlanStep& step, const Convolution&
   return add_convolution(l, step, c, d.pd, c.src, c.dst);
 }
 
-/// In slices for its threads, where oneDNN can. `unit`: rows of the result that it makes together.
+/// Lowers in slices for the threads, if oneDNN can. `unit`: rows of the result
+/// that it computes together.
 Result<void> add_in_slices(Lowering& l, const PlanStep& step, const Convolution& c,
                            const Described& whole, int64_t unit,
                            llvm::function_ref<Result<Described>(const Convolution&)> describe) {
@@ -200,7 +208,7 @@ Result<void> add_in_slices(Lowering& l, const PlanStep& step, const Convolution&
   });
 }
 
-/// By the kernel that would run the whole: of others, some are slow.
+/// Uses the kernel that would run the whole; some others are slow.
 Result<void> add_direct(Lowering& l, const PlanStep& step, const Convolution& c) {
   TG_TRY(Described whole, describe_direct(l, c));
   return add_in_slices(l, step, c, whole, 1, [&](const Convolution& slice) {
@@ -210,11 +218,11 @@ Result<void> add_direct(Lowering& l, const PlanStep& step, const Convolution& c)
   });
 }
 
-/// By the best of oneDNN's Winograd kernels for an image of that size: on half an image the one
-/// that it takes for the whole was a quarter slower than another.
+/// Uses the best of oneDNN's Winograd kernels for an image of that size: on half an image,
+/// the kernel for the whole was a quarter slower than another one.
 Result<void> add_winograd(Lowering& l, const PlanStep& step, const Convolution& c,
                           PrimitiveDescHandle pd) {
-  constexpr int64_t kTile = 4; // rows of the result that a transform makes, at most
+  constexpr int64_t kTile = 4; // largest number of result rows of a transform
   return add_in_slices(l, step, c, {std::move(pd), true}, kTile,
                        [&](const Convolution& slice) { return describe_winograd(l, slice); });
 }
@@ -222,7 +230,7 @@ Result<void> add_winograd(Lowering& l, const PlanStep& step, const Convolution& 
 Result<void> lower_images(Lowering& l, const PlanStep& step, Convolution& c) {
   PlanValueId x = operand(step, "x"), bias = operand(step, "bias");
   c.attr = {operand(step, "residual") != kNoValue, *parse_act(attr(step, "act").text)};
-  c.src = l.place(x); // so far where it lies
+  c.src = l.place(x); // for now, its current place
   if (bias != kNoValue) c.bias = l.place(bias);
   c.threads = l.threads_for(conv_us(l.describe(step).flops));
   std::optional<PrimitiveDescHandle> fast;
@@ -255,7 +263,7 @@ Result<void> lower_volumes(Lowering& l, const PlanStep& step, Convolution& c) {
   return add_direct(l, step, c);
 }
 
-/// Shapes, the kernel's among them, and when it is known.
+/// Returns the shapes, including the kernel's, and when the kernel is known.
 Convolution convolution_of(const Lowering& l, const PlanStep& step) {
   PlanValueId w = operand(step, "w");
   const Shape &image = l.type(operand(step, "x")).shape, &filter = l.type(w).shape;

@@ -1,7 +1,7 @@
-// Copies between layouts, and fills. Rows that are contiguous on both sides are copied row by row;
-// transpositions of floats go by blocks in registers, those of bf16, and of two or three rows,
-// through oneDNN's reorder, which generates code for the strides; what is left, scalars that are
-// spread out, goes element by element.
+// Copies between layouts, and fills. Rows that are contiguous on both sides are copied row by row.
+// Transpositions of floats are done in blocks in registers. Those of bf16, and of two
+// or three rows, use oneDNN's reorder, which generates code for the strides.
+// Other copies, of scattered scalars, are done element by element.
 #include "runtime/convert.h"
 #include "runtime/cpu/lowering/lowering.h"
 #include "runtime/cpu/parallel.h"
@@ -16,8 +16,8 @@ namespace tg::cpu {
 
 namespace {
 
-/// A walk over the outer loops from the index-th on: a step adds strides, where any place would
-/// take a division of each loop.
+/// Iterates over the outer loops from the index-th element on: a step adds strides,
+/// whereas computing an arbitrary element takes one division per loop.
 class Odometer {
 public:
   Odometer(llvm::ArrayRef<Loop> outer, int64_t index) : outer_(outer), at_(outer.size()) {
@@ -54,7 +54,7 @@ public:
       : src_(src), dst_(dst), nest_(loops({&dst, &src})), threads_(threads) {
     inner_ = nest_.pop_back_val();
     bool contiguous = inner_.strides[0] == 1 && inner_.strides[1] == 1;
-    // One long row is cut, so that threads can share it.
+    // One long row is divided, so that threads can share it.
     constexpr int64_t kPiece = 16384;
     if (contiguous && nest_.empty() && inner_.extent > kPiece) {
       int64_t pieces = 1;
@@ -104,7 +104,7 @@ private:
     default: return copy_typed<uint64_t>(to, from, count);
     }
   }
-  /// Rows of two and four are what enlarging a picture copies: there the loop is gone.
+  /// Rows of two and four occur when enlarging a picture; their loop is unrolled.
   template <class T> void copy_typed(std::byte* to, const std::byte* from, int64_t count) const {
     T* target = reinterpret_cast<T*>(to);
     const T* source = reinterpret_cast<const T*>(from);
@@ -122,7 +122,7 @@ private:
   }
 
   Place src_, dst_;
-  llvm::SmallVector<Loop, 4> nest_; // without the two innermost
+  llvm::SmallVector<Loop, 4> nest_; // without the two innermost loops
   Loop rows_{1, {0, 0}}, inner_;
   int64_t planes_ = 1;
   int64_t size_ = dtype_size(dst_.dtype); // of an element
@@ -172,11 +172,11 @@ private:
   std::byte* to_ = nullptr;
 };
 
-/// Planes of which each is transposed by blocks of 4 x 4 in registers: of an element a block costs
-/// 1/4 load, 1/2 shuffle and 1/4 store, where oneDNN's generated code moves one at a time. Tiles
-/// have as many rows as a line of the source has elements, so that each line is read once. Three
-/// columns, the colours of a picture, are stored as four, of which the next pixel writes over the
-/// last.
+/// Transposes each plane by blocks of 4 x 4 in registers. Per element, a block costs 1/4 load,
+/// 1/2 shuffle and 1/4 store, while oneDNN's generated code moves one element at a time.
+/// Tiles have as many rows as a cache line of the source has elements, so that each line
+/// is read once. Three columns, such as the colours of a picture, are stored as four,
+/// and the next pixel overwrites the fourth.
 class Transposition final : public Kernel {
 public:
   Transposition(const Place& src, const Place& dst, const Threads& threads)
@@ -193,7 +193,7 @@ public:
     row_tiles_ = std::max<int64_t>(1, rows_.extent / row_tile_);
     column_tiles_ = std::max<int64_t>(1, columns_.extent / column_tile_);
   }
-  /// Rows lie side by side in the source, columns in the result.
+  /// Requires adjacent rows in the source and adjacent columns in the result.
   static bool suits(llvm::ArrayRef<Loop> nest) {
     const Loop& columns = nest.back();
     size_t at = rows_of(nest.drop_back());
@@ -223,14 +223,15 @@ public:
 private:
   static constexpr int64_t kBlock = 4, kColours = 3, kAhead = 16;
 
-  /// The loop whose elements lie side by side in the source; the number of loops where there is
-  /// none.
+  /// Returns the loop whose elements are adjacent in the source;
+  /// the number of loops if there is none.
   static size_t rows_of(llvm::ArrayRef<Loop> nest) {
     size_t at = 0;
     while (at < nest.size() && nest[at].strides[1] != 1) ++at;
     return at;
   }
-  /// From where to where the index-th of so many tiles of an axis goes: the last takes the rest.
+  /// Returns the range of the index-th of `tiles` tiles of an axis;
+  /// the last tile includes the remainder.
   static std::pair<int64_t, int64_t> range(int64_t index, int64_t tile, int64_t tiles,
                                            int64_t extent) {
     return {index * tile, index + 1 == tiles ? extent : (index + 1) * tile};
@@ -252,7 +253,7 @@ private:
           block_at(to, from, std::min(r, row_end - kBlock), std::min(next, column_end - kBlock));
       }
   }
-  /// The last block of an axis ends with the tile, and writes some elements again.
+  /// The last block of an axis ends with the tile and writes some elements twice.
   void block_at(float* to, const float* from, int64_t row, int64_t column) const {
     block(to + row * rows_.strides[0] + column, from + column * columns_.strides[1] + row,
           rows_.strides[0]);
@@ -276,7 +277,7 @@ private:
   void colours(float* to, const float* from, int64_t rows) const {
     int64_t row = 0, from_column = columns_.strides[1];
 #if defined(__SSE__)
-    for (; row + kBlock < rows; row += kBlock) { // the pixel behind them is still to come
+    for (; row + kBlock < rows; row += kBlock) { // the next pixel overwrites the fourth
       __m128 a = _mm_loadu_ps(from + row), b = _mm_loadu_ps(from + row + from_column),
              c = _mm_loadu_ps(from + row + 2 * from_column), d = c;
       _MM_TRANSPOSE4_PS(a, b, c, d);
@@ -296,13 +297,13 @@ private:
   llvm::SmallVector<Loop, 4> nest_; // of planes
   Loop rows_, columns_;
   int64_t planes_ = 1, row_tile_ = 16, row_tiles_ = 1, column_tile_ = 256, column_tiles_ = 1;
-  bool by_rows_ = false; // whole rows of the result, four at a time, else columns
+  bool by_rows_ = false; // four whole rows of the result at a time, else columns
   Threads threads_;
   const float* from_ = nullptr;
   float* to_ = nullptr;
 };
 
-/// A transposition of dense rows, worth generated code.
+/// Returns true for a transposition of dense rows for which generated code pays off.
 bool is_transposition(llvm::ArrayRef<Loop> nest) {
   if (nest.size() < 2 || nest.size() > 6) return false;
   Place to, from;
@@ -327,7 +328,7 @@ Result<void> set_reorder_of(Op& op, const Place& src, const Place& dst, llvm::Ar
                      memory_desc(extents, to, dst.dtype), engine);
 }
 
-/// Threads share the outermost loop.
+/// Threads divide the outermost loop.
 Result<void> set_transposition(Op& op, const Place& src, const Place& dst,
                                llvm::ArrayRef<Loop> nest, dnnl_engine_t engine) {
   TG_CHECK(set_reorder_of(op, src, dst, nest, engine));
@@ -398,7 +399,8 @@ Result<void> set_copy_kernel(Op& op, const Place& src, const Place& dst, const T
   bool generated = src.dtype == DType::F32 || src.dtype == DType::BF16;
   if (generated && is_transposition(nest)) {
     TG_CHECK(set_transposition(op, src, dst, nest, engine));
-    // Of bf16 there is generated code from AVX-512 on; the plain loops before make +0 of -0.
+    // For bf16 there is generated code from AVX-512 on; oneDNN's plain loops
+    // for older processors turn -0 into +0.
     if (src.dtype == DType::F32 || llvm::StringRef(op.implementation).contains("jit")) return {};
     op.recipe.clear();
     op.scratch_bytes = 0;

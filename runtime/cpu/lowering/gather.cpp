@@ -1,6 +1,8 @@
-// gather: whole rows are copied where they lie together, so an embedding runs at the speed of
-// memory; an index outside of the table gives a row of NaN (of integers and bools: zeros). scatter:
-// rows are written, or joined, in their order; threads share what the order does not touch.
+// Lowers gather and scatter. gather copies whole rows if they are contiguous,
+// so an embedding runs at memory bandwidth; an index outside the table gives a row
+// of NaN (of zeros for integers and bools).
+// scatter writes or combines rows in order; threads divide the work where the order does not
+// matter.
 #include "runtime/cpu/lowering/lowering.h"
 #include "runtime/cpu/parallel.h"
 #include "runtime/cpu/simd/simd.h"
@@ -61,7 +63,7 @@ public:
   }
 
 private:
-  /// Rows of one table. Those of single numbers are copied without calls.
+  /// Copies rows of one table. Rows of single numbers are copied without calls.
   template <class I>
   void copy_rows(const std::byte* table, const I* at, std::byte* to, int64_t rows) const {
     switch (row_bytes_) {
@@ -90,12 +92,12 @@ private:
   Place table_, indices_, result_;
   int64_t size_, count_, outer_ = 1, row_bytes_ = 0;
   Threads threads_;
-  std::vector<std::byte> missing_; // a row for an index outside of the table
+  std::vector<std::byte> missing_; // a row for an index outside the table
   const std::byte *from_ = nullptr, *index_ = nullptr;
   std::byte* to_ = nullptr;
 };
 
-/// What an update makes of what is there; integers wrap around.
+/// Returns the combination of an update with the existing element; integers wrap around.
 template <class T> T joined(ScatterReduce reduce, T there, T update) {
   auto wrapped = [](auto x, auto y, auto f) {
     if constexpr (std::is_integral_v<T>)
@@ -113,8 +115,8 @@ template <class T> T joined(ScatterReduce reduce, T there, T update) {
   return update;
 }
 
-/// x and the result [outer, size, inner], updates [outer, count, inner]; all row-major. The result
-/// may be where x is.
+/// x and the result [outer, size, inner], updates [outer, count, inner]; all row-major.
+/// The result may be in the place of x.
 class ScatterKernel final : public Kernel {
 public:
   ScatterKernel(const Place& x, const Place& indices, const Place& updates, const Place& result,
@@ -153,7 +155,7 @@ public:
 private:
   int64_t each() const { return dtype_size(x_.dtype); }
 
-  /// So many elements of every row that an index names.
+  /// Writes `elements` elements of every row that an index selects.
   void write(int64_t outer, int64_t first, int64_t elements) const {
     for (int64_t t = 0; t < count_; ++t) {
       int64_t at = index_at(indices_.dtype, index_, t);
@@ -176,7 +178,7 @@ private:
   static void add(std::byte* to, const std::byte* from, int64_t elements) {
     float* there = reinterpret_cast<float*>(to);
     const float* updates = reinterpret_cast<const float*>(from);
-    if (elements == 1) // no call
+    if (elements == 1) // without a call
       *there += *updates;
     else
       simd().apply(Instr::Add, there, there, updates, nullptr, elements);
@@ -198,7 +200,7 @@ private:
 
 } // namespace
 
-/// Halves are joined by the definition, which rounds them once.
+/// Halves are combined by the definition, which rounds them once.
 Result<void> lower_scatter(Lowering& l, const PlanStep& step) {
   ScatterReduce reduce = *parse_scatter_reduce(attr(step, "reduce").text);
   DType dtype = l.type(step.result).dtype;

@@ -1,4 +1,4 @@
-// Windows that slide over images, in the form that oneDNN wants them.
+// Windows that slide over images, in oneDNN's form.
 #pragma once
 
 #include "lang/core/shape_rules.h"
@@ -9,7 +9,7 @@
 
 namespace tg::cpu {
 
-/// Of the image axes: H and W, or D, H and W.
+/// The image axes are H and W, or D, H and W.
 struct Geometry {
   dnnl_dims_t kernel, strides, dilates, before, after;
   size_t axes = 2;
@@ -32,7 +32,7 @@ inline Geometry geometry(const Shape& image, llvm::ArrayRef<int64_t> kernel, con
   return g;
 }
 
-/// Of conv3d: padding is three numbers before and three behind.
+/// For conv3d, padding is three numbers before and three after.
 inline Geometry geometry3d(llvm::ArrayRef<int64_t> kernel, llvm::ArrayRef<int64_t> stride,
                            llvm::ArrayRef<int64_t> pad, llvm::ArrayRef<int64_t> dilation) {
   Geometry g{};
@@ -47,8 +47,8 @@ inline Geometry geometry3d(llvm::ArrayRef<int64_t> kernel, llvm::ArrayRef<int64_
   return g;
 }
 
-/// True if a tap of the kernel reads the image, of this size along the axis, for a result; else it
-/// reads the padding.
+/// Returns true if a tap of the kernel reads the image, of this size along the axis, for a result;
+/// otherwise it reads the padding.
 inline bool reads_image(const Geometry& g, size_t axis, int64_t size, int64_t result, int64_t tap) {
   int64_t at = result * g.strides[axis] - g.before[axis] + tap * (g.dilates[axis] + 1);
   return at >= 0 && at < size;

@@ -1,21 +1,20 @@
-// Where the images of kernels of our own lie: they read and write pixels whose channels lie side by
-// side.
+// Image layouts of our own kernels: they read and write pixels with adjacent channels.
 #pragma once
 
 #include "runtime/cpu/lowering/lowering.h"
 
 namespace tg::cpu {
 
-/// Strides of the image where it lies if its channels lie side by side, else those of a copy.
+/// Returns the image's strides if its channels are adjacent, else those of a copy.
 inline Shape image_strides(const Place& now) {
   return now.strides[1] == 1 || now.shape[1] == 1 ? now.strides : nhwc_strides(now.shape);
 }
-/// The image with these strides.
+/// Returns the image with these strides.
 inline Result<Place> operand_image(Lowering& l, PlanValueId value) {
   return l.operand_as(value, image_strides(l.place(value)));
 }
-/// For a step with an operand "residual": the place of one that dies here, else a new one. The
-/// residual is read where it lies.
+/// For a step with an operand "residual": returns the place of a residual that dies here,
+/// else a new one. The residual is read in place.
 inline Place result_image(Lowering& l, const PlanStep& step) {
   Shape strides = nhwc_strides(l.type(step.result).shape);
   PlanValueId residual = optional_operand(step, "residual");

@@ -14,7 +14,7 @@ namespace tg::cpu {
 
 namespace {
 
-// Rules for operators that are not pointwise, and for what a pointwise one does otherwise.
+// Rules for operators that are not pointwise, and for special cases of pointwise ones.
 constexpr KernelTable<LowerFn> kOwnRules{{
     {OpKind::Matmul, lower_matmul},
     {OpKind::Attention, lower_attention},
@@ -58,14 +58,14 @@ constexpr KernelTable<LowerFn> kRules =
 
 bool moves(OpKind op) { return op == OpKind::Identity || op_info(op).has(Trait::Layout); }
 
-/// Products of bf16 by vdpbf16ps, or by conversion of blocks where the processor lacks it; before
-/// AVX-512 oneDNN has plain loops only.
+/// Returns true if products of bf16 can run: by vdpbf16ps, or by conversion of blocks
+/// if the processor lacks it. Before AVX-512, oneDNN has only plain loops.
 bool has_bf16_products() { return may_use(dnnl_cpu_isa_avx512_core); }
 
-/// The dtypes of a step: whether all are one, and what can hold them.
+/// The dtypes of a step: whether all are the same, and which dtypes can represent them.
 struct StepDTypes {
   bool f32 = true, bf16 = true, floats = true, held = true;
-  bool conditions; // bools are, and nothing that is computed with
+  bool conditions; // bools occur, but no other dtypes
   StepDTypes(const Plan& plan, const PlanStep& step) : conditions(step.op == OpKind::Attention) {
     for (PlanValueId id : step.operands)
       if (id != kNoValue) look(plan.values[id].type.dtype);
@@ -80,9 +80,10 @@ struct StepDTypes {
   }
 };
 
-/// True if a rule takes the step's dtypes as they are: kernels for f32 are for f32 alone;
-/// elementwise ones convert what floats can hold as they read and write, norms and softmax bf16;
-/// what only moves elements is for all; products of bf16 are ours or oneDNN's.
+/// Returns true if a rule supports the step's dtypes. Kernels for f32 support only f32.
+/// Elementwise ones convert every dtype that floats can represent as they read and write;
+/// norms and softmax convert bf16. Moves of elements support all dtypes.
+/// Products of bf16 run on our kernels or oneDNN's.
 bool takes(LowerFn rule, const PlanStep& step, const StepDTypes& dtypes) {
   bool typed = rule == lower_cast || rule == lower_gather || rule == lower_scatter ||
                moves(step.op) || (rule == lower_resize && moves_elements(step));
@@ -184,7 +185,7 @@ PlanValueId optional_operand(const PlanStep& step, llvm::StringRef name) {
 
 namespace {
 
-/// Microseconds of a run on one thread, about: at 100 GFLOP/s or 20 GB/s.
+/// Returns the estimated microseconds of a run on one thread, at 100 GFLOP/s or 20 GB/s.
 double run_us(const Plan& plan) {
   double sum = 0;
   for (const PlanStep& step : plan.steps) {
@@ -196,7 +197,7 @@ double run_us(const Plan& plan) {
   return sum;
 }
 
-/// A shorter run gains less from a second thread than it loses where the machine is busy.
+/// A shorter run gains less from a second thread than it loses on a busy machine.
 constexpr double kShortRunUs = 150;
 
 } // namespace
@@ -227,9 +228,9 @@ void Lowering::find_consumers() {
       if (operand != kNoValue) readers_[operand].push_back(i);
 }
 
-// A piece may be written into the concat's buffer by whoever makes it, if it is made in the same
-// phase, occurs once, and is no concat's piece already. Whether the layout allows it shows when it
-// is made.
+// A piece may be written directly into the concat's buffer if it is computed in the same phase,
+// occurs once, and is not already a piece of another concat. Whether the layout allows it
+// is known only when the piece is lowered.
 void Lowering::find_concat_slots() {
   for (PlanStepId i = 0; i < plan.steps.size(); ++i) {
     const PlanStep& step = plan.steps[i];
@@ -283,7 +284,7 @@ void Lowering::find_wide_values() {
 bool Lowering::wants_image(PlanValueId value) const {
   constexpr int64_t kImage = 4, kVolume = 5;
   int64_t rank = type(value).rank();
-  bool found = rank == kImage; // whoever reads volumes need not be a convolution
+  bool found = rank == kImage; // readers of volumes need not be convolutions
   if (rank != kImage && rank != kVolume) return false;
   llvm::SmallVector<PlanValueId, 4> open = {value};
   llvm::SmallDenseSet<PlanValueId> seen = {value};
@@ -379,7 +380,7 @@ Result<Place> Lowering::operand_as(PlanValueId value, llvm::ArrayRef<int64_t> st
   Place place = new_temporary(now.shape, strides, phase, now.dtype);
   TG_CHECK(add_copy(places[value], place, phase, kNever, "reorder"));
   copies_[value].push_back({Shape(strides.begin(), strides.end()), place});
-  note_readers(value, place.buffer); // later ones get this copy
+  note_readers(value, place.buffer); // later readers get this copy
   return place;
 }
 
@@ -396,8 +397,9 @@ Place Lowering::new_image(const PlanStep& step) {
 
 Place Lowering::new_result(const PlanStep& step, llvm::ArrayRef<int64_t> strides, bool any_strides,
                            std::optional<size_t> dense_axis) {
-  // With Native an operator is timed among elementwise neighbours that stand for any: most products
-  // cannot write rows with gaps, so a concat of channels is priced with its copies.
+  // With Native, an operator is timed among elementwise neighbours that represent any other
+  // operator. Most products cannot write rows with gaps, so a concat of channels is priced
+  // with its copies.
   any_strides &= options.io_layout == IoLayout::Plain;
   DType dtype = stored_dtype(step.result);
   if (widening_ && dtype != DType::F32) {
@@ -411,7 +413,7 @@ Place Lowering::new_result(const PlanStep& step, llvm::ArrayRef<int64_t> strides
   return *place;
 }
 
-// A concat that is itself a piece of another is not followed outwards: it is copied.
+// A concat that is itself a piece of another one is not merged into it: it is copied.
 std::optional<Place> Lowering::slot(PlanValueId value, llvm::ArrayRef<int64_t> strides,
                                     bool any_strides, std::optional<size_t> dense_axis) {
   const Slot& own = slots_[value];
@@ -419,10 +421,10 @@ std::optional<Place> Lowering::slot(PlanValueId value, llvm::ArrayRef<int64_t> s
   const PlanStep& concat = plan.steps[own.concat];
   const Shape& whole_shape = type(concat.result).shape;
   if (places[concat.result].buffer == kNoBuffer) {
-    // The concat takes the order of axes of its first piece.
+    // The concat takes the axis order of its first piece.
     llvm::SmallVector<int64_t> order =
         axis_order({kNoBuffer, 0, type(value).shape, Shape(strides.begin(), strides.end())});
-    if (!any_strides) { // is there a way without gaps?
+    if (!any_strides) { // is there a layout without gaps?
       int64_t axis = concat.attrs[0].number;
       for (int64_t outer : order) {
         if (outer == axis) break;
@@ -436,7 +438,8 @@ std::optional<Place> Lowering::slot(PlanValueId value, llvm::ArrayRef<int64_t> s
   int64_t size = type(value).shape[static_cast<size_t>(axis)];
   Place cut = slice(places[concat.result], axis, own.start, own.start + size);
   bool fits = same_strides(cut.shape, cut.strides, strides);
-  // Rows with gaps suit only those who can write them, and only if nobody else reads the piece.
+  // Rows with gaps are only for kernels that can write them, and only if the piece
+  // has no other readers.
   if (!fits && !(any_strides && readers_[value].size() == 1)) return std::nullopt;
   // The order of axes may be that of another piece.
   if (dense_axis && cut.shape[*dense_axis] != 1 && cut.strides[*dense_axis] != 1)
@@ -492,7 +495,7 @@ Result<void> Lowering::widened(const PlanStep& step, LowerFn rule) {
   Result<void> done = rule(*this, step);
   widening_ = false;
   for (auto& [id, place] : llvm::reverse(before)) places[id] = place; // an operand may occur twice
-  for (PlanValueId id : step.operands) // copies of what was here alone
+  for (PlanValueId id : step.operands) // copies that existed only here
     if (id != kNoValue)
       llvm::erase_if(copies_[id],
                      [&](const Copy& copy) { return copy.place.dtype != places[id].dtype; });
@@ -524,8 +527,8 @@ Shape Lowering::preferred_strides_behind_reshape(PlanValueId value) const {
 
 namespace {
 
-/// Whether a value is read by who wants its channels side by side, or together with an image whose
-/// channels lie so.
+/// Returns true if a reader needs adjacent channels, or reads the value together
+/// with an image whose channels are adjacent.
 bool meets_image(const Lowering& l, PlanValueId value) {
   constexpr int64_t kImage = 4;
   if (l.type(value).rank() != kImage) return false;
@@ -641,9 +644,9 @@ Result<void> Lowering::add_copy(const Place& src, const Place& dst, Phase phase,
   return {};
 }
 
-// Outputs are handed out row-major; with Native as they lie, but without gaps: whoever reads a
-// piece of an image or matrix in a product copies it first, and a lone slice is priced with that
-// copy.
+// Outputs are returned row-major; with Native in their layout, but without gaps.
+// A product that reads a piece of an image or matrix copies it first, so a slice on its own
+// is priced with that copy.
 Result<void> Lowering::finish_outputs() {
   for (const PlanOutput& output : plan.outputs) {
     const Place& now = places[output.value];

@@ -1,10 +1,11 @@
-// matmul on oneDNN, where no tiles of our own are faster (tile_matmul.h). Where the right operand
-// is one matrix, the left one's leading dimensions become rows of a plain product, and a matrix
-// known at load is packed into the layout that the implementation asks for (twice as fast at one
-// row as row-major). Batched products take operands and result as they lie where oneDNN's brgemm
-// can (transposed, or batch and rows exchanged, as attention has them: its transposes then cost
-// nothing); elsewhere they are copied first, which is cheaper than its strided gemm: 16 x 64^3
-// takes 35 us dense, 36 to 40 exchanged, 128 through gemm.
+// Lowers matmul to oneDNN, unless our own tiles are faster (tile_matmul.h).
+// If the right operand is one matrix, the left operand's leading dimensions become rows
+// of a plain product, and a matrix known at load is packed into the layout
+// that the implementation requests (at one row, twice as fast as row-major).
+// Batched products use operands and result in place if oneDNN's brgemm supports it (transposed,
+// or batch and rows exchanged, as in attention: its transposes are then free).
+// Otherwise they are copied first, which is cheaper than oneDNN's strided gemm:
+// 16 x 64^3 takes 35 us dense, 36 to 40 us exchanged, 128 us through gemm.
 #include "runtime/cpu/lowering/slices.h"
 #include "runtime/cpu/lowering/tile_matmul.h"
 
@@ -48,7 +49,7 @@ Result<void> add_product(Lowering& l, const PlanStep& step, const PrimitiveDescH
 /// Rows of a slice: with fewer, reading the matrix takes longer than multiplying.
 constexpr int64_t kLeastRows = 8;
 
-/// y is one matrix: [rows, k] @ [k, n].
+/// Lowers a product whose y is one matrix: [rows, k] @ [k, n].
 Result<void> lower_single(Lowering& l, const PlanStep& step, Product p, int64_t k, int64_t n) {
   PlanValueId x_value = operand(step, "x"), y_value = operand(step, "y");
   int64_t rows = l.type(x_value).elements() / k;
@@ -80,7 +81,7 @@ struct Batched {
   Place x, y, dst;
 };
 
-/// The place with leading axes of size 1 up to this rank.
+/// Returns the place with leading axes of size 1 up to this rank.
 Place with_rank(const Place& p, size_t rank) {
   Place out = p;
   size_t missing = rank - p.shape.size();
@@ -89,8 +90,8 @@ Place with_rank(const Place& p, size_t rank) {
   return out;
 }
 
-/// Merges leading axes into their outer neighbours while all three step evenly and none is
-/// broadcast against the others, so that oneDNN sees no more than it must.
+/// Merges leading axes into their outer neighbours while all three places have uniform strides
+/// and none is broadcast against the others, to give oneDNN as few axes as possible.
 void merge_leading(Batched& b) {
   for (size_t i = b.dst.shape.size() - 3; i-- > 0;) {
     bool even = true;
@@ -117,7 +118,7 @@ Batched batched(const Place& x, const Place& y, const Place& dst) {
   return {with_rank(b.x, rank), with_rank(b.y, rank), with_rank(b.dst, rank)};
 }
 
-/// Strides that oneDNN knows by a tag where the place is dense in some order of its axes.
+/// Returns strides that oneDNN knows by a tag, if the place is dense in some order of its axes.
 dnnl_memory_desc_t tagged_desc(const Place& p) {
   Shape dense = dense_like(p);
   if (is_plain(p) || !same_strides(p.shape, p.strides, dense)) return memory_desc(p);
@@ -128,8 +129,8 @@ bool is_brgemm(const PrimitiveDescHandle& pd) {
   return llvm::StringRef(implementation(pd)).startswith("brg");
 }
 
-/// How a batched product is run: operands as they lie or copied, result as its reader likes it or
-/// row-major.
+/// How a batched product is run: with operands in place or copied, and the result
+/// in its reader's layout or row-major.
 struct Form {
   bool copy_operands, plain_result;
 };
@@ -168,8 +169,8 @@ private:
     return l_.add_primitive(step_, pd, args, p.attr);
   }
 
-  /// Parts of the products, or of their rows, that the same kernel runs as would run the whole:
-  /// most take operands without gaps alone. The axis that cuts most evenly is taken.
+  /// Returns parts of the products, or of their rows, that the same kernel runs as the whole:
+  /// most kernels support only operands without gaps. The axis that divides most evenly is chosen.
   Result<std::vector<Batched>> slices_of(const Batched& whole, int threads) const {
     TG_TRY(PrimitiveDescHandle pd, describe_product(l_, describe(whole)));
     size_t rows = whole.dst.shape.size() - 2;
@@ -217,9 +218,9 @@ private:
     return p;
   }
 
-  /// The first form that oneDNN runs by brgemm. Where it has none (before AVX-512), the first that
-  /// it runs by gemm, which wants rows or columns side by side: as the operands lie if they have no
-  /// gaps, else copied.
+  /// Returns the first form that oneDNN runs by brgemm. If there is none (before AVX-512),
+  /// returns the first that it runs by gemm, which requires adjacent rows or columns:
+  /// with operands in place if they have no gaps, else copied.
   Result<Form> choose() const {
     bool repeated = interleaves(l_.place(x_)) || interleaves(l_.place(y_));
     for (const Form& form : kForms) {
@@ -233,7 +234,7 @@ private:
     return Form{copied && !is_reference(*copied), true};
   }
 
-  /// What oneDNN would run the product by in this form.
+  /// Returns the primitive by which oneDNN would run the product in this form.
   Result<PrimitiveDescHandle> described(const Form& form) const {
     Place x = l_.place(x_), y = l_.place(y_);
     if (form.copy_operands) {

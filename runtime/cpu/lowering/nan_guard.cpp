@@ -10,7 +10,7 @@ namespace tg::cpu {
 
 namespace {
 
-/// Where the elements of a result lie: by strides, or, in a layout of blocks, in one piece.
+/// Returns the elements of a result: by strides or, in a blocked layout, as one range.
 Place elements_of(const PrimitiveArg& arg) {
   const dnnl_memory_desc_t& md = arg.layout;
   DType dtype = md.data_type == dnnl_bf16 ? DType::BF16 : DType::F32;
@@ -26,7 +26,7 @@ Place elements_of(const PrimitiveArg& arg) {
   return place;
 }
 
-/// An activation over a result as it lies.
+/// Applies an activation to a result in its layout.
 class Activation {
 public:
   Activation(Act act, Place place) : instr_(instr_of(act)), place_(std::move(place)) {
@@ -109,14 +109,15 @@ public:
   }
 
 private:
-  // oneDNN's own scratch memory belongs to the thread that made the primitive; any may run this.
+  // oneDNN's own scratch memory belongs to the thread that made the primitive,
+  // but any thread may run this.
   Result<void> bind_exact() {
     Addresses own = bound_;
     own.scratch = scratch_.get();
     return exact_->bind(own);
   }
 
-  std::unique_ptr<Kernel> kernel_, exact_; // the second is made when it is first needed
+  std::unique_ptr<Kernel> kernel_, exact_; // the second is made on first use
   AlignedBuffer scratch_;                  // of the second
   PrimitiveDescHandle pd_;
   bool sum_;

@@ -18,7 +18,8 @@ struct WindowSizes {
     for (size_t axis = 0; axis < geometry.axes; ++axis) count *= geometry.kernel[axis];
     return count;
   }
-  /// True if a tap reads the padding for the result at this position; both are row-major indices.
+  /// Returns true if a tap reads the padding for the result at this position;
+  /// both are row-major indices.
   bool in_padding(int64_t tap, int64_t position) const {
     for (size_t axis = geometry.axes; axis-- > 0;) {
       int64_t kernel = geometry.kernel[axis], size = result[axis];
@@ -37,7 +38,7 @@ struct WindowSizes {
   }
 };
 
-/// True if one of these numbers is infinite or NaN: all bits of its exponent are set.
+/// Returns true if a number is infinite or NaN: all bits of its exponent are set.
 template <class Bits> bool has_special(const Bits* numbers, int64_t count, Bits exponent) {
   Bits found = 0;
   for (int64_t i = 0; i < count; ++i) found |= (numbers[i] & exponent) == exponent;
@@ -52,8 +53,8 @@ bool has_special(DType dtype, const std::byte* numbers, int64_t count) {
   return has_special(reinterpret_cast<const uint16_t*>(numbers), count, kExponentOfBf16);
 }
 
-/// Reads the weights [outputs, inputs, taps]. Writes a byte that says whether any is not finite,
-/// then, if so, one for each output and tap.
+/// Reads the weights [outputs, inputs, taps]. Writes a byte that is nonzero if any weight
+/// is not finite, and then, if so, one byte for each output and tap.
 class SpecialTaps final : public Kernel {
 public:
   SpecialTaps(Place weights, Place found, int64_t taps)
@@ -93,7 +94,7 @@ private:
 
 class PaddedKernel final : public Kernel {
 public:
-  /// `found` as SpecialTaps makes it; `result` has images, channels and the axes of the image.
+  /// `found` is the output of SpecialTaps; `result` has images, channels and the axes of the image.
   PaddedKernel(std::unique_ptr<Kernel> kernel, WindowSizes sizes, Place found, Place result)
       : kernel_(std::move(kernel)), sizes_(std::move(sizes)), found_(std::move(found)),
         result_(std::move(result)) {}

@@ -1,5 +1,5 @@
-// Operators that only move elements: views, concat, pad, and the rearrangements of convolution
-// kernels (which run at load).
+// Operators that only move elements: views, concat, pad, and the rearrangements
+// of convolution kernels (which run at load).
 #include "runtime/cpu/lowering/lowering.h"
 
 #include <cassert>
@@ -38,9 +38,9 @@ Result<std::optional<Place>> copied_as_image(Lowering& l, const PlanStep& step) 
   return reshape(copy, type.shape);
 }
 
-/// Whether an image is laid in a row, or several in as many, that alone a layer_norm reads, whose
-/// result becomes an image again, and whose scale and bias are one number each: in which order the
-/// elements lie in a row is the same to it.
+/// Returns true if images are flattened to rows that only a layer_norm reads,
+/// whose result becomes images again, and whose scale and bias are one number each.
+/// Such a layer_norm does not depend on the order of elements in a row.
 bool is_normalised_whole(const Lowering& l, const PlanStep& flatten) {
   if (flatten.op != OpKind::Reshape) return false;
   const Shape &image = l.type(flatten.operands[0]).shape, &rows = l.type(flatten.result).shape;
@@ -58,7 +58,7 @@ bool is_normalised_whole(const Lowering& l, const PlanStep& flatten) {
 
 bool lies_channels_last(const Place& image) { return is_nhwc(image) && !is_plain(image); }
 
-/// The rows of images that lie channels last, in the order in which they lie.
+/// Returns the rows of channels-last images, in memory order.
 std::optional<Place> rows_as_they_lie(const Lowering& l, const PlanStep& flatten) {
   const Place& x = l.place(flatten.operands[0]);
   if (!lies_channels_last(x) || !is_normalised_whole(l, flatten)) return std::nullopt;
@@ -66,7 +66,7 @@ std::optional<Place> rows_as_they_lie(const Lowering& l, const PlanStep& flatten
   return Place{x.buffer, x.offset, shape, contiguous_strides(shape), x.dtype};
 }
 
-/// The way back.
+/// The inverse of rows_as_they_lie().
 std::optional<Place> image_of_such_rows(const Lowering& l, const PlanStep& back) {
   auto maker = [&](PlanValueId value) -> const PlanStep* {
     const PlanValue& v = l.plan.values[value];
@@ -145,7 +145,7 @@ Result<void> lower_concat(Lowering& l, const PlanStep& step) {
 
 namespace {
 
-/// The whole result set to `value`, as the first op of the step.
+/// Sets the whole result to `value`, as the first op of the step.
 Place filled_result(Lowering& l, const PlanStep& step, llvm::ArrayRef<int64_t> strides,
                     const Value& value) {
   Place whole = l.new_result(step, strides);

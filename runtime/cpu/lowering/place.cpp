@@ -89,8 +89,8 @@ Place transpose(const Place& p, llvm::ArrayRef<int64_t> perm) {
   return out;
 }
 
-// Groups of old and new axes with equal products are matched; within a group the old axes must be
-// evenly strided.
+// Matches groups of old and new axes with equal products; within a group the old axes
+// must have uniform strides.
 std::optional<Place> reshape(const Place& p, llvm::ArrayRef<int64_t> shape) {
   Place out{p.buffer, p.offset, Shape(shape.begin(), shape.end()), Shape(shape.size(), 1), p.dtype};
   Shape old_shape, old_strides;
@@ -186,7 +186,7 @@ dnnl_memory_desc_t memory_desc(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int
   return md;
 }
 
-// oneDNN compares strides with those of a format tag also along axes of size 1.
+// oneDNN compares strides with those of a format tag even along axes of size 1.
 dnnl_memory_desc_t memory_desc(const Place& p) {
   if (is_plain(p)) return memory_desc(p.shape, contiguous_strides(p.shape), p.dtype);
   if (is_nhwc(p)) return memory_desc(p.shape, nhwc_strides(p.shape), p.dtype);

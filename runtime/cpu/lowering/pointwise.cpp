@@ -7,9 +7,10 @@
 // is written. Values of f16 that are stored as f32 (Lowering::stored_dtype) are rounded to f16 in
 // registers instead.
 //
-// Cost: a block instruction takes 0.04 ns an element on AVX-512 and 0.1 to 0.35 for exp to gelu; an
-// element read and one written take 8 bytes of memory traffic, 0.1 to 0.3 ns beyond the caches. So
-// a chain costs one pass over memory instead of one per operator (DECISIONS.md has the figures).
+// Cost: a block instruction takes 0.04 ns per element on AVX-512, and 0.1 to 0.35 ns for exp
+// to gelu. Reading and writing an element is 8 bytes of memory traffic, 0.1
+// to 0.3 ns beyond the caches. So a chain costs one pass over memory instead
+// of one per operator (DECISIONS.md has the figures).
 #include "runtime/cpu/lowering/lowering.h"
 #include "runtime/cpu/parallel.h"
 #include "runtime/cpu/simd/simd.h"
@@ -24,7 +25,7 @@ namespace tg::cpu {
 
 namespace {
 
-constexpr int64_t kBlock = 1024; // elements: 4 KiB a register
+constexpr int64_t kBlock = 1024; // elements: 4 KiB per register
 
 /// Registers: operands first, then temporaries; kResult is the block of the result.
 using Register = uint16_t;
@@ -35,7 +36,7 @@ struct MapInstr {
   Register out = kResult, a = 0, b = 0, c = 0;
 };
 
-/// A number that stands in a register, the same for every element.
+/// A number in a register, the same for every element.
 struct MapLiteral {
   Register out;
   float value;
@@ -47,7 +48,7 @@ struct MapProgram {
   std::vector<MapLiteral> literals{}; // of temporaries that no instruction writes
 };
 
-/// nullopt: the operator's formula is compiled (lang/core/formulas.h).
+/// Returns nullopt if the operator's formula is compiled instead (lang/core/formulas.h).
 std::optional<Instr> pointwise_instr(OpKind op) {
   switch (op) {
   case OpKind::Identity: return Instr::Copy;
@@ -92,7 +93,7 @@ std::optional<Instr> pointwise_instr(OpKind op) {
   }
 }
 
-/// Nanoseconds an element, for the number of threads and nothing else.
+/// Returns nanoseconds per element, used only for the number of threads.
 double instr_ns(Instr instr) {
   switch (instr) {
   case Instr::Exp: return 0.1;
@@ -113,9 +114,9 @@ double instr_ns(Instr instr) {
   }
 }
 
-/// Turns the post-order body into instructions, and operators without one into those of their
-/// formulas. A product whose only reader is a sum becomes one multiply-add: products wait on the
-/// stack until it shows who reads them.
+/// Converts the post-order body to instructions, and operators without one to the instructions
+/// of their formulas. A product whose only reader is a sum becomes one multiply-add:
+/// products stay on the stack until their readers are known.
 class BodyCompiler {
 public:
   explicit BodyCompiler(size_t operands) { program_.operands = operands; }
@@ -135,7 +136,7 @@ public:
     return finish(stack.back());
   }
 
-  /// One operator over all operands, with attributes behind them.
+  /// Compiles one operator over all operands, followed by attributes.
   MapProgram compile(OpKind op, llvm::ArrayRef<Value> attrs) {
     llvm::SmallVector<Entry, 4> args;
     for (size_t i = 0; i < program_.operands; ++i) args.push_back(of(static_cast<Register>(i)));
@@ -177,14 +178,14 @@ private:
     return of(emit(*instr, from[0], from[1], from[2]));
   }
 
-  /// Whether the last instruction made y, the sigmoid of x, for no other reader.
+  /// Returns true if the last instruction computed y, the sigmoid of x, which has no other reader.
   bool swish_of(Register y, Register x) const {
     if (program_.code.empty() || y < program_.operands) return false;
     const MapInstr& last = program_.code.back();
     return last.instr == Instr::Sigmoid && last.out == y && last.a == x && x != y &&
            uses_[y - program_.operands] == 1;
   }
-  /// In its place x * sigmoid(x): one pass over the block.
+  /// Replaces it by x * sigmoid(x): one pass over the block.
   Register make_swish(Register x) {
     Register y = program_.code.back().out;
     program_.code.pop_back();
@@ -214,7 +215,7 @@ private:
     for (const MapLiteral& known : program_.literals)
       if (std::bit_cast<uint32_t>(known.value) ==
           std::bit_cast<uint32_t>(static_cast<float>(value)))
-        return of(known.out); // 0 and -0 are two
+        return of(known.out); // 0 and -0 are different
     Register out = temporary();
     uses_.back() = kPinned;
     program_.literals.push_back({out, static_cast<float>(value)});
@@ -225,7 +226,7 @@ private:
     return entry.product ? emit(Instr::Mul, entry.a, entry.b) : entry.a;
   }
 
-  /// Operand registers are free for the result: instructions may write over what they read.
+  /// Frees operand registers for the result: instructions may overwrite their operands.
   Register emit(Instr instr, Register a, Register b = 0, Register c = 0) {
     release(a);
     if (arity(instr) > 1) release(b);
@@ -241,7 +242,7 @@ private:
     return static_cast<Register>(program_.operands + program_.temporaries++);
   }
 
-  /// So many readers more.
+  /// Adds `readers` readers.
   Register keep(Register r, uint16_t readers) {
     if (r >= program_.operands && uses_[r - program_.operands] != kPinned)
       uses_[r - program_.operands] += readers;
@@ -256,7 +257,7 @@ private:
   static constexpr uint16_t kPinned = UINT16_MAX; // a literal's: filled once for all blocks
 
   MapProgram program_;
-  llvm::SmallVector<uint16_t, 8> uses_; // of temporaries: reads that are still to come
+  llvm::SmallVector<uint16_t, 8> uses_; // of temporaries: remaining reads
   llvm::SmallVector<Register, 8> free_;
 };
 
@@ -282,7 +283,8 @@ struct Staged {
   int64_t rows = 0, count = 0;
 };
 
-/// `count` elements `step` apart as floats, and back. The dtypes are those that floats hold.
+/// Read and write `count` elements, `step` apart, as floats. The dtypes are those
+/// that floats represent.
 void read_floats(DType dtype, const std::byte* from, int64_t step, float* to, int64_t count) {
   auto halves = reinterpret_cast<const uint16_t*>(from);
   switch (dtype) {
@@ -374,19 +376,19 @@ public:
 
 private:
   struct Worker {
-    std::vector<Staged> staged;    // of places_: what its scratch block holds
-    std::vector<float*> registers; // addresses for the block at hand; the last is the result's
+    std::vector<Staged> staged;    // for places_: contents of its scratch block
+    std::vector<float*> registers; // addresses for the current block; the last is the result's
   };
 
-  /// Operands, temporaries, the result.
+  /// The number of operands, temporaries and the result.
   size_t registers() const { return program_.operands + program_.temporaries + 1; }
 
   float* scratch_block(int part, size_t reg) const {
     return scratch_ + (static_cast<size_t>(part) * registers() + reg) * kBlock;
   }
 
-  /// True if a block of rows with gaps between them is computed where it lies, a row at a time:
-  /// for programs of no more calls than the copies that would close the gaps.
+  /// Returns true if a block of rows with gaps is computed in place, a row at a time:
+  /// for programs with no more calls than the copies that would close the gaps.
   bool pays_by_rows() const {
     size_t gaps = 0;
     for (size_t i = 0; i < places_.size(); ++i) {
@@ -416,7 +418,7 @@ private:
     if (!direct) scatter(result, w.registers.back(), rows, count);
   }
 
-  /// One pass where one of both lies as the registers do.
+  /// Copies in one pass if one of the two has the layout of registers.
   void copy_block(int part, int64_t outer, int64_t row, int64_t piece, int64_t rows,
                   int64_t count) const {
     std::byte *result = address(0, outer, row, piece), *from = address(1, outer, row, piece);
@@ -453,7 +455,7 @@ private:
     return addresses_[place] + offset * dtype_size(places_[place].dtype);
   }
 
-  /// Floats that lie as the registers do.
+  /// Returns true for floats in the layout of registers.
   bool contiguous(size_t place, int64_t rows) const {
     return places_[place].dtype == DType::F32 &&
            (inner_.strides[place] == 1 || inner_.extent == 1) &&
@@ -471,7 +473,7 @@ private:
     return to;
   }
 
-  /// Rows without gaps between them are one.
+  /// Rows without gaps between them are treated as one.
   bool dense(size_t place, int64_t rows, int64_t count) const {
     return rows > 1 && inner_.strides[place] == 1 && rows_.strides[place] == count;
   }
@@ -533,8 +535,8 @@ private:
   std::vector<Worker> workers_;
 };
 
-/// Strides for the result: the order in which a whole operand lies, channels last before others;
-/// else what its reader likes.
+/// Returns strides for the result: the axis order of a whole operand, channels last before others;
+/// else its reader's preference.
 Shape result_strides(const Lowering& l, const PlanStep& step) {
   const Shape& shape = l.type(step.result).shape;
   const Place* leader = nullptr;
@@ -548,8 +550,8 @@ Shape result_strides(const Lowering& l, const PlanStep& step) {
   return l.preferred_strides(step.result);
 }
 
-/// Where the kernel reads an operand: where it lies if that suits the result's innermost axis,
-/// else in a copy of the result's order.
+/// Returns the place from which the kernel reads an operand: its own if that suits the result's
+/// innermost axis, else a copy in the result's order.
 Result<Place> map_operand(Lowering& l, PlanValueId value, const Place& result) {
   const Place& p = l.place(value);
   Place spread = broadcast(p, result.shape);
@@ -611,7 +613,7 @@ void round_wide_values(const Lowering& l, const PlanStep& step, MapProgram& prog
 Result<void> lower_map(Lowering& l, const PlanStep& step, MapProgram program) {
   round_wide_values(l, step, program);
   Shape strides = result_strides(l, step);
-  // Copies that operands need are made before the result may take over one of their buffers.
+  // Copies that operands need are made before the result may reuse one of their buffers.
   Place shape_only{kNoBuffer, 0, l.type(step.result).shape, strides};
   std::vector<Place> operands;
   for (PlanValueId operand : step.operands) {
@@ -630,10 +632,11 @@ Result<void> lower_pointwise(Lowering& l, const PlanStep& step) {
   return lower_map(l, step, program_of(step));
 }
 
-// Between what floats hold it is a copy through registers; else by the definition.
+// Between dtypes that floats represent, it is a copy through registers;
+// otherwise it runs by the definition.
 Result<void> lower_cast(Lowering& l, const PlanStep& step) {
   DType from = l.type(step.operands[0]).dtype, to = l.type(step.result).dtype;
-  bool narrow_bool = to == DType::Bool && from != DType::Bool; // a NaN is true, there, too
+  bool narrow_bool = to == DType::Bool && from != DType::Bool; // a NaN is true here, too
   if (!floats_hold(from) || !floats_hold(to) || narrow_bool) return lower_reference(l, step);
   return lower_map(l, step, copy_program());
 }
@@ -663,10 +666,10 @@ Place as_floats(Lowering& l, Phase phase, const Place& place) {
 
 namespace {
 
-/// factor = scale / sqrt(var + eps), in float64.
+/// Computes factor = scale / sqrt(var + eps) in float64.
 class BatchNormFactor final : public Kernel {
 public:
-  /// Operands: scale, var; then factor; all of one channel axis.
+  /// Operands: scale, var; then factor; all along one channel axis.
   BatchNormFactor(std::array<Place, 3> places, double eps)
       : places_(std::move(places)), eps_(eps) {}
   Result<void> bind(const Addresses& addresses) override {
@@ -696,9 +699,9 @@ Place along_channels(const Place& vector, const Shape& shape) {
 
 } // namespace
 
-// (x - mean) * factor + bias, whose factors are computed at load if scale and variance are known.
-// The mean is not folded into the bias: infinite ones would cancel (x * inf - mean * inf), and
-// large ones take digits with them.
+// Computes (x - mean) * factor + bias, with factors computed at load if scale and variance
+// are known then. The mean is not folded into the bias: infinite values would cancel (x * inf -
+// mean * inf), and large ones would lose digits.
 Result<void> lower_batch_norm(Lowering& l, const PlanStep& step) {
   auto channels = [&](llvm::StringRef name) {
     return as_floats(l, step.phase, l.place(operand(step, name)));
@@ -721,7 +724,7 @@ Result<void> lower_batch_norm(Lowering& l, const PlanStep& step) {
   TG_TRY(Place source, l.operand_as(step.operands[0], strides));
   std::optional<Place> result = l.take_over(step, strides, true);
   if (!result) result = l.new_result(step, strides, true);
-  constexpr Register kDistance = 4; // behind the operands
+  constexpr Register kDistance = 4; // after the operands
   MapProgram program{
       {{Instr::Sub, kDistance, 0, 1}, {Instr::MulAdd, kResult, kDistance, 2, 3}}, 4, 1, {}};
   auto along = [&](const Place& vector) { return along_channels(vector, x.shape); };

@@ -1,9 +1,9 @@
-// Pooling of images that lie channels last: means by oneDNN's vector kernels where it has one,
-// else, and maxima, by a kernel of our own over whole rows of channels (oneDNN 2.6 takes plain
-// loops, a hundred times slower, for windows as large as the image: 2.6 ms for 13 x 13 x 1000, ours
-// 15 us).
+// Lowers pooling of channels-last images. Averages use oneDNN's vector kernels if there is one.
+// Other averages, and maxima, use our own kernel over whole rows of channels (for windows
+// as large as the image, oneDNN 2.6 uses plain loops, a hundred times slower:
+// 2.6 ms for 13 x 13 x 1000, ours 15 us).
 //
-// Cost: each element of a window is read once, from cache but for the first reader.
+// Cost: each element of a window is read once, from cache except for the first read.
 #include "runtime/cpu/lowering/geometry.h"
 #include "runtime/cpu/lowering/lowering.h"
 #include "runtime/cpu/lowering/nan_guard.h"
@@ -19,7 +19,7 @@ namespace {
 
 enum class Pooling : uint8_t { Max, MeanInside, MeanWindow };
 
-/// One row of channels a result pixel, windows side by side in one call.
+/// Processes one row of channels per result pixel, for adjacent windows in one call.
 class PoolKernel final : public Kernel {
 public:
   PoolKernel(Pooling kind, const Geometry& g, const Place& src, const Place& dst,
@@ -32,7 +32,7 @@ public:
     return {};
   }
 
-  // Each thread looks at its own flag (nan_guard.h): maxima are made again where one met a NaN.
+  // Each thread checks its own flag (nan_guard.h): maxima are recomputed if one encountered a NaN.
   // A flag that an earlier step raised stays raised.
   dnnl_status_t run(dnnl_stream_t) override {
     parallel_for(threads_, dst_.shape[0] * dst_.shape[2] * dst_.shape[3],
@@ -50,14 +50,14 @@ private:
   struct Range {
     int64_t begin, end;
   };
-  /// Source rows (axis 0) or columns (axis 1) under the window of one result.
+  /// Returns the source rows (axis 0) or columns (axis 1) under the window of one result.
   Range inside(int64_t at, int axis) const {
     int64_t first = at * geometry_.strides[axis] - geometry_.before[axis];
     int64_t size = src_.shape[static_cast<size_t>(axis) + 2];
     return {std::max<int64_t>(first, 0), std::min(first + geometry_.kernel[axis], size)};
   }
 
-  /// Where the rows of channels of a window lie, from the first of them.
+  /// Offsets of a window's rows of channels from its first one.
   using Offsets = llvm::SmallVector<int64_t, 64>;
   using Maxima = decltype(SimdTable::max_rows);
 
@@ -96,7 +96,7 @@ private:
     return xs.end - xs.begin == geometry_.kernel[1];
   }
 
-  /// Of so many windows side by side, alike in what of them lies in the image.
+  /// Computes adjacent windows whose parts inside the image are alike.
   void windows(float* to, const float* from, llvm::ArrayRef<int64_t> offsets, int64_t windows,
                Maxima maxima) const {
     int64_t channels = src_.shape[1], count = static_cast<int64_t>(offsets.size());
@@ -108,7 +108,7 @@ private:
 
   void mean(float* to, const float* from, llvm::ArrayRef<int64_t> offsets) const {
     int64_t channels = src_.shape[1], count = static_cast<int64_t>(offsets.size());
-    if (count == 0) return simd().fill(to, 0, channels); // a window on padding alone
+    if (count == 0) return simd().fill(to, 0, channels); // a window entirely in the padding
     simd().apply(Instr::Copy, to, from, nullptr, nullptr, channels);
     for (int64_t offset : offsets.drop_front())
       simd().apply(Instr::Add, to, to, from + offset, nullptr, channels);
@@ -153,8 +153,9 @@ Result<void> add_mean(Lowering& l, const PlanStep& step, Pooling kind, const Win
                           {DNNL_ARG_DST, memory_desc(one.dst), one.dst}});
 }
 
-/// A window of one column over images of one channel (a mean over neighbouring channels, which
-/// local response normalisation is, comes so): columns are as good as channels, and there are many.
+/// Returns true for a window of one column over images of one channel (such
+/// as the mean over neighbouring channels in local response normalization).
+/// Columns can then replace channels, and there are many.
 bool has_columns_for_channels(const Geometry& g, const Place& src, const Place& dst) {
   bool one_column =
       g.kernel[1] == 1 && g.strides[1] == 1 && src.shape[3] == dst.shape[3] && g.before[1] == 0;
@@ -185,8 +186,8 @@ Result<void> lower_pool2d(Lowering& l, const PlanStep& step) {
     dst = columns_for_channels(std::move(dst));
   }
   Op op = l.describe(step);
-  op.threads = l.threads_for(op.flops / 30e3); // about 30 window elements a nanosecond
-  if (kind != Pooling::Max) { // oneDNN's starts at the least finite number and passes NaN over
+  op.threads = l.threads_for(op.flops / 30e3); // about 30 window elements per nanosecond
+  if (kind != Pooling::Max) { // oneDNN's starts at the lowest finite number and skips NaN
     Result<PrimitiveDescHandle> pd = describe_pooling(l, kind, g, src, dst);
     if (pd && !is_reference(*pd)) {
       std::vector<WindowSlice> slices = cut_windows(g, src, dst, op.threads, 1);

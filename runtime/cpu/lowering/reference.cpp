@@ -1,9 +1,10 @@
-// Operators by the loops that define them (runtime/ref/kernels.h), row-major: for what is rare, for
-// integers, for f64, and for rearrangements of weights that run once, at load. They compute in the
-// dtypes of the places that they read and write, which are not those of the plan where a step runs
-// between conversions (Lowering::widened). On one thread, but
-// for f64, of which all goes this way, comparisons too: what takes each index of its first axis
-// from the same index of operands is cut along it.
+// Runs operators by the loops that define them (runtime/ref/kernels.h), row-major:
+// for rare operators, integers, f64, and rearrangements of weights that run once, at load.
+// They compute in the dtypes of the places that they read and write, which differ from those
+// of the plan if a step runs between conversions (Lowering::widened).
+// They run on one thread, except f64, whose operators all run here, including comparisons:
+// an operator for which each index of the first axis depends on the same index of its operands
+// is divided along that axis.
 #include "runtime/cpu/lowering/lowering.h"
 #include "runtime/cpu/parallel.h"
 #include "runtime/ref/kernels.h"
@@ -12,8 +13,8 @@ namespace tg::cpu {
 
 namespace {
 
-/// The operands of which index i of the result's first axis reads index i alone, as a mask; it
-/// reads all of the others. 0: the operator is none of those that can be cut so.
+/// Returns a mask of the operands of which index i of the result's first axis reads only index i;
+/// the other operands are read completely. 0: the operator cannot be divided.
 uint32_t cut_operands(const Plan& plan, const PlanStep& step) {
   const Shape& result = plan.values[step.result].type.shape;
   if (result.empty() || step.operands.size() > 32) return 0;
@@ -44,7 +45,7 @@ uint32_t cut_operands(const Plan& plan, const PlanStep& step) {
   }
 }
 
-/// Row-major places of the operands (nullopt where absent) and of the result.
+/// Row-major places of the operands (nullopt if absent) and of the result.
 struct StepPlaces {
   llvm::SmallVector<std::optional<Place>, 4> operands;
   Place result;
@@ -57,8 +58,8 @@ struct StepPlaces {
   }
 };
 
-/// So many rows of a step's result along its first axis, or all of it where nothing is cut, as a
-/// plan of their own, whose types are those of the places.
+/// Returns rows of a step's result along its first axis, or all of it if it is not divided,
+/// as a separate plan with the types of the places.
 Plan rows_of(const PlanStep& step, const StepPlaces& places, uint32_t cut, int64_t rows) {
   Plan part;
   part.steps.push_back(step);
@@ -87,8 +88,8 @@ struct Part {
 
 class ReferenceKernel final : public Kernel {
 public:
-  /// Refers to the kernels of `extern op`s. `cut` as cut_operands() has it; if it is 0, there is
-  /// one thread.
+  /// Refers to the kernels of `extern op`s. `cut` is the result of cut_operands();
+  /// if it is 0, there is one thread.
   ReferenceKernel(const Lowering& l, const PlanStep& step, StepPlaces places, uint32_t cut,
                   const Threads& threads)
       : places_(std::move(places)), cut_(cut), threads_(threads) {
@@ -144,7 +145,7 @@ private:
   Threads threads_;
 };
 
-/// At the speed of plain loops.
+/// Estimates the time at the speed of plain loops.
 double reference_us(const Op& op) { return std::max(op.bytes / 4e3, op.flops / 1e3); }
 
 } // namespace

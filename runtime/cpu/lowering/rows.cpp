@@ -1,16 +1,17 @@
-// Operators over rows: softmax, layer_norm and the reductions. A row is read where it lies if its
-// elements are contiguous, else the tensor is copied first with that axis innermost. Reductions
-// over outer axes (the mean over an image's pixels, channels last) add whole rows into a block of
-// accumulators instead.
+// Operators over rows: softmax, layer_norm and the reductions.
+// A row is read in place if its elements are contiguous; otherwise the tensor is first copied
+// with that axis innermost. Reductions over outer axes (the mean over an image's pixels,
+// channels last) add whole rows to a block of accumulators instead.
 //
-// A long row of layer_norm is cut into parts that threads share, and so are the rows that few
-// columns are summed over: into parts of the shape's own choosing, so that no bit depends on the
-// threads.
+// A long row of layer_norm is divided into parts that threads share, and so are the rows over
+// which a few columns are summed. The parts depend only on the shape, so the bits do not depend
+// on the threads.
 //
-// Softmax and layer_norm of bf16 convert a row on its way into the first-level cache and out of it.
+// Softmax and layer_norm of bf16 convert a row when it enters and leaves the first-level cache.
 //
-// Cost: softmax two passes over a row in cache, 0.35 ns an element on AVX-512; layer_norm three
-// passes, 0.11 ns and 10 ns a row; a sum is one read of its operand.
+// Cost: softmax makes two passes over a row in cache, 0.35 ns per element on AVX-512;
+// layer_norm makes three passes, 0.11 ns per element and 10 ns per row;
+// a sum is one read of its operand.
 #include "runtime/cpu/lowering/lowering.h"
 #include "runtime/cpu/parallel.h"
 #include "runtime/cpu/simd/simd.h"
@@ -30,7 +31,7 @@ Place without_axis(const Place& p, size_t axis) {
   return out;
 }
 
-/// Offset of the index-th element of a nest in one of its places.
+/// Returns the offset of the index-th element of a nest in one of its places.
 int64_t offset_in(llvm::ArrayRef<Loop> nest, int64_t index, size_t place) {
   int64_t offset = 0;
   for (size_t i = nest.size(); i-- > 0;) {
@@ -119,8 +120,8 @@ private:
   float* scratch_ = nullptr;
 };
 
-/// layer_norm of a few rows so long that each is cut into parts: their sums, then the sums of their
-/// squares, then their results. f32.
+/// layer_norm of a few rows so long that each is divided into parts: first their sums,
+/// then the sums of their squares, then their results. f32.
 class LongRowNorm final : public Kernel {
 public:
   static constexpr int64_t kPart = 8192;
@@ -197,8 +198,8 @@ struct RowPlaces {
   Place src, dst;
 };
 
-/// Source with the axis innermost, and the result in the same order, or as its reader likes it if
-/// the axis is innermost there too. Begins the op.
+/// Returns the source with the axis innermost, and the result in the same order,
+/// or in its reader's preferred order if the axis is innermost there too. Begins the op.
 Result<RowPlaces> row_places(Lowering& l, const PlanStep& step, size_t axis, Op& op, double ns) {
   PlanValueId x = step.operands[0];
   Place src = l.place(x);
@@ -286,7 +287,7 @@ Joining joining_of(OpKind op) {
   }
 }
 
-/// The product of `count` numbers `step` apart, in independent lanes.
+/// Returns the product of `count` numbers, `step` apart, in independent lanes.
 double product_of(const float* from, int64_t step, int64_t count) {
   double lanes[4] = {1, 1, 1, 1};
   int64_t i = 0;
@@ -296,7 +297,8 @@ double product_of(const float* from, int64_t step, int64_t count) {
   return lanes[0] * lanes[1] * (lanes[2] * lanes[3]);
 }
 
-/// Products are taken in double: in floats a few factors leave the range, and others come back.
+/// Products are computed in double: in floats, partial products of a few factors may overflow
+/// or underflow although the result does not.
 class ReduceKernel final : public Kernel {
 public:
   /// `kept` has two places, result and source; `reduced` has the source.
@@ -309,7 +311,7 @@ public:
     columns_ = kept_.back().strides[1] == 1 && row_.strides[0] != 1;
     if (!columns_) return;
     column_ = kept_.pop_back_val();
-    // Few columns of many rows: parts of the rows are summed apart.
+    // For few columns of many rows, parts of the rows are summed separately.
     constexpr int64_t kPart = 16384; // elements
     constexpr int64_t kMostParts = 16;
     bool alone = kept_.empty() || count_of(kept_) == 1;
@@ -356,7 +358,7 @@ public:
   }
 
 private:
-  /// What joins with any number to that number.
+  /// Returns the neutral element of the reduction.
   float neutral() const {
     if (joining_ == Joining::Sum) return 0.0f;
     return joining_ == Joining::Largest ? -__builtin_inff() : __builtin_inff();
@@ -452,7 +454,7 @@ private:
   Place src_, dst_;
   llvm::SmallVector<Loop, 4> kept_, reduced_; // without column_ and row_
   Loop row_, column_;
-  int64_t row_parts_ = 1; // else one part of the result, whose sums are taken so
+  int64_t row_parts_ = 1; // parts of each result whose sums are then added
   Threads threads_;
   float factor_ = 1;
   const float* from_ = nullptr;

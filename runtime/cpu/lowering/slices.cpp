@@ -64,7 +64,7 @@ private:
   struct One {
     std::vector<std::unique_ptr<Kernel>> kernels;
     StreamHandle stream;
-    int64_t scratch = 0; // where its own begins
+    int64_t scratch = 0; // start of its own
   };
 
   template <class Run> void each(const Run& run) const {
@@ -79,8 +79,8 @@ private:
   Threads threads_;
 };
 
-/// The windows of results [begin, end) along the first image axis; nullopt where one lies in the
-/// padding altogether.
+/// Returns the windows of results [begin, end) along the first image axis;
+/// nullopt if one is entirely in the padding.
 std::optional<WindowSlice> rows_of(const Geometry& g, const Place& src, const Place& dst,
                                    int64_t begin, int64_t end) {
   int64_t reach = (g.kernel[0] - 1) * (g.dilates[0] + 1) + 1;
@@ -117,7 +117,7 @@ Result<void> set_slices(Op& op, std::vector<Slice> slices, dnnl_engine_t engine)
 Result<void> add_sliced(Lowering& l, const PlanStep& step, const Threads& threads, int count,
                         llvm::function_ref<Result<void>(int)> lower) {
   if (count <= 1) return lower(0);
-  if (step.phase == Phase::Load) { // packing, which slices share, is of the same program
+  if (step.phase == Phase::Load) { // packing, which slices share, belongs to the same program
     for (int i = 0; i < count; ++i) TG_CHECK(lower(i));
     return {};
   }

@@ -1,6 +1,6 @@
-// Steps in slices, each on one thread. A primitive of oneDNN's runs on the thread that calls it
-// (OneLibraryThread in handles.h), so several threads run several primitives, each on a part of the
-// images, rows or products of a step.
+// Runs steps in slices, each on one thread. A primitive of oneDNN runs on its calling thread
+// (OneLibraryThread in handles.h), so several threads run several primitives,
+// each on a part of the images, rows or products of a step.
 #pragma once
 
 #include "runtime/cpu/lowering/geometry.h"
@@ -8,16 +8,16 @@
 
 namespace tg::cpu {
 
-/// The ops of one slice, in their order.
+/// The ops of one slice, in order.
 using Slice = std::vector<Op>;
 
-/// Sets kernel, implementation, buffers and scratch of `op`, which runs these slices on
-/// `op.threads`. The implementation is that of the last op in a slice that belongs to the step of
-/// `op`. Errors: `device`.
+/// Sets kernel, implementation, buffers and scratch of `op`, which runs these slices
+/// on `op.threads`. The implementation is that of the last op in a slice that belongs
+/// to the step of `op`. Errors: `device`.
 Result<void> set_slices(Op& op, std::vector<Slice> slices, dnnl_engine_t engine);
 
-/// Lowers a step as `count` slices, each by lower(i). In runs their ops are joined in one op, which
-/// runs the slices on these threads; when a program is loaded they run one after the other.
+/// Lowers a step as `count` slices, each by lower(i). In runs, their ops are combined in one op,
+/// which runs the slices on these threads; at load they run one after the other.
 Result<void> add_sliced(Lowering& l, const PlanStep& step, const Threads& threads, int count,
                         llvm::function_ref<Result<void>(int)> lower);
 
@@ -26,9 +26,9 @@ struct WindowSlice {
   Geometry geometry;
   Place src, dst;
 };
-/// Cuts windows over src[N, C, ...], whose results are dst[N, C, ...], into at most `parts`: of the
-/// images where there are several, else of the first image axis, in multiples of `unit` results.
-/// One slice, the whole, where that is not possible.
+/// Divides windows over src[N, C, ...], whose results are dst[N, C, ...], into at most `parts`:
+/// by images if there are several, else along the first image axis, in multiples of `unit` results.
+/// Returns one slice, the whole, if that is not possible.
 std::vector<WindowSlice> cut_windows(const Geometry& geometry, const Place& src, const Place& dst,
                                      int parts, int64_t unit);
 

@@ -56,7 +56,7 @@ public:
     return dnnl_success;
   }
 
-  /// Whether it is applied to what lies in the cache, and not in registers.
+  /// Returns true if the activation is applied to the result in the cache, not in registers.
   static bool is_finished(Act act) {
     return act != Act::None && act != Act::Relu && act != Act::Relu6;
   }
@@ -69,7 +69,7 @@ private:
   tile::ConvolutionData data_;
 };
 
-/// Of an image or a volume; axes of one element have no step.
+/// The steps of an image or a volume; axes of one element have no step.
 tile::PixelSteps pixel_steps(const Shape& shape, const Shape& strides) {
   auto step = [&](size_t axis) { return shape[axis] == 1 ? 0 : strides[axis]; };
   size_t row = shape.size() - 2;
@@ -97,8 +97,8 @@ Geometry geometry_of(const PlanStep& step, const Shape& image, const Shape& filt
   return geometry3d(kernel, attr(step, "stride").ints, attr(step, "pad").ints, dilation);
 }
 
-/// All but the channels and the window. Strides of x and residual are those that they will have; of
-/// y, those of a result of its own.
+/// Sets everything but the channels and the window. The strides of x and residual
+/// are the final ones; those of y are those of a new result.
 void set_images(tile::ConvolutionShape& s, const Lowering& l, const PlanStep& step) {
   PlanValueId x = operand(step, "x"), residual = optional_operand(step, "residual");
   const Shape &image = l.type(x).shape, &filter = l.type(operand(step, "w")).shape;
@@ -143,7 +143,7 @@ bool is_depthwise(const Lowering& l, const PlanStep& step) {
   return w[1] == 1 && w[0] == x[1];
 }
 
-/// Whether our kernels may be asked at all.
+/// Returns true if our kernels are an option at all.
 bool may_be_ours(const Lowering& l, const PlanStep& step) {
   for (PlanValueId id : step.operands)
     if (id != kNoValue && l.place(id).dtype != DType::F32) return false;
@@ -152,7 +152,7 @@ bool may_be_ours(const Lowering& l, const PlanStep& step) {
   return l.products != Products::Library && may_use_own("avx2");
 }
 
-/// Channels of a group.
+/// The channels of a group.
 struct GroupSizes {
   int64_t groups, inputs, outputs;
   GroupSizes(const Lowering& l, const PlanStep& step) {
@@ -163,21 +163,24 @@ struct GroupSizes {
   }
 };
 
-// By rule, not by timing: one plan gives one result (bench/results/convolutions.md). With AVX2
-// depthwise convolutions are ours, and those in groups, and those of several taps; of one tap
-// without groups those whose weights are few (dense_pays).
+// Chooses by rule, not by timing, so that one plan gives one result
+// (bench/results/convolutions.md). With AVX2, our kernels run depthwise and grouped convolutions
+// and those of several taps; ungrouped ones of one tap only if they have few weights (dense_pays).
 bool pays(const Lowering& l, const PlanStep& step) {
   if (l.products != Products::Chosen) return true;
   return l.at_load(operand(step, "w"));
 }
 
-/// Without groups: of one tap where weights stay in the first level; others are as fast as oneDNN's
-/// on an idle machine, and lose some percent where neighbours take the third level. Of several taps
-/// not where a few pixels meet many weights, which oneDNN brings from memory in less time (but for
-/// windows in the padding, where it has plain products alone); nor where every row would bring all
-/// weights, of which no set stays in the second level; nor where lines of x are lost for the sake
-/// of a few results. With AVX-512 all but few pixels by many weights, and where lines of x are
-/// lost: oneDNN's kernels for it meet fewer of them at a time.
+/// Returns true if our kernel is faster for an ungrouped convolution.
+/// With AVX2 and one tap: only if the weights stay in the first-level cache;
+/// otherwise ours is as fast as oneDNN's on an idle machine, and loses some percent
+/// if neighbours use the third-level cache.
+/// With several taps: not if a few pixels use many weights, which oneDNN loads
+/// from memory faster (except for windows in the padding, where it has only plain products);
+/// not if every row would load all weights, none of which stay in the second-level cache;
+/// and not if lines of x are lost for a few results.
+/// With AVX-512: all except few pixels with many weights, and if lines of x are lost,
+/// because oneDNN's kernels for it use fewer of them at a time.
 bool dense_pays(const Lowering& l, const tile::GroupedShape& s) {
   constexpr int64_t kFewPixels = 4, kFewOutputs = 8, kFewOfRow = 16, kMany = 8 << 20;
   bool wide = may_use_own("avx512"), one_tap = s.taps() == 1;
@@ -193,15 +196,16 @@ bool dense_pays(const Lowering& l, const tile::GroupedShape& s) {
                 s.sees_all_columns(0, s.result.columns);
   if (pixels < kFewPixels && inside && weights > second && !(wide && one_tap)) return false;
   if (!wide && of_set > second && weights > kMany) return false;
-  // A few results of pixels that are some apart, from memory: oneDNN's wait less for these.
+  // For a few results of pixels that are some distance apart, in memory, oneDNN's kernels wait
+  // less.
   bool from_memory = 4 * s.image.columns * s.inputs > second;
   if (s.image.rows == 1 && s.stride.columns > 1 && s.outputs <= kFewOfRow && from_memory)
     return false;
   return s.outputs >= kFewOutputs || tile::Grouped::keeps_lines(s);
 }
 
-/// Pixels of one tap in a plane that are evenly apart, as those of longer rows: so many rows as
-/// one.
+/// Treats pixels of one tap in a plane that are evenly spaced like those of longer rows:
+/// merges `count` rows into one.
 template <class Shape> std::optional<Shape> with_long_rows(Shape s, int64_t count) {
   auto even = [&](const tile::PixelSteps& p) { return p.row == p.pixel * s.result.columns; };
   bool one_tap =
@@ -217,7 +221,7 @@ template <class Shape> std::optional<Shape> with_long_rows(Shape s, int64_t coun
   return s;
 }
 
-/// A kernel of our own for convolutions: what it is called, and how its weights lie.
+/// One of our own kernels for convolutions: its name, and the layout of its weights.
 struct DepthwiseForm {
   using Kernel = tile::Depthwise;
   using Shape = tile::DepthwiseShape;
@@ -229,8 +233,9 @@ struct DepthwiseForm {
     s.isa = convolution_isa(s);
     return s;
   }
-  /// Pixels that lie whole or half pages apart drive each other out of the first level, by which
-  /// oneDNN's kernels for AVX-512 lose less where every second one is met, or images are large.
+  /// Pixels that are whole or half pages apart evict each other from the first-level cache.
+  /// oneDNN's kernels for AVX-512 suffer less from this if every second pixel is used,
+  /// or for large images.
   static bool pays(const Lowering& l, const Shape& s) {
     constexpr int64_t kPage = 4096;
     if (l.products != Products::Chosen || !may_use_own("avx512")) return true;
@@ -267,8 +272,8 @@ struct GroupedForm {
     return s;
   }
   static bool pays(const Lowering& l, const Shape& s) { return dense_pays(l, s); }
-  /// Long rows have fewer tiles that are not full; many rows fall to threads more evenly, and
-  /// those that an activation goes over behind should still be in the cache.
+  /// Long rows have fewer incomplete tiles. Many rows divide more evenly among threads,
+  /// and an activation that follows should find them still in the cache.
   static Shape with_best_rows(const Shape& s, bool finish, int threads) {
     Shape best = s;
     int64_t row = 4 * s.result.columns * s.outputs, most = tile::caches().second / 4;
@@ -341,8 +346,9 @@ struct LongDepthwiseForm : LongRowsForm {
   }
 };
 
-/// Of images that are rows of capsules [images, rows, columns, channels, height, width], whose
-/// channels are columns by channels, and so are those of the result (Hinton et al. 2018).
+/// Returns the capsules of images that are rows of capsules [images, rows, columns, channels,
+/// height, width], whose channels are columns by channels, like those of the result (Hinton et al.
+/// 2018).
 tile::Plane capsules_of(const Lowering& l, const PlanStep& step) {
   constexpr size_t kRank = 6;
   const PlanValue& x = l.plan.values[operand(step, "x")];
@@ -356,7 +362,8 @@ tile::Plane capsules_of(const Lowering& l, const PlanStep& step) {
   return {shape[1], shape[2]};
 }
 
-/// A constant operand in a form that `pack` writes, of so many elements. `recipe` says which one.
+/// Returns a constant operand in a form that `pack` writes, with `elements` elements.
+/// `recipe` identifies the form.
 Result<Place> packed_operand(Lowering& l, const PlanStep& step, PlanValueId value, int64_t elements,
                              PackKernel::Pack pack, const std::string& recipe) {
   TG_TRY(Place plain, l.operand_plain(value));
@@ -383,10 +390,10 @@ Result<Place> packed_kernel(Lowering& l, const PlanStep& step, const typename Fo
                     Form::order(shape, schedule)));
 }
 
-/// Multiply-adds at 60 GFLOP/s, or what is moved.
+/// Estimates the time by multiply-adds at 60 GFLOP/s, or by the bytes moved.
 double convolution_us(const Op& op) { return std::max(op.flops / 60e3, copy_us(op.bytes)); }
 
-/// Of the operands those that are read where they lie, and the result.
+/// Returns the places of the operands that are read in place, and of the result.
 Result<ConvolutionPlaces> places_of(Lowering& l, const PlanStep& step) {
   ConvolutionPlaces places;
   PlanValueId bias = operand(step, "bias"), residual = optional_operand(step, "residual");
@@ -436,7 +443,7 @@ Result<void> lower_by(Lowering& l, const PlanStep& step, typename Form::Shape sh
   return {};
 }
 
-/// False where the shape does not suit, or oneDNN is as fast.
+/// Returns false if the shape does not suit, or oneDNN is as fast.
 template <class Form> Result<bool> lower_if_it_suits(Lowering& l, const PlanStep& step) {
   typename Form::Shape shape = Form::shape(l, step);
   if (!Form::Kernel::suits(shape)) return false;
@@ -445,14 +452,16 @@ template <class Form> Result<bool> lower_if_it_suits(Lowering& l, const PlanStep
   return true;
 }
 
-/// By the first form if it suits, else by the second: whether it is ours is asked once.
+/// Uses the first form if it suits, else the second; the choice between our kernels and oneDNN's
+/// is queried once.
 template <class First, class Second>
 Result<bool> lower_the_first(Lowering& l, const PlanStep& step) {
   if (First::Kernel::suits(First::shape(l, step))) return lower_if_it_suits<First>(l, step);
   return lower_if_it_suits<Second>(l, step);
 }
 
-/// Its kernel lies as w[C, O / groups, kh, kw] does; the window is that of the operator.
+/// The kernel has the memory layout of w[C, O / groups, kh, kw];
+/// the window is that of the operator.
 tile::TransposedShape transposed_shape(const Lowering& l, const PlanStep& step) {
   const Shape &image = l.type(operand(step, "x")).shape, &w = l.type(operand(step, "w")).shape;
   tile::TransposedShape s;
@@ -510,7 +519,7 @@ Result<void> lower_transposed(Lowering& l, const PlanStep& step, tile::Transpose
   return {};
 }
 
-/// Larger tiles are more code, of which there may be too much.
+/// Larger tiles need more code, which may exceed the limit.
 template <class Kernel, class Shape> tile::Isa isa_of(Shape shape) {
   if (!may_use_own("avx512")) return tile::Isa::Avx2;
   shape.isa = Kernel::faster_isa(shape);

@@ -1,5 +1,5 @@
-// conv2d, conv3d and conv_transpose2d of f32 on kernels of our own (runtime/cpu/tile), where these
-// are the faster ones.
+// Lowers conv2d, conv3d and conv_transpose2d of f32 to our own kernels (runtime/cpu/tile),
+// if these are faster.
 #pragma once
 
 #include "runtime/cpu/lowering/lowering.h"
@@ -9,14 +9,14 @@
 
 namespace tg::cpu {
 
-/// conv2d and conv3d: depthwise ones, those in groups, those of several taps, and those of one.
-/// False, and nothing has been done, where oneDNN is to do it: where l.products says so, or, left
-/// to the rule, where it is as fast.
+/// Lowers conv2d and conv3d: depthwise, grouped, and with one or several taps.
+/// Returns false, without any effect, if oneDNN should run it: if l.products says so or,
+/// by the default rule, if it is as fast.
 Result<bool> lower_tile_convolution(Lowering& l, const PlanStep& step);
-/// The same of conv_transpose2d.
+/// The same for conv_transpose2d.
 Result<bool> lower_tile_conv_transpose2d(Lowering& l, const PlanStep& step);
 
-/// Of those that may be used, the instruction set that code for a convolution is emitted for.
+/// Returns the instruction set, among the usable ones, for which a convolution's code is emitted.
 tile::Isa convolution_isa(const tile::GroupedShape& shape);
 tile::Isa convolution_isa(const tile::DepthwiseShape& shape);
 tile::Isa convolution_isa(const tile::TransposedShape& shape);

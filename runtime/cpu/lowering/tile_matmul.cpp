@@ -94,7 +94,7 @@ private:
   tile::ProductData data_;
 };
 
-/// The operand where it lies if one of its last two axes lies side by side, else a copy.
+/// Returns the operand in place if one of its last two axes has stride 1, else a copy.
 Result<Place> matrix_operand(Lowering& l, PlanValueId value) {
   const Place& now = l.place(value);
   size_t last = now.shape.size() - 1;
@@ -102,7 +102,8 @@ Result<Place> matrix_operand(Lowering& l, PlanValueId value) {
   return l.operand_plain(value);
 }
 
-/// Where result and residual go, and the residual comes from: columns lie side by side in all.
+/// Sets the places of the result and the residual, and the source of the residual:
+/// columns have stride 1 in all.
 Result<void> place_results(Lowering& l, const PlanStep& step, ProductPlaces& places) {
   PlanValueId residual = operand(step, "residual");
   if (residual != kNoValue) {
@@ -122,7 +123,7 @@ Result<void> place_results(Lowering& l, const PlanStep& step, ProductPlaces& pla
   return {};
 }
 
-/// One matrix for all rows of x, which then are rows of one product, if they lie evenly.
+/// If all rows of x use one matrix and are evenly spaced, merges them into one product.
 bool merge_rows(const Lowering& l, const PlanStep& step, ProductPlaces& places) {
   const Shape& result = l.type(step.result).shape;
   int64_t depth = places.x.shape.back(), columns = result.back();
@@ -161,12 +162,12 @@ tile::ProductShape shape_of(const ProductPlaces& places) {
   return s;
 }
 
-/// Products of one matrix from which on it is packed once for them in each run.
+/// The number of products of one matrix from which on it is packed once for them in each run.
 constexpr size_t kEnoughProducts = 3;
 
-/// Whether all rows meet one matrix, which is packed when the program is loaded; or in each run,
-/// where it is an input, which no step writes over, of several products: a weight in training,
-/// which the steps of a recurrent network share.
+/// Returns true if all rows use one matrix that is packed when the program is loaded;
+/// or in each run, if it is an input that no step overwrites and that several products use:
+/// a weight in training that the steps of a recurrent network share.
 bool has_packed_matrix(const Lowering& l, const PlanStep& step) {
   PlanValueId id = operand(step, "y");
   const Shape& y = l.type(id).shape;
@@ -177,9 +178,10 @@ bool has_packed_matrix(const Lowering& l, const PlanStep& step) {
   return is_input && products_of(l, id) >= kEnoughProducts;
 }
 
-/// True for products of bf16 that oneDNN runs on the processor's matrix unit (AMX): twice as fast
-/// as our tiles from 8 rows on, and ten times from 128 (bench/results/narrow_floats.md). With fewer
-/// rows, which wait for the matrix, our tiles are faster.
+/// Returns true for products of bf16 that oneDNN runs on the processor's matrix unit (AMX):
+/// from 8 rows on, twice as fast as our tiles, and from 128 rows on, ten times
+/// (bench/results/narrow_floats.md). With fewer rows, which are limited by reading the matrix,
+/// our tiles are faster.
 bool suits_matrix_unit(const Lowering& l, const PlanStep& step) {
   constexpr int64_t kLeastRows = 8;
   const TensorType& result = l.type(step.result);
@@ -189,10 +191,12 @@ bool suits_matrix_unit(const Lowering& l, const PlanStep& step) {
 
 } // namespace
 
-// By rule, unless this machine was measured to be faster otherwise. Packed matrices go to our
-// tiles: of the products of BERT, ViT, GPT-2 and Llama none was faster on oneDNN beyond noise, with
-// AVX2 up to 3 times as slow (bench/results/products.md, products_avx512.md). Where both operands
-// are activations (attention) oneDNN's packing is no drawback, and it is as fast or up to twice so.
+// Chooses by rule, unless the other kernel was measured to be faster on this machine.
+// Packed matrices use our tiles: of the products of BERT, ViT, GPT-2 and Llama,
+// none was faster on oneDNN beyond noise, and with AVX2 oneDNN was up to 3 times
+// as slow (bench/results/products.md, products_avx512.md). If both operands
+// are activations (attention), oneDNN's packing is no drawback, and it is as fast or up to twice
+// as fast.
 const tile::TileKernels* tiles_for(const Lowering& l, const PlanStep& step) {
   DType dtype = l.place(operand(step, "x")).dtype;
   for (PlanValueId id : step.operands)
@@ -215,7 +219,7 @@ const tile::TileKernels* tiles_for(const Lowering& l, const PlanStep& step) {
 ChosenSchedule product_schedule(const Lowering& l, const PlanStep& step,
                                 const tile::ProductShape& shape, tile::Isa isa, int threads) {
   TileSchedules* schedules = schedules_of(l, step);
-  if (schedules && isa != tile::Isa::Avx512Bf16) // none of bf16 is tuned
+  if (schedules && isa != tile::Isa::Avx512Bf16) // bf16 is not tuned
     if (std::optional<tile::Schedule> tuned = schedules->find(shape, isa, threads))
       return {*tuned, true};
   return {tile::default_schedule(shape, isa, threads, tile::caches())};

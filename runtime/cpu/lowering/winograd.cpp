@@ -1,6 +1,7 @@
-// winograd_conv2d on the kernel of winograd.h. The transformed kernel is packed once at load.
-// Images are read and written where they lie as long as their channels lie side by side, also as
-// channels of a concat; bias, residual and activation happen on the way out of a tile.
+// Lowers winograd_conv2d to the kernel of winograd.h. The transformed kernel is packed once,
+// at load. Images are read and written in place if their channels are adjacent,
+// including as channels of a concat; bias, residual and activation are applied when a tile
+// is written.
 #include "runtime/cpu/winograd/winograd.h"
 
 #include "runtime/cpu/lowering/geometry.h"
@@ -68,14 +69,15 @@ WinogradShape shape_of(const Lowering& l, const PlanStep& step) {
   return s;
 }
 
-/// Microseconds on one thread, to choose the number of threads by: at 150 GFLOP/s.
+/// Returns the estimated microseconds on one thread at 150 GFLOP/s, to choose the number
+/// of threads.
 double winograd_us(const WinogradShape& s) {
   auto multiply_adds = static_cast<double>(s.tiles() * s.positions()) *
                        static_cast<double>(s.groups * s.inputs * s.outputs);
   return 2 * multiply_adds / 150e3;
 }
 
-/// u as it comes from winograd_weight to blocks of output channels.
+/// Packs u from the layout of winograd_weight to blocks of output channels.
 void add_packing(Lowering& l, const std::shared_ptr<const WinogradSchedule>& schedule,
                  const Place& from, const Place& to, Phase phase) {
   Op op;
