@@ -46,7 +46,8 @@ Result<void> add_product(Lowering& l, const PlanStep& step, const PrimitiveDescH
   return l.add_primitive(step, pd, args, p.attr);
 }
 
-/// Rows of a slice: with fewer, reading the matrix takes longer than multiplying.
+/// The minimum number of rows of a slice: with fewer, reading the matrix takes longer than
+/// multiplying.
 constexpr int64_t kLeastRows = 8;
 
 /// Lowers a product whose y is one matrix: [rows, k] @ [k, n].

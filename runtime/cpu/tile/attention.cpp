@@ -13,12 +13,12 @@ namespace tg::tile {
 
 namespace {
 
-constexpr int64_t kWhole = 16; // floats that rows of scores are filled up to, at least
+constexpr int64_t kWhole = 16; // floats to a multiple of which rows of scores are padded, at least
 
-/// Whether e to the power of it is 0 in floats.
+/// Returns true if e to this power is 0 in floats.
 bool vanishes(float exponent) { return !(exponent >= -110); }
 
-/// What a tile does, for processors without kernels: y = x * panels, of the columns that exist.
+/// A tile for processors without kernels: y = x * panels, for the existing columns.
 void plain_tile(int64_t rows, int64_t panels, int64_t width, const TileCall& call) {
   constexpr int64_t kMostWidth = 16;
   assert(width <= kMostWidth && "panels for processors without kernels");
@@ -36,7 +36,7 @@ void plain_tile(int64_t rows, int64_t panels, int64_t width, const TileCall& cal
   }
 }
 
-/// Products with 0 are 0 where all are finite, else one is NaN.
+/// Returns true if all numbers are finite: only then are their products with 0 all 0, not NaN.
 bool all_finite(const float* x, int64_t count) {
   float sums[16] = {};
   int64_t i = 0;
@@ -46,7 +46,7 @@ bool all_finite(const float* x, int64_t count) {
   return std::all_of(std::begin(sums), std::end(sums), [](float sum) { return sum == 0; });
 }
 
-/// Places [first, last) of a row of flags that are set; first == last: none is.
+/// Returns the range [first, last) that covers the set flags of a row; first == last: none is set.
 void span_of(const uint8_t* flags, int64_t& first, int64_t& last) {
   auto eight_are_0 = [&](int64_t at) {
     uint64_t eight = 0;
@@ -79,8 +79,8 @@ Attention::Attention(AttentionShape shape, const TileKernels* kernels, int threa
     most = std::max(most, static_cast<int64_t>(group.last - group.first) * s.rows);
   few_ = kernels && most <= kFewRows && has_in_place_rows() && s.value_column == 1 &&
          (s.key_width == 1 || s.key_place == 1);
-  // Scores in an eighth of the second level: some tiles' rows, but no more than what shares out the
-  // reading of panels.
+  // Scores fit in an eighth of the second-level cache: several tiles of rows,
+  // but not more than needed to amortize the reading of panels.
   constexpr int64_t kTilesOfBlock = 8;
   int64_t fit = caches.second / 8 / (4 * score_row_) / tile_rows_;
   int64_t tiles = std::clamp<int64_t>(fit, 1, kTilesOfBlock);
@@ -159,7 +159,7 @@ void Attention::run_block(Block block, const Work& work) const {
   copy_rows(work.queries, query_row_, {q, block.rows, s.width, s.q_row, s.q_width});
   if (may_skip(work.data)) find_seen(block, work);
   score(block, work);
-  bool alone = soften(block, work); // whether nothing outside of what is seen has a share
+  bool alone = soften(block, work); // true if only the seen places have a share
   if (!alone || !work.finite_values) {
     block.first = 0;
     block.last = s.places;
@@ -193,7 +193,7 @@ void Attention::each_tile(int64_t rows, int64_t first, int64_t last, Tile tile) 
   }
 }
 
-/// `columns`: of those that exist, from the first panel on.
+/// `columns`: the existing ones, from the first panel on.
 void Attention::call(int64_t rows, int64_t panels, int64_t columns, const TileCall& call) const {
   bool half = panels == 1 && columns <= width_ / 2;
   if (kernels_)
@@ -245,7 +245,7 @@ void Attention::mask_row(float* row, int64_t index, const Block& block, const Wo
                   data.otherwise, count);
 }
 
-/// True where no place outside of the block's has a share; then those are 0.
+/// Returns true if no place outside the block's range has a share; their shares are then 0.
 bool Attention::soften_row(float* row, int64_t index, const Block& block, const Work& work) const {
   const AttentionShape& s = shape_;
   const AttentionData& data = work.data;
@@ -260,7 +260,7 @@ bool Attention::soften_row(float* row, int64_t index, const Block& block, const 
     first = 0;
     last = s.places;
   }
-  // Whole vectors: what is added has no share, like all that is outside.
+  // Uses whole vectors: added places have no share, like all places outside.
   int64_t begin = first / kWhole * kWhole, end = ceil_div(last, kWhole) * kWhole;
   std::fill(row, row + begin, 0.0F);
   std::fill(row + begin, row + first, -std::numeric_limits<float>::infinity());
@@ -288,8 +288,8 @@ void Attention::sum_values(const Block& block, const Work& work) const {
   });
 }
 
-// Keys are read once for all rows, and values, too: a few rows of each at a time, which all rows of
-// the group meet while they are in the first level.
+// Keys are read once for all rows, and so are values: a few rows of each at a time,
+// which all rows of the group use while they are in the first-level cache.
 void Attention::run_few(const Group& group, Work& work) const {
   const AttentionShape& s = shape_;
   const AttentionData& data = work.data;

@@ -1,25 +1,27 @@
-// Attention by register tiles: y = softmax(q @ keys + mask) @ values for a batch of heads, a block
-// of query rows at a time, whose scores never leave the cache. Where `seen` is false, `otherwise`
-// stands in place of a score. The loops, outermost first:
+// Attention by register tiles: y = softmax(q @ keys + mask) @ values for a batch of heads,
+// one block of query rows at a time, whose scores never leave the cache.
+// If `seen` is false, `otherwise` replaces the score. The loops, outermost first:
 //
 //   parts (threads): groups of heads that share keys and values, then blocks of rows
-//     keys and values into panels, once a group (or where they lie, if few rows read them)
-//       rows in blocks: their scores, and copies of their queries, stay in the second level
+//     keys and values packed into panels, once per group (or read in place, for few rows)
+//       blocks of rows: their scores, and copies of their queries, stay in the second level
 //         panels of keys and tiles of rows: scores
 //         rows: mask, softmax
 //         panels of values and tiles of rows: results
 //
-// Places that no row of a block sees (beyond the diagonal of causal attention) are left out, both
-// of scores and of results, where their share of the softmax is 0 in floats and values are finite.
+// Places that no row of a block sees (beyond the diagonal of causal attention) are skipped,
+// for scores and results, if their share of the softmax is 0 in floats and values are finite.
 //
-// Cost of a block of R rows over L places, width W, values of V, AVX2 (6 x 16): R * L * (W + V) /
-// 16 cycles of multiply-adds, R * L exponentials (2 to 3 cycles each, with what is done around
-// them); it reads 4 * L * (W + V) bytes of panels from the second level or beyond. Packing moves L
-// * (W + V) elements once a group, so it wants some rows: up to kFewRows read keys and values once
-// where they lie, 4 * L * (W + V) bytes, and nothing else counts.
+// Cost of a block of R rows over L places, width W, values of V, AVX2 (6 x 16): R * L * (W + V)
+// / 16 cycles of multiply-adds, and R * L exponentials (2 to 3 cycles each,
+// including the surrounding work). It reads 4 * L * (W + V) bytes of panels
+// from the second level or beyond.
+// Packing moves L * (W + V) elements once per group, so it pays off only for several rows:
+// up to kFewRows rows read keys and values once, in place. This is 4 * L * (W + V) bytes,
+// and all other costs are negligible.
 //
-// Invariant: a row of the result depends on shape and operands alone, not on threads, blocks or the
-// rows beside it.
+// Invariant: a row of the result depends only on shape and operands, not on threads,
+// blocks or neighbouring rows.
 #pragma once
 
 #include "runtime/cpu/tile/caches.h"
@@ -27,12 +29,12 @@
 
 namespace tg::tile {
 
-/// Where the matrices of one head begin, in elements.
+/// The start of the matrices of one head, in elements.
 struct HeadStart {
   int64_t q = 0, keys = 0, values = 0, y = 0, mask = 0, seen = 0;
 };
 
-/// All steps are in elements; columns of y lie side by side. A mask has a step of 0 along an axis
+/// All steps are in elements; columns of y are adjacent. A mask has a step of 0 along an axis
 /// on which it is repeated.
 struct AttentionShape {
   int64_t rows = 1, places = 1, width = 1, value_width = 1; // S, L, W, V
@@ -44,9 +46,10 @@ struct AttentionShape {
   std::vector<HeadStart> heads = {{}};
 };
 
-/// Addresses of one run; `mask` and `seen` may be null. `scratch` is aligned to 64 bytes. The
-/// functions are of a row of n numbers: `max` is NaN if any is, `softmax` may work in place, and
-/// `mask_row` adds the mask, then sets what is not seen; either may be null.
+/// The addresses of one run; `mask` and `seen` may be null. `scratch` is aligned to 64 bytes.
+/// The functions process a row of n numbers: `max` is NaN if any number is,
+/// `softmax` may work in place, and `mask_row` adds the mask and then sets unseen places;
+/// either may be null.
 struct AttentionData {
   const float *q = nullptr, *keys = nullptr, *values = nullptr, *mask = nullptr;
   const uint8_t* seen = nullptr;
@@ -60,19 +63,19 @@ struct AttentionData {
 
 class Attention {
 public:
-  /// Rows of a group that read keys and values where they lie.
+  /// The maximum number of rows of a group that read keys and values in place.
   static constexpr int64_t kFewRows = 4;
 
-  /// Without kernels it runs loops that the compiler has made, on any processor.
+  /// Without kernels, it runs compiled loops on any processor.
   Attention(AttentionShape shape, const TileKernels* kernels, int threads, const Caches& caches);
 
   const AttentionShape& shape() const { return shape_; }
   int parts() const { return parts_; }
-  /// Of all parts together.
+  /// The scratch of all parts together.
   int64_t scratch_elements() const { return parts_ * part_scratch_; }
-  /// "6x16 by 24 rows", "in place by 1 row".
+  /// Returns "6x16 by 24 rows", "in place by 1 row".
   std::string text() const;
-  /// Parts in any order, on any threads, one after the other or at once.
+  /// Parts may run in any order, on any threads, sequentially or concurrently.
   void run(int part, const AttentionData& data) const;
 
 private:
@@ -80,11 +83,11 @@ private:
   struct Group {
     size_t first, last;
   };
-  /// Scratch of one part, and what it holds.
+  /// The scratch of one part, and its contents.
   struct Work {
     const AttentionData& data;
     float *queries, *scores, *keys, *values;
-    bool finite_values = false; // looked at where places may be left out
+    bool finite_values = false; // computed only if places may be skipped
   };
   /// Rows of one head, and the places [first, last) that any of them sees.
   struct Block {
@@ -112,12 +115,12 @@ private:
   const TileKernels* kernels_;
   bool few_ = false;
   int parts_ = 1;
-  int64_t width_, tile_rows_;     // of a panel; the most of a tile
+  int64_t width_, tile_rows_;     // of a panel; the maximum of a tile
   int64_t block_rows_, blocks_;   // of a head
   int64_t query_row_, score_row_; // steps in scratch
   int64_t queries_ = 0, scores_ = 0, keys_ = 0, values_ = 0, part_scratch_ = 0; // elements
   std::vector<Group> groups_;
-  std::vector<int32_t> mask_; // of the last panel of values, behind full ones; empty: it is full
+  std::vector<int32_t> mask_; // of the last panel of values, after full ones; empty: it is full
 };
 
 } // namespace tg::tile

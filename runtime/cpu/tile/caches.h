@@ -1,16 +1,17 @@
-// Sizes of a core's caches, of which blocks are cut.
+// The sizes of a core's caches, from which block sizes follow.
 #pragma once
 
 #include <cstdint>
 
 namespace tg::tile {
 
-/// Bytes: the first level for data, and the second.
+/// Bytes of the first-level data cache and the second-level cache.
 struct Caches {
   int64_t first = 32 << 10, second = 512 << 10;
 };
 
-/// What the system says of this machine; the sizes above where it says nothing.
+/// Returns the sizes that the system reports for this machine;
+/// if it reports none, the defaults above.
 const Caches& caches();
 
 } // namespace tg::tile

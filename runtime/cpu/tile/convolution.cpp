@@ -28,7 +28,8 @@ Isa faster_isa(double avx2_vectors, double avx512_vectors) {
 
 namespace {
 
-/// From where the first tap lies, which may be outside, in an image of that size.
+/// Returns the taps inside an image of that size, given the position of the first tap,
+/// which may be outside.
 ConvolutionShape::Taps taps_inside(int64_t at, int64_t dilation, int64_t kernel, int64_t image) {
   int64_t begin = at < 0 ? ceil_div(-at, dilation) : 0;
   int64_t end = at < image ? ceil_div(image - at, dilation) : 0;

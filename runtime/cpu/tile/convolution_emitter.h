@@ -1,8 +1,8 @@
-// What emitters of convolutions share. Only for files that emit code: it includes Xbyak.
+// Shared by the emitters of convolutions. Only for files that emit code: it includes Xbyak.
 //
-// One emitter serves AVX2 and AVX-512: lanes, registers and masks are all that differ. With AVX-512
-// lanes that exist are bits of a mask register, set once at the head of the code; with AVX2 they
-// are words of memory, which the call names.
+// One emitter serves AVX2 and AVX-512, which differ only in lanes, registers and masks.
+// With AVX-512, existing lanes are bits of a mask register, set once at the start of the code;
+// with AVX2 they are words in memory, whose address is in the call.
 #pragma once
 
 #include "runtime/cpu/tile/convolution.h"
@@ -20,16 +20,16 @@ public:
   ConvolutionEmitter(size_t bytes, Isa isa)
       : CodeGenerator(bytes, Xbyak::DontSetProtectRWE), isa_(isa) {}
 
-  /// From here on the pages can be run and not written.
+  /// From now on the pages can be executed but not written.
   bool seal() { return Xbyak::GetError() == 0 && setProtectModeRE(false); }
-  /// What was emitted there.
+  /// Returns the function emitted at this offset.
   template <class Fn> Fn function(size_t start) const {
     return reinterpret_cast<Fn>(reinterpret_cast<uintptr_t>(getCode()) + start);
   }
 
 protected:
-  /// `rows` for each plane of the kernel, as many as the call says; it leaves x behind the last row
-  /// that it has read, and w as well.
+  /// Emits `rows` for each plane of the kernel, as many as the call says.
+  /// `rows` leaves x and w after the last row that it has read.
   template <class Rows>
   void kernel_planes(const ConvolutionShape& shape, const Xbyak::Reg64& call, size_t loop,
                      const Xbyak::Reg64& x, const Xbyak::Reg64& w, const Rows& rows) {
@@ -51,12 +51,12 @@ protected:
   int vector_lanes() const { return static_cast<int>(lanes(isa_)); }
   int vector_bytes() const { return 4 * vector_lanes(); }
 
-  /// A whole vector; what is sliced off is only its type.
+  /// Returns a whole vector; the conversion loses only its static type.
   Xbyak::Ymm vec(int64_t index) const {
     auto i = static_cast<int>(index);
     return is_wide() ? static_cast<Xbyak::Ymm>(Xbyak::Zmm(i)) : Xbyak::Ymm(i);
   }
-  /// The least registers of a vector that hold so many lanes.
+  /// Returns the smallest register of a vector that holds this number of lanes.
   Xbyak::Xmm part_of(const Xbyak::Ymm& vector, int lanes) const {
     if (lanes > 8) return vector;
     return lanes > 4 ? Xbyak::Ymm(vector.getIdx()) : Xbyak::Xmm(vector.getIdx());
@@ -68,27 +68,27 @@ protected:
       vxorps(v, v, v);
   }
 
-  /// AVX-512: the lowest lanes.
+  /// AVX-512: sets the mask to the lowest lanes.
   void set_mask(const Xbyak::Opmask& mask, int lanes, const Xbyak::Reg64& scratch) {
     mov(scratch.cvt32(), (1 << lanes) - 1);
     kmovw(mask, scratch.cvt32());
   }
 
-  /// What clamp() wants in a register.
+  /// Loads the register that clamp() needs.
   void begin_clamp(Clamp kind, const Xbyak::Ymm& zero, const Xbyak::Reg64& scratch) {
-    // What becomes of each kind of number, four bits each: minus infinity and what is negative are
-    // 0 (8), all others stay.
+    // The result for each kind of number, four bits each: minus infinity and negative numbers
+    // become 0 (8), all others are unchanged.
     constexpr uint32_t kRelu = 8U << 16 | 8U << 24;
     if (kind == Clamp::None) return;
     if (kind == Clamp::Relu6 || !is_wide()) return clear(zero);
     mov(scratch.cvt32(), kRelu);
     vpbroadcastd(zero, scratch.cvt32());
   }
-  /// relu by a comparison that calls a NaN neither less nor invalid: the processor's flags stay
-  /// down. With AVX-512 by the instruction that repairs kinds of numbers, in a third of the time of
-  /// a comparison and a move by mask. relu6 would need two of those, and takes a third of what it
-  /// does to the results; so it raises a flag where there is a NaN, which passes as the second
-  /// operand.
+  /// Applies relu by a comparison for which a NaN is neither less nor invalid,
+  /// so that the processor's flags stay clear. With AVX-512 it uses the instruction
+  /// that fixes up special numbers, in a third of the time of a comparison and a masked move.
+  /// relu6 would need two of those instructions and then take a third of the total work on results;
+  /// so it uses min and max and raises a flag for a NaN, which is kept as the second operand.
   void clamp(Clamp kind, const Xbyak::Ymm& value, const Xbyak::Ymm& zero, const Xbyak::Ymm& spare,
              const Xbyak::Ymm& six) {
     constexpr uint8_t kIsLess = 0x11, kNoFlags = 0; // LT_OQ
@@ -102,8 +102,9 @@ protected:
     vandnps(value, spare, value);
   }
 
-  /// The lowest lanes, which are all or those of the mask. With AVX2 in pieces: a store with a mask
-  /// is slow there on Zen. Those above them take their place.
+  /// Stores the lowest lanes, which are all lanes or those of the mask.
+  /// With AVX2 it stores in pieces, because a masked store is slow on Zen.
+  /// Higher lanes are then shifted down.
   void store_lanes(const Xbyak::RegExp& at, const Xbyak::Ymm& value, int lanes,
                    const Xbyak::Opmask& mask) {
     if (lanes == vector_lanes()) return vmovups(ptr[at], value);

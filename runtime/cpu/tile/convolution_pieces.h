@@ -1,8 +1,8 @@
-// A convolution put together of others, each of which makes some pixels of its result: the phases
-// of a transposed one, or the ends and the middle of a long row.
+// A convolution composed of others, each of which computes some pixels of its result:
+// the phases of a transposed convolution, or the ends and the middle of a long row.
 //
-// Pieces that are cut into as many blocks run block by block, one after the other, so that what
-// they share of x and y is in the caches.
+// Pieces with the same number of blocks run block by block, one piece after the other,
+// so that the x and y that they share are in the caches.
 #pragma once
 
 #include "runtime/cpu/tile/convolution.h"
@@ -11,20 +11,20 @@
 
 namespace tg::tile {
 
-/// Where a piece begins, in elements.
+/// The start of a piece, in elements.
 struct PieceOffsets {
   int64_t x = 0, y = 0, residual = 0;
-  int64_t weights = 0; // among the packed ones
+  int64_t weights = 0; // in the packed weights
 };
 
 class ConvolutionPieces final : public Convolution {
 public:
-  /// `made` has as many parts as it has blocks, so that blocks can be parted among threads.
+  /// `made` has as many parts as blocks, so that blocks can be divided among threads.
   struct Piece {
     std::unique_ptr<Convolution> made;
     PieceOffsets at;
   };
-  /// Requires a piece.
+  /// Requires at least one piece.
   ConvolutionPieces(std::vector<Piece> pieces, std::string text, int threads);
 
   void run(int part, const ConvolutionData& data) const override;
@@ -34,7 +34,7 @@ public:
 private:
   std::vector<Piece> pieces_;
   std::string text_;
-  int64_t blocks_ = 1; // of the piece that has the most
+  int64_t blocks_ = 1; // of the piece with the most blocks
 };
 
 } // namespace tg::tile

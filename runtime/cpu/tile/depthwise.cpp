@@ -14,7 +14,7 @@
 namespace tg::tile {
 
 struct StripCall {
-  const float* x = nullptr; // as if a column lay `before` to the left; first row that is read
+  const float* x = nullptr; // as if a column was `before` to the left; first row that is read
   const float* w = nullptr; // of the first vector, and of the first row of the kernel
   float* y = nullptr;
   const float* bias = nullptr;
@@ -22,13 +22,13 @@ struct StripCall {
   int64_t vectors = 1;
   int64_t kernel_rows = 0;
   PlaneLoop planes;
-  const int32_t* mask = nullptr; // of lanes, where one vector is there in part
+  const int32_t* mask = nullptr; // of lanes, if a vector exists only in part
   float six = 6;
 };
 
 namespace {
 
-/// Registers: sums, a pixel of x, weights of the rows of the kernel that are in use, a mask.
+/// Registers: sums, a pixel of x, weights of the active rows of the kernel, a mask.
 bool keeps_weights(const DepthwiseShape& s) {
   return s.kernel.columns <= vector_registers(s.isa) / 2 - 1;
 }
@@ -37,21 +37,22 @@ int64_t most_strip_columns(const DepthwiseShape& s, int64_t rows) {
   int64_t most = s.isa == Isa::Avx2 ? 12 : 24, room = vector_registers(s.isa) - 2;
   return std::min(most, room - kept) / rows;
 }
-/// By default. With more sums, which AVX-512 has registers for, what ends a tile overlaps with the
-/// next one no longer.
+/// The default. With more sums, for which AVX-512 has registers, the end of a tile no longer
+/// overlaps with the next tile.
 int64_t usual_strip_columns(const DepthwiseShape& s, int64_t rows) {
   constexpr int64_t kOfOne = 12, kOfTwo = 8, kStrided = 7;
   bool strided = s.isa == Isa::Avx512 && s.stride.columns > 1;
   int64_t usual = rows == 2 ? kOfTwo : strided ? kStrided : kOfOne;
   return std::min(usual, most_strip_columns(s, rows));
 }
-/// Whether two rows of the result, one under the other, share the rows of x that both read.
+/// Returns true if two adjacent rows of the result share the rows of x that both read.
 bool pairs_rows(const DepthwiseShape& s) {
   return s.stride.rows == 1 && s.dilation.rows == 1 && s.kernel.rows > 1 && s.kernel.rows <= 3 &&
          s.kernel.columns <= 3;
 }
 
-/// Of tiles of one row, which a schedule of two rows has where a second one sees other taps.
+/// The columns of one-row tiles, which a schedule of two rows uses if the second row
+/// has other taps.
 int64_t strip_columns(const DepthwiseShape& s, const ConvolutionSchedule& schedule, int64_t rows) {
   return rows == schedule.rows ? schedule.columns : usual_strip_columns(s, rows);
 }
@@ -60,8 +61,8 @@ ConvolutionSchedule default_strips(const DepthwiseShape& s) {
   ConvolutionSchedule by_rule;
   by_rule.rows = pairs_rows(s) ? 2 : 1;
   by_rule.columns = usual_strip_columns(s, by_rule.rows);
-  // Of a kernel of one row a tile should find its lines in the first level, a quarter of which has
-  // weights: a vector has half of a line of each pixel, or one.
+  // With a kernel of one row, the lines of a tile should be in the first-level cache,
+  // a quarter of which holds weights: a vector uses one line of each pixel, or half of one.
   constexpr int64_t kFewest = 4;
   if (s.taps() == s.kernel.columns)
     for (int64_t columns = by_rule.columns; columns >= kFewest; --columns)
@@ -73,8 +74,8 @@ ConvolutionSchedule default_strips(const DepthwiseShape& s) {
   return by_rule;
 }
 
-/// An upper bound of emitted bytes: ten for an instruction with an address, and for each tile what
-/// begins and ends it.
+/// Returns an upper bound of emitted bytes: ten for an instruction with an address,
+/// and a constant for the start and end of each tile.
 int64_t code_bound(const DepthwiseShape& s, const ConvolutionSchedule& schedule) {
   int64_t bytes = 4096;
   for (int64_t rows = 1; rows <= schedule.rows; ++rows) {
@@ -98,7 +99,7 @@ public:
                const ConvolutionSchedule& schedule, size_t bytes)
       : ConvolutionEmitter(bytes, shape.isa), s_(shape), tail_(tail), schedule_(schedule) {}
 
-  /// Strips of one row of the result, or of two; with a mask a call has one vector.
+  /// Emits strips of one row of the result, or of two; with a mask, a call has one vector.
   size_t emit(int64_t rows, bool masked) {
     rows_ = static_cast<int>(rows);
     masked_ = masked;
@@ -187,7 +188,7 @@ private:
         vmovaps(vec(i), sum(0, 0));
   }
 
-  /// Two rows of the result see all rows of the kernel.
+  /// Two rows of the result use all rows of the kernel.
   void taps() {
     Xbyak::Label none;
     lea(x_row_, ptr[x_ + offset_]);
@@ -204,7 +205,7 @@ private:
     L(none);
   }
 
-  /// As many rows of the kernel as the call says.
+  /// Emits as many rows of the kernel as the call says.
   void one_row() {
     Xbyak::Label next;
     if (s_.depth.kernel > 1) mov(kernel_rows_, field(offsetof(StripCall, kernel_rows)));
@@ -217,8 +218,8 @@ private:
     jnz(next, T_NEAR);
   }
 
-  /// All rows of the kernel for both; a row of x meets one row of it for the upper result, and the
-  /// one before for the lower.
+  /// Emits all rows of the kernel for both rows of the result: a row of x is multiplied
+  /// by one row of the kernel for the upper result, and by the previous one for the lower.
   void two_rows() {
     for (int64_t row = 0; row <= s_.kernel.rows; ++row) {
       if (row < s_.kernel.rows)
@@ -239,8 +240,8 @@ private:
 
   int64_t last_position() const { return s_.position(columns_ - 1, s_.kernel.columns - 1); }
 
-  /// All that the pixel at this column of the tile goes into; kernel_rows[r] is the row of the
-  /// kernel by which row r of the result meets it.
+  /// Emits all products of the pixel at this column of the tile;
+  /// kernel_rows[r] is the row of the kernel by which row r of the result uses it.
   void taps_of(int64_t at, int row_bytes, llvm::ArrayRef<int64_t> kernel_rows) {
     bool loaded = false;
     for (size_t r = 0; r < kernel_rows.size(); ++r) {
@@ -303,7 +304,7 @@ struct Depthwise::Emitted {
           const ConvolutionSchedule& schedule, size_t bytes)
       : emitter(shape, tail, schedule, bytes) {}
 
-  /// Errors: `device` where there is no memory that may be run.
+  /// Errors: `device` if no executable memory is available.
   Result<void> emit(const DepthwiseShape& s, bool two_rows) {
     constexpr size_t kNone = SIZE_MAX;
     bool whole = s.channels >= s.lanes(), masked = s.channels % s.lanes() != 0;
@@ -338,7 +339,7 @@ Result<std::unique_ptr<Depthwise>> Depthwise::make(const DepthwiseShape& shape,
   return made;
 }
 
-#else // no other processor yet
+#else // other processors are not supported yet
 
 struct Depthwise::Emitted {
   StripFn one = nullptr, two = nullptr, one_masked = nullptr, two_masked = nullptr;
@@ -420,11 +421,12 @@ std::string Depthwise::text() const {
   return llvm::formatv("{0}x{1}", rows, columns).str();
 }
 
-// What is read again must be near: the rows of x that the next strip reads, too. Of a 3 x 3 kernel
-// these are two of four, which may come from the second level; all channels side by side are then
-// the best for what brings lines from further away. Of larger kernels most rows are read again, and
-// come from the first level if few channels are taken at a time; with AVX-512, which waits for
-// lines sooner, also where every second row of an image that is not large is met.
+// Rows of x that the next strip reads again should be in a near cache.
+// With a 3 x 3 kernel these are two of four rows, which may come from the second level;
+// processing all channels together is then best, because it loads lines from further away in order.
+// With larger kernels most rows are read again, and come from the first level if few channels
+// are processed at a time. The same holds for AVX-512, which stalls on lines sooner,
+// if every second row of an image that is not large is used.
 ConvolutionSchedule Depthwise::default_schedule(const DepthwiseShape& s,
                                                 const ConvolutionTail& tail, int threads,
                                                 const Caches& caches) {
@@ -440,7 +442,7 @@ ConvolutionSchedule Depthwise::default_schedule(const DepthwiseShape& s,
       !tail.finish && read_again && (s.kernel.rows > 3 || strided || strip > caches.second / 2);
   spans = few ? ceil_div(vectors, kFewVectors) : 1;
   bands = ceil_div(s.result.rows, few ? 2 * kBandRows : kBandRows);
-  // Threads get equally much, of whole bands where there are many, else of channels.
+  // Threads get equal work: in whole bands if there are many, else by channels.
   if (s.planes() * bands * spans < 4 * threads) {
     if (s.result.rows >= 2 * threads)
       bands = ceil_div(bands, threads) * threads;

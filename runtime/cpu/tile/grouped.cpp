@@ -21,7 +21,7 @@ struct Grouped::Emitted {
           size_t bytes)
       : emitter(shape, tile, tail, bytes) {}
 
-  /// Errors: `device` where there is no memory that may be run.
+  /// Errors: `device` if no executable memory is available.
   Result<void> emit(const GroupedShape& s, const GroupedTile& t) {
     SetSteps steps(s, t);
     auto inputs = [&](int64_t outputs) { return outputs / s.outputs * s.inputs; };
@@ -52,7 +52,7 @@ Result<std::unique_ptr<Grouped>> Grouped::make(const GroupedShape& shape,
   return made;
 }
 
-#else // no other processor yet
+#else // other processors are not supported yet
 
 struct Grouped::Emitted {
   GroupedFn usual = nullptr, last = nullptr;
@@ -68,7 +68,7 @@ Result<std::unique_ptr<Grouped>> Grouped::make(const GroupedShape& shape, const 
 Result<std::unique_ptr<Grouped>> Grouped::make(const GroupedShape& shape,
                                                const ConvolutionTail& tail, int threads,
                                                const Caches& caches) {
-  ConvolutionSchedule schedule; // of a shape that does not suit: refused
+  ConvolutionSchedule schedule; // refused for an unsuitable shape
   if (suits(shape)) schedule = default_schedule(shape, tail, threads, caches);
   return make(shape, tail, schedule, threads);
 }
@@ -131,7 +131,7 @@ void Grouped::run(int part, const ConvolutionData& data) const {
     run_block(block(i), data);
 }
 
-/// By runs of sets of one kind, whose x is evenly apart.
+/// Runs sequences of sets of one kind, whose x is evenly spaced.
 void Grouped::run_block(const Block& block, const ConvolutionData& data) const {
   SetSteps steps(shape_, tile_);
   Block run = block;
@@ -155,7 +155,7 @@ void Grouped::run_block(const Block& block, const ConvolutionData& data) const {
                  shape_.y.pixel, shape_.result.columns, last - first});
 }
 
-/// Rows that see all of the kernel go together.
+/// Rows that use all of the kernel run together.
 void Grouped::run_sets(const Block& block, const ConvolutionData& data) const {
   for (int64_t row = block.row_begin, rows; row < block.row_end; row += rows) {
     rows = 1;

@@ -1,6 +1,5 @@
-// Emits the code of a convolution in groups: rows of the result, in them tiles of columns, in these
-// sets of output channels, in these rows of the kernel and inputs. Only for grouped.cpp: it
-// includes Xbyak.
+// Emits the code of a grouped convolution: loops over rows of the result, tiles of columns,
+// sets of output channels, rows of the kernel, and inputs. Only for grouped.cpp: it includes Xbyak.
 #pragma once
 
 #include "runtime/cpu/tile/convolution_emitter.h"
@@ -10,7 +9,7 @@
 
 namespace tg::tile {
 
-/// Bytes from a weight to the one that is asked for.
+/// The prefetch distance of weights, in bytes.
 inline constexpr int64_t kAskedAhead = 2048;
 
 class GroupedEmitter : public ConvolutionEmitter {
@@ -20,7 +19,7 @@ public:
       : ConvolutionEmitter(size, shape.isa), s_(shape), t_(tile), tail_(tail), steps_(shape, tile),
         vectors_(static_cast<int>(tile.vectors)) {}
 
-  /// Rows of sets that have so many outputs and, where several groups are one set, inputs.
+  /// Emits rows of sets with this number of outputs and, if several groups are one set, inputs.
   size_t emit(int64_t outputs, int64_t inputs) {
     outputs_ = static_cast<int>(outputs);
     inputs_ = inputs;
@@ -100,7 +99,7 @@ private:
     }
   }
 
-  /// 0: a vector of zeros behind the last outputs.
+  /// 0: a vector of zeros after the last outputs.
   int lanes_of(int vector) const {
     return std::clamp(outputs_ - vector * vector_lanes(), 0, vector_lanes());
   }
@@ -113,7 +112,7 @@ private:
     vmaskmovps(to, to, ptr[from]);
   }
 
-  /// As many rows of the kernel as the call says.
+  /// Emits as many rows of the kernel as the call says.
   void kernel_rows() {
     Xbyak::Label none;
     mov(kernel_rows_, field(offsetof(GroupedCall, kernel_rows)));
@@ -159,8 +158,9 @@ private:
     for (int64_t i = 0; i < s_.inputs % unrolled; ++i) some_input(i);
     if (asks_for_pixels()) sub(x_row_, bytes(columns_ * s_.x.pixel + 16 * asked_lines() * rounds));
   }
-  /// Of the next tile of a plane, in the time of this one, where both fit into the first level,
-  /// with AVX-512 into a part of the second, and each is met once.
+  /// Returns true if the pixels of the next tile of a plane are prefetched during this tile:
+  /// if both fit in the first-level cache (with AVX-512, in a part of the second),
+  /// and each is used once.
   bool asks_for_pixels() const {
     constexpr int64_t kFewInputs = 16;
     int64_t most = (is_wide() ? 64 : 12) << 10;
@@ -175,8 +175,8 @@ private:
     for (int line = 0; line < lines; ++line) prefetcht1(ptr[x_row_ + 64 * line]);
     add(x_row_, 64 * lines);
   }
-  /// Weights that do not stay in the first level, some lines before they are used: by itself the
-  /// processor stops at the borders of pages.
+  /// Prefetches weights that do not stay in the first-level cache, some lines ahead:
+  /// the hardware prefetcher stops at page boundaries.
   void ask_for_weights() {
     if (!streams_weights(s_, t_.vectors)) return;
     int64_t of_input = weight_bytes(s_.kernel.columns, 0);
@@ -184,7 +184,7 @@ private:
       prefetcht0(ptr[w_ + static_cast<int>(kAskedAhead + at)]);
   }
 
-  /// So many inputs behind at_.
+  /// Processes the input that is `ahead` after at_.
   void some_input(int64_t ahead) {
     ahead_ = ahead;
     ask_for_weights();
@@ -197,7 +197,7 @@ private:
     ahead_ = 0;
   }
 
-  /// All taps of a row of the kernel for an input; weights are at w_, which goes on.
+  /// Emits all taps of a row of the kernel for an input; weights are at w_, which is advanced.
   void one_vector(int64_t input) {
     if (has_permutations())
       vmovups(order(), ptr[count_ + static_cast<int>(input) * vector_bytes()]);
@@ -237,18 +237,19 @@ private:
   }
   bool in_quarters() const { return are_quarters(s_, t_); }
   bool has_permutations() const { return shares_vector() && !in_quarters(); }
-  /// Of inputs that are no whole load.
+  /// For inputs that do not fill a whole load.
   bool has_mask() const {
     bool loaded = inputs_ == 4 || inputs_ == 8 || inputs_ == vector_lanes();
     return shares_vector() && !loaded;
   }
-  /// Of the lanes of the last vector, and of the inputs of groups that share one.
+  /// Sets the masks of the lanes of the last vector, and of the inputs of groups
+  /// that share a vector.
   void set_masks() {
     if (outputs_ % vector_lanes() != 0) set_mask(rest_, outputs_ % vector_lanes(), count_);
     if (has_mask()) set_mask(x_rest_, static_cast<int>(inputs_), count_);
   }
 
-  /// An input of the pixel at this column of the tile, in all lanes of its group.
+  /// Loads an input of the pixel at this column of the tile into all lanes of its group.
   void load_pixel(int64_t input, int64_t at) {
     if (!shares_vector()) return vbroadcastss(pixel(), ptr[at_ + bytes(at * s_.x.pixel + ahead_)]);
     Xbyak::Address from = ptr[x_row_ + bytes(at * s_.x.pixel)];

@@ -1,4 +1,4 @@
-// What convolutions in groups cost, and what is chosen for them by that: tile, bands, spans, sets.
+// The cost model of grouped convolutions, and the tile, bands, spans and sets chosen by it.
 #include "runtime/cpu/tile/grouped_sets.h"
 
 #include <cmath>
@@ -9,10 +9,10 @@ namespace {
 
 constexpr int64_t kMostVectors = 6;
 
-/// What ends a tile needs three registers.
+/// The end of a tile needs three registers.
 int64_t most_sums(const GroupedShape& s) { return vector_registers(s.isa) - 3; }
 
-/// The most columns that leave registers for what a step needs.
+/// Returns the maximum number of columns that leaves enough registers for a step.
 int64_t most_grouped_columns(const GroupedShape& s, int64_t groups, int64_t vectors) {
   int64_t registers = vector_registers(s.isa);
   if (vectors == 1) {
@@ -25,13 +25,13 @@ int64_t most_grouped_columns(const GroupedShape& s, int64_t groups, int64_t vect
   return std::min(most_sums(s) / vectors, std::max(by_rows, by_vectors));
 }
 
-/// Pixels that a tile meets in a row.
+/// Returns the pixels that a tile uses in a row.
 int64_t pixels_of(const GroupedShape& s, int64_t columns) {
   int64_t taps = s.kernel.columns;
   return std::min(s.position(columns - 1, taps - 1) + 1, columns * taps);
 }
 
-/// Those of one vector, which meets some taps at once.
+/// The same for one vector, which uses several taps at once.
 int64_t pixel_loads(const GroupedShape& s, int64_t columns) {
   int64_t loads = 0, most = taps_at_once(s);
   for (int64_t tap = 0; tap < s.kernel.columns; tap += most) {
@@ -45,8 +45,9 @@ bool lines_stay(const GroupedShape& s, int64_t columns) {
   return s.inputs == 1 || pixels_of(s, columns) <= s.pixels_in_first_level();
 }
 
-/// Of lines of so many pixels that come from the second level for each input again. With AVX-512 as
-/// Zen 4 has it: those that are too many drive out as many others, and whole pages take longer.
+/// The cycles of lines for `pixels` pixels that come from the second level again for each input.
+/// The AVX-512 model is that of Zen 4: surplus lines evict as many others, and whole pages take
+/// longer.
 double line_cycles(const GroupedShape& s, int64_t columns, int64_t pixels) {
   constexpr int64_t kPage = 4096;
   if (s.isa == Isa::Avx2) return lines_stay(s, columns) ? 0 : 3 * static_cast<double>(pixels);
@@ -56,14 +57,14 @@ double line_cycles(const GroupedShape& s, int64_t columns, int64_t pixels) {
   return static_cast<double>(std::min(pixels, 2 * (pixels - room)) * (pages ? 6 : 3));
 }
 
-/// Of all stores that end a tile: as many for half a line as for a whole one.
+/// The cycles of all stores that end a tile: half a line takes as many as a whole one.
 double store_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
   constexpr int64_t kOfLine = 4, kLine = 64;
   return static_cast<double>(kOfLine * columns * ceil_div(vectors * s.vector_bytes(), kLine));
 }
 
-/// Of weights from the second level, a line in nearly four cycles; from further away where those of
-/// a set are more than it holds, which rows of AVX-512 meet sooner.
+/// The cycles of weights from the second level, one line in nearly four cycles;
+/// from further away if those of a set exceed its size, which happens sooner with rows of AVX-512.
 double stream_cycles(const GroupedShape& s, int64_t vectors) {
   constexpr double kBytesACycle = 16, kFromThird = 10;
   constexpr int64_t kSecond = 1 << 20;
@@ -71,14 +72,15 @@ double stream_cycles(const GroupedShape& s, int64_t vectors) {
   return static_cast<double>(vectors * s.vector_bytes()) / (far ? kFromThird : kBytesACycle);
 }
 
-/// With AVX-512 what ends a tile of more sums than that overlaps with the next one no longer.
+/// With AVX-512, the end of a tile with more sums than this no longer overlaps with the next tile.
 double many_sums_cycles(const GroupedShape& s, int64_t sums) {
   constexpr int64_t kMany = 16, kOfSum = 3;
   return s.isa == Isa::Avx2 ? 0 : static_cast<double>(kOfSum * std::max<int64_t>(0, sums - kMany));
 }
 
-/// With AVX-512: how much longer multiply-adds take because sums and lines wait. A sum of one
-/// vector meets taps side by side in turn; lines of many pixels begin at once.
+/// With AVX-512: the factor by which multiply-adds take longer because of dependent sums and lines.
+/// A sum of one vector uses adjacent taps one after the other;
+/// lines of many pixels are requested at once.
 double waiting(const GroupedShape& s, int64_t vectors, int64_t columns) {
   constexpr int64_t kFewColumns = 8, kFewPixels = 16;
   if (s.isa == Isa::Avx2) return 1;
@@ -88,7 +90,7 @@ double waiting(const GroupedShape& s, int64_t vectors, int64_t columns) {
   return of_lines * (columns <= kFewColumns && s.stride.columns > 1 ? 1.1 : 1.02);
 }
 
-/// Cycles of a tile for a row of the kernel and an input.
+/// Returns the cycles of a tile for a row of the kernel and an input.
 double tile_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
   int64_t taps = s.kernel.columns, pixels = pixels_of(s, columns);
   int64_t loads = vectors * taps + (vectors == 1 ? pixel_loads(s, columns) : columns * taps);
@@ -96,9 +98,9 @@ double tile_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
   double latency = 4 * static_cast<double>(taps), stream = 0;
   if (streams_weights(s, vectors)) stream = static_cast<double>(taps) * stream_cycles(s, vectors);
   bool wide = s.isa == Isa::Avx512;
-  double load = wide ? 0.005 : 0.02; // of two that are as fast, the one that loads less
+  double load = wide ? 0.005 : 0.02; // prefers fewer loads at equal speed
   double lines = line_cycles(s, columns, pixels), loop = wide ? 0.25 + lines / 2 : 1;
-  constexpr double kTile = 20; // what begins and ends one
+  constexpr double kTile = 20; // start and end of a tile
   double ends = kTile + store_cycles(s, vectors, columns) + many_sums_cycles(s, columns * vectors);
   double passes = vectors == 1 ? 2 * static_cast<double>((taps - 1) / taps_at_once(s)) : 0;
   double rate = vectors_a_cycle(s.isa);
@@ -107,27 +109,26 @@ double tile_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
          ends / static_cast<double>(s.depth.kernel * s.kernel.rows * s.inputs);
 }
 
-/// The same of a product, where all sets follow each other in a tile: weights come from the second
-/// level then, if they are many.
+/// The same for a product, where all sets follow each other in a tile: weights then come
+/// from the second level, if there are many.
 double product_cycles(const GroupedShape& s, int64_t vectors, int64_t columns) {
   constexpr double kLatency = 4, kLoop = 0.25, kLoad = 0.02;
   auto products = static_cast<double>(columns * vectors);
   auto loads = static_cast<double>(columns + vectors);
   double stream = 4 * s.inputs * s.outputs > kFewWeights ? stream_cycles(s, vectors) : 0;
   double lines = line_cycles(s, columns, columns);
-  // What ends a tile of twelve sums hardly overlaps with the next one.
+  // The end of a tile of twelve sums hardly overlaps with the next tile.
   constexpr double kTile = 20, kManySums = 16;
   double ends = kTile + store_cycles(s, vectors, columns) + many_sums_cycles(s, columns * vectors);
   double rate = vectors_a_cycle(s.isa);
   if (products >= 12 && s.isa == Isa::Avx2) ends += kManySums;
-  // One vector alone brings nearly as many pixels as it multiplies; with AVX-512 in one
-  // instruction.
+  // One vector alone loads nearly as many pixels as it multiplies; with AVX-512 in one instruction.
   double load = s.isa == Isa::Avx512 && vectors == 1 ? 0.9 : 1.16;
   return std::max({products / rate, load * loads / rate, kLatency, stream, lines}) + kLoop +
          kLoad * loads + ends / static_cast<double>(s.inputs);
 }
 
-/// Of a row of the result, for all vectors of a group.
+/// The cycles of a row of the result, for all vectors of a group.
 double row_cycles(const GroupedShape& s, int64_t vectors, int64_t most) {
   auto of_tile = is_product(s) ? product_cycles : tile_cycles;
   int64_t tiles = ceil_div(s.result.columns, most), columns = s.result.columns / tiles;
@@ -168,7 +169,7 @@ GroupedTile Grouped::tile(const GroupedShape& s) {
   return best;
 }
 
-/// Few sums of a tile of AVX2 wait for themselves.
+/// A few sums of an AVX2 tile are limited by latency.
 Isa Grouped::faster_isa(GroupedShape s) {
   constexpr double kSums = 8;
   auto vectors = [&](Isa isa) {
@@ -183,7 +184,7 @@ Isa Grouped::faster_isa(GroupedShape s) {
 }
 
 bool Grouped::suits(const GroupedShape& s) {
-  constexpr int64_t kMost = int64_t{1} << 24; // channels and taps: steps from set to set
+  constexpr int64_t kMost = int64_t{1} << 24; // channels and taps: limits steps between sets
   int64_t channels = s.groups * std::max(s.inputs, s.outputs);
   if (!s.steps_fit() || channels > kMost || s.taps() > kMost / (8 * s.inputs)) return false;
   return s.kernel.columns < 1024 && s.result.columns < 1 << 20 &&
@@ -222,17 +223,17 @@ bool Grouped::keeps_lines(const GroupedShape& s) {
 
 namespace {
 
-/// How much longer threads take that share lines of pixels.
+/// The slowdown of threads that share lines of pixels.
 constexpr double kSharedLines = 0.04;
 
-/// How much longer the largest share takes than an even one.
+/// Returns the ratio of the largest share to an even one.
 double unevenness(int64_t units, int64_t threads) {
   return static_cast<double>(ceil_div(units, threads) * threads) / static_cast<double>(units);
 }
 
-/// How much longer it takes where threads share out rows, or sets. What a core brings ahead of a
-/// pixel's channels are lines that another one writes; weights that are too many for the second
-/// level are brought by all of them.
+/// Returns the slowdown if threads divide rows, or sets. The hardware prefetcher loads lines beyond
+/// a pixel's channels that another core writes. Weights that exceed the second level are loaded
+/// by all cores.
 double row_shares(const GroupedShape& s, int64_t threads, const Caches& caches) {
   bool many = 4 * s.inputs * s.outputs > caches.second / 2;
   return unevenness(s.planes() * s.result.rows, threads) + (threads > 1 && many ? kSharedLines : 0);
@@ -246,9 +247,10 @@ bool parts_sets(const GroupedShape& s, int64_t sets, int64_t threads, const Cach
          set_shares(s, sets, threads, caches) < row_shares(s, threads, caches);
 }
 
-/// Of products. All sets meet a tile of pixels if their weights fit into half of the second level,
-/// so that pixels come once and whole lines of the result are written one after the other; else as
-/// many as fit into a quarter, and the pixels of a band wait there for the next ones.
+/// The schedule of products. If the weights of all sets fit in half of the second level,
+/// all sets use a tile of pixels in turn, so that pixels are loaded once and whole lines
+/// of the result are written one after the other; otherwise as many sets as fit in a quarter,
+/// and the pixels of a band stay there for the next sets.
 ConvolutionSchedule product_schedule(const GroupedShape& s, const ConvolutionTail& tail,
                                      const GroupedTile& t, int64_t threads, const Caches& caches) {
   SetSteps steps(s, t);
@@ -260,10 +262,10 @@ ConvolutionSchedule product_schedule(const GroupedShape& s, const ConvolutionTai
   int64_t of_set = 4 * set_weights(s, t), room = caches.second / 2;
   if (own * of_set > room) room /= 2;
   int64_t fit = std::max<int64_t>(1, room / of_set);
-  constexpr int64_t kFewInputs = 128, kFarApart = 2; // of whose results stores are many
+  constexpr int64_t kFewInputs = 128, kFarApart = 2; // with many stores for their results
   if (by_sets && s.inputs < kFewInputs) fit = std::min(fit, kFarApart);
   int64_t at_once = std::min(own, fit);
-  if (by_sets) // equally many for each thread
+  if (by_sets) // equally many per thread
     while (own % at_once != 0) --at_once;
   else
     at_once = ceil_div(own, ceil_div(own, at_once));
@@ -279,8 +281,9 @@ ConvolutionSchedule product_schedule(const GroupedShape& s, const ConvolutionTai
   return by_rule;
 }
 
-/// Sets that go together so that what they read of a volume comes once: all where a plane has one
-/// tap and their weights fit into half of the second level, else those that fit into the first.
+/// Returns the sets that are processed together so that a volume is read once:
+/// all if a plane has one tap and their weights fit in half of the second level,
+/// else those that fit in the first.
 int64_t volume_sets(const GroupedShape& s, const GroupedTile& t, int64_t narrow,
                     const Caches& caches) {
   int64_t sets = SetSteps(s, t).in_group, weights = 4 * set_weights(s, t);
@@ -300,10 +303,10 @@ double Grouped::cycles(const GroupedShape& s, int threads, const Caches& caches)
   return static_cast<double>(rows) * (kRow + row) * shares;
 }
 
-// Sets side by side that share lines of x and y go together, if their weights stay in the first
-// level meanwhile. All rows of a band meet them before the next ones do, so that weights come from
-// further away once for a band; its x should stay in the second level, in which a line is found
-// again by every row of the kernel.
+// Adjacent sets that share lines of x and y are processed together, if their weights then stay
+// in the first level. All rows of a band use them before the next sets, so that weights come
+// from further away once per band. Its x should stay in the second level, from which every row
+// of the kernel reads a line again.
 ConvolutionSchedule Grouped::default_schedule(const GroupedShape& s, const ConvolutionTail& tail,
                                               int threads, const Caches& caches) {
   constexpr int64_t kLine = 16, kFewRows = 4;
@@ -317,15 +320,15 @@ ConvolutionSchedule Grouped::default_schedule(const GroupedShape& s, const Convo
   int64_t narrow = std::max<int64_t>(1, std::min(steps.inputs, steps.outputs));
   by_rule.sets_at_once =
       std::clamp<int64_t>(kLine / narrow, 1, std::max<int64_t>(1, caches.first / 3 / weights));
-  // Volumes are read once for each plane of the kernel.
+  // Volumes are read once per plane of the kernel.
   if (s.depth.kernel > 1) by_rule.sets_at_once = volume_sets(s, t, by_rule.sets_at_once, caches);
   int64_t row = 4 * s.image.columns * s.groups * s.inputs * s.stride.rows * s.depth.kernel;
   int64_t rows = std::max(kFewRows, caches.second / 2 / row);
   if (weights * steps.sets > caches.second / 4) rows = std::max(rows, 4 * kFewRows);
   by_rule.bands = ceil_div(s.result.rows, rows);
-  // Threads get equally much, of whole bands where there are many, else of sets, if these have more
-  // weights than results, or rows are few: lines of a pixel that two cores write wander between
-  // them, since each brings some more than it was asked for.
+  // Threads get equal work: in whole bands if there are many; else by sets, if these
+  // have more weights than results, or there are few rows. Lines of a pixel
+  // that two cores write move between them, because each prefetches beyond its own.
   if (s.planes() * by_rule.bands < 4 * threads && s.planes() * by_rule.bands % threads != 0) {
     int64_t chunks = ceil_div(steps.sets, by_rule.sets_at_once);
     int64_t results = 4 * s.result.rows * s.result.columns * s.groups * s.outputs;

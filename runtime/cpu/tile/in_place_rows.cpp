@@ -19,19 +19,19 @@ namespace {
 
 constexpr int64_t kStep = 8; // floats of a vector
 
-/// -1 for each of the first `count` lanes.
+/// Returns -1 for each of the first `count` lanes.
 TG_FMA inline __m256i first_lanes(int64_t count) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)),
                             _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
-/// The sums of the lanes of four vectors.
+/// Returns the sums of the lanes of four vectors.
 TG_FMA inline __m128 lane_sums(const __m256 (&v)[4]) {
   __m256 pairs = _mm256_hadd_ps(_mm256_hadd_ps(v[0], v[1]), _mm256_hadd_ps(v[2], v[3]));
   return _mm_add_ps(_mm256_castps256_ps128(pairs), _mm256_extractf128_ps(pairs, 1));
 }
 
-/// x times four rows of w; two sums each, so that enough are under way.
+/// Multiplies x by four rows of w, with two sums each to hide latency.
 TG_FMA void dot_4(float* y, const float* x, const float* w, int64_t w_row, int64_t depth) {
   __m256 a[4] = {}, b[4] = {};
   int64_t k = 0;
@@ -61,8 +61,8 @@ TG_FMA float dot_1(const float* x, const float* w, int64_t depth) {
   return sums[0];
 }
 
-/// Adds x[0 .. depth) times rows of w to `vectors` vectors of sums, of which the last has so many
-/// lanes.
+/// Adds x[0 .. depth) times rows of w to `vectors` vectors of sums, the last of which
+/// has `lanes` lanes.
 template <int vectors>
 TG_FMA inline void add_block(float* y, const float* x, const float* w, int64_t w_row, int64_t depth,
                              bool begins, int64_t lanes) {

@@ -10,9 +10,9 @@ namespace tg::tile {
 namespace {
 
 constexpr int64_t kRowBytes = 32 << 10; // of x, about
-constexpr int64_t kFewestRows = 16;     // for some threads
+constexpr int64_t kFewestRows = 16;     // for several threads
 
-/// First and number of the columns that see all taps.
+/// The first column that uses all taps, and their number.
 struct Columns {
   int64_t first, count;
 };
@@ -32,7 +32,7 @@ bool row_has_code(const GroupedShape& s) {
   return LongRows::is_depthwise(s) ? Depthwise::suits(depthwise_shape(s)) : Grouped::suits(s);
 }
 
-/// With as many parts as it has blocks.
+/// Makes a convolution with as many parts as blocks.
 Result<std::unique_ptr<Convolution>> made_row(const GroupedShape& s, const ConvolutionTail& tail,
                                               const ConvolutionSchedule& schedule) {
   auto blocks = static_cast<int>(s.planes() * schedule.bands * schedule.spans);
@@ -45,7 +45,7 @@ Result<std::unique_ptr<Convolution>> made_row(const GroupedShape& s, const Convo
   return made;
 }
 
-/// In one block, with the weights of that schedule.
+/// One block, with the weights of that schedule.
 ConvolutionSchedule at_end(const GroupedShape& s, const ConvolutionSchedule& middle) {
   ConvolutionSchedule schedule;
   schedule.vectors = middle.vectors;
@@ -54,7 +54,7 @@ ConvolutionSchedule at_end(const GroupedShape& s, const ConvolutionSchedule& mid
   return schedule;
 }
 
-/// Of the middle: rows of so many columns.
+/// The middle: rows with this number of columns.
 struct Middle {
   int64_t first = 0, rows = 0, columns = 1;
 };
@@ -69,7 +69,7 @@ Middle middle_of(const GroupedShape& s) {
   return {first, count / columns, columns};
 }
 
-/// Columns of the row from `first` on.
+/// Returns the columns of the row from `first` on.
 GroupedShape end_of(const GroupedShape& s, int64_t first, int64_t columns) {
   GroupedShape part = s;
   part.result.columns = columns;
@@ -102,8 +102,8 @@ GroupedShape LongRows::middle(const GroupedShape& s) {
   return cut(s, {m.rows, m.columns});
 }
 
-// Where all weights stay in the first level, all sets go together, so that lines of x come and
-// those of y go once: they are often from memory.
+// If all weights stay in the first level, all sets are processed together, so that lines of x
+// and y are each moved once: they are often in memory.
 ConvolutionSchedule LongRows::default_schedule(const GroupedShape& s, const ConvolutionTail& tail,
                                                int threads, const Caches& caches) {
   if (is_depthwise(s))

@@ -1,10 +1,10 @@
-// Convolutions of sequences: images of one row, which may be long. The middle of the row, all of
-// whose columns see all taps, is cut into rows of an image one below the other, which share some
-// pixels where they meet. So bands of it are near for all sets of channels, and threads share it
-// out; both ends are convolutions of their own, by the same weights. Code is that of grouped.h, or
-// of depthwise.h where each of several groups has one channel.
+// Convolutions of sequences: images of one row, which may be long.
+// The middle of the row, whose columns use all taps, is cut into rows of an image,
+// which overlap by some pixels. So bands of it stay in near caches for all sets of channels,
+// and threads can share it. Both ends are separate convolutions with the same weights.
+// The code is that of grouped.h, or of depthwise.h if each of several groups has one channel.
 //
-// Invariant: a result has the bits that the row as a whole would give it.
+// Invariant: a result has the same bits as for the row as a whole.
 #pragma once
 
 #include "runtime/cpu/tile/caches.h"
@@ -17,17 +17,17 @@ public:
   static bool is_depthwise(const GroupedShape& s) {
     return s.groups > 1 && s.inputs == 1 && s.outputs == 1;
   }
-  /// Whether there is enough of a middle for some rows.
+  /// Returns true if the middle is large enough for several rows.
   static bool suits(const GroupedShape& shape);
-  /// The middle as an image: by its tile all weights are packed, Grouped::pack(to, w, middle), or
-  /// Depthwise::pack.
+  /// Returns the middle as an image. All weights are packed for its tile: Grouped::pack(to, w,
+  /// middle), or Depthwise::pack.
   static GroupedShape middle(const GroupedShape& shape);
-  /// `columns` of each of so many rows, all of which see all taps, one behind the other.
+  /// Returns rows of `size.columns` columns, all of which use all taps, one after the other.
   static GroupedShape cut(const GroupedShape& shape, const Plane& size);
   static ConvolutionSchedule default_schedule(const GroupedShape& middle,
                                               const ConvolutionTail& tail, int threads,
                                               const Caches& caches);
-  /// Requires a schedule that suits the middle. Errors: as of Grouped::make.
+  /// Requires a schedule that suits the middle. Errors: as for Grouped::make.
   static Result<std::unique_ptr<Convolution>> make(const GroupedShape& shape,
                                                    const ConvolutionTail& tail,
                                                    const ConvolutionSchedule& schedule,

@@ -11,7 +11,7 @@ namespace tg::tile {
 
 namespace {
 
-/// to[column][row] = from[row][column], for eight of each.
+/// Sets to[column][row] = from[row][column], for eight of each.
 #if defined(__x86_64__)
 [[gnu::target("avx2")]] void transpose_8x8(float* to, int64_t to_step, const float* from,
                                            int64_t from_step) {
@@ -24,7 +24,7 @@ namespace {
     b[i + 1] = _mm256_unpackhi_ps(a[i], a[i + 1]);
   }
 #pragma GCC unroll 4
-  for (int i = 0; i < 8; i += i % 4 == 0 ? 1 : 3) { // fours
+  for (int i = 0; i < 8; i += i % 4 == 0 ? 1 : 3) { // groups of four
     a[2 * (i % 4) + i / 4 * 4] = _mm256_shuffle_ps(b[i], b[i + 2], 0x44);
     a[2 * (i % 4) + i / 4 * 4 + 1] = _mm256_shuffle_ps(b[i], b[i + 2], 0xee);
   }
@@ -41,7 +41,7 @@ void transpose_8x8(float* to, int64_t to_step, const float* from, int64_t from_s
 }
 #endif
 
-/// to[column * to_step + row] = m(row, column); columns of m lie side by side.
+/// Sets to[column * to_step + row] = m(row, column); columns of m are adjacent.
 void transpose(float* to, int64_t to_step, const Matrix& m) {
   int64_t rows = m.rows / 8 * 8, columns = m.columns / 8 * 8;
   for (int64_t k = 0; k < columns; k += 8)
@@ -52,7 +52,7 @@ void transpose(float* to, int64_t to_step, const Matrix& m) {
       to[k * to_step + i] = m.at[i * m.row_step + k];
 }
 
-/// Columns [first, first + count) of w, `depth` rows of it, to rows of `width`.
+/// Copies columns [first, first + count) of w, `depth` rows of it, to rows of `width`.
 void pack_columns(float* to, const Matrix& w, int64_t width, int64_t count) {
   if (w.column_step != 1 && w.row_step == 1) {
     transpose(to, width, {w.at, count, w.rows, w.column_step, 1});
@@ -74,7 +74,7 @@ void pack_columns(float* to, const Matrix& w, int64_t width, int64_t count) {
 
 uint32_t pair_of(uint16_t first, uint16_t second) { return first | uint32_t{second} << 16; }
 
-/// to[j] = the pair of a[j] and b[j], for sixteen.
+/// Sets to[j] = the pair of a[j] and b[j], for sixteen elements.
 void zip_16(uint32_t* to, const uint16_t* a, const uint16_t* b) {
 #if defined(__x86_64__)
   for (int j = 0; j < 16; j += 8) {
@@ -88,10 +88,11 @@ void zip_16(uint32_t* to, const uint16_t* a, const uint16_t* b) {
 #endif
 }
 
-/// Columns [0, count) of w to rows of `width` pairs, the last of an odd depth with zeros.
+/// Packs columns [0, count) of w to rows of `width` pairs; the last pair of an odd depth
+/// has a zero.
 void pack_pairs(uint32_t* to, const Bf16Matrix& w, int64_t width, int64_t count) {
   int64_t pairs = w.rows / 2;
-  bool turned = w.column_step != 1 && w.row_step == 1; // pairs as they lie
+  bool turned = w.column_step != 1 && w.row_step == 1; // pairs are adjacent already
   for (int64_t k = 0; k < (w.rows + 1) / 2; ++k) {
     uint32_t* row = to + k * width;
     const uint16_t *a = w.at + 2 * k * w.row_step, *b = a + w.row_step;
@@ -109,7 +110,7 @@ void pack_pairs(uint32_t* to, const Bf16Matrix& w, int64_t width, int64_t count)
 } // namespace
 
 void pack_panels(float* to, const Matrix& w, int64_t width, int64_t begin, int64_t end) {
-  constexpr int64_t kRows = 64; // at a time: as many pages of w are touched again for each panel
+  constexpr int64_t kRows = 64; // at a time: for each panel, as many pages of w are touched again
   for (int64_t k = 0; k < w.rows; k += kRows)
     for (int64_t panel = begin; panel < end; ++panel) {
       Matrix part = w;

@@ -12,9 +12,10 @@ namespace {
 int64_t quotient_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
 int64_t whole_lines(int64_t floats) { return quotient_up(floats, 16) * 16; }
 
-/// Whole products where these share out evenly, or there are many; else columns, since every part
-/// reads its own of w then; else rows. Of few results the depth is parted, by the shape alone, so
-/// that the number of threads changes no bit.
+/// Divides whole products if these divide evenly, or there are many;
+/// else columns, because every part then reads only its own part of w; else rows.
+/// With few results the depth is divided, by the shape alone, so that the bits do not depend
+/// on the number of threads.
 void set_parts(Schedule& s, const ProductShape& shape, int64_t threads, int64_t tiles,
                int64_t panels) {
   constexpr int64_t kFewTiles = 2, kMostDepthParts = 8;
@@ -62,7 +63,7 @@ Product::Product(ProductShape shape, const Schedule& schedule, const TileKernels
   assert((s.copy_x || shape_.x_depth == 1) && "a tile reads rows of x");
   assert((s.depth_parts == 1 || !is_narrow()) && "parts of the depth are joined in f32");
   for (int64_t tile = 0; tile <= tiles_; ++tile)
-    first_rows_.push_back(shape_.rows * tile / tiles_); // shared out evenly
+    first_rows_.push_back(shape_.rows * tile / tiles_); // divided evenly
   int64_t block_rows = std::min(s.row_block, tiles_) * s.tile_rows;
   if (s.copy_x) copied_ = whole_lines(block_rows * copied_row(steps_));
   int64_t own_panels = quotient_up(panels_, s.column_parts);
@@ -109,7 +110,7 @@ void Product::run_part(int part, const ProductData& data) const {
             scratch + copied_ + packed_ + sums_,
             nullptr};
   float* packed = scratch + copied_;
-  std::optional<int64_t> last; // where w begins that is in `packed`
+  std::optional<int64_t> last; // start of the w that is in `packed`
   for (int64_t i = products.begin; i < products.end; ++i) {
     work.start = shape_.batch[static_cast<size_t>(i)];
     if (s.depth_parts > 1) work.partial = partial(data, depth_part, i);
@@ -179,7 +180,7 @@ void Product::run_tiles(const Work& work, const RowBlock& rows, Span panels, Spa
   }
 }
 
-/// What a call says of its columns and of the product; rows are still to come.
+/// Returns a call with its columns and product set; rows are set later.
 TileCall Product::call_of(const Work& work, int64_t panel, int64_t count, Span panels,
                           Span depth) const {
   const ProductData& data = work.data;
@@ -189,7 +190,7 @@ TileCall Product::call_of(const Work& work, int64_t panel, int64_t count, Span p
   call.panel_step = width_ * steps_ * 4;
   call.alone = depth.end == steps_ ? steps_ * cell_elements(kernels_.isa()) - shape_.depth : 0;
   call.depth = depth.size() - call.alone;
-  if (work.partial) { // whole panels; all else is for join_row
+  if (work.partial) { // whole panels; join_row does the rest
     call.y = work.partial + column;
     call.y_row = panels_ * width_ * 4;
     return call;
@@ -214,8 +215,8 @@ TileCall Product::call_of(const Work& work, int64_t panel, int64_t count, Span p
   return call;
 }
 
-// While the first tiles of a panel are computed, the next panel comes from the third level or from
-// memory into the second: at the borders of pages the processor does not ask for it by itself.
+// While the first tiles of a panel are computed, the next panel is prefetched
+// from the third level or memory into the second: the hardware prefetcher stops at page boundaries.
 void Product::run_tile(const Block& block, int64_t tile, int64_t panel, TileCall call) const {
   const auto& [work, rows, panels, depth] = block;
   int64_t row = first_rows_[static_cast<size_t>(tile)], index = tile - rows.tiles.begin;
@@ -278,24 +279,25 @@ Schedule default_schedule(const ProductShape& shape, Isa isa, int threads, const
   Schedule s;
   int64_t width = panel_columns(isa), panels = panel_count(shape.columns, width);
   int64_t tiles = quotient_up(shape.rows, most_rows(isa));
-  // Rows of x that are a multiple of 2 KiB apart share a few sets of the first level. Six of them
-  // fit there: with two panels such tiles of AVX-512 are as fast as others, and nothing is copied.
+  // Rows of x that are a multiple of 2 KiB apart share a few sets of the first level.
+  // Six of them fit there: with two panels, such tiles of AVX-512 are as fast as others,
+  // and nothing is copied.
   bool alike = tiles > 2 && shape.x_row * element_bytes(isa) % 2048 == 0;
   bool six = alike && isa != Isa::Avx2 && shape.x_depth == 1 && tiles > 4;
   if (six) tiles = quotient_up(shape.rows, 6);
   s.tile_rows = quotient_up(shape.rows, tiles);
   s.tile_panels = tiles == 1 ? most_panels(isa, s.tile_rows) : six ? 2 : 1;
   s.copy_x = shape.x_depth != 1 || (alike && !six);
-  // A start and an end of a tile cost some 40 cycles; a panel need not fit into the first level,
-  // since it streams from the second in time. Few rows read it once, whatever its depth.
+  // The start and end of a tile cost some 40 cycles. A panel need not fit in the first level,
+  // because it streams from the second fast enough. A few rows read it once, at any depth.
   set_parts(s, shape, threads, tiles, panels);
   if (isa == Isa::Avx512Bf16) s.depth_parts = 1;
   int64_t depth = quotient_up(quotient_up(shape.depth, cell_elements(isa)), s.depth_parts);
   int64_t of_panel = six ? caches.second * 3 / 8 : caches.second / 8;
   int64_t cuts = tiles == 1 ? 1 : quotient_up(depth * width * 4, of_panel);
   s.depth_block = quotient_up(depth, cuts);
-  // x of a block in five eighths of the second level, or, six rows at a time, anywhere; its sums
-  // and results in a quarter.
+  // x of a block takes five eighths of the second level or, with six rows at a time, any size;
+  // its sums and results take a quarter.
   int64_t own = quotient_up(tiles, s.row_parts);
   int64_t fit = std::max<int64_t>(1, caches.second * 5 / 8 / (4 * s.depth_block * s.tile_rows));
   s.row_block = six ? own : quotient_up(own, quotient_up(own, fit));

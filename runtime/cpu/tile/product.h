@@ -1,34 +1,52 @@
-// Products of matrices by register tiles: y = act(x @ w + bias + residual), one or a batch of them.
-// A schedule says how: the tile, two levels of blocks, the order of the inner loops, which operand
-// is copied first, and what threads part. The loops, outermost first:
+// Products of matrices by register tiles: y = act(x @ w + bias + residual), one product or a batch.
+// A schedule determines the tile, two levels of blocks, the order of the inner loops,
+// the operand that is copied first, and the dimension that threads divide.
+// The loops, outermost first:
 //
-//   parts (threads): products of the batch, rows, columns; of few results the depth
-//     rows in blocks (row_block): x of a block and a depth block stays in the second-level cache
-//       columns in blocks (column_block): sums that are not finished, and results that `finish`
-//       reads again, stay there, too
-//         depth in blocks (depth_block): a panel of w of that depth stays in the caches for all
-//         rows
+//   parts (threads): products of the batch, rows, columns; for few results the depth
+//     blocks of rows (row_block): x of a block and a depth block stays in the second-level cache
+//       blocks of columns (column_block): unfinished sums, and results that `finish` reads again,
+//       stay there, too
+//         blocks of the depth (depth_block): a panel of w of that depth stays in the caches for
+//         all rows
 //           panels and rows, in the schedule's order: a tile, with its sums in registers
 //
-// The tile of the last depth block adds bias and residual, applies relu and writes y; other
-// activations are for `finish`, on the block while it is in the cache. Sums of depth blocks before
-// the last wait in a buffer of their own, tile by tile, so rows of y whose distance is a multiple
-// of 4 KiB, which share a few sets of the caches, are written once and never read.
+// Example: y = x @ w with 128 x 768 by 768 x 768 row-major floats, on the calling thread.
 //
-// Cost of a block of R rows and C columns along depth D, AVX2 (6 x 16): R * C * D / 16 cycles of
-// multiply-adds; w from memory or the third level once a row block, 4 * C * D bytes; x from the
-// second level once a panel, R * D * C / 16 * 4 bytes, 4 bytes a cycle. A product of one row reads
-// w once, 4 * C * D bytes, and nothing else counts.
+//   ProductShape shape;
+//   shape.rows = 128;
+//   shape.depth = shape.columns = 768;
+//   shape.x_row = shape.depth;
+//   shape.w_depth = shape.y_row = shape.columns;
+//   Schedule schedule = default_schedule(shape, kernels.isa(), /*threads=*/1, caches());
+//   Product product(shape, schedule, kernels);
+//   ProductData data;  // data.scratch: product.scratch_elements() floats, aligned to 64 bytes
+//   data.x = x, data.w = w, data.y = y, data.scratch = scratch;
+//   product.run(data);
 //
-// Operands and results are f32, or bf16 on tiles of bf16, whose depth goes in cells of two
-// elements; sums and the bias are f32 then, too. What `finish` is to activate waits in scratch as
-// f32, and it rounds the block to y.
+// The tile of the last depth block adds bias and residual, applies relu and writes y.
+// `finish` applies other activations to the block while it is in the cache.
+// Sums of earlier depth blocks are stored in a separate buffer, tile by tile,
+// so rows of y whose distance is a multiple of 4 KiB, which share a few cache sets,
+// are written once and never read.
 //
-// Where the depth is parted, each part has results of its own in scratch, and these are added, in
-// order, when all are there: 4 bytes written and read for each result and part.
+// Cost of a block of R rows and C columns along depth D, AVX2 (6 x 16): R * C * D / 16 cycles
+// of multiply-adds; w from memory or the third level once per row block, 4 * C * D bytes;
+// x from the second level once per panel, R * D * C / 16 * 4 bytes, 4 bytes per cycle.
+// A product of one row reads w once, 4 * C * D bytes, and all other costs are negligible.
 //
-// Invariant: results depend on shape, schedule and operands alone, not on how many threads run the
-// parts. Sums begin anew in each depth block and each part of the depth.
+// Operands and results are f32, or bf16 on tiles of bf16, whose depth is in cells of two elements;
+// sums and the bias are always f32. Results for `finish` are f32 in scratch;
+// `finish` rounds them to y.
+//
+// If the depth is divided, each part has its own results in scratch, which are added in order
+// when all are complete: 4 bytes written and read for each result and part.
+//
+// Invariant: results depend only on shape, schedule and operands, not on the number of threads.
+// Sums start at zero in each depth block and each part of the depth.
+//
+// Source: the blocking follows Goto and van de Geijn, "Anatomy of High-Performance Matrix
+// Multiplication", ACM TOMS 34(3), 2008.
 #pragma once
 
 #include "runtime/cpu/tile/caches.h"
@@ -42,46 +60,47 @@
 
 namespace tg::tile {
 
-/// Where the matrices of one product of a batch begin, in elements, and its bias.
+/// The start of the matrices of one product of a batch, in elements, and its bias.
 struct BatchStart {
   int64_t x = 0, w = 0, y = 0, residual = 0, bias = 0;
 };
 
-/// All steps are in elements; columns of y and of the residual lie side by side.
+/// All steps are in elements; columns of y and of the residual are adjacent.
 struct ProductShape {
   int64_t rows = 1, depth = 1, columns = 1;
   int64_t x_row = 0, x_depth = 1;
-  int64_t w_depth = 0, w_column = 1; // of w as it lies; not looked at where it is packed
+  int64_t w_depth = 0, w_column = 1; // of w as stored; ignored if it is packed
   bool w_is_packed = false;          // by pack_panels, for all products of the batch
   int64_t y_row = 0, residual_row = 0;
   std::vector<BatchStart> batch = {{}};
 };
 
-/// How a product is computed. One row of text says all of it (`text`).
+/// How a product is computed. One line of text describes all of it (`text`).
 struct Schedule {
   int64_t tile_rows = 1, tile_panels = 1;
   int64_t row_block = 1;     // in tiles
   int64_t column_block = 1;  // in panels
   int64_t depth_block = 1;   // in cells
-  bool rows_outside = false; // a tile's rows meet all panels of the block, else a panel all rows
+  bool rows_outside = false; // a tile's rows use all panels of the block, else a panel all rows
   bool copy_x = false;
-  int64_t panels_ahead = 1; // the panel that is asked for while one is used; 0: none
+  int64_t panels_ahead = 1; // the panel that is prefetched while one is used; 0: none
   int batch_parts = 1, row_parts = 1, column_parts = 1, depth_parts = 1;
 
   int parts() const { return batch_parts * row_parts * column_parts * depth_parts; }
 };
 
-/// "6x16", "1x64": rows and columns of the tile.
+/// Returns "6x16", "1x64": rows and columns of the tile.
 std::string tile_text(const Schedule& schedule, Isa isa);
-/// All of it: "6x16 rows 120 columns 256 depth 256, panels outside, x copied, 2 by columns".
+/// Returns the whole schedule: "6x16 rows 120 columns 256 depth 256, panels outside, x copied,
+/// 2 by columns".
 std::string text(const Schedule& schedule, Isa isa);
 
-/// The schedule that measurements on AVX2 speak for (DECISIONS.md). Where the parts of `threads`
-/// would be uneven, fewer.
+/// Returns the schedule that measurements on AVX2 suggest (DECISIONS.md), with fewer parts
+/// than `threads` if they would be uneven.
 Schedule default_schedule(const ProductShape& shape, Isa isa, int threads, const Caches& caches);
 
-/// A block of y that is complete but for its activation. Of bf16 it lies in scratch, and is for
-/// whoever finishes it to round to `rounded`.
+/// A block of y that is complete except for its activation. For bf16 it is in scratch,
+/// and the finisher has to round it to `rounded`.
 struct FinishedBlock {
   float* y;
   int64_t y_row, rows, columns;
@@ -89,8 +108,8 @@ struct FinishedBlock {
   int64_t rounded_row = 0;
 };
 
-/// Addresses of one run. `bias` and `residual` may be null; `residual` may be `y`. `scratch` is
-/// aligned to 64 bytes.
+/// The addresses of one run. `bias` and `residual` may be null; `residual` may be `y`.
+/// `scratch` is aligned to 64 bytes.
 struct ProductData {
   const void *x = nullptr, *w = nullptr, *residual = nullptr;
   const float* bias = nullptr;
@@ -100,7 +119,7 @@ struct ProductData {
   llvm::function_ref<void(const FinishedBlock&)> finish = {};
 };
 
-/// Cells of the panels that pack_panels() fills.
+/// The cells of the panels that pack_panels() fills.
 inline int64_t packed_cells(int64_t depth, int64_t columns, Isa isa) {
   return panel_count(columns, panel_columns(isa)) * panel_columns(isa) *
          ceil_div(depth, cell_elements(isa));
@@ -112,15 +131,15 @@ public:
 
   const ProductShape& shape() const { return shape_; }
   const Schedule& schedule() const { return schedule_; }
-  /// Floats of all parts together.
+  /// The number of floats for all parts together.
   int64_t scratch_elements() const {
     return schedule_.parts() * part_scratch_ + schedule_.depth_parts * partial_;
   }
-  /// Does work(0) to work(count - 1) in any order, on any threads, one after the other or at once,
+  /// Runs work(0) to work(count - 1) in any order, on any threads, sequentially or concurrently,
   /// and returns when all are done.
   using Each = llvm::function_ref<void(int count, llvm::function_ref<void(int)> work)>;
   void run(const ProductData& data, Each each) const;
-  /// On this thread.
+  /// Runs on this thread.
   void run(const ProductData& data) const {
     run(data, [](int count, llvm::function_ref<void(int)> work) {
       for (int i = 0; i < count; ++i) work(i);
@@ -132,16 +151,16 @@ private:
     int64_t begin, end;
     int64_t size() const { return end - begin; }
   };
-  /// What one part works on.
+  /// The work of one part.
   struct Work {
     const ProductData& data;
-    BatchStart start;                 // of the product at hand
+    BatchStart start;                 // of the current product
     Span tiles, panels, depth;        // of the part
     const float* panel;               // of panels.begin
     float *copied, *sums, *unrounded; // scratch
-    float* partial; // results of this part of the depth, of the product at hand, or null
+    float* partial; // results of this part of the depth of the current product, or null
   };
-  /// One block of rows, and where its x lies.
+  /// One block of rows, and the address of its x.
   struct RowBlock {
     Span tiles;
     const std::byte* x; // of its first row
@@ -151,13 +170,13 @@ private:
   static Span share(int64_t count, int64_t part, int64_t parts) {
     return {count * part / parts, count * (part + 1) / parts};
   }
-  /// Where a tile belongs: a block of rows, of panels and of the depth.
+  /// The position of a tile: a block of rows, of panels and of the depth.
   struct Block {
     const Work& work;
     const RowBlock& rows;
     Span panels, depth;
   };
-  /// Of the tile that begins at this panel.
+  /// The panels of the tile that begins at this panel.
   int64_t panels_at(int64_t panel, Span panels) const {
     return std::min(panels.end - panel, schedule_.tile_panels);
   }
@@ -183,7 +202,7 @@ private:
   int64_t copied_ = 0, packed_ = 0, sums_ = 0, unrounded_ = 0, part_scratch_ = 0; // floats
   int64_t partial_ = 0;             // of the results of one part of the depth
   std::vector<int64_t> first_rows_; // of each tile, and the number of rows
-  std::vector<int32_t> mask_;       // of the last panel, behind full ones; empty: it is full
+  std::vector<int32_t> mask_;       // of the last panel, after full ones; empty: it is full
 };
 
 } // namespace tg::tile

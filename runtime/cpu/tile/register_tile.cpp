@@ -31,14 +31,14 @@ bool processor_has(Isa isa) {
 
 namespace {
 
-constexpr size_t kCodeBytes = 512 << 10; // 14 rows of AVX-512 take some 5 KiB a tile
+constexpr size_t kCodeBytes = 512 << 10; // 14 rows of AVX-512 take some 5 KiB per tile
 
 /// Emits one tile after the other into pages that are writable until seal().
 class Emitter : public Xbyak::CodeGenerator {
 public:
   explicit Emitter(Isa isa) : CodeGenerator(kCodeBytes, Xbyak::DontSetProtectRWE), isa_(isa) {}
 
-  /// Where the code of this tile begins.
+  /// Returns the start of this tile's code.
   size_t emit(int64_t rows, int64_t panels, Reach reach) {
     rows_ = static_cast<int>(rows);
     panels_ = static_cast<int>(panels);
@@ -54,7 +54,7 @@ public:
     return start;
   }
 
-  /// From here on the pages can be run and not written.
+  /// From now on the pages can be executed but not written.
   bool seal() { return Xbyak::GetError() == 0 && setProtectModeRE(false); }
 
 private:
@@ -68,7 +68,7 @@ private:
   int panel_row_bytes() const { return static_cast<int>(panel_columns(isa_)) * 4; }
   Xbyak::Address field(size_t offset) const { return ptr[rdi + static_cast<int>(offset)]; }
 
-  /// Three rows, or panels, to a pointer: at 0, 1 and 2 steps.
+  /// Three rows, or panels, share a pointer: at 0, 1 and 2 steps.
   Xbyak::Address x_at(int row, int disp) const {
     const Xbyak::Reg64& base = x_[row / 3];
     return row % 3 == 0 ? ptr[base + disp] : ptr[base + row_step_ * (row % 3) + disp];
@@ -133,8 +133,8 @@ private:
     for (int panel = 0; panel < panels_; panel += 3) add(w_[panel / 3], panel_row_bytes() * steps);
   }
 
-  /// One step along the depth, `index` steps from where the pointers are; of the cell of x only
-  /// the first element, where it is alone: whatever lies behind it is not read.
+  /// Emits one step along the depth, `index` steps from the pointers.
+  /// If `alone`, only the first element of x's cell is read: memory after it may not exist.
   void step(int index, bool alone = false) {
     int x = 4 * index, w = panel_row_bytes() * index;
     if (rows_ > vectors_)
@@ -142,8 +142,9 @@ private:
     else
       by_vectors(x, w, alone);
   }
-  // With one vector to a row AVX-512 spreads x in the multiply-add itself: apart, Zen 4 starts less
-  // than one of the two a cycle (64 x 784 x 10: 18 us, so 13.7).
+  // With one vector per row, AVX-512 broadcasts x in the multiply-add itself:
+  // with a separate broadcast, Zen 4 starts less than one of the two per cycle (64 x 784 x 10:
+  // 18 us separately, 13.7 us combined).
   void by_rows(int x, int w, bool alone) {
     for (int v = 0; v < vectors_; ++v) vmovups(spare(v), panel_at(v, w));
     for (int row = 0; row < rows_; ++row) {
@@ -162,7 +163,7 @@ private:
       for (int row = 0; row < rows_; ++row) multiply_add(sum(row, v), spare(rows_), spare(row));
     }
   }
-  /// A cell of x to all lanes.
+  /// Broadcasts a cell of x to all lanes.
   void spread(const Xbyak::Xmm& to, int row, int disp, bool alone) {
     if (!alone) return vbroadcastss(to, x_at(row, disp));
     movzx(pointer_.cvt32(), word[x_at(row, disp).getRegExp()]);
@@ -195,7 +196,7 @@ private:
     write(true);
   }
 
-  /// Loads a pointer of the call; jumps where it is null.
+  /// Loads a pointer of the call; jumps if it is null.
   void unless(size_t offset, Xbyak::Label& null) {
     mov(pointer_, field(offset));
     test(pointer_, pointer_);
@@ -249,7 +250,7 @@ private:
     leave();
   }
 
-  /// Columns of the last panel by fours, twos and ones: a store with a mask is slow on Zen.
+  /// Stores columns of the last panel in fours, twos and ones: a masked store is slow on Zen.
   void store_in_pieces() {
     Xbyak::Label few;
     mov(mask_, pointer_);
@@ -275,7 +276,7 @@ private:
       add(pointer_, row_step_);
     }
   }
-  /// As many lanes of vector v as the low three bits of the count say; y is in mask_.
+  /// Stores as many lanes of vector v as the low three bits of the count say; y is in mask_.
   void store_rest(int v) {
     add(mask_, v * vector_bytes());
     for (int lanes : {4, 2, 1}) {
@@ -291,7 +292,7 @@ private:
       L(none);
     }
   }
-  /// The lowest ones; those above them take their place.
+  /// Stores the lowest lanes and shifts the higher ones down.
   void store_lanes(int lanes, const Xbyak::Xmm& from) {
     Xbyak::Xmm low(from.getIdx());
     if (lanes == 4) {
@@ -305,7 +306,8 @@ private:
     }
   }
 
-  /// By a comparison that calls a NaN neither less nor invalid: the processor's flags stay down.
+  /// Uses a comparison for which a NaN is neither less nor invalid, so that the processor's flags
+  /// stay clear.
   void relu() {
     constexpr uint8_t kLess = 0x11, kNotLess = 0x15; // LT_OQ, NLT_UQ
     clear(spare(0));
@@ -326,7 +328,7 @@ private:
       vpxord(v, v, v);
   }
 
-  /// The lanes of vector v that exist: in k1, or in a register.
+  /// Loads the mask of the existing lanes of vector v: in k1, or in a register.
   void load_mask(int v) {
     Xbyak::Address at = ptr[mask_ + v * vector_bytes()];
     vmovups(spare(1), at);
@@ -348,7 +350,7 @@ private:
     vmovups(at | k1, from);
   }
 
-  // Of bf16, half as wide: to floats, and rounded from them.
+  // For bf16, half as wide: conversion to floats, and rounding from them.
   Xbyak::Xmm half_of(const Xbyak::Xmm& v) const { return {Xbyak::Operand::YMM, v.getIdx()}; }
   void widen(const Xbyak::Xmm& to, int v, bool masked) {
     Xbyak::Address at = ptr[pointer_ + v * vector_bytes() / 2];
@@ -375,7 +377,8 @@ private:
     ret();
   }
 
-  // The call's address is in rdi. The ABI lets these be used, but for rbx and r12 to r15.
+  // The call's address is in rdi. The ABI allows use of these registers, after saving rbx
+  // and r12 to r15.
   const Xbyak::Reg64 saved_[5] = {rbx, r12, r13, r14, r15};
   const Xbyak::Reg64 x_[5] = {rax, rcx, rdx, rsi, r8};
   const Xbyak::Reg64 w_[2] = {r9, r10};
@@ -417,7 +420,7 @@ Result<std::unique_ptr<TileKernels>> TileKernels::make(Isa isa) {
 
 size_t TileKernels::code_bytes() const { return pages_->emitter.getSize(); }
 
-#else // no other processor yet
+#else // other processors are not supported yet
 
 bool processor_has(Isa) { return false; }
 struct TileKernels::Pages {};

@@ -21,7 +21,7 @@ struct AxisPhase {
   int64_t dilation = 1, before = 0;     // of its convolution
   bool operator==(const AxisPhase&) const = default;
 
-  /// They read the same pixels by as many taps.
+  /// Returns true if both read the same pixels with the same number of taps.
   bool reads_like(const AxisPhase& other) const {
     return tap >= 0 && other.tap >= 0 && results == other.results && taps == other.taps &&
            before == other.before;
@@ -32,15 +32,15 @@ struct Axis {
   int64_t image, result, kernel, stride, dilation, before;
 };
 
-/// Taps k of `phase` are those where phase + before - k * dilation is a multiple of the stride, and
-/// that quotient is the pixel which they meet.
+/// Taps k of `phase` are those for which phase + before - k * dilation is a multiple of the stride;
+/// the quotient is the pixel that they read.
 AxisPhase phase_along(const Axis& a, int64_t phase) {
   int64_t common = std::gcd(a.stride, a.dilation), at = phase + a.before;
   AxisPhase p;
   p.results = ceil_div(a.result - phase, a.stride);
   p.step = a.stride / common;
   p.dilation = a.dilation / common;
-  p.before = -a.image; // all behind the image
+  p.before = -a.image; // all after the image
   for (int64_t tap = 0; tap < std::min(p.step, a.kernel); ++tap) {
     if ((at - tap * a.dilation) % a.stride != 0) continue;
     p.tap = tap;
@@ -100,7 +100,7 @@ Result<std::unique_ptr<Convolution>> made_of(const TransposedPhase& phase,
   return made;
 }
 
-/// w[groups * outputs][inputs][row][column] of the phase's convolution.
+/// Returns w[groups * outputs][inputs][row][column] of the phase's convolution.
 std::vector<float> turned_weights(const float* w, const TransposedShape& s,
                                   const TransposedPhase& phase) {
   const GroupedShape& p = phase.shape;
