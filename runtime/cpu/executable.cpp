@@ -419,7 +419,8 @@ void CpuExecutable::copy_output(size_t output, std::byte* to) const {
     copy_elements(to, plain_like(place), from, place);
 }
 
-// --- in memory of others -------------------------------------------------------------------------
+// --- in the memory of callers
+// ---------------------------------------------------------------------
 
 void CpuExecutable::find_output_buffers(const Lowering& l) {
   for (const PlanOutput& output : plan_->outputs) {

@@ -190,7 +190,7 @@ Result<void> PreparedPlan::fill_scratch(const Launch& launch, Address scratch,
                             });
 }
 
-// --- what is reported of units--------------------------------------------------------------------
+// --- reports of units ----------------------------------------------------------------------------
 
 std::string PreparedPlan::key(const Launch& launch) const {
   if (launch.dnn) return launch.dnn->text;

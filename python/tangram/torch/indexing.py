@@ -118,7 +118,7 @@ row(aten.replication_pad1d.default, aten.replication_pad2d.default, aten.replica
     _edges("at the edge", lambda size, low: [0] * low, lambda size, high: [size - 1] * high))
 
 
-# --- put in places ------------------------------------------------------------------------------------
+# --- written to places --------------------------------------------------------------------------------
 
 _JOIN = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min", "add": "add", "multiply": "mul"}
 

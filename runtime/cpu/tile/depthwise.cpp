@@ -261,7 +261,7 @@ private:
     }
   }
 
-  // --- behind the taps --------------------------------------------------------------------------
+  // --- after the taps ---------------------------------------------------------------------------
   void end_sums() {
     begin_clamp(tail_.clamp, spare(0), x_row_);
     if (tail_.clamp == Clamp::Relu6) vbroadcastss(spare(2), field(offsetof(StripCall, six)));

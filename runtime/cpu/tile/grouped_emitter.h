@@ -49,7 +49,7 @@ public:
 private:
   Xbyak::Address field(size_t offset) const { return ptr[rdi + static_cast<int>(offset)]; }
 
-  // --- registers: sums first, column by column; behind them what a step needs -------------------
+  // --- registers: sums first, column by column; then the registers of a step --------------------
   Xbyak::Ymm sum(int64_t column, int vector) const { return vec(column * vectors_ + vector); }
   Xbyak::Ymm spare(int64_t index) const { return vec(columns_ * vectors_ + index); }
   bool shares_vector() const { return t_.groups > 1; }
@@ -297,7 +297,7 @@ private:
     add(w_, weight_bytes(s_.kernel.columns, 0));
   }
 
-  // --- behind the taps --------------------------------------------------------------------------
+  // --- after the taps ---------------------------------------------------------------------------
   void end_sums() {
     begin_clamp(tail_.clamp, spare(0), at_);
     if (tail_.clamp == Clamp::Relu6) vbroadcastss(spare(2), field(offsetof(GroupedCall, six)));

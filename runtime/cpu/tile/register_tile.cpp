@@ -58,7 +58,7 @@ public:
   bool seal() { return Xbyak::GetError() == 0 && setProtectModeRE(false); }
 
 private:
-  // --- registers: sums first, row by row; behind them what a step needs -------------------------
+  // --- registers: sums first, row by row; then the registers of a step --------------------------
   Xbyak::Xmm vec(int index) const {
     return {isa_ == Isa::Avx2 ? Xbyak::Operand::YMM : Xbyak::Operand::ZMM, index};
   }
@@ -177,7 +177,7 @@ private:
   }
   bool in_pairs() const { return isa_ == Isa::Avx512Bf16; }
 
-  // --- behind it --------------------------------------------------------------------------------
+  // --- after it ---------------------------------------------------------------------------------
   void finish() {
     Xbyak::Label no_sums, is_last, masked, out;
     unless(offsetof(TileCall, sums_in), no_sums);

@@ -128,7 +128,7 @@ ExprId Puller::argmax(const PlanStep& step, Index index, ConditionId condition) 
   });
 }
 
-// --- products and windows, plainly: what a library does better -----------------------------------
+// --- products and windows, as plain loops --------------------------------------------------------
 
 ExprId Puller::epilogue(const PlanStep& step, ExprId sum, IndexId channel, Index index,
                         ConditionId condition, const Value& act) {
