@@ -172,8 +172,7 @@ private:
   /// Starts the workers that are not there yet. After a failure, such as for want of memory, the
   /// next loops do without, and a later one tries again.
   void start_workers(int threads, Clock::time_point now) {
-    while (slots_.size() < static_cast<size_t>(threads))
-      slots_.push_back(std::make_unique<Slot>());
+    while (slots_.size() < static_cast<size_t>(threads)) slots_.push_back(std::make_unique<Slot>());
     if (now < next_start_) return;
     for (int number = 1; number < threads; ++number)
       if (!slots_[static_cast<size_t>(number)]->started && !start_worker(number)) {

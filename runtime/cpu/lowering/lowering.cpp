@@ -143,6 +143,40 @@ WideValues wide_values(const Plan& plan, const PlanStep& step) {
                                                                : WideValues::Refused;
 }
 
+// Values that views and concats connect are stored alike. Such a class is stored as f32 if a kernel
+// of f32 makes or reads one of it, and nothing needs one in f16: no output, no leaf, and no step
+// that reads or makes f16.
+std::vector<bool> find_wide_values(const Plan& plan) {
+  llvm::IntEqClasses classes(static_cast<unsigned>(plan.values.size()));
+  auto each_value = [](const PlanStep& step, auto visit) {
+    for (PlanValueId id : step.operands)
+      if (id != kNoValue) visit(id);
+    visit(step.result);
+  };
+  for (const PlanStep& step : plan.steps)
+    if (wide_values(plan, step) == WideValues::PassedOn)
+      each_value(step, [&](PlanValueId id) { classes.join(id, step.result); });
+  classes.compress();
+  std::vector<bool> narrow(classes.getNumClasses()), wanted(classes.getNumClasses());
+  for (PlanValueId id = 0; id < plan.values.size(); ++id) {
+    const PlanValue& value = plan.values[id];
+    if (value.type.dtype != DType::F16 || value.kind != PlanValue::Kind::Temporary ||
+        value.is_output || value.pinned)
+      narrow[classes[id]] = true;
+  }
+  for (const PlanStep& step : plan.steps) {
+    WideValues how = wide_values(plan, step);
+    each_value(step, [&](PlanValueId id) {
+      if (how == WideValues::Refused) narrow[classes[id]] = true;
+      if (how == WideValues::Wanted) wanted[classes[id]] = true;
+    });
+  }
+  std::vector<bool> wide(plan.values.size());
+  for (PlanValueId id = 0; id < plan.values.size(); ++id)
+    wide[id] = wanted[classes[id]] && !narrow[classes[id]];
+  return wide;
+}
+
 } // namespace
 
 Kernel::~Kernel() = default;
@@ -213,19 +247,15 @@ Lowering::Lowering(const Plan& plan, const CompileOptions& options, dnnl_engine_
                         : std::max(1, options.threads)) {}
 
 Result<void> Lowering::run() {
-  find_consumers();
+  for (PlanStepId i = 0; i < plan.steps.size(); ++i)
+    for (PlanValueId operand : plan.steps[i].operands)
+      if (operand != kNoValue) readers_[operand].push_back(i);
   find_concat_slots();
-  if (products != Products::Reference) find_wide_values();
+  if (products != Products::Reference) stored_wide_ = find_wide_values(plan);
   place_leaves();
   for (const PlanStep& step : plan.steps)
     if (!done[id(step)]) TG_CHECK(lower_step(*this, step));
   return finish_outputs();
-}
-
-void Lowering::find_consumers() {
-  for (PlanStepId i = 0; i < plan.steps.size(); ++i)
-    for (PlanValueId operand : plan.steps[i].operands)
-      if (operand != kNoValue) readers_[operand].push_back(i);
 }
 
 // A piece may be written directly into the concat's buffer if it is computed in the same phase,
@@ -246,38 +276,6 @@ void Lowering::find_concat_slots() {
       start += value.type.shape[axis];
     }
   }
-}
-
-// Values that views and concats connect are stored alike. Such a class is stored as f32 if a kernel
-// of f32 makes or reads one of it, and nothing needs one in f16: no output, no leaf, and no step
-// that reads or makes f16.
-void Lowering::find_wide_values() {
-  llvm::IntEqClasses classes(static_cast<unsigned>(plan.values.size()));
-  auto each_value = [](const PlanStep& step, auto visit) {
-    for (PlanValueId id : step.operands)
-      if (id != kNoValue) visit(id);
-    visit(step.result);
-  };
-  for (const PlanStep& step : plan.steps)
-    if (wide_values(plan, step) == WideValues::PassedOn)
-      each_value(step, [&](PlanValueId id) { classes.join(id, step.result); });
-  classes.compress();
-  std::vector<bool> narrow(classes.getNumClasses()), wanted(classes.getNumClasses());
-  for (PlanValueId id = 0; id < plan.values.size(); ++id) {
-    const PlanValue& value = plan.values[id];
-    if (value.type.dtype != DType::F16 || value.kind != PlanValue::Kind::Temporary ||
-        value.is_output || value.pinned)
-      narrow[classes[id]] = true;
-  }
-  for (const PlanStep& step : plan.steps) {
-    WideValues how = wide_values(plan, step);
-    each_value(step, [&](PlanValueId id) {
-      if (how == WideValues::Refused) narrow[classes[id]] = true;
-      if (how == WideValues::Wanted) wanted[classes[id]] = true;
-    });
-  }
-  for (PlanValueId id = 0; id < plan.values.size(); ++id)
-    stored_wide_[id] = wanted[classes[id]] && !narrow[classes[id]];
 }
 
 // Elementwise steps follow their operands, so that those behind them are asked, too.

@@ -154,9 +154,7 @@ private:
   /// Records that the value, or a copy of it, is in that buffer.
   void note_readers(PlanValueId value, BufferId buffer);
   void place_leaves();
-  void find_consumers();
   void find_concat_slots();
-  void find_wide_values();
   Result<void> finish_outputs();
   Result<void> add_reorder(const Place& from, const dnnl_memory_desc_t& from_md, const Place& to,
                            const dnnl_memory_desc_t& to_md, Phase phase, llvm::StringRef name);

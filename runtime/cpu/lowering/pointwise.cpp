@@ -267,8 +267,8 @@ bool chooses_among(DType dtype, const MapProgram& program) {
   constexpr Instr kChoices[] = {Instr::Copy, Instr::Neg,     Instr::Relu,    Instr::Relu6,
                                 Instr::Abs,  Instr::Maximum, Instr::Minimum, Instr::Select};
   auto held = [&](float x) {
-    return x == (dtype == DType::BF16 ? bf16_to_float(float_to_bf16(x))
-                                      : f16_to_float(float_to_f16(x)));
+    return x ==
+           (dtype == DType::BF16 ? bf16_to_float(float_to_bf16(x)) : f16_to_float(float_to_f16(x)));
   };
   return llvm::all_of(program.literals,
                       [&](const MapLiteral& literal) { return held(literal.value); }) &&
