@@ -85,8 +85,8 @@ size_t conversions(const Graph& graph, Tensor* first = nullptr) {
   Comparison info;
   auto outputs = outputs_of(*make_cpu_backend(), plan_from_graph(graph), {}, 1, &info);
   if (first && !outputs.empty()) *first = std::move(outputs[0]);
-  return static_cast<size_t>(llvm::count_if(
-      info.steps, [](const StepInfo& step) { return step.name == "convert"; }));
+  return static_cast<size_t>(
+      llvm::count_if(info.steps, [](const StepInfo& step) { return step.name == "convert"; }));
 }
 
 TEST(HalvesInFloats, PassBetweenKernelsOfFloats) {
@@ -120,8 +120,8 @@ Graph between_products(const OpInfo& info, bool stored) {
   llvm::SmallVector<NodeId, 4> values, operands;
   for (size_t i = 0; i < info.operand_count; ++i) {
     std::string number = std::to_string(i);
-    NodeId x = b.op(OpKind::Matmul, {b.input("x" + number, {5, 7}),
-                                     b.weight("w" + number, {7, 33}), b.none(), b.none()});
+    NodeId x = b.op(OpKind::Matmul, {b.input("x" + number, {5, 7}), b.weight("w" + number, {7, 33}),
+                                     b.none(), b.none()});
     values.push_back(x);
     bool condition = info.shape == ShapeRule::select && i == 0;
     NodeId zero = b.graph.constant({0}, f32({}));
@@ -167,8 +167,8 @@ TEST(HalvesInFloats, AreRoundedByElementwiseOperatorsAsInMemory) {
 
 TEST(HalvesInFloats, AreRoundedByCasts) {
   Builder b;
-  NodeId x = b.op(OpKind::Matmul,
-                  {b.input("x", {5, 7}), b.weight("w", {7, 33}), b.none(), b.none()});
+  NodeId x =
+      b.op(OpKind::Matmul, {b.input("x", {5, 7}), b.weight("w", {7, 33}), b.none(), b.none()});
   b.output(b.op(OpKind::Relu, {x})); // retype casts it to f32
   Tensor got;
   EXPECT_EQ(conversions(*retype(b.graph, DType::F16), &got), 0u);

@@ -329,11 +329,13 @@ void compute_for(int64_t microseconds) {
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
     return time.tv_sec * 1'000'000 + time.tv_nsec / 1000;
   };
-  for (int64_t end = used() + microseconds; used() < end;) {}
+  for (int64_t end = used() + microseconds; used() < end;) {
+  }
 }
 
 // One such worker in many tries is enough: on a busy machine some are preempted. The next loop
-// begins before the shortest pause of a pool that takes a long chunk for a preempted worker is over.
+// begins before the shortest pause of a pool that takes a long chunk for a preempted worker is
+// over.
 TEST(ThreadPool, KeepsWorkersWhoseChunksTakeLonger) {
   ThreadPool pool;
   bool kept = false;
