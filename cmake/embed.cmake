@@ -1,5 +1,5 @@
-# Writes a C++ file with the text of each file as a table {name, text}; split into short literals,
-# since compilers bound the length of one.
+# Writes a C++ file with a table {name, text} of the given files. Texts are split into short literals,
+# because compilers limit the length of a literal.
 set(body "")
 foreach(file ${FILES})
   file(READ ${ROOT}/${file} text)

@@ -1,11 +1,11 @@
-# `cmake --install`: the program, the public header, our static libraries, a CMake package, and the
-# same for pkg-config. The component `program` is the first alone.
+# `cmake --install` installs the programs, the public header, the static libraries of this project, a CMake
+# package and a file for pkg-config. The component `program` has only the programs with their data.
 include(CMakePackageConfigHelpers)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME library)
-# Those that use others first.
+# Users before the libraries that they use, as the linker expects.
 get_property(TG_ARCHIVES GLOBAL PROPERTY tg_archives)
 list(REVERSE TG_ARCHIVES)
-list(REMOVE_ITEM TG_ARCHIVES tg_cli tg_paper) # the programs' own
+list(REMOVE_ITEM TG_ARCHIVES tg_cli tg_paper) # linked only into the programs
 install(TARGETS ${TG_ARCHIVES} ARCHIVE DESTINATION lib/tangram)
 list(TRANSFORM TG_ARCHIVES REPLACE "(.+)" "\${libdir}/lib\\1.a" OUTPUT_VARIABLE TG_PC_ARCHIVES)
 list(JOIN TG_PC_ARCHIVES " " TG_PC_ARCHIVES)
@@ -35,7 +35,7 @@ install(FILES ${package}/tangram.pc DESTINATION lib/pkgconfig)
 install(DIRECTORY compiler/api/include/tangram ${CMAKE_BINARY_DIR}/include/tangram DESTINATION include)
 install(FILES LICENSE NOTICE DESTINATION share/doc/tangram COMPONENT program)
 install(TARGETS tg tg-paper RUNTIME DESTINATION bin COMPONENT program)
-# Completion of shells and a man page, which each program prints.
+# Shell completions and man pages, which each program prints.
 set(share ${CMAKE_BINARY_DIR}/share)
 foreach(program tg tg-paper)
   set(bash bash-completion/completions/${program})

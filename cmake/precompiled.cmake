@@ -1,12 +1,12 @@
-# Precompiled headers: the standard library's and LLVM's that most files include, and for tests
-# GoogleTest's, are read once per build instead of by each file. Ours are not among them, so that a
-# change of one rebuilds what includes it and no more.
+# Precompiled headers: common headers of the standard library and of LLVM (and GoogleTest's for tests) are
+# compiled once per build instead of once per file. Headers of this project are not precompiled, so that a
+# change to one rebuilds only the files that include it.
 #
-# Every file still includes what it uses: builds without them, file by file (the preset asan), and
-# clang-tidy see to that.
+# Every file must still include the headers that it uses. The preset asan, which compiles file by file
+# without precompiled headers, and clang-tidy enforce this.
 #
-# Not with a compiler launcher (ccache): a precompiled header keeps it from recognising a file, and a
-# hit costs less than any header. Not with clang, whose precompiled headers want equal definitions.
+# Precompiled headers are off with a compiler launcher (ccache): they prevent cache hits, and a hit is faster
+# than a precompiled header. They are off with clang, which requires equal definitions in every user.
 option(TG_PCH "Precompiled headers, where g++ compiles without a launcher" ON)
 set(TG_PRECOMPILE OFF)
 if(TG_PCH AND NOT CMAKE_CXX_COMPILER_LAUNCHER AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -24,14 +24,14 @@ set(TG_PCH_HEADERS
   <llvm/Support/FormatVariadic.h> <llvm/Support/MemoryBuffer.h> <llvm/Support/Path.h>
   <llvm/Support/raw_ostream.h>)
 
-# What g++ 12's optimiser says of the library's own code it keeps to itself, but not where that code
-# comes precompiled: std::string("a") + "b" is then out of bounds. Builds without tell what is ours.
+# g++ 12 suppresses its optimiser's warnings about system headers, but not if they are precompiled:
+# it then reports std::string("a") + "b" as out of bounds. Builds without precompiled headers keep these warnings.
 set(TG_PCH_WARNINGS -Wno-error=invalid-pch -Wno-array-bounds -Wno-dangling-pointer
   -Wno-free-nonheap-object -Wno-mismatched-new-delete -Wno-nonnull -Wno-restrict
   -Wno-stringop-overflow -Wno-stringop-overread -Wno-stringop-truncation -Wno-uninitialized
   -Wno-use-after-free)
 
-# The owner of one set of headers; its flags are those of the targets that share them.
+# Adds a target that precompiles a set of headers. Its flags must be those of the targets that share them.
 function(tg_precompiled name)
   cmake_parse_arguments(ARG "" "" "HEADERS;OPTIONS;DEPS" ${ARGN})
   if(NOT TG_PRECOMPILE)
@@ -45,7 +45,7 @@ function(tg_precompiled name)
   target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
 endfunction()
 
-# tg_precompile(TARGET FROM owner)
+# tg_precompile(TARGET OWNER): reuses the precompiled headers of OWNER, if it exists.
 function(tg_precompile name owner)
   if(TARGET ${owner})
     target_precompile_headers(${name} REUSE_FROM ${owner})

@@ -1,9 +1,9 @@
-# Helpers of the build: a library is all the .cpp files of its folders (not of their subfolders), so
-# that adding a file needs no change here.
+# Helpers of the build. A library has all .cpp files of its folders (not of their subfolders), so that a
+# new file needs no change here.
 
 # maybe-uninitialized: false positives inside LLVM 14's FormatProviders.h under g++ 12.
 set(TG_WARNINGS -Wall -Wextra -Wpedantic -Werror -Wno-maybe-uninitialized)
-set(TG_OUR_DIALECT -fno-exceptions -fno-rtti) # of libraries and programs; tests need what GoogleTest needs
+set(TG_OUR_DIALECT -fno-exceptions -fno-rtti) # for libraries and programs; GoogleTest needs exceptions and RTTI
 
 function(tg_find_llvm)
   find_program(LLVM_CONFIG NAMES llvm-config llvm-config-14 llvm-config-15 llvm-config-16 REQUIRED)
@@ -21,7 +21,7 @@ function(tg_find_llvm)
 endfunction()
 
 # tg_library(NAME DIR folder ... [ONLY file ... | BUT file ...] [PCH owner] DEPS ...): a static library
-# of the folders' *.cpp, or of the named files of the first folder alone, or of all but these.
+# of the folders' *.cpp. ONLY: only the named files of the first folder; BUT: without these.
 function(tg_library name)
   cmake_parse_arguments(ARG "" "PCH" "DIR;ONLY;BUT;DEPS" ${ARGN})
   if(NOT ARG_PCH)
@@ -51,10 +51,9 @@ function(tg_library name)
   tg_link(${name} ${scope} ${ARG_DEPS})
 endfunction()
 
-# Most of the time to compile a file goes to headers and to templates of which its neighbours have their own
-# copies: with TG_UNITY the files of a folder are compiled as one, in a third of the time. So names in the
-# unnamed namespaces of a folder's files differ. Files that are compiled for an instruction set of their own
-# stand alone, as do generated ones.
+# Headers, and templates that several files instantiate, take most of the compile time. With TG_UNITY the files
+# of a folder are compiled as one, which takes a third of the time. Names in the unnamed namespaces of a folder's
+# files must therefore differ. Files with a `#pragma GCC target` and generated files are compiled separately.
 function(tg_unite target)
   if(NOT TG_UNITY)
     return()
@@ -69,11 +68,11 @@ function(tg_unite target)
     endif()
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  # A class of a unit has no other users, whatever file it stands in.
+  # g++ takes included files for headers. A unity build includes .cpp files, whose classes no other unit uses.
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()
 
-# Links targets of ours and the external libraries under their short names.
+# Links targets of this project, and external libraries by their short names.
 function(tg_link name scope)
   foreach(dep ${ARGN})
     if(dep STREQUAL "SQLite3")
@@ -89,8 +88,8 @@ function(tg_link name scope)
   endforeach()
 endfunction()
 
-# tg_optional(TARGET NAME HEADER file LIBRARY name): a library that a target does with or without. Where it
-# is there, TG_HAVE_NAME tells the target and NAME_LIBRARY the build.
+# tg_optional(TARGET NAME HEADER file LIBRARY name): links an optional library. If it is found, TG_HAVE_NAME is
+# defined for the target, and NAME_LIBRARY is set in the build.
 function(tg_optional target name)
   cmake_parse_arguments(ARG "" "HEADER;LIBRARY" "" ${ARGN})
   find_path(${name}_INCLUDE_DIR ${ARG_HEADER})
@@ -102,7 +101,7 @@ function(tg_optional target name)
   endif()
 endfunction()
 
-# Flex and Bison: lang/syntax/lexer.l and lang/syntax/parser.y into generated/lang/syntax/.
+# Generates generated/lang/syntax/ from lang/syntax/lexer.l and lang/syntax/parser.y with Flex and Bison.
 function(tg_generate_parser target)
   if(NOT EXISTS ${CMAKE_SOURCE_DIR}/lang/syntax/parser.y)
     return()
@@ -120,14 +119,14 @@ function(tg_generate_parser target)
             ${CMAKE_SOURCE_DIR}/lang/syntax/lexer.l
     DEPENDS ${CMAKE_SOURCE_DIR}/lang/syntax/lexer.l ${out}/parser.h VERBATIM)
   target_sources(${target} PRIVATE ${out}/parser.cpp ${out}/parser.h ${out}/lexer.cpp ${out}/lexer.h)
-  # Generated code: ours to generate, not ours to format.
+  # Warnings that generated code does not avoid.
   set_source_files_properties(${out}/parser.cpp ${out}/lexer.cpp PROPERTIES COMPILE_OPTIONS
     "-Wno-sign-compare;-Wno-unused-function;-Wno-unused-but-set-variable;-Wno-null-dereference")
 endfunction()
 
-# protobuf's lite library as tg_protobuf: its static archive where that is installed, so that a program
-# carries it. A shared library that links it exports none of its symbols: another version of protobuf may
-# be in the same process.
+# Defines tg_protobuf: protobuf's lite library. The static archive is preferred, so that programs include it.
+# A shared library that links it does not export its symbols, because another version of protobuf may be in the
+# same process.
 function(tg_find_protobuf)
   find_path(PROTOBUF_INCLUDE_DIR google/protobuf/message_lite.h REQUIRED)
   find_library(PROTOBUF_LITE_LIBRARY NAMES libprotobuf-lite.a protobuf-lite REQUIRED)
@@ -138,7 +137,7 @@ function(tg_find_protobuf)
                       LINKER:--exclude-libs=libtg_onnx.a)
 endfunction()
 
-# tg_generate_protobuf(TARGET path/NAME.proto): protoc's NAME.pb.h and NAME.pb.cc, in generated/path/.
+# tg_generate_protobuf(TARGET path/NAME.proto): runs protoc to make NAME.pb.h and NAME.pb.cc in generated/path/.
 function(tg_generate_protobuf target proto)
   find_program(PROTOC protoc REQUIRED)
   get_filename_component(folder ${proto} DIRECTORY)
@@ -150,14 +149,14 @@ function(tg_generate_protobuf target proto)
             ${CMAKE_SOURCE_DIR}/${proto}
     DEPENDS ${CMAKE_SOURCE_DIR}/${proto} VERBATIM)
   target_sources(${target} PRIVATE ${out}/${name}.pb.cc ${out}/${name}.pb.h)
-  # Another's code: our warnings are not for it.
+  # Third-party code is compiled without warnings.
   set_source_files_properties(${out}/${name}.pb.cc PROPERTIES COMPILE_OPTIONS "-w;-fvisibility=hidden"
                               SKIP_PRECOMPILE_HEADERS ON)
   target_link_libraries(${target} PUBLIC tg_protobuf)
 endfunction()
 
-# tg_embed(TARGET NAME folder ...): the .tg files of the folders, as a function NAME() in generated/NAME.cpp
-# (data_file.h).
+# tg_embed(TARGET NAME folder ...): embeds the .tg files of the folders as a function NAME() in
+# generated/NAME.cpp (data_file.h).
 function(tg_embed target name)
   set(out ${CMAKE_BINARY_DIR}/generated/${name}.cpp)
   set(files)
@@ -177,10 +176,10 @@ function(tg_embed target name)
   endif()
 endfunction()
 
-# tg_backend(TARGET NAME SWITCH LIBRARY): a row of api/backends/backends.h where the switch is on, from
-# api/backends/NAME.cpp; tg_backends_done() then writes the list of all.
+# tg_backend(TARGET NAME SWITCH LIBRARY): if the switch is on, adds api/backends/NAME.cpp, a row of
+# api/backends/backends.h. tg_backends_done() then writes the list of all backends.
 function(tg_backend target name switch library)
-  string(SUBSTRING ${name} 0 1 initial) # of the enumerator: Ref
+  string(SUBSTRING ${name} 0 1 initial) # of the enumerator, such as Ref
   string(SUBSTRING ${name} 1 -1 rest)
   string(TOUPPER ${initial} initial)
   set(id ${initial}${rest})
@@ -199,7 +198,7 @@ function(tg_backends_done)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/include/tangram/tables/backends.def CONTENT "${rows}" @ONLY)
 endfunction()
 
-# tg_public_tables(TARGET FILE ...): tables that the public header reads, as tangram/tables/NAME.def.
+# tg_public_tables(TARGET FILE ...): copies tables that the public header includes to tangram/tables/NAME.def.
 function(tg_public_tables target)
   foreach(file ${ARGN})
     get_filename_component(name ${file} NAME)
@@ -208,8 +207,8 @@ function(tg_public_tables target)
   target_include_directories(${target} PUBLIC ${CMAKE_BINARY_DIR}/include)
 endfunction()
 
-# tg_program(NAME DIR folder [ONLY file ...] [OUT folder] DEPS ...): an executable of folder/*.cpp, or of the
-# named files of it alone, at the top of the build tree or in a folder of it.
+# tg_program(NAME DIR folder [ONLY file ...] [OUT folder] DEPS ...): an executable of folder/*.cpp. ONLY: only
+# the named files; OUT: a folder of the build tree (default: its top).
 function(tg_program name)
   cmake_parse_arguments(ARG "" "DIR;OUT" "ONLY;DEPS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${ARG_DIR}/*.cpp)

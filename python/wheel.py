@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Packs the wheel from a finished build: the library is installed into the build's python/prefix, and the
-module is compiled against it, as anyone would. Nothing of the library is compiled again.
+"""Packs the wheel from a finished build: installs the library into the build's python/prefix and compiles the
+module against it, as any other user of the library does. The library is not compiled again.
 
     wheel.py BUILD [--out FOLDER] [--python INTERPRETER]
-    wheel.py --ready      whether this interpreter can make environments and has its headers
+    wheel.py --ready      exit code 0 if this interpreter can make virtual environments and has its headers
 
-Prints the path of the wheel. What it takes to build one (scikit-build-core, nanobind, wheel) is installed by
-pip into a virtual environment in the user's cache folder. Exit code 77: pip could not reach its index.
+Prints the path of the wheel. pip installs the build requirements (scikit-build-core, nanobind, wheel) into a
+virtual environment in the user's cache folder. Exit code 77: pip could not reach its index.
 """
 import argparse
 import os
@@ -74,7 +74,7 @@ def sanitized(tree):
 
 def preloaded():
     """Returns the environment that an interpreter without sanitizers needs for a module with them.
-    bench/python_leaks.py checks for leaks: interpreters have their own."""
+    Leak detection is off, because interpreters leak; bench/python_leaks.py checks for leaks."""
     libraries = [run("gcc", f"-print-file-name=lib{name}.so").strip() for name in ("asan", "ubsan", "stdc++")]
     return {**os.environ, "LD_PRELOAD": " ".join(libraries), "ASAN_OPTIONS": "detect_leaks=0:quarantine_size_mb=1",
             "UBSAN_OPTIONS": "print_stacktrace=1"}

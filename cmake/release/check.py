@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Installs what a release packed on a system that has nothing else, and optimises and runs SqueezeNet there.
+"""Checks the packages of a release: installs each on a minimal system, and optimises and runs SqueezeNet there.
 
-    check.py FOLDER       of archives: dist/
+    check.py FOLDER       the folder with the packages: dist/
 
-The systems are minimal ones of this Debian (mmdebstrap --variant=minbase) in scratch folders, entered by chroot
-without a network:
+Each system is a minimal installation of the host's Debian release (mmdebstrap --variant=minbase) in a scratch
+folder. Commands run in it by chroot, without a network.
 
-  tangram     installed, used, upgraded, removed, purged: every file is then as before
+  tangram     installed, used, upgraded, removed and purged; every file must then be as before
   bundle      unpacked and used
-  wheel       on a system with python3-numpy: used from Python
-  tangram-dev installed with what it depends on; examples/embed is built against it, by CMake and by pkg-config
+  wheel       used from Python, on a system with python3-numpy
+  tangram-dev installed with its dependencies; examples/embed is built against it with CMake and with pkg-config
 
-Exit code 77: not root, no mmdebstrap or no mirror, which is said.
+Exit code 77: the user is not root, or mmdebstrap or a mirror is missing; a message says which.
 """
 import hashlib
 import os
@@ -27,8 +27,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import contents  # noqa: E402
 from contents import ROOT, Fault, run  # noqa: E402
 
-SCRATCH = "tmp"  # of a minimal system: what is put into it, and where commands run
-# What dpkg and ld.so keep of what has been installed.
+SCRATCH = "tmp"  # the folder of a minimal system for copied files, and the working directory of commands
+# Records of dpkg and ld.so about installed packages, and temporary files: ignored in comparisons.
 KEPT = re.compile(r"^(var/lib/dpkg/|var/log/|var/cache/|etc/ld\.so\.cache|proc/|sys/|dev/|" + SCRATCH + "/)")
 USE = """set -e
 tg --version
@@ -57,7 +57,7 @@ g++ -std=c++20 embed/main.cpp -o embed-pc $(pkg-config --cflags --libs tangram)
 
 
 class Unavailable(Exception):
-    """What it takes is not here."""
+    """A requirement of the check is missing on this machine."""
 
 
 class System:
@@ -74,7 +74,7 @@ class System:
             raise Unavailable(f"mmdebstrap: {done.stderr.strip()[-300:]}")
 
     def enter(self, *command, **environment):
-        """Runs a command in its scratch folder, without a network; its output."""
+        """Runs a command in the scratch folder, without a network, and returns its output."""
         variables = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8",
                      "DEBIAN_FRONTEND": "noninteractive", **environment}
         return run("unshare", "--net", "--pid", "--fork", f"--mount-proc={self.root}/proc", "env", "-i",
@@ -87,7 +87,7 @@ class System:
         return "/" + str(target.relative_to(self.root))
 
     def files(self):
-        """Every file with its mode and its bytes, but for what the system keeps about them."""
+        """Returns each file with its mode and the hash of its contents, except files that match KEPT."""
         found = {}
         for path in sorted(self.root.rglob("*")):
             name = path.relative_to(self.root).as_posix()
@@ -101,7 +101,7 @@ class System:
 
 
 def later(deb, folder):
-    """The same package as of a later version."""
+    """Makes a copy of the package with a later version and one more file."""
     tree = folder / "later"
     run("dpkg-deb", "-R", deb, tree)
     control = tree / "DEBIAN" / "control"
@@ -124,7 +124,7 @@ def check_deb(system, deb, scratch):
         raise Fault(f"files differ from what was packed: {wrong}")
     system.enter("dpkg", "-r", "tangram")
     system.enter("dpkg", "-P", "tangram")
-    shutil.rmtree(system.root / "root" / ".cache", ignore_errors=True)  # the user's own: prices
+    shutil.rmtree(system.root / "root" / ".cache", ignore_errors=True)  # measured prices belong to the user
     after = system.files()
     if left := sorted(set(before.items()) ^ set(after.items())):
         raise Fault(f"left behind by the package: {left[:9]}")
@@ -161,7 +161,7 @@ def one(folder, pattern):
 
 
 def embedding(deb):
-    """What the package of the library depends on, but for the program."""
+    """Returns the dependencies of the library package, without the program's package."""
     names = run("dpkg-deb", "-f", deb, "Depends").strip().split(", ")
     return [name for name in names if not name.startswith("tangram")]
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What a build carries of others, found in the build itself: shared libraries of its program (ldd), archives on
-its link line, headers that its objects were compiled with, generators that wrote code of it. Each belongs to a source
-package of Debian, which must have a row in licences.tsv and a licence text.
+"""Lists the third-party components of a build: shared libraries of its program (ldd), archives on its link line,
+headers of its objects, and generators that wrote code for it. Each belongs to a Debian source package, which must
+have a row in licences.tsv and a licence text.
 
-    contents.py BUILD                          the list; exit code 1 where a row or a text is missing, or one is unused
+    contents.py BUILD                          print the list; exit code 1 if a row or a text is missing
     contents.py BUILD --into FOLDER [--nanobind FOLDER --module LIBRARY ...]
-        licence texts (FOLDER/licenses) and the bill of materials (FOLDER/sbom.spdx.json, SPDX 2.3) of the program,
-        or of the Python module with the libraries beside it
+        write the licence texts (FOLDER/licenses) and the bill of materials (FOLDER/sbom.spdx.json, SPDX 2.3) of the
+        program, or of the Python module with the given libraries
 """
 import argparse
 import hashlib
@@ -24,14 +24,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 TABLE = Path(__file__).with_name("licences.tsv")
 COMMON = Path("/usr/share/common-licenses")
-# The C library is the machine's own, and so are libraries of CUDA, which are loaded when they are used.
+# Packages do not include the C library, nor CUDA's libraries, which are loaded when they are used.
 SYSTEM = re.compile(r"^(lib(c|m|dl|rt|pthread|resolv|util)\.so|ld-linux|linux-vdso|lib(cuda|nv|cu))")
-# What the tree has of others, whose licences NOTICE has; rules are in every package.
+# Third-party files in the repository. NOTICE has their licences. Files of rules/ are in every package.
 IN_TREE = {"onnx": "tests/fuzz/corpus/onnx_import.tar.gz", "taso": "rules/taso.tg", "tensat": "rules/taso.tg"}
 
 
 class Fault(Exception):
-    """What a package may not have, or lacks."""
+    """A package has a forbidden component, or a required one is missing."""
 
 
 @dataclass
@@ -40,8 +40,8 @@ class Component:
     version: str
     licence: str
     use: str
-    files: dict = field(default_factory=dict)  # name -> how: shared, static, headers, generated, derived
-    text: str = ""                             # the licence text's file name
+    files: dict = field(default_factory=dict)  # name -> kind: shared, static, headers, generated, derived
+    text: str = ""                             # the package with the licence text, or the text itself
 
     @property
     def system(self):
@@ -65,24 +65,24 @@ def table(path=TABLE):
 
 
 def version():
-    """Of the one place that has it."""
+    """Returns the version that CMakeLists.txt defines."""
     text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
     return re.search(r"^project\(tangram VERSION (\d+\.\d+\.\d+)", text, re.M).group(1)
 
 
 def epoch():
-    """When what is packed was written, so that packing it again gives the same bytes."""
+    """Returns the time for all packed files: that of the commit, so that packing again gives the same bytes."""
     if "SOURCE_DATE_EPOCH" in os.environ:
         return int(os.environ["SOURCE_DATE_EPOCH"])
     done = subprocess.run(["git", "-C", ROOT, "log", "-1", "--format=%ct"], capture_output=True, text=True, check=False)
     return int(done.stdout) if done.returncode == 0 else int((ROOT / "CMakeLists.txt").stat().st_mtime)
 
 
-# --- what is in it --------------------------------------------------------------------------------------
+# --- components -----------------------------------------------------------------------------------------
 
 
 def shared_libraries(binaries):
-    """Paths of all that the loader takes for them, by the name that it looks for; not the machine's own."""
+    """Returns the shared libraries of the binaries, except system libraries: the loader's name -> path."""
     found = {}
     for line in run("ldd", *binaries).splitlines():
         if "not found" in line:
@@ -98,14 +98,14 @@ def ninja(build, *arguments):
 
 
 def linked(build):
-    """Archives and objects of others on the link line of the program."""
+    """Returns the third-party archives and objects on the program's link line."""
     line = ninja(build, "commands", "tg").strip().splitlines()[-1]
     return [Path(word) for word in line.split() if word.startswith("/") and word.endswith((".a", ".o"))
             and not word.startswith(str(ROOT))]
 
 
 def headers(build):
-    """Those outside of the tree that the program's objects were compiled with."""
+    """Returns the headers of the program's objects that are outside the source tree."""
     objects = [name for name in ninja(build, "inputs", "tg").split() if name.endswith((".o", ".gch"))]
     if not objects:
         raise Fault(f"{build} has no objects of the program: build it first")
@@ -120,7 +120,7 @@ def generators(build):
 
 @lru_cache(maxsize=None)
 def owners():
-    """Every file that dpkg installed -> its package."""
+    """Returns each file that dpkg installed -> its package."""
     found = {}
     for listing in Path("/var/lib/dpkg/info").glob("*.list"):
         package = listing.stem.partition(":")[0]
@@ -132,7 +132,7 @@ def owners():
 
 
 def owner(path):
-    real = os.path.realpath(path)  # /lib is a link to /usr/lib, and dpkg knows some files by either
+    real = os.path.realpath(path)  # /lib is a link to /usr/lib, and dpkg lists some files under either
     for name in (str(path), real, real.removeprefix("/usr"), "/usr" + real):
         if name in owners():
             return owners()[name]
@@ -152,7 +152,7 @@ def component(found, rows, source, version_of):
 
 
 def nanobind(found, rows, folder):
-    """The Python module's own: nanobind with robin-map, as pip installed them."""
+    """Adds the components of the Python module alone: nanobind and robin-map, as installed by pip."""
     licences, = folder.parent.glob("nanobind-*.dist-info/licenses/LICENSE")
     number = licences.parent.parent.name.removeprefix("nanobind-").removesuffix(".dist-info")
     text = (folder / "ext/robin_map/include/tsl/robin_map.h").read_text(encoding="utf-8")
@@ -162,7 +162,7 @@ def nanobind(found, rows, folder):
 
 
 def contents(build, module=None, nanobind_folder=None, rows=None):
-    """Components by source: of the program, or of a Python module that has the libraries `module` beside it."""
+    """Returns source package -> component, for the program or for a Python module with the libraries `module`."""
     rows, found = rows or table(), {}
     shared = shared_libraries([build / "tg"]).values() if module is None else module
     beside = {path.name.partition(".so")[0] for path in shared}
@@ -187,7 +187,7 @@ def contents(build, module=None, nanobind_folder=None, rows=None):
 
 
 def contents_of_source():
-    """Of the source archive: what the tree has of others."""
+    """Returns the components of the source archive: third-party files in the repository."""
     rows, found = table(), {}
     for source, file in IN_TREE.items():
         component(found, rows, source, "").files[file] = "derived"
@@ -209,7 +209,8 @@ def licence_text(made):
 
 
 def write_licences(found, folder):
-    """One text for each source, those that they name as Debian's common ones, and a list with the sources' places."""
+    """Writes a licence text for each source, Debian's common licences that they name, and README.txt, which says
+    where each source is available."""
     folder.mkdir(parents=True, exist_ok=True)
     common, lines = set(), [f"Carried by Tangram {version()}, with where each source is to be had (EPL-1.0 and the GPL ask for that):", ""]
     for made in found.values():
@@ -238,7 +239,7 @@ LINKS = {"shared": "DYNAMIC_LINK", "static": "STATIC_LINK", "headers": "STATIC_L
 
 
 def spdx(found, name):
-    """SPDX 2.3 as JSON, https://spdx.github.io/spdx-spec/v2.3/."""
+    """Returns the bill of materials in SPDX 2.3 as JSON, https://spdx.github.io/spdx-spec/v2.3/."""
     def package(identity, label, number, licence, where, comment):
         return {"SPDXID": identity, "name": label, "versionInfo": number or "NOASSERTION", "downloadLocation": where,
                 "filesAnalyzed": False, "licenseConcluded": licence, "licenseDeclared": licence,

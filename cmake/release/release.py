@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Packs what a release consists of, from a finished build and a commit.
+"""Packs a release from a finished build and a commit.
 
-    release.py BUILD [--out FOLDER]           all of it: source archive, bundle, wheel, two .debs, SHA256SUMS
-    release.py BUILD --only bundle FILE       the bundle alone
+    release.py BUILD [--out FOLDER]           all packages: source archive, bundle, wheel, two .debs, SHA256SUMS
+    release.py BUILD --only bundle FILE       only the bundle
 
   source       tangram-VERSION.tar.gz: the files of the commit
   bundle       tangram-VERSION-linux-x86_64.tar.gz: runs where it is unpacked; program, stdlib, rules, examples,
                GPU benchmarks
-  wheel        python/wheel.py
-  tangram      .deb: /usr/bin/tg; needs the C library alone
+  wheel        made by python/wheel.py
+  tangram      .deb: /usr/bin/tg; requires only the C library
   tangram-dev  .deb: the C++ library, for programs that embed it
 
-Program and libraries lie in one way everywhere: bin/tg finds lib/tangram/*.so by its RPATH. Each package has the
-licence texts and the bill of materials that contents.py makes of it. The same commit and build give the same bytes;
-an archive of the program above 64 MiB is an error.
+All packages have the same layout: bin/tg finds lib/tangram/*.so by its RPATH. Each package has the licence texts and
+the bill of materials that contents.py makes for it. The same commit and build give the same bytes. A package larger
+than 64 MiB is an error.
 """
 import argparse
 import gzip
@@ -34,7 +34,7 @@ import contents  # noqa: E402
 from contents import ROOT, Fault, run  # noqa: E402
 
 LARGEST = 64 << 20
-# Who publishes, as Debian's own tools ask for it.
+# The publisher, from the environment variables that Debian's tools use.
 MAINTAINER = f"{os.environ.get('DEBFULLNAME', 'The authors of Tangram')} <{os.environ.get('DEBEMAIL', 'tangram@localhost')}>"
 SUMMARY = {
     "tangram": "optimises neural networks by equality saturation, and runs them",
@@ -44,7 +44,7 @@ DESCRIPTION = """ Tangram reads networks in its own language or in ONNX, finds f
  them by equality saturation over verified rewrite rules, chooses by costs
  measured on this machine, proves the result equal and runs it.
 """
-# What a program that embeds the library is linked with (cmake/tangramConfig.cmake.in).
+# Packages that are needed to link a program that embeds the library (cmake/tangramConfig.cmake.in).
 EMBEDDING = ("g++", "coinor-libcbc-dev", "libdnnl-dev", "libncurses-dev", "libprotobuf-dev", "libsqlite3-dev",
              "libz3-dev", "llvm-14-dev", "zlib1g-dev")
 OVERRIDES = """# Libraries are carried, so that the program needs the C library alone and runs as it was tested.
@@ -58,7 +58,7 @@ tangram: custom-library-search-path
 
 
 def install_program(build, prefix):
-    """The programs, the libraries that they need, licences, the bill of materials."""
+    """Installs the programs, their shared libraries, the licence texts and the bill of materials."""
     run("cmake", "--install", build, "--prefix", prefix, "--component", "program", "--strip")
     libraries = prefix / "lib" / "tangram"
     libraries.mkdir(parents=True)
@@ -69,7 +69,7 @@ def install_program(build, prefix):
 
 
 def settle(tree):
-    """Modes and times that do not depend on who packs, and when."""
+    """Sets modes and times that do not depend on the user and the time of packing."""
     for path in [tree, *tree.rglob("*")]:
         if not path.is_symlink():
             runs = path.is_dir() or os.access(path, os.X_OK)
@@ -87,7 +87,7 @@ def pack(tree, out):
 
 
 def zipped(data, out):
-    """Appears whole or not at all."""
+    """Writes `data` compressed by gzip. The file appears only when it is complete."""
     part = out.with_name(out.name + ".part")
     with part.open("wb") as file, gzip.GzipFile("", "wb", 6, file, contents.epoch()) as packer:
         packer.write(data)
@@ -117,13 +117,13 @@ def bundle(build, file):
         install_program(build, top)
         for name in ("stdlib", "rules", "examples", "docs", "bench/gpu", "bench/peers"):
             shutil.copytree(ROOT / name, top / name, ignore=shutil.ignore_patterns("__pycache__"))
-        (top / "bench/gpu/oracle").mkdir()  # pairs weights with PyTorch's, for peers.py
+        (top / "bench/gpu/oracle").mkdir()  # matches weights with PyTorch's, for peers.py
         for name, where in (("tests/oracle/compare_torch.py", "bench/gpu/oracle"), ("bench/README.md", "bench"),
                             ("bench/BENCHMARKS.md", "bench"), ("LICENSE", "."), ("NOTICE", "."),
                             ("README.md", ".")):
             shutil.copy(ROOT / name, top / where)
         commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-        if commit.returncode == 0:  # for results
+        if commit.returncode == 0:  # for reports of benchmarks
             (top / "COMMIT").write_text(commit.stdout, encoding="utf-8")
         pack(top, file)
     return [file]
@@ -134,7 +134,7 @@ def wheel(build, out):
 
 
 def needed_glibc(binaries):
-    """The newest version of the C library that a symbol of these asks for."""
+    """Returns the newest version of the C library that a symbol of the binaries requires."""
     found = re.findall(r"GLIBC_(\d+)\.(\d+)", run("objdump", "-T", *binaries))
     return "{}.{}".format(*max((int(a), int(b)) for a, b in found))
 
@@ -147,7 +147,7 @@ def compress(path):
 
 
 def debian_documents(doc, name, number):
-    """What Debian's policy asks to be in /usr/share/doc/NAME."""
+    """Writes the files that Debian's policy requires in /usr/share/doc/NAME."""
     doc.mkdir(parents=True, exist_ok=True)
     notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
     (doc / "copyright").write_text(
@@ -174,7 +174,7 @@ def control(tree, name, number, fields):
 
 
 def close(tree, out, name, number, compression):
-    """dpkg-deb by a tree with its control files."""
+    """Runs dpkg-deb on a tree with control files and returns the package."""
     settle(tree)
     made = out / f"{name}_{number}_amd64.deb"
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(contents.epoch())}
@@ -190,7 +190,7 @@ def deb_of_program(build, out, number, compression):
         tree = Path(scratch, "tree")
         usr, doc = tree / "usr", tree / "usr/share/doc/tangram"
         install_program(build, usr)
-        for name in ("LICENSE", "NOTICE"):  # the file `copyright` has them
+        for name in ("LICENSE", "NOTICE"):  # the file `copyright` includes them
             (doc / name).unlink()
         debian_documents(doc, "tangram", number)
         shutil.copytree(ROOT / "examples", doc / "examples", ignore=shutil.ignore_patterns("__pycache__"))
@@ -201,7 +201,7 @@ def deb_of_program(build, out, number, compression):
         overrides.mkdir(parents=True)
         (overrides / "tangram").write_text(OVERRIDES, encoding="utf-8")
         glibc = needed_glibc([usr / "bin/tg", usr / "bin/tg-paper", *(usr / "lib/tangram").iterdir()])
-        # topgit has a program of the same name.
+        # topgit also installs a program `tg`.
         control(tree, "tangram", number, {"Depends": f"libc6 (>= {glibc})", "Conflicts": "topgit", "Section": "science"})
         return close(tree, out, "tangram", number, compression)
 
@@ -211,7 +211,7 @@ def deb_of_library(build, out, number, compression):
         tree = Path(scratch, "tree")
         run("cmake", "--install", build, "--prefix", tree / "usr", "--component", "library")
         run("strip", "--strip-debug", "--enable-deterministic-archives", *(tree / "usr/lib/tangram").glob("*.a"))
-        # Where cross compilers look, too.
+        # The multiarch folder, which pkg-config for cross compilation also searches.
         here, there = tree / "usr/lib/pkgconfig", tree / "usr/lib/x86_64-linux-gnu/pkgconfig"
         there.parent.mkdir()
         here.rename(there)
@@ -229,7 +229,7 @@ def debs(build, out, revision="1", compression="xz"):
     return [deb_of_program(build, out, number, compression), deb_of_library(build, out, number, compression)]
 
 
-# --- all of it ------------------------------------------------------------------------------------------
+# --- release --------------------------------------------------------------------------------------------
 
 
 def clean_commit():

@@ -1,6 +1,5 @@
-// Embedding Tangram: a model as text becomes a program that runs, made cheaper on the way, and a
-// mistake in a model or a rule becomes a diagnostic instead of a crash. Needs the installed package
-// and nothing of the source tree.
+// Embeds Tangram: parses, optimises, compiles and runs a model. An error in a model or a rule gives a
+// diagnostic, not a crash. Requires the installed package, but not the source tree.
 #include <tangram/tangram.h>
 
 #include <cmath>
@@ -29,7 +28,7 @@ int report(const tangram::Error& error) {
   return 1;
 }
 
-/// 0.1, -0.2, 0.3, ...
+/// Returns a tensor with the elements 0.1, -0.2, 0.3, ...
 tangram::Tensor ramp(const std::vector<int64_t>& shape) {
   tangram::Tensor tensor{shape, {}};
   int64_t elements = 1;
@@ -45,7 +44,7 @@ int main() {
   auto model = tangram::parse(kModel, "twins.tg");
   if (!model) return report(model.error());
 
-  // One rule of the library and one of ours; without `rules` all of the library is used.
+  // Uses one built-in rule and one of our own. Without `rules`, all built-in rules are used.
   auto fast = tangram::optimize(
       *model, {.extract = tangram::Extractor::Greedy, .rules = {"relu_relu"}, .rule_text = kRule});
   if (!fast) return report(fast.error());
@@ -70,7 +69,7 @@ int main() {
   auto wrong = tangram::parse("model bad(x: f32[4, 3], w: f32[5, 2]) { x @ w }", "bad.tg");
   std::printf("a mistake: %s\n", wrong ? "not seen" : wrong.error().diagnostics[0].code.c_str());
 
-  // Is our rule true? And one that does not hold is refused, with a counterexample.
+  // Verifies our rule. A false rule is rejected with a counterexample.
   auto verdicts = tangram::verify_rules({.rule_text = kRule});
   if (!verdicts) return report(verdicts.error());
   for (const tangram::RuleVerdict& verdict : *verdicts)
