@@ -4,6 +4,8 @@
     wording.py [ROOT]              check a tree: no folder has more of a pattern than its budget
     wording.py --list PATTERN ...  print each place (a pattern of `wording.txt`, a folder, or both)
     wording.py --lower             lower the budgets to the counts of today; a higher count is an error
+    wording.py --sample N --seed S [--at COMMIT]   print N random sentences, of the tree or of a commit
+    wording.py --table COMMIT      print counts and sentences of a commit and of the tree (bench/results/wording.md)
     wording.py --self-test         prove that the check can fail
 
 `wording.txt` has the table of patterns with a better wording each, the words that never return, and the budgets. The text
@@ -14,10 +16,12 @@ import argparse
 import io
 import re
 import sys
+import tempfile
 import tokenize
 from collections import Counter
 from pathlib import Path
 
+import wording_table
 from mentions import tracked
 
 HERE = Path(__file__).resolve().parent
@@ -162,10 +166,23 @@ def self_test(table):
     sample = "// Of what it costs.\nint x; /* nobody asks */ auto s = \"there is no rule, what it was\";\n"
     found = Counter(name for _, kind, text in of_cpp(sample) for name, (kinds, expression) in table.patterns.items()
                     if kind in kinds for _ in expression.finditer(text))
+    wording_table.self_test(of_cpp)
     missing = [name for name in ("clause", "opening", "person") if not found[name]]
     full = list(problems(table, Counter({("nowhere", next(iter(table.patterns))): 1})))
     if missing or not full:
         sys.exit(f"the check misses {missing}" if missing else "a count above its budget passes")
+
+
+def compare(options):
+    """`--sample` and `--table`."""
+    this = sys.modules[__name__]
+    if options.table:
+        print(*wording_table.page(options.root, options.table, this, options.sample or 30, options.seed), sep="\n")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        root = wording_table.checked_out(options.root, options.at, folder) if options.at else options.root
+        for path, number, _, kind, sentence in wording_table.sample(root, reader, options.sample, options.seed):
+            print(f"{path}:{number}: {kind}: {sentence}")
 
 
 def main():
@@ -174,11 +191,17 @@ def main():
     parser.add_argument("--list", nargs="+", metavar="NAME")
     parser.add_argument("--lower", action="store_true")
     parser.add_argument("--total", action="store_true", help="counts by pattern and folder")
+    parser.add_argument("--sample", type=int, metavar="N", help="print N random sentences")
+    parser.add_argument("--seed", type=int, default=1, help="seed of --sample and --table (default 1)")
+    parser.add_argument("--at", metavar="COMMIT", help="the commit that --sample reads (default: the tree)")
+    parser.add_argument("--table", metavar="COMMIT", help="print the page that compares a commit with the tree")
     parser.add_argument("--self-test", action="store_true")
     options = parser.parse_args()
     table = Table(HERE / "wording.txt")
     if options.self_test:
         return self_test(table)
+    if options.sample or options.table:
+        return compare(options)
     found = list(places(options.root, table))
     if options.list:
         for path, number, name, around in found:
