@@ -1,5 +1,5 @@
-// The price model of a machine over a backend whose times are made up: nothing is timed to ask for
-// prices, what matters to a decision is, and a search begins again where prices moved.
+// Tests the calibrated price model over a backend with invented times: a price query times nothing,
+// the operators that decide a choice are timed, and a search starts again when prices change.
 #include "compiler/pricing/calibrated_cost.h"
 
 #include "compiler/api/calibration/calibration.h"
@@ -87,7 +87,7 @@ TEST_F(CalibratedCostTest, WhatIsKnownWellEnoughIsNotTimed) {
   EXPECT_EQ(timer.timed, before);
 }
 
-/// A guess that may be far off in both directions is expected to cost more than its median.
+/// A guess with a large error in both directions has a mean above its median.
 TEST_F(CalibratedCostTest, UnsureGuessesArePricedByTheirMean) {
   auto costs = model();
   OwnedInstance unseen = read("relu(f32[800000])");
@@ -117,7 +117,7 @@ TEST_F(CalibratedCostTest, ASurpriseIsTimedAgainAndTheLesserTimeCounts) {
   OwnedInstance disturbed = read("relu(f32[655000])");
   std::string key = "relu(f32[655000])";
   double usual = costs->guess(symbols, disturbed.instance()).microseconds;
-  timer.first_times[key] = 20 * usual; // others computed
+  timer.first_times[key] = 20 * usual; // disturbed by other programs
   timer.times[key] = usual;
   (void)costs->time(symbols, disturbed.instance(), {});
   EXPECT_NEAR(costs->price(symbols, disturbed.instance()), usual, 1e-6 * usual);
@@ -130,7 +130,7 @@ TEST_F(CalibratedCostTest, WhatIsNotSettledIsCountedOnce) {
   OwnedInstance relu = read("relu(f32[1048576])");
   std::string key = "relu(f32[1048576])";
   timer.first_times[key] = 500;
-  timer.times[key] = 600; // settled, but more: the first stays
+  timer.times[key] = 600; // settled, but higher: the first time is kept
   auto costs = model();
   (void)costs->time(symbols, relu.instance(), {});
   costs->measured().time_again(symbols, relu.instance(), {});
@@ -200,12 +200,12 @@ TEST_F(CalibratedCostTest, WhatTwoSearchesAgreeOnInPlaceIsKeptThoughOthersTookAL
   EXPECT_EQ(costs->price(symbols, relu.instance()), 900) << "others only ever add";
   EXPECT_TRUE(costs->wants_placed(symbols, tanh.instance()));
   EXPECT_EQ(costs->samples(), 1u);
-  placed(tanh, 2100); // what it takes, then
+  placed(tanh, 2100); // confirms 2000
   EXPECT_EQ(model()->price(symbols, tanh.instance()), 2000);
 }
 
-/// A program that computes all the time,
-/// or numbers that are this model's own, are there the next time, too.
+/// A program that computes all the time disturbs the next run, too. The model's own
+/// numbers recur as well. So repetition does not confirm such a time.
 TEST_F(CalibratedCostTest, WhatPassesIsNeverKeptHoweverOftenItComes) {
   OwnedInstance relu = read("relu(f32[1048576])");
   PlacedTime slow{relu.instance(), 2000};
@@ -217,8 +217,8 @@ TEST_F(CalibratedCostTest, WhatPassesIsNeverKeptHoweverOftenItComes) {
   EXPECT_TRUE(model()->wants_placed(symbols, relu.instance())) << "nor does this";
 }
 
-/// Where operators take half as long again in place, those that were timed alone, or not at all, do
-/// so, too: prices are of one kind.
+/// If operators are half as slow again in place, the prices of operators that were timed alone, or
+/// not at all, rise by the same factor: all prices are times in place.
 TEST_F(CalibratedCostTest, GuessesAreOfTimesInPlaceOnceThereAreAny) {
   constexpr double kRatio = 1.5;
   auto costs = model();
@@ -239,8 +239,8 @@ TEST_F(CalibratedCostTest, GuessesAreOfTimesInPlaceOnceThereAreAny) {
   EXPECT_NEAR(costs->price(symbols, unseen.instance()), kRatio * guessed, 0.05 * guessed);
 }
 
-/// What the networks of a calibration tell is learned from; what an operator takes in the network
-/// at hand has to be found out there.
+/// The model learns from times in the networks of a calibration. The time of an operator in the
+/// present network still has to be measured there.
 TEST_F(CalibratedCostTest, TimesWithinACalibrationsNetworksAreNoOthersPrices) {
   OwnedInstance relu = read("relu(f32[1048576])");
   double before = model()->price(symbols, relu.instance());
@@ -257,12 +257,12 @@ TEST_F(CalibratedCostTest, TimesWithinACalibrationsNetworksAreNoOthersPrices) {
   EXPECT_EQ(costs->price(symbols, relu.instance()), 500);
 }
 
-/// Times in place as a test says them, by instance; others take what they cost.
+/// Returns the times in place that a test sets, by instance key; for other instances, their price.
 class PlacingRunner final : public FinalistRunner {
 public:
   llvm::StringMap<double> times;
-  double speed = 1;             // of the machine, but for the first time
-  std::vector<size_t> asked_of; // graphs, each time
+  double speed = 1;             // of the machine, from the second call on
+  std::vector<size_t> asked_of; // number of graphs in each call
   Result<WholeRuns> compare(const Graph&, const Graph&) override {
     return error(Code::no_kernel, "nothing is run");
   }
@@ -291,7 +291,7 @@ struct SettledSearch : test::Loading {
   Graph source = load("model m(x: f32[256, 256]) -> (y: f32[256, 256]) {\n"
                       "  param w: f32[256, 256]\n  relu(x @ w)\n}\n");
 
-  // No file can be there: all stays in memory.
+  // A file with this path cannot be created, so that all rows stay in memory.
   Optimized optimised(FinalistRunner* runner = nullptr, std::string file = "/dev/null/none") {
     MeasuredCostOptions options;
     options.cost_db = std::move(file);
@@ -332,7 +332,8 @@ constexpr const char* kFused = "matmul(f32[256, 256], w f32[256, 256], none, non
 TEST_F(SettledSearch, OperatorsArePricedWhereTheyRun) {
   PlacingRunner runner;
   runner.times = {{kProduct, 500}, {kRelu, 100}, {kFused, 510}};
-  runner.speed = 0.5; // times of what was found are brought to the speed that the source met
+  runner.speed = 0.5; // the times of the result are scaled to the speed at which the source was
+                      // timed
   Optimized result = optimised(&runner);
   EXPECT_EQ(result.report.cost_before_us, 600);
   EXPECT_NEAR(result.report.cost_after_us, 510, 1e-6);
@@ -379,14 +380,14 @@ TEST_F(SettledSearch, WhatIsKnownInPlaceNeedNotBeLoadedAgain) {
   (void)llvm::sys::fs::remove_directories(folder);
 }
 
-/// Knows a result, and says which it is given.
+/// Has a known result, and records the results that it is given to keep.
 class RecallingRunner final : public FinalistRunner {
 public:
   std::optional<KnownResult> known;
   std::vector<std::string> kept;
   Disturbance disturbance = Disturbance::None;
   bool late = false;
-  double us = 80; // of a run of what was found
+  double us = 80; // of a run of the result
   int compared = 0;
   Result<WholeRuns> compare(const Graph&, const Graph&) override {
     if (late) return error(Code::limit_no_answer, "the time was over");
@@ -430,7 +431,7 @@ TEST_F(SettledSearch, AnEarlierResultIsTheOneToBetter) {
   Optimized better = optimised(&runner);
   EXPECT_FALSE(better.report.recalled);
   EXPECT_EQ(difference(better.graph, found.graph), "");
-  runner.known->tried_us = 0.001; // and lost: what is found now promises no more
+  runner.known->tried_us = 0.001; // and slower: the new result promises no more than that one
   Optimized not_tried = optimised(&runner);
   EXPECT_TRUE(not_tried.report.recalled);
   EXPECT_FALSE(not_tried.report.changed());
@@ -457,7 +458,7 @@ TEST_F(SettledSearch, WhatTookLongToJudgeIsTheAnswerAtOnce) {
   Optimized found = optimised(&runner);
   runner.known = earlier(found.graph, found.report);
   runner.known->judging_s = 5;
-  timer.times = {{kProduct, 500}, {kRelu, 1}, {kFused, 5000}}; // nobody asks any more
+  timer.times = {{kProduct, 500}, {kRelu, 1}, {kFused, 5000}}; // no longer requested
   Optimized again = optimised(&runner);
   EXPECT_EQ(difference(again.graph, found.graph), "");
   EXPECT_EQ(again.report.searches, 0u);
@@ -470,7 +471,7 @@ TEST_F(SettledSearch, WhatTookLongToJudgeIsTheAnswerAtOnce) {
   EXPECT_EQ(optimised(&runner).report.searches, 1u);
 }
 
-/// The machine without that program may see it otherwise.
+/// The result may be slower on an idle machine.
 TEST_F(SettledSearch, WhatWonBesideAProgramThatComputesIsTheAnswerButNotKept) {
   timer.times = {{kProduct, 500}, {kRelu, 100}, {kFused, 501}};
   RecallingRunner runner;

@@ -1,6 +1,6 @@
-// The examples of the documents are programs: each ```tg block is read, its functions, models and
-// rules are checked, and models that stand alone are instantiated and run on the reference backend.
-// A block that shows a piece of a file only is fenced without `tg`.
+// Checks the examples of the documents: each ```tg block is read, its functions, models and rules
+// are checked, and models with known sizes are instantiated and run on the reference backend.
+// A block that shows only a part of a file is fenced without `tg`.
 #include "compiler/api/backends/prepare.h"
 #include "compiler/api/files/model.h"
 #include "compiler/rules/from_ast.h"
@@ -15,8 +15,8 @@
 namespace tg {
 namespace {
 
-/// What a model of a block does not do when it is run: anything, or give finite values. "" for one
-/// whose sizes come from outside, or that calls operators of other libraries.
+/// Runs a model of a block. Returns the error, or "" if the model runs and gives finite values.
+/// Returns "" also if the model has sizes from outside or calls operators of other libraries.
 std::string run(const Program& program, FnRef model) {
   DiagnosticSink sink;
   std::optional<Graph> graph =
@@ -37,7 +37,7 @@ std::string run(const Program& program, FnRef model) {
   return "";
 }
 
-/// What checking and running a block says, or "".
+/// Checks and runs a block. Returns the error, or "".
 std::string faults(const std::string& name, llvm::StringRef text) {
   SourceManager sources;
   DiagnosticSink sink;
@@ -52,7 +52,7 @@ std::string faults(const std::string& name, llvm::StringRef text) {
   return stream.str();
 }
 
-/// Checks the blocks of a document; how many there are.
+/// Checks the blocks of a document. Returns their number.
 size_t check_blocks(const std::string& path) {
   SourceManager sources;
   auto document = load_file(sources, TG_SOURCE_DIR "/" + path);

@@ -1,4 +1,4 @@
-// The environment as a program that embeds it sees it: this file includes nothing else of Tangram.
+// Tests the environment as a program that embeds it does: the file includes only its header.
 #include "tangram/environment.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace tangram {
 namespace {
 
-/// Two products of one value, which rules join, and a relu too many.
+/// Two products of one value, which rules merge, and a redundant relu.
 constexpr const char* kModel = R"(
 model twins(x: f32[4, 8]) {
   param a: f32[8, 16]
@@ -157,7 +157,8 @@ model m(x: f32[4, 8]) {
   EXPECT_FLOAT_EQ(numbers.traits[14], 1) << "its second operand is";
 }
 
-/// A clip with one bound has an infinite one; a network that saw it would give NaN from then on.
+/// A clip with one bound has an infinite bound. Infinite features would turn a network's values
+/// to NaN.
 TEST(Environment, NumbersAreFinite) {
   Environment game = environment(by_prices(), "model m(x: f32[4, 8]) { clip(x, 0.5, inf) }");
   ASSERT_FALSE(game.reset());
@@ -187,7 +188,7 @@ TEST(Environment, WhatIsWrongIsAnError) {
   EXPECT_FALSE(game.numbers(game.actions()));
 }
 
-/// The graph is the next one though its clock failed: what can be done is said of that one.
+/// After a step whose clock failed, the state is the next graph with that graph's actions.
 TEST(Environment, AStepThatFailsLeavesAStateThatCanBeLookedAt) {
   size_t asked = 0;
   EnvironmentOptions options = by_prices();

@@ -1,4 +1,4 @@
-// The explanations of diagnostics: one for each code, and examples that do what they say.
+// Tests the explanations of diagnostics: each code has one, and its examples behave as stated.
 #include "compiler/api/files/model.h"
 #include "compiler/rules/from_ast.h"
 #include "lang/core/diagnostics/diagnostic.h"
@@ -23,7 +23,7 @@ TEST(Explanations, EveryDiagnosticHasOneInTheOrderOfTheTable) {
   EXPECT_EQ(explained, table);
 }
 
-/// The codes that a text gives, checked as models and as rules.
+/// Returns the codes of the diagnostics for a text that is checked as models and as rules.
 std::set<std::string> codes_of(llvm::StringRef text) {
   SourceManager sources;
   DiagnosticSink sink;

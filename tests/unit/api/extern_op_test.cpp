@@ -1,5 +1,5 @@
-// Operators of other libraries through the public API: declared in a model, named in rules, run by
-// kernels that the program gives.
+// Tests operators of other libraries through the public API: they are declared in a model, used in
+// rules, and run by kernels that the program supplies.
 #include "tangram/tangram.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ ExternOp reversed() {
           }};
 }
 
-/// Each row of x, then the element of y as often.
+/// Concatenates each row of x with C copies of the element of y.
 ExternOp pairs() {
   return {"extern op pairs(rows: f32[N, C], y: f32[N]) -> f32[N, 2 * C]",
           [](const std::vector<ConstTensorView>& operands, const TensorView& result) {
@@ -108,7 +108,7 @@ TEST(ExternOps, BadDeclarationsAreSaid) {
       compile(*model, {.backend = Backend::Ref, .externs = {{reversed().declaration, {}}}}));
 }
 
-/// The rule is false of a random function, and true of this kernel: who says so trusts it.
+/// The rule is false for a random function and true for this kernel, so that it has to be trusted.
 TEST(ExternOps, RulesOverThemAreAppliedAndTheResultRuns) {
   auto model = parse(kModel);
   ASSERT_TRUE(model);
@@ -130,7 +130,7 @@ TEST(ExternOps, RulesOverThemAreAppliedAndTheResultRuns) {
   expect_outputs(*again, {.backend = Backend::Ref, .externs = {reversed(), pairs()}});
 }
 
-/// Of any function: what is verified without trust.
+/// The rule holds for every function, so that it is verified without trust.
 TEST(ExternOps, RulesThatHoldForAnyFunctionAreVerified) {
   auto model = parse(R"(
 extern op noise(x: f32[N, M]) -> f32[N, M]

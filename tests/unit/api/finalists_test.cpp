@@ -1,5 +1,5 @@
-// The choice among the best few graphs by whole runs, with runs that are made up; and screening on
-// a real backend.
+// Tests the choice among the best candidates by whole runs, with invented times, and
+// screening on a real backend.
 #include "compiler/optimizer/finalists.h"
 
 #include "compiler/api/files/model.h"
@@ -22,11 +22,12 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// Times by the number of operators of a graph; infinite: it differs.
+/// Times graphs by their number of operators. An infinite time means that the outputs differ.
 class MadeUpRuns : public FinalistRunner {
 public:
   std::map<size_t, double> times;
-  std::map<size_t, double> at_length = {}; // where brief runs say something else
+  std::map<size_t, double> at_length = {}; // times in long runs that differ from those in brief
+                                           // runs
   std::vector<size_t> screened;
   int compared = 0;
   bool noisy = false;
@@ -68,10 +69,10 @@ struct Finalists : testing::Test {
   SourceManager sources;
   DiagnosticSink sink;
   MadeUpRuns runs;
-  MadeUpGroups groups; // no prices: the device launches operators
+  MadeUpGroups groups; // without prices, the device launches single operators
   OptimizeReport report;
-  std::string fault;          // of what was chosen
-  std::string second_opinion; // that chose the dearest
+  std::string fault;          // of the chosen graph
+  std::string second_opinion; // chose the dearest candidate
   std::function<void(Candidate&)> complete;
 
   Graph load(std::string text) {
@@ -80,7 +81,7 @@ struct Finalists : testing::Test {
     EXPECT_TRUE(graph);
     return *graph;
   }
-  /// A chain of so many operators.
+  /// A chain of the given number of operators.
   Graph chain(int operators) {
     std::string text = "model m(x: f32[4, 4]) -> (y: f32[4, 4]) {\n  var y = x\n";
     for (int i = 0; i < operators; ++i) text += i % 2 ? "  y = exp(y)\n" : "  y = tanh(y)\n";
@@ -95,7 +96,7 @@ struct Finalists : testing::Test {
     if (second_opinion.empty()) others.clear();
     others.push_back(candidate(3, 30));
     others.push_back(candidate(2, 20));
-    others.push_back(candidate(1, 10));  // the best again
+    others.push_back(candidate(1, 10));  // equal to the best
     others.push_back(candidate(5, 500)); // dearer than the source
     FinalistOptions options{most, groups.prices.empty() ? nullptr : &groups, complete};
     Finalist chosen =
@@ -124,7 +125,7 @@ TEST_F(Finalists, TheCheapestStaysWithinTheNoise) {
   EXPECT_TRUE(report.notes.empty());
 }
 
-/// What brief runs put first may be no faster at length, and what they put second may be.
+/// The fastest in brief runs may be no faster than the cheapest in long runs; the second may be.
 TEST_F(Finalists, TheTwoFastestMeetTheCheapest) {
   runs.times = {{1, 50}, {2, 40}, {3, 42}};
   runs.at_length = {{2, 51}, {3, 40}};
@@ -164,7 +165,7 @@ TEST_F(Finalists, WhereTheSourceIsTheCheapestTheFastestMeetsItOnce) {
   EXPECT_EQ(runs.compared, 0);
 }
 
-/// What the device does in one kernel the best has already.
+/// If the device runs operators in one kernel, a completed candidate can be equal to the best.
 TEST_F(Finalists, TheOthersAreCompletedAndThoseAlikeAreOne) {
   runs.times = {{1, 50}, {3, 60}, {4, 40}};
   complete = [&](Candidate& other) {
@@ -178,7 +179,7 @@ TEST_F(Finalists, TheOthersAreCompletedAndThoseAlikeAreOne) {
                              "cheapest runs faster, by 1.25x");
 }
 
-/// Operators that become one kernel when they are loaded are dearer apart.
+/// Operators that become one kernel at load have a higher price one by one.
 TEST_F(Finalists, WhichAreMeasuredIsByPricesOfWhatIsLaunched) {
   runs.times = {{1, 50}, {2, 60}, {3, 40}};
   groups.prices = {{1, 9}, {2, 8}, {3, 5}};
@@ -231,7 +232,7 @@ TEST_F(Finalists, ComparingHoldsOutputsAgainstTheFirst) {
   EXPECT_EQ(different->fault.find("gives another output `y` "), 0u) << different->fault;
 }
 
-/// `relu` of what is below zero is nothing that anything can be compared with.
+/// A `relu` of negative values is zero: the comparison proves nothing.
 TEST_F(Finalists, OutputsOfTheFirstThatAreAllZeroSayNothing) {
   PrepareOptions options;
   options.backend = "ref";
@@ -242,7 +243,7 @@ TEST_F(Finalists, OutputsOfTheFirstThatAreAllZeroSayNothing) {
   EXPECT_EQ(runs->fault.find("gives an output `y` that cannot be compared"), 0u) << runs->fault;
 }
 
-/// What is not finite compares with nothing: time is all that is left, and that is said.
+/// Outputs that are not finite cannot be compared. The choice is by time alone, and a note says so.
 TEST_F(Finalists, OutputsOfTheFirstThatAreNotFiniteLeaveTheTime) {
   PrepareOptions options;
   options.backend = "ref";
@@ -262,7 +263,7 @@ TEST_F(Finalists, OutputsOfTheFirstThatAreNotFiniteLeaveTheTime) {
   EXPECT_EQ(finite->note, "");
 }
 
-/// A NaN of the model's own, and outputs of any dtype: those that are finite are compared.
+/// The model gives a NaN itself and has outputs of several dtypes. The finite outputs are compared.
 TEST_F(Finalists, ANaNInTheModelIsSaidAndOtherOutputsAreCompared) {
   PrepareOptions options;
   options.backend = "ref";
@@ -283,10 +284,10 @@ TEST_F(Finalists, ANaNInTheModelIsSaidAndOtherOutputsAreCompared) {
 }
 
 #if defined(__SSE__)
-/// They may make runs slower than any price says.
+/// They may make runs slower than the price predicts.
 TEST_F(Finalists, DenormalNumbersInRunsOfTheFirstAreSaid) {
-  // Of `cpu`: the reference computes in f64, in which these numbers are plain. A build without
-  // oneDNN (TG_ONEDNN=OFF) has nothing that could be asked.
+  // This needs the `cpu` backend: the reference backend computes in f64, where these numbers are
+  // normal. A build without oneDNN (TG_ONEDNN=OFF) does not have that backend.
   PrepareOptions options;
   if (!make_backend(options.backend)) GTEST_SKIP() << "no cpu backend";
   BackendFinalists finalists(options, {.runs = 2});
@@ -304,8 +305,9 @@ TEST_F(Finalists, DenormalNumbersInRunsOfTheFirstAreSaid) {
 }
 #endif
 
-/// Kernels that may lose a NaN (oneDNN's) run once more: what that takes is no other model's price,
-/// though no output tells of it.
+/// Kernels that may lose a NaN (oneDNN's) are run a second time. That time must not become the
+/// price
+/// of the operator in other models, although the output does not show the second run.
 TEST_F(Finalists, TimesOnNaNInPlaceAreNotKept) {
   PrepareOptions options;
   if (!make_backend(options.backend)) GTEST_SKIP() << "no cpu backend";
@@ -322,11 +324,11 @@ TEST_F(Finalists, TimesOnNaNInPlaceAreNotKept) {
   EXPECT_EQ(prepared->executable->repeated_runs(), 1u) << "else the machine alone may pass it";
 }
 
-/// Nothing is said of the graphs then.
+/// An interrupted comparison reports nothing about the graphs.
 TEST_F(Finalists, ComparingSaysWhatEndedIt) {
   PrepareOptions options;
   options.backend = "ref";
-  // Its shadow and quarantine are not the program's (resident.cpp): no limit is ever reached there.
+  // Memory is not counted there (resident.cpp), so that no limit is ever reached.
   if (resident_bytes() == 0) GTEST_SKIP() << "memory is not counted under AddressSanitizer";
   options.stop = StopToken().holding(1); // bytes
   auto runs = BackendFinalists(options, {.runs = 2}).compare(chain(1), chain(2));
@@ -364,7 +366,7 @@ TEST_F(Finalists, InstancesRunSideBySide) {
 
 // --- networks that are run in parts --------------------------------------------------------------
 
-/// So many equal layers between two that differ.
+/// The given number of equal layers between two that differ.
 struct InParts : testing::Test {
   SourceManager sources;
   DiagnosticSink sink;
@@ -388,7 +390,7 @@ struct InParts : testing::Test {
   }
 };
 
-/// Compares the outputs of a run in parts with those of a run of the whole.
+/// Compares the outputs of a run in parts with those of a run of the whole graph.
 void expect_equal_outputs(const Graph& graph, const PrepareOptions& options, double bound) {
   Result<std::unique_ptr<LoadedGraph>> parts = load_parts(graph, options);
   ASSERT_TRUE(parts) << parts.error().message;
@@ -444,7 +446,7 @@ TEST_F(InParts, OutputsAreThoseOfTheWhole) {
 }
 
 /// Outputs that are inputs, weights, or computed from weights alone; integers; values that cross
-/// several cuts; weights that are drawn in other ways; a type of runs that is not the model's.
+/// several cuts; weights with different distributions; runs in a dtype other than the model's.
 TEST_F(InParts, OutputsOfAllKindsAreThoseOfTheWhole) {
   std::string text =
       "model m(ids: i32[6], x: f32[6, 16], unused: f32[3])\n"

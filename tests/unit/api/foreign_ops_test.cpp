@@ -1,5 +1,5 @@
-// Each piece of code that an error recommends for an operator of another library is built inside of
-// a model, and those of one tensor, element by element, give what that library computes.
+// Checks the code that errors recommend for operators of other libraries. All of it is built in a
+// model. Code for one tensor, element by element, has to compute the same as that library.
 #include "compiler/api/backends/prepare.h"
 #include "compiler/api/files/model.h"
 #include "lang/check/resolve.h"
@@ -18,14 +18,14 @@
 namespace tg {
 namespace {
 
-/// The inputs that code of the table may name, beside x.
+/// The inputs that the table's code may use, beside x.
 constexpr llvm::StringLiteral kInputs =
     "y: f32[2, 4, 8], w: f32[8, 8], v: f32[8], h: f32[2, 16], c: f32[2, 16], "
     "image: f32[1, 4, 8, 8], filters: f32[6, 4, 3, 3], filters1: f32[6, 4, 1, 3], "
     "mask: bool[2, 4, 8], ids: i64[2, 3]";
 constexpr llvm::StringLiteral kTypesOfX[] = {"f32[2, 4, 8]", "f32[2, 8]", "f32[1, 4, 8, 8]"};
 
-/// A model that ends in the code; a statement is followed by a value.
+/// Returns the text of a model that ends in the code. After a statement, a value is added.
 std::string model_of(llvm::StringRef module, llvm::StringRef code, llvm::StringRef type_of_x) {
   std::string text = module.empty() ? "" : ("use " + module + "\n").str();
   text += ("model m(x: " + type_of_x + ", " + kInputs + ") {\n  " + code + "\n").str();
@@ -34,7 +34,7 @@ std::string model_of(llvm::StringRef module, llvm::StringRef code, llvm::StringR
   return text + (statement ? "  x\n}\n" : "}\n");
 }
 
-/// What is wrong with a model's text, or "".
+/// Returns the errors of a model's text, or "".
 std::string faults(const std::string& text) {
   SourceManager sources;
   DiagnosticSink sink;
@@ -46,7 +46,7 @@ std::string faults(const std::string& text) {
   return stream.str();
 }
 
-/// What is wrong with the code for every x; "" if there is one that it suits.
+/// Returns the errors of the code for all types of x, or "" if the code is valid for one of them.
 std::string faults(llvm::StringRef module, llvm::StringRef code) {
   std::string all;
   for (llvm::StringRef type : kTypesOfX) {
@@ -57,7 +57,7 @@ std::string faults(llvm::StringRef module, llvm::StringRef code) {
   return all;
 }
 
-/// The pieces of code in the text of a hint, without its `{0}`.
+/// Returns the code that a hint's text quotes, without its `{0}`.
 std::vector<std::string> quoted(llvm::StringRef text) {
   llvm::SmallVector<llvm::StringRef, 8> parts;
   text.split(parts, '`');
@@ -78,7 +78,7 @@ TEST(ForeignOps, CodeOfEveryHintIsAModel) {
   EXPECT_NE(faults("", "conv_transpose4d(image)"), "") << "the check can fail";
 }
 
-/// Code that stands in the text itself is a word of the language, or a model as well.
+/// Code that the text itself quotes is either a word of the language or a model.
 TEST(ForeignOps, WhatTextsQuoteExists) {
   const std::set<std::string> words = {"for", "let",   "param", "fn",        "and",  "or",
                                        "not", "model", "if",    "extern op", "axis", "0..12"};
@@ -95,8 +95,9 @@ TEST(ForeignOps, WhatTextsQuoteExists) {
     }
 }
 
-/// A name has one row, and none that the language has itself, which would never be looked up. The
-/// compile-time functions are: a tensor may be given to them.
+/// A name has one row. A name of the language itself would never be looked up,
+/// so that it has no row,
+/// except for compile-time functions, to which a tensor may be passed by mistake.
 TEST(ForeignOps, NamesAreForeignAndUnique) {
   SourceManager sources;
   DiagnosticSink sink;
@@ -129,7 +130,7 @@ TEST(ForeignOps, NamesMatchInAnyCaseButClassesAsSuch) {
   EXPECT_EQ(idiom_of_function(""), "");
 }
 
-/// The code at each of these numbers, computed by the reference backend.
+/// Evaluates the code at each of these numbers on the reference backend.
 std::vector<double> values(llvm::StringRef module, llvm::StringRef code,
                            const std::vector<double>& at) {
   std::vector<std::string> texts;

@@ -1,4 +1,4 @@
-// What graphs of a training take, by whole runs beside the source and by prices.
+// Tests the times of graphs in training: by whole runs against the source, and by prices.
 #include "compiler/api/graph_clock.h"
 
 #include "compiler/api/files/model.h"
@@ -32,7 +32,8 @@ protected:
   Graph source = load("relu(relu(x))"), faster = load("relu(x)"), other = load("exp(x)");
 };
 
-/// A ratio to itself, which is 1 but for chance, would be in every reward.
+/// The source's time is the baseline of all rewards. A measured ratio of the source to itself would
+/// add its noise to each reward.
 TEST_F(Clock, TheSourceTakesWhatOthersAreComparedWith) {
   std::unique_ptr<GraphClock> clock = clock_of(source, false);
   Result<double> own = clock->time_us(source);
@@ -49,7 +50,7 @@ TEST_F(Clock, TheSourceTakesWhatOthersAreComparedWith) {
   EXPECT_EQ(clock->refused(), 1u);
 }
 
-/// Or five times as many, where others disturb them.
+/// Disturbed runs may be repeated, up to five times as many pairs.
 TEST_F(Clock, RunsAsManyPairsAsAreAskedFor) {
   auto is_multiple = [](size_t pairs, size_t of) { return pairs % of == 0 && pairs >= of; };
   std::unique_ptr<GraphClock> few = clock_of(source, false, {.pairs = 2, .seconds = 0});
@@ -91,7 +92,7 @@ TEST_F(Clock, WithoutATimeOfTheSourceThereIsNone) {
   EXPECT_EQ(first.error().code, Code::device);
 }
 
-/// Says ratios in this order, of comparisons that are disturbed or not.
+/// Returns these ratios in order, each of a comparison that is disturbed or not.
 class ToldRuns : public FinalistRunner {
 public:
   struct Told {
@@ -114,10 +115,10 @@ public:
 
 private:
   std::vector<Told> told_;
-  std::vector<size_t>& asked_; // how many times the usual runs
+  std::vector<size_t>& asked_; // length of each comparison, as a multiple of the usual one
 };
 
-/// The source is asked for first, undisturbed.
+/// The source is timed first, undisturbed.
 TEST_F(Clock, WhatOthersDisturbedIsTimedAgainAndLonger) {
   constexpr Disturbance kNone = Disturbance::None, kSlight = Disturbance::Slight,
                         kHeavy = Disturbance::Heavy;

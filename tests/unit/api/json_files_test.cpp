@@ -1,5 +1,4 @@
-// JSON from outside: what is no JSON,
-// what is JSON but something else, and nesting beyond all reason.
+// Tests JSON from outside: text that is not JSON, JSON with other content, and very deep nesting.
 #include "compiler/api/files/json_files.h"
 
 #include "compiler/report/trace_check.h"
@@ -31,8 +30,8 @@ TEST(JsonFiles, PriorsThatCannotBeAreRefused) {
        {"", "[]", "{", R"({"r": 1})", R"({"r": {"tried": 1, "paid": 2, "gain": 0}})",
         R"({"r": {"tried": 1, "paid": 0}})", R"({"r": {"tried": -1, "paid": -1, "gain": 0}})",
         R"({"r": {"tried": 1, "paid": 0, "gain": 0}} {})",
-        // Numbers as text; numbers that are none;
-        // another file of Tangram's; a version that there never was.
+        // Numbers as text; numbers out of range;
+        // another kind of Tangram file; a version that does not exist.
         R"({"r": {"tried": "1", "paid": 0, "gain": 0}})",
         R"({"r": {"tried": 1e999, "paid": 1e999, "gain": 0}})",
         R"({"r": {"tried": 1, "paid": 1, "gain": 1e999}})", R"({"tangram_trace": 1, "report": {}})",
@@ -43,7 +42,7 @@ TEST(JsonFiles, PriorsThatCannotBeAreRefused) {
   }
 }
 
-/// All that a trace must have, and one of each of its parts.
+/// A trace with all mandatory fields, and one element of each list.
 constexpr const char* kTrace = R"({"tangram_trace": 1, "report": {
   "model": "m", "search": "mcts", "extract": "ilp", "cost_model": "c", "stopped_by": "s",
   "rules": 3, "egraph_nodes": 5, "simulations": 0, "seed": 1, "cost_before_us": 2.5,
@@ -119,8 +118,9 @@ TEST(JsonFiles, BracketsInStringsDoNotNest) {
                          Code::bad_trace_file));
 }
 
-// The library under the reader cannot be built with libFuzzer's compiler, so that bytes are changed
-// here: whatever comes of it, nothing but an error, and priors that are read make sense.
+// The JSON library cannot be built with libFuzzer's compiler, so that this test mutates bytes
+// itself.
+// Damaged text must give an error or valid priors.
 TEST(JsonFiles, SurviveDamage) {
   const std::string seeds[] = {
       R"({"fuse": {"tried": 12, "paid": 3, "gain": 0.25}, "join": {"tried": 1, "paid": 0, "gain": 0}})",
@@ -137,7 +137,7 @@ TEST(JsonFiles, SurviveDamage) {
       EXPECT_LE(record.paid, record.tried) << text;
     }
   }
-  EXPECT_GT(read, 100u); // the changes do not break everything at once
+  EXPECT_GT(read, 100u); // some changes must leave the text valid
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-// Which graphs stay loaded between those who ask for them.
+// Tests which graphs stay loaded between requests.
 #include "compiler/trial/loaded_graphs.h"
 
 #include "tests/unit/api/loading.h"
@@ -10,7 +10,7 @@ namespace {
 
 class LoadedGraphsOfRef : public test::Loading {
 protected:
-  std::map<std::string, int> loaded; // how often, by the graph's weight
+  std::map<std::string, int> loaded; // number of loads, by the graph's weight
 
   PrepareOptions options(int64_t limit_bytes) {
     PrepareOptions options;
@@ -22,7 +22,7 @@ protected:
     };
     return options;
   }
-  /// One MiB, and little else.
+  /// A graph whose memory is 1 MiB and little more.
   Graph graph(const std::string& weight) {
     return load("model m(x: f32[8, 512]) -> (y: f32[8, 512]) {\n  param " + weight +
                 ": f32[512, 512]\n  x @ " + weight + "\n}\n");
@@ -60,7 +60,7 @@ TEST_F(LoadedGraphsOfRef, WhatIsInUseStaysThoughItIsNotTheSource) {
   EXPECT_EQ(loaded, (std::map<std::string, int>{{"source", 2}, {"a", 1}, {"b", 1}}));
 }
 
-/// One that is too large by itself fails, whatever is given up for it.
+/// A graph that exceeds the limit by itself fails, even if all others are unloaded.
 TEST_F(LoadedGraphsOfRef, WhatDoesNotFitFails) {
   LoadedGraphs graphs(options(3 * kMiB / 2));
   ASSERT_TRUE(graphs.get(graph("source")).ok());

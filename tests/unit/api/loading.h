@@ -1,4 +1,4 @@
-// A model and the built-in rules, from text to graphs, for tests of what the driver makes of them.
+// A fixture that loads a model and the built-in rules from text, for tests of the driver.
 #pragma once
 
 #include "compiler/api/files/model.h"

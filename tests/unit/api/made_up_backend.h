@@ -1,4 +1,4 @@
-// A backend whose steps take the times that a test says.
+// A backend whose steps have times that a test sets.
 #pragma once
 
 #include "compiler/pricing/measured_cost.h"
@@ -11,8 +11,8 @@ namespace tg {
 
 class MadeUpTimer final : public StepTimer {
 public:
-  llvm::StringMap<double> times;       // by instance key; others: by their bytes
-  llvm::StringMap<double> first_times; // of the first time that it is asked for: not settled
+  llvm::StringMap<double> times;       // by instance key; the default is by bytes
+  llvm::StringMap<double> first_times; // of the first request, which does not settle
   llvm::StringSet<> refused;
   mutable size_t timed = 0;
 

@@ -1,5 +1,5 @@
-// The measured cost model over the reference backend: what is timed once is not timed again, by
-// this process or the next.
+// Tests the measured cost model over the reference backend: an instance that was timed once is not
+// timed again, in this process or the next.
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/extract/extract.h"
 #include "compiler/pricing/cost_model.h"
@@ -15,7 +15,7 @@
 namespace tg {
 namespace {
 
-/// No clock decides what a test sees: the machine is as it is said to be.
+/// Reports a fixed state of the machine, so that no clock affects a test.
 class GivenWatch final : public MachineWatch {
 public:
   explicit GivenWatch(bool quiet) : quiet_(quiet) {}
@@ -113,7 +113,7 @@ TEST_F(MeasuredCostTest, WhatWasTimedWhileOthersComputedIsTimedAgain) {
   EXPECT_TRUE(costs.notes().empty());
 }
 
-/// The reference backend, were a transpose a view there.
+/// The reference backend, except that a transpose is a view.
 class TransposesInPlace final : public Backend {
 public:
   std::string name() const override { return "ref"; }
@@ -153,7 +153,7 @@ TEST_F(MeasuredCostTest, WhatCannotBeTimedHasNoPriceAndIsReported) {
       << costs.notes()[1];
 }
 
-/// MiB of this process that are in memory.
+/// Returns this process's resident memory in MiB.
 int64_t resident_mb() {
   auto text = llvm::MemoryBuffer::getFileAsStream("/proc/self/statm");
   int64_t pages = 0;
@@ -166,7 +166,7 @@ TEST_F(MeasuredCostTest, TimingKeepsNoMemory) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizers' allocators keep what is freed";
 #endif
-  // Operands of all sizes: what is freed in between serves few others.
+  // Operands of different sizes: a freed buffer fits few of the others.
   Graph wide(std::make_shared<Symbols>(), "wide");
   for (int64_t i = 1; i <= 12; ++i) {
     NodeId input = wide.input("x" + std::to_string(i), f32({i * 5 % 12 + 1, 1 << 17}));
@@ -197,7 +197,8 @@ TEST_F(MeasuredCostTest, StepsTakeTheirBufferAsPlansDo) {
 TEST(NetworkBytes, CountWeightsAndResultsOnce) {
   Graph graph(std::make_shared<Symbols>());
   NodeId x = graph.input("x", f32({8}));
-  NodeId w = graph.add(OpKind::Neg, {}, {graph.weight("w", f32({8}))}); // at load: not touched
+  NodeId w = graph.add(OpKind::Neg, {}, {graph.weight("w", f32({8}))}); // computed at load: does
+                                                                        // not count
   NodeId y = graph.add(OpKind::Add, {}, {x, w});
   graph.add_output("y", graph.add(OpKind::Mul, {}, {y, y}));
   EXPECT_EQ(network_bytes(graph), 4 * 8 * (1 + 1 + 1 + 1)); // x, the weight, sum, product

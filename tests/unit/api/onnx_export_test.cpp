@@ -1,4 +1,4 @@
-// Models as ONNX files with their weights, and searches for such files.
+// Tests models that are written as ONNX files with their weights, and searches for such files.
 #include "compiler/api/files/onnx_export.h"
 
 #include "compiler/api/files/model.h"
@@ -19,7 +19,7 @@ namespace {
 struct OnnxExportTest : testing::Test {
   SourceManager sources;
   DiagnosticSink sink;
-  std::vector<std::string> notes; // of what was exported
+  std::vector<std::string> notes; // of the export
   std::string path = testing::TempDir() + "tangram_onnx_export_test.onnx";
 
   ~OnnxExportTest() override { std::remove(path.c_str()); }
@@ -44,7 +44,7 @@ struct OnnxExportTest : testing::Test {
     EXPECT_TRUE(model.ParseFromString(bytes.str()));
     return model;
   }
-  /// The one folding that the graph's file records, into `values`, and its check.
+  /// Reads the only folding that the graph's file records into `values`, and returns its check.
   Result<FoldingCheck> check_exported_folding(const Graph& graph, Graph& values) {
     exported(graph);
     TG_TRY(auto file, open_weight_file(path));

@@ -1,5 +1,6 @@
-// What each operator takes within whole runs: steps of a plan back to nodes of the graph, on an
-// executable that is made up and on real backends.
+// Tests the time of each operator within whole runs. Steps of a plan are mapped back to nodes
+// of the
+// graph, on an invented executable and on real backends.
 #include "compiler/trial/backend_finalists.h"
 
 #include "compiler/ir/retype.h"
@@ -13,7 +14,7 @@ constexpr const char* kModel = "model m(x: f32[8, 16]) -> (y: f32[16, 8]) {\n"
                                "  let scaled = relu(w)\n"
                                "  transpose(tanh(x @ scaled), perm = [1, 0])\n}\n";
 
-/// Runs that take no time and say what they are told to.
+/// An executable that takes no time and reports the given steps.
 class MadeUpExecutable : public Executable {
 public:
   explicit MadeUpExecutable(std::vector<StepInfo> steps) : steps_(std::move(steps)) {}
@@ -44,7 +45,7 @@ StepInfo info(PlanStepId step, double us, std::string implementation = "") {
 
 using Prepare = test::Loading;
 
-/// As runtime/measure/measure.cpp counts them.
+/// Follows the counting in runtime/measure/measure.cpp.
 TEST_F(Prepare, ReordersCountWithTheStepThatTheyStandBefore) {
   Prepared prepared;
   prepared.nodes = {{7}, {3}, {5}};
@@ -71,7 +72,7 @@ TEST_F(Prepare, ReordersCountWithTheStepThatTheyStandBefore) {
   EXPECT_EQ(executable.runs_before, 4) << "the profile is off again";
 }
 
-/// Each operator that a run computes, once: not what is computed at load.
+/// Expects a time for each operator that a run computes, once, and none for those computed at load.
 template <class Time> void expect_operators(const Graph& graph, const std::vector<Time>& times) {
   std::vector<bool> needed = graph.reachable();
   std::vector<int> seen(graph.size());
@@ -110,7 +111,7 @@ TEST_F(Prepare, NodesAreThoseOfTheGraphThatRuns) {
   expect_operators(*typed, *times);
 }
 
-/// Loaded once, whoever asks.
+/// It is loaded once for all callers.
 TEST_F(Prepare, TimesOfTheSourceComeFromTheProgramThatIsCompared) {
   Graph graph = load(kModel), other = load(kModel);
   int made = 0;

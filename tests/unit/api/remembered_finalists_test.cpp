@@ -1,5 +1,5 @@
-// Whole runs that are remembered: once for each pair,
-// across processes, and only where they say something.
+// Tests the cache of whole runs: each pair is measured once, across processes, and only decisive
+// results are kept.
 #include "compiler/trial/remembered_finalists.h"
 
 #include "compiler/trial/whole_runs.h"
@@ -13,7 +13,7 @@
 namespace tg {
 namespace {
 
-/// Comparisons as a test says them.
+/// Returns the comparison that a test sets.
 class ToldRuns final : public FinalistRunner {
 public:
   WholeRuns runs;
@@ -45,7 +45,7 @@ struct Remembered : test::Loading {
     runs.times = compare_times({100, 100, 100, 100, 100, 100}, {60, 150, 70, 140, 60, 150});
     return runs;
   }
-  /// As a process of its own.
+  /// Compares the graphs as a new process would.
   WholeRuns ask(const char* conditions = "f32", int threads = 1) {
     std::unique_ptr<Backend> backend = make_ref_backend();
     RememberedFinalists runner(
@@ -242,7 +242,7 @@ TEST_F(RememberedResults, ThatAreDamagedAreNone) {
   }
 }
 
-/// Weights that a user gives are part of what is remembered: by elements, not by the file.
+/// The user's weights are part of the key: by their elements, not by their file.
 struct RememberedWithWeights : RememberedResults {
   Graph weighted = load("model m(x: f32[8]) -> (y: f32[8]) {\n  param w: f32[8]\n"
                         "  relu(tanh(x * w))\n}");
@@ -260,7 +260,7 @@ struct RememberedWithWeights : RememberedResults {
     };
     return run;
   }
-  /// A search in a process of its own with these weights.
+  /// Runs a search with these weights, as a new process would.
   void search(float number, bool expect_known) {
     WholeRunPolicy policy(
         {.cost = tangram::CostSpec::calibrated(), .finalists = 1, .source = &weighted},

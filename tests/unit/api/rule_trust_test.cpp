@@ -1,4 +1,4 @@
-// Rules are verified in processes of their own: a check that dies is that rule's fault alone.
+// Tests verification of rules in child processes: a check that crashes fails only that rule.
 #include "compiler/api/verify/in_children.h"
 #include "compiler/api/verify/rule_trust.h"
 #include "lang/core/support/data_file.h"
@@ -72,8 +72,10 @@ TEST(RuleTrust, AFaultInOneCheckLeavesTheOthersTheirVerdicts) {
   }
 }
 
-/// What was remembered counts only by the fingerprint, of which the program's version and the
-/// operators are parts, and in a file of this form; all else is verified again and kept.
+/// A remembered verdict counts only if the fingerprint, which includes the program's version
+/// and the
+/// operators, and the file's format match. Otherwise the rule is verified again,
+/// and the verdict kept.
 TEST(RuleTrust, VerdictsOfAnotherReleaseAreVerifiedAgain) {
   std::vector<Rule> rules = test::rules_of("rule twice(x) { relu(relu(x)) => relu(x) }\n");
   llvm::SmallString<128> folder;
@@ -106,7 +108,8 @@ TEST(RuleTrust, VerdictsOfAnotherReleaseAreVerifiedAgain) {
   (void)llvm::sys::fs::remove_directories(folder);
 }
 
-/// Nobody claimed a class: it is what the operators say, and what uses the rule goes by that.
+/// A rule that states no class has the class that follows from its operators.
+/// Its uses rely on that.
 TEST(RuleTrust, ARuleWithoutAClassHasTheOneThatItsOperatorsSay) {
   std::vector<Rule> rules =
       test::rules_of("rule means(x) { reduce_mean(reduce_mean(x, axes = [3]), axes = [2]) => "

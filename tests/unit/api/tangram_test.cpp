@@ -1,4 +1,4 @@
-// The public API as a program that embeds it sees it: this file includes nothing else of Tangram.
+// Tests the public API as a program that embeds it does: the file includes only its header.
 #include "tangram/tangram.h"
 
 #include <gtest/gtest.h>
@@ -119,7 +119,8 @@ TEST(Api, EverySearchIsNeverWorseThanItsInput) {
   Model model = parsed(kTwins);
   for (Search search : {Search::None, Search::Saturate, Search::Mcts, Search::Anneal, Search::Taso,
                         Search::Random}) {
-    // No clock decides: by prices of this machine both graphs would be run.
+    // Fixed prices, so that no clock affects the result: with measured prices both graphs would be
+    // run.
     OptimizeOptions options{.search = search, .time_limit_s = 2, .node_limit = 500};
     options.cost = CostSpec::analytic("cpu");
     auto fast = optimize(model, options);
@@ -169,7 +170,7 @@ TEST(Api, WrongInputsAreErrors) {
   EXPECT_TRUE(program->run({ramp({4, 8})})) << "an error leaves the program usable";
 }
 
-/// "no error", or what it is.
+/// Returns the error's message, or "no error".
 template <class T> std::string message(const Expected<T>& failed) {
   return failed ? "no error" : failed.error().diagnostics.at(0).message;
 }
@@ -246,7 +247,7 @@ TEST(Api, ModelsAreHeldAgainstEachOther) {
   EXPECT_EQ(message(verify(twice, parsed(kTwins))).find("no error"), std::string::npos);
 }
 
-/// A file below the tests' scratch folder.
+/// Returns the path of a file in the scratch folder of the tests.
 std::string scratch(const char* name) {
   return (std::filesystem::path(testing::TempDir()) / name).string();
 }
@@ -271,7 +272,7 @@ TEST(Api, AnOptimisationIsReportedAndTracedAsJson) {
   EXPECT_FALSE(best->report_json.empty());
 }
 
-/// Two weights are added at load: in the saved file their sum is one weight.
+/// Two weights are added at load. The saved file has their sum as one weight.
 TEST(Api, WeightsOfAResultAreSaved) {
   Model model =
       parsed("model m(x: f32[2, 3]) { param a: f32[3, 4]\n param b: f32[3, 4]\n x @ (a + b) }");
@@ -351,15 +352,15 @@ rule wrong(x) { relu(x) => tanh(x) }
   EXPECT_EQ(told, 2u);
 }
 
-/// A rule that cannot be read keeps no other from its verdict: wherever it is wrong, in texts and
-/// in files.
+/// A rule that cannot be read does not affect the verdicts of the others, wherever its error is, in
+/// texts and in files.
 TEST(Api, RulesThatCannotBeReadAreReportedBesideTheOthers) {
   const std::pair<const char*, const char*> broken[] = {
       {"rule bad(x) { relu(x) => nosuch(x) }", "nosuch"},              // unknown operator
       {"rule bad(x) { relu(x) => y }", "y"},                           // unbound variable
       {"rule bad(x) { relu(x) => concat([x, x], axis = 0) }", "type"}, // E0303
       {"rule bad(x) { relu(x) => x where rank(x) < 0 }", "never match"},
-      {"rule bad(x, y) { relu(x) => x where rank(x) > }", ""}, // no expression
+      {"rule bad(x, y) { relu(x) => x where rank(x) > }", ""}, // incomplete expression
       {"rule bad(x) { conv2d(x) => x }", ""},
   };
   const std::string good = "rule good(x) { relu(relu(x)) => relu(x) }\n";
@@ -384,13 +385,13 @@ TEST(Api, RulesThatCannotBeReadAreReportedBesideTheOthers) {
         EXPECT_EQ(verdicts->at(1).line, first ? 1u : 2u);
         EXPECT_NE(verdicts->at(1).why.find(why), std::string::npos) << verdicts->at(1).why;
       }
-  // Errors beside rules, and texts without any other rule, are errors of the call.
+  // Errors outside of rules, and texts without a valid rule, are errors of the call.
   EXPECT_FALSE(verify_rules({.rule_text = good + "rulee x\n"}));
   EXPECT_FALSE(verify_rules({.rule_text = broken[0].first}));
   EXPECT_TRUE(verify_rules({.rules = {"relu_relu"}, .rule_text = broken[0].first, .instances = 1}));
 }
 
-/// Integers of counterexamples are exact, whatever a double holds.
+/// Integers in counterexamples are exact, even if a double cannot represent them.
 TEST(Api, IntegersOfCounterexamplesAreExact) {
   for (int64_t n : {(int64_t{1} << 24) + 1, (int64_t{1} << 31) + 1, (int64_t{1} << 53) + 1,
                     INT64_MAX, INT64_MIN + 1}) {
@@ -422,7 +423,7 @@ TEST(Api, RulesAreSelectedAsForASearch) {
   EXPECT_EQ(verdicts->at(0).status, RuleStatus::Stopped);
 }
 
-/// `b` is shared: counted once, it makes the pair of `left` and `right` the better one.
+/// `b` is shared. Counted once, it makes the pair of `left` and `right` the cheaper choice.
 constexpr const char* kEGraph = R"({"nodes": {
   "both": {"op": "f", "eclass": "0", "children": ["left", "right"], "cost": 1},
   "alone": {"op": "g", "eclass": "0", "children": [], "cost": 12},
@@ -460,7 +461,7 @@ TEST(Api, WrongEGraphsAreErrors) {
 TEST(Api, ACalibrationEndsAtItsLimit) {
   EXPECT_EQ(calibrate({.backend = Backend::Ref}).error().diagnostics.at(0).code, "E0901");
   auto found = calibrate({.time_limit_s = 0, .cost_db = scratch("no_times.db")});
-  // A build for sanitizers of threads has no backend cpu.
+  // A build for ThreadSanitizer does not have the backend `cpu`.
   auto program = compile(parsed("model m(x: f32[1]) { relu(x) }"), {.backend = Backend::Cpu});
   ASSERT_EQ(static_cast<bool>(found), static_cast<bool>(program)) << message(found);
   if (!found) return;
@@ -497,7 +498,7 @@ TEST(Api, StepsAreTimed) {
   EXPECT_EQ(timing->steps[1].bytes, 2 * 4 * 8 * 4);
 }
 
-/// Half types round: what comes out differs from f32, and by no more than their bounds.
+/// Half types round: outputs differ from f32 within their bounds.
 TEST(Api, AModelIsOptimisedForTheTypeThatItRunsIn) {
   Model model = parsed(kTwins);
   Tensor x = ramp({4, 8});
@@ -511,7 +512,7 @@ TEST(Api, AModelIsOptimisedForTheTypeThatItRunsIn) {
     EXPECT_GT(difference, 0) << word(dtype);
     EXPECT_LE(difference, 2e-2) << word(dtype);
   }
-  // Half the bytes of memory-bound operators, so lower prices of the same graph.
+  // Half types halve the bytes of memory-bound operators, so that the prices of the graph fall.
   OptimizeOptions options{.search = Search::None, .cost = CostSpec::analytic("cpu")},
       half = options;
   half.dtype = DType::F16;
@@ -561,15 +562,14 @@ TEST(Api, AModelOverTheMemoryLimitIsRefused) {
   EXPECT_EQ(program.error().diagnostics.at(0).code, "E0701");
 }
 
-// --- what programs in other languages need
-// --------------------------------------------------------
+// --- functions that other languages need ---------------------------------------------------------
 
 TEST(Api, RunsReadAndWriteMemoryOfTheCaller) {
   for (Backend backend : {Backend::Ref, Backend::Cpu}) {
     auto program = compile(parsed("model m(x: i64[3], y: f32[2, 2]) -> (a: i64[3], b: f32[2, 2]) "
                                   "{ (x + 1, relu(y)) }"),
                            {.backend = backend, .threads = 1});
-    if (!program) continue; // a build without it
+    if (!program) continue; // a build without this backend
     const int64_t x[] = {1, -2, int64_t{1} << 60};
     const float y[] = {1, -1, 2, -2};
     int64_t a[3];
@@ -647,7 +647,7 @@ TEST(Api, AnInterruptEndsASearchWithTheBestSoFar) {
   EXPECT_LT(best->report.total_s, 60);
 }
 
-/// Two products, of which a rule makes one.
+/// Two products, which a rule merges.
 constexpr const char* kProducts = R"(
 model products(x: f32[64, 64]) {
   param a: f32[64, 64]
@@ -656,7 +656,7 @@ model products(x: f32[64, 64]) {
 }
 )";
 
-/// What operators take in a runtime that is made up: a product so much, all else nothing.
+/// Options with a judge that returns invented times: a fixed time for a product, zero otherwise.
 OptimizeOptions judged(double product_us) {
   OptimizeOptions options;
   options.cost = CostSpec::analytic("cpu");
@@ -687,7 +687,7 @@ TEST(Api, AJudgeDecidesInThePlaceOfThisMachine) {
   EXPECT_TRUE(same->report.source_returned) << "no gain beyond the noise";
 }
 
-/// The numbers of a field of a report, "null" included; empty: it has no such field.
+/// Returns a field of the report as text, "null" included, or "" if the report does not have it.
 std::string value_of(const Optimized& found, const std::string& field) {
   size_t at = found.report_json.find("\"" + field + "\": ");
   if (at == std::string::npos) return "";
@@ -695,7 +695,7 @@ std::string value_of(const Optimized& found, const std::string& field) {
   return found.report_json.substr(at, found.report_json.find_first_of(",\n", at) - at);
 }
 
-/// On a machine that is often busy the medians of two graphs are of different moments.
+/// On a busy machine, the medians of the two graphs come from different moments.
 TEST(Api, TimesOfWholeRunsHaveTheRatioThatIsReported) {
   Model model = parsed(kProducts);
   for (uint32_t seed = 1; seed <= 8; ++seed) {
@@ -721,7 +721,7 @@ TEST(Api, TimesOfWholeRunsHaveTheRatioThatIsReported) {
   }
 }
 
-/// Each row of the table is in the struct and, by its column, in JSON.
+/// Each row of the table is in the struct and, as its column states, in JSON.
 TEST(Api, AReportHasTheFieldsOfTheTable) {
   auto found = optimize(parsed(kProducts), judged(10));
   ASSERT_TRUE(found) << found.error().text();

@@ -1,4 +1,4 @@
-// Which times a person is told about, and why; no clock.
+// Tests which notes on times a user sees, and their reasons, without a clock.
 #include "compiler/trial/time_notes.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Models that update weights, through the public API: a run goes on from what the last one made.
+// Tests models that update weights through the public API: a run continues from the last one's
+// state.
 #include "tangram/tangram.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Files of weights against models, and the folded graph against the one that it came from.
+// Tests weight files against models, and folded graphs against their source.
 #include "compiler/api/files/weights.h"
 
 #include "compiler/api/files/mapped_pages.h"
@@ -94,13 +94,13 @@ TEST_F(Weights, TensorsStayInTheMappedFile) {
   auto place = [](Result<Tensor> tensor) { return std::as_const(*tensor).data(); };
   for (const WeightFile::Entry& entry : file->entries())
     EXPECT_EQ(place(file->view(entry)), place(file->view(entry))) << entry.name;
-  // Aligned: a file of a few pages or more is mapped.
+  // A file of a few pages or more is mapped, so that its tensors are aligned.
   EXPECT_EQ(place(file->read(*file->find("u"))), place(file->view(*file->find("u"))));
   std::vector<Tensor> random = run(graph), read = run(graph, weights_from(file));
   EXPECT_EQ(max_rel_diff(read[0], random[0]), 0);
 }
 
-/// Bytes of mapped files that the process holds.
+/// Returns the bytes of mapped files that are resident in the process.
 int64_t resident_file_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
@@ -128,7 +128,7 @@ TEST_F(Weights, PagesOfAMappedFileAreGivenUpWithTheTensor) {
 }
 
 TEST_F(Weights, MemoryThatIsNoMappedFileIsNotGivenUp) {
-  std::string text(1 << 22, 'x'); // of the process itself
+  std::string text(1 << 22, 'x'); // heap memory of the process
   release_mapped_pages(text);
   EXPECT_EQ(text.find_first_not_of('x'), std::string::npos);
 }
@@ -255,7 +255,7 @@ TEST_F(Weights, AnOptimisedGraphIsKeptWithItsValues) {
   for (size_t i = 0; i < before.size(); ++i) EXPECT_LT(max_rel_diff(after[i], before[i]), 1e-5);
 }
 
-/// Large folded weights are computed in batches: values that several need, in any order.
+/// Large folded weights are computed in batches. Several values share inputs, in any order.
 TEST_F(Weights, BatchesGiveTheOutputsBetweenThem) {
   Graph graph = load("model m(x: f32[4, 8]) -> (y: f32[4, 8]) {\n  param a: f32[8, 8]\n"
                      "  param b: f32[8, 8]\n  let c = a @ b\n  let d = exp(c) + a\n"
