@@ -1,4 +1,5 @@
-// Files are replaced whole or stay as they were; what is no file of its own is written to in place.
+// Tests writes of whole files: a file is replaced completely or stays unchanged.
+// Pipes and devices are written in place.
 #include "lang/core/support/data_file.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +51,7 @@ TEST_F(DataFile, StaysAsItWasWhenWritingFails) {
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().message, "no more");
   EXPECT_EQ(read(path("f")), "before");
-  EXPECT_EQ(files(), 1u); // nothing temporary is left
+  EXPECT_EQ(files(), 1u); // no temporary file is left
 }
 
 TEST_F(DataFile, LinksStayLinks) {

@@ -1,4 +1,4 @@
-// The form of a message, compared letter by letter.
+// Tests the format of messages, character by character.
 #include "lang/core/diagnostics/diagnostic.h"
 
 #include <gtest/gtest.h>
@@ -106,7 +106,7 @@ TEST_F(Render, LongLinesAreShownThroughAWindow) {
   FileId file = add(line + "\n");
   std::string text = rendered(error(Code::syntax, Span{file, 5000, 5001}, "odd"), sources);
   EXPECT_LT(text.size(), 600u);
-  // The caret stands under the exclamation mark.
+  // The caret is below the exclamation mark.
   size_t excerpt = text.find("1 | "), caret = text.find("\n  | ", excerpt) + 1;
   size_t caret_end = text.find('^');
   EXPECT_EQ(text[excerpt + (caret_end - caret)], '!');

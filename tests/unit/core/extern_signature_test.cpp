@@ -1,4 +1,4 @@
-// The types of operators that programs declare: read, printed, unified.
+// Tests the types of operators that programs declare: parsing, printing, unification.
 #include "lang/core/extern_signature.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@ namespace {
 
 TensorType of(DType dtype, std::initializer_list<int64_t> shape) { return {dtype, Shape(shape)}; }
 
-/// The result's type, or why there is none.
+/// Returns the result's type, or the reason why there is none.
 std::string typed(llvm::StringRef signature, llvm::ArrayRef<TensorType> operands) {
   std::optional<ExternSignature> read = ExternSignature::parse(signature);
   if (!read) return "malformed";

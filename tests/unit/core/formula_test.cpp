@@ -1,4 +1,4 @@
-// Formulas: as lists, as values, and as models would be typed.
+// Tests formulas as lists of steps, as values, and against the type rules of models.
 #include "lang/core/formula.h"
 #include "lang/core/semantics/impl.h"
 #include "lang/core/shape_rules.h"
@@ -18,7 +18,7 @@ double value(OpKind op, double x, double second = 0) {
   return pointwise<double>(op, args);
 }
 
-/// By the list, one level of it.
+/// Evaluates one level of the formula's list.
 double by_list(const Formula& formula, llvm::ArrayRef<double> args) {
   llvm::SmallVector<double> values;
   for (const FormulaStep& step : formula.steps()) {
@@ -67,7 +67,7 @@ TEST(Formula, EveryListComesToTheValue) {
   EXPECT_GE(found, 12);
 }
 
-/// Backends and checks make operators of the steps.
+/// Backends and checks turn the steps into operators.
 TEST(Formula, EveryFormulaIsTypedAsAModelWouldBe) {
   Symbols symbols;
   for (const OpInfo& info : all_ops()) {
@@ -106,8 +106,8 @@ TEST(Formula, NothingOverflowsOrLosesDigitsOnTheWay) {
     EXPECT_TRUE(std::isnan(value(op, std::nan("")))) << op_info(op).name;
 }
 
-/// Operators that double has from the C library:
-/// the formula alone, as other scalars and backends have it.
+/// Evaluates the formula of an operator that double takes from the C library. Other scalars and
+/// backends use that formula.
 double formula_alone(OpKind op, double x) {
   double args[] = {x, 0, 0};
   return *formulas::value<Meaning<double>>(op, args);
@@ -150,7 +150,7 @@ TEST(Formula, InverseFunctionsAreThoseOfTheLibrary) {
             << op_info(f.op).name << " at " << x;
     }
   }
-  for (double x = 1; x < 1.1; x = 1 + (x - 1) * 3 + 1e-15) // and where acosh is small
+  for (double x = 1; x < 1.1; x = 1 + (x - 1) * 3 + 1e-15) // and near 1, where acosh is small
     EXPECT_NEAR(formula_alone(OpKind::Acosh, x), std::acosh(x), 1e-15 + 1e-14 * std::acosh(x)) << x;
 }
 

@@ -1,4 +1,4 @@
-// Operators over Integer: what i32, i64 and bool mean.
+// Tests operators over Integer, which defines i32, i64 and bool.
 #include "lang/core/semantics/impl.h"
 
 #include <gtest/gtest.h>

@@ -15,7 +15,7 @@ TEST(RandomStream, IsAFunctionOfSeedNameAndCounter) {
   EXPECT_NE(a.bits(5), a.bits(6));
   EXPECT_NE(a.bits(5), c.bits(5));
   EXPECT_NE(a.bits(5), d.bits(5));
-  EXPECT_EQ(RandomStream(1, "fire2.w").bits(0), 15598835070062270418u); // for ever
+  EXPECT_EQ(RandomStream(1, "fire2.w").bits(0), 15598835070062270418u); // must never change
 }
 
 TEST(RandomStream, UniformIsUniform) {

@@ -1,4 +1,4 @@
-// Statistics on made-up samples; no clock decides anything here.
+// Tests statistics on invented samples, without a clock.
 #include "lang/core/support/repeated_times.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ TEST(Comparison, EqualTimesAreWithinNoise) {
 }
 
 TEST(Comparison, AClearGainIsSeenThroughDrift) {
-  // The machine slows down by half on the way; pairs keep the ratio near 1.25.
+  // The machine becomes slower by half. Pairs keep the ratio near 1.25.
   std::vector<double> slow, fast;
   for (int i = 0; i < 20; ++i) {
     double machine = i < 10 ? 1 : 1.5, jitter = 1 + 0.01 * (i % 3);
@@ -57,7 +57,7 @@ TEST(Comparison, FewPairsNeedUnanimity) {
 }
 
 TEST(Comparison, BurstsOfOtherWorkDoNotHideAGain) {
-  // Two runs of three are hit by something that multiplies their time, at different places.
+  // In two of three runs, other work multiplies the time, at different moments for each side.
   std::vector<double> slow, fast;
   for (int i = 0; i < 60; ++i) {
     slow.push_back(100 * (i % 3 == 0 ? 1 : 2 + i % 4));
@@ -70,8 +70,8 @@ TEST(Comparison, BurstsOfOtherWorkDoNotHideAGain) {
   EXPECT_LE(single.low, 1) << "single runs would not have shown it";
 }
 
-/// The machine is three times as slow in bursts that hit the second more often: the medians of each
-/// are of different moments, and say 1.8, where the pairs say 1.1.
+/// The machine is three times slower in bursts that hit the second more often. The two medians come
+/// from different moments and have a ratio of 1.8, while the pairs have 1.1.
 TEST(Comparison, TimesHaveTheRatioThatIsShownBesideThem) {
   std::vector<double> first, second;
   for (int i = 0; i < 300; ++i) {

@@ -1,5 +1,5 @@
-// Resampled axes: places and weights, and `resize` against ONNX's definition written down again,
-// element by element, over random modes, coordinates, sizes and scales.
+// Tests resampled axes (positions and weights), and compares `resize` with a second implementation
+// of ONNX's definition, element by element, over random modes, coordinates, sizes and scales.
 #include "lang/core/resample.h"
 #include "lang/core/semantics/semantics.h"
 #include "lang/core/shape_rules.h"
@@ -31,17 +31,17 @@ Places nearest(const ResampledAxis& axis, ResizeRounding rounding, ResizeCoordin
 }
 
 TEST(Resample, NearestPlacesFollowTheRoundingAtHalves) {
-  // Elements of the result lie at -0.25, 0.25, 0.75, 1.25.
+  // The result's elements have the coordinates -0.25, 0.25, 0.75, 1.25.
   auto half = ResizeCoordinates::HalfPixel;
   EXPECT_EQ(nearest(axis(2, 4), ResizeRounding::Ceil, half), (Places{0, 1, 1, 1}));
   EXPECT_EQ(nearest(axis(2, 4), ResizeRounding::Floor, half), (Places{0, 0, 0, 1}));
-  // At 0.5 and 2.5.
+  // The coordinates are 0.5 and 2.5.
   EXPECT_EQ(nearest(axis(4, 2), ResizeRounding::RoundPreferFloor, half), (Places{0, 2}));
   EXPECT_EQ(nearest(axis(4, 2), ResizeRounding::RoundPreferCeil, half), (Places{1, 3}));
 }
 
 TEST(Resample, PlacesAreThoseOfFloats) {
-  // In doubles element 4 lies below 3: the float 4 / 3 is above 4 / 3.
+  // In doubles, element 4 is below 3. The float 4 / 3 is above the double 4 / 3.
   ResampledAxis from_scale = axis(6, 8);
   from_scale.scale = static_cast<double>(static_cast<float>(4.0 / 3.0));
   EXPECT_EQ(nearest(from_scale, ResizeRounding::Floor, ResizeCoordinates::Asymmetric),
@@ -67,13 +67,13 @@ TEST(Resample, NothingIsReadOutsideOfARegion) {
   EXPECT_EQ(taps.places, (Places{1, 3}));
 }
 
-// --- the definition again -----------------------------------------------------------------------
+// --- the second implementation -------------------------------------------------------------------
 
 struct Case {
   std::string mode, coordinates, rounding;
   double cubic_a = -0.75;
   bool antialias = false, exclude_outside = false;
-  std::vector<double> scales; // none: those of the sizes
+  std::vector<double> scales; // empty: from the sizes
 };
 
 template <class T> T source_of(const Case& c, T i, T in, T out, T scale) {
@@ -85,10 +85,11 @@ template <class T> T source_of(const Case& c, T i, T in, T out, T scale) {
   return in / 2 * (1 - out / (scale * in)) + x;
 }
 
-/// ONNX's interpolate_1d: coefficients of the elements around x, on an axis padded by its ends.
+/// ONNX's interpolate_1d: coefficients of the elements around x, on an axis padded
+/// with its end values.
 double interpolated(const Case& c, llvm::ArrayRef<double> x, double at, double scale) {
   double ratio = at - std::floor(at);
-  if (at == std::floor(at)) ratio = 1; // ONNX's, of the element before
+  if (at == std::floor(at)) ratio = 1; // as in ONNX: the ratio for the element before
   int64_t first = static_cast<int64_t>(std::ceil(at)) - 1;
   double narrow = c.antialias ? std::min(scale, 1.0) : 1;
   bool cubic = c.mode == "cubic";
@@ -118,7 +119,7 @@ double taken(const Case& c, llvm::ArrayRef<double> x, float at) {
   return x[static_cast<size_t>(std::clamp(place, 0.0, static_cast<double>(x.size() - 1)))];
 }
 
-/// Along one axis of x[outer, in, inner].
+/// Resamples x[outer, in, inner] along `in`.
 std::vector<double> along(const Case& c, const std::vector<double>& x, int64_t in, int64_t out,
                           int64_t inner, double scale) {
   int64_t outer = static_cast<int64_t>(x.size()) / (in * inner);
@@ -189,7 +190,7 @@ TEST(Resample, ResizeIsOnnxsDefinition) {
       scale = scaled ? std::max(scale, 1 / in) : static_cast<double>(out) / in;
       if (scaled) c.scales.push_back(scale);
       sizes.push_back(out);
-      // Weights of an antialiasing filter depend on the scale, positions by corners do not.
+      // An antialiasing filter's weights depend on the scale. Positions by corners do not.
       want = along(c, want, shape[i], out, i == 1 ? shape[2] : 1, scale);
     }
     std::vector<double> got = resized(c, x, shape, sizes);

@@ -1,6 +1,5 @@
-// Rounding to dtypes against their definition: every half and every bf16, decoded from its bits, is
-// itself, and what lies between two neighbours goes to the nearer one, from the middle to the even
-// one.
+// Tests rounding to dtypes against the definition. Each f16 and each bf16, decoded from its bits,
+// rounds to itself. A value between two neighbours rounds to the nearer one, and a tie to even.
 #include "lang/core/support/round_number.h"
 
 #include <gtest/gtest.h>
@@ -13,16 +12,16 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-/// A format of 16 bits: a sign, so many bits of the exponent, the rest of the significand.
+/// A format of 16 bits: a sign, the given number of exponent bits, and a significand.
 struct Format {
   DType dtype;
   int exponent_bits;
 
   int digits() const { return 15 - exponent_bits; }
-  /// The bits of the infinity; those above are NaNs, those below are ordered as their numbers.
+  /// The bits of infinity. Larger bits are NaNs; smaller bits are ordered like their numbers.
   uint32_t infinity() const { return ((1u << exponent_bits) - 1) << digits(); }
 
-  /// Of the bits without the sign; of the infinity what would come next.
+  /// Decodes bits without a sign. Infinity decodes to the number that would follow the largest.
   double decoded(uint32_t bits) const {
     int exponent = static_cast<int>(bits >> digits());
     int bias = (1 << (exponent_bits - 1)) - 1;
@@ -63,11 +62,11 @@ TEST(RoundNumber, OfF32TiesToEvenSubnormalsAndInfinity) {
   EXPECT_EQ(f32(16777217), 16777216);
   EXPECT_EQ(f32(16777219), 16777220);
   EXPECT_EQ(f32(0x1p-149), 0x1p-149);
-  EXPECT_EQ(f32(0x1p-150), 0); // the middle
+  EXPECT_EQ(f32(0x1p-150), 0); // halfway
   EXPECT_EQ(f32(0x1p-150 * 1.5), 0x1p-149);
   EXPECT_EQ(f32(0x1.fffffep127), 0x1.fffffep127);
   EXPECT_EQ(f32(0x1.fffffefffffffp127), 0x1.fffffep127);
-  EXPECT_EQ(f32(0x1.ffffffp127), kInf); // the middle
+  EXPECT_EQ(f32(0x1.ffffffp127), kInf); // halfway
   EXPECT_EQ(f32(-1e300), -kInf);
 }
 
@@ -84,14 +83,14 @@ TEST(RoundNumber, KeepsTheSignOfZeroAndWhatIsNoNumber) {
     EXPECT_EQ(round_number(kInf, dtype), kInf);
     EXPECT_EQ(round_number(-kInf, dtype), -kInf);
   }
-  for (DType dtype : {DType::F16, DType::BF16, DType::F32}) { // too small for any other
+  for (DType dtype : {DType::F16, DType::BF16, DType::F32}) { // too small for these dtypes
     EXPECT_EQ(round_number(-1e-300, dtype), 0);
     EXPECT_TRUE(std::signbit(round_number(-1e-300, dtype)));
   }
 }
 
 TEST(RoundNumber, RoundsOnceFromDouble) {
-  // By way of f32 the middle between two would be reached, and go to the even one.
+  // Rounding by way of f32 would give a tie, which goes to the even one.
   EXPECT_EQ(round_number(1 + 0x1p-8 + 0x1p-40, DType::BF16), 1 + 0x1p-7);
   EXPECT_EQ(round_number(1 + 0x1p-11 + 0x1p-40, DType::F16), 1 + 0x1p-10);
 }

@@ -1,5 +1,5 @@
-// Each operator against values worked out by hand or by an independent, index-by-index definition,
-// the edge cases of the page of semantics, and the same code over a prime field.
+// Tests each operator against values computed by hand or by an independent definition by index, the
+// edge cases of the documented semantics, and the same code over a prime field.
 #include "lang/core/semantics/impl.h"
 #include "lang/core/shape_rules.h"
 #include "lang/core/support/random.h"
@@ -28,7 +28,7 @@ Value number(int64_t n) { return Value::of_int(n); }
 Value word(const char* text) { return Value::of_enum(text); }
 Value text(const char* text) { return Value::of_string(text); }
 
-/// Types the operator as a graph would, and evaluates it.
+/// Infers the type of the operator as a graph does, and evaluates it.
 template <class T>
 Array<T> apply(OpKind op, std::vector<Value> attrs, std::initializer_list<Array<T>> operands) {
   Symbols symbols;
@@ -160,7 +160,7 @@ struct Geometry {
   Value pad;
 };
 
-/// Index by index; zeros stand around x.
+/// Computes one element by index. x is padded with zeros.
 double conv_at(const Doubles& x, const Doubles& w, const Geometry& g, int64_t top, int64_t left,
                int64_t n, int64_t o, int64_t oy, int64_t ox) {
   int64_t inputs = g.channels / g.groups, group = o / (g.outputs / g.groups);
@@ -194,7 +194,7 @@ TEST(Semantics, Conv2dAgreesWithIndexArithmetic) {
     int64_t top = 0, left = 0;
     if (g.pad.is(Value::Kind::Int)) top = left = g.pad.number;
     if (g.pad.is(Value::Kind::Ints)) top = g.pad.ints[0], left = g.pad.ints[1];
-    if (g.pad.text == "same") { // an odd zero goes behind
+    if (g.pad.text == "same") { // the odd zero is the last
       int64_t extent_h = (g.kh - 1) * g.dilation + 1, extent_w = (g.kw - 1) * g.dilation + 1;
       int64_t rows = (g.height + g.stride - 1) / g.stride,
               columns = (g.width + g.stride - 1) / g.stride;
@@ -210,7 +210,7 @@ TEST(Semantics, Conv2dAgreesWithIndexArithmetic) {
   }
 }
 
-/// The definition in other words: every element of x to every place that it reaches.
+/// A second definition: adds each element of x to all positions that it affects.
 Doubles spread(const Doubles& x, const Doubles& w, Shape out, std::array<int64_t, 2> stride,
                std::array<int64_t, 2> before, std::array<int64_t, 2> dilation, int64_t groups) {
   Doubles y{out, std::vector<double>(static_cast<size_t>(semantics::product(out)))};
@@ -273,7 +273,7 @@ TEST(Semantics, WhatNoElementReachesIsTheBias) {
   Doubles same =
       apply(OpKind::ConvTranspose2d, {number(2), word("same"), number(0), number(1), number(1)},
             {Doubles{{1, 1, 1, 2}, {1, 2}}, Doubles{{1, 1, 2, 3}, {1, 10, 100, 0, 0, 0}}, kAbsent});
-  expect_near(same, {1, 10, 102, 20, 0, 0, 0, 0}); // 5 columns, of which the odd one goes behind
+  expect_near(same, {1, 10, 102, 20, 0, 0, 0, 0}); // 5 columns; the odd one is the last
 }
 
 TEST(Semantics, WindowsAgreeWithIndexArithmetic) {
@@ -348,8 +348,8 @@ const Filtering kFilterings[] = {
     {3, 6, 6, 6, 3, 3, word("valid"), "none", true},
     {1, 2, 1, 4, 1, 1, word("same"), "sigmoid", false},
     {1, 5, 1, 1, 6, 5, ints({2, 0, 1, 3}), "gelu", true},
-    {2, 2, 2, 4, 4, 4, ints({5, 5, 5, 5}), "none", false}, // tiles in the padding altogether
-    {1, 3, 1, 2, 29, 31, number(1), "none", false},        // more tiles than a block
+    {2, 2, 2, 4, 4, 4, ints({5, 5, 5, 5}), "none", false}, // tiles entirely in the padding
+    {1, 3, 1, 2, 29, 31, number(1), "none", false},        // more tiles than a block has
 };
 
 template <class T>
@@ -379,12 +379,12 @@ TEST(Semantics, MinimalFilteringIsTheConvolution) {
     }
 }
 
-// The kernel of ones and a constant image: 9 wherever a window lies inside, whatever the tile.
+// A kernel of ones and a constant image: 9 wherever a window is inside, for each tile size.
 TEST(Semantics, MinimalFilteringByHand) {
   Doubles x{{1, 1, 6, 6}, std::vector<double>(36, 1)}, w{{1, 1, 3, 3}, std::vector<double>(9, 1)};
   for (int64_t tile : {2, 4}) {
     Doubles u = apply(OpKind::WinogradWeight, {number(tile)}, {w});
-    // For the point 0 g0^2, over the products of the other points' squares: 5/8 and 3/2.
+    // For the point 0: g0^2 over the products of the other points' squares, 5/8 and 3/2.
     EXPECT_NEAR(u.values[0], tile == 2 ? 1 : 65536.0 / 50625, 1e-15);
     EXPECT_NEAR(u.values.back(), 1, 1e-15); // the point at infinity
     expect_near(
@@ -482,7 +482,8 @@ TEST(Semantics, TheFirstInOrder) {
 }
 
 TEST(Semantics, BoxesThatOverlapABetterOneGo) {
-  // Two that overlap by 0.6 / 1, one apart, one without an area; corners in any order.
+  // Two boxes that overlap by 0.6 / 1, one apart, one without an area. The corners
+  // are in any order.
   Doubles boxes{{1, 4, 4}, {0, 0, 1, 1, 1, 1, 0, 0.4, 5, 5, 6, 6, 0, 0, 0, 1}};
   Doubles scores{{1, 2, 4}, {0.9, 0.8, 0.7, 0.6, 0.1, 0.9, kNan, 0.9}};
   auto chosen = [&](int64_t most, double overlap, double least) {
@@ -498,7 +499,7 @@ TEST(Semantics, BoxesThatOverlapABetterOneGo) {
   expect_near(apply(OpKind::NonMaxSuppression,
                     {number(2), Value::of_float(0.3), Value::of_float(-kInf), Value::of_bool(true)},
                     {centred, both}),
-              {0, 0, 1, -1, -1, -1}); // by 2.2 / 5.8
+              {0, 0, 1, -1, -1, -1}); // overlap of 2.2 / 5.8
 }
 
 // --- layout --------------------------------------------------------------------------------------
@@ -521,7 +522,7 @@ TEST(Semantics, BroadcastsRepeat) {
   expect_near(apply(OpKind::Broadcast, {ints({2})}, {Doubles{{}, {7}}}), {7, 7});
 }
 
-/// Over doubles, indices too.
+/// Indices are doubles, too.
 Doubles scattered(const char* reduce, std::initializer_list<double> indices, Doubles updates) {
   Doubles x{{2, 3}, {1, 2, 3, 4, 5, 6}}, at{{static_cast<int64_t>(indices.size())}, indices};
   llvm::SmallVector<Value, 2> values = {number(1), text(reduce)};
@@ -538,7 +539,8 @@ Doubles scattered(const char* reduce, std::initializer_list<double> indices, Dou
 TEST(Semantics, ScatterTakesUpdatesInTheirOrder) {
   Doubles updates{{2, 4}, {10, 20, 30, 40, 50, 60, 70, 80}};
   auto by = [&](const char* reduce) { return scattered(reduce, {2, 0, 2, 3}, updates); };
-  expect_near(by("none"), {20, 2, 30, 60, 5, 70}); // the last wins, 3 is outside
+  expect_near(by("none"), {20, 2, 30, 60, 5, 70}); // the last update counts; index 3 is out
+                                                   // of range
   expect_near(by("add"), {21, 2, 43, 64, 5, 126});
   expect_near(by("mul"), {20, 2, 900, 240, 5, 21000});
   expect_near(by("max"), {20, 2, 30, 60, 5, 70});
@@ -583,7 +585,7 @@ TEST(Semantics, MergedGroupsGiveTheSameConvolution) {
 
 __extension__ using Product = unsigned __int128;
 
-/// The integers modulo 2^61 - 1: has no order, no NaN, and no conversion from double.
+/// The integers modulo 2^61 - 1, which have no order, no NaN and no conversion from double.
 struct Residue {
   static constexpr uint64_t kPrime = (uint64_t{1} << 61) - 1;
   uint64_t n = 0;
@@ -605,7 +607,7 @@ template <> struct ScalarTraits<Residue> { using Wide = Residue; };
 template <> struct Math<Residue> {
   static Residue literal(double value) { return {static_cast<uint64_t>(value)}; }
   static Residue integer(int64_t value) { return {static_cast<uint64_t>(value)}; }
-  static Residue unary(OpKind op, Residue x) { // a keyed function
+  static Residue unary(OpKind op, Residue x) { // a pseudo-random function
     return {RandomStream(static_cast<uint64_t>(op), "unary").bits(x.n) % Residue::kPrime};
   }
   static Residue maximum(Residue x, Residue y) { return max_of({x, y}); }

@@ -1,5 +1,5 @@
-// What `infer` accepts, the types it gives, the normal form of attributes, and what it says when it
-// refuses. Every ShapeRule has a case of each kind.
+// Tests `infer`: the operands that it accepts, the types that it returns, the normal form of
+// attributes, and its errors. Every ShapeRule has a case of each kind.
 #include "lang/core/shape_rules.h"
 
 #include "lang/core/fused_body.h"
@@ -17,7 +17,7 @@ struct Inferred {
   std::vector<std::string> attrs;
 };
 
-/// Types by shape; an empty optional is the absent operand.
+/// Infers the type for operands of these shapes. An empty optional is an absent operand.
 Inferred run(OpKind op, std::vector<std::optional<Shape>> shapes, const Attrs& given = {}) {
   Symbols symbols;
   const OpInfo& info = op_info(op);
@@ -363,7 +363,7 @@ TEST(ShapeRules, FusedMapIsCanonical) {
   EXPECT_EQ(body->op_count(), 3u);
   EXPECT_EQ(body->stack_depth(), 2u);
   EXPECT_EQ(body->operands, 3u);
-  std::string deep; // a body as deep as the limit is refused, not recursed into
+  std::string deep; // a very deeply nested body is refused without recursion into it
   for (int i = 0; i < 100000; ++i) deep += "tanh(";
   EXPECT_FALSE(parse_fused_body(deep));
 }

@@ -1,4 +1,4 @@
-// Lines, columns and slices of source text.
+// Tests lines, columns and slices of source text.
 #include "lang/core/diagnostics/source.h"
 
 #include <gtest/gtest.h>

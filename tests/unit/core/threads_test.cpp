@@ -1,4 +1,4 @@
-// Work in parts: every part is done once, the first on the thread that asks.
+// Tests work in parts: each part runs once, the first on the calling thread.
 #include "lang/core/support/threads.h"
 
 #include <gtest/gtest.h>
@@ -30,10 +30,10 @@ TEST(InParts, DoesTheFirstPartOnTheThreadThatAsks) {
   EXPECT_EQ(who[0], std::this_thread::get_id());
 }
 
-#if !defined(__SANITIZE_THREAD__) // which needs address space itself
+#if !defined(__SANITIZE_THREAD__) // ThreadSanitizer itself needs address space
 TEST(InParts, DoesThePartsForWhichThereIsNoThread) {
   auto limited = [] {
-    rlimit none = {1, 1}; // no address space beyond what the process has, so no stack for a thread
+    rlimit none = {1, 1}; // no further address space, so no stack for a new thread
     setrlimit(RLIMIT_AS, &none);
     std::array<std::atomic<int>, 16> done = {};
     in_parts(done.size(), [&](size_t part) { ++done[part]; });

@@ -11,7 +11,8 @@
 namespace tg {
 namespace {
 
-/// The numbers of a dtype that others lack: the largest, the smallest, those of most digits.
+/// Returns numbers that only this dtype holds: the largest, the smallest,
+/// those with the most digits.
 std::vector<long double> extremes(DType dtype) {
   switch (dtype) {
   case DType::F16: return {65504, 0x1p-24, INFINITY};

@@ -1,8 +1,9 @@
-// The choices of the cpu backend: kernels, reorders, in-place results (layouts: layouts_test.cpp).
-// A kernel that is worse than what this library has is a failure here, not a matter of taste.
-// Expectations that name oneDNN's AVX-512 kernels are skipped on other processors; products run on
-// tiles of our own where there are any, and most convolutions on code of our own; all else holds
-// everywhere.
+// Tests the choices of the cpu backend: kernels, reorders, in-place results (layouts:
+// layouts_test.cpp). A choice of a kernel that is worse than another one in this library
+// is a failure.
+// Expectations that name oneDNN's AVX-512 kernels are skipped on other processors. Products run on
+// Tangram's own tiles if the processor has any, and most convolutions on its own code. All other
+// expectations hold on every processor.
 #include "compiler/ir/retype.h"
 #include "tests/unit/cpu/chosen_kernels.h"
 #include "tests/unit/random_draws.h"
@@ -26,7 +27,7 @@ TEST(CpuBackend, ConvolutionsOfNetworksNeverFallToGemm) {
   }
 }
 
-/// Whatever is cut: rows of one operand or both, of batches, of images, of sums along other axes.
+/// Threads split rows of one operand or both, of batches, of images, of sums along other axes.
 TEST(CpuBackend, ThreadsShareTheRowsOfDoubles) {
   Builder b;
   NodeId x = b.input("x", {7, 300, 40}), y = b.input("y", {7, 40, 50});
@@ -107,20 +108,21 @@ TEST(CpuBackend, ConsecutiveLayersNeedNoReorder) {
 }
 
 TEST(CpuBackend, ConvolutionsAreOursWhereTheyAreFaster) {
-  // Reason: there is emitted code for AVX2 and AVX-512 alone.
+  // Reason: own code is emitted only for AVX2 and AVX-512.
   if (!cpu::may_use_own("avx2")) GTEST_SKIP() << "with other instruction sets all are oneDNN's";
   struct Layer {
     int64_t in, size, out, kernel, stride;
-    const char *avx2, *avx512; // "": oneDNN's
+    const char *avx2, *avx512; // "": oneDNN's kernel
   };
   constexpr Layer kLayers[] = {
       {64, 14, 96, 1, 1, "tile:avx2 dense", "tile:avx512 dense"},
-      {256, 14, 96, 1, 1, "", "tile:avx512 dense"},      // weights beyond any first-level cache
+      {256, 14, 96, 1, 1, "", "tile:avx512 dense"},      // weights larger than any first-level
+                                                         // cache
       {64, 14, 24, 1, 1, "tile:avx2 dense", "tile:avx"}, // three half vectors or two whole ones
       {64, 14, 96, 3, 1, "tile:avx2 dense", ""},         // by Winograd's algorithm
       {64, 14, 96, 5, 2, "tile:avx2 dense", "tile:avx512 dense"},
       {3, 30, 64, 7, 2, "tile:avx2 dense", "tile:avx512 dense"},
-      {1024, 6, 3, 5, 1, "", ""}}; // lines of x are lost
+      {1024, 6, 3, 5, 1, "", ""}}; // only a part of each cache line of x would be used
   for (const Layer& layer : kLayers) {
     Builder b;
     NodeId x = b.input("x", {1, layer.in, layer.size, layer.size});
@@ -135,15 +137,15 @@ TEST(CpuBackend, ConvolutionsAreOursWhereTheyAreFaster) {
   }
 }
 
-/// Operators of volumes, of sequences (conv2d of one row) and transposed ones.
+/// Operators on volumes and on sequences (conv2d of one row), and transposed ones.
 TEST(CpuBackend, OtherConvolutionsAreOursWhereTheyAreFaster) {
-  // Reason: there is emitted code for AVX2 and AVX-512 alone; without them nothing is chosen.
+  // Reason: own code is emitted only for AVX2 and AVX-512; other processors have no choice.
   if (!cpu::may_use_own("avx2")) GTEST_SKIP() << "with other instruction sets all are oneDNN's";
   struct Layer {
     OpKind op;
     Shape image, kernel;
     int64_t stride, groups;
-    const char* kind; // of our kernel; "": oneDNN has it
+    const char* kind; // of the own kernel; "": oneDNN's
   };
   const Layer kLayers[] = {
       {OpKind::Conv3d, {1, 16, 5, 14, 14}, {32, 16, 3, 3, 3}, 1, 1, "dense"},
@@ -153,7 +155,7 @@ TEST(CpuBackend, OtherConvolutionsAreOursWhereTheyAreFaster) {
       {OpKind::Conv3d, {1, 24, 5, 14, 14}, {24, 1, 3, 3, 3}, 1, 24, "depthwise"},
       {OpKind::Conv2d, {1, 64, 1, 2000}, {48, 64, 1, 3}, 2, 1, "dense"},
       {OpKind::Conv2d, {1, 64, 1, 400}, {64, 1, 1, 31}, 1, 64, "depthwise"},
-      {OpKind::Conv2d, {1, 288, 1, 9000}, {10, 288, 1, 4}, 3, 1, ""}, // waits for memory
+      {OpKind::Conv2d, {1, 288, 1, 9000}, {10, 288, 1, 4}, 3, 1, ""}, // bound by memory
       {OpKind::ConvTranspose2d, {1, 64, 14, 14}, {64, 32, 2, 2}, 2, 1, "transposed "},
       {OpKind::ConvTranspose2d, {1, 64, 14, 14}, {64, 32, 4, 4}, 2, 1, "transposed "},
       {OpKind::ConvTranspose2d, {1, 64, 1, 60}, {64, 32, 1, 16}, 8, 1, "transposed "},
@@ -204,7 +206,7 @@ NodeId filtering(Builder& b, NodeId x, const char* path, int64_t out, NodeId res
 TEST(CpuBackend, MinimalFilteringNeitherReordersNorCopies) {
   Builder b;
   NodeId x = conv(b, b.input("x", {1, 16, 9, 9}), "a", 32, 1, 1, "relu");
-  NodeId y = filtering(b, x, "f", 32, x); // the residual is the image and lives on
+  NodeId y = filtering(b, x, "f", 32, x); // the residual is the image, which is read again later
   b.output(b.op(OpKind::Concat, {filtering(b, y, "g", 16), filtering(b, y, "h", 48, {})},
                 {Value::of_int(1)}));
   Comparison c = compare(b.graph, 1, IoLayout::Plain);
@@ -215,8 +217,8 @@ TEST(CpuBackend, MinimalFilteringNeitherReordersNorCopies) {
   EXPECT_EQ(count(c, "reorder"), 2u) << "the input's and the output's\n" << implementations(c);
 }
 
-/// Heads are split off by reshapes and transposes, and joined again behind: all of these are views,
-/// also where groups of heads share keys and values.
+/// Heads are split off by reshapes and transposes, and merged again later. All of these are views,
+/// also if groups of heads share keys and values.
 TEST(CpuBackend, AttentionCopiesNoHeads) {
   for (int64_t each : {1, 4}) {
     Builder b;
@@ -249,7 +251,7 @@ TEST(CpuBackend, AResidualThatDiesIsAddedToInPlace) {
   EXPECT_EQ(count(c, "copy residual"), 0u) << implementations(c);
 }
 
-/// By oneDNN's kernels: ours add it where it lies.
+/// With oneDNN's kernels. The own kernels read the residual in place.
 TEST(CpuBackend, AResidualThatLivesOnIsCopied) {
   Builder b;
   NodeId x = b.input("x", {1, 16, 9, 9});
@@ -281,7 +283,9 @@ std::string kernel_of_product(Shape x, Shape y, bool constant) {
   return kernel_of(c, "matmul");
 }
 
-/// Where their rule says so: by a matrix that is packed at load, on the best tiles that there are.
+/// Products run on the best tiles of the processor, with a matrix that is packed at load,
+/// if the rule
+/// prefers tiles.
 TEST(CpuBackend, ProductsRunOnTiles) {
   const char* isa = avx512() ? "avx512" : cpu::may_use_own("avx2") ? "avx2" : nullptr;
   auto expect = [&](Shape x, Shape y, bool constant, llvm::StringRef avx2_tile,
@@ -304,10 +308,11 @@ TEST(CpuBackend, ProductsRunOnTiles) {
   expect({1, 24}, {24, 40}, false, "", "");
 }
 
-/// Each converts what it reads and writes; a few rows on tiles that multiply bf16, where the
-/// processor has them, more on its matrix unit (AMX).
+/// Each kernel converts its operands and results itself. A product of few rows runs on tiles that
+/// multiply bf16, if the processor has them, and one of more rows on its matrix unit (AMX).
 TEST(CpuBackend, Bf16IsConvertedByNoStepOfItsOwn) {
-  // Reason: oneDNN multiplies bf16 from AVX-512 on; before, products convert in steps of their own.
+  // Reason: oneDNN multiplies bf16 only with AVX-512; without it, products convert
+  // in separate steps.
   if (!avx512()) GTEST_SKIP() << "before AVX-512 products of bf16 are those of f32";
   Builder b;
   NodeId x = b.input("x", {20, 64}), image = b.input("image", {1, 6, 5, 5});
@@ -328,10 +333,10 @@ TEST(CpuBackend, Bf16IsConvertedByNoStepOfItsOwn) {
   EXPECT_EQ(llvm::StringRef(kernel_of(c, "matmul")).contains("amx"), unit);
 }
 
-/// Tiles read it where it lies.
+/// Tiles read the residual in place.
 TEST(CpuBackend, TilesCopyNoResidual) {
-  // On an older processor, or held to less by DNNL_MAX_CPU_ISA, products are oneDNN's, whose
-  // residual is copied where it lives on: there is nothing of ours to look at.
+  // On an older processor, or with a lower DNNL_MAX_CPU_ISA, products are oneDNN's, which copies a
+  // residual that is read again later. No own kernel runs then.
   if (!cpu::may_use_own("avx2")) GTEST_SKIP() << "no tiles for this instruction set";
   for (bool lives_on : {false, true}) {
     Builder b;
@@ -349,7 +354,7 @@ TEST(CpuBackend, TilesCopyNoResidual) {
   }
 }
 
-/// Rows and columns that are summed in parts, of the shape's choosing.
+/// Rows and columns are summed in parts, whose number depends only on the shape.
 TEST(CpuBackend, ThreadsChangeNoBitOfLongSums) {
   auto outputs = [](int threads) {
     Builder b;
@@ -370,7 +375,7 @@ TEST(CpuBackend, ThreadsChangeNoBitOfLongSums) {
     EXPECT_EQ(summarise(one[i]).checksum, summarise(three[i]).checksum);
 }
 
-/// Local response normalisation, say. A vector has neighbours along the axis that no window spans.
+/// As in local response normalisation. A vector has neighbours along the axis that no window spans.
 TEST(CpuBackend, WindowsOfOneColumnOverOneChannel) {
   for (OpKind op : {OpKind::AvgPool2d, OpKind::MaxPool2d})
     for (Shape shape : {Shape{1, 1, 9, 37}, {3, 1, 20, 16}, {2, 1, 5, 1}})
@@ -406,7 +411,7 @@ TEST(CpuBackend, WhatWeightsDecideIsDoneAtLoad) {
   EXPECT_EQ(c.steps.size(), 1u) << implementations(c);
 }
 
-/// A convolution, an operator on its result (or none), relu.
+/// A convolution, an operator on its result (or none), and a relu.
 Comparison between_neighbours(OpKind op, std::vector<Value> attrs) {
   Builder b;
   NodeId x = conv(b, b.input("x", {1, 16, 14, 14}), "w", 32, 3, 1);
@@ -415,8 +420,8 @@ Comparison between_neighbours(OpKind op, std::vector<Value> attrs) {
   return compare(b.graph);
 }
 
-// Costs are not measured of what is a view: no operator that is said to be one may run anything, or
-// make its neighbours reorder.
+// Views are not timed. So an operator that is called a view may not run a kernel or make its
+// neighbours reorder.
 TEST(CpuBackend, WhatIsCalledAViewRunsNothing) {
   std::unique_ptr<Backend> cpu = make_cpu_backend();
   size_t reorders = count(between_neighbours(OpKind::None, {}), "reorder");
@@ -512,7 +517,7 @@ TEST(CpuBackend, AWeightThatStepsShareIsPackedOnce) {
   EXPECT_LT(result.memory.weights, 3 * once) << "as they are, and packed";
 }
 
-/// What is computed at load may take over the place of what it is computed from.
+/// A value that is computed at load may reuse its operand's memory.
 TEST(CpuBackend, WhatTakesAPackedWeightsPlaceIsPackedAgain) {
   Builder b;
   NodeId x = b.input("x", {4, 64});
@@ -535,7 +540,7 @@ TEST(CpuBackend, ProfilingTimesEveryKernel) {
   EXPECT_GT((*executable)->memory().total(), 0);
 }
 
-/// Then its steps' times are of two runs. By oneDNN's kernel, of whichever instruction set.
+/// Its step times then include two runs. This is oneDNN's kernel, with any instruction set.
 TEST(CpuBackend, ARunThatANaNMadeAnewIsCounted) {
   Builder b;
   b.output(conv(b, b.input("x", {1, 8, 12, 12}), "w", 16, 1, 1, "relu"));

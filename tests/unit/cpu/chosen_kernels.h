@@ -1,5 +1,4 @@
-// What tests of the cpu backend ask of a run: which kernels it chose, and whether they are good
-// ones.
+// Queries of a run for tests of the cpu backend: its kernels, and whether they are good choices.
 #pragma once
 
 #include "runtime/cpu/handles.h"

@@ -23,7 +23,7 @@ public:
     return graph.weight(path, f32(shape), init);
   }
   NodeId none() { return graph.none(); }
-  /// Attributes by slot; those left out have their defaults.
+  /// Adds an operator with attributes by slot. Missing attributes have their defaults.
   NodeId op(OpKind kind, llvm::ArrayRef<NodeId> operands, std::vector<Value> attrs = {}) {
     const OpInfo& info = op_info(kind);
     llvm::SmallVector<ValueId> ids;
@@ -42,7 +42,7 @@ inline Value pair(int64_t a, int64_t b) { return Value::of_ints({a, b}); }
 inline Value act(llvm::StringRef name) { return Value::of_enum(name); }
 
 struct Comparison {
-  double difference = 0; // the largest over the outputs
+  double difference = 0; // largest over all outputs
   std::vector<StepInfo> steps;
   MemoryUse memory;
 };
@@ -66,7 +66,8 @@ inline std::vector<Tensor> outputs_of(const Backend& backend, const Plan& plan,
   return std::move(*outputs);
 }
 
-/// The plan with f64 in the place of f32, its casts included; false where it makes f32 itself.
+/// Replaces f32 by f64 in the plan, also in its casts. Returns false if the plan creates f32
+/// itself.
 inline bool in_doubles(Plan& plan) {
   for (PlanValue& value : plan.values)
     if (value.type.dtype == DType::F32) value.type.dtype = DType::F64;
@@ -78,8 +79,9 @@ inline bool in_doubles(Plan& plan) {
   return true;
 }
 
-/// max_rel_diff; in graphs with a gelu, of outputs that are all small, against 0.02: far on its
-/// negative side it has those digits alone that 1 + erf leaves.
+/// Returns max_rel_diff. In graphs with a gelu, outputs that are all small are compared against
+/// 0.02:
+/// on its far negative side, gelu has only the digits that 1 + erf leaves.
 inline double difference_of(const Graph& graph, const Tensor& got, const Tensor& want) {
   constexpr double kSmall = 0.02;
   double difference = max_rel_diff(got, want), largest = 0;
@@ -89,7 +91,7 @@ inline double difference_of(const Graph& graph, const Tensor& got, const Tensor&
   return largest > 0 ? difference * std::min(1.0, largest / kSmall) : difference;
 }
 
-/// Runs twice on `cpu`, so that a run that spoils its inputs or weights shows.
+/// Runs twice on `cpu`, so that a run that overwrites its inputs or weights is detected.
 inline Comparison compare(const Graph& graph, int threads = 1, IoLayout layout = IoLayout::Plain,
                           Products products = Products::Chosen) {
   Plan plan = plan_from_graph(graph);

@@ -1,6 +1,8 @@
-// The tuner's programs of convolutions as schedules of emitted code, and plans that run by what is
-// kept of them: every program that counts as legal is a schedule that suits, and no bit of a result
-// depends on which one it is.
+// Tests the tuner's programs of convolutions as schedules of emitted code,
+// and plans that use stored
+// programs. Every legal program is a suitable schedule, and the choice of a schedule does not
+// change
+// any bit of the result.
 #include "runtime/cpu/handles.h"
 #include "runtime/cpu/tile/long_rows.h"
 #include "runtime/cpu/tuning/convolution_programs.h"
@@ -23,7 +25,7 @@ struct Sizes {
   int64_t groups, inputs, outputs, size, kernel = 3, stride = 1, dilation = 1;
 };
 
-/// Square images, padding as for "same".
+/// A square image with "same" padding.
 OwnConvolution convolution(const Sizes& z, bool depthwise = false) {
   OwnConvolution own;
   own.depthwise = depthwise;
@@ -46,7 +48,7 @@ OwnConvolution convolution(const Sizes& z, bool depthwise = false) {
 
 using Form = OwnConvolution::Form;
 
-/// Cubes of pixels by cubes, padding as for "same".
+/// A cube of pixels with a cubic kernel and "same" padding.
 OwnConvolution volume(const Sizes& z, int64_t planes, bool depthwise = false) {
   OwnConvolution own = convolution(z, depthwise);
   tile::GroupedShape& s = own.shape;
@@ -58,7 +60,7 @@ OwnConvolution volume(const Sizes& z, int64_t planes, bool depthwise = false) {
   return own;
 }
 
-/// The middle of a row of `size` pixels.
+/// A convolution over one row of `size` pixels.
 OwnConvolution sequence(const Sizes& z) {
   OwnConvolution own = convolution(z);
   tile::GroupedShape& s = own.shape;
@@ -72,7 +74,7 @@ OwnConvolution sequence(const Sizes& z) {
   return own;
 }
 
-/// A result of `stride` times the size.
+/// A transposed convolution whose result is `stride` times the size.
 OwnConvolution transposed(const Sizes& z) {
   OwnConvolution own = convolution(z);
   tile::GroupedShape& s = own.shape;
@@ -130,7 +132,7 @@ const std::vector<OwnConvolution>& convolutions() {
   return all;
 }
 
-/// Times that grow with the number of tiles.
+/// Returns times that grow with the number of tiles.
 double by_tiles(const tune::Program& program) {
   return static_cast<double>(program.tile.threads());
 }
@@ -138,7 +140,7 @@ double by_tiles(const tune::Program& program) {
 TEST(ConvolutionPrograms, AreSchedulesThatSuit) {
   for (OwnConvolution own : convolutions())
     for (int threads : {1, 2, 3}) {
-      own.tail.finish = threads == 3; // then blocks have all channels
+      own.tail.finish = threads == 3; // then a block has all channels
       ConvolutionPrograms programs(own, threads, tile::caches());
       ASSERT_TRUE(tune::check(programs.op()).ok()) << tune::text(programs.op());
       EXPECT_TRUE(ConvolutionPrograms::suits(own, programs.untuned())) << programs.key();
@@ -147,7 +149,8 @@ TEST(ConvolutionPrograms, AreSchedulesThatSuit) {
       if (guess) {
         EXPECT_EQ(programs.schedule(*guess).vectors, programs.untuned().vectors);
       }
-      EXPECT_TRUE(guess || threads > 1) << programs.key(); // else of blocks for other threads
+      EXPECT_TRUE(guess || threads > 1) << programs.key(); // otherwise the guess has blocks for
+                                                           // other threads
       tune::ProgramSpace space(programs.op(), rules, 5);
       std::set<std::string> seen;
       for (int i = 0; i < 60; ++i) {
@@ -187,7 +190,7 @@ TEST(ConvolutionPrograms, LoopsAreRoundedUp) {
             row.shape.result.rows * row.shape.result.columns);
   EXPECT_EQ(op(transposed({1, 128, 60, 16, 4, 2})), // phases of 2 x 2 taps
             "T2D [1, 64, 32, 48 | 128, 2, 2] stride 2, 2");
-  EXPECT_EQ(op(transposed({1, 256, 128, 28, 2, 2})), // those of columns are one
+  EXPECT_EQ(op(transposed({1, 256, 128, 28, 2, 2})), // the phases of columns are merged
             "T2D [1, 256, 56, 36 | 256, 1, 1] stride 2, 1");
   EXPECT_EQ(op(transposed({4, 16, 16, 16, 4, 2})),
             "T2D [1, 64, 32, 48 | 16, 2, 2] stride 2, 2 groups 4");
@@ -195,7 +198,7 @@ TEST(ConvolutionPrograms, LoopsAreRoundedUp) {
   EXPECT_EQ(op(with_avx512(convolution({1, 8, 24, 12}))), "C2D [1, 32, 12, 12 | 8, 3, 3]");
 }
 
-/// Reuse by Algorithm 1 finds legal programs of other sizes, of bridges, too.
+/// Reuse by Algorithm 1 finds legal programs for other sizes, also of bridges.
 TEST(ConvolutionPrograms, SimilarConvolutionsReuseEachOther) {
   struct Pair {
     OwnConvolution target, reused;
@@ -219,7 +222,7 @@ TEST(ConvolutionPrograms, SimilarConvolutionsReuseEachOther) {
       for (size_t i = 0; i < bridge.reduction.size(); ++i)
         bridge.reduction[i] = std::min(bridge.reduction[i], target.op().reduction[i]);
       bridge.stride = bridge.dilation = {};
-      if (pair.target.depthwise) bridge.multiplier = {1}; // as bridge_of() says it
+      if (pair.target.depthwise) bridge.multiplier = {1}; // as bridge_of() returns it
       if (!bridge.groups.empty())
         bridge.groups[0] = std::min(bridge.groups[0], target.op().groups[0]);
       auto between = ConvolutionPrograms::of(bridge, threads, tile::caches());
@@ -251,13 +254,13 @@ TEST(ConvolutionPrograms, NoCodeIsNoPrograms) {
 class TunedConvolutionsTest : public TunedFolder {
 protected:
   void SetUp() override {
-    // Reason: schedules are of emitted code, which a processor without AVX2 cannot run.
+    // Reason: schedules belong to emitted code, which a processor without AVX2 cannot run.
     if (!may_use_own("avx2")) GTEST_SKIP() << "code for AVX2, which is not here";
     TunedFolder::SetUp();
   }
 };
 
-/// What convolutions a plan asks about.
+/// Records the convolutions for which a plan looks up a schedule.
 class ConvolutionRecorder final : public AllByRule {
 public:
   using AllByRule::find;
@@ -268,8 +271,8 @@ public:
   std::vector<ConvolutionPrograms> asked;
 };
 
-/// Convolutions, one after the other: of a volume, of its pixels as a sequence, transposed, and
-/// that in groups.
+/// A chain of convolutions: of a volume, of its pixels as a sequence, transposed, and transposed in
+/// groups.
 NodeId other_convolutions(test::Builder& b) {
   NodeId y = b.input("x", {1, 12, 4, 30, 50});
   y = b.op(
@@ -289,7 +292,7 @@ NodeId other_convolutions(test::Builder& b) {
   return y;
 }
 
-/// Three convolutions, one after the other: kernels and the result.
+/// Runs three convolutions in a chain. Has the kernels and the result.
 struct ConvolutionRun {
   std::vector<std::string> kernels;
   Tensor y;
@@ -366,12 +369,12 @@ TEST_F(TunedConvolutionsTest, PricesByTheOlderScheduleAreForgotten) {
     EXPECT_EQ(CostDb::open(path, prices)->find(rows[i].instance).has_value(), i > 0);
 }
 
-/// Work is what is computed: of taps, those in the image.
+/// The work counts the taps inside the image.
 TEST(ConvolutionPrograms, TapsInThePaddingAreNoWork) {
   auto flops = [](const OwnConvolution& own) {
     return ConvolutionPrograms(own, 1, tile::caches()).flops();
   };
-  // Along an axis of 7 pixels 19 of 21 taps lie inside.
+  // Along an axis of 7 pixels, 19 of 21 taps are inside.
   EXPECT_EQ(flops(convolution({1, 512, 512, 7})), 2.0 * 512 * 512 * 19 * 19);
   EXPECT_EQ(flops(convolution({32, 4, 4, 56})), 2.0 * 128 * 4 * 166 * 166);
   EXPECT_EQ(flops(convolution({45, 1, 1, 7, 5}, true)), 2.0 * 45 * 29 * 29);
@@ -379,11 +382,11 @@ TEST(ConvolutionPrograms, TapsInThePaddingAreNoWork) {
   EXPECT_EQ(flops(convolution({1, 16, 88, 13, 3, 1, 2})), 2.0 * 16 * 88 * 35 * 35);
   EXPECT_EQ(flops(convolution({1, 8, 8, 4, 1})), 2.0 * 8 * 8 * 16); // one tap
   EXPECT_EQ(flops(volume({1, 64, 64, 14}, 8)), 2.0 * 64 * 64 * 22 * 40 * 40);
-  // 3 taps by a stride of 1 over 13 pixels: 37 of 39 inside.
+  // 3 taps with a stride of 1 over 13 pixels: 37 of 39 are inside.
   EXPECT_EQ(flops(transposed({1, 64, 64, 13, 3, 1})), 2.0 * 64 * 64 * 37 * 37);
 }
 
-/// What differs in time is kept apart.
+/// Convolutions with different times have different keys.
 TEST(ConvolutionPrograms, KeysSayAllThatTimesDependOn) {
   std::set<std::string> keys;
   size_t count = 0;

@@ -1,10 +1,10 @@
-// Which steps of a run compute on denormal numbers.
+// Tests which steps of a run are reported to compute on denormal numbers.
 #include "tests/unit/cpu/compare.h"
 
 namespace tg::test {
 namespace {
 
-/// Names of the steps that do, in two runs, which must not differ: the flags do not stay up.
+/// Returns the names of these steps. Runs twice with equal results, since the flags are cleared.
 std::vector<std::string> on_denormals(const Graph& graph, int threads = 2,
                                       const WeightSource& weights = {}) {
   Plan plan = plan_from_graph(graph);
@@ -29,7 +29,7 @@ using Names = std::vector<std::string>;
 #if defined(__SSE__)
 
 TEST(Denormals, OfAConstantAreMet) {
-  for (int threads : {1, 2, 3}) { // on all of them: a network of any size
+  for (int threads : {1, 2, 3}) { // on all threads: a network of any size
     for (Shape shape : {Shape{8, 8}, Shape{512, 1024}}) {
       Builder b;
       NodeId tiny = b.graph.constant({1e-40}, f32(Shape{}));
@@ -60,7 +60,7 @@ TEST(Denormals, ThatActivationsDecayIntoAreMet) {
 
 #endif
 
-/// Masks of attention are no such numbers, nor are zeros, infinities and NaN.
+/// Attention masks are not denormal, nor are zeros, infinities and NaN.
 TEST(Denormals, OfPlainNumbersThereAreNone) {
   Builder b;
   NodeId x = b.input("x", {4, 64, 64}), none = b.none();

@@ -1,5 +1,5 @@
-// Whose kernels operators run on, where there are two: what is kept of that, that plans follow it,
-// and what a measurement does. Which kernel is faster is the machine's business and not asked here.
+// Tests the choice between two kernels for an operator: the stored choices, plans that follow them,
+// and the effect of a measurement. The tests do not depend on which kernel is faster.
 #include "runtime/cpu/handles.h"
 #include "runtime/cpu/lowering/kernel_choice.h"
 #include "runtime/cpu/tuning/choose_kernels.h"
@@ -15,7 +15,7 @@
 namespace tg::cpu {
 namespace {
 
-/// A product and two convolutions that are alike.
+/// A product and two equal convolutions.
 Plan small_plan() {
   test::Builder b;
   NodeId y = b.input("x", {1, 32, 12, 12});
@@ -30,7 +30,7 @@ Plan small_plan() {
   return plan_from_graph(b.graph);
 }
 
-/// Of products and convolutions: whether each runs on a kernel of ours.
+/// Returns, for each product and convolution, true if it runs on an own kernel.
 std::vector<bool> ours_in(std::shared_ptr<TileSchedules> schedules) {
   test::Comparison info;
   CompileOptions options;
@@ -55,7 +55,7 @@ protected:
   void SetUp() override {
     ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("tangram-choices", folder_));
     path = folder_.str().str() + "/costs.db";
-    // Reason: kernels of ours are for AVX2 and better; without it there is no choice.
+    // Reason: own kernels require AVX2 or better; without it there is no choice.
     if (!may_use_own("avx2")) GTEST_SKIP() << "kernels for AVX2, which is not here";
   }
   void TearDown() override { (void)llvm::sys::fs::remove_directories(folder_); }
@@ -95,7 +95,7 @@ TEST_F(KernelChoicesTest, PlansRunOnWhatIsKept) {
   EXPECT_EQ(kept("another cpu"), by_rule);
   for (const std::string& text : all) open()->keep(text, Whose::Rule, 12);
   EXPECT_EQ(kept(), by_rule);
-  // Of other numbers of threads.
+  // For another number of threads.
   for (const std::string& text : texts(2)) open()->keep(text, Whose::Ours, 12);
   EXPECT_EQ(kept(), by_rule);
 }
@@ -165,7 +165,7 @@ TEST_F(KernelChoicesTest, EachOperatorIsMeasuredOnce) {
     EXPECT_EQ(*whose == Whose::Rule, !line.otherwise);
     EXPECT_EQ(*whose == Whose::Ours, line.otherwise && !line.ours_by_rule);
   }
-  // Where it found something the whole plan was run with it, and is not slower by the median.
+  // If it changed a kernel, the whole plan was run with it, and its median is not slower.
   if (first->changes() > 0) {
     ASSERT_TRUE(first->whole);
     EXPECT_GE(first->whole->ratio, 1);

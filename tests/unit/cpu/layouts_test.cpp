@@ -1,5 +1,5 @@
-// Where the cpu backend puts tensors: results within a concat or between gaps, transpositions by
-// blocks, images whose channels are last. A copy or reorder that is not needed is a failure.
+// Tests the placement of tensors by the cpu backend: results inside a concat or with gaps, blocked
+// transpositions, channels-last images. A redundant copy or reorder is a failure.
 #include "tests/unit/cpu/chosen_kernels.h"
 #include "tests/unit/random_draws.h"
 
@@ -19,7 +19,7 @@ TEST(CpuBackend, RowsOfAConcatAreWrittenInPlace) {
   EXPECT_EQ(kernel_of(c, "concat"), "in place") << implementations(c);
 }
 
-/// Halves of rows, read where they lie and written into rows of a concat.
+/// Halves of rows are read in place and written into rows of a concat.
 TEST(CpuBackend, ElementwiseOperatorsOverRowsWithGaps) {
   for (int64_t rows : {1, 3, 300})
     for (int64_t width : {1, 3, 15, 16, 17, 64, 100, 1500}) {
@@ -96,7 +96,7 @@ TEST(CpuBackend, SlicesOfPackedProjectionsAreCopiedRatherThanRunByGemm) {
   expect_good(compare(b.graph));
 }
 
-/// Few rows by many columns or many by few, in many planes or one; tiles with rests; colours.
+/// Few rows by many columns and the reverse, in many planes or one; partial tiles; colours.
 TEST(CpuBackend, PlanesAreTransposedByBlocks) {
   for (Shape shape : {Shape{30, 4, 28},
                       {30, 28, 4},
@@ -123,7 +123,7 @@ TEST(CpuBackend, PlanesAreTransposedByBlocks) {
     }
 }
 
-/// Rows that are not beside the columns: the axes of an image, and pixels that others lie between.
+/// The rows are not next to the columns: axes of an image, and pixels with others between them.
 TEST(CpuBackend, AnyTwoAxesAreTransposedByBlocks) {
   RandomDraws r(3);
   for (int round = 0; round < 40; ++round) {
@@ -144,7 +144,7 @@ TEST(CpuBackend, AnyTwoAxesAreTransposedByBlocks) {
   }
 }
 
-/// Not one to row-major and one back.
+/// One copy is enough, instead of one to row-major and one back.
 TEST(CpuBackend, ChannelsAreShuffledByOneCopy) {
   Builder b;
   auto layer = [&](NodeId x, const char* weight) {
@@ -162,7 +162,7 @@ TEST(CpuBackend, ChannelsAreShuffledByOneCopy) {
   EXPECT_NE(steps.find("reorder copy:blocks"), std::string::npos) << steps;
 }
 
-/// By oneDNN's generated code.
+/// oneDNN's generated code runs these.
 TEST(CpuBackend, TranspositionsOfTwoRowsAreNotByBlocks) {
   for (Shape shape : {Shape{2, 300}, {40, 100, 3}, {300, 2}}) {
     Builder b;
@@ -174,8 +174,7 @@ TEST(CpuBackend, TranspositionsOfTwoRowsAreNotByBlocks) {
   }
 }
 
-/// A block of ConvNeXt: pixels go through a product and come back to the image that they are added
-/// to.
+/// A ConvNeXt block: pixels go through a product, and the result is added to the image.
 TEST(CpuBackend, WhatIsAddedToAnImageIsNotReordered) {
   Builder b;
   NodeId image = conv(b, b.input("x", {1, 8, 12, 12}), "stem", 16, 3, 1);
@@ -193,8 +192,9 @@ TEST(CpuBackend, WhatIsAddedToAnImageIsNotReordered) {
   EXPECT_LE(count(c, "reorder"), 1u) << implementations(c); // of the input
 }
 
-/// A group norm of one group, as PyTorch's exporter writes it: no element moves, whatever their
-/// order.
+/// A group norm with one group, as PyTorch's exporter writes it. It works on any order
+/// of elements, so
+/// that none is moved.
 TEST(CpuBackend, AnImageThatIsNormalisedWholeStaysChannelsLast) {
   for (int64_t images : {1, 3})
     for (Shape size : {Shape{16, 6, 7}, {24, 56, 50}})

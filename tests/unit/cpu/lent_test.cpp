@@ -1,13 +1,12 @@
-// Runs in memory of others: inputs that are lent are read where they lie and are not written, large
-// outputs lie where the caller has room for them, and the executable has its own memory again
-// after.
+// Tests runs in memory that the caller lends. Lent inputs are read in place and not written. Large
+// outputs are written to spare memory of the caller. Afterwards the executable uses its own memory.
 #include "tests/unit/cpu/compare.h"
 
 namespace tg::test {
 namespace {
 
-/// Large inputs and outputs through products, convolutions, maps and joins: outputs that others
-/// read, one that is an input, one that is a view, a small one.
+/// Large inputs and outputs through products, convolutions, maps and concats. Outputs: one that
+/// other steps read, one that is an input, one that is a view, a small one.
 Graph network() {
   Builder b;
   NodeId x = b.input("x", {640, 512}), image = b.input("image", {1, 32, 104, 104});
@@ -25,7 +24,7 @@ Graph network() {
   return b.graph;
 }
 
-/// Shared, `offset` bytes behind an aligned address.
+/// Returns a shared copy, `offset` bytes after an aligned address.
 Tensor lent(const Tensor& tensor, int64_t offset = 0) {
   std::shared_ptr<std::byte> memory(allocate_aligned(tensor.bytes() + offset).release(),
                                     FreeAligned());

@@ -1,5 +1,6 @@
-// Norms in one kernel: every instruction set that this processor has, by every schedule, against
-// sums in float64; and plans, in which a square, its sum and the root become one step, or do not.
+// Tests norms in one kernel, for each instruction set of this processor and each schedule, against
+// sums in float64. Also tests plans in which a square, its sum and the root are merged
+// into one step.
 #include "runtime/cpu/norm/norms.h"
 
 #include "runtime/cpu/tile_schedules.h"
@@ -45,7 +46,7 @@ TEST_P(Norms, AreRootsOfSumsByEverySchedule) {
     shape.length = round % 5 == 4 ? r.in(20000, 90000) : r.in(1, 700);
     shape.row_step = shape.length + (r.coin() ? 0 : r.in(1, 5));
     shape.root = r.coin();
-    // It ends where the last row does, for AddressSanitizer.
+    // The buffer ends with the last row, so that AddressSanitizer detects a read beyond it.
     std::vector<float> x = r.floats((shape.rows - 1) * shape.row_step + shape.length);
     for (const NormSchedule& s : schedules(shape)) {
       std::vector<float> y = norms(table(), shape, s, static_cast<int>(r.in(1, 3)), x);
@@ -101,7 +102,8 @@ TEST(NormSchedules, ThatDoNotSuit) {
   EXPECT_TRUE(suits(one, default_norm_schedule(one)));
 }
 
-/// Steps by implementation, and results against the reference backend.
+/// Runs the graph. Has the steps' implementations, and compares the results with the reference
+/// backend.
 struct NormRun {
   std::vector<std::string> kernels;
   std::vector<Tensor> y;
@@ -136,7 +138,7 @@ TEST(NormPlans, ThreeStepsAreOne) {
     NodeId image = b.input("image", {batch, 5, 9, 11});
     b.output(sum_of(b, b.op(OpKind::Mul, {image, image}), {1, 2, 3}, true));
     NodeId matrix = b.input("matrix", {7, 33 * batch});
-    NodeId twice = b.op(OpKind::Add, {matrix, matrix}); // in a buffer that others may take over
+    NodeId twice = b.op(OpKind::Add, {matrix, matrix}); // in a buffer that other steps may reuse
     NodeId norm = b.op(OpKind::Sqrt, {sum_of(b, b.op(OpKind::Mul, {twice, twice}), {1}, true)});
     b.output(b.op(OpKind::Div, {b.op(OpKind::Neg, {twice}), norm}));
     EXPECT_EQ(NormRun(b).fused(), 3);
@@ -147,7 +149,7 @@ TEST(NormPlans, SumsOfOtherThingsAreNot) {
   test::Builder b;
   NodeId x = b.input("x", {6, 40, 50}), other = b.input("other", {6, 40, 50});
   NodeId square = b.op(OpKind::Mul, {x, x});
-  b.output(square); // it is read
+  b.output(square); // an output reads it
   b.output(sum_of(b, square, {1, 2}));
   b.output(sum_of(b, b.op(OpKind::Mul, {x, other}), {1, 2}));
   b.output(sum_of(b, b.op(OpKind::Mul, {other, other}), {0})); // rows with gaps

@@ -1,6 +1,7 @@
-// The tuner's programs of norms, Winograd convolutions and convolutions of capsules: every program
-// that counts as legal is a schedule that suits, results are as close as they were, plans run by
-// what is kept, and what is damaged is not used.
+// Tests the tuner's programs of norms, Winograd convolutions and capsule convolutions. Every legal
+// program is a suitable schedule, results stay as accurate as before, plans use stored programs,
+// and
+// damaged rows are ignored.
 #include "runtime/cpu/handles.h"
 #include "runtime/cpu/tuning/capsule_programs.h"
 #include "runtime/cpu/tuning/norm_programs.h"
@@ -27,7 +28,7 @@ NormShape norm(int64_t rows, int64_t length, bool root = true) {
   return {rows, length, length, root};
 }
 
-/// "same" padding, channels side by side.
+/// A shape with "same" padding and adjacent channels.
 WinogradShape winograd(int64_t tile, int64_t images, int64_t size, int64_t inputs,
                        int64_t outputs) {
   WinogradShape s;
@@ -42,7 +43,7 @@ WinogradShape winograd(int64_t tile, int64_t images, int64_t size, int64_t input
   return s;
 }
 
-/// Capsules of 4 x 4, "same" padding.
+/// Capsules of 4 x 4 with "same" padding.
 OwnConvolution capsules(int64_t images, int64_t size, int64_t inputs, int64_t outputs,
                         int64_t stride = 1) {
   constexpr int64_t kSide = 4;
@@ -63,7 +64,7 @@ OwnConvolution capsules(int64_t images, int64_t size, int64_t inputs, int64_t ou
   return own;
 }
 
-/// Of norms, Winograd convolutions and capsules of some sizes.
+/// Programs of norms, Winograd convolutions and capsules of several sizes.
 std::vector<std::unique_ptr<OperatorPrograms>> all_programs(int threads) {
   std::vector<std::unique_ptr<OperatorPrograms>> all;
   for (const NormShape& shape : {norm(1, 50176), norm(1, 4096 * 4096), norm(64, 50176),
@@ -116,7 +117,7 @@ TEST(OtherPrograms, LoopsAreRoundedUp) {
   EXPECT_EQ(text(NormPrograms(norm(13, 4093), 2)), "FRB [14 | 1, 4096]");
 }
 
-/// B, T and M as in the publication, which gives a kernel without tiles one block and no fetches.
+/// B, T and M as in the paper, which counts one block and no fetches for a kernel without tiles.
 TEST(OtherPrograms, FeaturesAndRanges) {
   WinogradPrograms programs(winograd(4, 1, 56, 64, 64), 1);
   std::optional<tune::Program> program = programs.guess();
@@ -172,7 +173,7 @@ TEST(OtherPrograms, SimilarOnesReuseEachOther) {
   }
 }
 
-/// Programs of capsules are those of the convolution, one for one.
+/// The programs of capsules and of their convolution correspond one to one.
 TEST(OtherPrograms, CapsulesAreConvolutions) {
   for (const OwnConvolution& own : {capsules(1, 16, 32, 32, 2), capsules(16, 8, 16, 24)}) {
     auto programs = CapsulePrograms::of(own, 2, tile::caches());
@@ -249,7 +250,7 @@ TEST(OtherPrograms, KeysSayAllThatTimesDependOn) {
 
 class TunedOthersTest : public TunedFolder {};
 
-/// What norms and Winograd convolutions a plan asks about.
+/// Records the norms and Winograd convolutions for which a plan looks up a schedule.
 class Recorder final : public AllByRule {
 public:
   std::optional<NormSchedule> find_norm(const NormShape& shape, int threads) override {
@@ -263,7 +264,8 @@ public:
   std::vector<std::unique_ptr<OperatorPrograms>> asked;
 };
 
-/// A Winograd convolution of some images and the norms of its results: kernels and both.
+/// Runs a Winograd convolution of some images and the norms of its results.
+/// Has the kernels and both results.
 struct OtherRun {
   std::vector<std::string> kernels;
   std::vector<Tensor> y;
@@ -305,7 +307,7 @@ TEST_F(TunedOthersTest, PlansRunByWhatIsKept) {
       ASSERT_EQ(tuned.kernels.size(), 2u);
       for (const std::string& kernel : tuned.kernels)
         EXPECT_NE(kernel.find(" tuned"), std::string::npos) << kernel;
-      // No bit of a convolution depends on how it is cut; a sum's last ones do.
+      // The bits of a convolution do not depend on its schedule. The last bits of a sum do.
       EXPECT_EQ(std::memcmp(tuned.y[0].floats().data(), by_rule.y[0].floats().data(),
                             static_cast<size_t>(by_rule.y[0].bytes())),
                 0);
@@ -318,8 +320,8 @@ TEST_F(TunedOthersTest, PlansRunByWhatIsKept) {
   }
 }
 
-/// It is computed once: nobody tunes it, and what the library takes for the others is known even
-/// so.
+/// A value that is computed at load is computed once and not tuned. Its default schedule's time is
+/// known to the tuner for the others.
 TEST_F(TunedOthersTest, WhatIsComputedAtLoadGoesByRule) {
   test::Builder b;
   auto norm_of = [&](NodeId x) {
@@ -341,7 +343,7 @@ TEST_F(TunedOthersTest, WhatIsComputedAtLoadGoesByRule) {
 
   Result<std::unique_ptr<tune::PlanDevice>> device =
       make_tune_device(plan, {.threads = 1, .database = path});
-  // Reason: nothing is tuned on a processor without our tiles.
+  // Reason: the tuner requires own tiles.
   if (!device) GTEST_SKIP() << device.error().message;
   ASSERT_EQ((*device)->operators().size(), 2u);
   for (size_t i : {0u, 1u})
@@ -350,9 +352,9 @@ TEST_F(TunedOthersTest, WhatIsComputedAtLoadGoesByRule) {
     }
 }
 
-/// As examples/paper/eto/cap.tg has them: what the plan asks about, and the result.
+/// The lookups and the result of capsules as examples/paper/eto/cap.tg writes them.
 TEST_F(TunedOthersTest, CapsulesOfPlansAreSeen) {
-  // Reason: they are tuned where their code is ours, which a processor without AVX2 cannot run.
+  // Reason: they are tuned only on own code, which a processor without AVX2 cannot run.
   if (!may_use_own("avx2")) GTEST_SKIP() << "code for AVX2, which is not here";
   class Sees final : public AllByRule {
   public:
@@ -383,7 +385,7 @@ TEST_F(TunedOthersTest, CapsulesOfPlansAreSeen) {
   EXPECT_EQ(sees->types, (std::vector{tune::OpType::CAP, tune::OpType::C2D}));
 }
 
-/// What is damaged, or of another operator, is as if nothing was kept.
+/// A row that is damaged or belongs to another operator is treated as missing.
 TEST_F(TunedOthersTest, DamagedRowsAreNotUsed) {
   NormPrograms norms(norm(64, 50176), 2), others(norm(16, 1000), 2);
   WinogradPrograms cuts(winograd(4, 1, 56, 64, 64), 2), more(winograd(4, 1, 13, 40, 90), 2);
@@ -406,7 +408,7 @@ TEST_F(TunedOthersTest, DamagedRowsAreNotUsed) {
     EXPECT_FALSE(tuned->kept(damage.at)) << damage.text;
     EXPECT_FALSE(tuned->notes().empty()) << damage.text;
   }
-  open()->keep(cuts, {{*cuts.guess(), 25.5}, 30.25, 14, true}); // tuned anew
+  open()->keep(cuts, {{*cuts.guess(), 25.5}, 30.25, 14, true}); // tuned again
   EXPECT_TRUE(open()->find_winograd(cuts.shape(), 2));
 }
 

@@ -1,4 +1,4 @@
-// What the cpu backend says that it does in one kernel, it does in one.
+// Tests that each pattern that the cpu backend declares as one kernel runs as one kernel.
 
 #include "runtime/cpu/backend.h"
 #include "tests/unit/cpu/compare.h"
@@ -6,7 +6,7 @@
 namespace tg::test {
 namespace {
 
-/// The head of a pattern with all of its operands, and an activation.
+/// A pattern's head operator with all of its operands, and an activation.
 NodeId head(Builder& b, const KernelPattern& pattern, Act activation) {
   Value name = act(std::string(act_name(activation)).c_str());
   if (pattern.head == OpKind::Matmul) {
@@ -28,7 +28,7 @@ TEST(CpuPatterns, AreOneKernelEach) {
       EXPECT_LE(c.difference, 2e-5) << act_name(activation).str();
       size_t kernels = 0;
       for (const StepInfo& step : c.steps) {
-        // Layouts change at the border of the network, and an input is not written over.
+        // Layouts change at the border of the network, and an input may not be overwritten.
         bool moves = step.name == "reorder" || llvm::StringRef(step.name).contains("copy");
         kernels += !moves;
       }

@@ -1,5 +1,5 @@
-// Views and loop nests against brute force: every element that a view names must be the one that
-// the operator's definition names.
+// Tests views and loop nests by brute force: each element of a view must be the one that the
+// operator's definition selects.
 #include "runtime/cpu/lowering/place.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace tg::cpu {
 namespace {
 
-/// Addresses of the elements in row-major order of the place's shape.
+/// Returns the addresses of the elements in row-major order of the place's shape.
 std::vector<int64_t> addresses(const Place& p) {
   std::vector<int64_t> out;
   for (int64_t i = 0; i < p.elements(); ++i) {

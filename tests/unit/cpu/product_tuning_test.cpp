@@ -1,6 +1,6 @@
-// The tuner's programs of products as schedules of register tiles, and what is kept of them: every
-// program that counts as legal is a schedule whose results are right, whatever is wrong with the
-// file costs tuning anew and nothing else.
+// Tests the tuner's programs of products as schedules of register tiles, and their storage. Every
+// legal program is a schedule with correct results. A damaged file costs another tuning and nothing
+// else.
 #include "runtime/cpu/handles.h"
 #include "runtime/cpu/tuning/convolution_programs.h"
 #include "runtime/cpu/tuning/product_programs.h"
@@ -33,7 +33,7 @@ tile::ProductShape shape(int64_t rows, int64_t depth, int64_t columns, int64_t b
   return s;
 }
 
-/// Sums of the product by a schedule against those in double.
+/// Compares sums of the product by a schedule with sums in double.
 void expect_right(const tile::ProductShape& s, const tile::Schedule& schedule,
                   const tile::TileKernels& tiles, const std::string& program) {
   RandomDraws random(3);
@@ -99,7 +99,7 @@ void expect_right_programs(const tile::ProductShape& s, const tile::TileKernels&
     EXPECT_TRUE(tune::check(*program).ok()) << text;
     EXPECT_EQ(tune::text(programs.adapted(*program)), text);
     tile::Schedule schedule = programs.schedule(*program);
-    if (threads <= 2) { // more may have no divisor in common with the panels
+    if (threads <= 2) { // more threads may have no common divisor with the panels
       EXPECT_GE(schedule.parts(), programs.untuned().parts()) << text;
     }
     expect_right(s, schedule, tiles, text);
@@ -107,7 +107,7 @@ void expect_right_programs(const tile::ProductShape& s, const tile::TileKernels&
 }
 
 TEST(ProductPrograms, AreSchedulesWithRightResults) {
-  // Reason: schedules are of emitted tiles, which a processor without AVX2 cannot run.
+  // Reason: schedules belong to emitted tiles, which a processor without AVX2 cannot run.
   if (!tile::processor_has(tile::Isa::Avx2)) GTEST_SKIP() << "tiles for AVX2, which is not here";
   for (tile::Isa isa : {tile::Isa::Avx2, tile::Isa::Avx512}) {
     if (!tile::processor_has(isa)) continue;
@@ -147,7 +147,7 @@ protected:
     tune::ProgramSpace space(product.op(), rules, 9);
     return {{*space.random(), 250.5}, 300.25, 143, faster};
   }
-  /// Another text in the place of what is kept of a product.
+  /// Replaces the stored text of a product.
   void write(const ProductPrograms& product, const std::string& text) const {
     CostDb::open(path, TunedPrograms::environment("some cpu"))
         ->store(CostRow{product.key(), 100, text});
@@ -175,7 +175,7 @@ TEST_F(TunedProgramsTest, WhatIsKeptIsFoundAgainInItsEnvironment) {
   EXPECT_TRUE(open()->programs(1).empty());
 }
 
-/// What products a plan asks about.
+/// Records the products for which a plan looks up a schedule.
 class Recorder final : public AllByRule {
 public:
   std::optional<tile::Schedule> find(const tile::ProductShape& shape, tile::Isa isa,
@@ -192,7 +192,7 @@ public:
   std::vector<ProductPrograms> asked;
 };
 
-/// A model that is one product: what runs it, and its result.
+/// Runs a model of one product. Has its kernel and its result.
 struct ProductRun {
   std::string kernel;
   Tensor y;
@@ -210,7 +210,7 @@ struct ProductRun {
 };
 
 TEST_F(TunedProgramsTest, PlansRunByWhatIsKept) {
-  // Reason: schedules are of emitted tiles, which a processor without AVX2 cannot run.
+  // Reason: schedules belong to emitted tiles, which a processor without AVX2 cannot run.
   if (!may_use_own("avx2")) GTEST_SKIP() << "tiles for AVX2, which is not here";
   auto on_demand = [&](llvm::StringRef processor) {
     return TunedPrograms::on_demand(path, processor);
@@ -324,7 +324,8 @@ TEST_F(TunedProgramsTest, ADamagedRowIsNotUsedAndMakesRoom) {
     auto tuned = open();
     bool used = tuned->find(a.shape(), a.isa(), a.threads()).has_value();
     std::optional<tune::KeptProgram> read = tuned->kept(a);
-    std::string why = read ? a.why_not(read->best.program) : ""; // damaged into something sound
+    std::string why = read ? a.why_not(read->best.program) : ""; // a damaged text can still be
+                                                                 // valid
     EXPECT_EQ(why, "") << text;
     EXPECT_TRUE(read || !tuned->notes().empty()) << text;
     EXPECT_LE(used, read && read->faster) << text;

@@ -1,6 +1,8 @@
-// Passes of a resize by every instruction set that this processor has, against sums in float64:
-// channels first and last, rows shorter than a vector, threads, infinities beside weights of 0,
-// memory beyond the ends; and the layouts and dtypes in which plans run them.
+// Tests the passes of a resize, for each instruction set of this processor,
+// against sums in float64:
+// channels first and last, rows shorter than a vector, threads, infinities with weights
+// of 0, memory
+// beyond the ends. Also tests the layouts and dtypes of these passes in plans.
 #include "runtime/cpu/resize/resize.h"
 
 #include "tests/unit/cpu/compare.h"
@@ -102,8 +104,9 @@ TEST_P(ResizePasses, ReadNothingUnderAWeightOfZero) {
   }
 }
 
-/// Images that are repeated, of all widths around those of vectors, in memory that ends where they
-/// do: many rows are made by one call.
+/// Images that are repeated, of all widths around a vector's, in memory that ends with them.
+/// One call
+/// writes many rows.
 TEST_P(ResizePasses, SelectExactlyAndStayInside) {
   RandomDraws r(53);
   for (int64_t width = 1; width <= 40; ++width)
@@ -135,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(All, ResizePasses, testing::Range(0, resize_tables().co
                            return std::string(resize_tables().tables[info.param]->isa);
                          });
 
-/// Between two poolings, which have their images channels last, nothing is turned round.
+/// Between two poolings with channels-last images, no reorder is needed.
 TEST(Resize, KeepsTheLayoutOfItsOperand) {
   test::Builder b;
   std::vector<Value> window = {test::pair(2, 2), test::pair(1, 1), test::act("valid")};

@@ -1,5 +1,5 @@
-// Executables on the same weights hold them once,
-// packed or as they came, and compute what they compute alone.
+// Tests that executables with the same weights hold them once, packed or not, and compute the same
+// results as alone.
 #include "runtime/content_name.h"
 #include "tests/unit/cpu/compare.h"
 
@@ -10,8 +10,9 @@
 namespace tg::test {
 namespace {
 
-/// A convolution and a product, which may pack their weights; a table that rows are picked from;
-/// and a weight that is computed on at load, besides.
+/// A convolution and a product, which may pack their weights; a table for a gather;
+/// and a weight that
+/// is processed at load.
 Graph network(bool longer) {
   Builder b;
   NodeId image = b.input("image", {1, 256, 10, 10}), x = b.input("x", {4, 512});
@@ -89,7 +90,7 @@ TEST_F(SharedWeightsOfCpu, AreGoneWithTheLastWhoHasThem) {
   EXPECT_EQ(made["kernel"], 2);
 }
 
-/// A product of so many rows by two weights. Their paths and order differ from program to program.
+/// A product of `rows` rows by two weights. The weights' paths and order differ between programs.
 Graph product(int64_t rows, llvm::StringRef first, llvm::StringRef second) {
   Builder b;
   NodeId x = b.input("x", {rows, 512});
@@ -99,8 +100,8 @@ Graph product(int64_t rows, llvm::StringRef first, llvm::StringRef second) {
   return b.graph;
 }
 
-/// Programs that share weights by their elements: weights whose paths have one number have the same
-/// ones.
+/// Programs that share weights by their elements: weights whose paths have the same number
+/// are equal.
 class SharedWeightsByContents : public testing::Test {
 protected:
   std::shared_ptr<SharedWeights> shared =
@@ -108,7 +109,7 @@ protected:
   std::map<std::string, int> number = {{"a", 1}, {"b", 2}, {"also a", 1}, {"also b", 2}, {"c", 3}};
   std::vector<std::unique_ptr<Executable>> programs;
 
-  /// Of a new program, which stays loaded.
+  /// Returns the outputs of a new program, which stays loaded.
   std::vector<float> outputs_of(const Graph& graph, std::shared_ptr<SharedWeights> with) {
     Plan plan = plan_from_graph(graph);
     CompileOptions options;
@@ -124,7 +125,8 @@ protected:
     programs.push_back(std::move(*executable));
     return std::vector<float>((*outputs)[0].floats());
   }
-  /// Bytes that a program adds to what is shared. It computes what it computes alone.
+  /// Returns the bytes that a program adds to the shared weights. Expects the same results
+  /// as alone.
   int64_t added_by(const Graph& graph) {
     std::vector<float> alone = outputs_of(graph, nullptr);
     int64_t before = shared->bytes();
@@ -144,7 +146,7 @@ TEST_F(SharedWeightsByContents, ArePackedOnceForAllPrograms) {
   EXPECT_EQ(shared->bytes(), 0);
 }
 
-/// A product of so many rows by what is computed at load from weights.
+/// A product of `rows` rows by a matrix that is computed from weights at load.
 template <class Make> Graph product_by(int64_t rows, Make make) {
   Builder b;
   NodeId x = b.input("x", {rows, 512}), w = make(b);
@@ -152,7 +154,7 @@ template <class Make> Graph product_by(int64_t rows, Make make) {
   return b.graph;
 }
 
-/// Two weights side by side, as rewrites join them.
+/// Two weights side by side, as rewrites concatenate them.
 Graph joined(int64_t rows, llvm::StringRef first, llvm::StringRef second, int64_t axis = 1) {
   return product_by(rows, [&](Builder& b) {
     int64_t size = axis == 1 ? 512 : 256;
@@ -171,7 +173,7 @@ TEST_F(SharedWeightsByContents, AreJoinedAndPackedOnce) {
   EXPECT_EQ(added_by(joined(16, "a", "b", 0)), kBytes / 2) << "another axis";
 }
 
-/// What is computed of `a` and then joined with `b`.
+/// A function of `a`, concatenated with `b`.
 Graph computed(int64_t rows, llvm::ArrayRef<OpKind> ops, double factor) {
   return product_by(rows, [&](Builder& b) {
     NodeId a =
@@ -226,11 +228,12 @@ TEST(ContentName, DiffersForBlocksInAnotherOrder) {
   EXPECT_NE(content_name(a + a + b), content_name(a + b + b));
 }
 
-// xxHash64 adds word * P2 to a lane, turns it and multiplies it by P1: what the first word of a
-// lane changes, the second takes back.
+// xxHash64 adds word * P2 to a lane, rotates it and multiplies it by P1.
+// The second word of a lane can
+// therefore cancel a change of the first.
 TEST(ContentName, DiffersForContentsMadeToCollideUnderAFixedHash) {
   constexpr uint64_t kP1 = 0x9E3779B185EBCA87, kP2 = 0xC2B2AE3D27D4EB4F;
-  uint64_t inverse = kP2; // of P2 modulo 2^64, by Newton's method
+  uint64_t inverse = kP2; // the inverse of P2 modulo 2^64, by Newton's method
   for (int i = 0; i < 6; ++i) inverse *= 2 - kP2 * inverse;
   auto round = [&](uint64_t lane, uint64_t word) {
     lane += word * kP2;

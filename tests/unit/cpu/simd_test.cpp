@@ -1,4 +1,4 @@
-// The vector primitives of every instruction set that this processor has: accuracy against float64,
+// Tests the vector primitives of each instruction set of this processor: accuracy against float64,
 // special values, tails of every length, and results written over operands.
 #include "runtime/cpu/simd/simd.h"
 
@@ -157,7 +157,7 @@ TEST_P(Simd, EveryTailLengthAndNothingBehindIt) {
   }
 }
 
-/// All f16, and all floats whose low bits decide how they round; tails of every length. A NaN may
+/// All f16, and all floats whose low bits affect their rounding; tails of every length. A NaN may
 /// become a quiet one.
 TEST_P(Simd, HalvesConvertAsOneByOne) {
   auto bits = [](float x) { return std::bit_cast<uint32_t>(x) | (x != x ? 0x400000U : 0U); };
@@ -192,7 +192,7 @@ TEST_P(Simd, HalvesConvertAsOneByOne) {
   }
 }
 
-/// All bf16 with low bits that decide how they round; what bf16 holds is cut to the same.
+/// All bf16 with low bits that affect their rounding; exact bf16 values are unchanged.
 TEST_P(Simd, Bf16ConvertsAsOneByOne) {
   std::vector<float> near, held;
   for (uint32_t high = 0; high < 1U << 16; ++high) {

@@ -1,4 +1,4 @@
-// Steps of oneDNN in slices for several threads: as by one thread, and as by the definition.
+// Tests oneDNN's steps in slices on several threads against one thread and the definition.
 #include "tests/unit/cpu/compare.h"
 
 namespace tg::test {
@@ -18,8 +18,9 @@ struct Windows {
   int64_t stride, pad, dilation;
 };
 
-/// Images and rows that share out evenly and not, fewer than threads, windows that reach beyond
-/// both ends of a slice, one row, groups, and sizes from which on Winograd's algorithm is taken.
+/// Images and rows that divide evenly among threads or do not, fewer than threads,
+/// windows that reach
+/// beyond both ends of a slice, one row, groups, and sizes from which Winograd's algorithm is used.
 const Windows kWindows[] = {
     {{1, 3, 17, 9}, {8, 3, 3, 3}, 1, 1, 1},     {{1, 16, 5, 40}, {16, 16, 5, 5}, 1, 2, 1},
     {{1, 32, 28, 28}, {32, 32, 3, 3}, 1, 1, 1}, {{1, 32, 15, 31}, {48, 32, 3, 3}, 1, 1, 1},
@@ -31,7 +32,8 @@ const Windows kWindows[] = {
 
 TEST(Slices, OfConvolutionsChangeNothing) {
   for (const Windows& c : kWindows)
-    for (int form : {0, 1, 2}) { // alone, with bias, residual and activation, and when it is loaded
+    for (int form : {0, 1, 2}) { // alone; with bias, residual and activation; and with the weight
+                                 // known at load
       Builder b;
       bool fused = form == 1;
       NodeId x = form == 2 ? b.weight("x", c.x) : b.input("x", c.x);
@@ -70,7 +72,7 @@ TEST(Slices, OfProductsChangeNothing) {
         Product{{3, 20, 16}, {3, 16, 28}}, Product{{1, 12, 16, 16}, {1, 12, 16, 16}},
         Product{{1, 70, 8}, {1, 8, 9}}, Product{{5, 1, 9, 8}, {1, 4, 8, 16}},
         Product{{64, 1, 8}, {64, 8, 1}}})
-    for (int weight : {0, 1, 2}) // neither, the matrix, or both, for which a program is loaded
+    for (int weight : {0, 1, 2}) // neither operand is a weight, the matrix is, or both are
       for (bool fused : {false, true}) {
         Builder b;
         NodeId x = weight == 2 ? b.weight("x", c.x) : b.input("x", c.x),
@@ -82,7 +84,7 @@ TEST(Slices, OfProductsChangeNothing) {
 }
 
 TEST(Slices, OfTransposedOperandsChangeNothing) {
-  Builder b; // heads of attention: batch and rows exchanged
+  Builder b; // attention heads: batch and rows exchanged
   auto heads = [&](llvm::StringRef name) {
     NodeId x =
         b.op(OpKind::Reshape, {b.input(name, {1, 24, 64})}, {Value::of_ints({1, 24, 4, 16})});
@@ -102,8 +104,8 @@ TEST(Slices, OfTransposedOperandsChangeNothing) {
   expect_same(b.graph, dump(b.graph));
 }
 
-/// A NaN that a fused activation loses is found again whichever thread met it, and though a maximum
-/// behind it looks at the same flag.
+/// A NaN that a fused activation loses is recovered on any thread, also if a later maximum reads
+/// the same flag.
 TEST(Slices, KeepNaN) {
   for (int threads : {1, 2, 3})
     for (bool pooled : {false, true}) {

@@ -1,5 +1,5 @@
-// What tests of the tuner's programs share: a device that knows what is legal and runs nothing, and
-// a folder with a database.
+// Fixtures for tests of the tuner's programs: a device that checks legality and runs nothing, and a
+// folder with a database.
 #pragma once
 
 #include "runtime/cpu/tuning/operator_programs.h"
@@ -15,8 +15,9 @@
 
 namespace tg::cpu {
 
-/// Legality and the form, for draws. A program takes what `time` says; without one each takes
-/// longer than the one before.
+/// Checks legality and the form of drawn programs. `time` returns a program's time.
+/// Without it, each
+/// program takes longer than the one before.
 class ProgramRules final : public tune::Device {
 public:
   explicit ProgramRules(const OperatorPrograms& programs,

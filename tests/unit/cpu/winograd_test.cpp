@@ -1,7 +1,8 @@
-// The Winograd kernel of every instruction set that this processor has against the definition of
-// convolution in float64: odd sizes, padding, groups, channels that fill no vector, results with
-// gaps between pixels, and every way of cutting the work. Buffers end where their contents do, so
-// that AddressSanitizer sees a vector that reads or writes beyond a row.
+// Tests the Winograd kernel of each instruction set of this processor against the definition of
+// convolution in float64: odd sizes, padding, groups, partial vectors of channels,
+// results with gaps
+// between pixels, and all schedules. Each buffer ends with its contents, so that AddressSanitizer
+// detects a vector access beyond a row.
 #include "runtime/cpu/winograd/winograd.h"
 
 #include "lang/core/semantics/winograd_transforms.h"
@@ -25,7 +26,7 @@ ImageSteps steps(int64_t height, int64_t width, int64_t pixel) {
   return {height * width * pixel, width * pixel, pixel};
 }
 int64_t elements(const ImageSteps& s, int64_t images, int64_t channels) {
-  return images * s.image - s.pixel + channels; // none behind the last pixel
+  return images * s.image - s.pixel + channels; // no gap after the last pixel
 }
 
 struct Case {
@@ -94,7 +95,7 @@ double activated(double v, Act act) {
   return v;
 }
 
-/// One result by the definition of convolution.
+/// Computes one result by the definition of convolution.
 double expected(const Case& c, int64_t image, int64_t row, int64_t column, int64_t o) {
   const WinogradShape& s = c.shape;
   double sum = c.bias.empty() ? 0 : static_cast<double>(c.bias[static_cast<size_t>(o)]);
@@ -129,7 +130,8 @@ std::vector<float> run(const Case& c, const WinogradTable& table, int threads,
         static_cast<float*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64)), &std::free);
   };
   auto scratch = aligned(schedule.scratch_elements());
-  std::fill_n(scratch.get(), schedule.scratch_elements(), std::nanf("")); // nothing stale is used
+  std::fill_n(scratch.get(), schedule.scratch_elements(), std::nanf("")); // stale values must not
+                                                                          // be used
   int64_t count = elements(c.shape.y, c.shape.images, c.channels_out());
   std::vector<float> y(static_cast<size_t>(count), kUntouched);
   schedule.run(table,
@@ -138,8 +140,8 @@ std::vector<float> run(const Case& c, const WinogradTable& table, int threads,
   return y;
 }
 
-/// By how much the transforms of a tile enlarge a rounding error on the way to each of its rows (or
-/// columns): A' over the lengths of the rows of G and B'. From 3 to 10 for tiles of 4.
+/// Returns the factor by which a tile's transforms enlarge a rounding error on the way to a row (or
+/// column): A' over the lengths of the rows of G and B'. It is between 3 and 10 for tiles of 4.
 double enlarged(int64_t tile, int64_t row) {
   const Winograd& f = winograd_of_results(tile);
   double sum = 0;
@@ -153,8 +155,8 @@ double enlarged(int64_t tile, int64_t row) {
   return std::sqrt(sum) / f.denominator / f.inputs_denominator / f.outputs_denominator;
 }
 
-/// What rounding may leave of a sum in float: partial sums grow with the root of their number, so
-/// errors with the number itself. Several standard deviations.
+/// A bound for rounding of a sum in float: partial sums grow with the root of their number, so that
+/// errors grow with the number itself. The bound is several standard deviations.
 double tolerance(const WinogradShape& s, int64_t row, int64_t column, double value) {
   double summed = static_cast<double>(s.inputs + 12) * enlarged(s.tile, row % s.tile) *
                   enlarged(s.tile, column % s.tile);
@@ -257,7 +259,7 @@ TEST_P(WinogradKernels, EveryNumberOfTilesAndPanels) {
     }
 }
 
-// Few tiles and many weights: threads share the transformed image and part the output channels.
+// Few tiles and many weights: threads share the transformed image and split the output channels.
 TEST_P(WinogradKernels, ThreadsPartChannelsWhereTilesAreFew) {
   Random r(5);
   Case c;
