@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`agents_bench` (bench/) trains what it is asked for, takes prices by the texts that `tg opt --cost` takes, plans halving over
-few simulations, and refuses what it does not know.
+"""Tests `agents_bench` (bench/): it trains only the requested agents, accepts the cost models of `tg opt --cost`, plans
+halving over few simulations, and rejects unknown options.
 
     agents_test.py AGENTS_BENCH
 """
@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-# NASRNN, on which each simulation tells something new; there is still more to find after 24.
+# On NASRNN each simulation gives new information, and the search has not converged after 24.
 COMMON = ["--networks", "paper/nasrnn", "--seeds", "1", "--simulations", "24", "--seconds", "0", "--rounds", "1",
           "--train-seconds", "1000"]
 
@@ -33,18 +33,18 @@ def main(program):
         assert none["needed"] <= 24 and none["few_us"] >= none["final_us"] and "timed_us" not in none, none
         assert "none: the cost after 6 simulations" in text and "by time" in text and "asking at most" not in text, text
 
-        # Fewer simulations are the beginning of more; the end of all is what few of all are.
+        # A shorter search is a prefix of a longer one. With --few equal to all simulations, `few_us` is `final_us`.
         _, half = bench(program, folder, *agents, "--only", "none", "--few", "12")
         _, whole = bench(program, folder, *agents, "--only", "none", "--few", "24")
         assert none["few_us"] >= half["none"]["few_us"] >= whole["none"]["few_us"] == none["final_us"], (half, whole)
         _, short = bench(program, folder, *agents, "--only", "none", "--simulations", "12")
         assert short["none"]["final_us"] == half["none"]["few_us"], (short, half)
 
-        # Other prices are those of another device.
+        # Prices of another device give another cost.
         _, gpu = bench(program, folder, *agents, "--only", "gains", "--cost", "analytic:a100")
         assert gpu["none"]["final_us"] != none["final_us"] and "gains" in gpu, gpu
 
-        # Halving has few simulations and no more.
+        # Halving uses at most --few simulations.
         text, rows = bench(program, folder, *agents, "--only", "halving", "--few", "6", "--arms", "2")
         halving = rows["halving"]
         assert list(rows) == ["none", "halving"] and halving["few_us"] == halving["final_us"], rows

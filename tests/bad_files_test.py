@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Files that are not what they should be: devices, folders, pipes, links in a circle, archives that
-unpack to gigabytes, names that steer a terminal, disks that are full, locks and prices of others.
-Every command says in a line what is wrong, soon, in little memory, and leaves nothing behind.
+"""Tests unusual and damaged files: devices, folders, pipes, circular links, archives that unpack to gigabytes,
+names with terminal escapes, full disks, foreign locks and invalid prices. Each command reports an error in one line,
+soon and in little memory, and leaves no files behind.
 
     bad_files_test.py TG
 """
@@ -19,12 +19,12 @@ import zipfile
 from pathlib import Path
 
 TG = ""
-HANG_S = 120  # of a machine under load; what is tested takes a second
+HANG_S = 120  # generous for a busy machine: each test takes about a second
 MODEL = "model m(x: f32[2, 4]) { relu(x) }\n"
 
 
 def limits(**of):
-    """For the child alone."""
+    """Returns a function that sets resource limits in the child process."""
     def apply():
         for name, value in of.items():
             resource.setrlimit(getattr(resource, name), (value, value))
@@ -51,7 +51,7 @@ class Files(unittest.TestCase):
         return path
 
     def fails(self, says, *args, **more):
-        """An error of the user's form: exit code 1 or 2, one of `says` in the message."""
+        """Expects an ordinary error: exit code 1 or 2, and one of `says` in the message. Returns the output."""
         ran = tg(*args, **more)
         text = (ran.stdout + ran.stderr).decode(errors="replace")
         self.assertIn(ran.returncode, (1, 2), f"{args}: {ran.returncode}\n{text[-2000:]}")
@@ -60,7 +60,7 @@ class Files(unittest.TestCase):
         return text
 
     def every_reader(self, path):
-        """A command for each kind of file, with `path` in its place."""
+        """Returns a command for each kind of input file, with `path` as that file."""
         return [("check", path), ("fmt", "--check", path), ("opt", path), ("run", path),
                 ("opt", self.model, "--cost", f"file:{path}"),
                 ("opt", self.model, "--rules", path),
@@ -71,7 +71,7 @@ class Files(unittest.TestCase):
                 ("extract", path), ("verify", self.model, path)]
 
 
-#: The beginning of a file of each kind, the words for it, and the ending that it should have.
+#: For each kind of file: its first bytes, the name in messages, and its usual extension.
 NPY = b"\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }" + b" " * 57 + b"\n" + bytes(32)
 KINDS = {
     "text": (MODEL.encode(), "text", ".tg"),
@@ -90,7 +90,7 @@ KINDS = {
 
 
 class Kinds(Files):
-    """Files of one kind under the names of others: the message says what they are."""
+    """Files with the extension of another kind: the message names the actual kind."""
 
     def test_files_under_the_names_of_others(self):
         readers = {
@@ -184,11 +184,11 @@ class Reading(Files):
             with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
                 with archive.open("x.npy", "w", force_zip64=True) as member:
                     member.write(start)
-                    for _ in range(256):  # a quarter of what it could be: four times the limit below
+                    for _ in range(256):  # a quarter of the declared size, and more than the limit below
                         member.write(zeros)
             self.fails(("must be f32[2, 4]", "bytes of data"), "run", self.model, "--backend", "ref",
                        "--input", path)
-        if "ASAN_OPTIONS" in os.environ:  # its shadow takes more
+        if "ASAN_OPTIONS" in os.environ:  # its shadow memory exceeds the limit
             return
         with_limit = limits(RLIMIT_DATA=200 << 20)
         self.fails(("bytes of data",), "run", self.model, "--backend", "ref", "--input",
@@ -207,7 +207,7 @@ class Reading(Files):
     def test_costs_of_any_size_crash_no_solver(self):
         for large in (1e24, 1e26, 1e200, 1.7e308):
             nodes = {}
-            for i in range(12):  # a ladder whose rungs are shared: greedy does not settle it
+            for i in range(12):  # shared subgraphs, so that greedy extraction is not optimal
                 for j, cost in enumerate((large, large / 3, 1.0)):
                     below = [f"{k}.0" for k in (i + 1 + j, i + 2 + j) if k < 12]
                     nodes[f"{i}.{j}"] = {"op": "f", "children": below, "eclass": str(i),
@@ -234,7 +234,7 @@ class Writing(Files):
         for command in self.writers(self.folder / "out"):
             ran = tg(*command, before=limits(RLIMIT_FSIZE=16))
             self.assertIn(ran.returncode, (0, 1, 2), f"{command}: {ran.stderr.decode()}")
-            if (self.folder / "out").exists():  # what fits is written
+            if (self.folder / "out").exists():  # outputs below the limit are written
                 (self.folder / "out").unlink()
             else:
                 self.assertIn(b"E0502", ran.stdout + ran.stderr, command)
@@ -318,7 +318,7 @@ class CostDatabase(Files):
         return count
 
     def test_a_price_that_is_none_is_not_used(self):
-        for _ in range(50):  # a price taken on a busy machine is not kept
+        for _ in range(50):  # prices measured on a busy machine are not stored
             self.assertEqual(tg(*self.run).returncode, 0)
             if self.prices():
                 break

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""`no graph here costs less than`: random rules over chains of operators, of which all graphs are enumerated here. None
-that the rules lead to costs less than the bound that `tg opt` prints, and in most cases the cheapest costs as much.
+"""Tests the lower bound that `tg opt` prints as `no graph here costs less than`. Random rules rewrite chains of
+operators, and this test enumerates all reachable graphs. None costs less than the bound, and in most cases the cheapest
+one costs exactly the bound.
 
     bound_test.py TG [CASES]
 """
@@ -13,7 +14,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-#: Steps of a chain by their letter: applied to `{0}`, a square matrix.
+#: letter -> step of a chain, applied to `{0}`, a square matrix.
 STEPS = {"r": "relu({0})", "t": "tanh({0})", "a": "abs({0})", "e": "exp({0})", "p": "({0} + 1.0)", "d": "({0} * 2.0)", "s": "sqrt({0})",
          "w": "({0} @ w)", "v": "({0} @ v)"}
 WEIGHTS = {"w", "v"}  # rules take them as variables
@@ -24,7 +25,7 @@ CASES = 24
 
 
 def expression(word, start="x"):
-    """A chain, the innermost step first."""
+    """Returns the expression of a chain; the innermost step is first in `word`."""
     for letter in word:
         start = STEPS[letter].format(start)
     return start
@@ -48,7 +49,8 @@ def products(word):
 
 
 def drawn(seed):
-    """Words of a model, and rules that make no chain longer and keep its products, since sides have one type."""
+    """Draws the words of a model, and rules that do not lengthen a chain. Both sides of a rule have the same products,
+    because both sides must have the same type."""
     rng = random.Random(seed)
     letters = rng.sample(sorted(STEPS), rng.randint(3, 5))
     word = lambda low, high: "".join(rng.choice(letters) for _ in range(rng.randint(low, high)))  # noqa: E731
@@ -62,7 +64,7 @@ def drawn(seed):
 
 
 def reachable(word, rules):
-    """All chains that rewriting leads to; None: too many."""
+    """Returns all chains that rewriting can reach, or None if there are more than MOST_WORDS."""
     seen, waiting = {word}, [word]
     while waiting:
         one = waiting.pop()
@@ -79,7 +81,7 @@ def reachable(word, rules):
 
 
 def cost(words, prices):
-    """What all chains take that begin at x, each once."""
+    """Returns the cost of the chains of a model, which all begin at x; a shared prefix counts once."""
     return sum(prices[chain[-1]] for chain in {word[:end + 1] for word in words for end in range(len(word))})
 
 
@@ -101,7 +103,7 @@ class Case:
         return float(re.search(r'"cost_before_us": ([0-9.e+-]+)', found).group(1))
 
     def check(self, seed):
-        """(bounds printed, bounds that the cheapest graph meets) of one drawn case."""
+        """Returns (number of bounds printed, number of bounds equal to the cheapest cost) for the case of a seed."""
         words, rules = drawn(seed)
         sets = [reachable(word, rules) for word in words]
         if not rules or None in sets or len(sets) == 2 and len(sets[0]) * len(sets[1]) > 10 * MOST_WORDS:
@@ -116,7 +118,7 @@ class Case:
             if not bound:
                 continue
             bound = float(bound.group(1)) * UNITS[bound.group(2)]
-            half = 0.006 * bound  # of the last of three digits
+            half = 0.006 * bound  # half of the last of three printed digits
             assert least >= bound - half, f"seed {seed}, {options}: {least} us is less than the bound of {bound} us\n{text}{model(words)}{said}"
             printed, met = printed + 1, met + (least <= bound + half)
         return printed, met

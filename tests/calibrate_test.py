@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""`tg calibrate`: what it times is kept, a second run goes on from there, and the searches that follow guess by it.
-`tg opt` by default: what it found met its source in whole runs, with and without known prices, or the source came back.
+"""Tests `tg calibrate`: it stores its measurements, a second run continues with other operators, and later searches
+predict prices from them. Tests the defaults of `tg opt`: a result was timed against its source in whole runs, with and
+without known prices, or the source is returned.
 
-Nothing here depends on how fast the machine is, or on who else uses it: what was disturbed is not kept, and says so.
+The test does not depend on the machine's speed or load: disturbed measurements are not stored, but counted.
 """
 
 import json
@@ -12,13 +13,13 @@ import subprocess
 import sys
 import tempfile
 
-# Seven operators of eight are left out by any prices.
+# With any prices, the search removes seven of the eight relu operators.
 MODEL = """model m(x: f32[64, 256]) -> (y: f32[64, 256]) {
   param w: f32[256, 256]
   relu(relu(relu(relu(relu(relu(relu(relu(x @ w))))))))
 }
 """
-# This takes long to search, as no rule is ever done with it.
+# The search of this model takes long: rules never stop matching.
 LARGE = "model large(x: f32[8, 64]) -> (y: f32[8, 64]) {\n  var y = x\n" + "".join(
     f"  param w{i}: f32[64, 64]\n  y = relu(y @ w{i} + y) + x\n" for i in range(60)) + "  y\n}\n"
 
@@ -30,7 +31,7 @@ def tg(*arguments):
 
 
 def rows_of(database):
-    """What is kept of operators, alone and in place."""
+    """Returns the stored prices of operators, timed alone and within graphs."""
     with sqlite3.connect(database) as connection:
         return set(connection.execute("SELECT environment, instance FROM cost"))
 
@@ -45,7 +46,7 @@ def calibrated_twice(folder):
     both = rows_of(database)
     assert second["timed"] > 0 and not second["finished"], second
     assert kept <= both, "what was kept is lost"
-    # None is timed again that was kept: each settled time is another row.
+    # Stored operators are not timed again: each settled time adds a row.
     assert len(both) >= len(kept) + second["timed"] - second["unsettled"], (second, len(kept), len(both))
     assert second["samples"] >= len(both), (second, len(both))
     none = tg("calibrate", "--cost-db", database, "--time-limit", 0)
@@ -67,7 +68,7 @@ def met_its_source(folder):
 
 
 def has_no_time_to_meet_it(folder):
-    """Whatever the limit, a graph that did not meet its source is not returned, and a note says so."""
+    """At any time limit, a graph that was not timed against its source is not returned, and a note says so."""
     model, out = folder / "large.tg", folder / "out.tg"
     model.write_text(LARGE)
     for limit in (0, 0.2, 1):

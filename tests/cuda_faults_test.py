@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""What the cuda backend says and leaves behind when something is wrong, on machines without a GPU:
-stubs of the driver and of the libraries (cuda_stubs.py), found before any other, fail as they are
-told or are missing. Behind them are the program's own device, executable and caches, and NVRTC where
-it is installed.
+"""Tests error messages and clean-up of the cuda backend on machines without a GPU. Stubs of the driver and of the
+libraries (cuda_stubs.py), which are found before installed ones, fail on request or are hidden. The device code, the
+executable and the caches are the program's own, and NVRTC is used if it is installed.
 
     cuda_faults_test.py TG
 """
@@ -40,11 +39,11 @@ class Machine:
 
     def run(self, *more, fault="", hide="", lib=None, model="product", command="run", cache=None,
             compute="", modules=""):
-        """Exit code, all that was printed, and how many of the driver's objects are left."""
+        """Returns the exit code, the output with errors, and the number of driver objects that were not freed."""
         log = self.folder / "live"
         log.unlink(missing_ok=True)
-        # The stub counts what is alive. A sanitizer would report what a lost GPU cannot be told to
-        # free, and what cuBLASLt keeps; and it wants to be loaded before what hides libraries.
+        # The stub counts live objects. LeakSanitizer would report objects that cannot be freed after the GPU
+        # is lost, and those that cuBLASLt keeps. AddressSanitizer expects to be loaded before `hidden`.
         sanitizer = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "detect_leaks=0",
                                            "verify_asan_link_order=0"]))
         environment = {**os.environ, "LD_LIBRARY_PATH": str(lib or self.whole), "STUB_FAULT": fault,
@@ -66,13 +65,13 @@ class Machine:
         return json.loads(text)
 
     def missing(self, **how):
-        """Why `tg devices` cannot use the GPU; "" where it can."""
+        """Returns the reason why `tg devices` cannot use the GPU, or "" if it can."""
         return {m["backend"]: m["reason"] for m in self.devices(**how)["missing"]}.get("cuda", "")
 
 
 LOST = "told to fail (CUDA_ERROR); the GPU's context is lost: start the program anew"
 
-#: What is told to fail, with which code; the exit code, the diagnostic, and words of the message.
+#: The value of STUB_FAULT, the exit code, the diagnostic, and words of the message.
 FAULTS = [
     ("cuInit:34", 1, "E0702", "the CUDA toolkit's stub of the driver is loaded"),
     ("cuInit:100", 1, "E0702", "is one given to this machine?"),
@@ -93,9 +92,9 @@ FAULTS = [
     ("cuStreamSynchronize:700", 1, "E0703", f"a run failed on the GPU: {LOST}"),
     ("cuStreamSynchronize:702", 1, "E0703", f"a run failed on the GPU: {LOST}"),
     ("cuStreamSynchronize:714", 1, "E0703", f"a run failed on the GPU: {LOST}"),
-    # Lost between two runs of the same network.
+    # The GPU is lost between two runs of the same network.
     ("cuGraphLaunch:719:4", 1, "E0703", f"starting a run failed on the GPU: {LOST}"),
-    # An error that leaves the context as it was.
+    # An error after which the context is still valid.
     ("cuGraphLaunch:801", 1, "E0703", "starting a run failed on the GPU: told to fail (CUDA_ERROR)\n"),
 ]
 
@@ -125,18 +124,18 @@ def told_faults(machine):
 
 
 def told_faults_of_a_search(machine):
-    """Prices are measured: where none can be, the error says why."""
+    """If no price can be measured, the error of the search has the reason."""
     cache = machine.folder / "prices"
     for told, words in (("cuMemAlloc_v2:2", "out of memory"), ("cuGraphLaunch:719", LOST),
                         ("cuStreamSynchronize:700", LOST),
-                        ("cuGraphLaunch:719:30", LOST)):  # amid the source's operators
+                        ("cuGraphLaunch:719:30", LOST)):  # while the source's operators are timed
         code, text, live = machine.run("--cost", "measured:cuda", fault=told, command="opt",
                                        cache=cache)
         if code != 3 or "E0601" not in text or "cannot be timed" not in text or words not in text:
             yield f"a search with {told}: exit {code}: {text}"
         if live != 0:
             yield f"a search with {told}: {live} objects are left behind"
-    # With prices of all operators of the source it ends as if nothing were gained.
+    # If all operators of the source have prices, the search succeeds without an improvement.
     yield from works("a search whose GPU is lost after that",
                      machine.run("--cost", "measured:cuda", fault="cuGraphLaunch:719:60",
                                  command="opt", cache=machine.folder / "lost"), "measured:cuda")
@@ -145,15 +144,15 @@ def told_faults_of_a_search(machine):
 
 
 def one_context(machine):
-    """Libraries that stay loaded hold memory and kernels in the GPU's context: it must outlive the
-    search, though no device is open between a search and a run."""
+    """A search and a run use one context. Loaded libraries keep memory and kernels in it, so that it must exist
+    until the run, although no device is open in between."""
     yield from works("a search and a run", machine.run("--opt", "--cost", "measured:cuda"))
     if machine.contexts != 1:
         yield f"a search and a run make {machine.contexts} contexts"
 
 
 def missing_libraries(machine):
-    """The driver and NVRTC must be there; without the others a run goes on."""
+    """A run requires the driver and NVRTC, and continues without the other libraries."""
     for hide, words in (("libcuda.so", "NVIDIA driver is not found (libcuda.so.1)"),
                         ("libnvrtc", "NVRTC is not found (libnvrtc.so.13)")):
         code, text, live = machine.run(hide=hide)
@@ -175,8 +174,7 @@ def missing_libraries(machine):
 
 
 def listed_libraries(machine):
-    """`tg devices` names what is missing, where a GPU can be used and where none can, and says no
-    reason twice."""
+    """`tg devices` lists each missing library once, whether the GPU is usable or not."""
     for also, gpu in (("", True), (",libcuda.so", False)):
         hide = "libcudnn,libcublasLt" + also
         _, text, _ = machine.run(command="devices", hide=hide)
@@ -216,7 +214,7 @@ def old_libraries(machine):
 
 
 def newer_gpu(machine):
-    """A GPU that NVRTC does not know yet gets PTX, also from the cache, and says so."""
+    """For a GPU that NVRTC does not support yet, PTX is loaded, also from the cache, and a note says so."""
     cache, modules = machine.folder / "ptx", machine.folder / "modules"
     for kept in ("", ", kept"):
         modules.unlink(missing_ok=True)
@@ -240,7 +238,7 @@ def newer_gpu(machine):
 
 
 def older_gpu(machine):
-    """One that NVRTC has left behind."""
+    """NVRTC no longer supports the GPU."""
     words = "makes no code for sm_35, only for sm_"
     code, text, live = machine.run(compute="35")
     if code != 1 or "E0702" not in text or words not in text or live != 0:
@@ -250,13 +248,13 @@ def older_gpu(machine):
 
 
 def side_by_side(machine):
-    """--streams: instances that run from a thread each. Eight runs of four are 32 launches at least;
-    told to fail from the 32nd on, every instance takes part."""
+    """--streams runs each instance from its own thread. Eight runs of four instances are at least 32 launches,
+    so that all instances have started when the 32nd fails."""
     yield from works("four streams", machine.run("--streams", "4"), "4 side by side: ")
     yield from works("four streams, in JSON", machine.run("--streams", "4", "--json"),
                      '"streams": 4,')
     for told, expected, words in (
-            ("cuStreamCreate:2:3", 3, "making a stream failed on the GPU: out of memory"),  # the third's
+            ("cuStreamCreate:2:3", 3, "making a stream failed on the GPU: out of memory"),  # of the third instance
             ("cuGraphLaunch:719:12", 1, f"starting a run failed on the GPU: {LOST}"),
             ("cuGraphLaunch:719:32", 1, f"starting a run failed on the GPU: {LOST}"),
             ("cuStreamSynchronize:700:32", 1, f"a run failed on the GPU: {LOST}")):
@@ -267,7 +265,7 @@ def side_by_side(machine):
 
 
 def narrow_search(machine):
-    """With --dtype it is f16 whose prices are measured and kept, of operators and of whole graphs."""
+    """With --dtype f16, the measured and stored prices are those of f16, for operators and whole graphs."""
     cache = machine.folder / "narrow"
     for how in ((), ("--groups", "on")):
         yield from works("a search for f16",
@@ -292,7 +290,7 @@ def damaged_kernels(machine):
     runs = [lambda m=model: machine.run("--verbose", model=m, cache=cache)
             for model in ("product", "convolution")]
     folder = cache / "tangram" / "kernels"
-    for again in (False, True):  # without those that are only timed, once
+    for again in (False, True):  # the second pass does not make kernels that are only timed
         for kernel in folder.glob("*") if again else ():
             kernel.unlink()
         for run in runs:
@@ -309,7 +307,7 @@ def damaged_kernels(machine):
 
 
 def damaged_plans(machine):
-    """The algorithm that was chosen is kept; a file that is none is set aside and begun anew."""
+    """The chosen algorithm is stored. A damaged database is renamed, and a new one is started."""
     plans = machine.cache / "tangram" / "costs.db"
     if not plans.exists() or b"cuBLASLt" not in every_byte(plans):
         yield "the choice among the library's algorithms is not kept"
@@ -325,13 +323,13 @@ def damaged_plans(machine):
 
 
 def every_byte(database):
-    """With what is still in its log."""
+    """Returns the bytes of the database and of its log."""
     return b"".join(file.read_bytes() for file in database.parent.glob(database.name + "*"))
 
 
 def nowhere_to_keep(machine):
-    """Where nothing can be written, also by root: a file where the folder should be, a folder where
-    the database should be."""
+    """Runs succeed if the cache cannot be written, even by root: a file has the name of the folder, or a folder
+    the name of the database."""
     taken = machine.folder / "taken"
     taken.write_text("")
     yield from works("no cache folder", machine.run(cache=taken))

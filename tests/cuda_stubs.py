@@ -1,13 +1,13 @@
-"""NVIDIA's libraries as stubs that compute nothing, for machines without a GPU: built from the names
-that runtime/cuda asks for, found before any other, failing as they are told.
+"""Builds stubs of NVIDIA's libraries that compute nothing, for tests on machines without a GPU. The stubs define the
+functions that runtime/cuda loads, and are found before installed libraries. Environment variables set their behaviour:
 
     STUB_FAULT=cuMemAlloc_v2:2   this function of the driver returns this code; with :20 after it,
                                  from its 20th call on
-    STUB_LOG=FILE                two numbers: the driver's objects that were not given back at the end,
-                                 and how often the GPU's context was made
-    STUB_HIDE=libnvrtc,libcudnn  with hidden_libraries(): files of these names are not there
-    STUB_COMPUTE=120             the GPU's compute capability, else 90
-    STUB_MODULES=FILE            gets the kernels that are loaded: PTX as it is, of machine code "ELF"
+    STUB_LOG=FILE                receives two numbers at exit: the driver objects that were not freed,
+                                 and how often the GPU's context was created
+    STUB_HIDE=libnvrtc,libcudnn  with hidden_libraries(): files whose names begin so are not found
+    STUB_COMPUTE=120             the GPU's compute capability (default 90)
+    STUB_MODULES=FILE            receives the loaded kernels: the text of PTX, "ELF" for machine code
 """
 import re
 import subprocess
@@ -15,7 +15,7 @@ from pathlib import Path
 
 CUDA = Path(__file__).resolve().parent.parent / "runtime" / "cuda"
 
-#: Symbols as driver_api.h lists them; those that make or end something are counted.
+#: Functions of driver_api.h that create an object -> the function that frees it. Both are counted.
 MAKES = {"cuDevicePrimaryCtxRetain": "cuDevicePrimaryCtxRelease_v2", "cuMemAlloc_v2": "cuMemFree_v2",
          "cuMemHostAlloc": "cuMemFreeHost", "cuStreamCreate": "cuStreamDestroy_v2",
          "cuEventCreate": "cuEventDestroy_v2", "cuModuleLoadData": "cuModuleUnload",
@@ -54,7 +54,7 @@ BODIES = {
 
 
 def names(prefix):
-    """What runtime/cuda asks a library for."""
+    """Returns the functions with this prefix that runtime/cuda loads."""
     texts = [file.read_text() for file in sorted([*CUDA.rglob("*.cpp"), *CUDA.rglob("*.h")])]
     found = dict.fromkeys(re.findall(rf'"({prefix}[A-Z]\w*)"', "\n".join(texts)))
     assert len(found) > 10, f"runtime/cuda names the functions of {prefix} in another form"
@@ -62,7 +62,7 @@ def names(prefix):
 
 
 def driver(without=""):
-    """`without`: a function that this driver is too old for."""
+    """Returns the source of a driver. `without`: a function that it lacks, like an older driver."""
     ends = {end: make for make, end in MAKES.items()}
     lines = ["#include <cstdio>", "#include <cstdlib>", "#include <cstring>", "#include <atomic>",
              "static std::atomic<long> live, holders, contexts;  // of all threads",
@@ -80,13 +80,13 @@ def driver(without=""):
         count = "++live;" if symbol in MAKES else "--live;" if symbol in ends else ""
         lines.append(f'extern "C" int {symbol}({PARAMETERS.get(symbol, "...")}) {{ '
                      f'if (int e = fault("{symbol}")) return e; {body} {count} return 0; }}')
-    # NVRTC asks for this one and does not look whether it is there.
+    # NVRTC calls this function without checking that it exists.
     lines.append('extern "C" int cuGetExportTable(void** p, void*) { *p = 0; return 500; }')
     return "\n".join(lines)
 
 
 def cublaslt():
-    """Two algorithms for every product; both do nothing."""
+    """Returns the source of a cuBLASLt that offers two algorithms for every product; both do nothing."""
     lines = ["#include <cstddef>", "struct Found { unsigned long long data[8]; size_t workspace;"
              " int state; float waves; int rest[4]; };", "static int made;"]
     special = {
@@ -104,7 +104,7 @@ def cublaslt():
 
 
 def cudnn(without=""):
-    """It refuses to plan any operation: its heuristics have no engine."""
+    """Returns the source of a cuDNN that cannot plan any operation: its heuristics have no engine."""
     kinds = (CUDA / "cudnn" / "names.def").read_text()
     heuristics = re.search(r"^TG_DNN_KIND\(Heuristics, (\d+)\)", kinds, re.M).group(1)
     special = {
@@ -127,7 +127,7 @@ def cudnn(without=""):
 
 
 def hidden_libraries():
-    """A loader for LD_PRELOAD that does not find the files that STUB_HIDE names."""
+    """Returns the source of a library for LD_PRELOAD whose dlopen does not find the files of STUB_HIDE."""
     return r"""
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -152,7 +152,7 @@ extern "C" void* dlopen(const char* file, int flags) {
 
 
 def build(folder, **files):
-    """Compiles sources into shared libraries below a new folder: {file name: source}."""
+    """Compiles shared libraries into a new folder, from keyword arguments key of FILES = source."""
     folder.mkdir()
     for name, source in files.items():
         (folder / f"{name}.cpp").write_text(source)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`tg devices` and `--backend cuda` on whatever machine this is: a backend is usable or missing with
-a reason, never both, and a run on a missing one fails with that reason.
+"""Tests `tg devices` and `--backend cuda` on any machine: a backend is either usable or missing with a reason, and
+a run on a missing backend fails with an error.
 
     devices_test.py TG
 """
@@ -20,8 +20,8 @@ def run(*command):
 
 
 def how_far_tried(report, text):
-    """Which versions of NVIDIA's libraries were run on a GPU, and which were tried no further than to
-    compile or to plan with: in words and in JSON, and so in docs/commands.md."""
+    """Checks the lists of versions of NVIDIA's libraries that were run on a GPU, or only used to compile or to plan:
+    text, JSON and docs/commands.md must agree."""
     tried = report["tried"]
     if not tried["on_gpu"]:
         for place, words in (("tg devices", text), ("docs/commands.md", PAGE)):
@@ -40,7 +40,7 @@ def how_far_tried(report, text):
                        report["untested"]):
         if version not in text or version not in PAGE:
             yield f"`tg devices` and docs/commands.md name {version}, not: {text}"
-    # What was not run on a GPU is untested, the newest versions too.
+    # Versions that were not run on a GPU are untested, including the newest ones.
     untested = set(report["untested"])
     if not tried["on_gpu"] and not {"CUDA 11.8", "CUDA 12", "CUDA 13", "cuDNN 8.9",
                                     "cuDNN 9"} <= untested:

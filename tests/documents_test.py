@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Documents show what their commands print: every command of a page is run, in order, in one bash and an
-empty folder (beside copies of the files in the page's folder, for pages below examples/), and its output
-compared with the lines below it.
+"""Checks that documents show the output of their commands. All commands of a page are run in order, in one bash and
+an empty folder (for pages below examples/, with copies of the files in the page's folder). Their output is compared
+with the lines below each command.
 
     documents_test.py TG PAGE...
 
-In a page, the fence says what a block is:
-    ```tg        a file, if its first line is `# NAME.tg`. It has the layout of `tg fmt`.
-    ```console   lines that begin with `$ ` are commands, the lines up to the next one their output
-    ```console needs=MODULE,...   run only where python3 has these modules
-    ```egraph    the e-graph, a class a line: checked against the figures of `tg opt` and extracted
-What differs by machine, or is left out, is `…`: within a line any text, alone on a line any number of
-lines. Widths of columns follow from times: a run of spaces equals any other, and so does a rule of a
-table. Blocks of other kinds (```sh for what installs or builds) are not run.
+The fence gives the kind of a block:
+    ```tg        a file, if its first line is `# NAME.tg`; must be formatted as by `tg fmt`
+    ```console   lines that begin with `$ ` are commands; the lines up to the next command are the output
+    ```console needs=MODULE,...   run only if python3 has these modules
+    ```egraph    the e-graph, one class a line: checked against the numbers of `tg opt`, and extracted
+`…` replaces text that varies or is left out: any text within a line, or any number of lines if it is alone on a line.
+Column widths depend on times, so that spaces match any number of spaces, and table rules any length.
+Other blocks, such as ```sh for installing and building, are not run.
 """
 import json
 import os
@@ -25,26 +25,26 @@ from pathlib import Path
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 END = "--- end of output ---"
-# What docs/how-it-works.md calls $choices.
+# The options that docs/how-it-works.md calls $choices.
 CHOICES = ["--search", "saturate", "--cost", "analytic:cpu", "--finalists", "0", "--rules",
            "join.tg,fuse_matmul_bias,fuse_matmul_act,concat_of_pieces,slice_whole"]
 
 
 def blocks(text):
-    """The fenced blocks as (kind, modules needed, lines)."""
+    """Yields the fenced blocks as (kind, required modules, lines)."""
     for found in re.finditer(r"^```(\w+)(?: needs=(\S+))?\n(.*?)^```$", text, re.M | re.S):
         yield found[1], (found[2] or "").split(",") if found[2] else [], found[3].splitlines()
 
 
 def lacks(modules):
-    """Which of the modules python3 does not have."""
+    """Returns the modules that python3 does not have."""
     return [module for module in modules
             if subprocess.run(["python3", "-c", f"import {module}"], cwd="/", capture_output=True,
                               check=False).returncode != 0]
 
 
 def commands(lines):
-    """A console block as (command, lines of its output)."""
+    """Returns (command, lines of its output) for each command of a console block."""
     found = []
     for line in lines:
         if line.startswith("$ "):
@@ -55,7 +55,7 @@ def commands(lines):
 
 
 def pattern(lines):
-    """What these lines of the page stand for."""
+    """Returns the regular expression of the output that these lines of the page match."""
     def of_line(line):
         if line == "…":
             return "(?:.*\n)*?"
@@ -66,7 +66,7 @@ def pattern(lines):
 
 
 def run(tg, files, wanted, scratch):
-    """The output of each command, as one bash prints it that runs them all."""
+    """Runs all commands in one bash and returns the output of each."""
     for name, text in files.items():
         (scratch / name).write_text(text, encoding="utf-8")
     (scratch / "cache" / "bin").mkdir(parents=True)
@@ -82,7 +82,7 @@ def run(tg, files, wanted, scratch):
 
 
 def classes_of(lines):
-    """The e-graph of the page: class -> [(operator, operands, price)]; a price left out is 0."""
+    """Returns the e-graph of the page: class -> [(operator, operands, price)]. A missing price is 0."""
     found = {}
     for line in lines:
         name, _, forms = line.partition("=")
@@ -97,7 +97,7 @@ def classes_of(lines):
 
 
 def egraph_problems(tg, classes, scratch):
-    """The e-graph has the size that `tg opt` says, its prices, and the best graph that it found."""
+    """Yields differences between the e-graph and the report of `tg opt`: size, prices and cost of the best graph."""
     report = json.loads(run_tg(tg, scratch, "opt", "net.tg", *CHOICES, "--json"))
     size = (report["egraph_nodes"], report["egraph_classes"])
     drawn = (sum(map(len, classes.values())), len(classes))

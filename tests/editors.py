@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""The editor files know the language: keywords, types, constants, operators and functions in
-lang/editors/ are those of the scanner, the operator table and the builtins, no more and no fewer; and
-the TextMate grammar, read as an editor reads it, gives each of them its scope.
+"""Checks the editor files in lang/editors/: their keywords, types, constants, operators and functions are exactly those
+of the scanner, the operator table and the builtins, and the TextMate grammar gives each word its scope.
 
     editors.py              check
     editors.py --update     write the word lists into the files
-    editors.py --self-test  the check can fail
+    editors.py --self-test  prove that the check can fail
 """
 import json
 import re
@@ -18,7 +17,7 @@ VIM = ROOT / "lang/editors/tangram.vim"
 
 
 def words_of_language():
-    """{group: sorted words}, from the files that define them."""
+    """Returns {group: words} from the files that define the language."""
     def read(name):
         return (ROOT / name).read_text(encoding="utf-8")
 
@@ -29,7 +28,7 @@ def words_of_language():
     members = {name: set(re.findall(r'"(\w+)"', body)) for name, body in
                re.findall(r"StringRef k(Acts|Pads|DTypes)\[\] = \{([^}]*)\}", op)}
     rows = re.findall(r'^TG_(?:OP|POINTWISE)\(\w+,\s*"(\w+)",(.*)$', read("lang/core/ops.def"), re.M)
-    # No program calls a leaf, nor `extern`, which stands for operators of other libraries.
+    # Programs do not call leaves, nor `extern`, which represents operators of other libraries.
     operators = {name for name, rest in rows if "Trait::Leaf" not in rest} - {"extern"}
     builtins = set(re.findall(r'^\s*\{"(\w+)", Builtin::', table, re.M))
     kinds = set(re.findall(r'\.Cases?\("(\w+)"(?:, "\w+")*, Base::', resolve))
@@ -37,8 +36,8 @@ def words_of_language():
         "keyword": words - {"true", "false"},
         "constant": {"true", "false"} | members["Acts"] - operators | members["Pads"] - operators,
         "type": members["DTypes"] | (kinds - {"bool"}) | {"list"},
-        "function": (operators | builtins) - (kinds - {"bool"}), # int and float are types first
-        # Brackets, commas and the like are punctuation, left to the theme.
+        "function": (operators | builtins) - (kinds - {"bool"}), # int and float have the scope of types
+        # Brackets, commas and colons are punctuation and have no scope.
         "operator": {w for w in spelled if not w.isalpha()} - set("()[]{},:"),
     }
 
@@ -69,7 +68,7 @@ def vim_lines(group, words):
 
 
 def vim_text(text, language):
-    """The file with the lines of each group replaced by what they should be."""
+    """Returns the file with the expected lines for each group."""
     for group, words in language.items():
         name = "tangram" + group.capitalize()
         lines = re.compile(rf"(^syntax (keyword|match) {name} .*\n)+", re.M)
@@ -88,8 +87,8 @@ def textmate_text(text, language):
 
 
 def scopes(grammar, line):
-    """[(text, scope)] of a line, as an editor finds them: the leftmost match, the first rule on a tie.
-    Only what our grammar uses: `match`, and `begin`/`end` within a line."""
+    """Returns [(text, scope)] of a line like an editor: the leftmost match, and the first rule on a tie.
+    Supports only the features of this grammar: `match`, and `begin`/`end` within a line."""
     rules = [grammar["repository"][p["include"][1:]] for p in grammar["patterns"]]
     found, at = [], 0
     while at < len(line):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""`tg opt --cost measured:cpu --finalists K`: whole graphs are run but for 0, where prices alone decide; the same by
-default, but not by the prices of a profile by name. Times that are shown beside a gain have that ratio. With `--dtype` prices are those of the type that runs. A graph that
-gives other outputs is not returned. Numbers that are not finite, or denormal, are said.
+"""Tests `tg opt --cost measured:cpu --finalists K`. Whole graphs are run, except with K = 0, where only prices decide.
+They are also run by default, but not with the prices of a named profile. The printed speedup is the ratio of the
+printed times. With `--dtype`, prices are those of that type. A graph with other outputs is not returned. Notes report
+non-finite and denormal numbers.
 
     finalists_test.py TG
 """
@@ -46,7 +47,7 @@ def report_of(tg, folder, finalists, *more, text=MODEL):
 
 
 def check_wrong(tg, folder):
-    """One candidate alone, several, and each search: none may be returned that no one compared."""
+    """Candidates whose outputs differ are never returned, with one candidate, several, and each search."""
     (folder / "wrong.tg").write_text(WRONG)
     for finalists, search in ((1, "mcts"), (8, "mcts"), (8, "saturate"), (8, "taso")):
         report = report_of(tg, folder, finalists, "--search", search, "--rules", str(folder / "wrong.tg"),
@@ -56,7 +57,7 @@ def check_wrong(tg, folder):
 
 
 def default_report(tg, folder, model, *options):
-    """By default, but for the database: prices and results of others are none of this."""
+    """Returns the report of a run with default options, except for its own database."""
     command = [tg, "opt", model, "--json", "--cost-db", folder / "default.db", *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, f"{options}: exit code {done.returncode}: {done.stderr}"
@@ -64,7 +65,7 @@ def default_report(tg, folder, model, *options):
 
 
 def check_default(tg, folder):
-    """What was found meets its source, unless that is turned off, or prices are of another machine."""
+    """The result is timed against its source, unless that is turned off or prices are those of a profile."""
     model = folder / "model.tg"
     model.write_text(MODEL)
     for options, runs, note in (([], True, ""), (["--finalists", "0"], False, "no whole runs (--finalists 0)"),
@@ -73,7 +74,7 @@ def check_default(tg, folder):
         assert ("median_before_us" in report) == runs, f"{options}: {report}"
         assert any(note in said for said in report["notes"]) or not note, f"{options}: {report['notes']}"
     ablated = default_report(tg, folder, model, "--without", "tree")
-    assert not ablated["recalled"] and not ablated.get("remembered"), ablated  # what was found with all parts
+    assert not ablated["recalled"] and not ablated.get("remembered"), ablated  # reuses no results of a full search
     wrong = folder / "wrong.tg"
     wrong.write_text(WRONG)
     model.write_text(DEEP)
@@ -82,7 +83,7 @@ def check_default(tg, folder):
 
 
 def check_figures(tg, folder):
-    """In text and JSON; figures of text have three digits."""
+    """The speedup is the ratio of the times, in text and JSON. Numbers in text have three digits."""
     model = folder / "model.tg"
     for options, written in (([], MODEL), (["--threads", "2"], MODEL), ([], DEEP)):
         model.write_text(written)
@@ -99,11 +100,11 @@ def check_figures(tg, folder):
 
 
 def check_numbers(tg, folder):
-    """What random inputs or the model's constants make of a run is said, and is no fault of what was found."""
+    """Notes report non-finite and denormal numbers, which do not disqualify a candidate."""
     model = folder / "model.tg"
     for text, said in ((NAN, "is not finite on random inputs"), (TINY, "denormal numbers turn up"), (MODEL, "")):
         if text == TINY and platform.machine() != "x86_64":
-            continue  # the processor does not say
+            continue  # the processor does not report denormals
         model.write_text(text)
         report = default_report(tg, folder, model)
         assert "median_before_us" in report, f"no whole graph was run, or it had a fault: {report}"
@@ -112,8 +113,8 @@ def check_numbers(tg, folder):
 
 
 def check_narrow(tg, folder):
-    """Prices of bf16 are taken of bf16. The database keeps none that was taken while others computed: this waits for a
-    idle moment, and says so where there is none."""
+    """With --dtype bf16, stored prices are those of bf16. Prices measured on a busy machine are not stored, so this
+    waits for an idle machine and prints a line if it never is."""
     for _ in range(30):
         report = report_of(tg, folder, 2, "--dtype", "bf16", "--threads", "1")
         assert "median_before_us" in report, f"bf16: no whole graph was run: {report}"

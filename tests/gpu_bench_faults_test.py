@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""bench/gpu/run.py and peers.py where something is amiss. It needs no GPU, and no PyTorch: that is
-made up.
+"""Tests errors of bench/gpu/run.py and peers.py: wrong options, damaged files, failing peers and signals. Requires
+neither a GPU nor PyTorch, which is a stub.
 
     gpu_bench_faults_test.py TG
 """
@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-#: What peers.py and compare_torch.py look at while they are read.
+#: Stubs of the packages that peers.py and compare_torch.py import, with the attributes that they use on import.
 PACKAGES = {"torch.py": "float32 = float16 = bfloat16 = None\nclass nn: Module = object\n"
                         "def manual_seed(seed): pass\n",
             "numpy.py": "", "safetensors/__init__.py": "",
@@ -35,7 +35,7 @@ case "$4" in
 esac
 """
 
-#: A program that knows its devices and never ends a run.
+#: A program that lists devices like `tg`, and whose runs never end.
 ENDLESS = """#!/bin/sh
 [ "$1" = devices ] && exec {tg} "$@"
 sleep 1000 & echo $! >sleeper; wait
@@ -72,7 +72,7 @@ class Bench:
         (self.folder / "tmp").mkdir()
 
     def start(self, script, *arguments):
-        """A file of bench/gpu, or code."""
+        """Starts a script of bench/gpu, or Python code."""
         first = [ROOT / "bench/gpu" / script] if script.endswith(".py") else ["-c", script]
         return subprocess.Popen([sys.executable, *first, *arguments], text=True, cwd=self.folder,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -81,20 +81,20 @@ class Bench:
                                      "PYTHONPATH": f"{self.packages}:{ROOT / 'bench/gpu'}"})
 
     def call(self, script, *arguments):
-        """Exit code, output and errors."""
+        """Returns the exit code, output and errors."""
         process = self.start(script, *arguments)
         out, errors = process.communicate(timeout=120)
         return process.returncode, out, errors
 
     def left(self):
-        """The sleeper that a command started, if it lives on, and temporary files."""
+        """Returns what a command left behind: its child process, if that is still alive, and temporary files."""
         sleeper = int((self.folder / "sleeper").read_text())
         (self.folder / "sleeper").unlink()
         dies = wait_for(lambda: not lives(sleeper), 5)
         return [*([] if dies else [f"process {sleeper}"]), *os.listdir(self.folder / "tmp")]
 
     def peers(self, *arguments):
-        """Exit code, all that is said, and the cells of nasrnn by the peers that are made up."""
+        """Returns the exit code, output with errors, and the cells of nasrnn with the stub peers."""
         code, out, errors = self.call("run.py", *self.measured, *arguments)
         cells = json.loads((self.folder / "peers.json").read_text())["cells"]
         return code, out + errors, {name.rsplit("/", 1)[1]: cell for name, cell in cells.items()}
@@ -110,7 +110,7 @@ REFUSED = {
 
 
 def options(bench):
-    """One line says which option it is; nothing is measured."""
+    """The last line of errors names the wrong option, and nothing is measured."""
     for script, refused in REFUSED.items():
         first = {"run.py": ("correct", "--backend", "ref", "--json", "options.json"),
                  "peers.py": ("nasrnn", "--device", "cpu")}[script]
@@ -125,7 +125,7 @@ def options(bench):
 
 
 def reasons(bench):
-    """Of a failure in Python the last line; what is printed before a result is not the result."""
+    """The error of a failed peer is the last line of its traceback. Lines before a result are ignored."""
     code, text, cells = bench.peers()
     wanted = {"eager": {"median_us": 2.0, "p10_us": 1.0, "p90_us": 3.0},
               "graph": {"error": "RuntimeError: no memory"}, "jax": {"skipped": "jax is not installed"}}
@@ -134,7 +134,7 @@ def reasons(bench):
 
 
 def installed_later(bench):
-    """What was skipped is measured again, after all else, and does not make a call go on for ever."""
+    """Skipped cells are tried again, after all others, and do not keep a call from finishing."""
     (bench.folder / "peers.json").unlink()
     for call in ("eager", "graph", "jax", "jax"):
         code, text, cells = bench.peers("--total-limit", "0")
@@ -149,7 +149,7 @@ def installed_later(bench):
 
 
 def other_setting(bench):
-    """Cells of another one are not added to."""
+    """Cells that were measured with other settings are not extended."""
     file = bench.folder / "peers.json"
     whole = file.read_text()
     shutil.copy(bench.folder / "python", bench.folder / "python2")
@@ -159,7 +159,7 @@ def other_setting(bench):
                             ("python", "--python", "./python2")):
         code, text, _ = bench.peers(*arguments)
         said = f"peers.json: its cells are of {key} " in text
-        if (code != 1 or not said) and "not measured" not in text:  # by a backend that is not built
+        if (code != 1 or not said) and "not measured" not in text:  # the backend is not built
             yield f"{arguments} on cells of another {key}: exit {code}: {text}"
         table = json.loads(whole)
         table["environment"].pop(key, None)
@@ -170,7 +170,7 @@ def other_setting(bench):
         file.write_text(whole)
 
 
-#: What of a cell of peers.json, or of all of it, cannot be; and what is said.
+#: Name and content of an invalid cell of peers.json, and words of the error.
 DAMAGED_CELLS = (
     ("latency/1/f32/nasrnn/eager", [], "is no object"),
     ("latency/1/f32/nasrnn/eager", {}, "has no median_us"),
@@ -188,7 +188,7 @@ DAMAGED_FILES = (b"", b"[]", b"{}", b'{"cells": {', b'{"cells": []}', b"[" * 100
 
 
 def damaged_file(bench):
-    """One line names the file and what is wrong with it; it stays as it is."""
+    """The error is one line with the name of the file and the reason. The file is not changed."""
     file = bench.folder / "peers.json"
     whole = json.loads(file.read_text())
     tables = [(text, "") for text in DAMAGED_FILES]
@@ -206,7 +206,7 @@ def damaged_file(bench):
 
 
 def no_file(bench):
-    """What cannot be written is told before anything is measured, in one line."""
+    """An output that cannot be written is an error of one line, before anything is measured."""
     (bench.folder / "folder").mkdir()
     (bench.folder / "page.md").mkdir()
     os.mkfifo(bench.folder / "pipe")
@@ -224,7 +224,7 @@ def no_file(bench):
 
 
 def written(bench):
-    """As any file: others may read it, and a link stays one."""
+    """Output files have the usual permissions, and a link remains a link."""
     (bench.folder / "link.json").symlink_to("target.json")
     code, text, _ = bench.peers("--json", "link.json")
     modes = [(bench.folder / name).stat().st_mode & 0o777 for name in ("target.json", "link.md")]
@@ -235,7 +235,7 @@ def written(bench):
 
 
 def packages(bench):
-    """A peer that is not there is told as JSON, where the program is found without --tg, too."""
+    """A missing peer is reported as JSON, also if the program is found without --tg."""
     top = bench.folder / "unpacked"
     shutil.copytree(ROOT / "bench/gpu", top / "bench/gpu")
     shutil.copytree(ROOT / "tests/oracle", top / "bench/gpu/oracle")
@@ -254,7 +254,7 @@ def packages(bench):
             yield f"peers.py {arguments}: exit {code}: {out}{errors}"
 
 
-#: peers.py with a network, numpy and `ref` that are made up.
+#: peers.py with stubs of a network, numpy and `ref`.
 MADE_UP = """
 import json, pathlib, sys, time, types
 import peers
@@ -278,24 +278,24 @@ for damage in (None, "", '{"y"', '{"x": 1}'):
 
 
 def damaged_cache(bench):
-    """What `ref` gave is computed anew where the file is damaged, once."""
+    """If the cached output of `ref` is damaged, it is computed once more."""
     code, out, errors = bench.call(DAMAGED_CACHE, bench.folder / "python", bench.folder / "cache")
     if code != 0 or out != "".join(f"[7] [7] {made}\n" for made in (1, 2, 3, 4)):
         yield f"a damaged cache of peers.py: exit {code}: {out}{errors}"
 
 
 def out_of_time(bench):
-    """Nothing that a cell started outlives it."""
+    """All processes that a cell started end with it."""
     code, text, cells = bench.peers("--peers", "compile", "--limit", "0.5")
     if code != 0 or cells["compile"] != {"error": "longer than 0.5 s", "tries": 1} or bench.left():
         yield f"a cell whose time runs out: exit {code}: {cells}: {text}"
 
 
 def ended(bench):
-    """By Ctrl-C or another signal: so is the cell, and its files go."""
+    """Ctrl-C and other signals end the running cell and delete its files."""
     sleeper = bench.folder / "sleeper"
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)  # what is ignored here is by those that are started
+        signal.signal(number, signal.SIG_DFL)  # child processes inherit ignored signals
         process = bench.start("run.py", "load", "--backend", "ref", "--tg", "./endless", "--networks",
                               "nasrnn", "--json", "ended.json")
         wait_for(lambda: sleeper.exists() and sleeper.read_text().endswith("\n"))
@@ -306,7 +306,7 @@ def ended(bench):
             yield f"{number.name}: exit {process.returncode}, left {left}: {out}{errors}"
 
 
-#: run.py by a signal that comes as soon as there is a command, before it is known to whom it belongs.
+#: run.py receives a signal as soon as a command runs, before Popen has returned.
 EARLY_SIGNAL = """
 import os, pathlib, signal, subprocess, sys, time
 import run
@@ -342,7 +342,7 @@ peers.main()
 
 
 def ended_peer(bench):
-    """peers.py leaves nothing in the cache folder."""
+    """peers.py leaves no files in the cache folder when it is ended."""
     shutil.rmtree(bench.folder / "cache")
     process = bench.start(ENDLESS_PEER, bench.folder / "python")
     process.stdout.readline()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""bench/gpu/run.py without a GPU: every part on the cpu backend, cell by cell, with a peer and a
-compute-sanitizer that are made up; what a machine without a driver gets; and that a backend which
-computes nothing (cuda_stubs.py) is found out.
+"""Tests bench/gpu/run.py without a GPU: every part on the cpu backend, cell by cell, with a stub peer and a stub
+compute-sanitizer; the message on a machine without a driver; and that a backend which computes nothing (cuda_stubs.py)
+is detected.
 
     gpu_bench_test.py TG
 """
@@ -45,7 +45,7 @@ class Bench:
             (self.tools / name).chmod(0o755)
 
     def run(self, *arguments, table, **environment):
-        """Exit code, output, and the cells of the table."""
+        """Returns the exit code, the output, and the cells of the table."""
         path = self.folder / table
         done = subprocess.run(
             [sys.executable, str(ROOT / "bench/gpu/run.py"), *arguments, "--tg", self.tg, "--json",
@@ -68,7 +68,7 @@ ON_CPU = ("--backend", "cpu", "--cost", "analytic", "--networks", "nasrnn", "--b
 
 
 def every_part(bench):
-    """One cell a call; a cell that is there is not measured again."""
+    """With --total-limit 0 each call measures one cell, and no cell is measured again."""
     wanted = {"correct/f32/hello", "correct/f16/hello", "correct/bf16/hello", "correct/f32/mlp",
               "correct/f16/mlp", "correct/bf16/mlp", "latency/1/f32/nasrnn/tangram source",
               "latency/1/f32/nasrnn/tangram optimised", "latency/1/f32/nasrnn/eager",
@@ -122,7 +122,7 @@ def judge(bench, cells, text):
 
 
 def order(bench):
-    """What a machine that is there for minutes is for comes first."""
+    """The most important cells come first, because a GPU machine may be available only for minutes."""
     names = [name for name, _ in gpu_run.cells(gpu_run.parse(["--tg", bench.tg]))]
     correct = [f"correct/{dtype}/{model}" for model in (
         "bert_base", "mobilenetv2", "paper/nasrnn", "resnet50", "squeezenet", "vit_base")
@@ -136,7 +136,7 @@ def order(bench):
     first = correct + latencies + rest
     if names[:len(first)] != first:
         yield f"cells in another order: {names}"
-    rows = 3 * 6 + 3 * 5  # dtypes and networks of batch 1, and of 16, which nasrnn lacks
+    rows = 3 * 6 + 3 * 5  # dtypes times networks at batch 1, and at batch 16, which nasrnn lacks
     count = 3 * len(gpu_run.all_models()) + rows * len(runtimes) + len(rest) + 3
     if len(names) != count or not names[-1].startswith("latency/16/tf32/"):
         yield f"cells are missing, or others last: {names}"
@@ -155,7 +155,7 @@ def another_machine(bench):
 
 
 def another_commit(bench):
-    """What our program did then is measured anew, what others did stays."""
+    """Cells of Tangram from another commit are measured again; cells of peers are kept."""
     path = bench.folder / "cpu.json"
     table = json.loads(path.read_text())
     for name in ("correct/f32/hello", "latency/1/f32/nasrnn/tangram source"):
@@ -170,7 +170,7 @@ def another_commit(bench):
 
 
 def side_by_side(bench):
-    """Peers that take turns, and checks: the same cells as one after the other."""
+    """--jobs measures the same cells as a sequential call."""
     code, text, cells = bench.run(*ON_CPU, "peers", "correct", "--jobs", "3", table="jobs.json")
     wanted = {f"correct/{d}/{m}" for d in ("f32", "f16", "bf16") for m in ("hello", "mlp")} | {
         f"latency/1/f32/nasrnn/{peer}" for peer in ("eager", "graph", "compile")}
@@ -179,7 +179,7 @@ def side_by_side(bench):
 
 
 def too_slow(bench):
-    """Time that ran out may have gone into what is kept: the cell has two more tries."""
+    """A cell that ran out of time is tried twice more, because caches may have been filled meanwhile."""
     for call in (1, 2, 3, 4):
         code, text, cells = bench.run("correct", "--backend", "cpu", "--models", "paper/vit_huge",
                                       "--limit", "0.2", "--total-limit", "0", table="slow.json")
@@ -201,7 +201,7 @@ def no_driver(bench):
 
 
 def computes_nothing(bench):
-    """No cell may pass for correct, or have a time, that was not computed."""
+    """If the device computes nothing, no cell is correct or has a time."""
     environment, _ = bench.stubs("stub", driver=cuda_stubs.driver(), cublaslt=cuda_stubs.cublaslt(),
                                  cudnn=cuda_stubs.cudnn())
     code, text, cells = bench.run("correct", "latency", "--models", "hello", "--networks", "nasrnn",

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`graph_clock_bench` (bench/) times a source and what an episode makes of it as often as it is asked to, by each number of pairs,
-and refuses what it does not know. What it measures is not looked at.
+"""Tests `graph_clock_bench` (bench/): it times a source and the graphs of an episode as often as requested, with each
+number of pairs, and rejects unknown options. The measured times are not checked.
 
     graph_clock_bench_test.py GRAPH_CLOCK_BENCH
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`bench/paper/guided.py` goes on where it stopped, seats the guide in one of each pair only, refuses what it does not know, and
-its table says what the cells say. Ctrl-C ends it, without a cell of what was not done to the end.
+"""Tests `bench/paper/guided.py`: it resumes, uses the guide in exactly one search of each pair, and rejects wrong
+options. Its table shows the numbers of the cells. Ctrl-C ends it, and an interrupted cell is not stored.
 
     guided_test.py TG
 """
@@ -27,7 +27,7 @@ def bench(tg, folder, *args, fails=False):
 
 
 def check_interrupted(tg, folder, guide):
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have told us to ignore it
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the shell may have set it to ignored
     running = subprocess.Popen(command(tg, folder, "--guide", guide), cwd=ROOT, text=True, stderr=subprocess.PIPE)
     assert "seed 1, none" in running.stderr.readline()
     while running.poll() is None and not Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text(encoding="utf-8"):
@@ -59,7 +59,7 @@ def main(tg):
         commits = {commit for cell in cells["guided"].values() for commit in cell["commits"]}
         assert len(commits) == 1 and f"; commits: {min(commits)}\n" in first.stdout, first.stdout
 
-        # Nothing is computed twice, and the table is of what is kept.
+        # Stored cells are not computed again, and the table is made from them.
         cells["guided"]["paper/dalle 30 s, seed 1, guide"]["us"] *= 0.5
         path.write_text(json.dumps(cells), encoding="utf-8")
         second = bench(tg, folder, "--guide", guide)

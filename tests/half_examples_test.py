@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The models of examples/ in f16 and bf16 on the processor, against `ref` in f32, within the bounds of
-`tg run --check` (runtime/tensor.h): deep ones with fewer layers, and a padding mask of zeros and ones.
-The full test (`./dev test --full`) runs all of them, else a few of each kind.
+"""Runs the models of examples/ in f16 and bf16 on the processor and compares them with `ref` in f32, within the
+bounds of `tg run --check` (runtime/tensor.h). Deep models have fewer layers, and the padding mask has zeros and ones.
+The full test (`./dev test --full`) runs all models; otherwise a few of each kind are run.
 
     half_examples_test.py TG
 """
@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-#: Smaller than they are published, where `ref` would take long.
+#: Settings that make models smaller than published, where `ref` would take long.
 SIZES = {
     "bert_base": ["S=32", "layers=2", "vocabulary=1000"],
     "gpt2": ["layers=2", "vocabulary=1000"],
@@ -28,7 +28,7 @@ FEW = ("hello", "mlp", "lstm", "squeezenet", "bert_base", "gpt2", "llama_block")
 
 
 def write_mask(path, shape, seen):
-    """A .npy file: the first `seen` places of each row are 1, the rest is padding."""
+    """Writes a .npy file. The first `seen` elements of each row are 1; the remainder is padding."""
     rows, columns = shape
     header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {columns}), }}"
     header = header.ljust(117) + "\n"
@@ -38,7 +38,7 @@ def write_mask(path, shape, seen):
 
 
 def problem(tg, name, dtype, folder):
-    """Why the example is not within the bound; None if it is."""
+    """Returns the error of an example that exceeds its bounds, else None."""
     command = [tg, "run", EXAMPLES / f"{name}.tg", "--dtype", dtype, "--check", "--runs", "1", "--quiet"]
     for setting in SIZES.get(name, []):
         command += ["--set", setting]

@@ -1,5 +1,5 @@
-// Embeds Tangram: parses, optimises, compiles and runs a model. An error in a model or a rule gives a
-// diagnostic, not a crash. Requires the installed package, but not the source tree.
+// Embeds Tangram: parses, optimises, compiles and runs a model. An error in a model or a rule gives
+// a diagnostic, not a crash. Requires the installed package, but not the source tree.
 #include <tangram/tangram.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// libFuzzer target: any bytes as a cost table (`--cost file:TABLE`). No input does more than give
-// an error; what is read holds prices that are finite and >= 0.
+// libFuzzer target: parses any bytes as a cost table (`--cost file:TABLE`). The worst outcome is an
+// error. Prices of a parsed table are finite and >= 0.
 #include "compiler/extract/cost/cost_table.h"
 
 #include <cmath>

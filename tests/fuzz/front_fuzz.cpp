@@ -1,6 +1,6 @@
-// libFuzzer target: any text as a .tg file, through scanner, parser, checker, instantiation, the
-// compiler of rules and the formatter. Whatever the bytes, what comes out is diagnostics that can
-// be shown; what has no errors can be laid out, and laid out again it stays as it is.
+// libFuzzer target: reads any text as a .tg file, through scanner, parser, checker, instantiation,
+// rule compiler and formatter. All inputs give diagnostics that can be rendered, and no internal
+// error. A file without errors can be formatted, and formatting it again changes nothing.
 #include "compiler/ir/from_ast.h"
 #include "compiler/rules/from_ast.h"
 #include "lang/syntax/format.h"
@@ -11,7 +11,7 @@
 
 namespace {
 
-/// A library without files: `use std.nn` is an error like any other.
+/// A library without files: `use std.nn` is an ordinary error.
 struct NoLibrary : tg::ModuleLoader {
   std::optional<std::string> read(llvm::StringRef) const override { return std::nullopt; }
   std::vector<std::string> list(llvm::StringRef) const override { return {}; }
@@ -23,7 +23,7 @@ void show(const tg::SourceManager& sources, tg::DiagnosticSink& sink) {
   for (const tg::Diagnostic& d : sink.all()) tg::render(d, sources, out);
 }
 
-/// The layout of a file, or "" if it has errors.
+/// Returns the formatted text, or "" if it has errors.
 std::string laid_out(const std::string& text) {
   tg::SourceManager sources;
   tg::DiagnosticSink sink;
@@ -39,10 +39,10 @@ std::string laid_out(const std::string& text) {
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  constexpr size_t kLongest = 4096; // instantiation may unroll; long inputs say nothing new
+  constexpr size_t kLongest = 4096; // instantiation may unroll; longer inputs test nothing new
   if (size > kLongest) return 0;
   std::string text(reinterpret_cast<const char*>(data), size);
-  // Files beside this one are not the target's business.
+  // Imports of files by path are not tested.
   if (llvm::StringRef(text).contains("./")) return 0;
 
   tg::SourceManager sources;

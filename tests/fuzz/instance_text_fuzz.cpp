@@ -1,5 +1,6 @@
-// libFuzzer target: any bytes as the key of an operator instance (a row of the cost database). What
-// is read has one text, reads back from it, and has features that are numbers.
+// libFuzzer target: parses any bytes as the key of an operator instance (a row of the cost
+// database). A parsed instance has one text, from which it can be parsed again, and its features
+// are finite.
 #include "compiler/extract/cost/price_features.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// libFuzzer target: any bytes as a .npy file. No input does more than give an error.
+// libFuzzer target: parses any bytes as a .npy file. The worst outcome is an error.
 #include "runtime/files/numpy.h"
 
 #include <cstddef>

@@ -1,6 +1,7 @@
-// libFuzzer target: any bytes as an ONNX file, through the scan of its wire format, the importer
-// and the text of the graph. Whatever the bytes, what comes out is errors, or a well-formed graph
-// whose weights have the elements that their types say and whose text reads back to the same graph.
+// libFuzzer target: reads any bytes as an ONNX file, through the scan of its wire format, the
+// importer and the text of the graph. All inputs give errors or a well-formed graph. The weights of
+// the graph have the number of elements that their types declare, and its text parses to the same
+// graph.
 #include "compiler/import/onnx/read/import.h"
 #include "compiler/import/onnx/write/export.h"
 #include "compiler/ir/from_ast.h"
@@ -17,7 +18,7 @@ struct NoLibrary : tg::ModuleLoader {
   std::vector<std::string> list(llvm::StringRef) const override { return {}; }
 };
 
-/// Two for every size of an input that the file leaves open.
+/// Sets each symbolic size of an input to 2.
 tg::onnx::ImportOptions sizes_of(const tg::onnx::ModelFile& file) {
   tg::onnx::ImportOptions options;
   for (const tg::onnx::schema::ValueInfo& input : file.model().graph().input())
@@ -50,7 +51,7 @@ void check_text(const tg::Graph& graph, bool functions) {
   if (!read || !tg::difference(*read, tg::with_text_names(graph)).empty()) __builtin_trap();
 }
 
-/// What is cut out of a graph can be put back.
+/// Checks that parts that were cut out of a graph can be spliced in again.
 void check_kept(const std::shared_ptr<const tg::onnx::ModelFile>& file) {
   tg::DiagnosticSink sink;
   tg::onnx::ImportOptions options = sizes_of(*file);
@@ -63,7 +64,7 @@ void check_kept(const std::shared_ptr<const tg::onnx::ModelFile>& file) {
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  constexpr size_t kLongest = 16384, kMostOps = 2000; // long inputs say nothing new
+  constexpr size_t kLongest = 16384, kMostOps = 2000; // longer inputs test nothing new
   if (size > kLongest) return 0;
   llvm::StringRef bytes(reinterpret_cast<const char*>(data), size);
   tg::Result<std::shared_ptr<const tg::onnx::ModelFile>> file =
@@ -75,7 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const tg::Diagnostic& d : sink.all())
     if (d.code == tg::Code::internal) __builtin_trap();
   if (!imported) {
-    if (!sink.failed()) __builtin_trap(); // and does not say why
+    if (!sink.failed()) __builtin_trap(); // it failed without an error
     return 0;
   }
   if (!tg::verify(imported->graph).empty()) __builtin_trap();

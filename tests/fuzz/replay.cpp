@@ -1,5 +1,5 @@
-// A plain driver for the fuzz targets: runs each file of the folders (or files) given once, so that
-// seeds and regressions are tested without clang and its libFuzzer.
+// A driver for the fuzz targets without libFuzzer: runs each file of the given folders (or files)
+// once, so that seeds and regressions are tested without clang.
 #include <llvm/Support/FileSystem.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/raw_ostream.h>
@@ -35,11 +35,11 @@ int main(int argc, char** argv) {
         llvm::errs() << "cannot read " << file << "\n";
         return 1;
       }
-      // Named before it runs, so that a crash says which it was.
+      // Printed before the run, so that a crash can be attributed to the file.
       llvm::outs() << file << "\n";
       llvm::outs().flush();
       llvm::StringRef bytes = (*buffer)->getBuffer();
-      // A copy of its own, so that reading beyond the end is seen.
+      // A copy of exact size, so that AddressSanitizer detects reads beyond the end.
       std::vector<uint8_t> copy(bytes.bytes_begin(), bytes.bytes_end());
       LLVMFuzzerTestOneInput(copy.data(), copy.size());
       ++ran;
