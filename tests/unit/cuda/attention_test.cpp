@@ -1,4 +1,5 @@
-// Attention found in plans and run as one operation, on a cuDNN and a GPU that record.
+// Tests that attention is recognised in plans and run as one operation, on a recording cuDNN
+// and GPU.
 #include "runtime/cuda/cudnn/attention.h"
 
 #include "runtime/cuda/codegen/plan_edit.h"
@@ -20,7 +21,7 @@ struct Spelling {
   int64_t axis = 3;
 };
 
-/// Two images' worth of three heads over places, split off and joined as the standard library does.
+/// Two images with three heads each, split and merged as the standard library does.
 Plan attention(const Spelling& how = {}) {
   PlanWriter w;
   PlanValueId seen = kNoValue, low = w.constant({}, {-1e9});
@@ -72,7 +73,7 @@ Plan attention(const Spelling& how = {}) {
   return w.finish();
 }
 
-/// Six heads, of which three each share keys and values, as the standard library spells it.
+/// Six heads, of which groups of three share keys and values, as the standard library writes it.
 Plan in_groups(bool causal) {
   PlanWriter w;
   std::vector<double> places = {0, 1, 2, 3, 4, 5, 6};
@@ -120,7 +121,7 @@ TEST(Attention, IsFoundAsModelsSpellIt) {
   EXPECT_EQ(kept.plan.steps.size(), attention().steps.size());
 }
 
-/// The operator, which has a mask, is taken apart.
+/// The attention operator has a mask and is decomposed.
 TEST(Attention, TheOperatorIsTakenApart) {
   for (bool seen : {false, true}) {
     PlanWriter w;
@@ -185,7 +186,7 @@ struct OnFakes : testing::Test {
     libraries.dnn = std::move(*cuda::Cudnn::over(FakeCudnn::api()));
     log.takes = [](const std::string& call) { return call == "record" ? 0.0 : 1000.0; };
   }
-  /// "op=implementation" of what runs; agrees with `ref`.
+  /// Runs the plan, compares it with `ref`, and returns the steps as "op=implementation".
   std::string run(const Plan& plan) {
     auto made = cuda::CudaExecutable::make(plan, {}, std::make_unique<FakeGpu>(library, log), cache,
                                            libraries);
@@ -209,7 +210,7 @@ TEST_F(OnFakes, AttentionAgreesWithRef) {
   EXPECT_EQ(run(in_groups(false)), "attention=cudnn:engine 2:nchw ");
 }
 
-/// Without a mask the library refuses, with one it is not asked.
+/// Without a mask the library refuses the graph. With a mask it is not called.
 TEST_F(OnFakes, AttentionThatTheLibraryDoesNotRunIsProductsAndOneSoftmax) {
   FakeCudnn::refuses = true;
   for (Hidden hidden : {Hidden::None, Hidden::ByRow, Hidden::ByPlace, Hidden::ByCondition,

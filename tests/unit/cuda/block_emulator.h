@@ -1,18 +1,18 @@
-// Executes kernels in their form for the device, on the processor: threads of a block take turns,
-// each as far as it comes before it has to wait for its block (__syncthreads) or its warp (a
-// shuffle). Which of those that can go on goes first is an order that tests choose: where a barrier
-// is missing, some order lets a thread overwrite what another has not read yet, in every run.
-// Threads of all blocks of a cluster take turns together, each block with shared memory of its own.
+// Executes the device form of kernels on the processor. The threads of a block run one
+// at a time, each up to a barrier of its block (__syncthreads) or its warp (a shuffle).
+// Tests choose the order of the threads that can continue. If a barrier is missing,
+// there is an order in which one thread always overwrites a value that another has not read yet.
+// The threads of all blocks of a cluster run in the same way; each block has its own shared memory.
 //
-// The functions have the form of those for the processor, so a HostRun calls them. Half types are
-// left out: their conversions are PTX.
+// The functions have the signatures of those for the processor, so that a HostRun can call them.
+// Half types are not supported, because their conversions are PTX.
 #pragma once
 
 #include "tests/unit/cuda/cpp_target.h"
 
 namespace tg::test {
 
-/// First the lowest thread, the highest, or warps and their threads in some mixed order.
+/// The next thread: the lowest, the highest, or warps and their threads in a mixed order.
 enum class TurnOrder : uint8_t { Ascending, Descending, Mixed };
 
 inline constexpr const char* kBlockEmulator = R"(
@@ -128,7 +128,7 @@ static unsigned long __cvta_generic_to_shared(const void*) { return 0; }
 #define asm(...)
 )";
 
-/// Behind the prelude: clusters as the emulator has them.
+/// Goes after the prelude: clusters for the emulator.
 inline constexpr const char* kClusterEmulator = R"(
 #undef TG_CLUSTER
 #undef TG_CLUSTER_BARRIER
@@ -142,7 +142,7 @@ inline constexpr const char* kClusterEmulator = R"(
   *block::of_rank(place, rank, sizeof part_of[0] / sizeof part_of[0][0])
 )";
 
-/// The kernel, and one function beside it that runs blocks of its threads.
+/// Returns the kernel's text with a function that runs the threads of its blocks.
 inline std::string emulated_text(const cuda::KernelSource& source) {
   std::string text = cuda::function_text(source, cuda::Target::Cuda);
   size_t name = text.find(source.name);

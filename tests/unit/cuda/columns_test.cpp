@@ -1,6 +1,7 @@
-// Rows that threads share, though their elements lie apart or others read them, too: products of
-// few rows and what is fused with them, sums along axes that are not the innermost. Executed on the
-// processor against `ref`, and compiled for GPUs where NVRTC is installed.
+// Tests rows that threads share although their elements are not contiguous or other threads read
+// them, too: products of few rows with the fused steps, and sums along axes other
+// than the innermost. They are executed on the processor against `ref`, and compiled for GPUs
+// if NVRTC is installed.
 #include "runtime/cuda/device/compile.h"
 #include "tests/unit/cuda/cpp_target.h"
 #include "tests/unit/runtime/plan_writer.h"
@@ -19,7 +20,7 @@ PlanValueId product(PlanWriter& w, PlanValueId x, PlanValueId y, const char* act
   return w.run(OpKind::Matmul, {Value::of_enum(act)}, {x, y, bias, kNoValue});
 }
 
-/// With bias and activation; `turned`: the matrix lies with its columns side by side.
+/// A product with bias and activation. `turned`: the matrix is stored by columns.
 Plan product_of(int64_t rows, int64_t terms, int64_t columns, bool turned = false) {
   PlanWriter w;
   PlanValueId matrix =
@@ -65,12 +66,12 @@ std::vector<Case> cases() {
   };
   return {
       {product_of(1, 512, 200), Schedule::Columns},
-      {product_of(3, 49, 70), Schedule::Columns}, // neither divides
+      {product_of(3, 49, 70), Schedule::Columns}, // neither size divides
       {product_of(7, 40, 33), Schedule::Columns},
       {product_of(1, 2000, 24), Schedule::Columns}, // too long to keep in registers
       {product_of(2, 128, 90, /*turned=*/true), Schedule::Rows},
       {product_of(8, 64, 64), Schedule::Tiles},
-      {product_of(1, 24, 100), Schedule::Serial}, // short
+      {product_of(1, 24, 100), Schedule::Serial}, // a short sum
       {cell(), Schedule::Columns},
       {reduced({2, 49, 64}, OpKind::ReduceMean, axes({1})), Schedule::Columns},
       {reduced({60, 5, 11}, OpKind::ReduceMax, axes({0})), Schedule::Columns},
@@ -78,7 +79,7 @@ std::vector<Case> cases() {
       {reduced({49, 3, 40}, OpKind::Argmax, {Value::of_int(0), Value::of_bool(false)}),
        Schedule::Columns},
       {reduced({2, 40, 7, 7}, OpKind::ReduceSum, axes({2, 3})), Schedule::Rows},
-      {reduced({64, 300000}, OpKind::ReduceSum, axes({0})), Schedule::Serial}, // rows enough
+      {reduced({64, 300000}, OpKind::ReduceSum, axes({0})), Schedule::Serial}, // enough rows
   };
 }
 
@@ -100,7 +101,7 @@ TEST(Columns, AgreeWithRef) {
   expect_like_ref(all, 5e-3);
 }
 
-/// Any that divide give the same results.
+/// All tunables that divide the sizes give the same results.
 TEST(Columns, WhatIsTunedMayBeAnything) {
   std::vector<Generated> all;
   std::vector<cuda::KernelSource> sources;
@@ -127,7 +128,7 @@ TEST(Columns, WhatIsTunedMayBeAnything) {
   for (const Generated& g : all) EXPECT_LE(difference(g, library), 1e-4) << texts(g);
 }
 
-/// Enough blocks, each of which reads whole sectors.
+/// There are enough blocks, and each reads whole sectors.
 TEST(Columns, KeepTheDeviceBusy) {
   auto tunables = [](Plan plan) {
     Generated g = generate_all(std::move(plan), none);

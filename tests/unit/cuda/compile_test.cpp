@@ -1,5 +1,6 @@
-// NVRTC, where it is installed: kernels of random networks compile for Hopper, use 16-byte accesses
-// and no stack; and the cache of compiled kernels, with a compiler that is made up.
+// Tests compilation with NVRTC, if it is installed: kernels of random networks compile
+// for Hopper, use 16-byte accesses and no stack. Also tests the cache of compiled kernels
+// with a fake compiler.
 #include "compiler/emit/plan_from_graph.h"
 #include "runtime/cuda/device/compile.h"
 #include "runtime/cuda/device/libraries.h"

@@ -1,6 +1,6 @@
-// The source of a CUDA driver that is content with everything and does nothing: what cuDNN needs to
-// plan engines that compile and load their kernels, where there is no GPU. `others.inc` lists all
-// of a driver's functions as OTHER(name); those that give something back are written out.
+// The source of a CUDA driver that accepts every call and does nothing. Without a GPU,
+// cuDNN needs it to plan engines that compile and load their kernels. `others.inc` lists all
+// functions of a driver as OTHER(name). Functions that return a value are defined here.
 #pragma once
 
 namespace tg::test {

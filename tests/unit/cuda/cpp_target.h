@@ -1,6 +1,7 @@
-// Executes generated kernels on the processor: their C++ form, compiled by the system's compiler
-// and loaded. A plan is run unit by unit over host memory that was filled with NaN, what a library
-// would run by `ref`, and compared with the whole plan on `ref`.
+// Executes the C++ form of generated kernels on the processor: compiles it with the system's
+// compiler and loads it. A plan runs unit by unit over host memory that is filled
+// with NaN first. `ref` runs the steps of libraries. The result is compared with the whole plan
+// on `ref`.
 #pragma once
 
 #include "runtime/cuda/codegen/fusion.h"
@@ -29,13 +30,13 @@ public:
 
   using TextOf = std::string (*)(const cuda::KernelSource&);
 
-  /// Compiles what is not yet there, all at once.
+  /// Compiles all missing functions at once.
   void compile(llvm::ArrayRef<cuda::KernelSource> sources) {
     compile(sources, cuda::prelude_text(cuda::Target::Cpp), [](const cuda::KernelSource& source) {
       return cuda::function_text(source, cuda::Target::Cpp);
     });
   }
-  /// The same in another form, of the same functions.
+  /// Compiles another form of the same functions.
   void compile(llvm::ArrayRef<cuda::KernelSource> sources, const std::string& prelude,
                TextOf text_of) {
     llvm::SmallString<128> folder;
@@ -74,13 +75,14 @@ private:
 struct Generated {
   Plan plan;
   std::vector<cuda::Unit> units;
-  std::vector<std::unique_ptr<cuda::Kernel>> kernels; // null but for generated units
+  std::vector<std::unique_ptr<cuda::Kernel>> kernels; // null for units that are not generated
   std::vector<cuda::KernelSource> sources;
-  /// How values lie in a HostRun; plainly where it is empty. Steps by `ref` want them plainly.
+  /// Strides of values in a HostRun; empty: row-major. Steps that `ref` runs require row-major
+  /// values.
   cuda::StridesOf strides = {};
 };
 
-/// `make_strides`: how values lie, plainly unless given.
+/// `make_strides` returns the strides of values, by default row-major.
 inline Generated generate_all(Plan plan, const cuda::IsLibrary& library,
                               cuda::StridesOf (*make_strides)(const Plan&) = cuda::plain_strides) {
   Generated g;
@@ -109,7 +111,7 @@ inline std::vector<cuda::KernelSource> sources_of(const Generated& g) {
   return sources;
 }
 
-/// The memory of every value of a plan, as a run leaves it.
+/// The memory of all values of a plan after a run.
 class HostRun {
 public:
   HostRun(const Generated& g, const CppLibrary& library) : g_(g), library_(library) {}
@@ -160,7 +162,7 @@ private:
     });
   }
 
-  /// move(offset in row-major order, offset as the value lies, bytes).
+  /// Calls move(row-major offset, offset by the value's strides, bytes) for each element or block.
   template <class Move> void each_element(PlanValueId id, const Move& move) const {
     const TensorType& type = g_.plan.values[id].type;
     Shape strides = g_.strides ? g_.strides(id) : contiguous_strides(type.shape);
@@ -196,7 +198,7 @@ private:
     for (const cuda::KernelParameter& p : kernel.parameters) parameters.push_back(memory(p.value));
     CppLibrary::Function function = library_.find(g_.sources[u].name);
     ASSERT_NE(function, nullptr) << g_.sources[u].name;
-    // Fewer blocks than rows: the loop over the grid has to do its part.
+    // Fewer blocks than rows, so that the kernel's grid loop is used.
     auto blocks = static_cast<int>(std::min<int64_t>(kernel.full_blocks(), 3));
     function(parameters.data(), blocks);
   }
@@ -222,7 +224,7 @@ inline std::string texts(const Generated& g) {
   return all;
 }
 
-/// The largest difference over the outputs.
+/// Returns the largest difference over the outputs.
 inline double difference(const Generated& g, const CppLibrary& library) {
   auto want = by_ref(g.plan, 7), got = HostRun(g, library).outputs(7);
   double largest = 0;
@@ -231,7 +233,8 @@ inline double difference(const Generated& g, const CppLibrary& library) {
   return largest;
 }
 
-/// All of them, compiled at once: within 1e-4 in f32, within `half` in narrower types.
+/// Compiles all kernels at once. Expects differences of at most 1e-4 in f32 and `half`
+/// in narrower types.
 inline void expect_like_ref(llvm::ArrayRef<Generated> all, double half) {
   std::vector<cuda::KernelSource> sources;
   for (const Generated& g : all)

@@ -1,6 +1,6 @@
-// The library itself, where it is installed, without a GPU: since 9.8 it plans for a device that is
-// described to it. So it can be asked whether it takes the graphs that we build, which engines are
-// left under the limits, and whether plans come back from text. Nothing is run.
+// Tests cuDNN itself without a GPU, if it is installed: since 9.8 it plans for a device
+// that is given by a description. The tests check that it accepts the graphs,
+// which engines remain under the limits, and that plans can be restored from text. Nothing is run.
 #include "runtime/cuda/cudnn/problem.h"
 
 #include "runtime/cuda/cudnn/attention.h"
@@ -85,8 +85,8 @@ TEST_F(CudnnDevice, HasEnginesForLayersOfTheExampleModels) {
       }
 }
 
-/// Its heuristics name some twenty configurations for tensor cores first, none of which strict f32
-/// admits; engines 0 and 11 are what it falls back to where nothing else is left.
+/// The library's heuristics first name about twenty configurations for tensor cores,
+/// and strict f32 admits none of them. Engines 0 and 11 are its last resort.
 TEST_F(CudnnDevice, StrictF32HasMoreThanWhatTheLibraryFallsBackTo) {
   for (int64_t channels : {64, 128, 256, 512}) {
     int64_t size = 3584 / channels;
@@ -109,7 +109,7 @@ TEST_F(CudnnDevice, RefusesWhatIsNoPlan) {
     EXPECT_FALSE(dnn->restore(problem->graph, text).ok());
 }
 
-/// Attention in f16 over heads that lie beside each other.
+/// Attention in f16 over adjacent heads.
 Plan plain_attention() {
   PlanWriter w;
   auto turned = [&](const char* name, std::vector<int64_t> axes) {
@@ -128,7 +128,7 @@ Plan plain_attention() {
   return plan;
 }
 
-/// Eight heads, of which four each share keys and values.
+/// Eight heads, of which groups of four share keys and values.
 Plan grouped_attention() {
   PlanWriter w;
   PlanValueId q = w.input("q", {1, 2, 4, 50, 64}), v = w.input("v", {1, 2, 1, 50, 64});
@@ -144,7 +144,7 @@ Plan grouped_attention() {
   return plan;
 }
 
-/// Within the process that the next test begins, under a driver that takes everything.
+/// Runs in the process that the next test starts, with a driver that accepts every call.
 TEST_F(CudnnDevice, DISABLED_PlansAttentionUnderADriver) {
   auto always = [](const Plan&, const PlanStep&) { return true; };
   size_t asked = 0;
@@ -161,9 +161,9 @@ TEST_F(CudnnDevice, DISABLED_PlansAttentionUnderADriver) {
   EXPECT_EQ(asked, 2u);
 }
 
-/// Engines of attention compile their kernels and load them: a driver has to be there. This one has
-/// every function that a driver has, all of them content, so the library goes the whole way but for
-/// running.
+/// Attention engines compile and load their kernels, for which they need a driver.
+/// This driver has every function of the real one, and each returns success,
+/// so that the library does everything except the run.
 TEST(CudnnPlans, Attention) {
   if (!cuda::Cudnn::open_for(kH200)) GTEST_SKIP() << "no cuDNN, or one too old";
   llvm::SmallString<128> folder;
@@ -178,7 +178,7 @@ TEST(CudnnPlans, Attention) {
                                  "sed 's/.*/OTHER(&)/' > others.inc && test -s others.inc";
   std::string make = in_folder + TG_CXX " -w -shared -fPIC -Wl,-soname,libcuda.so.1 "
                                         "-o libcuda.so.1 driver.cpp others.cpp -ldl";
-  // A child that skips its test has shown nothing: it has to say that one passed.
+  // A child that skips its test proves nothing. Its output has to say that one test passed.
   std::string run = "LD_LIBRARY_PATH=" + folder.str().str() + ":$LD_LIBRARY_PATH " +
                     llvm::sys::fs::getMainExecutable(nullptr, nullptr) +
                     " --gtest_also_run_disabled_tests "
@@ -188,7 +188,7 @@ TEST(CudnnPlans, Attention) {
   int made = listed ? std::system(make.c_str()) : 0;
   int status = listed && made == 0 ? std::system(run.c_str()) : 0;
   llvm::sys::fs::remove_directories(folder);
-  // Without the toolkit's stub (or nm) nobody says which functions a driver has.
+  // The names of the driver's functions come from the toolkit's stub, read by nm.
   if (!listed) GTEST_SKIP() << "no stub of the driver in the toolkit, or no nm";
   EXPECT_EQ(made, 0);
   EXPECT_EQ(status, 0);

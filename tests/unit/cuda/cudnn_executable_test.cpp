@@ -1,5 +1,6 @@
-// Networks with convolutions on a GPU and a cuDNN that record: layouts, conversions and weights
-// against `ref`, what a run does and does not do, plans kept, and the way without the library.
+// Tests networks with convolutions on a recording GPU and cuDNN: layouts,
+// conversions and weights against `ref`, the calls of a run, stored plans,
+// and execution without the library.
 #include "runtime/cuda/cudnn/conv_lowering.h"
 #include "runtime/cuda/executable.h"
 
@@ -15,7 +16,7 @@ std::vector<Value> conv_attrs(const char* act, int64_t stride = 1, const char* p
           Value::of_enum(act)};
 }
 
-/// A residual block with a pool and a classifier behind.
+/// A residual block, followed by a pool and a classifier.
 Plan network() {
   PlanWriter w;
   PlanValueId x = w.input("x", {2, 3, 8, 8});
@@ -40,11 +41,11 @@ std::vector<bool>* table = nullptr;
 cuda::StridesOf by_table(const Plan& plan) { return cuda::strides_of(plan, *table); }
 bool convolves(const PlanStep& step) { return step.op == OpKind::Conv2d; }
 
-/// Generated kernels challenge the library in strict f32 alone. Engine 0 rounds.
+/// Generated kernels are timed against the library only in strict f32. Engine 0 rounds.
 const CompileOptions kRounded{.allow_tf32 = true};
 
 struct CudnnExecutable : testing::Test {
-  static inline CppLibrary library; // what one test has compiled serves the next
+  static inline CppLibrary library; // compiled kernels are shared between tests
   static inline bool prepared[2] = {};
   FakeGpuLog log;
   SourceCompiler compiler;
@@ -68,9 +69,9 @@ struct CudnnExecutable : testing::Test {
     return made ? std::move(*made) : nullptr;
   }
 
-  /// Compiles the kernels of a network whose convolutions are the library's.
+  /// Compiles the kernels of a network whose convolutions run in the library.
   void prepare(const Plan& plan, bool channels_last) {
-    if (std::exchange(prepared[channels_last], true)) return; // all tests have one network
+    if (std::exchange(prepared[channels_last], true)) return; // all tests use one network
     cuda::LayoutPrices prices{[=](const PlanStep&, bool last) {
                                 return last == channels_last ? std::optional(1.0) : std::nullopt;
                               },
@@ -161,7 +162,7 @@ TEST_F(CudnnExecutable, PlansAreMeasuredOnceAndKept) {
   EXPECT_TRUE(libraries.dnn_plans->notes().size() <= 1);
   expect_like_ref(*executable, plan);
 
-  FakeCudnn::graphs.clear(); // what the texts speak of is gone, as after an update
+  FakeCudnn::graphs.clear(); // the graphs of the stored plans no longer exist, as after an update
   auto again = make(plan);
   ASSERT_TRUE(again);
   EXPECT_GT(FakeCudnn::plans, made);
@@ -172,7 +173,7 @@ TEST_F(CudnnExecutable, AKeptPlanThatDoesNotRunIsReplaced) {
   Plan plan = network();
   prepare(plan, false);
   ASSERT_TRUE(make(plan));
-  FakeCudnn::broken = 2; // the engine of all that is kept
+  FakeCudnn::broken = 2; // the engine of all stored plans
   auto executable = make(plan);
   ASSERT_TRUE(executable);
   for (const StepInfo& step : executable->steps())
@@ -181,7 +182,7 @@ TEST_F(CudnnExecutable, AKeptPlanThatDoesNotRunIsReplaced) {
             std::string::npos);
 }
 
-/// What fails on a lost GPU says nothing of the plan in hand.
+/// An error on a lost GPU does not invalidate the stored plan.
 TEST_F(CudnnExecutable, ALostGpuTakesNoKeptPlanAlong) {
   Plan plan = network();
   prepare(plan, false);
@@ -204,7 +205,7 @@ TEST_F(CudnnExecutable, ALostGpuTakesNoKeptPlanAlong) {
   EXPECT_EQ(FakeCudnn::plans, made) << "all are still known";
 }
 
-/// The library takes long to find out that it has nothing.
+/// A refusal by the library takes a long time.
 TEST_F(CudnnExecutable, IsNotAskedAgainForWhatItHasRefused) {
   Plan plan = network();
   library.compile(sources_of(generate_all(plan, [](const PlanStep&) { return false; })));

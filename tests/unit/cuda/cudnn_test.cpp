@@ -1,6 +1,5 @@
-// What cuDNN is asked and what is made of its answers: descriptor trees word by word, graphs that
-// are interpreted on the processor against `ref`, the choice of engines; and, where the library
-// itself is, that it has engines for these graphs on an H200 that is only described to it.
+// Tests requests to cuDNN and the use of its answers: descriptor trees line by line,
+// graphs that are interpreted on the processor against `ref`, and the choice of engines.
 #include "tests/unit/cuda/fake_cudnn.h"
 
 #include "runtime/cuda/cudnn/problem.h"
@@ -32,7 +31,7 @@ Plan conv_plan(const ConvCase& c) {
   std::vector<Value> attrs = {Value::of_ints({c.stride, c.stride}), Value::of_enum(c.pad),
                               Value::of_ints({c.dilation, c.dilation}), Value::of_enum("none")};
   PlanValueId bias = c.bias ? w.weight("b", {c.w[0]}) : kNoValue;
-  // The type of the residual is that of the result: ask a convolution without.
+  // The residual has the type of the result. A convolution without a residual determines it.
   PlanValueId plain = w.run(OpKind::Conv2d, attrs, {x, kernel, kNoValue, kNoValue});
   attrs[3] = Value::of_enum(c.act);
   PlanValueId residual = c.residual ? w.run(OpKind::Neg, {}, {plain}) : kNoValue;
@@ -41,7 +40,7 @@ Plan conv_plan(const ConvCase& c) {
   return w.finish();
 }
 
-/// 4-d values with channels last.
+/// Returns channels-last strides for 4-d values.
 cuda::StridesOf all_channels_last(const Plan& plan) {
   return [&plan](PlanValueId id) {
     const Shape& shape = plan.values[id].type.shape;
@@ -54,7 +53,7 @@ struct CudnnTest : testing::Test {
   std::unique_ptr<Cudnn> dnn = std::move(*Cudnn::over(FakeCudnn::api()));
   using Buffer = std::vector<float>;
 
-  /// The step's result, row-major, computed by the fake from operands by `ref`.
+  /// Returns the step's result in row-major order, computed by the fake from operands by `ref`.
   Tensor run(const Plan& plan, const PlanStep& step, const cuda::StridesOf& strides) {
     auto problem = cuda::dnn_problem(plan, step, strides);
     EXPECT_TRUE(problem);
@@ -77,7 +76,7 @@ struct CudnnTest : testing::Test {
     return logical(plan.values[step.result].type, memory[step.result], strides(step.result));
   }
 
-  /// Elements of a random tensor where the strides say.
+  /// Returns a random tensor's elements, stored by these strides.
   static Buffer physical(const Plan& plan, PlanValueId id, const cuda::StridesOf& strides) {
     const TensorType& type = plan.values[id].type;
     Buffer buffer(static_cast<size_t>(type.elements()));
@@ -106,7 +105,7 @@ struct CudnnTest : testing::Test {
       f(i, offset);
     }
   }
-  /// The same step by `ref`.
+  /// Runs the same step by `ref`.
   static Tensor want(const Plan& plan, const PlanStep& step) {
     RefStep kernel(plan, step);
     Tensor result = std::move(*Tensor::zeros(plan.values[step.result].type));

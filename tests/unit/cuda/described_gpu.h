@@ -1,4 +1,4 @@
-// A GPU in words, for cuDNN to plan for where there is none (Cudnn::open_for).
+// A description of a GPU, from which cuDNN plans without a GPU (Cudnn::open_for).
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -7,7 +7,7 @@
 
 namespace tg::test {
 
-/// What the CUDA runtime says of an H200, as far as the library asks.
+/// The properties of an H200 that cuDNN reads, as the CUDA runtime reports them.
 inline constexpr const char* kH200 = R"({
   "deviceName": "NVIDIA H200", "deviceVer": 900, "driverVer": 13000, "cudaDeviceId": 0,
   "pciDeviceId": 0, "isTccDriver": 0, "supportCoopLaunch": 1, "warpSize": 32,
@@ -18,9 +18,9 @@ inline constexpr const char* kH200 = R"({
   "reservedSharedMemoryPerBlock": 1024, "smClockRateKHz": 1980000, "memClockRateKHz": 3201000,
   "l2CacheSize": 62914560, "totalGlobalMem": 150000000000})";
 
-/// While it lives, what is not given back is not looked for: cuDNN keeps a handle of cuBLASLt for
-/// each engine that it tries, and loads and unloads engines. Our own objects are counted with the
-/// fake.
+/// Disables the leak checker during its lifetime. For each engine that it tries,
+/// cuDNN keeps a handle of cuBLASLt, and it loads and unloads engines. The fake counts Tangram's
+/// own objects.
 class LeaksOfOthers {
 public:
 #if defined(__SANITIZE_ADDRESS__)

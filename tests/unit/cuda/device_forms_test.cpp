@@ -1,6 +1,6 @@
-// What the threads of a block do together, as the device does it: sums over a row by shuffles and
-// through shared memory, over threads that lie apart, and tiles. Executed on the processor by
-// threads that take turns, against `ref`.
+// Tests the cooperation of a block's threads in the device form: sums over a row by shuffles
+// and through shared memory, sums over threads that are not adjacent, and tiles.
+// An emulator executes the threads on the processor, against `ref`.
 #include "tests/unit/cuda/block_emulator.h"
 #include "tests/unit/runtime/plan_writer.h"
 
@@ -19,14 +19,14 @@ Plan softmax(Shape shape, int64_t axis) {
   return w.finish();
 }
 
-Plan argmax(Shape shape, int64_t axis) { // of 64-bit integers
+Plan argmax(Shape shape, int64_t axis) { // in 64-bit integers
   PlanWriter w;
   w.output("y", w.run(OpKind::Argmax, {Value::of_int(axis), Value::of_bool(false)},
                       {w.input("x", std::move(shape))}));
   return w.finish();
 }
 
-/// Two sums, the second of what the first has given; its root is the device's own function.
+/// Two sums, the second of which depends on the first. Its root uses the device's own function.
 Plan normalised(Shape shape, int64_t axis) {
   PlanWriter w;
   auto mean = [&](PlanValueId x) {
@@ -51,10 +51,10 @@ Plan product(int64_t rows, int64_t terms, int64_t columns) {
 struct Case {
   Plan plan;
   Schedule schedule;
-  int threads, row_threads; // as they are chosen, if 0
+  int threads, row_threads; // 0: as chosen
 };
 
-/// One of each way in which threads meet, in which they meet twice.
+/// One case of each kind of cooperation, in which the threads synchronise twice.
 std::vector<Case> few_cases() {
   return {{normalised({3, 1100}, 1), Schedule::Rows, 256, 256},
           {normalised({130, 37}, 0), Schedule::Columns, 256, 16},
@@ -63,8 +63,8 @@ std::vector<Case> few_cases() {
           {product(20, 150, 30), Schedule::Tiles, 0, 0}}; // clusters of two blocks
 }
 
-/// Rows of one warp and of several; neighbours and sharers of a column that make one warp, several,
-/// that are no powers of two, and more neighbours than a warp has threads; tiles with edges.
+/// Rows of one warp and of several; neighbours and sharers of a column that are one warp,
+/// several warps, or not a power of two; more neighbours than a warp has threads; tiles with edges.
 std::vector<Case> cases() {
   std::vector<Case> all = few_cases();
   all.push_back({softmax({5, 100}, 1), Schedule::Rows, 0, 0});
@@ -103,7 +103,7 @@ std::vector<Generated> generate(std::vector<Case> cases) {
   return all;
 }
 
-/// The largest difference of each case over all orders.
+/// Returns the largest difference of each case over all orders.
 std::vector<double> differences(const std::vector<Generated>& all, const std::string& prelude) {
   std::vector<cuda::KernelSource> sources;
   for (const Generated& g : all) sources.push_back(g.sources[0]);
@@ -131,8 +131,8 @@ TEST(DeviceForms, AgreeWithRefInAnyOrderOfThreads) {
   }
 }
 
-/// Each barrier of the prelude, and those of tiles, are needed: without one, some order shows it.
-/// So are those of clusters.
+/// Each barrier of the prelude, of tiles and of clusters is necessary: without it,
+/// some order gives a wrong result.
 TEST(DeviceForms, AMissingBarrierShows) {
   std::vector<Generated> all = generate(few_cases());
   const std::string prelude = emulated_prelude(), barrier = "__syncthreads()";

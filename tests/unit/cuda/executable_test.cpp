@@ -1,5 +1,5 @@
-// The executable on a GPU that records: whole networks against `ref`, what a run does and does not
-// do, memory that is given back whatever fails.
+// Tests the executable on a recording GPU: whole networks against `ref`, the calls of a run,
+// and the release of memory after any failure.
 #include "runtime/cuda/executable.h"
 #include "runtime/cuda/tuning/step_timer.h"
 
@@ -33,7 +33,7 @@ struct Fixture : testing::Test {
     return made ? std::move(*made) : nullptr;
   }
 
-  /// Two layers with a residual between: weights, a product, rows, maps, a view.
+  /// Two layers with a residual between them: weights, a product, rows, maps, a view.
   static Plan network() {
     PlanWriter w;
     PlanValueId x = w.input("x", {6, 32});
@@ -70,7 +70,7 @@ TEST_F(Fixture, NetworksAgreeWithRef) {
   for (uint64_t seed = 100; seed < 130; ++seed) {
     Plan plan = plan_from_graph(RandomGraph(seed, 12, Operators::Generated).graph);
     Plan lowered = cuda::lower_winograd(plan).plan;
-    if (has_winograd(lowered)) continue; // given transformed
+    if (has_winograd(lowered)) continue; // its kernel is given in transformed form
     for (auto& source : sources_of(generate_all(lowered, none))) sources.push_back(source);
     plans.push_back(std::move(plan));
   }
@@ -83,7 +83,7 @@ TEST_F(Fixture, NetworksAgreeWithRef) {
       auto executable = make(plan, options);
       ASSERT_TRUE(executable);
       auto want = by_ref(plan, 7);
-      for (int run = 0; run < 2; ++run) { // the second finds what the first left behind
+      for (int run = 0; run < 2; ++run) { // the second run reuses the memory of the first
         auto got = executable->run(*random_inputs(plan, 7));
         ASSERT_TRUE(got.ok());
         for (size_t i = 0; i < want.size(); ++i)
@@ -108,7 +108,7 @@ TEST_F(Fixture, ARunIsOneReplay) {
   EXPECT_EQ(log.calls, (std::vector<std::string>{"replay", "replay", "replay"}));
 }
 
-/// Each copy within a graph takes as long as a small kernel.
+/// Each copy in a graph takes as long as a small kernel.
 TEST_F(Fixture, InputsAreOneCopyAndSoAreOutputs) {
   PlanWriter w;
   PlanValueId a = w.input("a", {3, 5}), b = w.input("b", {7}), c = w.input("c", {3, 5});
@@ -160,7 +160,7 @@ TEST_F(Fixture, FusesAndNamesWhatItRuns) {
   }
 }
 
-/// "Machine code" that is a text has no registers that could be read from it.
+/// The fake's "machine code" is a text, from which no register count can be read.
 TEST_F(Fixture, WhatPtxUsesIsAskedOfTheDriver) {
   Plan plan = network();
   prepare(plan);
@@ -233,15 +233,15 @@ TEST_F(Fixture, ProfilesEachUnitAndTheWhole) {
   EXPECT_EQ(executable->steps()[0].measured_us, 0);
 }
 
-/// Where a network does not fit in the second-level cache the search prices units cold; a profile
-/// has the same conditions, and leaves what it measured as it was.
+/// If a network exceeds the second-level cache, the search prices units with cold caches.
+/// The profile uses the same conditions, and does not change the state that it measures.
 TEST_F(Fixture, ProfilesUnitsAsTheSearchPricesThem) {
   bool flushed = false;
   log.takes = [&](const std::string& call) {
     flushed |= call == "fill";
     return call == "launch" ? (flushed ? 5.0 : 3.0) : 0.0;
   };
-  for (int64_t size : {16, 128}) { // the fake's cache holds 64 KiB
+  for (int64_t size : {16, 128}) { // the fake's cache has 64 KiB
     PlanWriter w;
     PlanValueId x = w.input("x", {size, size});
     PlanValueId y = w.run(OpKind::Matmul, {Value::of_enum("none")},
@@ -264,7 +264,7 @@ TEST_F(Fixture, ProfilesUnitsAsTheSearchPricesThem) {
   }
 }
 
-/// Without weights; what is known is not timed again, and what another plan shares is known.
+/// Weights are not loaded. Known units are not timed again, also units that another plan shares.
 TEST_F(Fixture, APlanIsPricedByItsUnits) {
   Plan plan = network();
   prepare(plan);
@@ -297,7 +297,7 @@ TEST_F(Fixture, APlanIsPricedByItsUnits) {
   EXPECT_EQ(again.sum.high_us, first.sum.high_us);
   EXPECT_EQ(again.sum.implementation, first.sum.implementation);
   EXPECT_EQ(price(plan, /*cold=*/true).timed, 3u) << "other conditions";
-  PlanWriter w; // of the same sum and norm
+  PlanWriter w; // with the same sum and norm
   PlanValueId sum = w.run(OpKind::Add, {}, {w.input("a", {6, 32}), w.input("b", {6, 32})});
   w.output("y", w.run(OpKind::LayerNorm, {Value::of_float(1e-5)},
                       {sum, w.weight("scale", {32}), w.weight("c", {32})}));

@@ -1,7 +1,8 @@
-// cuBLASLt as its documentation describes it, over host memory: objects that keep what is set, a
-// product computed from the layouts alone. The second of its algorithms works, the first refuses.
-// It proposes none for 13 columns; those for 17 all refuse, as does the only one for 19; those for
-// 23 refuse where refuses_23_columns() says so.
+// A fake of cuBLASLt, after its documentation, over host memory. Objects keep the attributes
+// that are set, and a product is computed from the layouts alone. Of two algorithms,
+// the first refuses to run and the second works. There is no algorithm for 13 columns.
+// All algorithms refuse 17 columns, and the only one for 19 columns refuses, too.
+// Those for 23 columns refuse if refuses_23_columns() returns true.
 #pragma once
 
 #include "runtime/cuda/cublas/matmul.h"
@@ -25,7 +26,7 @@ struct FakeLt {
     int64_t stride = 0;
   };
 
-  /// Of the products described so far.
+  /// The compute types of all products described so far.
   static std::vector<int>& computes() {
     static std::vector<int> seen;
     return seen;
@@ -71,7 +72,7 @@ struct FakeLt {
   }
   static int preference_set(void* preference, int attribute, const void* value, size_t bytes) {
     uint32_t schemes = 0;
-    if (attribute == 3 && bytes == 4) { // CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE alone
+    if (attribute == 3 && bytes == 4) { // only CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
       std::memcpy(&schemes, value, bytes);
       return schemes == 2 ? 0 : 7;
     }

@@ -1,6 +1,7 @@
-// cuDNN's backend as its documentation describes it, over host memory and f32: descriptors keep
-// what is set, a finished graph is interpreted operation by operation through the tensors' strides.
-// It has four engines: 0 uses tensor cores, 1 refuses to run, 2 works, 3 has to be compiled.
+// A fake of cuDNN's backend, after its documentation, over host memory and f32.
+// Descriptors keep the attributes that are set. A finished graph is interpreted operation
+// by operation through the tensors' strides. There are four engines: 0 uses tensor cores,
+// 1 refuses to run, 2 works, 3 requires compilation.
 #pragma once
 
 #include "tests/unit/cuda/fake_cudnn_ops.h"
@@ -19,13 +20,13 @@ class FakeCudnn : FakeDnnOps {
 public:
   using FakeDnnOps::Descriptor;
 
-  static inline int live = 0;           // descriptors that were not given back
-  static inline int plans = 0;          // made by engines, not from text
-  static inline bool refuses = false;   // every graph
-  static inline int broken = -1;        // an engine that refuses to run, too
-  static inline bool only_last = false; // takes images with channels last alone
-  static inline bool strict = false;    // no attention in f32
-  /// Copies of finished graphs: a plan outlives what it was made of.
+  static inline int live = 0;           // descriptors that were not destroyed
+  static inline int plans = 0;          // from engines, not from text
+  static inline bool refuses = false;   // refuses every graph
+  static inline int broken = -1;        // another engine that refuses to run
+  static inline bool only_last = false; // accepts only channels-last images
+  static inline bool strict = false;    // refuses attention in f32
+  /// Copies of finished graphs, since a plan outlives the graph's descriptors.
   static inline std::deque<Descriptor> pool;
   static inline std::vector<const Descriptor*> graphs;
 
@@ -41,7 +42,7 @@ public:
             finalize, set,    get,     execute,    error_text,        nullptr};
   }
 
-  /// The tree of descriptors, one attribute a line; tensors by number.
+  /// Prints the tree of descriptors, one attribute per line, with tensors by number.
   static std::string text(const Descriptor& d, int depth = 0) {
     std::ostringstream out;
     std::string indent(static_cast<size_t>(depth) * 2, ' ');
@@ -58,7 +59,7 @@ public:
     }
     return out.str();
   }
-  /// Its tensors, one a line.
+  /// Prints the tensors of a graph, one per line.
   static std::string tensor_text(const Descriptor& graph) {
     std::string all;
     for (const auto& [id, tensor] : tensors(graph)) {
@@ -226,7 +227,7 @@ private:
     auto ids = pack.all<int64_t>(Attr::PackIds);
     auto pointers = pack.all<float*>(Attr::PackPointers);
     EXPECT_EQ(ids.size(), pointers.size());
-    if (plan.engine > 0) // scratch is scratch
+    if (plan.engine > 0) // a step may overwrite its workspace
       std::memset(pack.one<void*>(Attr::PackWorkspace), 0xff,
                   static_cast<size_t>(1024 * plan.engine));
     Memory memory;

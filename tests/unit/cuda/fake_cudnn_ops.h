@@ -1,5 +1,6 @@
-// What the fake cuDNN computes: descriptors that keep what is set, and operations interpreted over
-// host memory and f32, through the tensors' strides, as the documentation defines them.
+// The computations of the fake cuDNN: descriptors that keep the attributes that are set,
+// and operations interpreted over host memory and f32, through the tensors' strides,
+// as the documentation defines them.
 #pragma once
 
 #include "runtime/cuda/cudnn/plan.h"
@@ -23,7 +24,7 @@ struct FakeDnnOps {
     Kind kind{};
     bool finished = false;
     std::map<Attr, std::vector<char>> attrs;
-    size_t graph = SIZE_MAX; // of configurations and plans: index in graphs
+    size_t graph = SIZE_MAX; // for configurations and plans: index in graphs
     int64_t engine = -1;     // likewise
 
     template <class T> std::vector<T> all(Attr attr) const {
@@ -40,8 +41,8 @@ struct FakeDnnOps {
     const Descriptor* ref(Attr attr) const { return one<const Descriptor*>(attr); }
   };
 
-  // --- what graphs compute
-  // ------------------------------------------------------------------------
+  // --- operations of graphs
+  // -----------------------------------------------------------------------
 
   using Tensors = std::map<int64_t, const Descriptor*>;
   static Tensors tensors(const Descriptor& graph) {
@@ -58,7 +59,7 @@ struct FakeDnnOps {
 
   using Index = std::array<int64_t, 4>; // all tensors have four axes
 
-  /// A tensor's elements by index; broadcast where its extent is 1.
+  /// A view of a tensor's elements by index. It broadcasts axes of extent 1.
   struct View {
     Index dims{}, strides{};
     float* data = nullptr;

@@ -1,8 +1,8 @@
-// A GPU that records: its memory is host memory, its kernels are the C++ forms, looked up by name
-// when they are "compiled", and every call is written down. While a stream is captured nothing
-// runs; a replay runs what was recorded, in order. Device memory is filled with NaN when it is
-// allocated, and may be filled so again before each replay. Its clock goes on by what the log says
-// that a command takes, so that measurements can be tested.
+// A GPU that records its calls. Its memory is host memory, its kernels are the C++ forms,
+// looked up by name when they are "compiled". While a stream is captured, nothing runs.
+// A replay runs the recorded commands in order. Device memory is filled with NaN at allocation,
+// and optionally before each replay. The clock advances by the durations in the log,
+// so that measurements can be tested.
 #pragma once
 
 #include "runtime/cuda/device/device.h"
@@ -13,7 +13,7 @@
 
 namespace tg::test {
 
-/// The "machine code" is the source: the device finds the kernel by its name.
+/// The "machine code" is the source. The device finds the kernel by its name.
 class SourceCompiler final : public cuda::KernelCompiler {
 public:
   std::string version() const override { return "none"; }
@@ -27,24 +27,24 @@ public:
   std::vector<int> knows = {75, 80, 90};
 };
 
-/// What tests look at; outlives the device.
+/// The state that tests read. It outlives the device.
 struct FakeGpuLog {
   std::vector<std::string> calls; // "allocate", "launch", "replay", ...
   size_t live_allocations = 0, live_graphs = 0;
-  /// Kernels that nobody has compiled do nothing: those that are only timed.
+  /// If true, kernels that were not compiled do nothing, which suffices for timing.
   bool stand_ins = false;
-  /// Sees what every kernel is given, when it runs.
+  /// Is called with the parameters of each kernel that runs.
   std::function<void(llvm::ArrayRef<cuda::Address> parameters)> on_launch;
   int64_t memory_bytes = int64_t{1} << 40;
-  /// Calls after this many fail, as those of a lost GPU.
+  /// Calls after this many fail, as on a lost GPU.
   size_t fails_after = SIZE_MAX;
-  /// Microseconds of a command,
-  /// by name ("launch", "library", "fill", "copy_in", ...): 1, 0 for an event.
+  /// Returns the microseconds of a command by name ("launch", "library", "fill", "copy_in", ...):
+  /// by default 1, and 0 for an event.
   std::function<double(const std::string& call)> takes = [](const std::string& call) {
     return call == "record" ? 0.0 : 1.0;
   };
-  /// Libraries are faster than generated kernels,
-  /// of which those that are only timed need not be there.
+  /// Makes libraries faster than generated kernels. Kernels that are only timed need not be
+  /// compiled.
   void prefer_libraries() {
     stand_ins = true;
     takes = [](const std::string& call) {
@@ -142,7 +142,7 @@ public:
       functions_[function](reinterpret_cast<void**>(held.data()), static_cast<int>(blocks));
     });
   }
-  /// As a library does: it refuses when it is called, captured or not.
+  /// Like a library, it refuses at the call, also during a capture.
   Result<void> run_library(std::function<Result<void>(void*)> call, cuda::Stream) override {
     if (capturing_) TG_CHECK(call(nullptr));
     if (capturing_) return enqueue("library", [call] { EXPECT_TRUE(call(nullptr).ok()); });

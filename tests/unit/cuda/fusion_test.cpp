@@ -1,5 +1,5 @@
-// Which steps become one launch, where no library runs them: neighbours that do not wait for each
-// other. Executed on the processor against `ref`.
+// Tests which steps become one launch if no library runs them: neighbours that do not depend
+// on each other. They are executed on the processor against `ref`.
 #include "tests/unit/cuda/cpp_target.h"
 #include "tests/unit/runtime/plan_writer.h"
 
@@ -17,7 +17,7 @@ public:
   }
   PlanValueId of(OpKind op, PlanValueId x) { return w.run(op, {}, {x}); }
 
-  /// Of generated kernels, whose results are right.
+  /// Returns the number of generated kernels, and expects correct results.
   size_t kernels() {
     Generated g = generate_all(w.finish(), products);
     CppLibrary library;

@@ -1,5 +1,5 @@
-// The kernel generator, executed on the processor: random networks over every operator against
-// `ref`, and what kernels must look like where speed depends on it.
+// Tests the kernel generator on the processor: random networks over all operators against `ref`,
+// and the form of kernels whose speed depends on it.
 #include "compiler/emit/plan_from_graph.h"
 #include "tests/property/backends/every_pointwise.h"
 #include "tests/property/backends/random_graph.h"
@@ -33,7 +33,8 @@ TEST(Generate, RandomNetworksAgreeWithRef) {
         << dump(networks[i].plan) << texts(networks[i]);
 }
 
-/// Those with a formula and no function in the prelude included; none is named.
+/// Includes operators that have a formula and no function in the prelude.
+/// No operator is listed by name.
 TEST(Generate, EveryPointwiseOperatorAgreesWithRef) {
   std::vector<PointwiseCase> cases = every_pointwise();
   llvm::erase_if(cases, [](const PointwiseCase& one) { return one.dtype == DType::F64; });
@@ -52,7 +53,7 @@ TEST(Generate, EveryPointwiseOperatorAgreesWithRef) {
   }
 }
 
-/// Where x / y rounds up to a whole number, below and above zero, and for an infinite y.
+/// x / y rounds up to a whole number, below and above zero; y may be infinite.
 TEST(Generate, RestsOfDivisionsAreExact) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::vector<double> x, y;
@@ -77,7 +78,7 @@ TEST(Generate, RestsOfDivisionsAreExact) {
         << x[i] << " mod " << y[i];
 }
 
-/// The negative ones of an input are made NaN: each kernel keeps them where the operator does.
+/// Negative elements of an input become NaN. Each kernel keeps NaN exactly where the operator does.
 TEST(Generate, NaNStaysNaN) {
   PlanWriter w;
   PlanValueId x = w.input("x", {1, 6, 8, 8}), nan = w.run(OpKind::Log, {}, {x});
@@ -116,7 +117,7 @@ TEST(Generate, NaNStaysNaN) {
   }
 }
 
-/// Four elements side by side are of the same piece: what says so is one condition.
+/// Four adjacent elements belong to one piece, so that one condition selects it.
 TEST(Generate, PiecesOfAConcatAreReadInPacks) {
   for (int64_t axis : {1, 2}) {
     PlanWriter w;
@@ -134,7 +135,7 @@ TEST(Generate, PiecesOfAConcatAreReadInPacks) {
   }
 }
 
-/// Channels last, for images that only generated kernels see.
+/// Channels-last strides for images that only generated kernels access.
 cuda::StridesOf channels_last(const Plan& plan) {
   return [&plan](PlanValueId id) {
     const PlanValue& v = plan.values[id];
@@ -154,7 +155,7 @@ TEST(Generate, LayoutsOfValuesAreTheirOwn) {
   auto libraries = [](const PlanStep& step) { return !cuda::can_generate(step.op); };
   for (uint64_t seed = 200; seed < 240; ++seed) {
     Plan plan = plan_from_graph(RandomGraph(seed, 12, Operators::Generated).graph);
-    if (llvm::any_of(plan.steps, winograd)) continue; // ours by ref alone, which knows one layout
+    if (llvm::any_of(plan.steps, winograd)) continue; // `ref` runs it, and supports one layout only
     networks.push_back(generate_all(std::move(plan), libraries, channels_last));
     const Plan& made = networks.back().plan;
     for (const cuda::Unit& unit : networks.back().units)

@@ -1,5 +1,5 @@
-// Measuring on a fake clock: copies, flushes, medians and their intervals; and operators timed as
-// the cost model asks for them.
+// Tests measurements on a fake clock: copies, flushes, medians and their intervals;
+// and times of operators as the cost model requests them.
 #include "runtime/cuda/tuning/graph_time.h"
 
 #include "runtime/cuda/tuning/step_timer.h"
@@ -46,9 +46,9 @@ TEST_F(GraphTimeTest, NoiseWidensTheIntervalAndAsksForMore) {
   auto noise = std::make_shared<std::mt19937>(1);
   log.takes = [noise](const std::string& call) {
     if (call != "copy_in") return 0.0;
-    return 2.0 + ((*noise)() % 1000) * 1e-3; // 2 to 3
+    return 2.0 + ((*noise)() % 1000) * 1e-3; // 2 to 3 us
   };
-  // One copy a replay, so that copies do not average the noise out.
+  // One copy per replay, so that copies do not average the noise out.
   cuda::GraphTiming how;
   how.cold = true;
   auto found = time(how);
@@ -133,7 +133,7 @@ TEST(MedianWithInterval, IsDistributionFree) {
   for (int i = 100; i > 0; --i) samples.push_back(i);
   cuda::GraphTime found = cuda::median_with_interval(samples);
   EXPECT_DOUBLE_EQ(found.microseconds, 50.5);
-  EXPECT_DOUBLE_EQ(found.low, 41); // the 40th below: Conover's table for n = 100
+  EXPECT_DOUBLE_EQ(found.low, 41); // rank 41 by Conover's table for n = 100
   EXPECT_DOUBLE_EQ(found.high, 60);
   EXPECT_DOUBLE_EQ(cuda::median_with_interval({3}).low, 3);
 }
@@ -198,7 +198,7 @@ TEST_F(StepTimerTest, TimesOneStepHotOrCold) {
   }
 }
 
-/// Equal ones, side by side.
+/// Two equal products, independent of each other.
 Plan two_products() {
   Plan plan;
   MeasurePlanBuilder build(plan);
@@ -222,7 +222,7 @@ TEST_F(StepTimerTest, PricesPlansUnderTheSameConditions) {
   }
 }
 
-/// So many rows times a small matrix.
+/// A matrix with this many rows, times a small matrix.
 StepSpec product_of(int64_t rows, int64_t columns = 4) {
   StepSpec spec = product();
   spec.operands[0] = f32({rows, 16});
@@ -283,7 +283,7 @@ TEST_F(StepTimerTest, APlanThatHasNoPriceLeavesTheOthersTheirs) {
   for (const auto& price : timer.price({&small, &large}, options)) EXPECT_FALSE(price.ok());
 }
 
-/// Of the library 20 us, of every kernel 7.
+/// The library takes 20 us, each kernel 7 us.
 struct OperatorTimesTest : StepTimerTest {
   void SetUp() override {
     blas = std::move(*cuda::BlasLt::over(FakeLt::api()));
@@ -315,8 +315,8 @@ TEST_F(OperatorTimesTest, SeveralShareAGraphAndComeBackInTheirOrder) {
   for (CacheState state : {CacheState::Hot, CacheState::Cold}) {
     MeasureOptions options;
     options.cache = state;
-    // Algorithms of three products are timed in graphs of their own, two for each of two
-    // candidates, one where they are cold; the first of these refuses before it is captured.
+    // Algorithms of three products are timed in separate graphs: two graphs for each
+    // of two candidates, or one if they are cold. The first candidate refuses before the capture.
     log.calls.clear();
     auto times = timer.time(steps, options);
     bool cold = state == CacheState::Cold;
@@ -341,7 +341,7 @@ TEST_F(OperatorTimesTest, SeveralShareAGraphAndComeBackInTheirOrder) {
 TEST_F(OperatorTimesTest, ColdCopiesAreAsManyAsFitIntoTheLimit) {
   MeasureOptions options;
   options.cache = CacheState::Cold;
-  for (int64_t limit : {0, 8 * 512}) { // of relu's two values
+  for (int64_t limit : {0, 8 * 512}) { // of the two values of relu
     options.memory_limit_bytes = limit;
     log.calls.clear();
     ASSERT_TRUE(timer.time(relu(), options)[0].ok());
@@ -360,7 +360,7 @@ TEST_F(OperatorTimesTest, OperandsArePlainNumbersAndIndicesZeros) {
   size_t seen = 0;
   log.on_launch = [&](llvm::ArrayRef<cuda::Address> parameters) {
     ++seen;
-    ASSERT_EQ(parameters.size(), 3u); // results, then operands as they are first read
+    ASSERT_EQ(parameters.size(), 3u); // results, then operands in the order of their first use
     const auto* x = reinterpret_cast<const float*>(parameters[2]);
     EXPECT_EQ(numbers->floats(), llvm::ArrayRef(x, 64));
     const auto* index = reinterpret_cast<const int64_t*>(parameters[1]);
@@ -372,7 +372,7 @@ TEST_F(OperatorTimesTest, OperandsArePlainNumbersAndIndicesZeros) {
 
 TEST_F(OperatorTimesTest, OneThatFailsDoesNotTakeTheOthersAlong) {
   std::vector<StepSpec> steps = {product_of(8), product_of(8, /*columns=*/23), relu()};
-  // It refuses when it is called after algorithms were chosen, in two graphs for each product.
+  // It refuses after the choice of algorithms, which takes two graphs for each product.
   log.takes = [this, takes = log.takes](const std::string& call) {
     FakeLt::refuses_23_columns() |=
         log.count("begin_capture") >= 4 && log.calls.back() == "library";

@@ -1,5 +1,5 @@
-// What would be launched, without a device: products and convolutions by the libraries, the rest as
-// the generator fuses it.
+// Tests the prediction of launches without a device: products and convolutions run
+// in libraries, the other steps as the generator fuses them.
 #include "runtime/cuda/grouping.h"
 
 #include "tests/unit/runtime/plan_writer.h"

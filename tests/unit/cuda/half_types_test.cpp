@@ -1,7 +1,7 @@
-// f16 and bf16 on generated kernels, executed on the processor: random networks retyped as
-// `tg run --dtype` does, against `ref` in the same dtype (where only the places of roundings
-// differ), and layers as networks have them against `ref` in f32, within the bounds that runs are
-// held to.
+// Tests f16 and bf16 on generated kernels, executed on the processor. Random networks,
+// retyped like `tg run --dtype`, are compared with `ref` in the same dtype,
+// which differs only in the places of rounding. Layers of real networks are compared with `ref`
+// in f32, within the bounds for runs.
 #include "compiler/emit/plan_from_graph.h"
 #include "compiler/ir/retype.h"
 #include "tests/property/backends/random_graph.h"
@@ -10,7 +10,7 @@
 namespace tg::test {
 namespace {
 
-/// Of a network's largest output: the unit of the last place is 1e-3 and 8e-3.
+/// A bound relative to a network's largest output. A unit in the last place is 1e-3 or 8e-3.
 double bound(DType dtype) { return dtype == DType::F16 ? 1e-2 : 8e-2; }
 
 bool by_library(const PlanStep& step) { return !cuda::can_generate(step.op); }
@@ -21,7 +21,7 @@ TEST(HalfTypes, RandomNetworksAgreeWithRefInTheSameType) {
   for (DType dtype : {DType::F16, DType::BF16})
     for (uint64_t seed = 300; seed < 312; ++seed) {
       auto narrow = retype(RandomGraph(seed, 6, Operators::Generated).graph, dtype);
-      if (!narrow) continue; // an operator that refuses the dtype
+      if (!narrow) continue; // an operator does not support the dtype
       networks.push_back(generate_all(plan_from_graph(*narrow), by_library));
       for (const cuda::KernelSource& source : sources_of(networks.back()))
         sources.push_back(source);

@@ -1,5 +1,6 @@
-// What runtime/cuda declares of NVIDIA's libraries (numbers, functions, layouts of structures) held
-// against the toolkit's own headers, of whatever version is installed; left out where none is.
+// Checks the declarations of NVIDIA's libraries in runtime/cuda (numbers, functions,
+// layouts of structures) against the headers of the installed toolkit, in any version.
+// Without a toolkit the test is not built.
 #ifdef TG_CUDA_HEADERS
 
 #include "runtime/cuda/cublas/matmul.h"
@@ -17,7 +18,7 @@ namespace {
 
 // --- functions ----------------------------------------------------------------------------------
 
-/// Passed alike: pointers stand for each other, all else has the same size.
+/// Returns true if the types are passed in the same way: both are pointers, or have the same size.
 template <class A, class B> constexpr bool alike() {
   if constexpr (std::is_void_v<A> || std::is_void_v<B>)
     return std::is_same_v<A, B>;
@@ -31,13 +32,13 @@ template <class RA, class... A, class RB, class... B> struct SameShape<RA (*)(A.
     return false;
   }();
 };
-/// By their types alone: nothing is linked with the libraries.
+/// Compares only types, so that no library is linked.
 #define TG_SAME(ours, theirs) (SameShape<decltype(Api::ours), decltype(&theirs)>::value)
 
 #define TG_TEXT_(x) #x
 #define TG_TEXT(x) TG_TEXT_(x)
 
-/// The header names the newest version of a function by a macro; ours may be an older one.
+/// The header names the newest version of a function by a macro. Tangram's may be older.
 TEST(CudaHeaders, FunctionsOfTheDriver) {
   using Api = cuda::DriverApi;
   int held = 0;

@@ -1,5 +1,5 @@
-// Layouts by region: the choice against every other choice, under made-up prices; the plan with
-// its conversions, executed; convolutions rewritten.
+// Tests layouts by region: the choice against all other choices under invented prices,
+// the execution of the plan with its conversions, and rewritten convolutions.
 #include "runtime/cuda/codegen/layout.h"
 
 #include "runtime/cuda/cudnn/conv_lowering.h"
@@ -28,7 +28,7 @@ struct Network {
   }
 };
 
-/// Two convolutions with a relu between.
+/// Two convolutions with a relu between them.
 Plan chain() {
   Network n;
   PlanValueId x = n.writer.input("x", {1, 4, 6, 6});
@@ -92,7 +92,7 @@ TEST(Layout, RegionsAreApartWhereSomethingBetweenKnowsOneLayout) {
   EXPECT_EQ(verify(laid.edited.plan), "");
 }
 
-/// What the chooser minimises, for any labels of the values.
+/// Returns the value that the chooser minimises, for any labels of the values.
 double energy(const Plan& plan, const std::vector<bool>& last, const LayoutPrices& p) {
   double sum = 0;
   auto image = [&](PlanValueId id) {
@@ -145,14 +145,15 @@ TEST(Layout, IsTheCheapestOfAllChoices) {
   }
 }
 
-/// For generate_all, which takes a plain function.
+/// Passes the table to generate_all, which takes a plain function.
 std::vector<bool>* table = nullptr;
 cuda::StridesOf by_table(const Plan& plan) { return cuda::strides_of(plan, *table); }
 
 TEST(Layout, PlansWithConversionsComputeTheSame) {
   Plan plan = chain();
   std::vector<bool> last = cuda::choose_layouts(plan, prices(1, 10, 2));
-  for (PlanValueId id = 0; id < last.size(); ++id) // the fake memory holds weights plainly
+  for (PlanValueId id = 0; id < last.size(); ++id) // the fake memory holds weights in row-major
+                                                   // order
     if (plan.values[id].kind == PlanValue::Kind::Weight) last[id] = false;
   auto laid = cuda::lay_out(plan, last);
   table = &laid.channels_last;

@@ -1,5 +1,5 @@
-// Where NVIDIA's libraries are looked for, how their versions read, and that a machine without them
-// gives reasons and no failure.
+// Tests the search for NVIDIA's libraries and the parsing of their versions.
+// A machine without the libraries gets reasons and no failure.
 #include "runtime/cuda/device/driver_api.h"
 #include "runtime/cuda/device/libraries.h"
 
@@ -23,7 +23,7 @@ TEST(Libraries, VersionsReadAsTheirMakersWriteThem) {
   EXPECT_EQ(version_text(Library::Cudnn, 8907), "8.9.7");
 }
 
-/// A folder that goes with its test; make() makes one below it.
+/// A folder that is removed after its test. make() creates a folder inside it.
 struct Scratch {
   Scratch() { EXPECT_FALSE(llvm::sys::fs::createUniqueDirectory("tangram-libraries", root)); }
   ~Scratch() { llvm::sys::fs::remove_directories(root); }
@@ -51,8 +51,8 @@ TEST(Libraries, AreLookedForInWheels) {
     EXPECT_TRUE(llvm::is_contained(folders, wanted)) << wanted;
 }
 
-/// An environment that is on PATH without being activated, its python3 a link to the system's; and
-/// one that PATH reaches through links.
+/// An environment that is on PATH without activation, whose python3 links to the system's;
+/// and one that PATH reaches through links.
 TEST(Libraries, AreLookedForAroundThePythonOfPath) {
   Scratch scratch;
   std::string lib = scratch.make("env/lib/python3.12/site-packages/nvidia/cu13/lib");
@@ -70,13 +70,14 @@ TEST(Libraries, AreLookedForAroundThePythonOfPath) {
     places.path = "/nowhere:" + scratch.path(folder) + ":/usr/bin";
     EXPECT_TRUE(llvm::is_contained(library_folders(places), lib)) << folder;
   }
-  link("python3", "system/python3"); // a circle ends
+  link("python3", "system/python3"); // a cycle of links ends
   LibraryPlaces circle;
   circle.path = scratch.path("system");
   EXPECT_FALSE(llvm::is_contained(library_folders(circle), lib));
 }
 
-/// What a variable names is taken in whatever version it is there; the driver is the system's.
+/// A library in a folder that a variable names is accepted in any version.
+/// The driver is the system's.
 TEST(Libraries, WhatVariablesNameComesFirst) {
   Scratch scratch;
   for (const char* folder : {"old", "venv/lib/python3.12/site-packages/nvidia/cu13/lib"})
@@ -85,7 +86,7 @@ TEST(Libraries, WhatVariablesNameComesFirst) {
     std::ofstream(scratch.path(name)) << "";
     return scratch.path(name);
   };
-  file("old/libcuda.so"); // to link with
+  file("old/libcuda.so"); // for the linker
   std::string old = file("old/libnvrtc.so.12"),
               wheel = file("venv/lib/python3.12/site-packages/nvidia/cu13/lib/libnvrtc.so.13");
   LibraryPlaces places;
@@ -100,7 +101,7 @@ TEST(Libraries, WhatVariablesNameComesFirst) {
   EXPECT_EQ(library_candidates(Library::Driver, places)[0], "libcuda.so.1");
 }
 
-/// NVRTC 13 makes code that a driver for CUDA 12 does not load.
+/// NVRTC 13 produces code that a driver for CUDA 12 cannot load.
 TEST(Libraries, ThoseNewerThanTheDriverComeLast) {
   using Names = std::vector<std::string>;
   auto names = [](Library library, int cuda) {

@@ -1,5 +1,5 @@
-// What moves into a product and what is cut off it: the plan that comes out, and on a fake library
-// the same results as `ref`.
+// Tests which steps a product absorbs and which are split off it: the resulting plan,
+// and its results on a fake library against `ref`.
 #include "runtime/cuda/cublas/lower_products.h"
 
 #include "runtime/cuda/executable.h"
@@ -20,7 +20,7 @@ PlanValueId transpose(PlanWriter& w, PlanValueId x, std::vector<int64_t> axes) {
   return w.run(OpKind::Transpose, {Value::of_ints(std::move(axes))}, {x});
 }
 
-/// One head of attention after the other, as networks write it: batch 1, heads beside each other.
+/// Attention over adjacent heads with batch 1, as networks write it.
 Plan attention() {
   PlanWriter w;
   PlanValueId q = w.input("q", {1, 6, 4, 8}), k = w.input("k", {1, 6, 4, 8}),
@@ -47,7 +47,7 @@ struct LowerProducts : testing::Test {
 
   LowerProducts() { log.prefer_libraries(); }
 
-  /// Kernels for what the fake library leaves.
+  /// Compiles the kernels of the steps that the fake library does not run.
   void prepare(const Plan& plan) {
     cuda::LoweredPlan lowered = cuda::lower_products(plan, any);
     library.compile(sources_of(generate_all(
@@ -139,7 +139,7 @@ TEST_F(LowerProducts, RefusalsLeaveThePlanAsItWas) {
   cuda::LoweredPlan lowered =
       cuda::lower_products(plan, [](const cuda::MatmulProblem&) { return false; });
   EXPECT_EQ(dump(lowered.plan), dump(plan));
-  // Strided forms refused, plain ones taken.
+  // Refuses strided forms and accepts plain ones.
   lowered = cuda::lower_products(plan, [](const cuda::MatmulProblem& p) {
     return !p.x.transposed && !p.y.transposed && p.y.leading == p.n && p.result.leading == p.n &&
            p.x.leading == p.k;
@@ -172,7 +172,7 @@ TEST_F(LowerProducts, AKeptPlanIsNotMeasuredAgain) {
   ASSERT_TRUE(first && second);
   EXPECT_EQ(log.count("record"), 0u);
   EXPECT_EQ(second->steps()[0].implementation, "cublaslt:2 of 2");
-  // One that the library offers no more is measured anew, with a note.
+  // An algorithm that the library no longer offers is measured again, with a note.
   libraries.blas_plans->store("matmul f32 6x8x8", {"17.0.0.0.0.0.0.0", 1});
   ASSERT_TRUE(make(plan));
   EXPECT_GT(log.count("record"), 0u);
@@ -181,7 +181,7 @@ TEST_F(LowerProducts, AKeptPlanIsNotMeasuredAgain) {
   EXPECT_NE(libraries.blas_plans->find("matmul f32 6x8x8")->plan, "17.0.0.0.0.0.0.0");
 }
 
-/// The library may refuse at a run what it has proposed, and what it once did.
+/// The library may refuse at a run an algorithm that it proposes, or that a stored plan names.
 TEST_F(LowerProducts, WhatIsKeptOrTheOnlyOneIsTriedBeforeItIsBelieved) {
   libraries.blas_plans = cuda::PlanDb::open("", {"GPU", "driver", "cuBLASLt"});
   auto plan_of = [](int64_t columns) {
@@ -196,7 +196,8 @@ TEST_F(LowerProducts, WhatIsKeptOrTheOnlyOneIsTriedBeforeItIsBelieved) {
   EXPECT_EQ(libraries.blas_plans->notes().back(), "the plan for `matmul f32 6x8x8` is not used: it "
                                                   "does not run: cuBLASLt gave no product (status "
                                                   "13)");
-  // Of 19 columns the only one is refused, of 17 both, kept or not: what is generated runs.
+  // For 19 columns the only algorithm refuses, for 17 columns both, stored or not:
+  // a generated kernel runs.
   for (int64_t columns : {19, 17}) {
     Plan refused = plan_of(columns);
     std::string operation = "matmul f32 6x8x" + std::to_string(columns);
@@ -226,8 +227,8 @@ TEST_F(LowerProducts, AProductIsTriedOnceInAProcess) {
   EXPECT_EQ(log.count("release"), 0u) << "no scratch memory for trials";
 }
 
-/// x @ w + b and what follows it; `cube` is the coefficient of the third power, `most` bounds what
-/// the function is of.
+/// x @ w + b, followed by a gelu. `cube` is the coefficient of the third power;
+/// `most`, unless 0, is an upper limit of the gelu's argument.
 Plan with_gelu(DType dtype, double cube, bool as_map, bool read_too = false, double most = 0) {
   PlanWriter w;
   PlanValueId sum =

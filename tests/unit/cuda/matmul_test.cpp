@@ -1,5 +1,5 @@
-// Products through cuBLASLt: what is asked of the library, on a fake that follows its
-// documentation, against `ref`; and which steps stay with generated kernels.
+// Tests products through cuBLASLt on a fake that follows its documentation:
+// the calls, the results against `ref`, and which steps remain with generated kernels.
 #include "runtime/cuda/cublas/matmul.h"
 
 #include "runtime/cuda/executable.h"
@@ -74,22 +74,23 @@ TEST_F(Matmul, OneMatrixForABatchIsOneProduct) {
 TEST_F(Matmul, LeavesToGeneratedKernelsWhatTheLibraryHasNot) {
   EXPECT_FALSE(problem(product({5, 7}, {7, 3}, "gelu", false, false))) << "its gelu is another";
   EXPECT_FALSE(problem(product({2, 1, 5, 7}, {1, 3, 7, 4}, "none", false, false)));
-  Plan refused = product({5, 7}, {7, 13}, "none", false, false); // the fake refuses 13 columns
+  Plan refused = product({5, 7}, {7, 13}, "none", false, false); // the fake has no algorithm for 13
+                                                                 // columns
   library.compile(sources_of(generate_all(refused, [](const PlanStep&) { return false; })));
   auto executable = make(refused);
   ASSERT_TRUE(executable);
   EXPECT_EQ(executable->steps()[0].implementation, "cuda:serial:v1:t128");
 }
 
-/// Of few rows a generated kernel reads the matrix once,
-/// too, and fuses: it has to be clearly slower.
+/// For few rows, a generated kernel also reads the matrix once, and it fuses.
+/// The library is used only if it is clearly faster.
 TEST_F(Matmul, OfFewRowsAreGeneratedUnlessTheLibraryIsFaster) {
   Plan few = product({1, 64}, {64, 32}, "relu", true, false);
   Plan many = product({8, 64}, {64, 32}, "relu", true, false);
   plans = cuda::PlanDb::open("", {"GPU", "driver", "cuBLASLt"});
   for (const Plan& plan : {few, many})
     library.compile(sources_of(generate_all(plan, [](const PlanStep&) { return false; })));
-  for (double generated : {1.2, 1.0}) { // against 1 us
+  for (double generated : {1.2, 1.0}) { // against 1 us of the library
     plans = cuda::PlanDb::open("", {"GPU", "driver", "cuBLASLt"});
     log.takes = [generated](const std::string& call) {
       return call == "record" ? 0.0 : call == "launch" ? generated : 1.0;
@@ -128,7 +129,7 @@ TEST_F(Matmul, AlgorithmsAreMeasuredOnceForEqualProducts) {
   EXPECT_EQ(log.calls, (std::vector<std::string>{"replay", "synchronise"}));
 }
 
-/// Libraries load their kernels when these first run, which not every driver does in a capture.
+/// Libraries load their kernels on the first run. Not every driver allows that during a capture.
 TEST_F(Matmul, RunsOnceBeforeItIsCaptured) {
   Plan plan = product({8, 16}, {16, 12}, "none", true, false);
   plans = cuda::PlanDb::open("", {"fake", "none", "fake"});

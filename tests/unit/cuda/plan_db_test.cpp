@@ -1,4 +1,5 @@
-// Plans kept across runs: by GPU, driver and library version, beside costs in one file.
+// Tests plans that are stored across runs: by GPU, driver and library version,
+// in one file with costs.
 #include "runtime/cuda/tuning/plan_db.h"
 
 #include <llvm/ADT/SmallString.h>

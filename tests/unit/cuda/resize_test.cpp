@@ -1,4 +1,4 @@
-// resize as the steps that CUDA runs in its place, against the operator by `ref`.
+// Tests the steps to which CUDA lowers resize against the operator by `ref`.
 #include "runtime/cuda/codegen/plan_edit.h"
 #include "runtime/random.h"
 #include "runtime/ref/backend.h"

@@ -1,4 +1,4 @@
-// Times of work on scratch memory: hot, cold, and of what is not worth timing.
+// Tests times of work on scratch memory: hot, cold, and for work that is too slow to be timed on.
 #include "runtime/cuda/tuning/scratch.h"
 
 #include "tests/unit/cuda/fake_gpu.h"
@@ -12,7 +12,7 @@ struct ScratchTest : testing::Test {
   FakeGpu gpu{library, log};
   std::set<cuda::Address> seen;
 
-  /// A copy within the memory, `takes` microseconds long.
+  /// A copy within the memory that takes `takes` microseconds.
   cuda::ScratchTimer::Work work(double takes) {
     log.takes = [takes](const std::string& call) {
       return call == "copy_out" ? takes : call == "fill" ? 30.0 : 0.0;
@@ -51,7 +51,7 @@ TEST_F(ScratchTest, WhatIsFarFromTheBestIsNotTimedOn) {
 
 TEST_F(ScratchTest, MemoryIsFullOfNumbersOfTheType) {
   cuda::ScratchTimer timer(gpu, 0, false);
-  constexpr int64_t kBytes = int64_t{3} << 20; // more than a pattern, and no power of two
+  constexpr int64_t kBytes = int64_t{3} << 20; // more than a pattern, and not a power of two
   for (DType dtype : {DType::F32, DType::I64}) {
     ASSERT_TRUE(timer
                     .run(kBytes, dtype,

@@ -1,6 +1,6 @@
-// How work is shared among blocks and threads where there is little of it, as in networks at batch
-// 1, and what threads keep in registers. Executed on the processor against `ref`, and compiled for
-// GPUs where NVRTC is installed.
+// Tests how a small amount of work, as in networks at batch 1, is distributed among blocks
+// and threads, and which values threads keep in registers. The kernels are executed
+// on the processor against `ref`, and compiled for GPUs if NVRTC is installed.
 #include "runtime/cuda/device/compile.h"
 #include "tests/unit/cuda/cpp_target.h"
 #include "tests/unit/runtime/plan_writer.h"
@@ -70,7 +70,7 @@ TEST(Threads, FewElementsAreSpreadOverBlocks) {
   EXPECT_EQ(threads_of(applied(OpKind::Exp, {}, {1024, 1024})).first, 256);
 }
 
-/// Scale and bias do not wait for mean and variance.
+/// Scale and bias do not depend on mean and variance.
 TEST(Threads, WhatNoReductionDecidesIsReadFirst) {
   for (const Shape& shape : {Shape{5, 768}, Shape{3, 100}, Shape{2, 9000}}) {
     Generated g = generate_all(layer_norm(shape), none);
@@ -83,7 +83,7 @@ TEST(Threads, WhatNoReductionDecidesIsReadFirst) {
   }
 }
 
-/// Means over whole images, in both layouts, by many threads.
+/// Means over whole images, in both layouts, computed by many threads.
 TEST(Threads, PoolsOverWholeImagesAreShared) {
   for (int64_t side : {7, 13}) {
     auto plain = kernel_of(pool({1, 1280, side, side}, side));

@@ -1,5 +1,5 @@
-// Products and convolutions that no library runs: tiles of results through shared memory, executed
-// on the processor against `ref`, and compiled for GPUs where NVRTC is installed.
+// Tests products and convolutions that no library runs: tiles of results through shared memory,
+// executed on the processor against `ref`, and compiled for GPUs if NVRTC is installed.
 #include "runtime/cuda/device/compile.h"
 #include "tests/unit/cuda/cpp_target.h"
 #include "tests/unit/runtime/plan_writer.h"
@@ -31,7 +31,7 @@ PlanValueId convolve(PlanWriter& w, PlanValueId x, const Convolution& c, const c
   return conv(c.act, c.bias ? w.weight((path + ".b").c_str(), {c.w[0]}) : kNoValue, residual);
 }
 
-/// Edges that tiles reach over, gaps, and what is fused before and behind.
+/// Partial tiles at the edges, gaps, and steps fused before and after.
 std::vector<Plan> networks() {
   std::vector<Plan> plans;
   for (const Convolution& c :
@@ -56,7 +56,7 @@ std::vector<Plan> networks() {
     w.output("z", w.run(OpKind::Add, {}, {z, w.constant({}, {1.5})}));
     plans.push_back(w.finish());
   }
-  PlanWriter w; // an operand that is read turned, by its own factor
+  PlanWriter w; // a transposed operand, multiplied by the original
   PlanValueId turned = w.run(OpKind::Transpose, {Value::of_ints({1, 0})}, {w.input("x", {40, 24})});
   w.output("z", w.run(OpKind::Matmul, {Value::of_enum("none")},
                       {w.input("a", {30, 24}), turned, kNoValue, kNoValue}));
@@ -64,7 +64,7 @@ std::vector<Plan> networks() {
   return plans;
 }
 
-/// Those of steps that sum products.
+/// Returns the kernels of steps that sum products.
 std::vector<const cuda::Kernel*> sums(const Generated& g) {
   std::vector<const cuda::Kernel*> kernels;
   for (size_t u = 0; u < g.units.size(); ++u)
@@ -76,7 +76,7 @@ std::vector<const cuda::Kernel*> sums(const Generated& g) {
   return kernels;
 }
 
-/// Images inside lie with channels last.
+/// Images inside the network are channels-last.
 cuda::StridesOf channels_last(const Plan& plan) {
   return [&plan](PlanValueId id) {
     const PlanValue& v = plan.values[id];
@@ -131,7 +131,7 @@ TEST(Tiles, KeepTheDeviceBusy) {
       << "few results, long sums: terms are divided first";
 }
 
-/// So that ptxas does not spill (the whole of examples: property_cuda).
+/// Keeps ptxas from spilling (all examples are tested by property_cuda).
 TEST(Tiles, BoundTheRegistersOfAThread) {
   for (Plan& plan : networks()) {
     Generated g = generate_all(std::move(plan), none);
