@@ -306,8 +306,7 @@ TEST_F(Finalists, DenormalNumbersInRunsOfTheFirstAreSaid) {
 #endif
 
 /// Kernels that may lose a NaN (oneDNN's) are run a second time. That time must not become the
-/// price
-/// of the operator in other models, although the output does not show the second run.
+/// price of the operator in other models, although the output does not show the second run.
 TEST_F(Finalists, TimesOnNaNInPlaceAreNotKept) {
   PrepareOptions options;
   if (!make_backend(options.backend)) GTEST_SKIP() << "no cpu backend";

@@ -96,8 +96,8 @@ TEST(ForeignOps, WhatTextsQuoteExists) {
 }
 
 /// A name has one row. A name of the language itself would never be looked up,
-/// so that it has no row,
-/// except for compile-time functions, to which a tensor may be passed by mistake.
+/// so that it has no row, except for compile-time functions, to which a tensor may be passed
+/// by mistake.
 TEST(ForeignOps, NamesAreForeignAndUnique) {
   SourceManager sources;
   DiagnosticSink sink;

@@ -30,8 +30,8 @@ TEST(JsonFiles, PriorsThatCannotBeAreRefused) {
        {"", "[]", "{", R"({"r": 1})", R"({"r": {"tried": 1, "paid": 2, "gain": 0}})",
         R"({"r": {"tried": 1, "paid": 0}})", R"({"r": {"tried": -1, "paid": -1, "gain": 0}})",
         R"({"r": {"tried": 1, "paid": 0, "gain": 0}} {})",
-        // Numbers as text; numbers out of range;
-        // another kind of Tangram file; a version that does not exist.
+        // Numbers as text; numbers out of range; another kind of Tangram file;
+        // a version that does not exist.
         R"({"r": {"tried": "1", "paid": 0, "gain": 0}})",
         R"({"r": {"tried": 1e999, "paid": 1e999, "gain": 0}})",
         R"({"r": {"tried": 1, "paid": 1, "gain": 1e999}})", R"({"tangram_trace": 1, "report": {}})",
@@ -119,8 +119,7 @@ TEST(JsonFiles, BracketsInStringsDoNotNest) {
 }
 
 // The JSON library cannot be built with libFuzzer's compiler, so that this test mutates bytes
-// itself.
-// Damaged text must give an error or valid priors.
+// itself. Damaged text must give an error or valid priors.
 TEST(JsonFiles, SurviveDamage) {
   const std::string seeds[] = {
       R"({"fuse": {"tried": 12, "paid": 3, "gain": 0.25}, "join": {"tried": 1, "paid": 0, "gain": 0}})",

@@ -1,6 +1,5 @@
 // Tests the time of each operator within whole runs. Steps of a plan are mapped back to nodes
-// of the
-// graph, on an invented executable and on real backends.
+// of the graph, on an invented executable and on real backends.
 #include "compiler/trial/backend_finalists.h"
 
 #include "compiler/ir/retype.h"

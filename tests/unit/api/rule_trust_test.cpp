@@ -73,8 +73,7 @@ TEST(RuleTrust, AFaultInOneCheckLeavesTheOthersTheirVerdicts) {
 }
 
 /// A remembered verdict counts only if the fingerprint, which includes the program's version
-/// and the
-/// operators, and the file's format match. Otherwise the rule is verified again,
+/// and the operators, and the file's format match. Otherwise the rule is verified again,
 /// and the verdict kept.
 TEST(RuleTrust, VerdictsOfAnotherReleaseAreVerifiedAgain) {
   std::vector<Rule> rules = test::rules_of("rule twice(x) { relu(relu(x)) => relu(x) }\n");

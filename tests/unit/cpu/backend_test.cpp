@@ -1,9 +1,8 @@
 // Tests the choices of the cpu backend: kernels, reorders, in-place results (layouts:
 // layouts_test.cpp). A choice of a kernel that is worse than another one in this library
-// is a failure.
-// Expectations that name oneDNN's AVX-512 kernels are skipped on other processors. Products run on
-// Tangram's own tiles if the processor has any, and most convolutions on its own code. All other
-// expectations hold on every processor.
+// is a failure. Expectations that name oneDNN's AVX-512 kernels are skipped on other processors.
+// Products run on Tangram's own tiles if the processor has any, and most convolutions
+// on its own code. All other expectations hold on every processor.
 #include "compiler/ir/retype.h"
 #include "tests/unit/cpu/chosen_kernels.h"
 #include "tests/unit/random_draws.h"
@@ -284,8 +283,7 @@ std::string kernel_of_product(Shape x, Shape y, bool constant) {
 }
 
 /// Products run on the best tiles of the processor, with a matrix that is packed at load,
-/// if the rule
-/// prefers tiles.
+/// if the rule prefers tiles.
 TEST(CpuBackend, ProductsRunOnTiles) {
   const char* isa = avx512() ? "avx512" : cpu::may_use_own("avx2") ? "avx2" : nullptr;
   auto expect = [&](Shape x, Shape y, bool constant, llvm::StringRef avx2_tile,

@@ -80,8 +80,7 @@ inline bool in_doubles(Plan& plan) {
 }
 
 /// Returns max_rel_diff. In graphs with a gelu, outputs that are all small are compared against
-/// 0.02:
-/// on its far negative side, gelu has only the digits that 1 + erf leaves.
+/// 0.02: on its far negative side, gelu has only the digits that 1 + erf leaves.
 inline double difference_of(const Graph& graph, const Tensor& got, const Tensor& want) {
   constexpr double kSmall = 0.02;
   double difference = max_rel_diff(got, want), largest = 0;

@@ -1,8 +1,6 @@
 // Tests the tuner's programs of convolutions as schedules of emitted code,
-// and plans that use stored
-// programs. Every legal program is a suitable schedule, and the choice of a schedule does not
-// change
-// any bit of the result.
+// and plans that use stored programs. Every legal program is a suitable schedule,
+// and the choice of a schedule does not change any bit of the result.
 #include "runtime/cpu/handles.h"
 #include "runtime/cpu/tile/long_rows.h"
 #include "runtime/cpu/tuning/convolution_programs.h"

@@ -193,8 +193,7 @@ TEST(CpuBackend, WhatIsAddedToAnImageIsNotReordered) {
 }
 
 /// A group norm with one group, as PyTorch's exporter writes it. It works on any order
-/// of elements, so
-/// that none is moved.
+/// of elements, so that none is moved.
 TEST(CpuBackend, AnImageThatIsNormalisedWholeStaysChannelsLast) {
   for (int64_t images : {1, 3})
     for (Shape size : {Shape{16, 6, 7}, {24, 56, 50}})

@@ -1,7 +1,6 @@
-// Tests the tuner's programs of norms, Winograd convolutions and capsule convolutions. Every legal
-// program is a suitable schedule, results stay as accurate as before, plans use stored programs,
-// and
-// damaged rows are ignored.
+// Tests the tuner's programs of norms, Winograd convolutions and capsule convolutions.
+// Every legal program is a suitable schedule, results stay as accurate as before,
+// plans use stored programs, and damaged rows are ignored.
 #include "runtime/cpu/handles.h"
 #include "runtime/cpu/tuning/capsule_programs.h"
 #include "runtime/cpu/tuning/norm_programs.h"
@@ -320,8 +319,8 @@ TEST_F(TunedOthersTest, PlansRunByWhatIsKept) {
   }
 }
 
-/// A value that is computed at load is computed once and not tuned. Its default schedule's time is
-/// known to the tuner for the others.
+/// A value that is computed at load runs once and is not tuned. The library's time of the other
+/// product is measured all the same.
 TEST_F(TunedOthersTest, WhatIsComputedAtLoadGoesByRule) {
   test::Builder b;
   auto norm_of = [&](NodeId x) {

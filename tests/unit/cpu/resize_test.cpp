@@ -1,8 +1,7 @@
 // Tests the passes of a resize, for each instruction set of this processor,
-// against sums in float64:
-// channels first and last, rows shorter than a vector, threads, infinities with weights
-// of 0, memory
-// beyond the ends. Also tests the layouts and dtypes of these passes in plans.
+// against sums in float64: channels first and last, rows shorter than a vector, threads,
+// infinities with weights of 0, memory beyond the ends. Also tests the layouts and dtypes
+// of these passes in plans.
 #include "runtime/cpu/resize/resize.h"
 
 #include "tests/unit/cpu/compare.h"
@@ -105,8 +104,7 @@ TEST_P(ResizePasses, ReadNothingUnderAWeightOfZero) {
 }
 
 /// Images that are repeated, of all widths around a vector's, in memory that ends with them.
-/// One call
-/// writes many rows.
+/// One call writes many rows.
 TEST_P(ResizePasses, SelectExactlyAndStayInside) {
   RandomDraws r(53);
   for (int64_t width = 1; width <= 40; ++width)

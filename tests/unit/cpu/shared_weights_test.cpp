@@ -11,8 +11,7 @@ namespace tg::test {
 namespace {
 
 /// A convolution and a product, which may pack their weights; a table for a gather;
-/// and a weight that
-/// is processed at load.
+/// and a weight that is processed at load.
 Graph network(bool longer) {
   Builder b;
   NodeId image = b.input("image", {1, 256, 10, 10}), x = b.input("x", {4, 512});
@@ -229,8 +228,7 @@ TEST(ContentName, DiffersForBlocksInAnotherOrder) {
 }
 
 // xxHash64 adds word * P2 to a lane, rotates it and multiplies it by P1.
-// The second word of a lane can
-// therefore cancel a change of the first.
+// The second word of a lane can therefore cancel a change of the first.
 TEST(ContentName, DiffersForContentsMadeToCollideUnderAFixedHash) {
   constexpr uint64_t kP1 = 0x9E3779B185EBCA87, kP2 = 0xC2B2AE3D27D4EB4F;
   uint64_t inverse = kP2; // the inverse of P2 modulo 2^64, by Newton's method

@@ -19,8 +19,8 @@ struct Windows {
 };
 
 /// Images and rows that divide evenly among threads or do not, fewer than threads,
-/// windows that reach
-/// beyond both ends of a slice, one row, groups, and sizes from which Winograd's algorithm is used.
+/// windows that reach beyond both ends of a slice, one row, groups, and sizes from which Winograd's
+/// algorithm is used.
 const Windows kWindows[] = {
     {{1, 3, 17, 9}, {8, 3, 3, 3}, 1, 1, 1},     {{1, 16, 5, 40}, {16, 16, 5, 5}, 1, 2, 1},
     {{1, 32, 28, 28}, {32, 32, 3, 3}, 1, 1, 1}, {{1, 32, 15, 31}, {48, 32, 3, 3}, 1, 1, 1},

@@ -16,8 +16,7 @@
 namespace tg::cpu {
 
 /// Checks legality and the form of drawn programs. `time` returns a program's time.
-/// Without it, each
-/// program takes longer than the one before.
+/// Without it, each program takes longer than the one before.
 class ProgramRules final : public tune::Device {
 public:
   explicit ProgramRules(const OperatorPrograms& programs,

@@ -1,8 +1,7 @@
-// Tests the Winograd kernel of each instruction set of this processor against the definition of
-// convolution in float64: odd sizes, padding, groups, partial vectors of channels,
-// results with gaps
-// between pixels, and all schedules. Each buffer ends with its contents, so that AddressSanitizer
-// detects a vector access beyond a row.
+// Tests the Winograd kernel of each instruction set of this processor against the definition
+// of convolution in float64: odd sizes, padding, groups, partial vectors of channels,
+// results with gaps between pixels, and all schedules. Each buffer ends with its contents,
+// so that AddressSanitizer detects a vector access beyond a row.
 #include "runtime/cpu/winograd/winograd.h"
 
 #include "lang/core/semantics/winograd_transforms.h"

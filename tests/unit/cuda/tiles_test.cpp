@@ -56,7 +56,7 @@ std::vector<Plan> networks() {
     w.output("z", w.run(OpKind::Add, {}, {z, w.constant({}, {1.5})}));
     plans.push_back(w.finish());
   }
-  PlanWriter w; // a transposed operand, multiplied by the original
+  PlanWriter w; // an operand that is read transposed
   PlanValueId turned = w.run(OpKind::Transpose, {Value::of_ints({1, 0})}, {w.input("x", {40, 24})});
   w.output("z", w.run(OpKind::Matmul, {Value::of_enum("none")},
                       {w.input("a", {30, 24}), turned, kNoValue, kNoValue}));
