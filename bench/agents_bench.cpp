@@ -1,7 +1,7 @@
-// What agents in the seat of the tree search are worth on networks that they never saw: a network
-// that looks at graphs (the guide), mean gains by rule, motifs, and the search's own statistics
-// alone. They are trained first, on the parts of some other examples, as `tg-paper train --policy
-// guide|gains|motifs` does; files that are there already are taken as they are.
+// Compares agents that guide the tree search, on networks that they were not trained on: a neural
+// network over graphs (the guide), mean gains by rule, motifs, and the search's own statistics
+// alone. Agents are first trained on segments of other examples, as `tg-paper train --policy
+// guide|gains|motifs` does. Existing agent files are used unchanged.
 //
 //   agents_bench [--agents FOLDER] [--train-seconds 240] [--train-seed 1] [--rounds 4]
 //                [--train-cost analytic:cpu] [--cost analytic:cpu] [--cost-db FILE]
@@ -9,25 +9,26 @@
 //                [--seconds 2] [--nodes 2000] [--guidance 1.5] [--arms 8]
 //                [--visits 0.5] [--only none,guide,halving] [--json FILE]
 //
-// "halving" is the guide again: sequential halving over the best --arms actions of the root
-// (halving.h) in the place of bounds, in decisions of --few simulations (a quarter of --simulations
-// unless it is given), the first of which is all that it has where simulations count.
+// "halving" uses the guide with sequential halving over the best --arms actions of the root
+// (halving.h) instead of bounds. Each decision has --few simulations (default: a quarter of
+// --simulations). Where simulations are counted, it makes only the first decision.
 //
-// A guide learns of actions their shares of visits and of gains; --visits is how much of the first.
+// The guide's training target mixes each action's share of visits with its share of gains. --visits
+// is the weight of the visits.
 //
-// --only leaves the others out, in training, too; "none" is always there. FOLDER gets
-// guide.safetensors, gains.json and motifs.json; without one they are not kept. Agents learn by the
-// prices of --train-cost and are compared by those of --cost, which take what `tg opt --cost` does;
-// all built-in rules, one e-graph of the whole network, one thread. Only --seconds wants an idle
-// machine: at 0 nothing is searched by time.
+// --only restricts training and comparison to the named agents; "none" is always compared. FOLDER
+// receives guide.safetensors, gains.json and motifs.json; without it they are discarded. Training
+// uses the prices of --train-cost, the comparison those of --cost; both accept the values of `tg
+// opt --cost`. All built-in rules, one e-graph of the whole network, one thread. Only --seconds
+// requires an idle machine; --seconds 0 skips the timed searches.
 //
-//   needed     simulations until the cost is that of the unguided search after --simulations, but
-//              for 0.1%: the median of the seeds; "-": not by then
-//   few us     the cost after --few: the median of the seeds
-//   final us   the cost after --simulations, one decision (of halving after --few): the same
-//   by time    the cost after --seconds, several decisions: the same
-//   asking     share of that time in which the network was asked; its programs are made in it, as
-//              in a process that begins
+//   needed     simulations until the cost is within 0.1% of that of the unguided search after
+//              --simulations, median of the seeds; "-": not reached
+//   few us     cost after --few simulations, median of the seeds
+//   final us   cost after --simulations in one decision (halving: after --few), median of the seeds
+//   by time    cost after --seconds in several decisions, median of the seeds
+//   asking     share of that time spent evaluating the network, including the compilation of its
+//              programs, as in a new process
 #include "bench/paper/learned/followed_policy.h"
 #include "bench/paper/learned/guide.h"
 #include "bench/paper/learned/guide_models.h"
@@ -55,20 +56,20 @@ namespace {
 using namespace tg;
 using namespace tg::paper;
 
-/// A cost that is higher by this share of it is as good: seeds differ by more.
+/// Costs within this relative distance count as equal: seeds differ by more.
 constexpr double kAsGood = 0.001;
 
 struct Settings {
   std::string agents, json, cost_db;
   std::string cost = "analytic:cpu", train_cost = "analytic:cpu";
-  std::vector<std::string> only; // nothing: all
+  std::vector<std::string> only; // empty: all
   std::vector<std::string> networks = {
       "paper/bert",        "paper/nasrnn",   "paper/resnext50", "paper/inceptionv3",
       "paper/vgg19",       "paper/vit_base", "paper/dalle",     "paper/transformer_transducer",
       "paper/mobilenetv2", "paper/resnet50", "bert_base",       "vit_base",
       "inceptionv3",       "resnet50",       "mobilenetv2",     "gpt2"};
   size_t seeds = 3, simulations = 128, nodes = 2'000, rounds = 4, train_seed = 1;
-  size_t arms = 8, few = 0; // 0: a quarter
+  size_t arms = 8, few = 0; // few = 0: a quarter of `simulations`
   double seconds = 2, train_seconds = 240, visits = GuideOptions().visits,
          guidance = MctsOptions().guidance;
 
@@ -76,7 +77,7 @@ struct Settings {
   size_t few_simulations() const { return few > 0 ? few : std::max<size_t>(simulations / 4, 1); }
 };
 
-/// What the agents learn from: other networks than those above, if of the same kinds.
+/// The training networks: of the same kinds as those above, but different ones.
 constexpr const char* kSchool[] = {"mlp",  "residual",    "transformer",
                                    "lstm", "llama_block", "squeezenet"};
 struct AgentFile {
@@ -90,13 +91,12 @@ constexpr AgentFile kAgents[] = {
   std::exit(1);
 }
 
-/// An agent by name.
 struct Agent {
   std::string name;
   std::string path;    // "": the search's own statistics
-  bool halves = false; // at the root
+  bool halves = false; // sequential halving at the root
 
-  /// As a process has it that has just begun: what a network remembers is none of another's search.
+  /// Returns a fresh policy, as in a new process, so that no cache carries over between searches.
   std::unique_ptr<Policy> open() const {
     if (path.empty()) return std::make_unique<StatisticsPolicy>();
     Result<std::unique_ptr<Policy>> policy = open_policy(path);
@@ -119,7 +119,7 @@ std::vector<Agent> agents_of(const Settings& s) {
 
 struct Course {
   double start_us = 0, best_us = 0, seconds = 0;
-  std::vector<std::pair<size_t, double>> best; // after so many simulations
+  std::vector<std::pair<size_t, double>> best; // number of simulations, best cost in us
   std::optional<size_t> needed(double cost_us) const {
     for (auto [simulations, cost] : best)
       if (cost <= cost_us) return simulations;
@@ -166,10 +166,10 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Of one network and agent.
+/// The results of one agent on one network.
 struct Row {
   std::string network, agent;
-  std::optional<double> needed; // nothing: in most seeds not by the end
+  std::optional<double> needed; // empty: not reached for most seeds
   double few_us = 0, final_us = 0, timed_us = 0, simulation_ms = 0, asking = 0;
   size_t looks = 0;
 };
@@ -199,7 +199,7 @@ private:
     return std::move(model->graph);
   }
 
-  /// Prices of what was asked for, for one network.
+  /// Returns the cost model of --cost for one network.
   std::unique_ptr<CostModel> costs_of(const Graph& graph) {
     tangram::OptimizeOptions options;
     options.cost = *tangram::CostSpec::from_text(s_.cost);
@@ -320,7 +320,7 @@ private:
     }
   }
 
-  /// What few simulations lack beside the many of the unguided search.
+  /// Prints how far the cost after few simulations exceeds the unguided search's cost after many.
   void print_early(size_t a) const {
     double logarithms = 0, most = 0;
     for (size_t n = 0; n < s_.networks.size(); ++n) {
@@ -352,7 +352,7 @@ private:
     size_t better = 0, worse = 0, beats = 0, loses = 0;
     double asking = 0;
     for (size_t n = 0; n < s_.networks.size(); ++n) {
-      // The second is the table of gains, unless that is left out.
+      // Agent 1 is the table of gains, unless --only leaves it out.
       const Row &row = row_of(n, a), &none = row_of(n, 0), &table = row_of(n, 1);
       asking = std::max(asking, row.asking);
       better += row.timed_us < none.timed_us * (1 - kAsGood);
@@ -400,7 +400,7 @@ bool names_agent(llvm::StringRef word) {
          llvm::any_of(kAgents, [&](const AgentFile& row) { return word == row.agent; });
 }
 
-/// False for a value that is none of this option's, and for an option that there is not.
+/// Returns false for an unknown option or an invalid value.
 bool set(Settings& s, llvm::StringRef name, llvm::StringRef value) {
   const std::pair<llvm::StringRef, std::string*> texts[] = {
       {"--agents", &s.agents}, {"--json", &s.json}, {"--cost-db", &s.cost_db}};

@@ -1,14 +1,15 @@
-// Attention as one operator (runtime/cpu/tile) beside the steps that it stands for, interleaved.
+// Compares attention as one operator (runtime/cpu/tile) with the separate steps, interleaved.
 //
 //   attention_bench [--threads N] [--seconds S] [NAME ...]
 //
-// Each row is the attention of one layer as its projections leave the operands: heads side by side
-// in a row, read through reshapes and transposes, and joined again behind it. The separate steps
-// are two products, what masks the scores, and softmax, as the backend runs them by default; heads
-// that share keys are an axis along which these broadcast. NAME keeps the rows whose name holds it.
+// Each row is the attention of one layer on operands in the layout of its projections: heads side
+// by side in a row, read through reshapes and transposes, and joined again afterwards. The separate
+// steps are two products, the mask of the scores, and softmax, as the backend runs them by default.
+// Keys broadcast along an axis of the heads that share them. NAME keeps the rows whose name
+// contains it.
 //
-// What it must cost: 2 * rows * places * (width + width of values) flops and an exponential a
-// score; of one row, 4 * places * (width + width of values) bytes for each head of keys.
+// Lower bound of the work: 2 * rows * places * (width + width of values) flops and one exponential
+// per score; for one row, 4 * places * (width + width of values) bytes per head of keys.
 #include "bench/own_kernels.h"
 #include "compiler/emit/plan_from_graph.h"
 
@@ -20,7 +21,7 @@ using namespace tg;
 
 enum class Mask : uint8_t { None, Added, Causal };
 
-/// `key_heads` of keys and values; each serves heads / key_heads.
+/// There are `key_heads` heads of keys and values; each serves heads / key_heads query heads.
 struct AttentionRow {
   const char* name;
   int64_t heads, key_heads, rows, places, width;
@@ -49,8 +50,9 @@ NodeId op(Graph& g, OpKind kind, llvm::ArrayRef<NodeId> operands, std::vector<Va
   return g.add(kind, ids, operands);
 }
 
-/// [rows, groups * each * width] as [groups, each, rows, width], or with the last two exchanged. Of
-/// one place at a time keys and values come from a cache, [groups, rows, width].
+/// Returns an input [rows, groups * each * width] as [groups, each, rows, width], or with the last
+/// two axes exchanged if `turned`. `cached`: keys and values of a step of one place come from a
+/// cache, [groups, 1, rows, width].
 NodeId heads(Graph& g, const char* name, int64_t groups, int64_t each, int64_t rows, int64_t width,
              bool cached, bool turned) {
   if (cached) {
@@ -63,7 +65,8 @@ NodeId heads(Graph& g, const char* name, int64_t groups, int64_t each, int64_t r
   return op(g, OpKind::Transpose, {split}, {perm});
 }
 
-/// bool[rows, places]: each row sees itself, among the last places, and what is before it.
+/// Returns a mask bool[rows, places]: rows are the last places, and each sees itself and all places
+/// before it.
 NodeId causal(Graph& g, const AttentionRow& row) {
   std::vector<double> seen;
   for (int64_t i = 0; i < row.rows; ++i)

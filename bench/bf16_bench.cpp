@@ -1,13 +1,12 @@
-// Networks in bf16 beside themselves in f32, on the cpu backend, interleaved: what `tg run --dtype
-// bf16` runs against what `tg run` runs, on equal weights and inputs, with the difference of the
-// outputs.
+// Compares networks in bf16 (`tg run --dtype bf16`) with the same networks in f32 (`tg run`) on the
+// cpu backend, interleaved, on equal weights and inputs. Also prints the difference of the outputs.
 //
 //   bf16_bench [--threads N] [--seconds S] [--json FILE] [MODEL.tg ...]
 //
-// Inside the clock: a run, with the conversion of inputs and outputs; outside: weights, which are
-// converted once when a network is loaded. The first line says which of the processor's units are
-// there: AVX-512 BF16 has products of pairs, AMX has tiles, and only with one of them is bf16 meant
-// to be faster.
+// The timed region is a run with the conversion of inputs and outputs. Weights are converted once,
+// when a network is loaded, and are not timed. The first line prints the processor's bf16 units:
+// AVX-512 BF16 multiplies pairs, AMX multiplies tiles. Without either, bf16 is not expected to be
+// faster.
 #include "compiler/api/backends/prepare.h"
 #include "compiler/api/files/model.h"
 #include "compiler/ir/retype.h"
@@ -30,14 +29,14 @@ struct Options {
   std::vector<std::string> models;
 };
 
-/// What was measured of one network.
+/// The measurements of one network.
 struct Row {
   std::string model;
   Comparison times;
   std::vector<std::pair<std::string, double>> errors; // by output: max |a - b| over max |b|
 };
 
-/// "AVX-512 BF16", "AMX BF16", "neither …".
+/// Returns the processor's bf16 units: "AVX-512 BF16", "AMX BF16", "neither …".
 std::string units() {
   llvm::StringMap<bool> features;
   if (!llvm::sys::getHostCPUFeatures(features)) return "processor unknown";

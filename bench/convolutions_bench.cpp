@@ -1,16 +1,17 @@
-// Convolutions by kernels of our own (runtime/cpu/tile) beside oneDNN's best for them, interleaved,
-// as shares of the processor's peak.
+// Compares convolutions by our own kernels (runtime/cpu/tile) with oneDNN's best algorithm for
+// them, interleaved, as shares of the processor's peak.
 //
 //   convolutions_bench [--threads N] [--seconds S] [--relu] [NAME | MODEL.tg ...]
 //
-// Each row is one convolution as a price sees it: image and result channels last, the kernel packed
-// at load, on both sides, with a bias and relu6; --relu: relu, with which oneDNN has Winograd's
-// algorithm for AVX-512, reorders around it included. NAME keeps the rows whose name holds it; a
-// model has a row for each of its distinct convolutions instead, and behind them what all together
-// take. Ours is made with Products::Tiles, so it runs where the rule would not choose it, too.
+// Each row is one convolution as the cost model times it: image and result channels-last, the
+// kernel packed at load on both sides, with a bias and relu6. With --relu the activation is relu,
+// for which oneDNN has a Winograd algorithm on AVX-512; its reorders are included. NAME keeps the
+// rows whose name contains it. A model gives one row per distinct convolution instead, followed by
+// the total. Our side uses Products::Tiles, so it also runs where the selection rule would not
+// choose it.
 //
-// What they must cost: 2 * results * kernel rows * kernel columns * channels of a group flops (taps
-// in the padding counted), and as many bytes as image, kernel and result have.
+// Lower bound of the work: 2 * results * kernel rows * kernel columns * channels of a group flops
+// (taps in the padding counted), and the bytes of image, kernel and result.
 #include "bench/examples.h"
 #include "bench/own_kernels.h"
 #include "compiler/api/files/model.h"
@@ -23,7 +24,7 @@ namespace {
 
 using namespace tg;
 
-/// size x size pixels of `inputs` channels, `outputs` of them out, padding as for "same".
+/// A convolution of size x size pixels from `inputs` to `outputs` channels with "same" padding.
 struct ConvolutionRow {
   const char* name;
   int64_t inputs, size, outputs, groups, kernel, stride;
@@ -106,12 +107,12 @@ constexpr ConvolutionRow kRows[] = {
     {"resnet50 dense", 1024, 14, 2048, 1, 1, 2},
 };
 
-/// What a row or a step of a model computes.
+/// The convolution of a row of the table or of a step of a model.
 struct Convolution {
   std::string name;
   Shape image, kernel, result;
   std::vector<Value> attrs; // of conv2d
-  int64_t times = 1;        // in its model
+  int64_t times = 1;        // occurrences in its model
 
   int64_t groups() const { return image[1] / kernel[1]; }
   double flops() const {
@@ -183,7 +184,7 @@ Result<void> compare(const Convolution& c, const KernelBenchOptions& options, do
   return {};
 }
 
-/// Distinct ones, in the order of the model.
+/// Returns the model's distinct convolutions in order.
 Result<std::vector<Convolution>> convolutions_of(const std::string& path) {
   SourceManager sources;
   DiagnosticSink sink;
@@ -224,7 +225,7 @@ constexpr llvm::StringLiteral kColumns =
     "| convolution | sizes | oneDNN, us | ours, us | times faster (95%) | oneDNN | ours | "
     "oneDNN's kernel | our kernel | chosen | difference |";
 
-/// The exit code of the program.
+/// Returns the exit code of the program.
 int print_model(const std::string& path, KernelBenchOptions options, double peak) {
   tg::Result<std::vector<Convolution>> rows = convolutions_of(path);
   if (!rows) {

@@ -1,13 +1,13 @@
-// What the kernels of the cuda backend cost to compile, without a GPU: every example network, as it
-// is written and optimised, is made ready for a GPU that records, beside libraries that take
-// whatever they are asked (tests/property/cuda). Of each: distinct kernels, and those among them
-// that are only timed beside a library; processor seconds of NVRTC for all of them, one after the
-// other; seconds to have them from the cache; bytes of machine code.
+// Measures the compile time of the cuda backend's kernels, without a GPU. Every example network, as
+// written and optimised, is loaded on a recording GPU with fake libraries that accept every call
+// (tests/property/cuda). Columns: distinct kernels; those that are only timed against a library;
+// processor seconds of NVRTC for all of them in sequence; seconds to load them from the cache;
+// bytes of machine code.
 //
 //   cuda_kernels_bench [--architecture sm_90] [--json FILE]
 //
-// Inside the clock: CubinCache::get() of each kernel, with an empty folder and then with the full
-// one. A kernel of several networks is compiled once, and counts for each of them.
+// The timed region is CubinCache::get() of each kernel, first with an empty folder, then with the
+// full one. A kernel that several networks share is compiled once and counted for each of them.
 #include "tests/property/cuda/networks.h"
 #include "tests/property/cuda/recorded_run.h"
 
@@ -32,14 +32,15 @@ struct Row {
   size_t only_timed = 0;
 };
 
-/// Of this process: what else the machine does is not in it.
+/// Returns this process's CPU time in seconds, which excludes other load on the machine.
 double processor_seconds() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-/// What the network compiles when it is loaded; `texts` gets whole programs by kernel.
+/// Returns the kernels that the network compiles when it is loaded, and adds their full program
+/// texts to `texts` by name.
 Result<Row> kernels_of(const test::Network& network, std::map<std::string, std::string>& texts) {
   test::FakeCudnn::reset();
   test::GpuRecord record;
@@ -62,7 +63,7 @@ compile_all(const std::map<std::string, std::string>& texts, const std::string& 
   if (std::error_code failed = llvm::sys::fs::createUniqueDirectory("tangram-bench", folder))
     return error(Code::cannot_write, "no scratch folder: {0}", failed.message());
   std::map<std::string, CompiledKernel> compiled;
-  // What the compiler does once only is no kernel's.
+  // Keeps the compiler's one-time initialization out of the first kernel's time.
   TG_CHECK(compiler->compile("extern \"C\" __global__ void k() {}", architecture));
   for (double CompiledKernel::*seconds : {&CompiledKernel::cold_s, &CompiledKernel::warm_s}) {
     cuda::CubinCache cache(folder.str().str(), *compiler);

@@ -1,4 +1,4 @@
-// The models that benchmarks run where none are named: every example. And what they are called.
+// The default models of the benchmarks (every example), and their names.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ inline std::vector<std::string> example_models() {
   return models;
 }
 
-/// "resnet50", "paper/resnet50".
+/// Returns the model's name: "resnet50", "paper/resnet50".
 inline std::string model_name(const std::string& path) {
   std::filesystem::path file(path);
   bool paper = file.parent_path().filename() == "paper";

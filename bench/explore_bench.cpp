@@ -1,17 +1,17 @@
-// Exploration alone: nasrnn and bert, saturated up to 2,000 and 50,000 live e-nodes under general
-// forms of the published rules (TASO's, as TENSAT ships them, with variables for attributes).
-// Insertion with types, matching, rebuilding and the cycle filter are inside the clock; building
-// the first e-graph and compiling rules are not.
+// Measures exploration alone: nasrnn and bert, saturated up to 2,000 and 50,000 live e-nodes under
+// general forms of the published rules (TASO's, as TENSAT ships them, with variables for
+// attributes). The timed region covers insertion with types, matching, rebuilding and the cycle
+// filter, but not the construction of the first e-graph or the compilation of the rules.
 //
 //   explore_bench [--runs N] [--json FILE] [--explain yes]
 //
-// --explain: each run twice, without and with the record that explanations need (the goal: at most
-// 30% slower), interleaved; the figures of a row are those without.
+// --explain: runs each case twice, interleaved, without and with the record that explanations need
+// (goal: at most 30% slower). The figures of a row are those without it.
 //
-// nodes/s: live e-nodes at the end over wall time, median of the runs (20 unless said). matches/s:
-// rows that the matcher and the joiner gave. On a machine that is busy with other things, cpu ms is
-// the steadier figure. bytes/node: largest resident growth of the process
-// over the run that first reached the size, over live e-nodes.
+// nodes/s: live e-nodes at the end over wall time, median of the runs (default 20). matches/s:
+// rows that the matcher and the joiner returned. On a busy machine, cpu ms varies less than wall
+// time. bytes/node: largest growth of the process's resident memory over the run that first reached
+// the size, over live e-nodes.
 #include "compiler/ir/from_ast.h"
 #include "compiler/rules/from_ast.h"
 #include "compiler/search/saturate.h"
@@ -103,7 +103,7 @@ Sample explore(const Graph& graph, llvm::ArrayRef<Rule> rules, size_t limit, boo
   return sample;
 }
 
-/// One run in a process of its own, so that memory is that run's and runs do not warm each other.
+/// Runs once in a separate process, so that memory is that run's alone and caches start cold.
 Sample explore_alone(const Graph& graph, llvm::ArrayRef<Rule> rules, size_t limit, bool record) {
   int ends[2];
   Sample sample;
@@ -131,7 +131,7 @@ struct Row {
   size_t limit;
   Sample median;
   double fastest, slowest;
-  std::optional<Sample> recorded; // median with the record on
+  std::optional<Sample> recorded; // median with the explanation record
 };
 
 Sample median_of(std::vector<Sample>& samples) {

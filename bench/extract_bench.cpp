@@ -1,14 +1,14 @@
-// Extraction alone: the e-graphs that saturation leaves of networks, priced by the analytic model,
-// through each extractor.
+// Measures extraction alone: runs each extractor on the saturated e-graphs of networks, priced by
+// the analytic model.
 //
 //   extract_bench [--seconds S] [--nodes N] [MODEL.tg...]
 //
-// reported: what the extractor itself says that its choice costs (the published property of cost
-// functions: greedy on trees counts shared work again and again). cost: the DAG cost of the same
-// choice, as the checker counts it. gap: cost over certified bound, less one. Seconds are of one
-// run; the limit (10 unless said) is for each extractor. N bounds the e-graph (50,000 unless said;
-// 2,000 in the paper on Monte Carlo tree search). Models: those of examples/paper/ where they are,
-// else of examples/.
+// reported: the cost that the extractor reports for its choice (tree-greedy counts shared work once
+// per use, a known property of tree cost functions). cost: the DAG cost of the same choice,
+// computed by the checker. gap: cost over certified bound, minus one. Seconds are those of one run;
+// the limit (default 10) applies to each extractor. N bounds the e-graph (default 50,000; 2,000 in
+// the paper on Monte Carlo tree search). Models: those of examples/paper/ if the folder exists,
+// else those of examples/.
 #include "compiler/api/files/model.h"
 #include "compiler/extract/extract.h"
 #include "compiler/extract/solver/reduce.h"
@@ -27,7 +27,7 @@ namespace {
 
 using namespace tg;
 
-/// "12.34" or "6.85e+12".
+/// Formats `value` as "12.34" or "6.85e+12".
 std::string short_text(double value) {
   std::string text;
   llvm::raw_string_ostream(text) << llvm::format("%.6g", value);
@@ -80,7 +80,7 @@ bool run(llvm::StringRef path, double seconds, size_t nodes) {
 
 } // namespace
 
-/// Models of examples/paper, by name; of examples, where there is no such folder.
+/// Returns the models of examples/paper sorted by name, or those of examples if it does not exist.
 static std::vector<std::string> default_models() {
   std::vector<std::string> models;
   for (const char* folder : {TG_SOURCE_DIR "/examples/paper", TG_SOURCE_DIR "/examples"}) {

@@ -1,12 +1,13 @@
-// Every instance of a folder of e-graphs (the extraction gym's, in JSON) through the extractors,
-// beside the best results known of them (extract_gym_best.csv: all extractors of the gym at commit
-// 903ba0f, its integer programs with 10 s included).
+// Runs the extractors on every instance of a folder of e-graphs (the extraction gym's, in JSON) and
+// compares them with the best known results (extract_gym_best.csv: all extractors of the gym at
+// commit 903ba0f, including its integer programs with 10 s).
 //
 //   extract_gym_bench [--data DIR] [--seconds S] [--extractors A,B] [--json FILE] [NAME...]
 //
-// DIR holds <suite>/<instance>.json; without it, and without TANGRAM_EGRAPHS in the environment,
-// there is nothing to do. NAME: parts of names of instances to take. Every answer is checked anew
-// from the choice. Seconds are of the extraction alone, reading left out; one run each.
+// DIR contains <suite>/<instance>.json; the default is TANGRAM_EGRAPHS from the environment.
+// Without either the program does nothing. NAME keeps the instances whose name contains it. The
+// cost of each answer is recomputed from the choice. Seconds are those of one extraction, without
+// reading.
 #include "compiler/extract/egraph_json.h"
 #include "compiler/extract/extractors.h"
 
@@ -45,7 +46,7 @@ struct Run {
   Extractor extractor{};
   Extraction answer;
   double known = 0, known_greedy_s = 0;
-  std::string fault; // of the check, or why there is no answer
+  std::string fault; // error of the check, or the reason why there is no answer
 
   double off() const { return known != 0 ? answer.dag_cost / known - 1 : answer.dag_cost; }
   bool worse() const { return off() > 1e-9; }

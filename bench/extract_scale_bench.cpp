@@ -1,16 +1,16 @@
-// How extraction grows with the e-graph: synthetic e-graphs of 1e3 to 1e6 nodes through every
-// extractor, until one takes longer than the limit; then a dash.
+// Measures how extraction scales: runs every extractor on synthetic e-graphs of 1e3 to 1e6 nodes.
+// After an extractor exceeds the limit, its larger sizes are skipped and print a dash.
 //
 //   extract_scale_bench [--seconds S] [--most N] [--extractors A,B] [--json FILE]
 //
-// FILE is written after every row, and rows that it has, of the same limit, are not measured again:
-// an interrupted run goes on where it stopped.
+// FILE is written after every row. Its rows with the same limit are not measured again, so an
+// interrupted run resumes where it stopped.
 //
-// The e-graph is a long network of blocks, as saturation leaves it: layers of a few classes, each
-// with some three alternatives over classes of the last few layers, residual uses of older ones,
-// and here and there a class that is dear alone and cheap when shared. Seeded, the same on every
-// machine. Seconds are of one run, by the clock and of the processor (the solver's process
-// included); MiB are what the process holds at its end, so each extractor has one of its own.
+// The e-graph resembles a saturated deep network: layers of a few classes, each with about three
+// alternatives over classes of the last few layers, residual uses of older ones, and an occasional
+// class that is expensive alone and cheap when shared. It is generated from a seed and is the same
+// on every machine. Seconds are those of one run, wall time and CPU time (including the solver's
+// process). MiB is the process's memory at its end; each extractor runs in its own process.
 #include "compiler/extract/extractors.h"
 
 #include <llvm/Support/FormatVariadic.h>
@@ -55,7 +55,7 @@ struct Row {
   double seconds = -1, cpu = 0, cost = 0, mib = 0; // seconds < 0: no answer
 };
 
-/// Of this process and those that it has waited for.
+/// Returns the CPU seconds of this process and of its waited-for children.
 double cpu_seconds() {
   double sum = 0;
   for (auto who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
@@ -67,7 +67,7 @@ double cpu_seconds() {
   return sum;
 }
 
-/// In a child, so that its memory is its own.
+/// Runs the extractor in a child process, so that its memory is measured separately.
 Row measure(Extractor extractor, size_t nodes, double limit) {
   int ends[2];
   if (pipe(ends) != 0) return {};
@@ -94,7 +94,7 @@ Row measure(Extractor extractor, size_t nodes, double limit) {
   return row;
 }
 
-/// The rows measured so far, in a file or nowhere.
+/// The rows measured so far, kept in a file if one is given.
 class Rows {
 public:
   Rows(std::string file, double limit) : file_(std::move(file)), limit_(limit) {
@@ -151,7 +151,7 @@ void print(llvm::StringRef extractor, size_t nodes, const Row& row) {
 } // namespace
 
 int main(int argc, char** argv) {
-  constexpr double kFarOver = 1.5; // some use all the time that they have
+  constexpr double kFarOver = 1.5; // some extractors use their whole time limit
   double limit = 60;
   size_t most = 1'000'000;
   std::string json_file, only;

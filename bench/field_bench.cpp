@@ -1,6 +1,6 @@
-// Products of matrices over the field (compiler/verify/field/product.h), by each path that
-// this processor has, on one thread: m x k by k x n, as networks have them. Inside the clock:
-// packing, products, reduction. `terms` counts m n k a second.
+// Measures matrix products over the finite field (compiler/verify/field/product.h) by each path
+// that this processor supports, on one thread, with m x k by k x n shapes from networks. The timed
+// region covers packing, products and reduction. `terms` is m n k per second.
 #include "compiler/verify/field/product.h"
 
 #include <benchmark/benchmark.h>

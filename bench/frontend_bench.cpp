@@ -1,16 +1,17 @@
-// The front end by phase, on generated files of 100,000 operators and on the largest examples.
+// Times the front end by phase, on generated files of 100,000 operators and on the largest
+// examples.
 //
 //   frontend_bench [--operators N] [--rounds N] [--json FILE] [MODEL.tg ...]
 //
-// Phases: scan (scanner and line ends), parse (grammar, and the library files that the model uses,
-// scanned and parsed), check (names and arguments of all functions), evaluate (unfolding, shapes,
-// the graph), print (the graph as text again). Inside the clock: from text in memory to the result
-// of the phase; outside: reading the file, freeing. Each figure is the median of the rounds; where
-// other work on the machine only adds, the least is said too. Each input has a process of its own,
-// so that peak memory, of all rounds and of the print, is its alone.
+// Phases: scan (scanner and line ends), parse (grammar, including the library files that the model
+// uses), check (names and arguments of all functions), evaluate (unfolding, shapes, the graph),
+// print (the graph as text again). The timed region runs from the text in memory to the result of
+// the phase, without reading the file or freeing memory. Each figure is the median of the rounds;
+// the minimum is printed too, because other load only adds time. Each input runs in its own
+// process, so that peak memory (over all rounds and the print) is measured separately.
 //
-// Goals: parse, check and evaluate of the largest example under 50 ms; of 100,000 operators under
-// 1 s and 500 MB.
+// Goals for parse, check and evaluate together: under 50 ms for the largest example; under 1 s and
+// 500 MB for 100,000 operators.
 #include "compiler/api/files/model.h"
 #include "compiler/ir/to_text.h"
 #include "lang/check/check.h"
@@ -45,12 +46,12 @@ struct Options {
   std::vector<std::string> models;
 };
 
-/// What one process measured, as it goes through the pipe.
+/// The measurements of one process, as sent through the pipe.
 struct Figures {
   std::array<double, kPhases> median_ms{}, least_ms{};
-  double whole_ms = 0, whole_least_ms = 0; // all but the print
+  double whole_ms = 0, whole_least_ms = 0; // all phases except print
   uint64_t bytes = 0, nodes = 0, operators = 0;
-  uint64_t peak_bytes = 0; // of the process, its code and libraries included
+  uint64_t peak_bytes = 0; // of the process, including its code and libraries
 };
 
 struct Input {
@@ -59,7 +60,8 @@ struct Input {
 
 // --- generated files -----------------------------------------------------------------------------
 
-/// One operator a line, each in a `let`: products with one of ten weights, sums, activations.
+/// Generates one operator per line, each in a `let`: products with one of ten weights, sums,
+/// activations.
 std::string lines(size_t operators) {
   std::string text = "model lines(x: f32[8, 16]) -> f32[8, 16] {\n";
   llvm::raw_string_ostream out(text);
@@ -78,7 +80,7 @@ std::string lines(size_t operators) {
   return out.str();
 }
 
-/// The same number from a short text: calls of functions in loops, which unfold.
+/// Generates the same number of operators from a short text: function calls in loops that unfold.
 std::string loops(size_t operators) {
   size_t rounds = operators / 400; // 100 calls of four operators each
   return llvm::formatv("fn step(x: f32[N, D]) -> f32[N, D] {{\n"
@@ -98,7 +100,7 @@ std::string loops(size_t operators) {
 
 class Watch {
 public:
-  /// Milliseconds since the last lap.
+  /// Returns the milliseconds since the last lap.
   double lap() {
     Clock::time_point now = Clock::now();
     return std::chrono::duration<double, std::milli>(now - std::exchange(last_, now)).count();
@@ -116,7 +118,7 @@ double scan_ms(llvm::StringRef text, FileId file) {
   return watch.lap();
 }
 
-/// One round. False if the input has errors, which are then shown.
+/// Measures one round. Returns false and prints the errors if the input has any.
 bool measure(const Input& input, std::array<double, kPhases>& ms, Figures& figures) {
   SourceManager sources;
   DiagnosticSink sink;
@@ -129,7 +131,7 @@ bool measure(const Input& input, std::array<double, kPhases>& ms, Figures& figur
   ms[kCheck] = watch.lap();
   std::optional<Graph> graph;
   if (good) graph = instantiate(program, "", {}, std::make_shared<Symbols>(), sink);
-  ms[kEvaluate] = watch.lap() - ms[kCheck]; // instantiate() looks at the names once more
+  ms[kEvaluate] = watch.lap() - ms[kCheck]; // instantiate() checks the names again
   if (!graph) {
     for (const Diagnostic& d : sink.all()) render(d, sources, llvm::errs());
     return false;
@@ -173,7 +175,7 @@ bool measure_rounds(const Input& input, int rounds, Figures& figures) {
   return true;
 }
 
-/// The same in a process of its own.
+/// Measures in a separate process.
 bool measure_apart(const Input& input, int rounds, Figures& figures) {
   int ends[2];
   if (pipe(ends) != 0) return false;
@@ -193,7 +195,7 @@ bool measure_apart(const Input& input, int rounds, Figures& figures) {
   return good && status == 0;
 }
 
-// --- what was measured ---------------------------------------------------------------------------
+// --- results -------------------------------------------------------------------------------------
 
 void print_head(llvm::raw_ostream& out) {
   out << llvm::formatv("{0,-22} {1,9} {2,9}", "ms, median of rounds", "bytes", "operators");
@@ -240,7 +242,7 @@ Options read_options(int argc, char** argv) {
   return options;
 }
 
-/// Errors: as load_file.
+/// Errors: those of load_file.
 Result<std::vector<Input>> inputs_of(const Options& options) {
   std::vector<Input> inputs = {{"generated, lines", lines(options.operators)},
                                {"generated, loops", loops(options.operators)}};
