@@ -87,7 +87,7 @@ class Bench:
         return process.returncode, out, errors
 
     def left(self):
-        """Returns what a command left behind: its child process, if that is still alive, and temporary files."""
+        """Returns the leftovers of a command: its child process, if that is still alive, and temporary files."""
         sleeper = int((self.folder / "sleeper").read_text())
         (self.folder / "sleeper").unlink()
         dies = wait_for(lambda: not lives(sleeper), 5)

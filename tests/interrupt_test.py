@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Ctrl-C in `tg extract`: the best choice so far is written, the exit code is that of an answer, and
-what is written says what it costs. Its cost is added up here anew, from the file alone.
+"""Tests Ctrl-C in `tg extract`: the best choice so far is written with its cost, and the exit code is 0. The test
+computes the cost again from the file alone.
 
     interrupt_test.py TG
 """
@@ -17,7 +17,7 @@ CLASSES, ALTERNATIVES, WIDTH = 700, 3, 4
 
 
 def network():
-    """Layers of alternatives over the layers below: nobody proves an optimum of this one in time."""
+    """Returns an e-graph with layers of alternatives, too large to prove an optimum within the time limit."""
     draw = random.Random(1)
     nodes = {}
     for cls in range(CLASSES):
@@ -31,7 +31,7 @@ def network():
 
 
 def dag_cost(egraph, choices):
-    """Of the choice, or None where it is incomplete or has a cycle."""
+    """Returns the DAG cost of the choice, or None if it is incomplete or has a cycle."""
     nodes, state, cost = egraph["nodes"], {}, 0
     open_classes = [(root, False) for root in egraph["root_eclasses"]]
     while open_classes:
@@ -54,7 +54,7 @@ def dag_cost(egraph, choices):
 
 
 def catches_interrupt(pid):
-    """Whether a thread of its own waits for signals, which the others block by then."""
+    """Returns true once the main thread blocks SIGINT: another thread then waits for signals."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -64,12 +64,12 @@ def catches_interrupt(pid):
 
 
 def interrupted(tg, path, extractor):
-    """Output and exit code of an extraction that is interrupted while it searches."""
+    """Interrupts an extraction while it searches, and returns its output and exit code."""
     running = subprocess.Popen([tg, "extract", path, "--extract", extractor, "--time-limit", "500",
                                 "--check", "--json"], stdout=subprocess.PIPE, text=True)
     while running.poll() is None and not catches_interrupt(running.pid):
         time.sleep(0.01)
-    time.sleep(1)  # somewhere in the middle
+    time.sleep(1)  # so that the search is running
     running.send_signal(signal.SIGINT)
     out, _ = running.communicate(timeout=120)
     return out, running.returncode

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Include directions: reads every `#include "..."` of lang/, compiler/, runtime/ and python/ and fails on an
-edge that the table below does not allow. The table is the architecture; a new edge is a decision
-and belongs here first.
+"""Checks include directions: reads every `#include "..."` of lang/, compiler/, runtime/ and python/, and fails on an
+edge that the table below does not allow. The table is the architecture: decide on a new edge, and add it here first.
 
     layers.py [ROOT]       check a tree
     layers.py --self-test  prove that the check can fail
@@ -11,8 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-# layer -> layers it may include beside itself. A folder belongs to its longest prefix here; a file
-# named outright ("runtime/plan.h") is a layer of its own.
+# layer -> layers that it may include in addition to itself. A folder belongs to its longest prefix in the table.
+# A named file ("runtime/plan.h") is a separate layer.
 CORE = {"lang/core"}
 SYNTAX = {*CORE, "lang/syntax"}
 LANG = {*SYNTAX, "lang/check"}
@@ -23,8 +22,8 @@ EXTRACT = {*EGRAPH, "compiler/extract"}
 COMPILER = {*EXTRACT, "compiler/search", "compiler/verify", "compiler/optimizer", "compiler/emit", "compiler/import"}
 BACKENDS = {"runtime/ref", "runtime/cpu", "runtime/cuda"}
 RUNTIME = {"runtime", "runtime/tune"}
-PUBLIC = "compiler/api/include"  # stands alone; included as tangram/...
-# From a graph to the library, each room over those before it. No room includes the body of a public function.
+PUBLIC = "compiler/api/include"  # includes no other layer; included as tangram/...
+# Layers between a graph and the library, each above the previous. None includes the body of a public function.
 BACKED = {*COMPILER, *RUNTIME, PUBLIC, "compiler/api/backends"}
 FILES = {*BACKED, "compiler/import/text", "compiler/api/files"}
 PRICING = {*FILES, "compiler/pricing"}
@@ -35,39 +34,39 @@ ALLOWED = {
     "lang/check": LANG,
     "compiler/ir": IR,
     "compiler/import": {*IR, "compiler/import"},
-    # Imported graphs as people write them: library functions are found by rules.
+    # Writes imported graphs as readable text; rules find calls of library functions.
     "compiler/import/text": RULES,
     "compiler/rules": RULES,
     "compiler/egraph": EGRAPH,
     "compiler/extract": EXTRACT,
     "compiler/search": {*EXTRACT, "compiler/search"},
     "compiler/optimizer": {*EXTRACT, "compiler/search", "compiler/verify"},
-    "compiler/verify": {*EGRAPH, "compiler/verify"}, # rules are checked there as well as graphs
+    "compiler/verify": {*EGRAPH, "compiler/verify"}, # verifies both rules and graphs
     "compiler/emit": IR,
-    # The only room that knows a backend, each by its row in a file of its own.
+    # The only layer that includes backends; each has its row in a separate file.
     "compiler/api/backends": {*COMPILER, *RUNTIME, *BACKENDS, PUBLIC},
     "compiler/api/files": FILES,
     "compiler/pricing": PRICING,
     "compiler/trial": TRIAL,
     "compiler/report": {*COMPILER, *RUNTIME, PUBLIC, "compiler/api/files"},
     "compiler/api": {*TRIAL, "compiler/report"},
-    # The program uses the library as anyone does, and its bodies where it needs places in sources.
+    # The program uses the public library, and its implementation for source locations.
     "compiler/cli": {*LANG, "compiler/ir", "compiler/api", "compiler/api/files", "compiler/api/backends", "compiler/pricing",
                      "compiler/trial", "compiler/report", "compiler/import/text", PUBLIC},
     PUBLIC: set(),
     "python/bindings": {PUBLIC},
     "runtime/plan.h": CORE,
     "runtime": {*CORE, "runtime/plan.h"},
-    # Knows a device only through an interface: whoever measures fills it.
+    # Accesses devices only through an interface, which the measuring layer implements.
     "runtime/tune": CORE,
-    # Backends share the runtime and may fall back to ref; they do not know each other.
+    # Backends share the runtime and may fall back to ref, but do not include each other.
     "runtime/ref": {*CORE, "runtime", "runtime/plan.h"},
     "runtime/cpu": {*CORE, "runtime", "runtime/plan.h", "runtime/ref", "runtime/cpu/tile", "runtime/tune"},
-    # Code for a processor, which knows neither plans nor backends.
+    # Generates code for a processor, independent of plans and backends.
     "runtime/cpu/tile": CORE,
     "runtime/cuda": {*CORE, "runtime", "runtime/plan.h", "runtime/ref"},
 }
-# What a layer may include beside that, and why.
+# Files that a layer may include in addition, with reasons.
 EXCEPTIONS = {
     "compiler/cli": {
         "compiler/rules/from_ast.h": "what a file or the prompt declares; which a selection names",
@@ -79,13 +78,13 @@ EXCEPTIONS = {
         "runtime/random.h": "inputs and weights that nobody gives",
     },
 }
-# Generated headers, by the name they are included under, and where they belong.
+# Generated headers, by the name in `#include`, and their layers.
 GENERATED = {"lang/syntax/parser.h": "lang/syntax", "lang/syntax/lexer.h": "lang/syntax"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 
 
 def layer_of(path):
-    """The layer of a path relative to the root, or None if it belongs to none."""
+    """Returns the layer of a path relative to the root, or None."""
     if path in GENERATED:
         return GENERATED[path]
     if path.startswith("tangram/"):
@@ -161,7 +160,7 @@ def self_test():
             path.write_text(f'#include "{target}"\n')
             if bool(found := list(violations(Path(scratch)))) != forbidden:
                 return f"self-test: {file} -> {target}: found {found}, expected forbidden={forbidden}"
-    # The program: what it may include, what not, and an exception that nothing needs any more.
+    # The program: allowed and forbidden includes, and an exception that is not needed any more.
     wanted = list(EXCEPTIONS["compiler/cli"])
     for more, forbidden in (("compiler/api/optimize_model.h", False), ("compiler/search/limits.h", True),
                             ("runtime/tensor.h", True)):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Every .tg file of the repository is laid out as `tg fmt` has it, but for those that
-tests/golden/UNFORMATTED names: files whose point is a bad layout or text that does not parse. Under
-tests/golden/error/ a file that does not parse needs no entry.
+"""Checks that every .tg file of the repository is formatted as by `tg fmt`. Exceptions are listed in
+tests/golden/UNFORMATTED: files that test bad formatting or text that does not parse. Files below tests/golden/error/
+that do not parse need no entry.
 
-    layout.py TG            checks; an exception that is laid out after all is a fault too
-    layout.py TG --fix      lays out what is not
+    layout.py TG            check; an exception that is formatted is also an error
+    layout.py TG --fix      format the files
 """
 import subprocess
 import sys
@@ -17,7 +17,7 @@ EXCEPTIONS = ROOT / "tests" / "golden" / "UNFORMATTED"
 
 
 def exceptions():
-    """Paths below tests/ with their reasons."""
+    """Returns the excepted paths with their reasons."""
     found = {}
     for line in EXCEPTIONS.read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
@@ -27,7 +27,7 @@ def exceptions():
 
 
 def faults(tg, files, excused):
-    """What is wrong, a line each."""
+    """Yields one line per fault."""
     for path, reason in excused.items():
         if path not in files:
             yield f"{EXCEPTIONS.name}: {path.relative_to(ROOT)} does not exist"

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Every command of `tg`, and every strategy of the searches, on networks that take long everywhere: a time limit, Ctrl-C
-and SIGTERM each end it soon, with a result that is valid or a message that says why there is none, the documented exit
-code, and no temporary file left. The commands are those that `tg --help` lists, so that a new one cannot be forgotten.
+"""Tests that a time limit, Ctrl-C and SIGTERM each end every command of `tg` and every search strategy soon, on
+networks that take long on any machine. Each ends with a valid result or a message with the reason, the documented exit
+code, and no temporary files. The commands are those of `tg --help`, so that a new one cannot be forgotten.
 
-How soon is judged by processor time, since other work on the machine makes no command use more of it: up to the limit,
-or to the signal, and for a second then (compiler/api/DECISIONS.md, "Limits"), all its threads may have been at work.
+The delay is measured in processor time, which other work on the machine does not increase. All threads may work until
+the limit or the signal, and one second more (compiler/api/DECISIONS.md, "Limits").
 
-    limits_test.py TG [NAME ...]     only the cases whose names begin so
+    limits_test.py TG [NAME ...]     run only the cases whose names begin so
 """
 import json
 import os
@@ -36,11 +36,11 @@ SEARCHES = {
 RULES = ["--rules", "explore,algebra,fuse", "--threads", "1"]
 
 
-# --- what takes long ------------------------------------------------------------------------------
+# --- cases ----------------------------------------------------------------------------------------
 
 
 def network(name, layers=LAYERS, swap=False):
-    """Sums in all orders, layer after layer, which no rule is ever done with; wide, and a long chain after it."""
+    """Returns a model with layers of wide sums, whose orders rules never exhaust, and a long chain after them."""
     lines = [f"model {name}(x: f32[8, 64]) -> f32[8, 64] {{", "  var h = x"]
     for layer in range(layers):
         terms = [f"h @ weight_{layer}_{i}" for i in range(TERMS)]
@@ -76,8 +76,8 @@ def make_inputs(folder):
 
 
 class Case:
-    """A command line. `limited`: it ends by its time limit, of a second, and otherwise would go on. `out`: a model that
-    it writes. `keeps`: what a signal finds has a best so far, so that there is a result."""
+    """A command line. `limited`: it has a time limit, without which it would not end. `out`: the model that it writes.
+    `keeps`: it has a result at any time, so that a signal ends it with exit code 0."""
 
     def __init__(self, name, arguments, out=None, limited=False, keeps=False, stdin=None, codes=()):
         self.name, self.arguments, self.out = name, arguments, out
@@ -87,7 +87,7 @@ class Case:
 
 
 def cases_of(folder):
-    """By command, as `tg --help` names it."""
+    """Returns {command of `tg --help`: cases}."""
     model, out = str(folder / "long.tg"), str(folder / "out.tg")
     searches = [Case(f"opt {name}", ["opt", model, "-o", out, *RULES, *options], out, True, True)
                 for name, options in SEARCHES.items()]
@@ -124,8 +124,8 @@ def cases_of(folder):
         "calibrate": [Case("calibrate", ["calibrate", "--cost-db", str(folder / "calibrated.db")], limited=True, keeps=True)],
         "train": [Case("train", ["train", str(folder / "few.tg"), "-o", str(folder / "policy.safetensors"), "--by-prices",
                                  "--cost", "analytic:cpu", "--episodes", "100000", "--quiet", *RULES], limited=True, keeps=True,
-                       codes=[NO_ANSWER])],  # where not even one update was done
-        "table": [Case("table", ["table", "vgg19", "--output", str(folder / "cells.json"), "--quiet"], codes=[1])],  # it is elsewhere
+                       codes=[NO_ANSWER])],  # not even one update was done
+        "table": [Case("table", ["table", "vgg19", "--output", str(folder / "cells.json"), "--quiet"], codes=[1])],  # outside the tree
         "tune": [Case("tune", ["tune", model, "--cost-db", str(folder / "tuned.db"), "--reuse", "full"], limited=True, keeps=True)],
         "devices": [Case("devices", ["devices"])],
         "options": [Case("options", ["options"])],
@@ -136,7 +136,7 @@ def cases_of(folder):
 
 
 def listed_commands(tg):
-    """The first column of what stands below the line of the usage."""
+    """Returns the commands: the first column of the text below the usage line."""
     text = subprocess.run([tg, "--help"], capture_output=True, text=True, check=True).stdout
     return re.findall(r"(?m)^  ([a-z]+(?: [a-z]+)*)(?:  |$)", text.partition("\nusage: ")[2])
 
@@ -145,15 +145,15 @@ def listed_commands(tg):
 
 
 class Ended:
-    """How a command ended: exit code (None: it did not, within the guard), seconds from the signal or from the start,
-    seconds until the signal, processor seconds in all, and what was said."""
+    """The outcome of a command: exit code (None if it did not end within the guard), seconds since the signal or the
+    start, seconds until the signal, total processor seconds, and output."""
 
     def __init__(self, code, seconds, until, processor, said):
         self.code, self.seconds, self.until, self.processor, self.said = code, seconds, until, processor, said
 
 
 def processor_seconds():
-    """Of all children that have ended."""
+    """Returns the processor seconds of all child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -203,7 +203,7 @@ def faults_of(tg, case, folder, ended, allowed, processor):
 
 
 def try_case(tg, case, folder, small):
-    """Faults, each with how the command was ended."""
+    """Yields faults for each way in which the command is ended."""
     ways = [("SIGINT", 0, signal.SIGINT), ("SIGTERM", 0, signal.SIGTERM)]
     if case.limited:
         ways = [("a limit of 1 s", 1, None), ("a limit of 0 s", 0, None)] + ways
@@ -215,7 +215,7 @@ def try_case(tg, case, folder, small):
         allowed = {0} | case.codes
         if send is not None and not case.keeps:
             allowed.add(-send)
-        # What a command does that takes no notice is a matter of the build: the small one says how much.
+        # Work that cannot be interrupted depends on the build and the machine; `small` measures it.
         processor = case.cores * (ended.until + limit + GRACE) + small.processor
         if send is not None and ended.until == 0:
             processor = float("inf")  # it ended by itself
@@ -225,7 +225,7 @@ def try_case(tg, case, folder, small):
 
 
 class Small:
-    """A network that takes little: the machine may be slow, the build too, and what this takes says how much."""
+    """Measures the optimisation of a small network, to scale limits on slow machines and slow builds."""
 
     def __init__(self, tg, folder):
         start, before = time.monotonic(), processor_seconds()

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""clang-tidy over our sources, on all cores, and only over what changed: a file that passed is read
-again when it, a header of ours that it includes, its compile command, .clang-tidy or clang-tidy
-itself has changed. What passed is remembered in BUILD/lint/.
+"""Runs clang-tidy on changed sources, on all cores. A file that passed is checked again if the file, an included
+header of this repository, its compile command, .clang-tidy or clang-tidy itself has changed. BUILD/lint/ records the
+files that passed.
 
     lint.py BUILD [--all] [FILE...]     FILEs: paths or folders; default: lang compiler runtime
 
-BUILD is a configured and built tree: compile commands and the headers of each file come from it.
+BUILD is a configured and built tree, which has the compile commands and the headers of each file.
 """
 import argparse
 import hashlib
@@ -18,13 +18,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# LLVM 14's JSON.h is no C++20 for clang 14 (a vector of an incomplete type): what includes it cannot
-# be read.
+# clang 14 cannot compile LLVM 14's JSON.h as C++20 (a vector of an incomplete type), so that files that
+# include it are skipped.
 UNREADABLE = "/llvm/Support/JSON.h"
 
 
 def includes(build):
-    """{object file: headers}, as ninja knows them from the last build."""
+    """Returns {object file: headers}, as recorded by ninja in the last build."""
     listing = subprocess.run(["ninja", "-C", build, "-t", "deps"], stdout=subprocess.PIPE,
                              text=True, check=True).stdout
     found, headers = {}, []
@@ -37,8 +37,8 @@ def includes(build):
 
 
 def commands(build):
-    """The compile commands without precompiled headers, also written to BUILD/lint/commands/: clang
-    reads none of g++'s, and a file has to include what it uses."""
+    """Returns the compile commands without precompiled headers, and writes them to BUILD/lint/commands/. clang cannot
+    read g++'s precompiled headers, and each file must include the headers that it uses."""
     entries = json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))
     for entry in entries:
         entry["command"] = re.sub(r' -Winvalid-pch| -include "?[^"]*?cmake_pch\.hxx"?', "",
@@ -58,7 +58,7 @@ def digest(paths, more):
 
 
 def jobs(build, selected):
-    """(file, key) of each source to look at; the key says all that decides the outcome."""
+    """Yields (file, key) for each selected source. The key is a hash of everything that affects the result."""
     version = subprocess.run(["clang-tidy", "--version"], stdout=subprocess.PIPE, text=True,
                              check=True).stdout
     rules = (ROOT / ".clang-tidy").read_text(encoding="utf-8")
@@ -69,7 +69,7 @@ def jobs(build, selected):
                 file == s or s in file.parents for s in selected):
             continue
         known = headers.get(entry.get("output", ""), None)
-        if known is None:  # the output stands in the command
+        if known is None:  # the output is only in the command
             output = re.search(r" -o (\S+)", entry["command"])
             known = headers.get(output.group(1) if output else "", [])
         known = [Path(os.path.normpath(build / h)) for h in known]
@@ -80,7 +80,7 @@ def jobs(build, selected):
 
 
 def look(build, file, key):
-    """What clang-tidy says; empty if nothing."""
+    """Returns the complaints of clang-tidy, or an empty string."""
     stamp = build / "lint" / key
     if stamp.exists():
         return ""

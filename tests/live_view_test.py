@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The line that a search is watched by, on a terminal of 80 and of 30 columns: every strategy says what the network
-costs so far, in the end what the result does, how much time is left and what it has looked at; no line is as wide as
-the terminal; none is left behind.
-Where there is no terminal, and with --quiet, there is no line. No test here decides on a time.
+"""Tests the progress line of a search on terminals of 80 and 30 columns. With every strategy it shows the cost before
+and so far, the remaining time and the progress of the search. The last line shows the cost of the result. A line is
+narrower than the terminal, and is erased at the end. Without a terminal, or with --quiet, there is no line. The test
+does not depend on times.
 
     live_view_test.py TG
 """
@@ -17,18 +17,18 @@ from pathlib import Path
 
 from search_limits_test import STRATEGIES, network
 
-SECONDS = "5" if "ASAN_OPTIONS" in os.environ else "1"  # in one a search finds nothing there
+SECONDS = "5" if "ASAN_OPTIONS" in os.environ else "1"  # sanitizers are too slow for 1 s
 LIMITS = ["--cost", "analytic:cpu", "--threads", "2", "--rules", "explore,algebra,fuse", "--time-limit", SECONDS]
 LINE = re.compile(r"\r\x1b\[K([^\r\n]*)")
 
 
 def on_terminal(command, columns):
-    """All that a person would see."""
+    """Returns the output of a command on a terminal with this many columns."""
     pid, fd = pty.fork()
     if pid == 0:
         os.environ.update(TERM="xterm")
         os.environ.pop("NO_COLOR", None)
-        # The size is set before the program can ask for it.
+        # The size is set before the program starts.
         termios.tcsetwinsize(0, (24, columns))
         os.execv(command[0], command)
     seen = b""
@@ -54,7 +54,7 @@ def watch(tg, model, name, options):
     before, after = re.search(r"^  cost +(\S+ [um]?s) +(\S+ [um]?s) ", wide, re.M).groups()
     assert before != after, f"{name}: found nothing that could have been told"
     assert told[-1].startswith(f"{before} to {after}, "), f"{name}: {before} to {after} became {told[-1]}"
-    if name not in ("anneal", "taso"):  # those have no e-graph that grows
+    if name not in ("anneal", "taso"):  # these have no growing e-graph
         assert any("e-nodes" in line for line in told), f"{name}: {told}"
     assert all(len(line) < 80 for line in lines), f"{name}: too wide: {max(lines, key=len)}"
     assert lines[-1] == "sums", f"{name}: the report begins after `{lines[-1]}`"
@@ -64,7 +64,7 @@ def watch(tg, model, name, options):
 
 
 def bound_is_shown(tg):
-    """As soon as one is known, not in the end alone."""
+    """The lower bound is shown as soon as it is known, not only at the end."""
     model = str(Path(__file__).parents[1] / "examples" / "residual.tg")
     lines = LINE.findall(on_terminal([tg, "opt", model, "--cost", "analytic:a100", "--node-limit", "100"], 160))
     bounded = [line for line in lines if re.search(r", at least \S+ [um]?s here, ", line)]

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""`--memory-limit` holds: whatever the strategy, on a network that would take far more, the resident memory of `tg opt`,
-`tg explain` and `tg verify` stays near the limit, and there is a valid result. What is measured is the peak that the
-system has seen, of the program and of each solver that it started; how fast the machine is does not matter, since a
-search looks at what it holds, not at the clock.
+"""Tests `--memory-limit`: with every strategy, on a network that needs far more memory, the resident memory of
+`tg opt`, `tg explain` and `tg verify` stays near the limit, and the result is valid. The test measures the peak of the
+program and of each solver process that it starts. It does not depend on the machine's speed, because a search checks
+its memory, not the time.
 
-    memory_limit_test.py TG [NAME ...]     only the cases whose names begin so
+    memory_limit_test.py TG [NAME ...]     run only the cases whose names begin so
 """
 import os
 import subprocess
@@ -15,13 +15,13 @@ from pathlib import Path
 from limits_test import RULES, SEARCHES, network
 
 LIMIT, MORE = 160, 400  # MiB
-TOLERANCE = 1.25  # a vector that doubles between two looks
+TOLERANCE = 1.25  # a vector may double between two checks
 NOT_DECIDED, NO_ANSWER = 4, 3  # exit codes: compiler/api/README.md
-GROWING = ("saturate", "saturate greedy", "taso")  # those that are at the limit before anything else ends them
+GROWING = ("saturate", "saturate greedy", "taso")  # strategies that reach the memory limit before any other
 
 
 def peak_of(arguments, folder):
-    """Exit code, MiB, and what was said."""
+    """Returns the exit code, the peak in MiB, and the output."""
     environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
     said = folder / "said.txt"
     with open(said, "wb") as out:
@@ -32,7 +32,7 @@ def peak_of(arguments, folder):
 
 
 def cases_of(tg, folder):
-    """By name: the command without its limit, and the exit codes that it may end with."""
+    """Returns {name: (command without the memory limit, allowed exit codes)}."""
     model, result = str(folder / "long.tg"), str(folder / "out.tg")
     base = [tg, "opt", model, "-o", result, "--json", *RULES, "--time-limit"]
     cases = {f"opt {name}": (base + ["60" if name in GROWING else "6", *options], {0}) for name, options in SEARCHES.items()}
@@ -69,7 +69,7 @@ def main():
         for name, (command, codes) in cases.items():
             if not chosen or any(name.startswith(begin) for begin in chosen):
                 found += faults_of(tg, folder, name, command, codes)
-        # With more it takes more: else this shows nothing.
+        # A higher limit must give a higher peak, or the test proves nothing.
         _, peak, _ = peak_of([*cases["opt saturate greedy"][0], "--memory-limit", str(MORE)], folder)
         print(f"with {MORE} MiB: {peak:.0f} MiB")
         if peak < TOLERANCE * LIMIT:

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""What comments and documents mention exists: files by path or name, links, and functions called `name()`
-in comments. A mention that stays behind when its file or function goes is stale.
+"""Checks that files, links and functions (`name()`) that comments and documents mention exist.
 
     mentions.py ROOT
 
-A file is found by its path from the root, from the folder of who mentions it, or by the end of its path
-(`cost/cost.h`); names in capitals (`NAME.def`) and models without a folder (`m.tg`) stand for any. A function
-is found if its name occurs in any file outside of comments. Not looked at: bench/results, which tells of
-programs as they were, and golden tests, whose comments are commands.
+A file is found by its path from the root, by its path from the folder of the mentioning file, or by the end of its path
+(`cost/cost.h`). Names in capitals (`NAME.def`) and models without a folder (`m.tg`) are placeholders and not checked. A
+function is found if its name occurs outside of comments in any file. bench/results is not checked, because it describes
+earlier versions, nor are golden tests, whose comments are commands.
 """
 import re
 import subprocess
@@ -19,14 +18,14 @@ SCRIPTS = {".py", ".cmake", ".txt", ".sh"}
 PATH = re.compile(r"(?<![\w/.@{}*<$~%-])((?:[\w-]+/)*[\w-]+\.(?:h|cpp|def|py|md|tg|cmake|sh|yy|ll|c))(?![\w/*{(]|\.\w)")
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]*[./][^)#\s]*)")
 CALL = re.compile(r"`(?:\w+::)*(\w+)\(\)`|(?<![\w.:`\"'])([a-z]\w*_\w+)\(\)")
-# Headers of others, and files that are made when Tangram is built or installed.
+# Third-party headers, and files that the build or the installation creates.
 ELSEWHERE = {"FormatProviders.h", "cublasLt.h", "cuda.h", "cudnn_backend.h", "nvrtc.h", "t-t.py",
              "vit_base.py", "generated/embedded_files.cpp", "tables/options.def", "tangram/tables/options.def",
              "tables/report.def", "tangram/tables/report.def"}
 
 
 def tracked(root):
-    """The files of the repository; of an archive of it, all but builds."""
+    """Returns the files of the repository, or of an unpacked archive without build folders."""
     if (root / ".git").exists():
         names = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True)
         return [Path(name) for name in names.stdout.splitlines() if (root / name).is_file()]
@@ -35,7 +34,7 @@ def tracked(root):
 
 
 def mentions(path, text):
-    """(line number, text that may mention something)."""
+    """Yields (line number, text in which mentions are searched)."""
     for number, line in enumerate(text.splitlines(), 1):
         if path.suffix == ".md":
             yield number, line

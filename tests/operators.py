@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Each operator of lang/core/ops.def is known wherever no build asks for it: ONNX files that are read, PyTorch, kernels
-of cuda, gradients' cases, golden runs. A place that was forgotten is named, with what to write there; what an operator
-lacks for a reason is listed with it, and a reason that no longer holds is an error, too.
+"""Checks that each operator of lang/core/ops.def occurs in the places that the build does not check: ONNX import,
+PyTorch, CUDA kernels and gradient tests. The error names the missing place and the text to add. PLACES lists exceptions
+with reasons; a reason that is no longer needed is also an error.
 
-The build itself names a missing shape rule, meaning, sampler, degree, gradient, proof, ONNX form and cpu kernel
-(CONTRIBUTING.md, "Add an operator"); `run.py --coverage`, `editors.py` and the documents' test ask for the rest.
+The build itself reports a missing shape rule, meaning, sampler, degree, gradient, proof, ONNX form and cpu kernel
+(CONTRIBUTING.md, "Add an operator"). `run.py --coverage`, `editors.py` and the test of documents check other places.
 
     operators.py              check
-    operators.py --self-test  the check can fail
+    operators.py --self-test  prove that the check can fail
 """
 import re
 import sys
@@ -24,7 +24,7 @@ def all_with(reason, names):
     return dict.fromkeys(names.split(), reason)
 
 
-#: Where it is, folders, what names an operator there ({kind}, {name}), what to do, and operators without, with reasons.
+#: Place, folders, pattern of an operator there ({kind}, {name}), instruction, and exceptions with reasons.
 PLACES = [
     ("ONNX files that are read", ["compiler/import/onnx/read", "compiler/ir/node_builder.cpp"], r'OpKind::{kind}\b|"{kind}"',
      "a form in compiler/import/onnx/read/forms/, or a reason in tests/operators.py",
@@ -47,7 +47,7 @@ PLACES = [
 
 
 def operators():
-    """(kind, name, whether it has a formula that kernels are made of), but leaves and sugar."""
+    """Returns (kind, name, has a formula from which kernels are generated) of all operators except leaves and sugar."""
     table = (ROOT / "lang/core/ops.def").read_text(encoding="utf-8")
     rows = re.findall(r'^(TG_OP|TG_POINTWISE)\((\w+),\s*"(\w+)",(.*)$', table, re.M)
     return [(kind, name, macro == "TG_POINTWISE") for macro, kind, name, rest in rows

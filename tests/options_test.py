@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The table of options holds everywhere: each row is parsed by a command that has it, explained by --help
-or --help-all, completed by bash, zsh and fish, and stands on the man page; what it does not take is
-refused; and --help is one screen.
+"""Checks that commands agree with the table of options. Each option is parsed by its commands, listed by --help or
+--help-all, completed by bash, zsh and fish, and described on the man page. Invalid values are rejected. --help fits on
+one screen.
 
     options_test.py TG_OR_TG_PAPER
 """
@@ -79,7 +79,7 @@ class Table(unittest.TestCase):
 
 
 class Parser(unittest.TestCase):
-    """Operands are files that are not there: what is wrong with the options is said before."""
+    """Options are checked before operands, which are missing files here."""
 
     def refused(self, command, *words):
         operands = ["nowhere.tg"] * command["least"]
@@ -106,7 +106,7 @@ class Parser(unittest.TestCase):
                 elif row["kind"] == "seed":
                     bad = ["-1", "1.5", str(2 ** 64)]
                 elif row["kind"] == "pairs":
-                    bad = ["N", "=3"] + (["N="] if "," not in row["value"] else [])  # a list may be empty
+                    bad = ["N", "=3"] + (["N="] if "," not in row["value"] else [])  # lists may be empty
                 for value in bad:
                     self.assertRegex(self.refused(command, f"{flag}={value}"), rf"`{flag}` takes .*`{re.escape(value)}`")
                 if row["kind"] not in ("words", "pairs"):
@@ -117,7 +117,7 @@ class Parser(unittest.TestCase):
         for command in ROWS["commands"]:
             own = {row["name"] for row in options_of(command["name"])}
             foreign = sorted({row["name"] for row in ROWS["options"]} - own)
-            for flag in foreign[::7]:  # each is a process
+            for flag in foreign[::7]:  # a sample, because each takes a process
                 with self.subTest(command=command["name"], option=flag):
                     self.assertIn(f"does not take `{flag}`", self.refused(command, flag))
 
@@ -144,7 +144,7 @@ class Completion(unittest.TestCase):
         cls.scripts = {shell: printed("help", "--completion", shell) for shell in SHELLS}
 
     def section(self, shell, name):
-        """The part of a script that is of one command."""
+        """Returns the part of a script for one command."""
         text = self.scripts[shell]
         if shell == "bash":
             return re.search(rf"(?m)^    '{name}(?: '\*\)|'\)).*$", text)[0]
@@ -168,7 +168,7 @@ class Completion(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""), shell)
 
     def complete(self, *words):
-        """What bash offers after these words, the last of which is being typed."""
+        """Returns the completions of bash after these words, of which the last is incomplete."""
         script = self.scripts["bash"] + "\nCOMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); known=\n" \
                                         "known=$(compgen -v | sort); " + f"_{NAME} 2>/dev/null\n" \
                                         "printf '%s\\n' \"${COMPREPLY[@]}\"\n" \

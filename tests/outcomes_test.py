@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What came of a search is said once: changed, unchanged, or the source returned. Text, JSON, trace, page, the file that
-is written and the exit code agree, of each way in which `tg opt` and `tg run --opt` end. The page's own script is run where
-there is Node.js; the test says where there is none.
+"""Checks that text, JSON, trace, page, output file and exit code of `tg opt` and `tg run --opt` agree on the outcome
+of a search: changed, unchanged, or source returned. The page's script is run if Node.js is installed; otherwise a line
+says that it was not run.
 
     outcomes_test.py TG
 """
@@ -23,7 +23,7 @@ ANALYTIC = ["--cost", "analytic:cpu"]
 TRUSTED = ["--rules", "WRONG", "--trust-rules"]
 RETURNED = "the source is returned"
 
-#: Name, model, options, and what comes of it.
+#: Name, model, options and outcome (None if it depends on time).
 CASES = [
     ("cheaper by prices", TWICE, ANALYTIC, "changed"),
     ("cheaper, verified", TWICE, [*ANALYTIC, "--verify"], "changed"),
@@ -40,7 +40,7 @@ CASES = [
     ("wrong outputs that are not looked at", DEEP, [*TRUSTED, "--finalists", "0"], "changed"),
 ]
 
-#: A document of which only what is appended is kept, and the script's figures without the drawings of graphs.
+#: A stub of the DOM that records appended nodes, and the page's script without the drawings of graphs.
 PAGE = """
 const node=(name,children=[])=>({name,children,dataset:{},style:{},attributes:{},classList:{toggle(){}},clientWidth:600,value:"0",
   append(...c){this.children.push(...c)},prepend(...c){this.children.unshift(...c)},remove(){},replaceChildren(...c){this.children=c},
@@ -60,7 +60,7 @@ def run(*command):
 
 
 def shown(page):
-    """The words of the page's head, chart of costs and chain, or None."""
+    """Returns the text of the page's head, cost chart and chain, or None without Node.js."""
     browser = shutil.which("node") or shutil.which("nodejs")
     if not browser:
         return None
@@ -78,7 +78,7 @@ def shown(page):
 
 
 def agree(name, outcome, report, trace, page):
-    """One report beside the graphs of its trace and the words of its page; the outcome that they tell."""
+    """Checks a report against the graphs of its trace and the text of its page, and returns the outcome."""
     other = any(node["changed"] for node in trace["source"] + trace["result"])
     assert report["changed"] == other, f"{name}: `changed` is {report['changed']}, and the graphs say {other}"
     assert not (report["changed"] and report["source_returned"]), name
@@ -86,7 +86,7 @@ def agree(name, outcome, report, trace, page):
     assert outcome in (None, told), f"{name}: {told}, not {outcome}: {report['notes']}"
     for key in ("changed", "source_returned", "cost_before_us", "cost_after_us", "nodes_after", "rules_applied", "speedup"):
         assert trace["report"].get(key) == report.get(key), f"{name}: `{key}` of the trace"
-    assert set(trace["report"]["notes"]) <= set(report["notes"]), name  # verification comes after it
+    assert set(trace["report"]["notes"]) <= set(report["notes"]), name  # verification adds notes later
     notes = " ".join(report["notes"])
     if told != "changed":
         assert report["cost_after_us"] == report["cost_before_us"] and report["nodes_after"] == report["nodes_before"], name
@@ -105,7 +105,7 @@ def agree(name, outcome, report, trace, page):
 
 
 def said(name, told, text):
-    """The text of the same search."""
+    """Checks the printed text against the outcome."""
     gain = re.search(r"^ +cost .*? ([0-9.]+)x", text, re.M)
     assert gain, f"{name}: {text}"
     if told != "changed":
@@ -143,7 +143,7 @@ class Cases:
         said(name, told, done.stdout)
 
     def checked(self, name, model, options, told):
-        """`tg run --opt --check` fails where a wrong graph is the result, and there alone."""
+        """`tg run --opt --check` fails exactly if the result is a wrong graph."""
         path, options = self.command(model, [one for one in options if one != "--verify"])
         done = run(self.tg, "run", path, "--opt", "--check", "--runs", "1", "--json", *options)
         wrong = told == "changed" and "WRONG" in map(str, CASES_BY_NAME[name][2])
@@ -153,7 +153,7 @@ class Cases:
             assert report["changed"] == (told == "changed") and report["source_returned"] == (told == "returned"), f"{name}: {report}"
 
     def interrupted(self):
-        """Ctrl-C: the report of what was found by then, exit code 0."""
+        """Ctrl-C gives a report of the best graph so far, and exit code 0."""
         path, options = self.command(DEEP.replace("deep", "long"), [*ANALYTIC, "--search", "anneal", "--budget", "100000000", "--time-limit", "600"])
         out, trace, page = (self.folder / f"long.{ending}" for ending in ("tg", "json", "html"))
         process = subprocess.Popen([str(one) for one in (self.tg, "opt", path, *options, "-o", out, "--trace", trace, "--json")],
@@ -178,7 +178,7 @@ def main():
         cases = Cases(tg, Path(folder))
         for name, model, options, outcome in CASES:
             told = cases.traced(name, model, options, outcome)
-            if outcome is not None:  # else it is a matter of time
+            if outcome is not None:  # else the outcome depends on time
                 cases.printed(name, model, options, told)
                 cases.checked(name, model, options, told)
         cases.interrupted()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The installed package works: installs a build into a scratch folder, builds examples/embed against
-it as a stranger would, through CMake and through pkg-config, and runs it.
+"""Tests the installed package: installs a build into a scratch folder, builds examples/embed against it with CMake
+and with pkg-config, as another project does, and runs it.
 
     package.py BUILD_DIR
 """
@@ -27,7 +27,7 @@ def run(*command, **environment):
 
 
 def build_by_pkg_config(prefix, program):
-    """One call of the compiler with what pkg-config says."""
+    """Compiles the example with one compiler call and the flags of pkg-config."""
     flags = run("pkg-config", "--cflags", "--libs", "tangram",
                 PKG_CONFIG_PATH=str(prefix / "lib/pkgconfig")).split()
     run("g++", "-std=c++20", ROOT / "examples/embed/main.cpp", "-o", program, *flags)

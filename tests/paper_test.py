@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""`tg-paper table` goes on where it stopped: cells that a file has are not computed again, a cell
-that is missing is, cells of other settings stay, and what a limit left is counted. A run does
-the dear cells last and tells its plan.
+"""Tests that `tg-paper table` resumes: stored cells are not computed again, missing cells are, cells of other settings
+are kept, and cells that a limit left out are counted. A run computes expensive cells last and prints its plan.
 
     paper_test.py TG_PAPER
 """
@@ -16,9 +15,9 @@ import time
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent  # the table reads examples/ from here
+ROOT = Path(__file__).resolve().parent.parent  # the table reads examples/ below it
 sys.path.insert(0, str(ROOT / "bench"))
-import search_tables  # the folder is known only now
+import search_tables  # found in the folder above
 TG = ""
 NETWORKS = ["resnet50", "vgg19"]
 
@@ -34,7 +33,7 @@ def names(cells):
     return sorted((c["model"], c["approach"], c["seed"]) for c in cells)
 
 
-# TENSAT draws nothing at random, so it has one run, whatever the number of seeds.
+# TENSAT is deterministic, so that it has one run with any number of seeds.
 ALL = sorted((n, a, s) for n in NETWORKS for a, s in
              [("tensat", 1), ("greedy+ilp", 1), ("greedy+ilp", 2)])
 
@@ -74,7 +73,7 @@ class Resume(unittest.TestCase):
         self.assertEqual(again[0]["cost_us"], gone["cost_us"], "the same seed, the same result")
 
     def refused(self, *options):
-        """What is said of a file, which stays as it is."""
+        """Returns the error about the file of cells, and checks that the file is not changed."""
         before = self.file.read_bytes() if self.file.is_file() else None
         command = [TG, "table", "vgg19", "--approach", "tensat", "--rules", "taso", "--threads", "1",
                    "--output", str(self.file), *options]
@@ -107,7 +106,7 @@ class Resume(unittest.TestCase):
         self.file.mkdir()
         self.assertRegex(self.refused(), "E050[12].*irectory")
         self.file.rmdir()
-        self.file.symlink_to(self.file)  # as a file without permission, which does not stop root
+        self.file.symlink_to(self.file)  # unreadable, even for root
         self.assertIn("E0501", self.refused())
 
     def test_networks_without_prices_make_no_cells(self):
@@ -147,7 +146,7 @@ class Resume(unittest.TestCase):
         for database in ("a.db", "b.db"):
             settings.append(self.setting("--cost", "measured:cpu", "--cost-db", database))
         self.assertEqual(len(set(settings)), len(settings), settings)
-        # As in files that are kept; and what is as always says nothing.
+        # The same text as in stored files. Settings with default values are not part of it.
         self.assertRegex(plain, r"; nodes 2000; budget 128; depth 10; numerics reassociate$")
         self.assertEqual(self.setting("--search-threads", "1", "--cost-db", "a.db"), plain)
         for setting in settings:
@@ -180,14 +179,14 @@ class Resume(unittest.TestCase):
         self.assertEqual([c["capped"] for c in result["cells"]], by_ilp)
         seeds = [c["seed"] for c in result["cells"] if c["approach"] != "ilp+ilp"]
         self.assertEqual(seeds, sorted(seeds), "seed after seed")
-        # With more time these alone are computed anew.
+        # With more time, only capped cells are computed again.
         self.assertEqual(self.fill(*approaches[:2])["cells_computed"], sum(by_ilp))
 
     def test_seeds_begin_with_the_one_that_is_given(self):
         first = self.fill("--seed", "77")
         self.assertEqual(names(first["cells"]), sorted((n, a, s) for n in NETWORKS for a, s in [
             ("tensat", 1), ("greedy+ilp", 77), ("greedy+ilp", 78)]))
-        # 77 is known, and so is what draws nothing.
+        # The cells of seed 77 and of deterministic approaches are stored.
         self.assertEqual(self.fill("--seed", "76")["cells_computed"], len(NETWORKS))
 
     def test_the_plan_is_told(self):
@@ -204,7 +203,7 @@ class Resume(unittest.TestCase):
         self.assertGreaterEqual(result["processor_s"], sum(c["processor_s"] for c in result["cells"]))
 
     def test_savings_are_what_was_published(self):
-        """Of the original's time, so that our column and the published one mean the same."""
+        """Savings are relative to the original time, as in the published column."""
         for cell in self.fill()["cells"]:
             self.assertAlmostEqual(cell["saved_pct"], 100 * (1 - cell["cost_us"] / cell["source_us"]))
         command = [TG, "table", "vgg19", "--approach", "tensat", "--rules", "taso", "--threads", "1",
@@ -248,7 +247,7 @@ class OperatorTuner(unittest.TestCase):
             self.assertEqual(len(said), 1)
             first, said = table()
             self.assertEqual(len(said), 4)
-            Path(folder, "broken").touch()  # it would fail
+            Path(folder, "broken").touch()  # another call of the program would fail
             again, said = table()
             self.assertEqual((again, said), (first, []))
             self.assertEqual(table("--print")[0], first)
@@ -259,8 +258,8 @@ class OperatorTuner(unittest.TestCase):
             self.assertTrue("no program here" in rows["GRP"] or re.search(r"\| \d+ / \d+ \|", rows["GRP"]), rows["GRP"])
 
     def test_ctrl_c_ends_it(self):
-        """What runs is in no cell; its file of prices goes."""
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have told us to ignore it
+        """The running cell is not stored, and its temporary database is deleted."""
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # the shell may have set it to ignored
         with tempfile.TemporaryDirectory(prefix="tg-eto-") as folder:
             command = [sys.executable, str(ROOT / "bench/paper/eto.py"), "--output", f"{folder}/cells.json", "--tg", TG,
                        "--only", "GRP", "--kinds", "full"]

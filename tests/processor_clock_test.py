@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""bench/processor_clock.c: waiting takes no time by it, nor is any told; work does, also that of a process waited for.
+"""Tests bench/processor_clock.c: its clock does not advance while a process waits, but while it works, and by the work
+of child processes that were waited for. The scheduler's statistics cannot be opened.
 
     processor_clock_test.py
 """
@@ -11,13 +12,13 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# Counts until `seconds` are over by the clock under test.
+# Works for {0} seconds of the clock under test.
 WORK = "import time\nend = time.monotonic() + {0}\nwhile time.monotonic() < end: pass\n"
 
 
 class ProcessorClock(unittest.TestCase):
     def told(self, program):
-        """What a program says under the clock, as a number."""
+        """Runs a program under the clock and returns the elapsed seconds."""
         with tempfile.TemporaryDirectory(prefix="tg-clock-") as folder:
             library = Path(folder, "clock.so")
             subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", library,

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The Python package works where it is installed: packs the wheel from a build (python/wheel.py), installs it
-with NumPy alone into a fresh virtual environment, and runs the tests of python/tests and the recipe of
-examples/recipes there; then those of tangram.rl with Gymnasium, too. The module of a build with sanitizers has them,
-too, and the interpreter gets them preloaded.
+"""Tests the installed Python package: packs the wheel from a build (python/wheel.py), installs it with only NumPy into
+a new virtual environment, and runs the tests of python/tests and the recipe of examples/recipes there. The tests of
+tangram.rl then run again with Gymnasium. If the build has sanitizers, so has the module, and they are preloaded into
+the interpreter.
 
     python_test.py BUILD_DIR
 
-Exit code 77, skipped: pip cannot reach its index.
+Exit code 77 (skipped): pip cannot reach its index, or Python cannot build extensions.
 """
 import subprocess
 import sys
@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "python"))
 import wheel  # noqa: E402
 from release_test import bill_of_materials, contents  # noqa: E402
 
-# What the process may have loaded from elsewhere: of manylinux's list, and the interpreter's own.
+# Libraries that must come from the wheel. Those of manylinux's list and the interpreter's own may come from the system.
 OURS = ("libdnnl", "libgomp", "libz3", "libCbc", "libClp", "libsqlite3")
 VERSION = "import sys, tangram; sys.exit(tangram.__version__ != sys.argv[1])"
 CHECK = """
@@ -34,7 +34,7 @@ for name in sys.argv[1:]:
 
 
 def carried(packed, scratch):
-    """The version is that of CMakeLists.txt; every library in the wheel has its licence and its row."""
+    """Checks that the wheel has the version of CMakeLists.txt, and a licence and a row for each library."""
     with zipfile.ZipFile(packed) as file:
         file.extractall(scratch / "unpacked")
     lib = scratch / "unpacked" / "tangram" / "lib"
@@ -69,14 +69,14 @@ def main():
         for arguments in (["-c", VERSION, contents.version()], ["-c", CHECK, *OURS],
                           [ROOT / "python" / "tests" / "run.py"],
                           [ROOT / "examples" / "recipes" / "with_numpy.py"]):
-            # Away from the tree, so that nothing is imported from there.
+            # Runs outside the source tree, so that nothing is imported from it.
             if subprocess.run([python, *arguments], cwd=scratch, env=environment, check=False).returncode != 0:
                 return 1
         return with_gymnasium(python, scratch, environment)
 
 
 def with_gymnasium(python, scratch, environment):
-    """The environment again, now with Gymnasium's own check of it, where pip finds that."""
+    """Tests the environment again with Gymnasium's checker, if pip can install Gymnasium."""
     try:
         wheel.pip_install(python, "gymnasium")
     except wheel.Unreachable as error:

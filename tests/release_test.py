@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What `./dev release` packs, of this build: one version everywhere; every library, archive, header and generator
-that is linked or compiled in has a licence and a row in the bill of materials; the bundle runs where it is unpacked;
-packages hold what they say, come out the same twice, and leave nothing behind.
+"""Tests the packages of `./dev release` for this build. The version is the same everywhere. Each library, archive,
+header and generator that is linked or compiled in has a licence and a row in the bill of materials. The bundle runs
+where it is unpacked. Packages have their declared contents, are reproducible, and leave no files behind.
 
     release_test.py BUILD_DIR [PART ...]
 """
@@ -32,7 +32,7 @@ def run(*command, **environment):
 
 
 def versions(build, _):
-    """CMakeLists.txt has the version; all else says the same."""
+    """All places report the version of CMakeLists.txt."""
     number = contents.version()
     said = {
         "tg --version": run(build / "tg", "--version")[1].strip().removeprefix("tg "),
@@ -51,7 +51,7 @@ def versions(build, _):
 
 
 def licences(build, scratch):
-    """The list is what is linked, neither less nor more; and a library without a row or a text is found out."""
+    """licences.tsv lists exactly the linked components, and a component without a row or a text is an error."""
     rows = contents.table()
     found = contents.contents(build)
     module_only, source_only = {"nanobind", "robin-map"}, set(contents.IN_TREE)
@@ -78,7 +78,7 @@ PACKAGE = {"SPDXID", "name", "versionInfo", "downloadLocation", "filesAnalyzed",
 
 
 def bill_of_materials(doc, libraries):
-    """SPDX 2.3 as far as it is used; a row and a licence text for every library that lies there."""
+    """Checks the used parts of SPDX 2.3, and that each packed library has a row and a licence text."""
     bill = json.loads((doc / "sbom.spdx.json").read_text())
     if set(bill) != SPDX or bill["spdxVersion"] != "SPDX-2.3" or bill["SPDXID"] != "SPDXRef-DOCUMENT":
         yield f"the bill of materials is no SPDX 2.3: {sorted(bill)}"
@@ -100,7 +100,7 @@ def bill_of_materials(doc, libraries):
 
 
 def gpu_bench(top, scratch):
-    """The benchmarks find the archive's own program, and say of which commit it is."""
+    """The benchmarks find the program of the archive and report its commit."""
     results = Path(scratch, "gpu.json")
     code, text = run(sys.executable, top / "bench" / "gpu" / "run.py", "correct", "--backend", "ref",
                      "--models", "hello", "--json", results)
@@ -113,7 +113,7 @@ def gpu_bench(top, scratch):
 
 
 def bundle(build, scratch):
-    archive, elsewhere = Path(scratch, "tangram.tar.gz"), Path(scratch, "else where")  # a name that needs quotes
+    archive, elsewhere = Path(scratch, "tangram.tar.gz"), Path(scratch, "else where")  # a path with a space
     code, text = run(sys.executable, ROOT / "cmake/release/release.py", build, "--only", "bundle", archive)
     if code != 0 or "MiB" not in text:
         yield f"release.py --only bundle: exit {code}: {text}"
@@ -151,7 +151,7 @@ PUBLIC = {"tangram.h", "environment.h", "fields.h", "choices.h", "tables/backend
 
 
 def packages(build, scratch):
-    """Into a root of their own, by dpkg, with nothing below that they depend on."""
+    """Installs, upgrades and removes the packages with dpkg in an empty root, without their dependencies."""
     if not shutil.which("dpkg-deb"):
         print("[SKIP] packages: dpkg-deb is not installed")
         return
@@ -203,7 +203,7 @@ def refusals(build, scratch):
 
 
 def long_tests(_, __):
-    """What asks for the full test is in the list of what takes longer."""
+    """Each file that does more in the full test is listed in tests/TESTS.md."""
     listed = (ROOT / "tests/TESTS.md").read_text().partition("## What takes longer")[2].partition("\n## ")[0]
     for path in sorted(p for p in (ROOT / "tests").rglob("*") if p.suffix in (".py", ".cpp", ".h") and p != Path(__file__).resolve()):
         text = path.read_text(encoding="utf-8")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The page of `tg report`, in a browser: it needs no network, draws all its parts, of a small network, of
-a large one and of one in which nothing was found, nothing on top of anything else and nothing beyond its
-drawing, on a telephone, a laptop and a wide screen, light and dark; its drawings zoom; a keyboard reaches
-all of it. What a trace says is what the report says, of every strategy; a trace that is damaged makes no
-page. Without a headless Chromium (Debian: chromium) only the page itself is looked at, and the test says so.
+"""Tests the page of `tg report` in a browser, for a small network, a large network and an unsuccessful search, on a
+telephone, a laptop and a wide screen, light and dark. The page requires no network and draws all its parts. Elements do
+not overlap and stay within their drawings. Drawings zoom, and everything can be reached by keyboard. With every
+strategy the trace agrees with the report. A damaged trace gives no page. Without a headless Chromium (Debian: chromium)
+only the text of the page is checked, and a line says so.
 
     report_test.py build/tg
 """
@@ -29,7 +29,7 @@ STRATEGIES = {
     "anneal": ["--search", "anneal", "--budget", "100"],
     "taso": ["--search", "taso", "--budget", "10"],
 }
-# Width, height and colours of a window.
+# Width, height and colour scheme of a window.
 WINDOWS = [(390, 844, "light"), (1280, 800, "dark"), (1920, 1080, "light")]
 ODD = """# Names that are long, and that a page could take for its own.
 model a_model_with_quite_a_long_name_that_has_to_be_wrapped_somewhere(x: f32[1, 8]) {
@@ -108,7 +108,7 @@ def run(*command, timeout=300):
 
 
 def in_browser(browser, page, window, changed=True):
-    """The page in a frame of this size: a window of its own cannot be as narrow as a telephone."""
+    """Checks the page in a frame of this size, because a browser window cannot be as narrow as a telephone."""
     width, height, colours = window
     probed, frame = page.with_suffix(f".{width}.html"), page.with_suffix(f".{width}.frame.html")
     expected = json.dumps({"dark": colours == "dark", "changed": changed})
@@ -126,9 +126,9 @@ def in_browser(browser, page, window, changed=True):
 
 
 def report(tg, folder, model, options):
-    """The trace and the page of a search that begins with what the same search learned."""
+    """Writes the trace and the page of a search. A tree search starts with the priors of the same search."""
     trace, page = folder / f"{model.stem}.json", folder / f"{model.stem}.html"
-    options = ["--cost", "analytic:cpu", *options]  # no clock decides what there is to see
+    options = ["--cost", "analytic:cpu", *options]  # the result does not depend on times
     if "mcts" in options:
         priors = folder / "priors.json"
         run(tg, "opt", model, *options, "--save-priors", priors, "--quiet")
@@ -141,7 +141,7 @@ def report(tg, folder, model, options):
 
 
 def facts_hold(tg, folder, name, options):
-    """Of one strategy: figures and trace agree, and being watched changes none of them."""
+    """With this strategy, report and trace agree, and tracing does not change the result."""
     trace = folder / f"{name}.json"
     command = [tg, "opt", EXAMPLES / "residual.tg", "--cost", "analytic:a100", *options]
     alone = json.loads(run(*command, "--json"))
@@ -175,7 +175,7 @@ def damage_is_refused(tg, folder, trace):
 
 
 def file_name_by_default(tg, trace):
-    """Without -o the page lies beside the trace, and the program says where."""
+    """Without -o the page is written next to the trace, and its path is printed."""
     page = trace.with_suffix(".html")
     page.unlink(missing_ok=True)
     assert run(tg, "report", trace) == f"wrote {page}\n"
@@ -185,7 +185,7 @@ def file_name_by_default(tg, trace):
 
 
 def pictures(tg, folder):
-    """`:graph FILE` at the prompt: files that their readers take, with all operators and edges."""
+    """`:graph FILE` at the prompt writes valid files with all operators and edges."""
     lines = [f":graph blocks {folder / 'g.'}{ending}" for ending in ("svg", "html", "dot")]
     done = subprocess.run([str(tg), "repl", str(EXAMPLES / "residual.tg")], input="\n".join(lines),
                           capture_output=True, text=True, timeout=300)
@@ -201,7 +201,7 @@ def pictures(tg, folder):
 
 
 def odd_names(tg, folder):
-    """A model in which nothing is found, whose names are long or could end an element of the page."""
+    """Reports an unsuccessful search of a model whose names are long or contain HTML tags."""
     model = folder / "odd.tg"
     model.write_text(ODD)
     trace, page = report(tg, folder, model, ["--search", "saturate"])
@@ -220,7 +220,7 @@ def main():
         trace, page = report(tg, folder, EXAMPLES / "residual.tg", SEARCHED)
         text = page.read_text()
         assert "<title>blocks - Tangram" in text
-        # The name of the SVG name space is the only address.
+        # The SVG namespace is the only URL.
         links = [a for a in re.findall(r"https?://[^\"'\s)]+", text) if "www.w3.org/2000/svg" not in a]
         assert not links, f"the page speaks of {links}"
         data = re.search(r'<script type="application/json" id="trace">(.*?)</script>', text, re.S).group(1)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A check of `tg rules verify` that dies is the fault of that rule alone: one of the processes that
-check rules is sent a SIGSEGV, and all other rules still have their verdicts. Ctrl-C ends all of them.
+"""Tests crashes in `tg rules verify`: one of the processes that check rules receives SIGSEGV, and all other rules
+still have their verdicts. Ctrl-C ends all processes.
 
     rule_faults_test.py TG
 """

@@ -1,26 +1,26 @@
 #!/usr/bin/env python3
-"""Golden tests. Every tests/golden/<kind>/<name>.tg opens with its commands and is compared with
-<name>.out beside it:
+"""Runs golden tests. Every tests/golden/<kind>/<name>.tg opens with its commands, whose output is compared with
+<name>.out in the same folder:
 
-    # run: tg check %s        one line a command of `tg` or `tg-paper`, run in order; %s is the file, %t a scratch folder;
-                              `tg repl < %s` reads standard input from a file; `! tg ...` is one
-                              that must fail although more commands follow
-    # exit: 2                 the exit code expected of the last command, if it is not the default
-    # needs: cpu              run only where `tg devices` lists this backend
-    # make: f.tg line 5000    %t/f.tg, too large or too odd to be kept: a line of so many characters,
-                              `bytes N` of rubbish, `nest N` brackets, `chain N` additions,
-                              `calls N` within each other, `lets N` in a row, `functions N`
-                              each of which calls the one before, `begins BYTES` and zeros, `empty`,
+    # run: tg check %s        a command of `tg` or `tg-paper`; commands run in order; %s is the file, %t a scratch
+                              folder; `tg repl < %s` reads standard input from a file; `! tg ...` must fail,
+                              although more commands follow
+    # exit: 2                 the expected exit code of the last command, if it is not the default
+    # needs: cpu              run only if `tg devices` lists this backend
+    # make: f.tg line 5000    creates %t/f.tg, which is too large or too odd to store: a line of 5000 characters;
+                              or `bytes N`: random bytes, `nest N`: brackets, `chain N`: additions,
+                              `calls N`: nested calls, `lets N`: definitions in a row, `functions N`:
+                              each calls the previous one, `begins BYTES`: followed by zeros, `empty`,
                               `folder`
 
-`.out` holds standard output and standard error of all commands, in the order they were written. Exit
-codes are 0, but for golden/error/, where the last command must fail. Commands run inside tests/, with
-relative paths, so that outputs hold no path of a machine; times never belong into them.
+`.out` has standard output and standard error of all commands, in the order in which they were written. The default
+exit code is 0, except in golden/error/, where the last command must fail. Commands run inside tests/ with relative
+paths, so that outputs do not depend on the machine. Outputs must not contain times.
 
     run.py --tg build/tg [KIND|FILE...]     compare
     run.py --tg build/tg --update [...]     rewrite the .out files; the reviewer reads the diff
-    run.py --tg build/tg --coverage         every diagnostic, rule and operator has its golden case
-    run.py --tg build/tg --documents        the documents that `tg` prints are fresh (lang/OPERATORS.md, ...)
+    run.py --tg build/tg --coverage         check that every diagnostic, rule and operator has a golden test
+    run.py --tg build/tg --documents        check that documents printed by `tg` are current (lang/OPERATORS.md, ...)
 """
 import argparse
 import difflib
@@ -39,11 +39,11 @@ TESTS = Path(__file__).resolve().parent
 GOLDEN = TESTS / "golden"
 DIRECTIVE = re.compile(r"^# (run|exit|needs|make): ?(.*)$")
 TIMEOUT_S = 300
-PROGRAMS = ("tg", "tg-paper")  # beside each other
+PROGRAMS = ("tg", "tg-paper")  # in the same folder
 
 
 def directives(path):
-    """The `# key: value` lines that a test opens with. Binary rubbish is a legitimate test file."""
+    """Returns the `# key: value` lines at the beginning of a test. A test may be a binary file."""
     found = {"run": [], "exit": None, "needs": [], "make": []}
     with open(path, encoding="utf-8", errors="replace") as text:
         for line in text:
@@ -57,9 +57,8 @@ def directives(path):
     return found
 
 
-# Replaced by #: measured times and memory, which differ from run to run, and the size of a rule set
-# of the library, which each new rule changes. Costs stay: they come from a model. Columns lose their
-# padding, since times widen them.
+# Patterns that are replaced by #: measured times and memory, and the number of built-in rules, which each new rule
+# changes. Costs are kept, because they come from a model. Padding of columns is removed, because it depends on times.
 REDACTED = [
     (re.compile(r"\bin [0-9.]+ (us|ms|s)\b"), "in #"),
     (re.compile(r"^( +median ).*$", re.M), r"\1#"),
@@ -84,7 +83,7 @@ def redact(output):
 
 
 def make_file(folder, what):
-    """Writes a file that a `# make:` line describes."""
+    """Writes the file that a `# make:` line describes."""
     name, kind, *size = what.split()
     path, count = Path(folder, name), int(size[0]) if size and kind != "begins" else 0
     if kind == "folder":
@@ -105,7 +104,7 @@ def make_file(folder, what):
 
 
 def run_one(tg, path, backends):
-    """(output, problem): what the commands printed, and why the test fails beyond its output."""
+    """Runs the commands of a test. Returns (output, problem); the problem is a failure other than wrong output."""
     test = directives(path)
     if not test["run"]:
         return None, "no `# run:` line"
@@ -151,7 +150,7 @@ def run_one(tg, path, backends):
 
 
 def compare(path, output, update):
-    """Difference between a .out file and what was printed, or None."""
+    """Returns the difference between a .out file and the output, or None."""
     expected = path.with_suffix(".out")
     before = expected.read_text(encoding="utf-8") if expected.exists() else None
     if before == output:
@@ -166,7 +165,7 @@ def compare(path, output, update):
 
 
 def select(names):
-    """Test files of the kinds and files named; all of them when none is."""
+    """Returns the test files of the given kinds and files, or all test files."""
     if not names:
         return sorted(GOLDEN.glob("*/*.tg"))
     paths = []
@@ -211,7 +210,7 @@ def tg_json(tg, *arguments):
 
 
 def exceptions():
-    """{name: reason} of tests/golden/EXCEPTIONS: what no golden test can reach, and why."""
+    """Returns {name: reason} of tests/golden/EXCEPTIONS, which no golden test can reach."""
     rows = {}
     for line in (GOLDEN / "EXCEPTIONS").read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
@@ -231,15 +230,15 @@ def missing_from(what, names, text_has, excused):
 
 
 def run_coverage(tg):
-    # The published rules are fired in one process, by tests/property/rules/taso_test.cpp.
+    # tests/property/rules/taso_test.cpp fires all published rules in one process.
     files = sorted(GOLDEN.glob("*/*.out")) + [TESTS / "property" / "rules" / "taso_models.out"]
     outs = "\n".join(p.read_text(encoding="utf-8") for p in files)
     excused = exceptions()
     codes = [d["code"] for d in tg_json(tg, "errors")["diagnostics"]]
     rules = sorted({r["declared"] for r in tg_json(tg, "rules", "list")["rules"]})
     operators = [o["name"] for o in tg_json(tg, "ops")["operators"]]
-    # `tg opt` counts the rules that fired as `name[operator]~2  x3`; `tg run --verbose` names the
-    # operator of each step first.
+    # `tg opt` prints rules that fired as `name[operator]~2  x3`. `tg run --verbose` prints the
+    # operator at the beginning of each step.
     fired = set(re.findall(r"^ +([a-z]\w*)(?:\[\w+\])?(?:-rev)?(?:~\d+)? .*x[1-9]\d*$", outs, re.M))
     runs = "\n".join(p.read_text(encoding="utf-8") for p in sorted(GOLDEN.glob("run/*.out")))
     ran = set(re.findall(r"^ +([a-z]\w*) .*#$", runs, re.M))
@@ -256,7 +255,7 @@ def run_coverage(tg):
 
 
 def run_documents(tg, update):
-    """The documents that `tg` generates are those of the tree."""
+    """Checks (or updates) the documents that `tg` generates."""
     status = 0
     for command, name in (("ops", "lang/OPERATORS.md"), ("errors", "lang/DIAGNOSTICS.md"),
                           ("options", "compiler/api/OPTIONS.md")):

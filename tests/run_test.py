@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Proves that the golden runner can fail: a small fake `tg` and tests that must pass or must not."""
+"""Proves that the golden runner can fail, with a fake `tg` and tests that must pass or fail."""
 import subprocess
 import sys
 import tempfile
@@ -14,7 +14,7 @@ case "$1" in
 esac
 """
 
-# (kind, text of the test, expected output or None, does it pass)
+# (kind, text of the test, expected output or None, whether it must pass)
 CASES = {
     "same": ("cli", "# run: tg say hello\n", "hello\n", True),
     "differs": ("cli", "# run: tg say hello\n", "bye\n", False),

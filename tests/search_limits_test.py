@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`tg opt` with every strategy, on a network of which none is ever done: Ctrl-C, the time limit, the memory limit
-and the node limit each leave a valid model that never costs more than the source.
+"""Tests `tg opt` with every strategy on a network whose search never finishes. After Ctrl-C, or at the time, memory or
+node limit, the result is a valid model that does not cost more than the source.
 
     search_limits_test.py TG
 """
@@ -12,9 +12,9 @@ import tempfile
 import time
 from pathlib import Path
 
-# Sums in all orders, layer after layer: e-graphs grow until something stops them.
+# Layers of sums, which rules reorder: e-graphs grow until a limit.
 LAYERS, TERMS = 6, 12
-# Strategies with one e-graph extract from it; the others go from graph to graph and refuse the option.
+# Only strategies with an e-graph extract; others rewrite graphs and reject the option.
 GREEDY = ["--extract", "greedy"]
 STRATEGIES = {
     "saturate": ["--search", "saturate", "--iterations", "1000", *GREEDY],
@@ -37,7 +37,7 @@ def network():
 
 
 def catches_interrupt(pid):
-    """Whether a thread of its own waits for signals, which the others block by then."""
+    """Returns true once the main thread blocks SIGINT: another thread then waits for signals."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -47,13 +47,13 @@ def catches_interrupt(pid):
 
 
 def optimise(tg, model, out, options, interrupt=False):
-    """The report, after the model written has been read again."""
+    """Returns the report, after checking the written model."""
     command = [tg, "opt", model, "-o", out, *COMMON, *options]
     process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if interrupt:
         while process.poll() is None and not catches_interrupt(process.pid):
             time.sleep(0.01)
-        time.sleep(0.3)  # into the search
+        time.sleep(0.3)  # so that the search is running
         process.send_signal(signal.SIGINT)
     text, errors = process.communicate(timeout=120)
     assert process.returncode == 0, f"{options}: exit code {process.returncode}: {errors}"
@@ -76,7 +76,7 @@ def main():
                 "interrupted": optimise(tg, model, out, endless, interrupt=True),
                 "time limit": optimise(tg, model, out, [*strategy, "--node-limit", "2000000", "--time-limit", "0.3"]),
             }
-            # Those two hold one small graph, one small e-graph; tests/unit/paper/limits_test.cpp has them.
+            # These two need little memory: one graph or one e-graph. tests/unit/paper/limits_test.cpp tests them.
             if name not in ("anneal", "random"):
                 stopped["memory limit"] = optimise(tg, model, out, [*endless, "--memory-limit", "1"])
             for reason, report in stopped.items():

@@ -1,18 +1,16 @@
 #!/usr/bin/env python3
-"""Sizes of the product's C++: no function longer than 60 lines, all but one in a hundred at most 40,
-no class of more than 40 member functions but the e-graph, and no folder of more than 30 source files.
-A class that grows beyond that knows several things: each gets a class of its own, and the files of a
-folder a subfolder by what they do.
+"""Checks sizes of the product's C++ code: functions have at most 60 lines, and 99 % of them at most 40. Classes have
+at most 40 member functions, except the e-graph. Folders have at most 30 source files. Split a larger class by its
+responsibilities, and a larger folder into subfolders by purpose.
 
     sizes.py [ROOT]        check a tree
-    sizes.py --list ROOT   the largest classes and functions, and lines of each folder
+    sizes.py --list ROOT   print the largest classes and functions, and the lines of each folder
     sizes.py --self-test   prove that the check can fail
 
-Files are read token by token, with no compiler: a function is what stands in a namespace or a class
-with a list of parameters and a body; a member function what a class declares so, but for what it
-only defaults or deletes. Lines count from the first of the declaration to the closing brace. A
-function over which `NOLINT...(readability-function-size)` stands with its reason (a flat switch) is
-left out.
+Files are read token by token, without a compiler. A function has a parameter list and a body, in a namespace or a
+class. A member function is declared in a class, and neither defaulted nor deleted. Lines are counted from the first
+line of the declaration to the closing brace. A function below a `NOLINT...(readability-function-size)` comment, which gives
+the reason (such as a flat switch), is exempt.
 """
 import re
 import sys
@@ -24,7 +22,7 @@ FOLDERS = ("lang", "compiler", "runtime", "python")
 LONGEST, MOST, MEMBERS = 60, 40, 40  # lines; lines of 99 functions in 100; functions of a class
 FILES = 30  # source files of a folder, without its subfolders
 SUFFIXES = (".h", ".cpp", ".def", ".inc", ".l", ".y")
-LARGE = {"EGraph"}  # the store itself: its parts share every index
+LARGE = {"EGraph"}  # the e-graph itself: its parts share all indices
 EXEMPT = re.compile(r"NOLINT\w*\([^)]*readability-function-size")
 TOKEN = re.compile(r"""
     (?P<skip>\s+|//[^\n]*|/\*.*?\*/|^[ \t]*\#(?:\\\n|[^\n])*)
@@ -54,7 +52,7 @@ def tokens_of(text):
 
 
 class Head:
-    """The tokens of a declaration up to its `;` or `{`, read for what it declares."""
+    """Parses the tokens of a declaration up to its `;` or `{`."""
 
     def __init__(self, tokens):
         self.tokens = tokens
@@ -81,10 +79,10 @@ class Head:
                 continue
             elif token.text == "=" and before.text != "operator" and self.parameters is None:
                 if not (before.text in "=!<>" and i > 1 and tokens[i - 2].text == "operator"):
-                    self.initialises = True  # the rest is a value
+                    self.initialises = True  # a value follows
                     break
             elif token.text == ":" and self.parameters is not None:
-                self.initialises = True  # the members of a constructor
+                self.initialises = True  # member initialisers of a constructor follow
                 break
             elif token.kind == "word" and self.parameters is None:
                 self.words.append(token.text)
@@ -100,7 +98,7 @@ class Head:
         return i if before.kind == "word" and after not in ("*", "&") else None
 
     def scope(self):
-        """The kind of what a `{` behind it opens."""
+        """Returns the kind of scope that a following `{` opens."""
         if "namespace" in self.words or (self.words[:1] == ["extern"] and self.parameters is None):
             return "namespace"
         if "enum" in self.words:
@@ -152,7 +150,7 @@ class Head:
         return tail not in (["=", "default"], ["=", "delete"]) and "friend" not in self.words
 
     def opens_initialiser(self):
-        """Whether a `{` behind it initialises a member or a variable."""
+        """Returns true if a following `{` initialises a member or a variable."""
         last = self.tokens[-1] if self.tokens else None
         if last is None:
             return False
@@ -178,7 +176,7 @@ class Sizes:
             round_ -= token.text in (")", "]") and token.kind == "sign"
             sign = token.text if token.kind == "sign" and round_ == 0 else ""
             if token.kind == "sign" and token.text == "{" and (round_ or self._skips(head)):
-                end = closing(tokens, i)  # a value: goes on behind it
+                end = closing(tokens, i)  # a value: continue after it
                 head.append(tokens[end])
                 i = end + 1
                 continue
@@ -227,7 +225,7 @@ class Sizes:
 
 
 def closing(tokens, at):
-    """The index of the brace that closes the one at `at`."""
+    """Returns the index of the brace that closes the one at `at`."""
     depth = 0
     for i in range(at, len(tokens)):
         if tokens[i].kind == "sign":
@@ -246,7 +244,7 @@ def sources(root):
 
 
 def count_files(names):
-    """Source files of each folder, from their names."""
+    """Returns the number of source files of each folder, given the names of all files."""
     return Counter(name.rpartition("/")[0] for name in names if name.endswith(SUFFIXES))
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Every command of `tg` in surroundings that are not the usual ones: standard streams that are closed or full, a small
-address space, a small stack, pipes, devices and folders in the places of its caches. It ends soon, with a documented exit
-code; output that was lost is an error with a message; no signal ends it. The commands are those that `tg --help` lists.
+"""Tests every command of `tg` in unusual environments: closed or full standard streams, a small address space, a small
+stack, and pipes, devices and folders in place of its caches. Each ends soon with a documented exit code, and not by a
+signal. Lost output is an error with a message. The commands are those of `tg --help`.
 
     surroundings_test.py TG
 """
@@ -17,8 +17,8 @@ from pathlib import Path
 from limits_test import listed_commands
 
 TG = ""
-HANG_S = 120  # on a busy machine; each command takes a second
-CODES = (0, 1, 2, 3, 4)  # 70 is a fault of the program
+HANG_S = 120  # generous for a busy machine: each command takes about a second
+CODES = (0, 1, 2, 3, 4)  # 70 is an internal error
 MODEL = "model m(x: f32[2, 4]) -> f32[2, 4] {\n  param w: f32[4, 4]\n  relu(relu(x @ w))\n}\n"
 RULE = "rule twice(x) { relu(relu(x)) => relu(x) }\n"
 EGRAPH = {"nodes": {"0.0": {"op": "f", "eclass": "0", "children": [], "cost": 1}}, "root_eclasses": ["0"]}
@@ -26,7 +26,7 @@ SANITIZED = "ASAN_OPTIONS" in os.environ or "TSAN_OPTIONS" in os.environ
 
 
 def commands_of(folder):
-    """A quick command line for each command; those that write a file also with `-o -`."""
+    """Returns quick command lines for each command; a command that writes a file writes to standard output."""
     model, rule, egraph = folder / "m.tg", folder / "r.tg", folder / "e.json"
     database = ["--cost-db", folder / "prices.db"]
     return {
@@ -58,7 +58,7 @@ def commands_of(folder):
 
 
 def limits(**of):
-    """For the child alone."""
+    """Returns a function that sets resource limits in the child process."""
     def apply():
         for name, value in of.items():
             resource.setrlimit(getattr(resource, name), (value, value))
@@ -85,7 +85,7 @@ class Surroundings(unittest.TestCase):
         return [[str(word) for word in line] for lines in self.commands.values() for line in lines]
 
     def run_tg(self, line, redirection="", before=None, cache=None):
-        """A shell runs it, which can close what Python cannot."""
+        """Runs `tg` from a shell, which can close streams that Python cannot."""
         environment = {**os.environ, "TG_THREADS": "1", "XDG_CACHE_HOME": str(cache or self.folder / "cache")}
         ran = subprocess.run(["sh", "-c", f'exec "$0" "$@" {redirection}', TG, *line], cwd=self.folder, env=environment,
                              input=MODEL.encode(), capture_output=True, timeout=HANG_S, preexec_fn=before)
@@ -113,7 +113,7 @@ class Surroundings(unittest.TestCase):
 
     @unittest.skipIf(SANITIZED, "a sanitizer's own memory is far beyond these limits")
     def test_a_small_address_space_ends_with_a_message(self):
-        # These make kernels of oneDNN by the hundred, and now and then one of its own failures of memory is a crash.
+        # These create hundreds of oneDNN kernels, and oneDNN sometimes crashes when it runs out of memory.
         makes_kernels = ("calibrate", "tune", "bench")
         for line in self.every_line():
             if line[0] in makes_kernels:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Training of policies from the command line: what it says, that it goes on as if it had not been interrupted,
-that a policy is followed, and what is refused.
+"""Tests `tg train`: its output, that resumed training equals uninterrupted training, that searches follow a policy,
+and that wrong options and files are rejected.
 
     train_test.py TG
 """
@@ -33,7 +33,7 @@ def run(tg, *args, expect=0):
 
 
 def agents(tg, folder, model):
-    """What takes the seat of the tree search: trained on two models, and seated for a third."""
+    """Agents that guide the tree search: trained on two models, and used on a third."""
     other, third = folder / "other.tg", folder / "third.tg"
     other.write_text(MODEL.replace("chain", "other").replace("N: int = 3", "N: int = 2"))
     third.write_text(MODEL.replace("chain", "third").replace("N: int = 3", "N: int = 5"))
@@ -51,7 +51,7 @@ def agents(tg, folder, model):
         reports = [json.loads(text) for text in found]
         assert reports[0]["cost_after_us"] == reports[1]["cost_after_us"] < reports[0]["cost_before_us"], reports
 
-    # A guide goes on at the round that is next, and only as it began; tables are made anew.
+    # Training of a guide resumes at the next round, and requires the same settings. Tables are always made again.
     guide = ["train", model, other, "-o", folder / "guide.safetensors", "--policy", "guide"]
     lines = run(tg, *guide, "--rounds", 2, *common).stdout.splitlines()
     assert [line.split()[1] for line in lines[:-1]] == ["2"] and "1 rounds after 1" in lines[-1], lines
@@ -61,11 +61,11 @@ def agents(tg, folder, model):
     brief = run(tg, *guide, "--rounds", 4, "--time-limit", "0.001", *common).stdout
     assert "(time limit), before a round was done" in brief and "stays as it was" in brief, brief
     assert (folder / "guide.safetensors").read_bytes() == kept
-    # A table that was stopped before a whole round does not take the place of another.
+    # If training is stopped before the first round, the earlier table is kept.
     table = (folder / "gains.json").read_bytes()
     brief = run(tg, *guide[:3], "-o", folder / "gains.json", "--policy", "gains", "--time-limit", "0.001", *common, expect=3).stderr
     assert "before a round was done" in brief and (folder / "gains.json").read_bytes() == table, brief
-    run(tg, *guide, "--rounds", 2, "--learning-rate", "0.001", *common)  # what it is for a guide
+    run(tg, *guide, "--rounds", 2, "--learning-rate", "0.001", *common)  # the default for a guide
     for args, says in [
         ([*guide, *common, "--seed", 2], "was trained with seed 1, not 2"),
         ([*guide, *common, "--learning-rate", "0.0005"], "was trained with learning_rate 1.0"),
@@ -80,7 +80,7 @@ def agents(tg, folder, model):
 
 
 def theta(file):
-    """Of a policy's file: the bytes of its weights."""
+    """Returns the offset and the bytes of the weights in a policy file."""
     data = file.read_bytes()
     length = struct.unpack("<Q", data[:8])[0]
     begin, end = json.loads(data[8:8 + length])["theta"]["data_offsets"]
@@ -88,7 +88,7 @@ def theta(file):
 
 
 def settings(tg, folder, model):
-    """Each of them is used, by whole runs, too, which are what is rewarded by default."""
+    """Each setting has an effect, also with rewards from whole runs, which are the default."""
     def trained(name, *options, train=TRAIN):
         file = folder / f"{name}.safetensors"
         return json.loads(run(tg, "train", model, "-o", file, "--episodes", 20, "--json", *options, *train).stdout), file
@@ -102,7 +102,7 @@ def settings(tg, folder, model):
     report, file = trained("runs", train=TRAIN[3:])
     assert report["measurements"] > 1 and report["best_us"] <= report["source_us"] and report["stopped_by"] == "", report
 
-    # Numbers that are not finite are no policy.
+    # A policy with non-finite numbers is rejected.
     at, _ = theta(file)
     damaged = bytearray(file.read_bytes())
     damaged[at:at + 4] = struct.pack("<f", float("nan"))
@@ -112,7 +112,7 @@ def settings(tg, folder, model):
 
 
 def files(tg, folder, model, policy):
-    """What is read is told by what a file holds, and what a training writes over is of its kind."""
+    """The kind of a file is detected from its contents, and training overwrites only files of its own kind."""
     common = ["--cost", "analytic:cpu", "--threads", "1", "--rules", "algebra", "--rounds", 1]
     gains, guide = folder / "gains.policy", folder / "guide.json"
     run(tg, "train", model, "-o", gains, "--policy", "gains", *common)
@@ -125,7 +125,7 @@ def files(tg, folder, model, policy):
     nothing.write_text("model nothing(x: f32[4, 8]) { reshape(reshape(x, [32]), [8, 4]) }\n")
     empty = folder / "empty"
     empty.write_bytes(b"")
-    run(tg, "train", model, nothing, "-o", empty, "--policy", "gains", *common)  # the other has no part that costs anything
+    run(tg, "train", model, nothing, "-o", empty, "--policy", "gains", *common)  # no operator of `nothing` has a cost
     for args, says in [
         (["train", model, "-o", guide, "--policy", "gains", *common], "holds something else"),
         (["train", model, "-o", model, "--policy", "motifs", *common], "holds something else"),
@@ -149,7 +149,7 @@ def files(tg, folder, model, policy):
 
 
 def broken_library(tg, folder, model):
-    """The network of the published policy is optimised by the library's rules."""
+    """The published policy optimises its network with the library's rules, so that a broken library is an error."""
     (folder / "rules").mkdir()
     (folder / "rules/fuse.tg").write_text("rule broken(x) { relu(x) => }\n")
     args = ["train", model, "-o", folder / "p.safetensors", "--policy", "xrlflow", "--rules", "taso", "--trust-rules", "--by-prices",
@@ -164,13 +164,13 @@ def main(tg):
         model, whole, parts = folder / "chain.tg", folder / "whole.safetensors", folder / "parts.safetensors"
         model.write_text(MODEL)
 
-        # A line after each ten episodes, and the file with them.
+        # After every ten episodes a line is printed and the file is written.
         lines = run(tg, "train", model, "-o", whole, "--episodes", 30, *TRAIN).stdout.splitlines()
         assert [line.split()[1] for line in lines if line.startswith("episode")] == ["10", "20", "30"], lines
 
-        # Twice: the second goes on from the first, and gives the same, bit for bit.
+        # Training in two runs gives the same policy, bit for bit.
         run(tg, "train", model, "-o", parts, "--episodes", 10, *TRAIN)
-        # The best graph of all episodes is kept; a run that goes on knows it.
+        # The best graph of all episodes is stored, and a resumed run reads it.
         first, second, third = (folder / f"best{i}.tg" for i in range(3))
         report = json.loads(run(tg, "train", model, "-o", parts, "--episodes", 30, "--best", second, "--json", *TRAIN).stdout)
         assert report["earlier_episodes"] == 10 and report["episodes"] == 30, report
@@ -183,7 +183,7 @@ def main(tg):
         priced = json.loads(run(tg, "opt", first, "--search", "none", "--cost", "analytic:cpu", "--json").stdout)
         assert abs(priced["cost_before_us"] - report["best_us"]) < 1e-6 * report["best_us"], priced
 
-        # Stopped before its first update it writes nothing; before a later one, the file stays.
+        # If training is stopped before its first update, no file is written; later, the file is kept.
         none = folder / "none.safetensors"
         brief = run(tg, "train", model, "-o", none, "--episodes", 40, "--time-limit", "0.001", *TRAIN, expect=3).stderr
         assert "stopped by the time limit before an update of 10 episodes was done" in brief and not none.exists(), brief
@@ -192,14 +192,14 @@ def main(tg):
         assert "(time limit), before an update of 10" in brief and "stays as it was" in brief and parts.read_bytes() == kept, brief
         settings(tg, folder, model)
 
-        # It is followed, and what it finds is explained and equal to its source.
+        # A search follows the policy, and its result is verified.
         optimized = json.loads(run(tg, "opt", model, "--search", "rl", "--policy", whole, "--cost", "analytic:cpu",
                                    "--verify", "--json").stdout)
         assert optimized["search"] == "rl" and optimized["cost_after_us"] < optimized["cost_before_us"], optimized
         assert any(note.startswith("verified") for note in optimized["notes"]), optimized
         assert not any("was trained" in note for note in optimized["notes"]), optimized
 
-        # What would not go on, or could not be followed.
+        # Policies that cannot be trained further or followed.
         for args, says in [
             (["train", model, "-o", parts, "--seed", 2, *TRAIN], "was trained with seed 1, not 2"),
             (["train", model, "-o", parts, "--set", "N=2", *TRAIN], "was trained with digest"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains the networks of examples/training as docs/training.md says, and asks for what they have to reach."""
+"""Trains the networks of examples/training as described in docs/training.md, and checks their accuracy."""
 import json
 import re
 import subprocess
@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# (file, options of the training, the least accuracy in the training, the least of the model `test`)
+# (file, options for training, minimum accuracy in training, minimum accuracy of the model `test`)
 NETWORKS = [
     ("spirals", ["--steps", "2000"], 1.0, 0.99),
     ("spirals", ["--steps", "600", "--opt", "--cost", "analytic:cpu"], 1.0, 0.98),

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""`tg tune`: a line for each operator, what is kept and found again, Ctrl-C, time limits, damaged files, two at once;
-what `tg run --tune-near` makes of it.
+"""Tests `tg tune`: a line for each operator, stored and reused results, Ctrl-C, time limits, damaged files and two
+concurrent runs. Tests that `tg run --tune-near` uses the results.
 
-Nothing here depends on how fast the machine is, or on who else uses it. Where the processor has none of our tiles there
-is nothing to tune, and the program says so.
+The test does not depend on the machine's speed or load. If the processor supports no register tiles, there is nothing
+to tune, and the program says so.
 """
 
 import json
@@ -39,7 +39,7 @@ LARGE = "model large(x: f32[64, 256]) -> (y: f32[64, 256]) {\n  var y = x\n" + "
     for n in range(512, 1024, 64)) + "  y\n}\n"
 
 
-# Whose kernels are faster is the machine's business: which operators have programs of ours is the rule's.
+# With by-rule, a rule selects the operators with generated kernels; measured times would depend on the machine.
 BY_RULE = ["--tuner", "by-rule"]
 
 
@@ -67,11 +67,11 @@ def kept_and_found_again(folder):
     other.write_text(OTHER)
     first = tune(model, "--cost-db", database, "--trials", 40, "--threads", 1, tuner=["--tuner", "by-rule,library"])
     by_state = states(first)
-    # A product of two activations is a library's; with AVX-512 convolutions may be, too.
+    # The library runs the product of two activations, and with AVX-512 possibly convolutions.
     library = [line["name"].split()[0] for line in by_state["not tuned"]]
     assert library.count("matmul") == 1 and library.count("conv2d") == len(library) - 1, by_state
     assert all("no programs of ours" in line["note"] for line in by_state["not tuned"]), by_state
-    # Two products, and of two convolutions, one in groups, those that are ours.
+    # Tuned are two products, and those of the two convolutions (one is grouped) that the library does not run.
     done = by_state.get("tuned", []) + by_state.get("not faster", [])
     assert len(done) == 5 - len(library) and first["trials"] > 0 and not first["stopped"], by_state
     assert sum(line["program"].startswith(("C2D", "GRP")) for line in done) == len(done) - 2, by_state
@@ -81,13 +81,13 @@ def kept_and_found_again(folder):
     assert len(rows_of(database)) == len(done)
     second = tune(model, "--cost-db", database, "--trials", 40, "--threads", 1)
     assert len(states(second)["known"]) == len(done) and second["trials"] == 0, second
-    # Another model reuses what the first one left.
+    # Another model reuses results of the first one.
     third = tune(other, "--cost-db", database, "--trials", 1000, "--threads", 1)
     assert third["operators"][-1]["reused_from"], third
     again = tune(model, "--cost-db", database, "--trials", 40, "--threads", 1, "--again")
     assert again["trials"] > 0, again
     assert again["library_seconds"] == 0 and not any("library_us" in line for line in again["operators"]), again
-    # Other threads, another entry, where a product is worth them.
+    # Another number of threads is another entry, if the product is large enough for threads.
     wide = folder / "wide.tg"
     wide.write_text(WIDE)
     assert all(tune(wide, "--cost-db", database, "--trials", 8, "--threads", n)["trials"] > 0 for n in (1, 2))
@@ -106,12 +106,12 @@ def damage_costs_tuning_anew(folder):
     database.write_bytes(b"x" * 8192)
     report = tune(model, "--cost-db", database, "--trials", 8, "--threads", 1)
     assert report["trials"] > 0 and any("damaged" in note for note in report["notes"]), report
-    # Whoever runs the model does not mind either.
+    # Running the model is not affected either.
     subprocess.run([TG, "run", str(model), "--quiet", "--runs", "1"], check=True, timeout=120)
 
 
 def kernels_are_chosen_once(folder):
-    """Of a product and two convolutions: all have two kernels, wherever the processor has tiles at all."""
+    """Kernels are chosen for products and convolutions, which have two kernels each on any processor with tiles."""
     model, database = folder / "m.tg", folder / "kernels.db"
     def chosen(*more):
         arguments = (model, "--cost-db", database, "--trials", 1, "--threads", 1, *more)
@@ -128,7 +128,7 @@ def kernels_are_chosen_once(folder):
 
 
 def two_at_once_lose_nothing(folder):
-    alone, database = folder / "damaged.db", folder / "shared.db"  # the first has what one model leaves
+    alone, database = folder / "damaged.db", folder / "shared.db"  # the first has the results of one model
     models = [folder / "m.tg", folder / "other.tg"]
     running = [subprocess.Popen([TG, "tune", str(model), "--cost-db", str(database), "--trials", "40", "--threads", "1",
                                  "--quiet", *BY_RULE]) for model in models]
@@ -168,7 +168,7 @@ def interrupted_keeps_what_is_done(folder):
     assert "another run goes on from here" in rest and "stopped" in rest, rest
     kept = len(rows_of(database))
     assert kept >= 1, rest
-    # The one at hand is kept, too, if any of its trials was done: another run goes on with it.
+    # The interrupted operator is stored, too, if a trial was finished. Another run resumes it.
     cut_off = sum(", cut off" in row for row in rows_of(database).values())
     assert cut_off <= 1 and kept > cut_off, rows_of(database)
     limited = tune(model, "--cost-db", database, "--threads", 1, "--time-limit", 0)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Integers are exact in every file that is read and written: values around the places where floats of 24 and
-53 bits, and i32 and i64, end, through inputs and outputs (.npy, .npz), weights (.safetensors, .npz), examples
-and trained weights of --steps, literals, ONNX files, and JSON. Floats keep their bits on the same ways.
+"""Tests that integers are exact in all files that are read and written: values near the limits of floats with 24 and
+53 bits, of i32 and of i64, in inputs and outputs (.npy, .npz), weights (.safetensors, .npz), examples and trained
+weights of --steps, literals, ONNX files and JSON. Floats keep their bits in the same files.
 
     tests/whole_numbers_test.py [build/tg] [--keep FOLDER]
 """
@@ -29,7 +29,7 @@ def packed(dtype, values):
 
 
 def npy(dtype, shape, values):
-    """The bytes of a .npy file."""
+    """Returns the bytes of a .npy file."""
     sizes = "".join(f"{n}, " for n in shape)
     header = f"{{'descr': '{CODES[dtype][0]}', 'fortran_order': False, 'shape': ({sizes}), }}"
     header += " " * (-(len(header) + 11) % 64) + "\n"
@@ -37,7 +37,7 @@ def npy(dtype, shape, values):
 
 
 def read_npy(data):
-    """The dtype and the values of a .npy file."""
+    """Returns the dtype and the values of a .npy file."""
     length = struct.unpack("<H", data[8:10])[0]
     descr = data[10:10 + length].decode().split("'descr': '")[1].split("'")[0]
     dtype = next(name for name, code in CODES.items() if code[0] == descr)
@@ -102,7 +102,7 @@ class Ways:
             print(f"{way}: {len(expected)} values became {len(found)}")
 
     def outputs(self, *arguments, output="y"):
-        """The output of a run, written as .npz and as .npy."""
+        """Returns the output of a run, written as .npz and as .npy."""
         self.run("run", *arguments, "--quiet", "--output", str(self.folder / "out.npz"))
         self.run("run", *arguments, "--quiet", "--output", str(self.folder / "out"))
         with zipfile.ZipFile(self.folder / "out.npz") as archive:
@@ -112,7 +112,7 @@ class Ways:
     def of_dtype(self, dtype):
         values = [bool(v) for v in VALUES[dtype]] if dtype == "bool" else VALUES[dtype]
         n = len(values)
-        # reshape computes nothing, and neither backend leaves it out as an output of an input
+        # reshape computes nothing, but both backends keep it between an input and an output
         given = self.path("given.tg", f"model given(x: {dtype}[{n}]) -> (y: {dtype}[{n}, 1]) {{ reshape(x, [{n}, 1]) }}\n")
         held = self.path("held.tg", f"model held() -> (y: {dtype}[{n}, 1]) {{\n  param x: {dtype}[{n}] = weight(\"x\")\n"
                                     f"  reshape(x, [{n}, 1])\n}}\n")
@@ -122,7 +122,7 @@ class Ways:
         for backend in ("ref", "cpu"):
             on = ["--backend", backend]
             if dtype == "f64" and backend == "cpu":
-                continue  # computes in f32 unless it is told otherwise
+                continue  # computes in f32 by default
             for name, arguments in {
                 ".npy input": [given, "--input", f"x={self.path('x.npy')}"],
                 ".npz input": [given, "--input", self.path("x.npz")],
@@ -159,7 +159,7 @@ class Ways:
                         self.check(f"{dtype} literal, {Path(way).name}", [n], found)
 
     def steps(self):
-        """The history of --steps, as JSON and as text, and the weights in the end."""
+        """Checks the history of --steps, as JSON and as text, and the final weights."""
         for n in VALUES["i64"]:
             text = self.path("steps.tg", "model count(w: i64[1]) -> (last: i64[1], w: i64[1]) {\n  (w, w + 1)\n}\n")
             self.path("w.npy", npy("i64", [1], [n]))
@@ -172,7 +172,7 @@ class Ways:
             self.trained(n)
 
     def trained(self, n):
-        """An example of a file and a weight that steps replace."""
+        """Checks an example from a file, and a weight that steps update."""
         text = self.path("train.tg", "model train(x: i64[1]) -> (seen: i64[1]) {\n  param w: i64[1] = weight(\"w\")\n"
                                      "  update(w, w + x)\n  x + 0\n}\n")
         self.path("w.safetensors", safetensors({"w": ("i64", [0])}))

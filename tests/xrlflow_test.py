@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""`bench/paper/xrlflow.py` goes on where it stopped: cells that are there are not computed again, a policy is trained on, what
-another run wrote meanwhile stays, and the tables say what the cells say. A training that is interrupted is not lost, nor are its
-numbers; one that is killed goes on, and what is lost of it is said.
+"""Tests that `bench/paper/xrlflow.py` resumes: stored cells are not computed again, the training of a policy continues,
+and tables show the numbers of the cells. Interrupted training keeps its policy and its numbers. Killed training
+continues, and the lost numbers are reported.
 
     xrlflow_test.py TG
 """
@@ -31,19 +31,19 @@ def cells_of(folder):
 
 
 def episodes_of(policy):
-    """As the head of the file says."""
+    """Returns the number of episodes in the header of a policy file."""
     head = policy.read_bytes()
     return int(json.loads(head[8:8 + int.from_bytes(head[:8], "little")])["__metadata__"]["episodes"])
 
 
 def command_of(running):
-    """The process that an experiment has begun, or None."""
+    """Returns the child process of an experiment, or None."""
     children = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text(encoding="utf-8").split()
     return int(children[0]) if children else None
 
 
 def runs(process):
-    """And is no zombie, which some containers leave."""
+    """Returns true if the process runs and is not a zombie, which some containers leave."""
     try:
         return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
@@ -51,7 +51,7 @@ def runs(process):
 
 
 def training(command, folder):
-    """A training that has updated its policy once, at least, and is far from done; with the process of its `tg`."""
+    """Starts a long training, waits for its first update, then returns the script, its `tg` and the policy."""
     policy = folder / "dalle.xrlflow-scored.1.safetensors"
     running = subprocess.Popen([*map(str, command), "--state", folder, *COMMON, "--episodes", "100000", "train"], cwd=ROOT, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
@@ -62,7 +62,7 @@ def training(command, folder):
 
 
 def goes_on(tg, folder, episodes):
-    """Another run has ten episodes more; its cell."""
+    """Runs ten more episodes, and returns the run and its cell."""
     more = bench(tg, folder, "--episodes", str(episodes + 10), "train")
     assert f"train dalle.xrlflow-scored.1, after {episodes} episodes" in more.stderr, more.stderr
     cell = cells_of(folder)["train"]["dalle.xrlflow-scored.1"]
@@ -73,7 +73,7 @@ def goes_on(tg, folder, episodes):
 
 
 def check_interrupted(tg, folder, command, send):
-    """By `send`, of the process; what was trained is in the cell, and another run goes on from there."""
+    """Interrupts the training with `send`. The cell has its numbers, and another run continues from it."""
     running, _, policy = training(command, folder)
     send(running.pid, signal.SIGINT)
     errors = running.communicate(timeout=300)[1]
@@ -87,7 +87,7 @@ def check_interrupted(tg, folder, command, send):
 
 
 def check_uncounted(tg, folder, counted):
-    """The file is ahead of its cell: it goes on, and what is lost is said, then and in the tables."""
+    """If the policy has more episodes than its cell, training continues; messages and tables report the difference."""
     episodes = episodes_of(folder / "dalle.xrlflow-scored.1.safetensors")
     assert cells_of(folder)["train"]["dalle.xrlflow-scored.1"]["episodes"] == counted < episodes
     more, cell = goes_on(tg, folder, episodes)
@@ -99,7 +99,7 @@ def check_uncounted(tg, folder, counted):
 
 
 def check_killed(tg, folder, command):
-    """Its `tg` does not stay behind."""
+    """Kills the script: its `tg` ends, too."""
     running, tg_running, _ = training(command, folder)
     running.kill()
     running.communicate(timeout=300)
@@ -109,7 +109,7 @@ def check_killed(tg, folder, command):
 
 
 def check_failed(tg, folder):
-    """A `tg` that trains and fails then."""
+    """Uses a `tg` that trains and then fails."""
     bench(tg, folder, "--episodes", "10", "train")
     broken = folder / "broken"
     broken.write_text(f'#!/bin/sh\n"{tg}" "$@"\nexit 1\n', encoding="utf-8")
@@ -121,14 +121,14 @@ def check_failed(tg, folder):
 
 
 def interruptions(tg):
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have told us to ignore it
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the shell may have set it to ignored
     script = [sys.executable, ROOT / "bench/paper/xrlflow.py", "--tg", tg]
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         for name in ("group", "alone", "killed", "failed"):
             (folder / name).mkdir()
         (folder / "tg-paper").symlink_to(tg)
-        # Ctrl-C in a terminal is for all of the group.
+        # Ctrl-C in a terminal signals the whole process group.
         run = [sys.executable, ROOT / "bench/run.py", "--build", folder, "paper", "xrlflow"]
         check_interrupted(tg, folder / "group", run, os.killpg)
         check_interrupted(tg, folder / "alone", script, os.kill)
@@ -137,8 +137,8 @@ def interruptions(tg):
 
 
 def check_commits(tg, folder, cells):
-    """Each cell has that which computed it, which is told; cells as they were before that and of another commit are made for what
-    follows."""
+    """Each cell names the commit that computed it, and tables list the commits. Changes two cells for the next checks:
+    one to another commit, and one to the old format without commits."""
     commit, *others = cells["search"]["dalle taso"]["commits"]
     version = subprocess.run([tg, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     assert commit.endswith(f"({version})") and not others, cells
@@ -161,7 +161,7 @@ def main(tg):
 
         check_commits(tg, folder, cells)
 
-        # Nothing is computed twice; more episodes are a training that goes on.
+        # No cell is computed twice. With more episodes, training continues.
         cells["search"]["dalle taso"]["seconds"] = 1234.5
         (folder / "cells.json").write_text(json.dumps(cells), encoding="utf-8")
         second = bench(tg, folder, "--episodes", "20", "search", "train")
@@ -172,18 +172,18 @@ def main(tg):
         assert more["episodes"] == 20 and [update[0] for update in more["updates"]] == [10, 20], more
         assert more["measurements"] > trained["measurements"] and more["us"] <= trained["us"], more
         assert more["commits"][0] == "of before" and len(more["commits"]) == 2, more
-        del again["train"]["dalle.xrlflow-scored.1"]["price_us"]  # as if Ctrl-C had come before it was followed
+        del again["train"]["dalle.xrlflow-scored.1"]["price_us"]  # as if Ctrl-C had come before the policy was used
         (folder / "cells.json").write_text(json.dumps(again), encoding="utf-8")
         assert "train dalle" not in bench(tg, folder, "--episodes", "20", "train").stderr
         assert cells_of(folder)["train"]["dalle.xrlflow-scored.1"]["price_us"] <= trained["source_us"]
 
-        # Another setting would train over what is there.
+        # Another setting would overwrite the trained policy.
         before = cells_of(folder)
         refused = bench(tg, folder, "--measure-every", "1", "train", fails=True)
         assert "train dalle.xrlflow-scored.1 was computed with measure_every 5, not 1" in refused.stderr, refused.stderr
         assert cells_of(folder) == before
 
-        # What was measured shows in the tables.
+        # Tables show the measurements.
         other = bench(tg, folder, "--episodes", "20", "measure", "tables")
         measured = cells_of(folder)["measure"]["dalle"]
         first, last, taken = (cell["commits"][-1] for cell in (cells["search"]["dalle taso"], more, measured))

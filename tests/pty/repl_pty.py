@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The prompt on a terminal: editing, history across sessions, completion, several rows, Ctrl-C at the
-prompt and in a search, Ctrl-D. Runs `tg repl` on a pseudo-terminal and reads what a person would see.
+"""Tests the prompt on a terminal: editing, history across sessions, completion, input of several lines, Ctrl-C at the
+prompt and in a search, and Ctrl-D. Runs `tg repl` on a pseudo-terminal and reads its output.
 
     repl_pty.py PATH_TO_TG
 
-Waits for output, never for a time (but before Ctrl-C, which must find a search at work): how fast the
-machine is decides nothing.
+Waits for output, not for a time, so that the test does not depend on the machine's speed. The exception is a pause
+before Ctrl-C, which must interrupt a running search.
 """
 import os
 import pty
@@ -34,16 +34,16 @@ class Terminal:
             os.environ.update(XDG_STATE_HOME=str(state), XDG_CACHE_HOME=str(state), TERM="xterm",
                               NO_COLOR="1", HOME=str(state))
             os.execv(tg, [tg, "repl", *arguments])
-        # Wide, so that no line is wrapped.
+        # Wide enough that lines are not wrapped.
         termios.tcsetwinsize(self.fd, (50, 200))
 
     def wait(self, text):
-        """Reads until `text` is seen; what was read before it and with it is forgotten."""
+        """Reads up to and including `text`, and discards it."""
         if not self.arrived(text, time.monotonic() + PATIENCE_S):
             self.fail(f"`{text}` never came")
 
     def arrived(self, text, deadline):
-        """Whether `text` is seen by then; what was read before it and with it is then forgotten."""
+        """Returns true if `text` arrives before the deadline, and discards the output up to and including it."""
         while text not in self.seen:
             ready, _, _ = select.select([self.fd], [], [], max(0, deadline - time.monotonic()))
             if not ready:
@@ -62,8 +62,8 @@ class Terminal:
         os.write(self.fd, keys.encode())
 
     def interrupt(self, text):
-        """Ctrl-C once what runs (the line editor, too) has had time to begin, once more where it came
-        too early (a third would end the program), until `text` comes."""
+        """Sends Ctrl-C after a pause in which the command (or the line editor) starts, and waits for `text`. If the
+        first Ctrl-C came too early, sends a second one; a third would end the program."""
         for pause in (1, PATIENCE_S / 2):
             if self.arrived(text, time.monotonic() + pause):
                 return
@@ -71,21 +71,21 @@ class Terminal:
         self.wait(text)
 
     def say(self, line, answer):
-        """A line and something of the answer, then the next prompt."""
+        """Sends a line, and waits for `answer` in the output and for the next prompt."""
         self.send(line + "\n")
         if answer:
             self.wait(answer)
         self.wait("tg> ")
 
     def end(self, keys):
-        """Types `keys`, which end the session, and answers with its exit code."""
+        """Types `keys`, which end the session, and returns the exit code."""
         self.send(keys)
         deadline = time.monotonic() + PATIENCE_S
         while (left := deadline - time.monotonic()) > 0:
             try:
                 if select.select([self.fd], [], [], left)[0] and not os.read(self.fd, 65536):
                     break
-            except OSError:  # nobody has the terminal open any more
+            except OSError:  # the program has closed the terminal
                 break
         while time.monotonic() < deadline:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -104,7 +104,7 @@ def first_session(tg, state):
     t = Terminal(tg, state)
     t.wait("tg> ")
     t.say("x: f32[4, 8]", "x: f32[4, 8]\n")
-    # Completion: of a name, of a command; then the arrow back and an edit in the middle of the line.
+    # Completion of a name and of a command.
     t.send("soft\t")
     t.wait("softmax ")
     t.send("\x15")  # kill the line
@@ -113,7 +113,7 @@ def first_session(tg, state):
     t.send("x\n")
     t.wait("[4, 8], 32 elements")
     t.wait("tg> ")
-    # Of a setting, and of what it can be.
+    # Completion of a setting and of its value.
     t.send(":set node-l\t")
     t.wait(":set node-limit ")
     t.send("\x15:set search=ta\t")
@@ -121,13 +121,13 @@ def first_session(tg, state):
     t.send("\x15")
     t.say("let y = tnh(x)", "did you mean `tanh`")
     t.say("\x1b[A" + "\x1b[D" * 5 + "a" + "\x05", "y: f32[4, 8]\n")
-    # Several rows: the second prompt differs.
+    # Input of several lines has another prompt.
     t.send("fn f(x: f32[N]) {\n")
     t.wait("... ")
     t.send("  relu(x)\n")
     t.wait("... ")
     t.say("}", "fn f(x: f32[N])\n")
-    # Ctrl-C drops what was typed, also of several rows, and leaves the session.
+    # Ctrl-C discards the input, also of several lines, and keeps the session.
     t.send("let z = (1 +\n")
     t.wait("... ")
     t.send("2")
@@ -140,8 +140,8 @@ def first_session(tg, state):
 
 
 def keyword_arguments(tg, state):
-    """Tab inside of a call: names of arguments that are not given yet, the words that one takes, of
-    operators and of functions of the session, also where the call began in the row before."""
+    """Tab within a call of an operator or a function completes names of missing arguments and the words that an
+    argument takes, also if the call began in the previous line."""
     t = Terminal(tg, state)
     t.wait("tg> ")
     t.say("x: f32[4, 8]", "x: f32[4, 8]\n")
@@ -171,7 +171,7 @@ def keyword_arguments(tg, state):
 
 
 def ways_out(tg, state):
-    """Words that end a session elsewhere end it here; one that names a value is that value."""
+    """The usual words end a session, unless the word is the name of a value."""
     for word in ("exit", "quit", "exit()", ":exit", ":quit"):
         t = Terminal(tg, state)
         t.wait("tg> ")
@@ -186,7 +186,7 @@ def ways_out(tg, state):
 
 
 def commands(tg, state):
-    """`:verify`, `:undo` and `:graph` as on a terminal, and that Tab knows them."""
+    """Tests `:verify`, `:undo` and `:graph`, and their completion."""
     t = Terminal(tg, state)
     t.wait("tg> ")
     t.send(":gr\t")
@@ -194,7 +194,7 @@ def commands(tg, state):
     t.send("\x15")
     t.say("x: f32[4, 8]", "x: f32[4, 8]\n")
     t.say("let y = relu(relu(x))", "y: f32[4, 8]\n")
-    t.say(":set cost=analytic:cpu", "")  # no clock decides
+    t.say(":set cost=analytic:cpu", "")  # independent of times
     t.say(":opt", "operators        2         1")
     t.say(":verify", "equal")
     t.say("let y = tanh(x)", "y: f32[4, 8]\n")
@@ -206,7 +206,7 @@ def commands(tg, state):
 
 
 def keys_at_once(tg, state):
-    """What is typed the moment the prompt stands there is a key of the line editor: a Ctrl-D ends."""
+    """The line editor receives keys as soon as the prompt is printed: Ctrl-D ends the session."""
     for _ in range(20):
         t = Terminal(tg, state)
         t.wait("tg> ")
@@ -215,7 +215,7 @@ def keys_at_once(tg, state):
 
 
 def second_session(tg, state):
-    """History of the first; Ctrl-C stops a search and keeps what it found."""
+    """Uses the history of the first session. Ctrl-C stops a search and keeps its result."""
     t = Terminal(tg, state, "golden/repl/blocks.tg")
     t.wait("tg> ")
     t.send("\x1b[A" * 2)
@@ -223,8 +223,8 @@ def second_session(tg, state):
     t.send("\x15")
     t.say("x: f32[1, 8]", "x: f32[1, 8]\n")
     t.say(":set cost=analytic:cpu", "")
-    t.say(":opt tanh(x)", "")  # checks the rules of the file, which Ctrl-C is not to meet below
-    # Without limits this would go on until the memory is full.
+    t.say(":opt tanh(x)", "")  # verifies the file's rules now, so that Ctrl-C below does not interrupt that
+    # Without a memory limit, the search would run until memory is exhausted.
     for setting in ("extract=greedy", "time-limit=100000", "node-limit=2000000000",
                     "iterations=1000000", "multi-iterations=1000000", "memory-limit=2000"):
         t.say(":set " + setting, "")
@@ -232,7 +232,7 @@ def second_session(tg, state):
     t.wait("\n")
     t.interrupt("stopped by: interrupted")
     t.wait("tg> ")
-    # Runs, on either backend, end between two steps; the next line is none the worse for it.
+    # Ctrl-C ends runs on both backends between two steps, and the session continues.
     t.say("v: f32[256, 256]", "")
     t.say(":set runs=1000000", "")
     for backend in ("ref", "cpu"):
@@ -243,7 +243,7 @@ def second_session(tg, state):
         t.wait("tg> ")
     t.say(":set runs=1", "")
     t.say(":run tanh(x)", "checksum")
-    # A check has the limits of the session, and Ctrl-C.
+    # Verification respects the limits of the session and Ctrl-C.
     t.say(":set time-limit=0", "")
     t.say(":verify tanh(x) + 1, 1 + tanh(x)", "not decided")
     t.say(":set time-limit=100000", "")
