@@ -192,7 +192,8 @@ TEST_P(Simd, HalvesConvertAsOneByOne) {
   }
 }
 
-/// All bf16 with low bits that affect their rounding; numbers that bf16 represents are truncated exactly.
+/// All bf16 with low bits that affect their rounding. Numbers that bf16 represents are truncated
+/// exactly.
 TEST_P(Simd, Bf16ConvertsAsOneByOne) {
   std::vector<float> near, held;
   for (uint32_t high = 0; high < 1U << 16; ++high) {
