@@ -11,7 +11,7 @@ using test::Builder;
 using test::count_op;
 using test::rules_of;
 
-/// Applies every match of every rule once, as a search would; counts by outcome.
+/// Applies every match of every rule once, as a search does. Returns the counts by outcome.
 std::map<Outcome, int> apply_all(EGraph& egraph, const std::vector<Rule>& rules) {
   auto never = [] { return false; };
   RuleBook book(egraph.symbols(), rules);
@@ -54,7 +54,7 @@ rule join(x, a, b) {
   where rank(a) == rank(b)
 }
 )");
-  rules[0].conditions.clear(); // what the types say must be enough
+  rules[0].conditions.clear(); // the types alone must reject it
   Builder b;
   NodeId x = b.x("x", {5, 2, 8});
   b.output(b.matmul(x, b.w("a", {8, 4})));

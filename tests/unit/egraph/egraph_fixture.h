@@ -1,4 +1,4 @@
-// Rules, small graphs and what an e-graph holds, for tests of the e-graph and of searches.
+// Rules, small graphs and queries of an e-graph, for tests of the e-graph and of searches.
 #pragma once
 
 #include "compiler/egraph/egraph.h"
@@ -6,7 +6,7 @@
 
 namespace tg::test {
 
-/// Number of live members with an operator in the class of a root.
+/// Returns the number of live nodes with this operator in a root's class.
 inline size_t count_op(const EGraph& egraph, ClassId id, OpKind op) {
   size_t count = 0;
   for (ENodeId member : egraph.nodes(egraph.find(id))) count += egraph.node(member).op == op;

@@ -124,7 +124,7 @@ TEST_F(EGraphTest, AnythingIsRedoneOnlyFromWhereItCame) {
   EXPECT_FALSE(egraph.redo(delta));
   egraph.rollback(start);
   EXPECT_TRUE(egraph.redo(delta));
-  EXPECT_FALSE(egraph.redo(delta)); // this is another state now
+  EXPECT_FALSE(egraph.redo(delta)); // the state differs now
   EXPECT_EQ(node_count(egraph), 2u);
 }
 

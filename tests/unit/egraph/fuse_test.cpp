@@ -7,7 +7,7 @@ namespace {
 
 using test::Builder;
 
-/// Body of the largest fused_map of a class.
+/// Returns the body of the largest fused_map of a class.
 std::string largest_body(const EGraph& egraph, ClassId id) {
   std::string best;
   for (ENodeId member : egraph.nodes(egraph.find(id))) {
@@ -72,7 +72,7 @@ TEST(FusePointwise, OffersAFormThatLeavesProductsTheirActivation) {
             (std::vector<std::string>{"tanh(add($0, $1))", "tanh(add(relu($0), $1))"}));
 }
 
-// The state of an optimiser, say, which the new weights are computed from.
+// For example, an optimiser's state, from which the new weights are computed.
 TEST(FusePointwise, OffersAFormThatReadsAnotherOutput) {
   Builder b;
   NodeId x = b.x("x", {8}), y = b.x("y", {8});

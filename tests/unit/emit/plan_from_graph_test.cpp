@@ -54,7 +54,7 @@ TEST_F(PlanFromGraph, PointwiseAndResidualsAreInPlaceWhereTheOperandDies) {
   NodeId e = add(OpKind::Add, {}, {d, d}); // both operands are d
   NodeId f = add(OpKind::Add, {}, {e, graph.constant({1}, f32({1, 1, 1, 6}))});
   graph.add_output("f", f);
-  graph.add_output("again", add(OpKind::Neg, {}, {f})); // f is an output and lives on
+  graph.add_output("again", add(OpKind::Neg, {}, {f})); // f is an output and stays live
   EXPECT_EQ(
       dump(plan()),
       "plan m\n"
@@ -88,7 +88,7 @@ TEST_F(PlanFromGraph, AnOutputMayBeALeafOrAWeightSideResult) {
 TEST_F(PlanFromGraph, PrefersAnOrderThatHoldsLess) {
   NodeId x = graph.input("x", f32({64}));
   std::vector<NodeId> large, small;
-  for (int64_t i = 1; i <= 8; ++i) // the graph's own order makes all the large ones first
+  for (int64_t i = 1; i <= 8; ++i) // the graph's own order computes all the large ones first
     large.push_back(
         add(OpKind::Add, {}, {x, graph.weight("w" + std::to_string(i), f32({64, 64}))}));
   for (NodeId id : large)
@@ -99,7 +99,7 @@ TEST_F(PlanFromGraph, PrefersAnOrderThatHoldsLess) {
   EXPECT_LE(peak_of_order(graph, best_order(graph)), kLarge + 16 * kSmall);
 }
 
-/// Random graphs of pointwise operators, reductions and concats over few sizes.
+/// Adds random pointwise operators, reductions and concats over few sizes.
 void grow(Graph& graph, uint64_t seed) {
   RandomStream random(seed, "graph");
   uint64_t draw = 0;

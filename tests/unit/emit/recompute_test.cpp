@@ -8,8 +8,8 @@
 namespace tg {
 namespace {
 
-/// What a forward pass leaves for a backward pass: products, an activation of each that the next
-/// product and the way back read, and sums on the way back, last first.
+/// A forward and a backward pass: products, an activation of each, which the next product
+/// and the backward pass read, and sums in the backward pass, in reverse order.
 class RecomputeTest : public testing::Test {
 protected:
   static constexpr int kLayers = 8;
@@ -62,7 +62,7 @@ TEST_F(RecomputeTest, ActivationsAreMadeAgainAndProductsKept) {
   EXPECT_EQ(runs[OpKind::Matmul], 2 * kLayers);
   EXPECT_GT(runs[OpKind::Tanh], kLayers);
   EXPECT_EQ(found.order.size(), run_nodes(graph).size() + found.recomputed.operators);
-  // Of each layer two results lay there for the way back, and now one does.
+  // Two results of each layer were live until the backward pass. Now one is.
   EXPECT_GE(found.recomputed.peak_kept_bytes, 2 * kLayers * kBytes);
   EXPECT_LE(found.recomputed.peak_bytes, (kLayers + 4) * kBytes);
   EXPECT_EQ(found.recomputed.peak_bytes, peak_of_schedule(graph, found.order));
@@ -80,7 +80,7 @@ TEST_F(RecomputeTest, APlanReadsWhatWasMadeLast) {
   PlanOfNodes planned = plan_of_nodes(graph, {prices, 0.02});
   EXPECT_EQ(verify(planned.plan), "");
   ASSERT_GT(planned.recomputed.operators, 0u);
-  // Of a value that is made twice, nobody reads the first once the second is there.
+  // If a value is computed twice, later steps read the second result.
   std::map<uint32_t, PlanValueId> latest;
   for (PlanStepId s = 0; s < planned.plan.steps.size(); ++s) {
     const PlanStep& step = planned.plan.steps[s];

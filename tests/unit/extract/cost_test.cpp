@@ -1,4 +1,4 @@
-// Instance keys, the analytic model, and cost tables in files.
+// Tests instance keys, the analytic cost model, and cost tables in files.
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/extract/cost/cost_table.h"
 
@@ -14,7 +14,7 @@
 namespace tg {
 namespace {
 
-/// Instances with their operand types kept alive.
+/// Creates instances, and keeps their operand types alive.
 class Instances {
 public:
   Symbols symbols;
@@ -58,14 +58,14 @@ TEST(Analytic, TakesTheLongerOfArithmeticAndTraffic) {
   Instances make;
   const DeviceProfile& t4 = *find_device_profile("t4");
   AnalyticCost cost(t4);
-  // 2 * 4096^3 operations: arithmetic, at three quarters of 8.141 TFLOPS.
+  // 2 * 4096^3 operations, bound by arithmetic, at three quarters of 8.141 TFLOPS.
   OpInstance big = make.make(OpKind::Matmul, {Value::of_enum("none")},
                              {f32({4096, 4096}), f32({4096, 4096}), TensorType{}, TensorType{}});
   EXPECT_NEAR(cost.price(make.symbols, big), 2 * std::pow(4096.0, 3) / (8.141e6 * 0.75) + 5, 1e-6);
-  // 128 MB in, 128 MB out: traffic.
+  // 128 MB in, 128 MB out: bound by memory traffic.
   OpInstance wide = make.make(OpKind::Relu, {}, {f32({1 << 25})});
   EXPECT_NEAR(cost.price(make.symbols, wide), 2 * std::pow(2.0, 27) / (320e3 * 0.85) + 5, 1e-6);
-  // Nothing to do but to start.
+  // Only the launch.
   EXPECT_NEAR(cost.price(make.symbols, make.make(OpKind::Relu, {}, {f32({1})})), 5, 1e-3);
 }
 

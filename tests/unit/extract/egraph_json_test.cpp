@@ -1,4 +1,4 @@
-// The reader of e-graphs: what it takes, and how it refuses what it does not.
+// Tests the reader of e-graphs: the accepted form, and the errors for anything else.
 #include "compiler/extract/egraph_json.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ TEST(EGraphJson, KeepsTheOrderOfTheFile) {
   ASSERT_EQ(egraph->node_ids.size(), 3u);
   EXPECT_EQ(egraph->node_ids[0], "2");
   EXPECT_EQ(p.cost({0}), 1) << "the cost of a node that gives none";
-  // Both children are of class y, whatever nodes stand for it.
+  // Both children belong to class y, although the file names different nodes.
   EXPECT_EQ(p.children({0}), llvm::ArrayRef<ClassIx>({{1}, {1}}));
   EXPECT_EQ(p.roots(), llvm::ArrayRef<ClassIx>({{0}, {1}, {0}}));
   EXPECT_FALSE(p.usable({2})) << "subsumed, and its own child";
@@ -89,7 +89,8 @@ TEST(EGraphJson, TakesAnyNumberToItsNearestDouble) {
       {"4.9406564584124654e-324", 4.9406564584124654e-324},
       {"1.7976931348623157e308", 1.7976931348623157e308},
       {"1e-400", 0},
-      // More digits than any double has, and an exponent below all: once a fault of the library.
+      // More digits than a double has, and an exponent below its range: a former bug
+      // of the JSON library.
       {std::string(100, '5') + ".5e-100", 5.5555555555555555e-1},
       {"55555." + std::string(120, '5') + "e-360", 0},
   };
@@ -98,7 +99,7 @@ TEST(EGraphJson, TakesAnyNumberToItsNearestDouble) {
     Result<SerializedEGraph> egraph = parse_egraph_json(file, "f");
     ASSERT_TRUE(egraph) << text << ": " << egraph.error().message;
     EXPECT_EQ(egraph->problem.cost({0}), value) << text;
-    // Fields that the form does not know are read over.
+    // Unknown fields are ignored.
     EXPECT_EQ(fault_of(R"({"nodes": {}, "note": )" + text + "}"), "") << text;
   }
 }

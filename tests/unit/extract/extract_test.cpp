@@ -1,5 +1,5 @@
-// From e-graph to graph: what is free at load, what the growth of weights may be, names, ties, and
-// which rules get the credit.
+// Tests extraction from an e-graph to a graph: free work at load, limits on the growth
+// of weights, names, ties, and the rules that receive credit.
 #include "compiler/extract/cost/fused.h"
 #include "compiler/extract/extract.h"
 
@@ -10,7 +10,7 @@
 namespace tg {
 namespace {
 
-/// Prices by the name of the operator; 1 where nothing is said.
+/// Prices by the operator's name; the default is 1.
 struct FixedCost : CostModel {
   std::map<std::string, double> prices;
   std::vector<std::string> asked;
@@ -25,7 +25,7 @@ struct FixedCost : CostModel {
 
 constexpr RuleId kRule = 7;
 
-/// A graph y = tanh(x @ w1 @ w2), or what a test makes of it, and its e-graph.
+/// A graph y = tanh(x @ w1 @ w2), which tests may change, and its e-graph.
 class Extracting : public testing::Test {
 protected:
   std::shared_ptr<Symbols> symbols = std::make_shared<Symbols>();
@@ -43,7 +43,7 @@ protected:
   NodeId matmul(NodeId x, NodeId y) {
     return op(OpKind::Matmul, {x, y, source.none(), source.none()}, {Value::of_enum("none")});
   }
-  /// Class of a node of the source.
+  /// Returns the class of a node of the source.
   static ClassId in(const EGraph& egraph, const Graph& graph, NodeId id) {
     llvm::SmallVector<ClassId, 4> children;
     for (NodeId operand : graph.operands(id)) children.push_back(in(egraph, graph, operand));
@@ -63,7 +63,7 @@ protected:
     PriceCache prices(*symbols, model);
     return extract(egraph, source, prices, options);
   }
-  /// Both extractors must say the same here.
+  /// Extracts with both extractors, which must agree here.
   ExtractedGraph both(const EGraph& egraph, ExtractOptions options = {}) {
     options.extractor = Extractor::Greedy;
     Result<ExtractedGraph> greedy = run(egraph, options);
@@ -125,8 +125,8 @@ TEST_F(Extracting, PrefersWorkAtLoad) {
 }
 
 TEST_F(Extracting, AFusedOperatorIsThePatternThatTheBackendRunsAsOne) {
-  // relu(x @ w + b), the sum an output as well or not: once with the node that the fusing rules
-  // add, once as the rules find it with the kernel's price on the pattern.
+  // relu(x @ w + b), with the sum as an output or not: once with the node that the fusing rules
+  // add, and once without it, with the kernel's price on the pattern.
   NodeId x = source.input("x", f32({4, 8})), w = source.weight("w", f32({8, 8}));
   NodeId b = source.weight("b", f32({8}));
   NodeId product = matmul(x, w), sum = op(OpKind::Add, {product, b});
@@ -168,7 +168,7 @@ TEST_F(Extracting, BoundsTheGrowthOfWeights) {
   NodeId y = op(OpKind::Tanh, {matmul(x, w)});
   source.add_output("y", y);
   EGraph egraph = egraph_of(source);
-  // The same by a table of sixteen times the size.
+  // The same with a table of sixteen times the size.
   ClassId wide = in(egraph, source, w);
   ClassId huge = add(egraph, OpKind::Pad, {wide},
                      {Value::of_ints({0, 0}), Value::of_ints({0, 60}), Value::of_float(0)});
@@ -225,7 +225,7 @@ TEST_F(Extracting, TiesGoToFewerOperators) {
 }
 
 TEST_F(Extracting, SharesWorkThatGreedyCountsTwice) {
-  // y1 and y2 each: alone for 5, or from a common product of 6 by a slice of 1.
+  // y1 and y2 cost 5 each alone. A common product costs 6, and each slice of it 1.
   NodeId x = source.input("x", f32({8}));
   NodeId y1 = op(OpKind::Tanh, {x}), y2 = op(OpKind::Sigmoid, {x});
   source.add_output("y1", y1);

@@ -1,4 +1,4 @@
-// What single extractors promise, on problems small enough to see through.
+// Tests guarantees of single extractors on small problems.
 #include "compiler/extract/extractors.h"
 
 #include "compiler/extract/solver/branch_cut.h"
@@ -12,7 +12,7 @@
 namespace tg {
 namespace {
 
-/// Classes by number, each with one node of cost 1 over the children given; the last is the root.
+/// Classes by number, each with one node of cost 1 over the given children. The last is the root.
 ExtractionProblem nest(llvm::ArrayRef<std::vector<uint32_t>> children) {
   ExtractionProblem problem;
   for (size_t c = 0; c < children.size(); ++c) problem.add_class();
@@ -26,7 +26,7 @@ ExtractionProblem nest(llvm::ArrayRef<std::vector<uint32_t>> children) {
   return problem;
 }
 
-// A pyramid of two-input nodes over one leaf: three, two, one.
+// A pyramid of two-input nodes over one leaf, with levels of three, two and one.
 const std::vector<std::vector<uint32_t>> kPyramid = {{},     {0, 0}, {0, 0}, {0, 0},
                                                      {1, 2}, {2, 3}, {4, 5}};
 
@@ -52,7 +52,7 @@ TEST(Greedy, SaysFifteenOfIt) {
 }
 
 TEST(GreedyDag, SharesWithinAChoice) {
-  // A pair over one dear class twice, or over two cheaper ones: a tree takes the latter.
+  // A node uses one expensive class twice, or two cheaper classes. By tree cost, the second wins.
   ExtractionProblem p;
   ClassIx top = p.add_class(), dear = p.add_class(), a = p.add_class(), b = p.add_class();
   p.add_node(top, 1, {dear, dear});
@@ -66,7 +66,7 @@ TEST(GreedyDag, SharesWithinAChoice) {
   EXPECT_EQ(run_extractor(p, Extractor::GreedyDag)->dag_cost, 11);
 }
 
-/// Words of the command line are those names (Api.WordsStandForEnumerators).
+/// The command line uses the same names (Api.WordsStandForEnumerators).
 TEST(Extractors, AreKnownByName) {
   std::set<llvm::StringRef> names;
   for (Extractor extractor : all_extractors())
@@ -75,7 +75,7 @@ TEST(Extractors, AreKnownByName) {
   EXPECT_FALSE(names.count("clairvoyant"));
 }
 
-/// a is half of b and b half of a for nothing, or each alone for 10.
+/// a and b can be derived from each other at no cost, or each alone for 10.
 ExtractionProblem two_in_a_circle() {
   ExtractionProblem p;
   ClassIx top = p.add_class(), a = p.add_class(), b = p.add_class();

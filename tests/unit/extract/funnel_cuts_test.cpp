@@ -9,7 +9,7 @@
 namespace tg {
 namespace {
 
-/// A root over `a` or `b`, both over `d`, `b` also over a way past it; cost as given.
+/// A root over `a` or `b`, both over `d`. `b` has another node that bypasses `d`. Costs as given.
 struct Diamond {
   ExtractionProblem problem;
   ClassIx root, a, b, d, past;
@@ -45,7 +45,7 @@ TEST(FunnelCuts, WholeChoicesAndSharesThatFitAreLeftAlone) {
   EXPECT_TRUE(cutter.separate({0.5, 0.5, 0.5, 0, 0.5, 0.5, 0.5}, 10).empty());
 }
 
-/// No sound choice is cut off, whatever is separated: random problems, random fractions.
+/// The cuts exclude no sound choice, for random problems and random fractions.
 TEST(FunnelCuts, HoldForEverySoundChoice) {
   std::mt19937_64 random(5);
   auto below = [&](uint32_t n) { return static_cast<uint32_t>(random() % n); };
@@ -80,8 +80,8 @@ TEST(FunnelCuts, HoldForEverySoundChoice) {
   EXPECT_GT(seen, 100u);
 }
 
-/// Many alternatives over few classes, layer upon layer: without these cuts the root's relaxation
-/// is far below, and the tree large.
+/// Layers of many alternatives over few classes. Without these cuts, the root's relaxation
+/// is far too low and the tree is large.
 TEST(FunnelCuts, CloseAtTheRootWhatComesDownToOneClass) {
   ExtractionProblem problem;
   ClassIx bottom = problem.add_class();
@@ -95,7 +95,8 @@ TEST(FunnelCuts, CloseAtTheRootWhatComesDownToOneClass) {
     }
     layer = next;
   }
-  // Either all that, or what is just dearer; a class is a landmark of one alternative only.
+  // The root needs these layers, or a slightly more expensive class. Each class is a landmark
+  // of only one alternative.
   ClassIx root = problem.add_class(), other = problem.add_class();
   for (ClassIx below : layer) problem.add_node(root, 1, {below});
   problem.add_node(root, 1, {other});

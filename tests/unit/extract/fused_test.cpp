@@ -1,4 +1,4 @@
-// Patterns as extra nodes.
+// Tests kernel patterns as additional nodes.
 #include "compiler/extract/cost/fused.h"
 #include "compiler/extract/extractors.h"
 
@@ -7,7 +7,7 @@
 namespace tg {
 namespace {
 
-/// relu(conv(x) + bias): three classes over x, each of cost 4; together 6.
+/// relu(conv(x) + bias): three classes over x, each of cost 4; the fused pattern costs 6.
 struct Fixture {
   ExtractionProblem problem;
   ClassIx x, conv, sum, relu;
@@ -40,7 +40,7 @@ TEST(Fused, IsTakenWhereItIsCheaper) {
 
 TEST(Fused, PaysAgainForWhatOthersNeedOfItsInside) {
   Fixture f(true);
-  // The sum is an output, too: 6 + 8 in one kernel and again, 12 one by one.
+  // The sum is an output, too: 6 in one kernel plus 8 to compute it again, or 12 one by one.
   FusedProblem fused = with_patterns(f.problem, {f.pattern(6)});
   EXPECT_EQ(run_extractor(fused.problem, Extractor::Best)->dag_cost, 12);
   FusedProblem cheap = with_patterns(f.problem, {f.pattern(3)});

@@ -1,4 +1,4 @@
-// The problem form, its checker and greedy extraction, on problems small enough to see through.
+// Tests the problem form, its checker and greedy extraction on small problems.
 #include "compiler/extract/greedy/greedy.h"
 
 #include <gtest/gtest.h>
@@ -131,7 +131,7 @@ TEST(Greedy, DoesNotRecurseOnDepth) {
 }
 
 TEST(Greedy, KeepsToTheByteLimit) {
-  ExtractionProblem p; // the cheap node stores 100 bytes, the dear one 10
+  ExtractionProblem p; // the cheap node stores 100 bytes, the expensive one 10
   ClassIx root = p.add_class(), fat = p.add_class(), thin = p.add_class();
   p.add_node(root, 1, {fat});
   NodeIx dear = p.add_node(root, 5, {thin});

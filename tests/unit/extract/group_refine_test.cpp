@@ -1,6 +1,6 @@
-// Extraction by prices of groups, with a device that is made up: pointwise operators that follow
-// each other are one group, everything else is one by itself. What is taken, what is not, and how
-// many graphs that takes.
+// Tests extraction by prices of groups on an invented device: consecutive pointwise operators
+// are one group, and every other operator is its own. The tests check which changes are made,
+// which are not, and how many graphs are priced.
 #include "compiler/extract/groups/group_refine.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace tg {
 namespace {
 
-/// A price for each operator by its name; 1 where nothing is said.
+/// Prices by the operator's name; the default is 1.
 struct Prices {
   std::map<std::string, double> of;
   double operator()(OpKind op) const {
@@ -29,7 +29,7 @@ struct FixedCost final : CostModel {
 struct MadeUpGroups final : GroupPricer {
   Prices prices;
   size_t asked = 0;
-  double none = 0; // instead of every price, where it is not 0
+  double none = 0; // replaces every price, unless it is 0
 
   std::vector<GroupPrice> price(llvm::ArrayRef<const Graph*> graphs) override {
     std::vector<GroupPrice> found;
@@ -94,10 +94,10 @@ protected:
     return add_node(egraph, kind, values(*symbols, std::move(attrs)), children, {kRule, {}});
   }
 
-  /// y = relu(transpose(tanh(x))) again and again, where the transpose might as well go first.
+  /// y = relu(transpose(tanh(x))), repeated. The transpose may also go first.
   EGraph layers(int count) {
     NodeId x = source.input("x", f32({4, 4}));
-    std::vector<std::pair<NodeId, NodeId>> places; // the transpose, what goes in
+    std::vector<std::pair<NodeId, NodeId>> places; // the transpose, its input
     for (int i = 0; i < count; ++i) {
       NodeId moved = transpose(op(OpKind::Tanh, {x}));
       places.push_back({moved, x});
@@ -171,12 +171,12 @@ TEST_F(Refining, GroupsDecideWhereOperatorsMislead) {
   auto extracted = extract(egraph, source, prices, {});
   ASSERT_TRUE(extracted.ok());
   EXPECT_EQ(extracted->cost_us, 10) << "two products by operators";
-  // No single class gains by changing over: both must, together.
+  // No class gains by changing alone: both must change together.
   auto refined = refine(egraph, extracted->graph);
   ASSERT_TRUE(refined);
   EXPECT_EQ(refined->after.microseconds, 6);
   EXPECT_EQ(refined->result.cost_us, 11);
-  // And back again from there.
+  // With other prices, refinement goes back.
   groups.prices.of = {{"matmul", 5}, {"slice", 4}};
   auto apart = refine(egraph, refined->result.graph);
   ASSERT_TRUE(apart);

@@ -1,5 +1,6 @@
-// The solver process: limits hold, whatever happens to it the answer stays, and its messages are
-// read with care. The optimum itself is tested against brute force (tests/property/extract).
+// Tests the solver process: its limits, the answer if the process fails,
+// and the validation of its messages. The optimum is tested by brute force
+// (tests/property/extract).
 #include "compiler/extract/annealing.h"
 #include "compiler/extract/extractors.h"
 #include "compiler/extract/greedy/greedy.h"
@@ -19,9 +20,9 @@
 namespace tg {
 namespace {
 
-/// Vertex cover in disguise: a root needs one class for each edge, each of which has a node for
-/// either end; vertices cost. Hard for branch and bound when the graph is dense and costs are
-/// alike.
+/// A vertex cover as an extraction problem: the root needs one class for each edge,
+/// which has a node for each end, and the vertices cost. It is hard for branch and bound
+/// if the graph is dense and the costs are similar.
 ExtractionProblem cover(uint32_t vertices, uint32_t edges) {
   ExtractionProblem problem;
   std::mt19937_64 random(7);
@@ -65,7 +66,7 @@ TEST(Ilp, NoTimeAtAllIsGreedysAnswer) {
   EXPECT_EQ(answer->note, "ilp: the time limit; the answer is by " + answer->algorithm);
 }
 
-#ifndef __SANITIZE_ADDRESS__ // under which the solver's memory is not bounded
+#ifndef __SANITIZE_ADDRESS__ // AddressSanitizer does not bound the solver's memory
 TEST(Ilp, ASolverWithoutMemoryCostsOnlyTheProof) {
   ExtractionProblem problem = cover(200, 2000);
   auto answer = extract_by_ilp(problem, {.time_limit_s = 20, .memory_limit_bytes = 1 << 20});
@@ -77,7 +78,7 @@ TEST(Ilp, ASolverWithoutMemoryCostsOnlyTheProof) {
 }
 #endif
 
-/// Without memory the solver proves nothing.
+/// The solver proves nothing without memory.
 TEST(Ilp, ProvesWhatIsSmallWithoutASolver) {
   ExtractionProblem problem = cover(30, 100);
   auto by_solver = extract_by_ilp(problem);
@@ -101,7 +102,7 @@ TEST(Ilp, WhatIsHardIsLeftToTheSolver) {
 }
 
 TEST(SolverProcess, SolvesASmallProgram) {
-  MipModel model; // least x + y where 2x + 3y >= 4, whole numbers up to 5
+  MipModel model; // minimise x + y subject to 2x + 3y >= 4, integers up to 5
   int32_t x = model.add_column(1, 0, 5, true), y = model.add_column(1, 0, 5, true);
   model.add_row({{x, 2.0}, {y, 3.0}}, 4, kNoBound);
   MipResult result = solve_mip(model, {.seconds = 20});
@@ -116,7 +117,7 @@ TEST(SolverProcess, SolvesASmallProgram) {
 TEST(SolverProcess, SaysWhenThereIsNoSolution) {
   MipModel model;
   int32_t x = model.add_column(1, 0, 1, true);
-  model.add_row({{x, 2.0}}, 1, 1); // half a thing
+  model.add_row({{x, 2.0}}, 1, 1); // x would have to be one half
   MipResult result = solve_mip(model, {.seconds = 20});
   EXPECT_EQ(result.status, MipStatus::Infeasible);
   EXPECT_TRUE(result.solution.empty());
@@ -132,13 +133,14 @@ TEST(SolverProcess, StartsFromWhatItIsGiven) {
   EXPECT_NEAR(result.bound, 2, 1e-6);
 }
 
-/// The processes that this thread has started.
+/// Returns the processes that this thread has started.
 std::vector<pid_t> children() {
   std::ifstream list("/proc/thread-self/children");
   return {std::istream_iterator<pid_t>(list), {}};
 }
 
-/// What ends the process that a thread keeps costs the proof of one problem, and nothing else.
+/// If the process that a thread keeps ends, one problem loses its proof. Later problems start a new
+/// process.
 TEST(SolverProcess, ItsEndIsNotOurs) {
   ExtractionProblem problem = cover(20, 60);
   auto solve = [&] { return solve_small_problem(problem, 1e9, {.seconds = 20}, {}); };
@@ -149,7 +151,7 @@ TEST(SolverProcess, ItsEndIsNotOurs) {
   EXPECT_EQ(solve().bound, first.bound);
   EXPECT_EQ(children(), kept) << "a second problem starts no second process";
 
-  kill(kept[0], SIGABRT); // as an assertion would
+  kill(kept[0], SIGABRT); // as a failed assertion does
   while (waitid(P_PID, static_cast<id_t>(kept[0]), nullptr, WEXITED | WNOWAIT) != 0) {
   }
   MipResult broken = solve();
@@ -183,7 +185,7 @@ TEST(Parts, WhatSharesNothingIsApart) {
 }
 
 TEST(Reduce, AClassThatEveryDerivationNeedsIsARoot) {
-  // root -> a | b; a -> x, b -> c; c -> x: x is needed by all, through different classes.
+  // root -> a | b; a -> x, b -> c; c -> x: every derivation needs x, through different classes.
   ExtractionProblem p;
   ClassIx root = p.add_class(), c = p.add_class(), x = p.add_class(), y = p.add_class();
   p.add_node(root, 3, {x});
@@ -201,7 +203,7 @@ TEST(Reduce, AClassThatEveryDerivationNeedsIsARoot) {
 }
 
 TEST(Sharing, FindsTheClassThatPaysOnlyTogether) {
-  // Four products of 5 each, or slices of a joined one of 12.
+  // Four products that cost 5 each, or slices of a merged product that costs 12.
   ExtractionProblem p;
   ClassIx root = p.add_class(), joined = p.add_class();
   std::vector<ClassIx> products;

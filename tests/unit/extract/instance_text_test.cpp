@@ -1,4 +1,4 @@
-// Keys of instances read back; and what is none.
+// Tests parsing of instance keys, and the rejection of other texts.
 #include "compiler/extract/cost/price_features.h"
 
 #include <gtest/gtest.h>

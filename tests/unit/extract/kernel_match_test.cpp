@@ -1,5 +1,5 @@
-// What a device does in one kernel, as nodes of extraction: where it is seen,
-// what it changes, and the graphs that come of it.
+// Tests kernels of a device as extraction nodes: where they match, which choices they change,
+// and the resulting graphs.
 #include "compiler/extract/extract.h"
 
 #include "compiler/extract/cost/fused.h"
@@ -14,8 +14,8 @@ constexpr KernelPattern kBoth[] = {{OpKind::Conv2d, true, true, kRelu},
                                    {OpKind::Matmul, true, true, kRelu}};
 constexpr KernelPattern kBiasAlone[] = {{OpKind::Matmul, true, false, {}}};
 
-/// Every kernel costs 4 but sigmoid, at 9; products and convolutions more by 1
-/// for each thing that is done on the way out.
+/// Every kernel costs 4, except sigmoid, which costs 9. Products and convolutions cost 1 more
+/// for each fused step.
 struct KernelCost : CostModel {
   llvm::ArrayRef<KernelPattern> known;
   explicit KernelCost(llvm::ArrayRef<KernelPattern> patterns) : known(patterns) {}
@@ -83,8 +83,7 @@ protected:
 };
 
 TEST_F(Kernels, ChangeWhatIsChosen) {
-  // relu(x @ w + b) for 12, or what a rule calls equal to it for 9; in one
-  // kernel it is 6.
+  // relu(x @ w + b) costs 12, or 9 in the form that a rule finds. In one kernel it costs 6.
   NodeId x = input("x", f32({8, 8}));
   NodeId y = relu(add(matmul(x, weight("w", f32({8, 8}))), weight("b", f32({8}))));
   source.add_output("y", y);
@@ -106,8 +105,7 @@ TEST_F(Kernels, ChangeWhatIsChosen) {
   EXPECT_EQ(count(*whole->plain, OpKind::Relu), 1u) << dump(*whole->plain);
   EXPECT_EQ(run(egraph, kBoth, false)->cost_us, 9) << "only where asked for";
 
-  // The checker, which knows of no kernels, holds the choice to be sound and of
-  // that cost.
+  // The checker does not know kernels. It confirms that the choice is sound and has this cost.
   KernelCost cost(kBoth);
   PriceCache prices(*symbols, cost);
   EGraphProblem problem = make_problem(egraph, prices, 4, true);

@@ -1,5 +1,5 @@
-// The two roundings of a relaxation: seeded, repaired where they close a cycle, and the answer
-// where there is no time for a relaxation at all.
+// Tests the roundings of a relaxation: the seed, the repair of cycles, and the answer
+// without time for a relaxation.
 #include "compiler/extract/extractors.h"
 #include "compiler/extract/solver/ilp.h"
 
@@ -27,7 +27,8 @@ ExtractionProblem pairs(uint32_t count) {
 TEST(LpRounding, DrawsTheSameBySeed) {
   ExtractionProblem p = pairs(20);
   std::vector<double> half(p.node_count(), 0.5);
-  // By halves all choices cost the same, so the first is the answer: that of the deterministic one.
+  // With all values at one half, all choices have equal costs, so that the first,
+  // deterministic one is returned.
   std::optional<Choice> plain = round_relaxation(p, half, 1, 0);
   ASSERT_TRUE(plain);
   EXPECT_EQ(*plain, *round_relaxation(p, half, 2, 0)) << "no seed matters without draws";
@@ -35,8 +36,8 @@ TEST(LpRounding, DrawsTheSameBySeed) {
 }
 
 TEST(LpRounding, DrawsWhatGreedyWouldNot) {
-  // A relaxation that is sure of the dear node of every pair but a few: draws find the cheap ones
-  // of a class that costs nothing where all of its users agree.
+  // The relaxation prefers the expensive node in each pair. Draws find the cheap nodes,
+  // whose shared class pays if all users choose it.
   ExtractionProblem p;
   ClassIx root = p.add_class(), shared = p.add_class();
   std::vector<ClassIx> users;
@@ -52,7 +53,7 @@ TEST(LpRounding, DrawsWhatGreedyWouldNot) {
   std::vector<double> x = {1};
   for (int i = 0; i < 4; ++i) x.insert(x.end(), {0.6, 0.4});
   x.push_back(1);
-  x[0] = 0.4; // the shared class, too
+  x[0] = 0.4; // of the root's node
   double alone = check_choice(p, *round_relaxation(p, x, 1, 0)).dag_cost;
   double drawn = check_choice(p, *round_relaxation(p, x, 1, 200)).dag_cost;
   EXPECT_EQ(drawn, 3) << "all four share";
@@ -60,7 +61,7 @@ TEST(LpRounding, DrawsWhatGreedyWouldNot) {
 }
 
 TEST(LpRounding, RepairsWhatClosesACycle) {
-  // Two classes that the relaxation lets support each other.
+  // The relaxation lets two classes support each other.
   ExtractionProblem p;
   ClassIx root = p.add_class(), a = p.add_class(), b = p.add_class();
   p.add_node(root, 0, {a, b});

@@ -1,5 +1,5 @@
-// The price model on prices that are made up: it reproduces what it has learned, interpolates
-// between, says how unsure it is, and does not let one family speak for another.
+// Tests the price model on invented prices: it reproduces what it has learned, interpolates,
+// reports its uncertainty, and keeps families of operators apart.
 #include "compiler/extract/cost/price_model.h"
 
 #include "compiler/extract/cost/price_features.h"
@@ -62,7 +62,7 @@ TEST_F(PriceModelTest, GuessesBetweenAndIsLessSureFartherAway) {
 }
 
 TEST_F(PriceModelTest, ADeviceThatIsSlowerThanItsProfileIsSlowerForAll) {
-  // Three times the roofline, whatever the size: that is what the nearest samples have in common.
+  // Always three times the roofline. The nearest samples have that in common.
   for (int64_t m : {16, 64, 256})
     for (int64_t n : {128, 512, 2048}) {
       PriceFeatures at = features(product(m, n));
@@ -92,7 +92,7 @@ TEST_F(PriceModelTest, ActivationsAndSizesTellInstancesApart) {
   EXPECT_NE(features(conv(64), 16).x, features(conv(64), 64).x) << "how cold the caches are";
 }
 
-/// On the processor f64 goes by the definition of the operators.
+/// The processor runs f64 by the operators' definitions, which is slow.
 TEST_F(PriceModelTest, FloatsSayNothingOfDoubles) {
   auto of = [&](const char* dtype, int64_t n) {
     return features(
@@ -106,7 +106,7 @@ TEST_F(PriceModelTest, FloatsSayNothingOfDoubles) {
   EXPECT_NEAR(model.guess(of("f64", 512)).microseconds / 25600, 1, 0.15);
 }
 
-/// Groups of one channel have kernels of their own, four times as fast as those of two.
+/// Groups of one channel have special kernels, four times as fast as those for two.
 TEST_F(PriceModelTest, OnlyGroupsOfOneChannelAreDepthwise) {
   auto grouped = [&](int64_t of_group) {
     return features(llvm::formatv("conv2d(f32[1, 64, 28, 28], w f32[64, {0}, 3, 3], none, none) "
@@ -119,7 +119,7 @@ TEST_F(PriceModelTest, OnlyGroupsOfOneChannelAreDepthwise) {
   EXPECT_EQ(grouped(2).x.size(), grouped(64).x.size());
 }
 
-/// Where rows of 4 KiB take twice the time, what was timed with them says so of their like alone.
+/// Rows of 4 KiB take twice the time. Their samples affect only such rows.
 TEST_F(PriceModelTest, RowsOfWholePagesDoNotSpeakForOthers) {
   auto us = [&](int64_t n) { return double(n) * (n % 1024 == 0 ? 2 : 1); };
   for (int64_t n : {256, 768, 1024, 1280, 2048, 2304, 4096})

@@ -1,5 +1,4 @@
-// Whoever asks for an end gets one, in every phase
-// and of every extractor: a sound answer, and soon.
+// Tests that a stop request ends each phase of each extractor soon, with a sound answer.
 #include "compiler/extract/extractors.h"
 #include "compiler/extract/solver/reduce.h"
 
@@ -10,7 +9,7 @@
 namespace tg {
 namespace {
 
-/// Layers of classes with alternatives over the layers below; here and there a use of an old one.
+/// Layers of classes with alternatives over the layers below, and occasionally an older class.
 ExtractionProblem network(uint32_t classes) {
   std::mt19937_64 random(3);
   auto below = [&](uint64_t n) { return static_cast<uint32_t>(random() % n); };

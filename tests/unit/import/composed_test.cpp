@@ -1,5 +1,5 @@
-// What operators become that are more than one here: as few products as they need, and nothing for
-// what is known not to happen.
+// Tests imported operators that become several operators here: they need as few products
+// as possible, and no work for cases that are known not to occur.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace tg::onnx {
 namespace {
 
-/// How often an operator is needed at run time: what depends on weights alone is not.
+/// Returns the number of uses of an operator at run time. Work on weights alone does not count.
 int64_t count(const Graph& graph, OpKind op) {
   std::vector<bool> needed = graph.reachable();
   int64_t found = 0;
@@ -51,7 +51,7 @@ TEST(Padding, OfALongAxisSpellsOutNoMoreThanItAdds) {
 
 // --- recurrent operators -------------------------------------------------------------------------
 
-/// An LSTM of 2 hidden numbers over x f32[4, 1, 3], with its weights in the file.
+/// An LSTM with 2 hidden features over x f32[4, 1, 3], with its weights in the file.
 schema::Graph lstm() {
   schema::Graph graph = body({}, {"last"});
   add_input(graph, "x", {4, 1, 3});
@@ -65,7 +65,7 @@ TEST(Recurrent, TakesOneProductForAllInputsAndOneForEachState) {
   schema::Graph graph = lstm();
   graph.mutable_node(0)->set_input(4, "");
   auto made = imported(graph);
-  // The first state is known: its product is taken when the model is loaded.
+  // The first state is known, so that its product is computed at load.
   EXPECT_EQ(count(made->graph, OpKind::Matmul), 4);
   EXPECT_EQ(count(made->graph, OpKind::Transpose), 0);
 }
@@ -143,7 +143,7 @@ TEST(Einsum, RefusesAnEquationThatDoesNotFit) {
 
 // --- attention -----------------------------------------------------------------------------------
 
-/// Attention of 4 heads of queries and 2 of keys.
+/// Attention with 4 heads of queries and 2 of keys.
 schema::Graph attention(bool causal) {
   schema::Graph graph = body({}, {"y"});
   add_input(graph, "q", {1, 4, 3, 8});
@@ -175,7 +175,7 @@ TEST(Attention, GuardsQueriesWithoutKeysWhereDataCanHideAll) {
 
 // --- scatters ------------------------------------------------------------------------------------
 
-/// Windows that are shifted by nothing write such slices.
+/// Windows that are shifted by zero write such slices.
 TEST(Scatter, OfNothingChangesNothing) {
   schema::Graph graph = body({}, {"y"});
   add_input(graph, "x", {3, 2});

@@ -1,4 +1,4 @@
-// Nodes that contradict themselves or what they are given: refused by their names, and why.
+// Tests nodes that contradict themselves or their inputs: the error names the node and the reason.
 #include <gtest/gtest.h>
 
 #include "tests/unit/import/small_graphs.h"
@@ -6,7 +6,7 @@
 namespace tg::onnx {
 namespace {
 
-/// What is said of a graph over x f32[2, 3] that gives y by one node, n.
+/// The errors of a graph with the input x f32[2, 3] and the output y, computed by one node n.
 class Contradiction : public ::testing::Test {
 protected:
   schema::Node& node(const std::string& op, const Names& inputs, const Names& outputs = {"y"}) {
@@ -22,7 +22,7 @@ protected:
     schema::Attribute& made = attribute(node, name, schema::Attribute::INTS);
     for (int64_t value : values) made.add_ints(value);
   }
-  /// Behind the name of the file.
+  /// Returns the messages without the file's name.
   std::string message(int64_t opset = 18) {
     std::string all = messages_of(graph_, opset);
     size_t at = all.find("`: ");
@@ -118,7 +118,7 @@ TEST_F(Contradiction, AnAttributeIsGivenOnce) {
   EXPECT_EQ(message(), "node `n` (Softmax): its attribute `axis` is given twice\n");
 }
 
-/// A file of the function f(a) = relu(a) and a graph that calls it.
+/// Returns the errors of a file with the function f(a) = relu(a) and a graph that calls it.
 std::string said_of_call(const Names& inputs, int64_t ir_version = 8) {
   schema::Model model;
   model.set_ir_version(ir_version);

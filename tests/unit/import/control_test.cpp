@@ -1,4 +1,4 @@
-// Branches, loops and sequences of ONNX graphs, which leave no trace in ours.
+// Tests branches, loops and sequences of ONNX graphs, which the import removes.
 #include <gtest/gtest.h>
 
 #include "tests/unit/import/small_graphs.h"
@@ -19,7 +19,7 @@ std::vector<OpKind> operators(const Graph& graph) {
   return made;
 }
 
-/// y = condition ? x * x : x * x^T, of x f32[2, 2].
+/// y = condition ? x * x : x * x^T, for x f32[2, 2].
 schema::Graph branching() {
   schema::Graph yes = body({}, {"a"}), no = body({}, {"b"});
   add_node(yes, "MatMul", {"x", "x"}, {"a"});
@@ -69,7 +69,7 @@ TEST(If, IsRefusedWhereDataDecidesAShape) {
       << messages_of(graph);
 }
 
-/// x^(2^3), of which each round squares, beside the squares of all rounds.
+/// x^(2^3) by squaring in each round, and the squares of all rounds.
 schema::Graph squaring() {
   schema::Graph square = body({"round", "go", "p"}, {"go", "q", "q2"});
   add_node(square, "MatMul", {"p", "p"}, {"q"});

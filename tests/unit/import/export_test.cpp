@@ -1,4 +1,4 @@
-// Graphs as ONNX models: names, operators by opset, what is refused, and the bytes of files.
+// Tests graphs as ONNX models: names, operators by opset, rejected graphs, and the bytes of files.
 #include "compiler/import/onnx/write/write_model.h"
 #include "lang/core/support/data_file.h"
 #include "tests/unit/ir/add_node.h"
@@ -23,7 +23,7 @@ struct Export : testing::Test {
     EXPECT_TRUE(result.ok()) << result.error().message;
     return result ? std::move(*result) : Exported{};
   }
-  /// The operators, in order.
+  /// Returns the operators in order.
   std::string ops(int opset = kUsualExport) {
     std::string text;
     Exported model = exported(opset);
@@ -232,7 +232,7 @@ TEST_F(Export, ANormByRootsOfSquaresHasTheOrderThatRuntimesRecognise) {
   mean = add(OpKind::ReduceMean, {Value::of_ints({1}), Value::of_bool(true)}, {squares});
   root = add(OpKind::Sqrt, {}, {two(OpKind::Add, number(1e-6), mean)});
   output("y", two(OpKind::Div, x, root));
-  EXPECT_EQ(ops(), norm); // by a scale of ones
+  EXPECT_EQ(ops(), norm); // with a scale of ones
   EXPECT_EQ(ops(13), norm);
 }
 
@@ -376,7 +376,7 @@ struct ExportedFile : Export {
     std::remove(path.c_str());
     std::remove(data.c_str());
   }
-  /// Each weight's bytes are the last letter of its name.
+  /// Fills each weight's bytes with the last letter of its name.
   static Result<void> letters(const Graph& graph, NodeId weight, TakeElements take) {
     char letter = graph.attr(weight, 0).text.back();
     return take(std::string(static_cast<size_t>(graph.type(weight).bytes()), letter));
@@ -440,7 +440,7 @@ TEST_F(ExportedFile, IsNotWrittenWhereAWeightFails) {
 }
 
 TEST_F(ExportedFile, IndicesAmongTheWeightsAreChecked) {
-  NodeId ids = graph.weight("ids", {DType::I32, {2}}); // of the bytes "ssss"
+  NodeId ids = graph.weight("ids", {DType::I32, {2}}); // its bytes are "ssss"
   output("y", add(OpKind::Gather, {Value::of_int(0)}, {graph.input("x", f32({5, 4})), ids}));
   Result<Written> written = write();
   ASSERT_FALSE(written.ok());

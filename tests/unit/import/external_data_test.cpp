@@ -1,4 +1,4 @@
-// Tensors whose elements lie in files beside the model.
+// Tests tensors whose elements are in files beside the model.
 #include <gtest/gtest.h>
 
 #include "tests/unit/import/small_models.h"
@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = llvm::sys::fs;
 
-/// A folder with a model's folder `m` in it, which has eight floats 0, 1, … in `data.bin`.
+/// A folder that contains a model's folder `m`, with eight floats 0, 1, … in its `data.bin`.
 class ExternalFiles : public testing::Test {
 protected:
   void SetUp() override {

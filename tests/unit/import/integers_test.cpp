@@ -1,6 +1,7 @@
-// Integers of files are exact: operators that have no counterpart here, at the ends of i32 and i64
-// and where floats lose integers, as inputs and as constants that fold, against 128-bit arithmetic.
-// tests/oracle/integers_test.py has all operators and all ways through the program.
+// Tests that integers of files are exact. The operators are those without a counterpart here,
+// at the ends of i32 and i64 and where floats lose integers, as inputs and as constants
+// that fold, against 128-bit arithmetic. tests/oracle/integers_test.py covers all operators
+// and all paths.
 #include <gtest/gtest.h>
 
 #include "tests/unit/import/small_graphs.h"
@@ -31,7 +32,7 @@ protected:
     return {{GetParam(), shape}, values, {}};
   }
 
-  /// The result of one node, whose operands are inputs, and again with all of them known.
+  /// Expects the result of one node: once with operands as inputs, and once with all of them known.
   void expect(
       const std::string& op, llvm::ArrayRef<Literal> operands, const std::vector<int64_t>& expected,
       llvm::function_ref<void(schema::Node&)> attributes = [](schema::Node&) {},
@@ -59,7 +60,7 @@ protected:
     }
   }
 
-  /// All pairs.
+  /// Tests all pairs.
   void expect_pairs(
       const std::string& op, llvm::function_ref<Wide(Wide, Wide)> f,
       const std::vector<int64_t>& seconds,
@@ -121,7 +122,7 @@ TEST_P(WholeNumbers, MeansAreExact) {
 
 TEST_P(WholeNumbers, RootsOfSquaresAreRoundedDown) {
   std::vector<int64_t> row = {46340, 5};
-  if (GetParam() == DType::I64) row = {(1 << 26) - 1, 3}; // within what the importer folds
+  if (GetParam() == DType::I64) row = {(1 << 26) - 1, 3}; // the importer folds these
   expect("ReduceL2", {literal(row, {2})}, {row[0]},
          [](schema::Node& node) { set(node, "keepdims", 0); });
 }

@@ -1,4 +1,4 @@
-// Nodes that stay what they are from file to file: what is written is what was read.
+// Tests nodes that pass unchanged from file to file: each is written as it was read.
 #include "compiler/import/onnx/write/export.h"
 #include "tests/unit/import/small_graphs.h"
 
@@ -24,7 +24,7 @@ std::optional<Imported> imported(const schema::Model& model, int keep_for = 0) {
   return made;
 }
 
-/// The file that comes of it, with its weights.
+/// Returns the written file with its weights.
 schema::Model written(const Imported& source, int opset) {
   std::optional<Graph> joined = join_kept(source.graph, *source.kept);
   EXPECT_TRUE(joined.has_value());
@@ -44,7 +44,7 @@ schema::Model written(const Imported& source, int opset) {
   return model;
 }
 
-/// Read, written and read again, it computes what it did.
+/// Reads, writes and reads the graph again. Expects equal results.
 schema::Model kept_and_equal(const schema::Graph& graph, int opset, const Literals& inputs) {
   std::optional<Imported> kept = imported(model_around(graph, opset), opset);
   std::optional<Imported> source = imported(model_around(graph, opset));
@@ -83,7 +83,7 @@ Literal some(llvm::ArrayRef<int64_t> shape) {
   std::vector<float> values = some(count);
   return numbers(shape, {values.begin(), values.end()});
 }
-/// Weights of a recurrent operator of one direction: w and r, and their names.
+/// Adds the weights w and r of a recurrent operator of one direction, and returns their names.
 Names weights(schema::Graph& graph, const std::string& name, int64_t gates, int64_t features,
               int64_t hidden) {
   add_floats(graph, name + ".w", some(gates * hidden * features), {1, gates * hidden, features});
@@ -123,7 +123,7 @@ TEST(Kept, SeveralInARow) {
   EXPECT_EQ(model.graph().output_size(), 3);
 }
 
-/// A recurrence of `op`, both ways, over as many steps, with a first state.
+/// A bidirectional recurrence of `op` over `steps` steps, with a first state.
 schema::Graph long_recurrence(const std::string& op, int64_t gates, int64_t steps,
                               llvm::ArrayRef<int64_t> state) {
   schema::Graph graph = body({}, {"y", "h"});
@@ -205,7 +205,7 @@ TEST(Kept, TurnsByPositionsAreOneOperator) {
 TEST(Kept, EachCallOfAFunctionHasItsOwn) {
   schema::Graph graph = body({}, {"y"});
   add_input(graph, "x", {4, 1, 2});
-  schema::Graph inner; // whose nodes are the function's
+  schema::Graph inner; // its nodes are the function's body
   schema::Node& rnn = add_node(inner, "RNN", {"x", "w", "r"}, {"all"});
   rnn.set_name("rnn");
   schema::Attribute& passed = attribute(rnn, "direction", schema::Attribute::STRING);
@@ -305,7 +305,7 @@ TEST(Kept, AnOpsetThatIsTooOldIsRefused) {
             "opset 13 is too old for what is kept (1 LSTM): it takes 14");
 }
 
-// --- circles -------------------------------------------------------------------------------------
+// --- cycles --------------------------------------------------------------------------------------
 
 TEST(Kept, ANodeThatWaitsForItselfIsFound) {
   auto symbols = std::make_shared<Symbols>();

@@ -1,4 +1,4 @@
-// Tensors of ONNX files: their types, and their elements in every form that the format has.
+// Tests tensors of ONNX files: their types, and their elements in every form of the format.
 #include <gtest/gtest.h>
 
 #include "tests/unit/import/small_models.h"
@@ -12,7 +12,7 @@ using schema::Tensor;
 
 const schema::Tensor& first(const ModelFile& file) { return file.model().graph().initializer(0); }
 
-/// The numbers of one tensor that went through a file.
+/// Returns the numbers of one tensor after a round trip through a file.
 std::vector<int64_t> integers_of(const schema::Tensor& t) {
   auto file = file_of(model_of({t}));
   auto values = file->integers(first(*file));
@@ -25,7 +25,7 @@ std::vector<double> doubles_of(const schema::Tensor& t) {
   EXPECT_TRUE(values) << message_of(values);
   return values ? *values : std::vector<double>();
 }
-/// Why its elements cannot be read.
+/// Returns the reason why the tensor's elements cannot be read.
 std::string refusal(const schema::Tensor& t) {
   auto file = file_of(model_of({t}));
   auto elements = file->elements(first(*file));

@@ -1,4 +1,4 @@
-// Integers of types that Tangram does not have, and results whose size depends on data.
+// Tests integers of types that Tangram does not have, and results whose size depends on data.
 #include "tests/unit/import/small_graphs.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ Literal wholes(DType dtype, llvm::ArrayRef<int64_t> shape, std::vector<int64_t> 
   return {{dtype, Shape(shape.begin(), shape.end())}, std::move(values), {}};
 }
 
-/// The outputs of a graph, which has to be read.
+/// Returns the outputs of a graph, which must be valid.
 Literals outputs_of(const schema::Graph& graph, const Literals& inputs, int64_t opset = 21) {
   std::string messages;
   std::optional<Imported> imported = import_graph(graph, messages, opset);

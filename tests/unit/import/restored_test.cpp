@@ -1,4 +1,4 @@
-// Nodes that forms write in several operators, from file to file: what is written is what was read.
+// Tests nodes that the import expands to several operators: they are written as they were read.
 #include "compiler/import/onnx/write/restore.h"
 
 #include "compiler/import/onnx/write/export.h"
@@ -24,7 +24,7 @@ std::optional<Imported> imported(const schema::Graph& graph, int64_t opset, int 
   return made;
 }
 
-/// The file of the graph, which may be another than that of the source.
+/// Returns the file of the graph, which may differ from the source's graph.
 Exported written(const Imported& source, const Graph& graph) {
   KeptNodes none{{}, Graph(source.graph.shared_symbols()), {}};
   const KeptNodes& kept = source.kept ? *source.kept : none;
@@ -44,7 +44,7 @@ std::string ops(const schema::Graph& graph) {
   return text;
 }
 
-/// A node over inputs of f32 and, of the others, of i64.
+/// A node whose inputs are `reals` in f32 and `wholes` in i64.
 schema::Graph around(const std::string& op, llvm::ArrayRef<Shape> reals,
                      llvm::ArrayRef<Shape> wholes, size_t results) {
   Names inputs, outputs;
@@ -111,7 +111,7 @@ TEST(Restored, SeveralOfOneKindAndWhatIsAroundThem) {
 
 TEST(Restored, NotWhatWasRewritten) {
   std::optional<Imported> source = imported(around("Softsign", {{4}}, {}, 1), kOpset, kOpset);
-  Graph other(source->graph.shared_symbols(), "m"); // x / (1 + |x| + |x|) is no softsign
+  Graph other(source->graph.shared_symbols(), "m"); // x / (1 + |x| + |x|) is not a softsign
   NodeId x = other.input("x0", f32({4}));
   NodeId size = other.add(OpKind::Abs, {}, {x});
   NodeId sum = other.add(OpKind::Add, {}, {size, size});

@@ -1,4 +1,4 @@
-// Small graphs of nodes as messages, read, and computed by the definition of the operators.
+// Builds small graphs of ONNX nodes, imports them, and computes them by the operators' definitions.
 #pragma once
 
 #include "compiler/import/onnx/read/import.h"
@@ -47,7 +47,7 @@ inline void add_input(schema::Graph& graph, const std::string& name, llvm::Array
                       int32_t data_type = schema::Tensor::FLOAT) {
   declare(*graph.add_input(), name, data_type, shape);
 }
-/// Names of what a graph takes and gives, without types.
+/// A graph with the names of its inputs and outputs, without types.
 inline schema::Graph body(const Names& inputs, const Names& outputs) {
   schema::Graph graph;
   graph.set_name("body");
@@ -76,7 +76,7 @@ inline void add_floats(schema::Graph& graph, const std::string& name,
   *graph.add_initializer() = t;
 }
 
-/// The graph of a model that consists of this one, or nothing and the messages.
+/// Imports a model that consists of this graph. Without a result, `messages` has the errors.
 inline std::optional<Imported> import_graph(const schema::Graph& graph, std::string& messages,
                                             int64_t opset = 18) {
   schema::Model model;
@@ -103,7 +103,7 @@ inline Literal numbers(llvm::ArrayRef<int64_t> shape, std::vector<double> values
 }
 inline Literal truth(bool value) { return {{DType::Bool, {}}, {value ? 1 : 0}, {}}; }
 
-/// The outputs by name. What cannot be computed is missing.
+/// Returns the outputs by name. Outputs that cannot be computed are missing.
 inline Literals compute(Imported& imported, const Literals& inputs) {
   Graph& graph = imported.graph;
   std::vector<std::optional<Literal>> values(graph.size());

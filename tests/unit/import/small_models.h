@@ -1,4 +1,4 @@
-// Small models as messages and as bytes.
+// Small ONNX models as messages and as bytes.
 #pragma once
 
 #include "compiler/import/onnx/file/model_file.h"
@@ -9,7 +9,7 @@ inline void set_dims(schema::Tensor& tensor, llvm::ArrayRef<int64_t> dims) {
   for (int64_t size : dims) tensor.add_dims(size);
 }
 
-/// A tensor `w` of a type and sizes, without elements.
+/// A tensor `w` with a type and sizes, without elements.
 inline schema::Tensor tensor(int32_t data_type, llvm::ArrayRef<int64_t> dims) {
   schema::Tensor t;
   t.set_name("w");
@@ -18,7 +18,7 @@ inline schema::Tensor tensor(int32_t data_type, llvm::ArrayRef<int64_t> dims) {
   return t;
 }
 
-/// Raw data of floats 0, 1, 2, …
+/// A tensor with raw data of the floats 0, 1, 2, …
 inline schema::Tensor floats(llvm::StringRef name, int64_t count) {
   schema::Tensor t = tensor(schema::Tensor::FLOAT, {count});
   t.set_name(name.str());
@@ -40,7 +40,7 @@ inline schema::Tensor external(llvm::ArrayRef<std::pair<const char*, const char*
   return t;
 }
 
-/// A model with these initialisers and nothing else.
+/// A model that contains only these initialisers.
 inline schema::Model model_of(llvm::ArrayRef<schema::Tensor> tensors) {
   schema::Model model;
   model.set_ir_version(8);
@@ -55,7 +55,7 @@ inline Result<std::shared_ptr<const ModelFile>> parse_bytes(llvm::StringRef byte
   return ModelFile::parse(llvm::MemoryBuffer::getMemBufferCopy(bytes), "m.onnx", folder);
 }
 
-/// The file of a model that is well formed.
+/// Returns the file of a model, which must be well formed.
 inline std::shared_ptr<const ModelFile> file_of(const schema::Model& model,
                                                 llvm::StringRef folder = "") {
   auto file = parse_bytes(model.SerializeAsString(), folder);
@@ -64,7 +64,7 @@ inline std::shared_ptr<const ModelFile> file_of(const schema::Model& model,
   return nullptr;
 }
 
-/// The message of a failed result; "" of another.
+/// Returns the message of a failed result, or "".
 template <class T> std::string message_of(const Result<T>& result) {
   return result ? "" : result.error().message;
 }

@@ -1,4 +1,4 @@
-// Windows of convolutions and pools: how much of the image each has.
+// Tests how much of the image each window of a convolution or pool covers.
 #include "compiler/import/onnx/read/shared/windows.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Bytes that are no ONNX model, or a damaged one.
+// Tests bytes that are not an ONNX model, or a damaged one.
 #include <gtest/gtest.h>
 
 #include "compiler/import/onnx/file/wire_scan.h"
@@ -7,7 +7,7 @@
 namespace tg::onnx {
 namespace {
 
-/// A model with everything that is walked.
+/// A model with all parts that the scan visits.
 schema::Model rich_model() {
   schema::Model model = model_of({floats("w", 100), floats("v", 2)});
   schema::Node& node = *model.mutable_graph()->add_node();
@@ -22,7 +22,7 @@ schema::Model rich_model() {
   return model;
 }
 
-/// Whatever these bytes are, reading everything of them ends.
+/// Returns true if the bytes can be read completely. Terminates for any bytes.
 bool reads(llvm::StringRef bytes) {
   auto file = parse_bytes(bytes);
   if (!file) return false;
@@ -128,7 +128,7 @@ TEST(WireScan, PlacesThatAFileNamesItselfAreNotBelieved) {
   EXPECT_FALSE(file->elements(read));
 }
 
-/// A field that holds so many bytes, as protobuf writes it.
+/// A field with these bytes, as protobuf encodes it.
 std::string field(int number, const std::string& bytes) {
   std::string out;
   auto varint = [&](uint64_t value) {
@@ -140,8 +140,7 @@ std::string field(int number, const std::string& bytes) {
   return out + bytes;
 }
 
-/// Graphs within graphs, so many: from the innermost on, since protobuf writes by calls within
-/// calls.
+/// Graphs nested to this depth, encoded from the innermost, since protobuf encodes recursively.
 std::string nested(int depth) {
   schema::Graph innermost;
   *innermost.add_initializer() = floats("w", 100);

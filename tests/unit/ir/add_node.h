@@ -1,4 +1,4 @@
-// Operators of graphs that a test writes by hand.
+// Adds operators to graphs that a test builds by hand.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -7,7 +7,7 @@
 
 namespace tg::test {
 
-/// An operator that must be well typed; where it is not, the test fails with the reason.
+/// Adds an operator. If it is not well typed, the test fails with the reason.
 inline NodeId add_node(Graph& graph, OpKind op, llvm::ArrayRef<NodeId> operands,
                        llvm::ArrayRef<Value> attrs = {}) {
   llvm::SmallVector<ValueId, 4> ids;

@@ -1,4 +1,4 @@
-// Instantiation: what each construct of the language becomes in the graph.
+// Tests instantiation: the nodes that each construct of the language becomes.
 #include "tests/unit/ir/ir_test.h"
 
 namespace tg {
@@ -97,7 +97,7 @@ TEST(FromAst, LimitsEndWhatDoesNotEnd) {
   EXPECT_EQ(loop.errors(), "E0404: this does not end within 10000000 steps\n");
 }
 
-/// The deepest that calls and expressions may nest together stays within the C++ stack.
+/// Calls and expressions nested to the limits together do not overflow the C++ stack.
 TEST(FromAst, DeepNestingIsRefusedNotACrash) {
   std::string deep = "x";
   for (int i = 0; i < 60; ++i) deep = "relu(" + deep + ")";
@@ -143,7 +143,7 @@ TEST(FromAst, TuplesSlicesAndSplits) {
           "  let (a, b) = split(x, 1, sizes = [4, 8])\n"
           "  q + k + v + x[:, 0:4] + x[:, -4:] + a + b[:, 4:8]\n}");
   ASSERT_BUILT(b);
-  // x[:, 0:4] and a are q; x[:, -4:] is v: equal nodes are one.
+  // x[:, 0:4] and a are equal to q, and x[:, -4:] is v: equal nodes are merged.
   EXPECT_EQ(b.census(), "6 add, 5 slice");
   Built item("model m(x: f32[2, 3, 4]) { x[1, :, 2] + x[-1, 0:3, 2] }");
   ASSERT_BUILT(item);

@@ -1,5 +1,5 @@
-// Programs from text for the tests of instantiation: modules in memory, the real library, and
-// errors as their codes and messages.
+// Builds programs from text for tests of instantiation: with modules in memory, the real library,
+// and errors as codes and messages.
 #pragma once
 
 #include "compiler/ir/from_ast.h"
@@ -20,7 +20,7 @@ inline std::string read_source(const std::string& name) {
   return buffer ? (*buffer)->getBuffer().str() : std::string();
 }
 
-/// The names of the .tg files of a folder of the source tree, sorted.
+/// Returns the sorted names of the .tg files in a folder of the source tree.
 inline std::vector<std::string> tg_files(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code ec;
@@ -32,7 +32,7 @@ inline std::vector<std::string> tg_files(const std::string& folder) {
   return names;
 }
 
-/// Library files from the source tree, before them those given.
+/// Loads the given files first, then those of the library in the source tree.
 struct TestLoader : ModuleLoader {
   std::map<std::string, std::string> files;
   std::optional<std::string> read(llvm::StringRef name) const override {
@@ -45,7 +45,7 @@ struct TestLoader : ModuleLoader {
   }
 };
 
-/// One program and what became of it.
+/// A program and the result of its instantiation.
 struct Built {
   SourceManager sources;
   TestLoader loader;
@@ -60,7 +60,7 @@ struct Built {
       graph = instantiate(program, model, settings, std::make_shared<Symbols>(), sink);
   }
 
-  /// "E0213: cannot multiply …", one a line.
+  /// Returns the errors, one per line, as "E0213: cannot multiply …".
   std::string errors() const {
     std::string text;
     for (const Diagnostic& d : sink.all()) text += code_text(d.code) + ": " + d.message + "\n";
@@ -72,7 +72,7 @@ struct Built {
     for (const Diagnostic& d : sink.all()) render(d, sources, out);
     return out.str();
   }
-  /// Operators that the outputs need, by name: "2 conv2d, 1 relu", sorted by name.
+  /// Returns the operators that the outputs need, sorted by name: "2 conv2d, 1 relu".
   std::string census() const {
     std::map<std::string, int> counts;
     std::vector<bool> needed = graph->reachable();

@@ -1,4 +1,5 @@
-// The models of examples/: operator counts of the published graphs, and sizes of the complete ones.
+// Tests the models of examples/: operator counts of the published graphs,
+// and sizes of the complete networks.
 #include "tests/unit/ir/ir_test.h"
 
 #include <llvm/ADT/StringExtras.h>
@@ -24,8 +25,8 @@ int64_t parameters(const Built& b, llvm::function_ref<bool(llvm::StringRef)> cou
   return total;
 }
 
-// Counts of the graphs that the TENSAT program builds; its noops, which only tie outputs together,
-// are no operators here.
+// Counts of the graphs that the TENSAT program builds. Its noops, which only connect outputs,
+// are not operators here.
 TEST(Models, SqueezeNet) {
   Built b = example("paper/squeezenet");
   ASSERT_TRUE(b.graph) << b.rendered();
@@ -67,7 +68,7 @@ TEST(Models, PaperResNet50) {
   EXPECT_EQ(b.census(), "16 add, 52 conv2d, 16 relu");
 }
 
-// 383 there, of which 18 are equal to another.
+// TENSAT has 383, of which 18 are equal to another one.
 TEST(Models, NasNetA) {
   Built b = example("paper/nasneta");
   ASSERT_TRUE(b.graph) << b.rendered();
@@ -99,7 +100,7 @@ TEST(Models, Vgg19) {
   EXPECT_EQ(b.weight_paths().size(), 19u);
 }
 
-// A layer: eight products, two sums, four reshapes, four transpositions.
+// A layer has eight products, two sums, four reshapes and four transposes.
 TEST(Models, VisionTransformers) {
   for (auto [name, layers, keys] :
        {std::tuple("vit_base", 12, 64), {"vit_large", 24, 64}, {"vit_huge", 32, 80}}) {
@@ -147,7 +148,7 @@ TEST(Models, SqueezeNetIsComplete) {
   EXPECT_EQ(b.census(), "8 concat, 26 conv2d, 3 max_pool2d, 1 reduce_mean, 26 relu, 1 softmax");
 }
 
-// torchvision says 27,161,264, of which 3,326,696 are those of the auxiliary classifier.
+// torchvision states 27,161,264, of which 3,326,696 belong to the auxiliary classifier.
 TEST(Models, InceptionV3IsComplete) {
   Built b = example("inceptionv3");
   ASSERT_TRUE(b.graph) << b.rendered();
@@ -188,7 +189,8 @@ TEST(Models, Gpt2IsComplete) {
   EXPECT_EQ(b.output_type(), "f32[1, 64, 50257]");
 }
 
-// Grattafiori et al. 2024, table 3: two square matrices, two of a quarter, three of 3.5 times.
+// Grattafiori et al. 2024, table 3: two square matrices, two of a quarter,
+// three of 3.5 times the size.
 TEST(Models, LlamaBlockIsComplete) {
   Built b = example("llama_block");
   ASSERT_TRUE(b.graph) << b.rendered();
@@ -205,9 +207,9 @@ TEST(Models, LstmIsComplete) {
 
 // --- the published files ----------------------------------------------------------------------
 
-/// Number of each distinct subgraph: an operator with what decides its result, over the numbers of
-/// its operands. Weights are told apart by shape alone, so two graphs of one set of numbers are the
-/// same up to which weight is where.
+/// Numbers distinct subgraphs. A subgraph's key is its operator with its settings
+/// and the numbers of its operands. Weights are distinguished only by shape.
+/// So two graphs with equal numbers are equal except for the assignment of weights.
 class Subgraphs {
 public:
   uint32_t number(const std::string& key) {
@@ -235,15 +237,16 @@ std::vector<int64_t> integers(llvm::StringRef text) {
   return numbers;
 }
 
-/// One operator of the published form: `op`, the numbers of its operands, and its settings.
+/// The key of an operator in the published form: `op`, the numbers of its operands,
+/// and its settings.
 std::string key(llvm::StringRef op, llvm::ArrayRef<uint32_t> operands, llvm::StringRef settings) {
   std::string text = op.str();
   for (uint32_t operand : operands) text += " %" + std::to_string(operand);
   return text + ";" + settings.str();
 }
 
-/// The operators of a published file, as sorted numbers: four lines a node: id, operator code,
-/// operands as `id:output`, numbers. Weights that nothing uses count for nothing.
+/// Returns the operators of a published file as sorted numbers. A node has four lines:
+/// id, operator code, operands as `id:output`, numbers. Unused weights are ignored.
 std::vector<uint32_t> published(std::istream& in, Subgraphs& subgraphs) {
   static const std::map<std::string, const char*> kNames = {
       {"3", "conv2d"},     {"4", "identity"},    {"6", "max_pool2d"}, {"7", "avg_pool2d"},
@@ -270,7 +273,7 @@ std::vector<uint32_t> published(std::istream& in, Subgraphs& subgraphs) {
                  (n[6] * n[7] == 1 || n[10] == 1 ? " valid" : " same");
     if (code == "6" || code == "7") { // x, code, kernel, stride, padding
       settings = dims_text(numbers.slice(5, 4)) + (n[9] == 1 ? " valid" : " same");
-      inputs.resize(1); // the second is a constant of theirs
+      inputs.resize(1); // the second input is a constant of the format
     }
     if (code == "14") settings = dims_text(n);
     EXPECT_TRUE(kNames.count(code)) << code;
@@ -280,7 +283,7 @@ std::vector<uint32_t> published(std::istream& in, Subgraphs& subgraphs) {
   return all;
 }
 
-/// The same of ours.
+/// Returns the operators of Tangram's graph in the same form.
 std::vector<uint32_t> written(const Graph& graph, Subgraphs& subgraphs) {
   std::vector<uint32_t> number_of(graph.size()), all;
   std::vector<bool> needed = graph.reachable();
@@ -316,8 +319,8 @@ std::vector<uint32_t> written(const Graph& graph, Subgraphs& subgraphs) {
   return all;
 }
 
-/// The files are data of the papers and not part of this repository;
-/// TANGRAM_PAPER_MODELS names the folder.
+/// The files are data of the papers and not a part of this repository. TANGRAM_PAPER_MODELS names
+/// their folder.
 TEST(Models, SkeletonsAreThePublishedGraphs) {
   const char* folder = std::getenv("TANGRAM_PAPER_MODELS");
   if (!folder) GTEST_SKIP() << "TANGRAM_PAPER_MODELS is not set";

@@ -1,5 +1,5 @@
-// Literals of a graph that is made narrower stay finite; the rest of retype() is tested by runs
-// (property/backends/halves_test.cpp).
+// Tests that literals stay finite in a graph of a narrower type. Runs test the other parts
+// of retype() (property/backends/halves_test.cpp).
 #include "compiler/ir/retype.h"
 
 #include "tests/unit/ir/add_node.h"
@@ -21,7 +21,7 @@ protected:
     return test::add_node(wide, op, operands, attrs);
   }
 
-  /// The graph of x * factor.
+  /// Returns the dump of the graph of x * factor after retype().
   std::string scaled_by(NodeId factor, DType dtype) {
     wide.add_output("y", add(OpKind::Mul, {x, factor}));
     Result<Graph> narrow = retype(wide, dtype);

@@ -1,4 +1,4 @@
-// A graph written as text and read again is the same graph.
+// Tests that a graph that is written as text and read again is the same graph.
 #include "tests/unit/ir/ir_test.h"
 
 namespace tg {
@@ -50,7 +50,7 @@ TEST(ToText, ReadsAsWritten) {
 }
 
 TEST(ToText, SignsStandWhereTheLanguageHasThem) {
-  // Expression and what is written for it, in a model of floats x, y and bools p, q.
+  // An expression and its written form, in a model of floats x, y and bools p, q.
   const std::pair<const char*, const char*> cases[] = {
       {"less(x, y)", "x < y"},
       {"less_equal(x, 0.5)", "x <= 0.5"},

@@ -1,4 +1,4 @@
-// Arithmetic at compile time: exact or an error.
+// Tests arithmetic at compile time: each result is exact or an error.
 #include "lang/check/consteval.h"
 
 #include "lang/syntax/parse.h"
@@ -117,7 +117,7 @@ TEST(Consteval, ExpressionsOfNumbersListsAndWords) {
   EXPECT_EQ(value("max(two, 3, 1) // 2"), "1");
   EXPECT_EQ(value("[1, two] == [1, 2]"), "true");
   EXPECT_EQ(value("[1, two][-1]"), "2");
-  EXPECT_EQ(value("[1, unknown][0]"), "1"); // no other item is asked
+  EXPECT_EQ(value("[1, unknown][0]"), "1"); // other items are not evaluated
   EXPECT_EQ(value("len([1, unknown])"), "2");
   EXPECT_EQ(value("len([S..., 1])"), "-"); // S is any number of items
   EXPECT_EQ(value("false and unknown == 1"), "false");

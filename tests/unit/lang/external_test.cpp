@@ -1,4 +1,4 @@
-// Declared types of `extern op`, from the syntax tree to what the graph carries and back to text.
+// Tests the declared types of `extern op`, from the syntax tree to the graph and back to text.
 #include "lang/check/composite.h"
 #include "lang/core/extern_signature.h"
 #include "lang/syntax/parse.h"
@@ -24,7 +24,7 @@ TEST(External, SizesStandInPostfixOrder) {
       "(T[N, M, S...], i64[_]) -> T[2 N M + *, S...] where N 2 % 0 == not, N ~ M <");
 }
 
-/// The grammar says how operators group, and what is written of it is read as the same.
+/// Operators group as the grammar states, and the written text is read as the same expression.
 TEST(External, DeclarationsSurviveTheGraph) {
   for (const char* size :
        {"N - M - 1", "N - (M - 1)", "1 + N * M", "-(-N) // M", "(0 - N) // M + 4", "N ** 2 ** M",

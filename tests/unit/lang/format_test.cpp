@@ -1,4 +1,4 @@
-// The canonical layout, construct by construct, compared as text.
+// Tests the canonical format, construct by construct, compared as text.
 #include "lang/syntax/format.h"
 
 #include "lang/syntax/parse.h"
@@ -17,7 +17,7 @@ std::string formatted(const std::string& text) {
   return out.value_or("");
 }
 
-/// The body of a function, without the two blanks of its indent.
+/// Formats the body of a function, without the two spaces of its indentation.
 std::string body(const std::string& text) {
   std::string all = formatted("fn f() {\n" + text + "\n}\n");
   std::string out;
@@ -113,7 +113,7 @@ TEST(Format, AlignedLinesStayAligned) {
   EXPECT_EQ(body("let s     = 1\nlet left  = 2\nlet right = 3\nlet a = 4\nlet bcd = 5"),
             "let s     = 1\nlet left  = 2\nlet right = 3\nlet a = 4\nlet bcd = 5");
   EXPECT_EQ(body("let s      = 1\nlet left   = 2"), "let s    = 1\nlet left = 2");
-  // Blanks behind the word are not part of what is printed.
+  // Spaces after the keyword are not printed.
   EXPECT_EQ(body("let  s    = 1\nlet left  = 2"), "let s    = 1\nlet left = 2");
 }
 

@@ -1,4 +1,4 @@
-// The examples of docs/language.md are programs: each ```tg block parses.
+// Tests that each ```tg block of docs/language.md parses.
 #include "lang/syntax/parse.h"
 
 #include <gtest/gtest.h>

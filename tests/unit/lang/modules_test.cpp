@@ -1,4 +1,5 @@
-// Modules: what a file sees of others, library folders, cycles, and names checked across them.
+// Tests modules: the names visible to a file, library folders, cycles, and name checks across
+// files.
 #include "lang/check/check.h"
 #include "lang/check/modules.h"
 #include "lang/check/resolve.h"
@@ -43,7 +44,7 @@ TEST(Modules, NamesThatAModuleSees) {
   EXPECT_EQ(some.program.modules[0].names.count("square"), 0u); // not imported
   Loaded all("use std.math\nfn own(x: f32[N]) { square(sixth(x)) }");
   EXPECT_EQ(all.errors(), "");
-  EXPECT_EQ(all.program.modules[0].names.count("cube"), 0u); // not its own
+  EXPECT_EQ(all.program.modules[0].names.count("cube"), 0u); // not defined there
 }
 
 TEST(Modules, RuleSetsAreNotModules) {
@@ -107,7 +108,7 @@ TEST(CheckNames, ScopesEndWithTheirBlocks) {
                    "else { x }\n y + z + i\n}")
                 .errors(),
             "E0201: unknown name `y`\nE0201: unknown name `z`\nE0201: unknown name `i`\n");
-  // A body may shadow a parameter, and an inner block an outer name.
+  // A body may shadow a parameter, and an inner block may shadow an outer name.
   EXPECT_EQ(
       Loaded("fn f(x: f32[N]) {\n let x = relu(x)\n for i in 0..2 { let x = i }\n x\n}").errors(),
       "");

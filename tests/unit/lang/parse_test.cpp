@@ -1,4 +1,4 @@
-// Text to tree: each construct of the language by its dump, and what the entry turns away.
+// Tests parsing: each construct of the language by its dump, and input that is rejected.
 #include "lang/syntax/parse.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ struct Parsed {
   }
 };
 
-/// The dump of an expression, standing alone in a function.
+/// Returns the dump of an expression that is the only one in a function.
 std::string expr(const std::string& text) {
   Parsed p("fn f() {\n" + text + "\n}\n");
   EXPECT_EQ(p.errors(), "") << text;
@@ -201,7 +201,7 @@ TEST(Parse, SameTreeIgnoresLayoutOnly) {
   EXPECT_FALSE(same("fn f() { 1.0 }", "fn f() { 1.00 }")) << "the text of a number is its value";
 }
 
-// --- what is turned away before it is parsed -----------------------------------------------------
+// --- input that is rejected before parsing -------------------------------------------------------
 
 Code load_error(std::string text) {
   SourceManager sources;

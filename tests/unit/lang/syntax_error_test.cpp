@@ -1,4 +1,5 @@
-// One mistake, one message: its code, its place, its words; and the statements around it are read.
+// Tests that a mistake gives one message, with its code, place and words,
+// and that parsing continues after it.
 #include "lang/syntax/parse.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +7,7 @@
 namespace tg {
 namespace {
 
-/// "line:column code message | help", a line each.
+/// Returns the errors as "line:column code message | help", one per line.
 std::string errors(const std::string& text) {
   SourceManager sources;
   DiagnosticSink sink;
@@ -21,11 +22,11 @@ std::string errors(const std::string& text) {
   return all;
 }
 
-/// The errors of statements from line 2 on.
+/// Returns the errors of statements, which begin at line 2.
 std::string in_body(const std::string& text) { return errors("fn f() {\n" + text + "\n}\n"); }
 
 TEST(SyntaxError, AForgottenBracketCostsOneMessage) {
-  // Behind it is a second, independent mistake, to show that reading went on.
+  // A second, independent mistake shows that parsing continues.
   EXPECT_EQ(in_body("  let y = relu(conv(x, 3)\n  let z = y y"),
             "2:15 E0103 `(` is never closed\n"
             "3:13 E0101 expected the end of the line, found `y`\n");

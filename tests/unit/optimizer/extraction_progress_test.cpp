@@ -1,4 +1,4 @@
-// An extraction can be followed and ended like a search: cost and bound as they come, and Ctrl-C.
+// Tests that an extraction reports its cost and bound, and that Ctrl-C ends it, as for a search.
 #include "compiler/api/files/model.h"
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/optimizer/optimize.h"

@@ -1,5 +1,5 @@
-// Prices of groups from the device's profile to the result: what a group costs, what `optimize`
-// makes of it, and that nothing gets worse, whatever the prices are.
+// Tests prices of groups, from the device's profile to the result: the price of a group,
+// its use in `optimize`, and that no price makes a result worse.
 #include "compiler/optimizer/group_refinement.h"
 
 #include "compiler/api/backends/backends.h"
@@ -17,7 +17,7 @@
 namespace tg {
 namespace {
 
-/// Two heads that share an input, and a chain that can be ordered in several ways.
+/// Two heads that share an input, and a chain with several possible orders.
 constexpr const char* kBlock =
     "model m(x: f32[16, 64], r: f32[64, 16]) -> (y: f32[16, 32], z: f32[64, 16]) {\n"
     "  param u: f32[64, 32]\n  param v: f32[64, 32]\n"
@@ -55,7 +55,7 @@ protected:
   }
 };
 
-/// Operators as on an a100, groups as a test says.
+/// Prices operators as on an a100, and groups as a test states.
 class MadeUp final : public CostModel, GroupPricer {
 public:
   std::function<double(const Graph&)> of;
@@ -78,12 +78,12 @@ private:
   AnalyticCost operators_{*find_device_profile("a100")};
 };
 
-/// What a device would launch at once is the answer of its backend.
+/// Takes the launch groups from the device's backend.
 class AnalyticGroups : public GroupRefinement {
 protected:
   void SetUp() override {
-    // Groups are what the backend that fuses says of a graph: a build with TG_CUDA=OFF has none.
-    // With cuda built in this runs on every machine, GPU or not.
+    // The backend that fuses defines the groups, and a build with TG_CUDA=OFF does not have it.
+    // A build with cuda runs this test on every machine, with a GPU or without.
     if (!find_backend("cuda")) GTEST_SKIP() << "built without cuda, the backend that fuses";
   }
 };
@@ -116,7 +116,7 @@ TEST_F(AnalyticGroups, AGroupPaysForOneLaunchAndForWhatItReadsAndWrites) {
   const DeviceProfile& a100 = *find_device_profile("a100");
   double bytes = 4.0 * (2 * 4096 * 4096 + 4096);
   EXPECT_NEAR(price.microseconds, a100.launch_us + bytes / (a100.memory_gbs * 1e3 * 0.85), 1e-6);
-  // Of a slice only the piece is read.
+  // Only the sliced elements are read.
   Graph piece = load("model m(x: f32[4096, 4096]) -> (y: f32[64, 4096]) {\n"
                      "  exp(slice(x, axis = 0, start = 8, stop = 72))\n}\n");
   GroupPrice small = costs->groups()->price({&piece}).front();
@@ -141,12 +141,12 @@ TEST_F(AnalyticGroups, AttentionIsOneOperationWhoseScoresAreNotStored) {
   };
   GroupPrice one = price_of(attention_text("f16", false));
   EXPECT_EQ(one.groups, 1u);
-  // Of both products: they are what takes time, once the scores are not stored.
+  // Counts both products, which bound the time, since the scores are not stored.
   double flops = 2 * 2.0 * 8 * 2048 * 2048 * 64, bytes = 2.0 * 4 * 8 * 2048 * 64;
   EXPECT_GT(one.microseconds, a100.launch_us + flops / (a100.half_gflops * 1e3 * 0.75));
   EXPECT_LT(bytes / (a100.cache_gbs * 1e3 * 0.8), flops / (a100.half_gflops * 1e3));
-  // A mask the library gets wrong, strict f32 it refuses: two products and a kernel between,
-  // through memory.
+  // The library computes a mask incorrectly and refuses strict f32. Two products
+  // and a kernel between them run instead, through memory.
   GroupPrice with_mask = price_of(attention_text("f16", true));
   EXPECT_EQ(with_mask.groups, 3u);
   EXPECT_GE(with_mask.microseconds, one.microseconds);
@@ -209,7 +209,7 @@ TEST_F(AnalyticGroups, NeverDearerAndAlwaysTheSameFunction) {
   }
 }
 
-/// The device likes what operators' prices do not: as many operators as there can be.
+/// The device prefers as many operators as possible, unlike the operators' prices.
 TEST_F(GroupRefinement, WhatIsCheapByGroupsIsTaken) {
   Graph source = load(kBlock);
   std::vector<Rule> all = rules();
@@ -219,7 +219,7 @@ TEST_F(GroupRefinement, WhatIsCheapByGroupsIsTaken) {
     Optimized refined = run(source, all, costs, how);
     EXPECT_LT(refined.report.groups->after.microseconds,
               refined.report.groups->found->microseconds);
-    bool from_others = search == Search::Mcts; // that the search was at
+    bool from_others = search == Search::Mcts; // states that the search has visited
     EXPECT_TRUE(from_others || refined.report.groups->moves > 0);
     EXPECT_FALSE(refined.report.optimal);
     EXPECT_EQ(refined.report.groups->after.groups, refined.graph.op_count());
@@ -243,7 +243,7 @@ TEST_F(GroupRefinement, WhatIsDearerByGroupsThanTheSourceIsNotTaken) {
   EXPECT_TRUE(kept.chain->steps.empty());
 }
 
-/// Operators' prices alone promise what fusion may have won already.
+/// Operators' prices may promise a gain that fusion has realised already.
 TEST_F(GroupRefinement, WithoutWholeRunsTheNewGraphHasToGainByGroups) {
   struct NoRuns final : FinalistRunner {
     Result<WholeRuns> compare(const Graph&, const Graph&) override {
@@ -287,10 +287,10 @@ TEST_F(AnalyticGroups, TheSameInputsGiveTheSameResult) {
   EXPECT_EQ(first.report.groups->priced, second.report.groups->priced);
 }
 
-/// A backend's timer, as measured costs ask it.
+/// The timer of a backend for measured costs.
 class MadeUpTimer final : public StepTimer {
 public:
-  mutable std::vector<MeasureOptions> asked; // in one call after the other
+  mutable std::vector<MeasureOptions> asked; // of all calls, in order
   std::vector<Result<StepTime>> time(llvm::ArrayRef<StepSpec>,
                                      const MeasureOptions&) const override {
     return {};

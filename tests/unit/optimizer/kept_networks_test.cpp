@@ -1,7 +1,7 @@
-// What was won can be kept: every complete network of examples/, optimised, written as text and
-// weights, and read again. It has the names that it had, leaves nothing to fold, and computes the
-// same without being optimised again. Transformers are narrow and short here; they differ from the
-// full ones in sizes alone.
+// Tests that an optimised network can be saved: every complete network of examples/
+// is optimised, written as text and weights, and read again. It keeps its names,
+// has nothing left to fold, and computes the same without another optimisation.
+// Transformers are narrow and short here, and otherwise equal to the full ones.
 #include "compiler/api/files/model.h"
 #include "compiler/api/files/weights.h"
 #include "compiler/extract/cost/analytic.h"
@@ -67,7 +67,7 @@ protected:
   }
 };
 
-/// "x f32[1, 3]; y f32[2]"
+/// Returns the inputs or outputs: "x f32[1, 3]; y f32[2]".
 std::string interface_of(const Graph& graph, bool inputs) {
   std::string text;
   if (inputs)

@@ -1,5 +1,5 @@
-// What a backend does in one kernel, from its answer to the graph that comes of it: used where the
-// rules lead there, explained, and equal to the source.
+// Tests kernels of a backend, from its patterns to the resulting graph: they are used where the
+// rules lead to them, explained, and equal to the source.
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/ir/graph.h"
 #include "compiler/optimizer/explanation.h"
@@ -13,14 +13,14 @@ constexpr const char* kBlock = "model m(x: f32[8, 64], r: f32[8, 32]) -> (y: f32
                                "  param w: f32[64, 32]\n  param b: f32[32]\n"
                                "  gelu(x @ w + b + r)\n}\n";
 
-// As the backends cpu and cuda say it; a build may have neither.
+// The patterns of the backends cpu and cuda. A build may have neither.
 constexpr Act kActs[] = {Act::Relu, Act::Gelu}, kRelu[] = {Act::Relu};
 constexpr KernelPattern kCpu[] = {{OpKind::Matmul, true, true, kActs}};
 constexpr KernelPattern kCuda[] = {{OpKind::Matmul, true, true, kRelu}};
 
 class Kernels : public test::Loading {
 protected:
-  /// No exploration: what is gained is gained by kernels.
+  /// Runs without exploration, so that only kernels can gain.
   Optimized run(const Graph& source, llvm::ArrayRef<Rule> rules,
                 llvm::ArrayRef<KernelPattern> patterns, Numerics numerics = Numerics::Risky,
                 Search search = Search::Saturate) {
@@ -63,7 +63,7 @@ TEST_F(Kernels, AreThoseOfTheBackend) {
 TEST_F(Kernels, AreTakenByASearchThatDidNotComeToThem) {
   Graph source = load(kBlock);
   std::vector<Rule> all = rules();
-  // E-graphs of a node end before a rule has fired.
+  // An e-graph limited to one node stops before a rule fires.
   Optimized result = run(source, all, kCpu, Numerics::Risky, Search::Mcts);
   EXPECT_EQ(result.report.nodes_after, 1u);
   EXPECT_LT(result.report.cost_after_us, result.report.cost_before_us);

@@ -1,5 +1,4 @@
-// Do no harm: what `optimize` returns when whole runs
-// say otherwise than prices, with runs that are made up.
+// Tests the result of `optimize` if invented whole runs contradict the prices: it must do no harm.
 #include "compiler/optimizer/optimize.h"
 
 #include "compiler/api/files/model.h"
@@ -19,7 +18,7 @@ public:
   int asked = 0;
   bool fails = false, late = false, cut = false, in_parts = false;
   Disturbance disturbance = Disturbance::None;
-  double spread_us = 0; // of the second, from run to run
+  double spread_us = 0; // of the second graph, between runs
   std::string fault;
   Result<WholeRuns> compare(const Graph&, const Graph&) override {
     ++asked;
@@ -94,8 +93,8 @@ TEST_F(Optimize, ASlowerGraphIsNot) {
   }
 }
 
-/// By default prices are guesses:
-/// what the clock cannot tell from the source is kept, what it can is not.
+/// By default prices are guesses. A result that the clock cannot distinguish from the source
+/// is returned; a slower one is not.
 TEST_F(Optimize, WhatNeedNotGainMustNotLose) {
   Graph source = load(kFusable);
   OptimizeOptions options;
@@ -157,7 +156,7 @@ TEST_F(Optimize, ASourceThatDoesNotRunLeavesThePricesToDecide) {
   EXPECT_FALSE(result.report.notes.empty());
 }
 
-/// With prices that are guesses, and with measured ones.
+/// With guessed and with measured prices.
 TEST_F(Optimize, WhatHadNoTimeToMeetItsSourceIsNotReturned) {
   Graph source = load(kFusable);
   OptimizeOptions options;
@@ -199,7 +198,7 @@ TEST_F(Optimize, RunsThatWereCutDoNotDecide) {
   }
 }
 
-/// Fused operators cost as much as what they replace, so that nothing is gained.
+/// Prices fused operators like the operators that they replace, so that nothing is gained.
 class FlatCost : public CostModel {
 public:
   std::string name() const override { return "flat"; }
@@ -210,7 +209,7 @@ public:
   }
 };
 
-/// Fused operators cost a little less than what they replace.
+/// Prices fused operators a little lower than the operators that they replace.
 class NearlyFlatCost : public CostModel {
 public:
   explicit NearlyFlatCost(double gain) : fused_us_(2 / gain) {}
@@ -225,7 +224,7 @@ private:
   double fused_us_;
 };
 
-/// Where prices promise little, the noise may hide a loss as large as the gain.
+/// If prices promise little, the noise may hide a loss as large as the gain.
 TEST_F(Optimize, ASmallPromiseHasToBeSeen) {
   Graph source = load(kFusable);
   auto rules = load_rules(sources, library(), {}, sink);
@@ -245,7 +244,7 @@ TEST_F(Optimize, ASmallPromiseHasToBeSeen) {
     }
 }
 
-/// As of a device that was lost before anything was timed.
+/// The costs of a device that was lost before the first measurement.
 class NoCost : public CostModel {
 public:
   std::string name() const override { return "none"; }
@@ -328,7 +327,7 @@ TEST_F(Optimize, RolloutsRepeatUnderOneSeed) {
   EXPECT_LE(one.report.cost_after_us, one.report.cost_before_us);
 }
 
-/// Each way in which an optimisation ends: the report says of the result what the graphs say.
+/// For each way in which an optimisation ends, the report agrees with the graphs.
 TEST_F(Optimize, AReportSaysOnceWhetherTheResultIsTheSource) {
   struct Ending {
     const char* what;
@@ -364,7 +363,7 @@ TEST_F(Optimize, AReportSaysOnceWhetherTheResultIsTheSource) {
     }
 }
 
-/// A bound is stated of all graphs only where nothing ended the search.
+/// A bound on all graphs is reported only if nothing ended the search early.
 TEST_F(Optimize, ALimitLeavesNoBoundOnAllGraphs) {
   Graph source = load(kFusable);
   OptimizeOptions options;

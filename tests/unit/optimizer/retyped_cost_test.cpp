@@ -1,4 +1,5 @@
-// Prices of what a narrower run executes, of operators and of graphs; and finalists run so.
+// Tests prices of the narrower operators and graphs that a run executes,
+// and finalists in that dtype.
 #include "compiler/extract/extract.h"
 #include "compiler/optimizer/retyped_cost.h"
 #include "compiler/trial/backend_finalists.h"
@@ -9,7 +10,7 @@
 namespace tg {
 namespace {
 
-/// Every operator costs 1; what was asked for is kept.
+/// Prices every operator at 1, and records the requests.
 struct Asked final : CostModel, GroupPricer {
   std::vector<std::string> keys, prepared;
   std::vector<std::string> graphs;

@@ -8,7 +8,7 @@
 namespace tg {
 namespace {
 
-/// Seconds, so many that the time which a test takes is lost in the tolerance.
+/// Seconds. They are large, so that the time of the test itself is within the tolerance.
 constexpr double kLong = 1e6, kNear = 1e3;
 
 SearchTime search_of(LaterWork later, SearchWork work) {
@@ -19,7 +19,7 @@ TEST(TimePlan, SharesTheSearchWithTheWorkAfterIt) {
   struct Row {
     LaterWork later;
     SearchWork work;
-    double explore, extract; // shares of the whole
+    double explore, extract; // fractions of the whole
   };
   const Row rows[] = {
       {{}, {}, 1, 1},
@@ -51,7 +51,7 @@ TEST(TimePlan, SharesTheOtherPhases) {
   EXPECT_EQ(plan.kernel_choice_s(), 1);
 }
 
-/// No phase has a deadline then, and the phases' own limits hold.
+/// No phase has a deadline then. The phases' own limits apply.
 TEST(TimePlan, HasNoDeadlineUnlessOneIsGiven) {
   for (LaterWork later : {LaterWork{}, LaterWork{true, true, true}}) {
     TimePlan plan(StopToken(), later);
@@ -59,7 +59,7 @@ TEST(TimePlan, HasNoDeadlineUnlessOneIsGiven) {
     for (double seconds : {time.explore_s, time.settle_s, time.explore.seconds_left(),
                            time.extract.seconds_left(), plan.pricing().seconds_left(),
                            plan.whole_runs().seconds_left(), plan.verification().seconds_left()})
-      EXPECT_GE(seconds, 1e8); // thirty years is the most that a clock counts
+      EXPECT_GE(seconds, 1e8); // the clock counts at most thirty years
     EXPECT_FALSE(time.explore.asked());
     EXPECT_EQ(plan.comparison({1.5, 8}, false).seconds, 1.5);
     EXPECT_EQ(plan.comparison({1.5, 8}, false).patience_s, 8);
@@ -103,11 +103,11 @@ TEST(TimePlan, EndsAllPhasesWhenCancelled) {
     EXPECT_TRUE(stop.with_grace(0).cancelled());
 }
 
-/// Later phases get less, none of them ends later.
+/// Later phases get less time, and none ends later.
 TEST(TimePlan, APhaseThatOverrunsShortensTheNext) {
   constexpr double kWhole = 0.2;
   TimePlan plan(StopToken().within(kWhole), {.whole_runs = true});
-  SearchTime time = plan.search({.extracts_at_the_end = true}); // to 0.06 s, and to 0.12 s
+  SearchTime time = plan.search({.extracts_at_the_end = true}); // until 0.06 s, and until 0.12 s
   Stopwatch watch;
   std::this_thread::sleep_for(std::chrono::milliseconds(80));
   EXPECT_TRUE(time.explore.asked());
@@ -117,7 +117,7 @@ TEST(TimePlan, APhaseThatOverrunsShortensTheNext) {
   EXPECT_LE(plan.search({}).explore_s, std::max(0.6 * latest, 0.0)) << "of what is left";
 }
 
-/// So that the whole ends within a second.
+/// The whole then ends within a second.
 TEST(TimePlan, GracesGrowInTheOrderOfThePhases) {
   TimePlan plan{StopToken()};
   Cancellation now;
@@ -139,7 +139,7 @@ TEST(TimePlan, PatienceEndsEarlierWithGuessedPrices) {
   EXPECT_EQ(plan.comparison({20, 100}, true).seconds, 20);
 }
 
-/// Each phase has its share of what memory is free when it begins, never more than the whole.
+/// Each phase has a share of the memory that is free when it begins, and never more than the whole.
 TEST(TimePlan, SharesMemory) {
   if (resident_bytes() == 0) GTEST_SKIP() << "memory is not counted on this system";
   uint64_t room = uint64_t{1} << 40;

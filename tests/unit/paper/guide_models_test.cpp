@@ -1,5 +1,5 @@
-// The guide as models: the numbering of nodes and rules changes nothing, what is studied is
-// learned, files keep all that training goes on from, and damaged ones are refused.
+// Tests the guide as models: the numbering of nodes and rules does not matter,
+// it learns what it studies, files keep the whole state of training, and damaged files are refused.
 #include "bench/paper/learned/followed_policy.h"
 #include "bench/paper/learned/guide_models.h"
 
@@ -26,7 +26,7 @@ std::unique_ptr<GuideModels> fresh(GuideModelOptions options = {}) {
   return std::move(*guide);
 }
 
-/// One sample: of these rules one has all the gain.
+/// A sample in which one of the rules has all the gain.
 GuideSample sample(const Graph& graph, size_t rules, size_t rule, float gain) {
   GuideSample out{std::make_shared<GraphFeatures>(features_of(graph)), {}, {}, gain};
   out.tried.assign(rules * kGrains, 1);
@@ -42,7 +42,7 @@ GuideRunner::Answer answer(GuideModels& guide, const GraphFeatures& graph,
   return *out;
 }
 
-/// Teaches that residual connections want one rule, and chains of products another.
+/// Teaches that residual connections need one rule, and chains of products another.
 void teach(GuideModels& guide, const std::vector<Rule>& rules, int steps) {
   GuideSample layers = sample(test::layers(2), rules.size(), 3, 0.5);
   GuideSample products = sample(test::shared_products(3), rules.size(), 1, 0);
@@ -67,7 +67,7 @@ TEST(GuideModels, NumberingOfNodesAndRulesChangesNothing) {
       EXPECT_NEAR(a.logits[r * kGrains + g], b.logits[(rules.size() - 1 - r) * kGrains + g], 1e-4);
 }
 
-/// Neither that of nodes nor that of samples, in looks and in what is learned.
+/// Padding of nodes and samples changes neither answers nor learning.
 TEST(GuideModels, PaddingChangesNothing) {
   std::vector<Rule> rules = rules_of(kSumRules);
   auto small = fresh({.least_samples = 2}), large = fresh({.least_nodes = 60});
@@ -89,7 +89,8 @@ TEST(GuideModels, PaddingChangesNothing) {
   EXPECT_GT(std::abs(answer(*small, graph, rules).gain - before.gain), 1e-4) << "nothing learned";
 }
 
-/// More edges than places, and one of them twice: of a mean each has its part, the second none.
+/// More edges than places, and one edge twice: each edge has its part of a mean,
+/// and the copy has none.
 TEST(GuideModels, EdgesAreAsManyAsThereAre) {
   std::vector<Rule> rules = rules_of(kSumRules);
   auto small = fresh({.least_nodes = 1, .least_samples = 1}), large = fresh({.least_nodes = 200});
@@ -131,7 +132,7 @@ TEST(GuideModels, LearnsWhichRulePaysWhereAndWhatCanBeGained) {
   std::vector<Rule> rules = rules_of(kSumRules);
   auto guide = fresh();
   teach(*guide, rules, 60);
-  // Of sizes that it was not taught.
+  // For sizes that were not in the training.
   GuideRunner::Answer layers = answer(*guide, features_of(test::layers(4)), rules);
   GuideRunner::Answer products = answer(*guide, features_of(test::shared_products(5)), rules);
   EXPECT_GT(layers.logits[3 * kGrains], layers.logits[1 * kGrains]);

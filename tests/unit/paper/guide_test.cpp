@@ -1,5 +1,5 @@
-// The guide in the seat of the tree search, with a network that is made up; its rivals; what is
-// learned from a search.
+// Tests the guide as the tree search's policy, with an invented network; its rivals;
+// and what is learned from a search.
 #include "bench/paper/learned/guide.h"
 
 #include "compiler/search/game/rivals.h"
@@ -13,7 +13,7 @@ using test::kSumRules;
 using test::rules_of;
 using test::UnitCost;
 
-/// Declarations with operands of a commuting operator give several rules.
+/// A declaration that contains a commutative operator gives several rules.
 uint32_t number_of(const std::vector<Rule>& rules, llvm::StringRef name) {
   for (uint32_t i = 0; i < rules.size(); ++i)
     if (rules[i].name == name) return i;
@@ -21,14 +21,14 @@ uint32_t number_of(const std::vector<Rule>& rules, llvm::StringRef name) {
   return 0;
 }
 
-/// Says that one rule is promising, and counts how often it is asked.
+/// Names one rule as promising, and counts the requests.
 class MadeUp final : public GuideRunner {
 public:
   uint32_t promising = 0;
   size_t looks = 0, studied = 0;
   bool broken = false;
-  float beyond = 0;             // what it says of the first rule
-  Cancellation* wish = nullptr; // what it asks for once it studies
+  float beyond = 0;             // logit of the first rule, unless 0
+  Cancellation* wish = nullptr; // stopped during the first study
   std::vector<GuideSample> seen;
 
   Result<Answer> look(const GraphFeatures& graph, llvm::ArrayRef<Rule> rules) override {
@@ -119,7 +119,7 @@ TEST(Guide, WhatIsNoNumberIsNoAnswer) {
   }
 }
 
-/// The rounds that are reported.
+/// Returns the rounds that are reported.
 std::vector<size_t> rounds_of(const std::shared_ptr<MadeUp>& network,
                               const std::vector<Rule>& rules, GuideOptions options) {
   Graph graph = test::layers(3);
@@ -147,7 +147,7 @@ TEST(Guide, GoesOnAtTheRoundThatIsNext) {
   EXPECT_TRUE(rounds_of(network, rules, {.rounds = 3, .earlier_rounds = 3}).empty());
 }
 
-/// Else half of what a round teaches would be kept as the whole.
+/// Otherwise half of a round's training would be saved as the whole.
 TEST(Guide, ARoundThatIsStoppedWhileItIsStudiedIsNone) {
   std::vector<Rule> rules = rules_of(kSumRules);
   auto network = std::make_shared<MadeUp>();

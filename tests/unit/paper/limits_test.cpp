@@ -1,5 +1,5 @@
-// Every strategy stops where it is told to, with a result that is sound and never worse than what
-// it was given.
+// Tests that every strategy stops at its limits, with a sound result that is never worse
+// than its input.
 #include "bench/paper/pact24/pact24.h"
 #include "bench/paper/pact24/published_costs.h"
 #include "compiler/ir/graph.h"
@@ -24,11 +24,11 @@ struct Limits {
 struct Outcome {
   StopReason stop{};
   double before = 0, after = 0;
-  size_t nodes = 0; // the most that one e-graph held
+  size_t nodes = 0; // largest size of one e-graph
   std::string fault;
 };
 
-/// By greedy: the value of a grown e-graph.
+/// Uses the greedy value of a grown e-graph.
 Outcome judged(StopReason stop, const EGraph& egraph, const Graph& source, PriceCache& prices) {
   ExtractOptions greedy;
   greedy.extractor = Extractor::Greedy;
@@ -152,7 +152,7 @@ TEST_P(StopsAt, AnInterrupt) {
 
 TEST_P(StopsAt, TheNodeLimit) {
   EGraph source = egraph_of(test::layers(5));
-  // Counted before each application: what one application adds may be beyond.
+  // The limit is checked before each application, so that one application may exceed it.
   constexpr size_t kOneApplication = 8;
   size_t limit = node_count(source) + 12;
   EXPECT_LE(run({.nodes = limit}).nodes, limit + kOneApplication);

@@ -1,5 +1,5 @@
-// The published tree search, detail by detail: each test shows one of the choices that its paper
-// and its program make. Prices are given by the test, so that rewards are known.
+// Tests the published tree search in detail: each test shows one choice of its paper
+// and its program. The tests set the prices, so that rewards are known.
 #include "bench/paper/pact24/pact24.h"
 
 #include "tests/unit/search/search_fixture.h"
@@ -45,7 +45,7 @@ struct Observed {
   std::vector<SearchTrace::TreeNode> roots() const { return children(-1); }
 };
 
-/// The search on tanh(x).
+/// Runs the search on tanh(x).
 Observed run(llvm::StringRef rules, Pact24Options options,
              std::function<double(const EGraph&)> price = nothing) {
   test::Builder b;
@@ -59,14 +59,14 @@ Observed run(llvm::StringRef rules, Pact24Options options,
   return out;
 }
 
-/// One decision without rollouts.
+/// Options for one decision without rollouts.
 Pact24Options decision(int budget) {
   Pact24Options options;
   options.budget = budget, options.depth = -1, options.max_decisions = 1;
   return options;
 }
 
-/// Each of these changes something once, wherever `from` is.
+/// Rules that each change something once in a match of `from`.
 std::string products(llvm::StringRef from, int count) {
   std::string text;
   for (int i = 0; i < count; ++i)
@@ -74,7 +74,7 @@ std::string products(llvm::StringRef from, int count) {
   return text;
 }
 
-/// Changes something whenever it is applied, without end.
+/// Changes something at each application, without end.
 constexpr llvm::StringLiteral kGrows = "rule grows(x) { tanh(x) => tanh(relu(x)) }";
 
 constexpr llvm::StringLiteral kThree = R"(
@@ -97,7 +97,7 @@ TEST(Pact24, ItsDefaultsAreThePublishedOnes) {
 TEST(Pact24, Ucb1IsTheMeanAndWhatIsNotKnownOfIt) {
   EXPECT_EQ(ucb1(0.5, 3, 20, 0), 0.5);
   EXPECT_DOUBLE_EQ(ucb1(0.5, 4, 20, 2), 0.5 + 2 * std::sqrt(2 * std::log(20) / 4));
-  EXPECT_GT(ucb1(0, 1, 20, 2), ucb1(0, 2, 20, 2)); // seldom tried
+  EXPECT_GT(ucb1(0, 1, 20, 2), ucb1(0, 2, 20, 2)); // rarely tried
   EXPECT_GT(ucb1(0, 2, 40, 2), ucb1(0, 2, 20, 2)); // the others often
   EXPECT_LT(ucb1(0.1, 2, 20, 2), ucb1(0.2, 2, 20, 2));
 }
@@ -123,8 +123,8 @@ TEST(Pact24, TheRootIsExpandedFullyFirst) {
 }
 
 TEST(Pact24, SelectionStopsHalfTheTimeWhereNotAllIsExpanded) {
-  // One thing can be done at the root, eighty after it. The second simulation expands there, since
-  // nothing is known yet; each of the next sixty does with probability one half.
+  // The root has one action, its successor eighty. The second simulation expands the successor,
+  // since nothing is known yet; each of the next sixty does so with probability one half.
   std::string rules = "rule first(x) { tanh(x) => relu(x) }\n" + products("relu", 80);
   size_t stopped = 0;
   for (uint64_t seed = 1; seed <= 5; ++seed) {
@@ -136,7 +136,7 @@ TEST(Pact24, SelectionStopsHalfTheTimeWhereNotAllIsExpanded) {
     EXPECT_GT(made.trace.tree.size(), 2 + here) << "the others go on down";
     stopped += here - 1;
   }
-  EXPECT_NEAR(static_cast<double>(stopped), 150, 26); // three times the standard deviation
+  EXPECT_NEAR(static_cast<double>(stopped), 150, 26); // three standard deviations
 }
 
 TEST(Pact24, ExpansionTriesEachActionOnce) {
@@ -144,7 +144,7 @@ TEST(Pact24, ExpansionTriesEachActionOnce) {
   std::set<std::pair<int32_t, RuleId>> tried;
   for (const SearchTrace::TreeNode& node : made.trace.tree)
     EXPECT_TRUE(tried.insert({node.parent, node.rule}).second) << node.parent << " " << node.rule;
-  // 5 rules in any order that changes something: no action is left out, none comes again below.
+  // 5 rules in any order that changes something: each action occurs, and none again below itself.
   for (size_t i = 0; i < made.trace.tree.size(); ++i) {
     std::set<RuleId> above;
     for (int32_t at = static_cast<int32_t>(i); made.trace.tree[at].parent >= 0;
@@ -176,7 +176,7 @@ rule half(x, y) { tanh(x), exp(y) => tanh(x), exp(y) }
   EXPECT_EQ(made.children(0)[0].rule, 0u);
   ASSERT_EQ(made.children(1).size(), 1u);
   EXPECT_EQ(made.children(1)[0].rule, 1u);
-  // Steps: one at the root, two after it (that of `here` without effect), two after both.
+  // Steps: one at the root, two after it (`here` has no effect), two after both.
   EXPECT_EQ(made.report.steps, 5u);
 }
 
@@ -200,12 +200,12 @@ TEST(Pact24, ARolloutTakesOneStepMoreThanItsDepth) {
 TEST(Pact24, ARolloutEndsWhereEveryRuleIsSpent) {
   Pact24Options options = decision(1);
   EXPECT_EQ(run("rule once(x) { tanh(x) => relu(x) }", options).report.steps, 1u);
-  options.depth = 10; // one step of no effect says that there is no other
+  options.depth = 10; // a step without effect ends it
   EXPECT_EQ(run("rule once(x) { tanh(x) => relu(x) }", options).report.steps, 2u);
 }
 
 TEST(Pact24, RewardsAddUpWhatCostsFellByAndAreNeverNegative) {
-  // By steps done: the price rises, falls, rises, falls; what it falls by counts, in milliseconds.
+  // The price by steps rises, falls, rises, falls. The decreases count, in milliseconds.
   auto price = [](const EGraph& g) {
     constexpr double prices[] = {100, 160, 130, 150, 110};
     return prices[std::min<size_t>(count_of(g, OpKind::Tanh) - 1, 4)];
@@ -223,7 +223,7 @@ TEST(Pact24, RewardsAddUpWhatCostsFellByAndAreNeverNegative) {
 }
 
 TEST(Pact24, ValuesGoBackUpToTheRoot) {
-  // Three simulations: down a chain of actions of which the third gains 40 us.
+  // Three simulations along a chain of actions, of which the third gains 40 us.
   auto price = [](const EGraph& g) { return count_of(g, OpKind::Tanh) > 3 ? 60.0 : 100.0; };
   Pact24Options options = decision(3);
   options.discount = 0.5;
@@ -269,7 +269,8 @@ TEST(Pact24, KeepsTheSubtreeWhereAsked) {
   auto chosen = llvm::find_if(children, [](const auto& c) { return c.chosen; });
   ASSERT_NE(chosen, children.end());
   ASSERT_GT(chosen->visits, 1u);
-  EXPECT_EQ(kept.roots()[1].visits, 20u + chosen->visits - 1); // made by one that went no further
+  EXPECT_EQ(kept.roots()[1].visits, 20u + chosen->visits - 1); // one simulation created the node
+                                                               // and went no further
 }
 
 TEST(Pact24, EachDecisionHasTheWholeBudget) {

@@ -1,5 +1,5 @@
-// Policies as models: padding changes nothing, the loss is the published one, files keep all that
-// training goes on from, and what is learned is worth learning.
+// Tests policies as models: padding does not matter, the loss is the published one,
+// files keep the whole state of training, and training improves the policy.
 #include "bench/paper/learned/policy_models.h"
 
 #include "runtime/files/safetensors.h"
@@ -34,7 +34,7 @@ protected:
   }
 };
 
-/// The graphs of some candidates.
+/// Encodes the graphs of some candidates.
 std::vector<EncodedGraph> layered_graphs() {
   std::vector<EncodedGraph> graphs;
   for (int layers : {1, 2, 4}) graphs.push_back(encode(test::layers(layers)));
@@ -94,7 +94,7 @@ TEST_P(Policies, OptimisingThemChangesNothing) {
   }
 }
 
-// New weights, and what Adam remembers: three passes over them, and one for their norm.
+// New weights and Adam's state take three passes over the weights, and their norm takes one.
 TEST_F(Policies, AnUpdatePassesOverTheWeightsThreeTimes) {
   NetworkRun run;
   run.threads = 1;
@@ -112,8 +112,8 @@ TEST_F(Policies, AnUpdatePassesOverTheWeightsThreeTimes) {
   EXPECT_GT(passes(false), 8);
 }
 
-/// Nodes that graphs have in common are computed once; each by itself comes to the same, in
-/// gradients, too.
+/// Nodes that graphs share are computed once. Separate computation gives the same results
+/// and gradients.
 TEST_P(Policies, SharingNodesChangesNothing) {
   EncodedState shared = layered_state(), apart = layered_state(/*apart=*/true), less = without(2);
   ASSERT_LT(shared.nodes.size() + 5, apart.nodes.size());
@@ -126,7 +126,8 @@ TEST_P(Policies, SharingNodesChangesNothing) {
                 b = *other->learn(samples_over(apart, less));
     EXPECT_NEAR(a.loss, b.loss, 1e-4);
   }
-  // Steps of Adam are about as long whatever the gradient is: compare the weights' course.
+  // The length of Adam's steps hardly depends on the gradient, so that the test compares the
+  // weights' course.
   double apart_by = 0, moved = 0;
   auto start = fresh(GetParam(), {}, 5);
   for (size_t i = 0; i < one->weights().size(); ++i) {
@@ -136,20 +137,20 @@ TEST_P(Policies, SharingNodesChangesNothing) {
   EXPECT_LT(apart_by, 0.01 * moved);
 }
 
-/// Of whole graphs by the published formulas, without any sharing or padding.
+/// Evaluates whole graphs by the published formulas, without sharing or padding.
 class WholeGraph {
 public:
   WholeGraph(llvm::ArrayRef<float> theta, int layers) : theta_(theta), layers_(layers) {}
 
-  /// By the scoring form, which values the graph as it stands alone.
+  /// Returns the value in the scoring form, which uses only the present graph.
   double value(const EncodedGraph& graph) {
     Row row = embedded(graph);
-    (void)take(97 * 256 + 257 * 64 + 65); // the actor's
+    (void)take(97 * 256 + 257 * 64 + 65); // the actor's weights
     return head(std::move(row), 1)[0];
   }
 
-  /// By the published form: all places one behind the other, candidates first, the graph as it
-  /// stands the last of them; behind them places that hold the last layer's offsets.
+  /// A judgement in the published form: places in a row, candidates first, then the present graph.
+  /// The remaining places hold the last layer's offsets.
   struct Judgement {
     std::vector<double> log_probs;
     double value = 0;
@@ -244,7 +245,7 @@ TEST_F(Policies, TheNetworkIsThatOfThePublication) {
   EncodedGraph deep = encode(test::layers(6)), joined = encode(test::shared_products(3));
   EncodedState some = layered_state();
   auto policy = fresh("xrlflow", {.rate = 0.01}, 5);
-  // Fresh heads hold next to nothing.
+  // New heads are almost zero.
   for (int step = 0; step < 5; ++step) ASSERT_TRUE(policy->learn(samples_over(some, some)));
   std::vector<EncodedGraph> graphs = {joined, deep, encode(test::layers(2)), joined};
   auto decision = policy->decide(state_of(graphs));
@@ -269,8 +270,9 @@ TEST_F(Policies, TheScoringFormLooksAtGraphsAsThePublicationDoes) {
   }
 }
 
-/// The products of the first few columns (rows of a wide matrix) of a layer at the head of `theta`,
-/// less those of orthonormal ones times 0.01: the largest, by 0.01 squared.
+/// Returns the largest error of orthogonality, divided by 0.01 squared. The vectors
+/// are the first few columns (rows of a wide matrix) of the layer at the start of `theta`,
+/// and should be orthonormal times 0.01.
 double off_orthogonal(llvm::ArrayRef<float> theta, size_t inputs, size_t outputs) {
   bool tall = inputs >= outputs;
   auto at = [&](size_t i, size_t j) -> double { // element i of vector j
@@ -286,14 +288,14 @@ double off_orthogonal(llvm::ArrayRef<float> theta, size_t inputs, size_t outputs
   return worst;
 }
 
-/// The root of the mean square.
+/// Returns the root mean square.
 double size_of(llvm::ArrayRef<float> theta) {
   return std::sqrt(std::inner_product(theta.begin(), theta.end(), theta.begin(), 0.0) /
                    static_cast<double>(theta.size()));
 }
 
-/// Those of the heads orthogonal with a gain of 0.01, but for that which gives the value; the
-/// others by fan-in; offsets zero.
+/// Weights of the heads are orthogonal with a gain of 0.01, except for the value's head.
+/// The other weights are scaled by fan-in, and offsets are zero.
 TEST_F(Policies, WeightsBeginAsInTheAuthorsProgram) {
   auto policy = fresh("xrlflow");
   llvm::ArrayRef<float> left = policy->weights();
@@ -305,7 +307,7 @@ TEST_F(Policies, WeightsBeginAsInTheAuthorsProgram) {
   auto zeros = [](llvm::ArrayRef<float> offsets) { return size_of(offsets) == 0; };
   EXPECT_NEAR(size_of(take(kNodeFeatures * 64)) * std::sqrt(kNodeFeatures), 1, 0.05);
   EXPECT_TRUE(zeros(take(64)));
-  left = left.drop_front(2 * 66 * 64); // the layers of attention
+  left = left.drop_front(2 * 66 * 64); // the attention layers
   EXPECT_NEAR(size_of(take(64 * 32)) * 8, 1, 0.05);
   EXPECT_TRUE(zeros(take(32)));
   for (size_t results : {500, 1}) { // actor and critic
@@ -322,7 +324,7 @@ TEST_F(Policies, WeightsBeginAsInTheAuthorsProgram) {
   EXPECT_TRUE(left.empty());
 }
 
-/// The loss by its formula, from what the policy says before the step.
+/// Computes the loss by its formula, from the policy's answers before the step.
 TEST_P(Policies, TheLossIsThatOfThePublication) {
   EncodedState a = layered_state(), b = without(3);
   auto policy = fresh(GetParam());
@@ -362,7 +364,7 @@ TEST_P(Policies, AFileKeepsAllThatTrainingGoesOnFrom) {
   EXPECT_TRUE(policy->weights() == (*opened)->weights());
 }
 
-/// The file of before stays, and who asks such a policy is told.
+/// The previous file is kept, and requests to such a policy give an error.
 TEST_F(Policies, WeightsThatAreNotFiniteAreNotSaved) {
   EncodedState a = layered_state();
   auto policy = fresh("xrlflow-scored", {.rate = 1e38});
@@ -388,7 +390,7 @@ INSTANTIATE_TEST_SUITE_P(, Policies, testing::Values("xrlflow", "xrlflow-scored"
 
 TEST_F(Policies, ScoresDoNotDependOnTheOrderOfCandidates) {
   std::vector<EncodedGraph> graphs = layered_graphs();
-  std::swap(graphs[0], graphs[1]); // not the last, which is the graph as it stands
+  std::swap(graphs[0], graphs[1]); // not the last, which is the present graph
   EncodedState a = layered_state(), b = state_of(std::move(graphs));
   auto policy = fresh("xrlflow-scored");
   Decision one = *policy->decide(a), other = *policy->decide(b);
@@ -429,7 +431,7 @@ protected:
     ASSERT_TRUE(train(env, policy, options, from,
                       [](const TrainingProgress&) -> Result<void> { return {}; }));
   }
-  /// Of seeds 1, 2, ..: how many end with a policy that leads to the best.
+  /// Returns the number of seeds from 1 on whose policy leads to the best state.
   size_t seeds_that_find_it(const char* form, uint64_t seeds) const {
     size_t found = 0;
     for (uint64_t seed = 1; seed <= seeds; ++seed) {
@@ -443,15 +445,17 @@ protected:
   }
 };
 
-/// What the policy does after training counts, not what it met on the way: greedy play never ends
-/// there, and random play in two of a hundred episodes (environment_test.cpp). PPO's settings are
-/// the published ones; the game has its own: two layers of attention, 30 episodes between two
-/// updates, 900 in all, a reward after each step and at most 20 of them.
+/// Only the policy's behaviour after training counts, not the states that training visited.
+/// Greedy play never ends in the best state, and random play in two of a hundred episodes
+/// (environment_test.cpp). PPO's settings are the published ones. The game has its own:
+/// two layers of attention, 30 episodes between two updates, 900 in all, a reward
+/// after each step and at most 20 steps.
 TEST_F(LearningTheGame, NineOfTenSeedsFindWhatLiesBehindTwoLosingSteps) {
   EXPECT_GE(seeds_that_find_it("xrlflow-scored", 10), 9u);
 }
 
-/// Its updates pass over 8.3 M weights, so that ten seeds take minutes: with TANGRAM_FULL_TESTS.
+/// Its updates pass over 8.3 M weights, so that ten seeds take minutes. They run
+/// with TANGRAM_FULL_TESTS.
 TEST_F(LearningTheGame, SoDoesThePublishedNetwork) {
   size_t seeds = std::getenv("TANGRAM_FULL_TESTS") ? 10 : 1;
   EXPECT_GE(seeds_that_find_it("xrlflow", seeds), std::max<size_t>(seeds - 1, 1));

@@ -1,4 +1,4 @@
-// Training by episodes: what ends one, what an update learns from, and how good chance is.
+// Tests training by episodes: the end of an episode, the samples of an update, and random play.
 #include "bench/paper/learned/ppo.h"
 
 #include "tests/unit/search/rewrite_game.h"
@@ -15,14 +15,14 @@ protected:
   RewriteGame game;
 
   RewriteEnvironment environment(EnvironmentOptions options) {
-    options.explore.numerics = Numerics::Lossy; // a game's rules need not be true
+    options.explore.numerics = Numerics::Lossy; // a game's rules may be false
     return {game.source, game.rules,
             [](const Graph& graph) -> Result<double> { return RewriteGame::price_of(graph); },
             options};
   }
 };
 
-/// Knows nothing.
+/// Answers with uniform probabilities.
 class Uniform final : public PolicyRunner {
 public:
   Result<Decision> decide(const EncodedState& state) override {
@@ -32,7 +32,7 @@ public:
   Result<LearnReport> learn(llvm::ArrayRef<Sample>) override { return LearnReport(); }
 };
 
-/// Asks for the end while it learns.
+/// Requests a stop while it learns.
 class Stopping final : public PolicyRunner {
 public:
   explicit Stopping(Cancellation& wish) : wish_(wish) {}
@@ -49,7 +49,7 @@ private:
   Uniform uniform_;
 };
 
-/// Else a training that goes on would come to another policy than one that was not interrupted.
+/// Otherwise a training that continues would lead to another policy than an uninterrupted one.
 TEST_F(Ppo, HalfAnUpdateIsNone) {
   Cancellation wish;
   RewriteEnvironment env =
@@ -68,8 +68,8 @@ TEST_F(Ppo, HalfAnUpdateIsNone) {
   EXPECT_LE(policy.learned, options.minibatch) << "it ends before the next minibatch";
 }
 
-/// What makes the game one: who takes what pays at once does not end there, and who takes anything
-/// does in few episodes. (Many episodes meet the best state; it is their ends that count.)
+/// This makes the game hard: greedy play does not end in the best state, and random play does
+/// so in few episodes. (Many episodes pass through the best state; only their ends count.)
 TEST_F(Ppo, NeitherGreedyNorRandomPlayEndsInTheBestStateOfTheGame) {
   RewriteEnvironment greedy = environment({.measure_every = 1});
   ASSERT_TRUE(greedy.reset());
@@ -104,7 +104,7 @@ Episode episode_of(std::vector<double> rewards, std::vector<double> values) {
   return out;
 }
 
-/// By hand, with discount 0.5 and smoothing 0.5.
+/// Computed by hand, with discount 0.5 and smoothing 0.5.
 TEST(Advantages, AreDiscountedSumsOfErrorsWithinAnEpisode) {
   PpoOptions options{.discount = 0.5, .smoothing = 0.5};
   Episode first = episode_of({1, 2}, {4, 6}), second = episode_of({8}, {1});

@@ -1,4 +1,4 @@
-// The published cost functions, and the published search by them.
+// Tests the published cost functions, and the published search with them.
 #include "bench/paper/pact24/published_costs.h"
 
 #include "bench/paper/pact24/pact24.h"
@@ -52,8 +52,8 @@ TEST(Pact24, TheSeedDecidesAndTheGraphIsLeftSound) {
 }
 
 TEST(PublishedCost, CountsOneOverlapOnlyAndTreesInFull) {
-  // Three levels of nodes that use the level below twice: 7 distinct nodes of price 1 would need a
-  // tree of 2 + 4 + 8; here each level is one node.
+  // Three levels of nodes that use the level below twice. As a tree they are 1 + 2 + 4 + 8 nodes.
+  // In the graph, each level is one node.
   test::Builder b;
   NodeId x = b.op(OpKind::Tanh, {b.x("x", {4})});
   for (int i = 0; i < 3; ++i) x = b.op(OpKind::Add, {x, x});

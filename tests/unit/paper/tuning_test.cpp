@@ -1,4 +1,4 @@
-// The published variants of the tuner, on a device that computes times.
+// Tests the published variants of the tuner on a device that computes times.
 #include "bench/paper/tuning/baselines.h"
 #include "bench/paper/tuning/published.h"
 #include "runtime/tune/reuse.h"
@@ -73,7 +73,7 @@ TEST(PublishedTuner, ReuseFindsMoreThanTilesAsTheyAre) {
     ReuseResult found = tune_by_reuse(target, reused.best->program, device);
     ASSERT_TRUE(found.best) << pair.target;
     TopResult copied = tune_by_top(target, reused.ranking, 3, device);
-    constexpr double kNothing = 10; // times as long: no tiles divide
+    constexpr double kNothing = 10; // times as long if no tiles divide
     gained +=
         std::log(copied.best ? copied.best->microseconds / found.best->microseconds : kNothing);
   }
@@ -93,7 +93,7 @@ TEST(Top, TilesAreKeptAndBlocksTakeTheRest) {
 TEST(Clusters, OverlapIsTheShareOfCommonFactors) {
   Operator a = *read_operator("BMM [1, 4, 4 | 4]"), b = *read_operator("BMM [1, 4, 4 | 8]");
   EXPECT_EQ(overlap(a, a), 1);
-  EXPECT_EQ(overlap(a, b), 0.6); // C(4, 2) of C(5, 2) ways to factor 8 into three
+  EXPECT_EQ(overlap(a, b), 0.6); // C(4, 2) of C(5, 2) factorisations of 8 into three
   EXPECT_EQ(overlap(a, *read_operator("C1D [1, 4, 4 | 4, 1]")), 0);
   std::vector<Operator> operators = {a, *read_operator("FRB [1 | 8, 8]"), b};
   EXPECT_EQ(clusters(operators), (std::vector<std::vector<size_t>>{{0, 2}, {1}}));

@@ -1,4 +1,4 @@
-// Which rules say the same, and which of them are kept.
+// Tests which rules are equal, and which of them are kept.
 #include "compiler/rules/equal.h"
 
 #include "tests/unit/rules/rule_fixture.h"
@@ -11,7 +11,7 @@ using test::rules_of;
 constexpr llvm::StringLiteral kRule = "rule one(x, y, z) { (x @ y) + (x @ z) => x @ (y + z) where "
                                       "rank(x) == 2, shape(y) == shape(z) }";
 
-/// Whether the text, one rule, says what kRule says.
+/// Returns true if the rule of this text is equal to kRule.
 bool says_it(llvm::StringRef text) {
   std::vector<Rule> one = rules_of(kRule), other = rules_of(text);
   EXPECT_FALSE(one.empty() || other.empty());
@@ -27,7 +27,8 @@ TEST(SameRule, NamesAndTheOrderOfConditionsDoNotMatter) {
 }
 
 TEST(SameRule, AllElseDoes) {
-  // Another operand, operator, condition, number of them, kind of numerics; one variable for two.
+  // Another operand, operator, condition, number of conditions, class of numerics;
+  // one variable for two.
   for (llvm::StringRef text :
        {"rule r(x, y, z) { (x @ y) + (x @ z) => x @ (z + y)"
         " where rank(x) == 2, shape(y) == shape(z) }",

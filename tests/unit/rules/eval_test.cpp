@@ -19,8 +19,8 @@ struct Facts : ClassFacts {
   bool constant(uint32_t v) const override { return v == 0; }
 };
 
-/// One rule whose expressions a test adds, with class 0 = f32[2, 3, 4], class 1 absent, class 2 not
-/// bound; value 0 = 6, value 1 = [1, 2, 0], value 2 = relu, value 3 not bound.
+/// A rule to which tests add expressions. Class 0 is f32[2, 3, 4], class 1 is absent,
+/// class 2 is unbound; value 0 is 6, value 1 is [1, 2, 0], value 2 is relu, value 3 is unbound.
 struct RuleEval : testing::Test {
   RuleEval() {
     facts.types = {symbols.type(f32({2, 3, 4})), symbols.none_type(), TypeId{}};
@@ -44,7 +44,7 @@ struct RuleEval : testing::Test {
   ExprIndex number(int64_t n) { return literal(Value::of_int(n)); }
   ExprIndex variable(uint32_t v) { return add(Kind::Variable, {}, v); }
 
-  /// The value as text, or "-" where there is none.
+  /// Returns the value as text, or "-" if there is none.
   std::string text(ExprIndex at) {
     std::optional<ValueId> id = evaluate({rule, symbols, values, facts}, at);
     return id ? symbols.value(*id).text_form() : "-";
@@ -125,14 +125,14 @@ TEST_F(RuleEval, TruthIsOnlyTheBoolTrue) {
   EXPECT_FALSE(truth(number(1)));
   ExprIndex yes = literal(Value::of_bool(true)), broken = add(Kind::Div, {number(1), number(0)});
   ExprIndex fails = add(Kind::Eq, {broken, number(1)});
-  EXPECT_TRUE(truth(add(Kind::Or, {yes, fails}))); // the second is not asked
+  EXPECT_TRUE(truth(add(Kind::Or, {yes, fails}))); // the second is not evaluated
   EXPECT_FALSE(truth(add(Kind::And, {yes, fails})));
-  EXPECT_FALSE(truth(add(Kind::Not, {fails}))); // no value is not false
+  EXPECT_FALSE(truth(add(Kind::Not, {fails}))); // no value is different from false
   EXPECT_TRUE(truth(add(Kind::Eq, {variable(2), literal(Value::of_enum("relu"))})));
   EXPECT_TRUE(truth(add(Kind::Ne, {variable(2), number(1)})));
 }
 
-/// Rules with numbers ask at each match whether a number has the dtype of what it stands beside.
+/// Rules with numbers check, at each match, that a number has the dtype of the other operand.
 TEST_F(RuleEval, ConditionsOfAMatchAllocateNothing) {
   values.push_back(symbols.value(Value::of_type({DType::F32, {}})));
   values.push_back(symbols.value(Value::of_type({DType::I64, {}})));
@@ -149,7 +149,7 @@ TEST_F(RuleEval, ConditionsOfAMatchAllocateNothing) {
   rule.conditions = {add(Kind::Eq, {variable(5), like})};
   EXPECT_FALSE(conditions_hold(match)); // another dtype
   rule.conditions = {add(Kind::Eq, {variable(3), like})};
-  EXPECT_FALSE(conditions_hold(match)); // not bound
+  EXPECT_FALSE(conditions_hold(match)); // unbound
 }
 
 TEST_F(RuleEval, AllConditionsMustHold) {

@@ -1,4 +1,4 @@
-// Which rules a search has: those of operators that came later than programs wait for the operator.
+// Tests the rules of a search: rules of later operators are used only if the operator occurs.
 #include "compiler/rules/book.h"
 #include "tests/unit/rules/rule_fixture.h"
 

@@ -1,4 +1,4 @@
-// Selections of rules: files, modules, sets, single rules, and what is switched off.
+// Tests selections of rules: files, modules, sets, single rules, and rules that are switched off.
 #include "compiler/rules/from_ast.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ const EmbeddedFile kCycle[] = {
 };
 
 struct RuleLoad : testing::Test {
-  /// Names of the rules selected, or the first error's code.
+  /// Returns the names of the selected rules, or the first error's code.
   std::string load(std::initializer_list<std::string> selection,
                    llvm::ArrayRef<EmbeddedFile> files = kFiles) {
     sink = {};
@@ -54,7 +54,7 @@ TEST_F(RuleLoad, SwitchingOff) {
   EXPECT_EQ(load({"-twice"}), "relu_twice neg_twice");
   EXPECT_EQ(load({"one", "-neg_twice"}), "relu_twice");
   EXPECT_EQ(load({"-first"}), "twice twice-rev twice-rev~2");
-  EXPECT_EQ(load({"one", "-half"}), "relu_twice neg_twice"); // was not on
+  EXPECT_EQ(load({"one", "-half"}), "relu_twice neg_twice"); // not selected before
 }
 
 TEST_F(RuleLoad, Mistakes) {
@@ -62,7 +62,7 @@ TEST_F(RuleLoad, Mistakes) {
   EXPECT_EQ(sink.all()[0].help, "did you mean `one`?");
   EXPECT_EQ(load({"one", "-tvice"}), "E0305");
   EXPECT_EQ(load({"cycle"}, kCycle), "E0209");
-  EXPECT_EQ(load({"two", "zwei"}), "E0202"); // two rules of one name
+  EXPECT_EQ(load({"two", "zwei"}), "E0202"); // two rules with one name
   EXPECT_EQ(load({"no_such_file.tg"}), "E0501");
 }
 

@@ -1,4 +1,4 @@
-// Operators that files define, inside rules: what a call stands for.
+// Tests operators that files define, inside rules: how a call is expanded.
 #include "compiler/rules/text.h"
 #include "tests/unit/rules/rule_fixture.h"
 
@@ -62,7 +62,7 @@ TEST(RuleOps, OperatorsOfOtherLibrariesAreNodes) {
   EXPECT_EQ(root.attrs[1].literal.text, "(T[S...], i64[N]) -> T[S...]");
 }
 
-/// Each operator twice as large as the one before: refused, not unfolded for ever.
+/// Each operator is twice as large as the one before, so that the expansion is refused.
 TEST(RuleOps, WhatUnfoldsWithoutMeasureIsRefused) {
   std::string text = "op d0(x: T[S...]) -> T[S...] = x + softmax(x)\n";
   for (int i = 1; i <= 30; ++i)

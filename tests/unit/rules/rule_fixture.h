@@ -1,4 +1,4 @@
-// Rules from text and small graphs, for tests.
+// Builds rules from text and small graphs, for tests.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -9,7 +9,7 @@
 
 namespace tg::test {
 
-/// The rules of a text, which must be free of errors.
+/// Returns the rules of a text, which must not have errors.
 inline std::vector<Rule> rules_of(llvm::StringRef text) {
   static SourceManager sources; // rules name their files
   DiagnosticSink sink;
@@ -20,7 +20,7 @@ inline std::vector<Rule> rules_of(llvm::StringRef text) {
   return rules;
 }
 
-/// A graph under construction; operators by name, attributes as values.
+/// A graph under construction. Operators are given by name, attributes as values.
 struct Builder {
   std::shared_ptr<Symbols> symbols = std::make_shared<Symbols>();
   Graph graph{symbols, "test"};
