@@ -1,23 +1,23 @@
-// How far rewards by whole runs are off by chance: the same few graphs of a network, timed again
-// and again by the clock that `tg-paper train` rewards by (GraphClock).
+// Measures the noise of rewards by whole runs: times the same few graphs of a network repeatedly
+// with the clock that rewards `tg-paper train` (GraphClock).
 //
 //   graph_clock_bench [--pairs 5,10,20] [--times 20] [--seconds 60] [--graphs 4] [--busy 0]
 //                     [--threads 1] [--json FILE] [MODEL.tg...]
 //
-// Graphs are those of an episode by TASO's rules that takes what is cheapest by price
-// (analytic:cpu), after 1, 2, 4, ... steps, --graphs of them; and the source, beside itself. They
-// take turns, and the clock keeps fewer loaded, so that each is loaded anew for each time, as in a
-// training; the source stays loaded. --pairs are pairs of runs at least, which take at least
-// 0.15 s; several numbers take turns, too, each with a clock of its own. --busy processes
-// meanwhile read 64 MiB again and again. It ends after --times of each, or when no further round
-// begins within --seconds.
+// The graphs come from an episode by TASO's rules that always takes the cheapest rewrite by price
+// (analytic:cpu): the graphs after 1, 2, 4, ... steps, --graphs of them, and the source against
+// itself. The graphs are timed interleaved. The clock keeps fewer graphs loaded, so each is
+// reloaded for every timing, as in training; only the source stays loaded. --pairs is the minimum
+// number of pairs of runs, which take at least 0.15 s; several numbers are interleaved, each with
+// its own clock. --busy background processes read 64 MiB in a loop. The benchmark ends after
+// --times timings of each graph, or when another round would not fit into --seconds.
 //
-//   pairs     that were run, on average
-//   price     time by price, as a share of the source's
-//   median    of the times by the clock, as shares of the source's: a hundredth is a reward of 1
-//   p10, p90  of the same; off: half of what is between them
+//   pairs     average number of pairs that were run
+//   price     predicted time as a share of the source's
+//   median    median of the measured times as shares of the source's; 0.01 is a reward of 1
+//   p10, p90  percentiles of the same times; off: half of their distance
 //   > 2%      times that differ from the median by more than 0.02
-//   s         seconds for each time, loading included
+//   s         seconds per timing, loading included
 //   all       times of all graphs, each as a share of the graph's median
 #include "bench/examples.h"
 #include "compiler/api/files/model.h"
@@ -61,11 +61,11 @@ template <class T> T must(Result<T> result) {
   return std::move(*result);
 }
 
-/// What others on the machine do, here: processes, so that a clock of processor time leaves them
-/// out.
+/// Simulates other load on the machine. The load runs in processes, so that a clock of CPU time
+/// does not count it.
 class BusyProcesses {
 public:
-  /// Before there are threads.
+  /// Forks, so it must be called before any thread starts.
   explicit BusyProcesses(size_t count) {
     for (size_t i = 0; i < count; ++i) {
       pid_t child = fork();
@@ -90,7 +90,7 @@ private:
   std::vector<pid_t> children_;
 };
 
-/// A graph of the episode, and what it is by price.
+/// A graph of the episode and its price, as a share of the source's.
 struct Rewritten {
   std::string name;
   Graph graph;
@@ -103,7 +103,7 @@ public:
       : costs_(std::move(*make_analytic_cost("cpu"))), prices_(source.symbols(), *costs_),
         game_(source, rules, [&](const Graph& g) -> Result<double> { return price(g); }, {}) {}
 
-  /// After 1, 2, 4, ... steps.
+  /// Returns the graphs after 1, 2, 4, ... steps and after the last one, at most `most`.
   std::vector<Rewritten> play(size_t most) {
     std::vector<Rewritten> out;
     if (Result<void> begun = game_.reset(); !begun) fail(begun.error());
@@ -136,7 +136,7 @@ private:
   RewriteEnvironment game_;
 };
 
-/// One network by one number of pairs.
+/// The timings of one network with one number of pairs.
 class Sampled {
 public:
   Sampled(std::string network, const Graph& source, const std::vector<Rewritten>& graphs,
@@ -150,7 +150,7 @@ public:
     own_pairs_ = clock_->pairs();
   }
 
-  /// Each once.
+  /// Times each graph once.
   void add() {
     for (size_t i = 0; i < samples_.size(); ++i) {
       Stopwatch watch;
@@ -208,7 +208,7 @@ private:
   std::string network_;
   const Graph& source_;
   const std::vector<Rewritten>& graphs_;
-  size_t pairs_, own_pairs_ = 0; // asked for; of the source's own time
+  size_t pairs_, own_pairs_ = 0; // requested; run for the source's own time
   std::unique_ptr<GraphClock> clock_;
   double source_us_ = 0, seconds_ = 0;
   std::vector<std::vector<double>> samples_; // of the source, then of each graph
@@ -266,7 +266,7 @@ void run(const Settings& s) {
   });
 }
 
-/// False for a value that is none of this option's, and for an option that there is not.
+/// Returns false for an unknown option or an invalid value.
 bool set(Settings& s, llvm::StringRef name, llvm::StringRef value) {
   if (name == "--json") return s.json = value.str(), !value.empty();
   if (name == "--seconds")

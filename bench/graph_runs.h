@@ -1,4 +1,4 @@
-// Graphs of one network, run interleaved; and how many pairs of them prices put in the right order.
+// Runs graphs of one network interleaved, and counts the pairs that prices order correctly.
 #pragma once
 
 #include "compiler/optimizer/settled_search.h"
@@ -15,7 +15,7 @@ struct Runs {
   std::vector<PlacedInstances> placed;
 };
 
-/// Least times of whole runs, interleaved, and of operators within others.
+/// Returns the minimum times of whole runs, interleaved, and of operators timed inside other runs.
 inline Result<Runs> run_all(llvm::ArrayRef<Graph> graphs, const PrepareOptions& options,
                             int rounds = 16) {
   const TimingOptions kRound{.warmup = 1, .min_runs = 2, .seconds = 0.08};

@@ -1,5 +1,5 @@
-// Guesses of the price model for a network that it has seen nothing of: from the samples of a
-// database, less what the network's own graphs hold; and, once some are known, from times in place.
+// Predictions of the price model for a held-out network: from the samples of a database without the
+// operators of the network's own graphs, and from times of operators within runs of other graphs.
 #pragma once
 
 #include "compiler/api/backends/prepare.h"
@@ -12,7 +12,7 @@
 
 namespace tg {
 
-/// Keys of all operators of some graphs.
+/// Returns the keys of all operators of `graphs`.
 inline llvm::StringSet<> keys_of(llvm::ArrayRef<const Graph*> graphs) {
   llvm::StringSet<> keys;
   for (const Graph* graph : graphs)
@@ -21,7 +21,8 @@ inline llvm::StringSet<> keys_of(llvm::ArrayRef<const Graph*> graphs) {
   return keys;
 }
 
-/// Times operators alone, of a network of this size, on the backend `cpu`. Errors: the backend's.
+/// Returns a cost model that times operators alone, for a network of the size of `graph`, on the
+/// backend `cpu`. Errors: the backend's.
 inline Result<std::unique_ptr<MeasuredCost>>
 measured_costs(const Graph& graph, const std::string& database, int threads) {
   TG_TRY(std::unique_ptr<Backend> backend, make_backend("cpu"));
@@ -34,8 +35,8 @@ measured_costs(const Graph& graph, const std::string& database, int threads) {
 
 class HeldOut final : public CostModel {
 public:
-  /// Of the times that `samples` keeps, those of other operators. It must outlive this; its own
-  /// timings are not used.
+  /// Learns from the times in the database of `samples`, except those of operators of `graphs`.
+  /// `samples` must outlive this object; the operators that it times itself are not used.
   HeldOut(llvm::ArrayRef<const Graph*> graphs, MeasuredCost& samples)
       : roofline_(*find_device_profile("cpu")), washed_mib_(samples.washed_mib()),
         samples_(samples) {
@@ -56,7 +57,8 @@ public:
   }
   llvm::ArrayRef<KernelPattern> patterns() const override { return samples_.patterns(); }
 
-  /// What operators of another graph took in place; of several the mean is the price.
+  /// Learns the times of operators within runs of another graph. An operator's price is the mean of
+  /// its times.
   void learn_placed(const Symbols& symbols, llvm::ArrayRef<PlacedTime> times, double washed_mib) {
     for (const PlacedTime& time : times) {
       if (samples_.costs_nothing(symbols, time.instance)) continue;

@@ -1,12 +1,11 @@
-// Kernels of the cpu backend one by one, as a plan of one operator with inputs and outputs in the
-// backend's own layouts: the price that a rule pays or saves. For each, before its benchmark: the
-// bytes it must move or the flops it must do, so that GB/s or GFLOP/s can be compared with what
-// layers_bench measures for the processor. Arguments: elements or sizes; one thread.
+// Times each kernel of the cpu backend as a plan of one operator with inputs and outputs in the
+// backend's own layouts: the price that a rule pays or saves. The comment before each benchmark has
+// the bytes that it must move or the flops that it must do, so that GB/s or GFLOP/s can be compared
+// with the processor's peak from layers_bench. Arguments: elements or sizes; one thread.
 //
-// What they must cost (f32): elementwise, 4 bytes for each operand and result element; below a
-// megabyte the second-level cache gives them (about 150 GB/s on an AVX-512 core), beyond 32 MB
-// memory does (36 GB/s). Transcendental ones are bound by arithmetic while in cache: 0.1 to 0.35 ns
-// an element.
+// Lower bounds (f32): elementwise kernels move 4 bytes per operand and result element; below 1 MB
+// the data is in the second-level cache (about 150 GB/s on an AVX-512 core), beyond 32 MB in memory
+// (36 GB/s). Transcendental kernels in cache are bound by arithmetic: 0.1 to 0.35 ns per element.
 #include "compiler/emit/plan_from_graph.h"
 #include "runtime/cpu/backend.h"
 #include "runtime/random.h"
@@ -35,7 +34,7 @@ public:
     return graph_.add(kind, ids, operands);
   }
 
-  /// Runs the plan until the benchmark is content; counters from the steps' own figures.
+  /// Runs the plan until the benchmark stops; sets its counters from the figures of the steps.
   void measure(benchmark::State& state, NodeId output) {
     graph_.add_output("y", output);
     Plan plan = plan_from_graph(graph_);
@@ -87,7 +86,7 @@ void add(benchmark::State& state) {
 }
 BENCHMARK(add)->Arg(1 << 16)->Arg(1 << 24);
 
-// A chain of five operators in one pass (fused_map) and in five: 16 bytes an element against 52.
+// A chain of five operators in one pass (fused_map) moves 16 bytes per element, in five passes 52.
 void chain_fused(benchmark::State& state) {
   Network n;
   Shape shape = {state.range(0)};
@@ -105,7 +104,7 @@ void chain_of_operators(benchmark::State& state) {
 }
 BENCHMARK(chain_of_operators)->Arg(512)->Arg(1 << 16)->Arg(1 << 22);
 
-// --- images: per-channel factors are staged once a block, so as dense ones: 8 bytes an element ---
+// --- images: per-channel factors are staged once per block, so 8 bytes an element, as if dense ---
 
 void batch_norm(benchmark::State& state) {
   Network n;
@@ -117,7 +116,7 @@ void batch_norm(benchmark::State& state) {
 }
 BENCHMARK(batch_norm)->Args({64, 56})->Args({256, 56})->Args({3, 224});
 
-// Each element of the image is read once, a quarter of them written.
+// Each element of the image is read once; a quarter as many are written.
 void max_pool(benchmark::State& state) {
   Network n;
   NodeId x = n.input({1, state.range(0), state.range(1), state.range(1)});
@@ -125,7 +124,7 @@ void max_pool(benchmark::State& state) {
 }
 BENCHMARK(max_pool)->Args({64, 112})->Args({128, 55});
 
-// One read of the image.
+// The image is read once.
 void global_mean(benchmark::State& state) {
   Network n;
   NodeId x = n.input({1, state.range(0), state.range(1), state.range(1)});
@@ -197,12 +196,13 @@ BENCHMARK(conv2d)
     ->Args({32, 112, 32, 3, 32}) // depthwise
     ->Args({3, 224, 64, 7, 1});
 
-// Minimal filtering against the same convolution by oneDNN (conv2d above picks its Winograd where
-// it pays, else direct). Multiply-adds of the products: tiles * positions * inputs * outputs, of
-// tile 4 in 64 channels of 56 x 56 pixels 196 * 36 * 64 * 64 = 29 million, 0.25 ms at 228 GFLOP/s,
-// where the direct one takes 116 million and 1.01 ms. Transforms: some 40 ns a tile and 16
-// channels. Bytes: the image, the result, and the weights, 4 * positions * inputs * outputs, once a
-// block of tiles; for 256 channels 9.4 MB at tile 4, 4.2 MB at tile 2.
+// Minimal filtering against the same convolution by oneDNN (conv2d above selects its Winograd
+// algorithm where it pays off, else the direct one). Multiply-adds of the products: tiles *
+// positions * inputs * outputs. For tile 4 in 64 channels of 56 x 56 pixels these are 196 * 36 * 64
+// * 64 = 29 million, 0.25 ms at 228 GFLOP/s; the direct algorithm needs 116 million and 1.01 ms.
+// Transforms take about 40 ns per tile and 16 channels. Bytes: the image, the result, and the
+// weights (4 * positions * inputs * outputs) once per block of tiles; for 256 channels 9.4 MB at
+// tile 4, 4.2 MB at tile 2.
 void winograd(benchmark::State& state) {
   Network n;
   int64_t in = state.range(0), size = state.range(1), out = state.range(2), groups = state.range(3);

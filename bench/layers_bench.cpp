@@ -1,14 +1,13 @@
-// Where the time of a network goes on the cpu backend,
-// layer by layer, against what the processor can do.
+// Prints the time of a network on the cpu backend layer by layer, against the processor's peak.
 //
 //   layers_bench [--threads N] [--runs N] [--json FILE] [MODEL.tg ...]
 //
-// First the peak: a loop of independent fused multiply-adds on registers, on as many threads; and
-// the bandwidth of a sum over 256 MiB. Then for each model (examples/resnet50.tg unless said) every
-// step: its kernel, time (median of the runs), GFLOP/s, share of the peak, bytes that it must move
-// at least and GB/s; below, the reorders, the sum of the steps against the whole run, and the share
-// of the peak that the network as a whole reaches. Flops are those of the definition: a Winograd
-// convolution does fewer, and so may pass 100%. Optimise first for the fused graph:
+// First it measures the peak: a loop of independent fused multiply-adds on registers, on N threads,
+// and the bandwidth of a sum over 256 MiB. Then it prints every step of each model (default
+// examples/resnet50.tg): its kernel, time (median of the runs), GFLOP/s, share of the peak, minimum
+// bytes to move, and GB/s. The reorders, the sum of the steps against the whole run, and the whole
+// network's share of the peak follow. Flops are those of the definition; a Winograd convolution
+// does fewer, so it may exceed 100%. To measure the fused graph, optimise first:
 //   tg opt examples/resnet50.tg --cost measured:cpu -o fast.tg && layers_bench fast.tg
 #include "bench/peak.h"
 #include "compiler/api/files/model.h"
@@ -31,7 +30,7 @@ struct Options {
   std::vector<std::string> models;
 };
 
-// --- what the processor can do ------------------------------------------------------------------
+// --- the processor's peak -----------------------------------------------------------------------
 
 double read_bandwidth(int threads) {
   constexpr size_t kElements = size_t{256} << 18;
@@ -53,7 +52,7 @@ double read_bandwidth(int threads) {
 struct Profile {
   std::string model;
   std::vector<StepInfo> steps;
-  double whole_us = 0, best_us = 0; // of a run that is not profiled: median, least
+  double whole_us = 0, best_us = 0; // median and minimum of runs without profiling
 };
 
 double median(std::vector<double> values) {
@@ -81,7 +80,7 @@ Result<Profile> profile(const std::string& path, const Options& options) {
   for (int i = 0; i < options.runs + 3; ++i) {
     Clock::time_point start = Clock::now();
     TG_CHECK(executable->run_once());
-    if (i >= 3) times.push_back(seconds_since(start) * 1e6); // the first ones warm up
+    if (i >= 3) times.push_back(seconds_since(start) * 1e6); // the first three runs warm up
   }
   result.whole_us = median(times);
   result.best_us = *std::min_element(times.begin(), times.end());

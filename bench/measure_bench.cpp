@@ -1,21 +1,23 @@
-// How true the prices of this machine are: for each example the sum of its operators' prices beside
-// the time of a whole run, and each operator's price beside what it takes within that run, on the
-// backend `cpu`.
+// Measures the accuracy of prices on this machine. For each example it compares the sum of the
+// operators' prices with the time of a whole run, and each operator's price with its time within
+// that run, on the backend `cpu`.
 //
 //   measure_bench [--threads N] [--operators] [--samples FILE.db] [MODEL.tg...]
 //
-// Kinds of prices: `measured` times every operator afresh, alone; `calibrated` guesses all of them
-// from the samples of a database in which nothing of the example was timed (--samples: as `tg
-// calibrate --cost-db FILE.db` leaves it; what it holds of the example's own operators is not
-// used); `in place` does from these and what the operators of the other examples given take within
-// their runs, less those that the example has, too. `own`: the sum of what the operators take
-// within the example's own runs, the price of a source in the default mode, which is the whole by
-// construction but for what lies between operators. Without models every example is taken.
+// Kinds of prices:
+//   measured    each operator is timed again, alone
+//   calibrated  predicted from the samples of a database (--samples, written by
+//               `tg calibrate --cost-db FILE.db`) without those of the example's own operators
+//   in place    predicted from these samples and from the times of operators within the runs of the
+//               other given examples, without operators that the example has too
+//   own         the sum of the operators' times within the example's own runs, which prices a source
+//               in the default mode; it equals the whole except for the time between operators
+// Without models every example is measured.
 //
-// Times are least figures of rounds' medians, whole runs and operators interleaved: on a machine
-// that others use too, only those can be compared. The whole converts its inputs from the user's
-// layout, the sum does not. `off`: how many operators with more than 1% of the time have a price
-// that is off by more than 25%, and which share of the time they have.
+// Times are the minimum over rounds of each round's median, with whole runs and operators
+// interleaved: on a shared machine only these are comparable. The whole run converts its inputs
+// from the user's layout; the sum does not. `off`: the number of operators that take more than 1%
+// of the time and whose price is off by more than 25%, and their share of the time.
 #include "bench/examples.h"
 #include "bench/held_out.h"
 #include "compiler/api/backends/prepare.h"
@@ -43,7 +45,7 @@ struct Settings {
   std::string database, samples;
 };
 
-/// A network that was run.
+/// A network and its measured times.
 struct Example {
   std::string name;
   Graph graph;
@@ -52,10 +54,10 @@ struct Example {
   PlacedInstances placed = placed_instances(graph, nodes);
 };
 
-/// Prices beside times in place, of one kind.
+/// The errors of one kind of prices against times in place.
 struct Judged {
   double sum_us = 0;
-  int off = 0, above = 0; // operators above 1% of the time: off by more than 25%, and all
+  int off = 0, above = 0; // operators above 1% of the time: those off by more than 25%, and all
   double off_share = 0;
 };
 
@@ -85,7 +87,7 @@ Judged judge(const Example& example, CostModel& costs, bool print) {
   return out;
 }
 
-/// How many networks' sums are how near, and operators off, by one kind of prices.
+/// The counts over all networks for one kind of prices: sums within 5% and 10%, operators off.
 struct Total {
   int networks = 0, within_5 = 0, within_10 = 0, off = 0, above = 0;
   void add(const Judged& judged, double whole_us) {
@@ -119,7 +121,7 @@ Result<Example> run(std::string name, Graph graph, const Settings& settings) {
   PlacedNodes nodes;
   double least_us = 0;
   std::vector<double> medians;
-  // In turns: of a machine whose speed changes from second to second both then see the best.
+  // Interleaved: if the machine's speed changes from second to second, both still reach its best.
   constexpr int kRounds = 10;
   for (int round = 0; round < kRounds; ++round) {
     TG_TRY(Timing timed, time_runs(*whole.executable, {.min_runs = 3, .seconds = 0.2}));

@@ -1,15 +1,16 @@
-// Convolutions of volumes, of sequences and transposed ones by kernels of our own
-// (runtime/cpu/tile) beside oneDNN's best for them, interleaved, as shares of the processor's peak.
+// Compares convolutions of volumes and sequences and transposed convolutions by our own kernels
+// (runtime/cpu/tile) with oneDNN's best algorithm for them, interleaved, as shares of the
+// processor's peak.
 //
 //   other_convolutions_bench [--threads N] [--seconds S] [--random] [NAME ...]
 //
-// With --random rows are 120 random shapes. Each row is one convolution as a price sees it: image
-// and result channels last, the kernel packed at load, on both sides, with a bias. NAME keeps the
-// rows whose name holds it. Ours is made with Products::Tiles, so it runs where the rule would not
-// choose it, too.
+// With --random the rows are 120 random shapes. Each row is one convolution as the cost model times
+// it: image and result channels-last, the kernel packed at load on both sides, with a bias. NAME
+// keeps the rows whose name contains it. Our side uses Products::Tiles, so it also runs where the
+// selection rule would not choose it.
 //
-// What they must cost: 2 flops for each tap that a result meets, those in the padding counted; of a
-// transposed one, for each tap of each pixel of x, those cut off counted.
+// Lower bound of the work: 2 flops per tap of each result, taps in the padding counted; for a
+// transposed convolution, 2 flops per tap of each pixel of x, cropped ones counted.
 #include "bench/own_kernels.h"
 #include "compiler/emit/plan_from_graph.h"
 
@@ -25,14 +26,14 @@ using Numbers = std::initializer_list<int64_t>;
 struct Row {
   const char* name;
   OpKind op;
-  Shape image; // channels, then its axes
+  Shape image; // channels, then spatial axes
   int64_t outputs;
   Shape kernel, stride;
-  llvm::SmallVector<int64_t, 6> pad; // before, then behind
+  llvm::SmallVector<int64_t, 6> pad; // before each axis, then after each axis
   int64_t groups = 1;
 };
 
-/// Padding as for "same", where the kernel is odd.
+/// Returns a convolution with "same" padding if the kernel is odd.
 Row convolution(const char* name, OpKind op, Numbers image, int64_t outputs, Numbers kernel,
                 Numbers stride, int64_t groups) {
   llvm::SmallVector<int64_t, 6> pad;
@@ -44,7 +45,7 @@ Row volume(const char* name, Numbers image, int64_t outputs, Numbers kernel,
            Numbers stride = {1, 1, 1}, int64_t groups = 1) {
   return convolution(name, OpKind::Conv3d, image, outputs, kernel, stride, groups);
 }
-/// Of length `size`, an image of one row.
+/// Returns a convolution of a sequence of length `size`, stored as an image of one row.
 Row sequence(const char* name, int64_t inputs, int64_t size, int64_t outputs, int64_t kernel,
              int64_t stride, int64_t pad, int64_t groups = 1) {
   return {name,        OpKind::Conv2d, {inputs, 1, size}, outputs,
@@ -137,7 +138,7 @@ std::vector<Row> rows() {
   };
 }
 
-/// Of at most half a GFLOP or so.
+/// Returns a random convolution of at most about half a GFLOP.
 Row random_row(std::mt19937_64& draws) {
   auto in = [&](int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(draws);
@@ -145,7 +146,7 @@ Row random_row(std::mt19937_64& draws) {
   auto channels = [&] {
     return in(0, 2) == 0 ? in(1, 70) : in(0, 1) ? 16 * in(1, 16) : 32 * in(1, 12);
   };
-  auto limit = [&](double others) { // elements of an image
+  auto limit = [&](double others) { // limit on the elements of an image
     return std::max<int64_t>(1, static_cast<int64_t>(250e6 / others));
   };
   int64_t inputs = channels(), outputs = channels();

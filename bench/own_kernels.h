@@ -1,4 +1,5 @@
-// What benchmarks of our own kernels share: an operator by them and by the library, interleaved.
+// Helpers of the benchmarks that compare an operator by our own kernels with the library's,
+// interleaved.
 #pragma once
 
 #include "bench/peak.h"
@@ -15,19 +16,19 @@
 
 namespace tg {
 
-/// Of the command line: [--threads N] [--seconds S] [--FLAG] [NAME ...].
+/// The command line: [--threads N] [--seconds S] [--FLAG] [NAME ...].
 struct KernelBenchOptions {
   int threads = 1;
   double seconds = 1;
   std::vector<std::string> flags, names;
 
   bool has(llvm::StringRef flag) const { return llvm::is_contained(flags, flag); }
-  /// NAME keeps the rows whose name holds it.
+  /// Returns true if no NAME is given or `row` contains one.
   bool wants(llvm::StringRef row) const {
     return names.empty() ||
            llvm::any_of(names, [&](const std::string& name) { return row.contains(name); });
   }
-  /// Ends the program where a flag is none of these.
+  /// Parses the command line. Exits if a flag is not in `known`.
   static KernelBenchOptions read(int argc, char** argv, llvm::ArrayRef<llvm::StringRef> known) {
     KernelBenchOptions options;
     for (int i = 1; i < argc; ++i) {
@@ -48,7 +49,7 @@ struct KernelBenchOptions {
   }
 };
 
-/// In the backend's own layouts, on random inputs.
+/// Loads the plan in the backend's own layouts and binds random inputs.
 inline Result<std::unique_ptr<Executable>> load_native(const Plan& plan, Products products,
                                                        int threads) {
   CompileOptions options;
@@ -61,7 +62,7 @@ inline Result<std::unique_ptr<Executable>> load_native(const Plan& plan, Product
   return executable;
 }
 
-/// Of all steps that run.
+/// Returns the kernels of all steps except views, comma-separated.
 inline std::string kernels_of(const Executable& executable) {
   std::string text;
   for (const StepInfo& step : executable.steps())
@@ -77,8 +78,8 @@ inline Result<Comparison> compare_kernels(Executable& theirs, Executable& ours, 
   return time_in_turns(theirs, ours, timing);
 }
 
-/// Cells of a row: medians in microseconds, how much faster the second is, shares of the peak, what
-/// runs on either side.
+/// Returns the cells of a row: medians in microseconds, the speedup of the second with its
+/// interval, shares of the peak, and the kernels of either side.
 inline std::string compared_cells(const Comparison& times, double flops, double peak,
                                   const Executable& theirs, const Executable& ours) {
   auto share = [&](double us) { return 100 * flops / us / 1e-6 / peak; };
@@ -88,14 +89,14 @@ inline std::string compared_cells(const Comparison& times, double flops, double 
                        share(second), kernels_of(theirs), kernels_of(ours));
 }
 
-/// The largest difference of the first outputs.
+/// Returns the largest relative difference of the first outputs.
 inline Result<double> output_difference(const Executable& theirs, const Executable& ours) {
   TG_TRY(std::vector<Tensor> a, theirs.outputs());
   TG_TRY(std::vector<Tensor> b, ours.outputs());
   return max_rel_diff(b[0], a[0]);
 }
 
-/// Says what runs here; flops of a second at the peak.
+/// Prints the backend and the machine's peak, and returns the peak in flops per second.
 inline double print_machine(int threads) {
   double peak = peak_flops(threads);
   llvm::outs() << make_cpu_backend()->description() << "\n"
@@ -103,7 +104,8 @@ inline double print_machine(int threads) {
   return peak;
 }
 
-/// A table of the rows that are asked for; `print(row)` prints one. The exit code of the program.
+/// Prints a table of the selected rows; `print(row)` prints one row. Returns the program's exit
+/// code.
 template <class Row, class Print>
 int print_rows(const KernelBenchOptions& options, llvm::StringRef columns, llvm::ArrayRef<Row> rows,
                const Print& print) {

@@ -1,5 +1,5 @@
-// What the processor can do at most: multiply-adds on registers, by the instruction set that the
-// cpu backend's kernels use.
+// Measures the processor's peak: multiply-adds on registers with the instruction set that the cpu
+// backend's kernels use.
 #pragma once
 
 #include "runtime/cpu/simd/simd.h"
@@ -19,7 +19,8 @@ inline double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Flops of one call. 24 chains of multiply-adds: enough to hide their latency on two units.
+/// Runs 24 chains of multiply-adds, enough to hide their latency on two units. Returns the flops of
+/// the call.
 template <int kLanes> [[gnu::always_inline]] inline double fma_chains(int64_t rounds, float* out) {
   typedef float Vec __attribute__((vector_size(kLanes * 4)));
   constexpr int kChains = kLanes == 16 ? 24 : 12;
@@ -44,7 +45,7 @@ template <int kLanes> [[gnu::always_inline]] inline double fma_chains(int64_t ro
   return fma_chains<4>(rounds, out);
 }
 
-/// By the instruction set that kernels use, which DNNL_MAX_CPU_ISA binds.
+/// Runs fma_chains with the instruction set of the kernels, which DNNL_MAX_CPU_ISA limits.
 inline double fma(int64_t rounds, float* out) {
 #if defined(__x86_64__)
   llvm::StringRef isa = cpu::simd().isa;
@@ -54,7 +55,8 @@ inline double fma(int64_t rounds, float* out) {
   return fma_base(rounds, out);
 }
 
-/// Best of several rounds of `work` on all threads at once, in units of what it returns a second.
+/// Runs several rounds of `work` on all threads at once. Returns the best rate: the sum of the
+/// results of `work` per second.
 template <class Work> double best_rate(int threads, Work work) {
   double best = 0;
   for (int round = 0; round < 7; ++round) {

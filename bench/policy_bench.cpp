@@ -1,12 +1,12 @@
-// What it is worth that the networks of policies are optimised before they run: X-RLflow's agent
-// decides in, and learns from, the states of a walk through the rewrites of a model, as it is
-// written and as it runs.
+// Measures the speedup from optimising the networks of policies before they run. X-RLflow's agent,
+// as written and as optimised, decides in and learns from the states of a random walk through the
+// rewrites of a model.
 //
 //   policy_bench [--model examples/paper/bert.tg] [--policy xrlflow] [--states 16] [--rounds 20]
 //
-// A round is a decision in each state, and a step of gradient descent on all of them, by each of
-// the two in turn, on one thread. Shown are medians, how much faster it is optimised (paired by
-// rounds, with the 95% interval), and what the first time took, with getting ready.
+// A round is a decision in each state and a step of gradient descent on all states, by each of the
+// two forms, on one thread. The output has the medians, the speedup of the optimised form (paired
+// by rounds, with the 95% interval), and the time of the first call including preparation.
 #include "bench/paper/learned/policy_models.h"
 #include "compiler/api/files/model.h"
 #include "compiler/ir/from_ast.h"
@@ -37,7 +37,7 @@ double milliseconds(llvm::function_ref<Result<void>()> work) {
   return watch.seconds() * 1e3;
 }
 
-/// The policy twice, and its states.
+/// The policy in both forms, and the states that it runs on.
 class Bench {
 public:
   explicit Bench(const Settings& settings) : settings_(settings) {}
@@ -55,7 +55,7 @@ private:
   std::unique_ptr<PolicyModels> written_, optimised_;
 };
 
-/// From the source, and again from there, by rewrites that are drawn.
+/// Collects the states of walks from the source by random rewrites; a finished walk restarts there.
 Result<void> Bench::walk(const Graph& model, llvm::ArrayRef<Rule> rules) {
   RewriteEnvironment environment(model, rules, [](const Graph&) -> Result<double> { return 1.0; },
                                  {});

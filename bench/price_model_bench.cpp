@@ -1,20 +1,21 @@
-// How well the price model guesses for networks that it has seen nothing of: graphs are run once,
-// what they took is kept in a file, and guesses are judged by that file as often as wanted, in
-// seconds and on a busy machine.
+// Measures the accuracy of the price model on networks that it was not trained on. Graphs are run
+// once and their times are kept in a file. Predictions are then evaluated against that file in
+// seconds, also on a busy machine.
 //
 //   price_model_bench --run TRUTHS [--threads N] [--rounds N] GRAPH.tg...
 //   price_model_bench --samples FILE.db [--threads N] [--operators] TRUTHS...
 //
-// The first form runs graphs and adds what they took to a file (bench/truths.h). Those of one
-// network, NETWORK.0.tg and on, as `ranking_bench --write` leaves them, take turns. The second
-// prints for each network, from the samples of a database (tg calibrate --cost-db FILE.db) without
-// those of operators that any of its graphs has:
-//   sum    of the guesses for the source over its whole run
-//   off    how many operators with more than 1% of the time are guessed off by more than 25%
-//   error  of guesses, the mean of |log(guess / time)|, each operator by its share of the time
-//   pairs  of its graphs that differ by more than 5%, and how many are put in the right order
-// in three ways: `alone` from operators alone; `calibrated` from all that `tg calibrate` times;
-// `others` from that and what operators take in the sources of the other networks.
+// The first form runs graphs and appends their times to a file (bench/truths.h). The graphs of one
+// network (NETWORK.0.tg, NETWORK.1.tg, ..., as written by `ranking_bench --write`) are run
+// interleaved. The second form predicts prices from the samples of a database (tg calibrate
+// --cost-db FILE.db), without those of operators that any graph of the network has. It prints for
+// each network:
+//   sum    the sum of the predictions for the source over the time of its whole run
+//   off    the number of operators above 1% of the time whose prediction is off by more than 25%
+//   error  the mean of |log(prediction / time)|, weighted by each operator's share of the time
+//   pairs  the pairs of graphs that differ by more than 5%, and how many are ordered correctly
+// It predicts in three ways: `alone` from operators timed alone; `calibrated` from all samples of
+// `tg calibrate`; `others` from these and the times of operators in the other networks' sources.
 #include "bench/graph_runs.h"
 #include "bench/held_out.h"
 #include "bench/truths.h"
@@ -38,7 +39,7 @@ struct Settings {
   std::vector<std::string> files;
 };
 
-/// Runs the graphs of one network. Errors: those of the backend.
+/// Runs the graphs of one network. Errors: the backend's.
 Result<void> run_network(llvm::ArrayRef<std::string> files, const Settings& settings,
                          llvm::raw_ostream& out) {
   std::vector<Graph> graphs;

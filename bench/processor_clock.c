@@ -1,13 +1,13 @@
-/* A monotonic clock that tells processor time: of this process, and of those it has waited for.
+/* Replaces the monotonic clock by the CPU time of this process and of its waited-for children.
  *
  *   cc -O2 -shared -fPIC -o processor_clock.so processor_clock.c -ldl
  *   LD_PRELOAD=./processor_clock.so build-release/bench/paper/paper --threads 1 ...
  *
- * A program of one thread then sees neither that other work keeps it waiting nor for how long: its
- * limits of time, its seconds and the prices that it measures are about those of a quiet machine
- * (caches are still shared). Nor does the system tell it how long its threads stood in line for a
- * core, since by this clock they did not. Not for programs of several threads, whose times add up,
- * nor for those that wait for a moment to come while they do nothing: here it never does. */
+ * A single-threaded program then does not notice other load: its time limits, its seconds and the
+ * prices that it measures are about those of an idle machine (caches are still shared). The library
+ * also hides the system's record of how long threads waited for a core, because by this clock they
+ * did not wait. Do not use it for programs of several threads, whose CPU times add up, or for
+ * programs that sleep until a point in time, which they never reach by this clock. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-/* Nanoseconds of the processes that were waited for. */
+/* CPU nanoseconds of the waited-for children. */
 static _Atomic long long children;
 
 static long long nanoseconds(struct timeval t) {
@@ -49,7 +49,7 @@ pid_t waitpid(pid_t process, int* status, int options) {
 
 typedef int (*Open)(const char*, int, ...);
 
-/* As if the system kept no account of time in line. */
+/* Opens a file, but reports /proc/.../schedstat, the time spent waiting for a core, as missing. */
 static int open_but_waits(Open real, const char* path, int flags, mode_t mode) {
   const char* name = strrchr(path, '/');
   if (strncmp(path, "/proc/", 6) != 0 || !name || strcmp(name, "/schedstat") != 0)

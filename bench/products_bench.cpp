@@ -1,21 +1,21 @@
-// Products of transformers by register tiles of our own (runtime/cpu/tile) beside oneDNN's best for
-// them, interleaved, as shares of the processor's peak.
+// Compares matrix products of transformers by our own register tiles (runtime/cpu/tile) with
+// oneDNN's best implementation, interleaved, as shares of the processor's peak.
 //
 //   products_bench [--threads N] [--seconds S] [--avx2] [--bf16] [--schedules] [NAME ...]
 //
-// Each row is one product as a price sees it: operands and result in the backend's own layouts, a
-// constant right operand packed at load, on both sides. NAME keeps the rows whose name holds it.
-// Instruction set: the processor's best, bound by DNNL_MAX_CPU_ISA. Ours is made with
-// Products::Tiles, so it runs where the rule would not choose it, too.
+// Each row is one product as the cost model times it: operands and result in the backend's own
+// layouts, a constant right operand packed at load, on both sides. NAME keeps the rows whose name
+// contains it. The instruction set is the processor's best, limited by DNNL_MAX_CPU_ISA. Our side
+// uses Products::Tiles, so it also runs where the selection rule would not choose it.
 //
-// With --bf16 operands and results are bf16. With --avx2 our tiles of AVX2 stand in place of
-// oneDNN.
+// With --bf16 operands and results are bf16. With --avx2 our AVX2 tiles replace oneDNN.
 //
-// With --schedules no library runs: each product with a constant right operand by schedules around
-// its own, one thread, interleaved: what the figures of default_schedule stand on.
+// With --schedules no library runs. Each product with a constant right operand is run by schedules
+// near its default one, on one thread, interleaved. The constants of default_schedule are based on
+// these figures.
 //
-// What they must cost: 2 * rows * depth * columns flops; a product of few rows, as many bytes as
-// its right operand has.
+// Lower bound of the work: 2 * rows * depth * columns flops; for a product of few rows, the bytes
+// of its right operand.
 #include "bench/own_kernels.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "runtime/cpu/tile/product.h"
@@ -27,8 +27,8 @@ namespace {
 
 using namespace tg;
 
-/// x[batch, rows, depth] @ w[depth, columns]; of attention, both are activations as it has them:
-/// heads side by side in a row, and its keys transposed.
+/// x[batch, rows, depth] @ w[depth, columns]. In products of attention both operands are
+/// activations in its layout: heads side by side in a row, keys transposed.
 struct ProductRow {
   const char* name;
   int64_t batch, rows, depth, columns;
@@ -79,7 +79,8 @@ NodeId op(Graph& g, OpKind kind, llvm::ArrayRef<NodeId> operands, std::vector<Va
   return g.add(kind, ids, operands);
 }
 
-/// [rows, heads * width], as a projection leaves it, as [heads, rows, width] or its transpose.
+/// Returns an input [rows, heads * width], the layout of a projection, as [heads, rows, width] or
+/// its transpose.
 NodeId heads(Graph& g, const char* name, TensorType type, std::initializer_list<int64_t> perm) {
   NodeId x = g.input(name, std::move(type));
   return op(g, OpKind::Transpose, {x}, {Value::of_ints(perm)});

@@ -1,25 +1,27 @@
-// How well prices rank graphs: for each network some graphs that searches find, each run whole,
-// and of the pairs whose times differ by more than 5% the share that prices put in the right order.
+// Measures how well prices rank graphs. For each network it runs several graphs that searches find.
+// Among the pairs whose times differ by more than 5%, it prints the share that prices order
+// correctly.
 //
 //   ranking_bench [--samples FILE.db] [--threads N] [--graphs K] [--write FOLDER] [MODEL.tg...]
 //   ranking_bench --beside A.tg B.tg [--threads N]
 //
-// Graphs: the source and what is found by the prices of the model at hand, each multiplied by a
-// random factor (a normal logarithm of deviation 0.4), seed by seed, until there are K that differ.
-// Prices compared:
+// Graphs: the source, and the results of searches by the price model, each price multiplied by a
+// random factor (log-normal, deviation 0.4), one search per seed, until K distinct graphs are
+// found. Prices compared:
 //   analytic
-//   calibrated  from the samples of FILE.db (tg calibrate --cost-db; without it the machine is
-//               calibrated first, for a minute) without any operator of these graphs: the network
-//               is held out
-//   measured    each operator timed alone
-//   in place    of each pair by what the operators of all graphs but these two take within whole
-//               runs, and guesses from that and `calibrated` for those that no other graph has
-//   own         each graph by what its own operators take within its runs, which is its time but
-//               for the noise between two sets of runs: no prices can be expected to do better
-// Times: least of rounds in which all graphs take turns; runs for times in place are others. With
-// --write nothing is run: the graphs are written, for price_model_bench to run them. The second
-// form runs two graphs of one network interleaved and prints how much faster the second is. Without
-// models every example is taken, but for those whose graphs may not fit into memory together.
+//   calibrated  predicted from the samples of FILE.db (tg calibrate --cost-db; without it the
+//               machine is first calibrated for a minute) without the operators of these graphs:
+//               the network is held out
+//   measured    each operator is timed alone
+//   in place    for each pair, the times of operators within whole runs of all other graphs; an
+//               operator that no other graph has is predicted from these and `calibrated`
+//   own         the times of each graph's own operators within its runs; they sum to its time
+//               except for the noise between two sets of runs, so no prices can do better
+// Times are the minimum over rounds in which all graphs are run interleaved; times in place come
+// from separate runs. With --write nothing is run: the graphs are written, for price_model_bench to
+// run. The second form runs two graphs of one network interleaved and prints the speedup of the
+// second. Without models every example is run, except those whose graphs may not fit into memory
+// together.
 #include "bench/examples.h"
 #include "bench/graph_runs.h"
 #include "bench/held_out.h"
@@ -51,7 +53,8 @@ struct Settings {
   std::string samples, database, write;
 };
 
-/// Another's prices, each off by a factor of its own.
+/// The prices of another cost model, each multiplied by a random factor that depends on the
+/// operator.
 class Perturbed final : public CostModel {
 public:
   Perturbed(CostModel& inner, uint64_t seed) : inner_(inner), seed_(seed) {}
@@ -95,7 +98,7 @@ std::vector<double> price_all(llvm::ArrayRef<Graph> graphs, CostModel& costs) {
   return prices;
 }
 
-/// Each pair by prices that know of both graphs' operators only what other graphs tell.
+/// Ranks each pair by prices that learn times in place from all other graphs only.
 Ranked rank_in_place(llvm::ArrayRef<Graph> graphs, const Runs& runs, const HeldOut& held_out,
                      double washed_mib) {
   Ranked out;
@@ -110,7 +113,7 @@ Ranked rank_in_place(llvm::ArrayRef<Graph> graphs, const Runs& runs, const HeldO
   return out;
 }
 
-/// NETWORK.0.tg, the source, NETWORK.1.tg and so on.
+/// Writes the source as NETWORK.0.tg and the other graphs as NETWORK.1.tg, ...
 void write(const std::string& folder, std::string network, llvm::ArrayRef<Graph> graphs) {
   std::replace(network.begin(), network.end(), '/', '_');
   for (size_t i = 0; i < graphs.size(); ++i) {

@@ -1,18 +1,18 @@
-// The rounding error that each rule of the library can add, in f32, f16 and bf16.
+// Measures the rounding error that each rule of the library can add, in f32, f16 and bf16.
 //
 //   rule_errors_bench [--instances N] [--json FILE]
 //
-// Both sides of a rule are computed at random instances (64, if there are as many) on numbers of
-// the dtype, in (-1, 1) and in (0, 1), as the backend `ref` does: each operator, also one that
-// depends on weights alone, rounds its result to the dtype. What is printed is the most by which
-// the error of the right side, max |a - b| / max |b| with b from float64, exceeds that of the left
-// side at one instance; `0` says that no instance had a larger error, `same` that both sides gave
-// the same elements throughout. What cancels to nearly nothing makes such a quotient large on
-// either side; so the last column holds the right side's error against a bound of what one rounding
-// of each number costs the left side (rule_error_bound.h): a few at most, where a
-// rule only reassociates. A chain of element-by-element operators that the engine fuses by itself
-// (`-`) is rounded once in place of each time. Rules of one declaration (directions, operators)
-// share a line, the worst of them. Nothing is timed.
+// Both sides of a rule are computed as by the backend `ref` at up to 64 random instances, on
+// numbers of the dtype in (-1, 1) and in (0, 1). Each operator rounds its result to the dtype, also
+// one that depends only on weights. The error of a side is max |a - b| / max |b| with b from
+// float64. The output is the largest excess of the right side's error over the left side's at one
+// instance: `0` if no instance had a larger error, `same` if both sides gave equal elements at all
+// instances. Cancellation makes this quotient large on either side. The last column therefore
+// divides the right side's error by a bound of the left side's error with one rounding per number
+// (rule_error_bound.h); a rule that only reassociates has a few at most. A chain of elementwise
+// operators that the engine fuses by itself (`-`) is rounded once instead of at each operator.
+// Rules of one declaration (directions, operators) share a line with the worst of them. Nothing is
+// timed.
 #include "tests/property/rules/rule_error_bound.h"
 
 #include "compiler/rules/from_ast.h"
@@ -37,7 +37,7 @@ struct Row {
   bool native = false;
   size_t forms = 0, instances = 0;
   std::array<RuleError, std::size(kRoundedDTypes)> errors;
-  double in_bounds = 0; // largest error of the right side, of all dtypes
+  double in_bounds = 0; // largest error of the right side over its bound, of all dtypes
 };
 
 void measure(const Rule& rule, const RuleErrorOptions& options, Row& row) {
@@ -50,7 +50,7 @@ void measure(const Rule& rule, const RuleErrorOptions& options, Row& row) {
   });
 }
 
-/// One row for each declaration, in the order of the library.
+/// Returns a row per declaration, in the order of the library.
 std::vector<Row> measure_all(llvm::ArrayRef<Rule> rules, const RuleErrorOptions& options) {
   std::vector<Row> rows;
   for (const Rule& rule : rules) {
@@ -81,7 +81,7 @@ void print(llvm::ArrayRef<Row> rows) {
                                   row.native ? "-" : llvm::formatv("{0:f2}", row.in_bounds).str());
 }
 
-/// The largest of each class.
+/// Prints the counts and the largest bound of each class of numerics.
 void print_summary(llvm::ArrayRef<Row> rows) {
   llvm::outs() << "\nof each class: rules, rules of which no instance showed a larger error on the "
                   "right, most bounds\n";

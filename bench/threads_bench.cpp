@@ -1,16 +1,16 @@
-// The shipped search by several threads: one tree search over a whole network, whose simulations
-// helpers play on replicas of its e-graph, and the search of a network as a whole, where threads
-// also take different segments.
+// Measures the shipped search with several threads: one tree search over a whole network, whose
+// helper threads simulate on replicas of its e-graph, and the complete search of a network, in
+// which threads also process different segments.
 //
 //   threads_bench [--models bert,nasrnn,nasneta] [--threads 1,2] [--batches 8] [--seeds 1]
 //                 [--nodes 2000] [--seconds 600] [--slice 20] [--what tree,whole]
 //
-// sims/s: simulations over wall time. cpu s: of the first thread alone, which waits for the others
-// without using any; so with even shares it is what the work takes on a machine with nothing else
-// to do, and the steadier figure on one that has. Costs are analytic:a100's, all
-// built-in rules. With the same seed and batch the cost must not depend on the threads; the program
-// fails if it does and no clock ended a run. --slice: seconds of the solver for one e-graph, long
-// enough to let counts decide on a busy machine.
+// sims/s: simulations over wall time. cpu s: CPU time of the first thread, which uses none while it
+// waits for the others. If the shares are even, it equals the wall time on an idle machine, and on
+// a busy machine it varies less. Prices are those of analytic:a100, with all built-in rules. With
+// the same seed and batch the cost must not depend on the number of threads; the program fails if
+// it does, unless a time limit ended a run. --slice: seconds of the solver for one e-graph, long
+// enough that counts rather than time end it on a busy machine.
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/ir/from_ast.h"
 #include "compiler/rules/from_ast.h"
@@ -41,7 +41,7 @@ struct Settings {
 struct Outcome {
   double cost_us = 0, seconds = 0, cpu_seconds = 0;
   size_t simulations = 0, memory_bytes = 0;
-  bool clocked = false; // so that the result may depend on the load
+  bool clocked = false; // a time limit ended it, so the result may depend on the load
 };
 
 template <class T> T load(T value, const DiagnosticSink& sink, const SourceManager& sources) {
@@ -50,7 +50,7 @@ template <class T> T load(T value, const DiagnosticSink& sink, const SourceManag
   std::exit(1);
 }
 
-/// CPU time of the calling thread.
+/// Returns the CPU seconds of the calling thread.
 double thread_seconds() {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -72,7 +72,7 @@ PortfolioOptions options_of(const Settings& s, int threads, int batch, uint64_t 
   return out;
 }
 
-/// One tree search over the network in one e-graph, at all grains.
+/// Runs one tree search over the network in one e-graph, at all grains.
 Outcome run_tree(const Graph& graph, llvm::ArrayRef<Rule> rules, SharedCost& costs,
                  const PortfolioOptions& options) {
   MctsOptions mcts = options.mcts;
@@ -124,7 +124,7 @@ Settings parse_arguments(int argc, char** argv) {
   return s;
 }
 
-/// All settings on one network. False if threads made a difference.
+/// Measures all settings on one network. Returns false if the result depends on the threads.
 bool measure(const std::string& model, const Graph& graph, llvm::ArrayRef<Rule> rules,
              SharedCost& costs, const Settings& s) {
   bool same = true;

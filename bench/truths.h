@@ -1,9 +1,9 @@
-// What graphs took when they were run, in a file: guesses of their prices can be judged again and
-// again without running anything (ranking_bench --keep writes it, price_model_bench reads it).
+// A file of measured times of graphs, against which price predictions can be evaluated without
+// running anything (price_model_bench --run writes it, price_model_bench --samples reads it).
 //
-// A line a graph, "graph NETWORK WHOLE_US WASHED_MIB", the first of a network its source; then a
-// line for each distinct operator, "op COUNT US KEY": how many nodes it has, and what one of them
-// takes within whole runs. Words are separated by tabs.
+// Each graph has a line "graph NETWORK WHOLE_US WASHED_MIB"; the first graph of a network is its
+// source. A line "op COUNT US KEY" for each distinct operator follows: the number of its nodes, and
+// the time of one of them within whole runs. Words are separated by tabs.
 #pragma once
 
 #include "compiler/optimizer/settled_search.h"
@@ -41,7 +41,7 @@ inline void write_truth(llvm::raw_ostream& out, const Graph& graph, double whole
   }
 }
 
-/// Nothing where there is no such file, or a line is none of these.
+/// Returns an empty list if the file cannot be read or a line is invalid.
 inline std::vector<Truth> read_truths(const std::string& path) {
   std::vector<Truth> truths;
   auto buffer = llvm::MemoryBuffer::getFile(path);

@@ -1,10 +1,10 @@
-// Whole networks with schedules by rule and with those that `tg tune` found, loaded on the same
-// weights and run interleaved: what tuning adds.
+// Measures the speedup from tuning: whole networks with the default schedules and with those that
+// `tg tune` found, loaded on the same weights and run interleaved.
 //
 //   tuner_bench [--cost-db FILE] [--threads N] [--seconds S] MODEL.tg ...
 //
-// FILE is what `tg tune --cost-db FILE --threads N MODEL.tg` wrote. Inside the clock: whole runs in
-// the backend's own layouts.
+// FILE is written by `tg tune --cost-db FILE --threads N MODEL.tg`. The timed region is a whole run
+// in the backend's own layouts.
 #include "bench/examples.h"
 #include "bench/own_kernels.h"
 #include "compiler/api/files/model.h"
@@ -18,7 +18,7 @@ namespace {
 
 using namespace tg;
 
-/// Counts what is found, for the report.
+/// Counts lookups and tuned schedules for the report.
 class Counted final : public cpu::TileSchedules {
 public:
   explicit Counted(std::shared_ptr<cpu::TileSchedules> tuned) : tuned_(std::move(tuned)) {}

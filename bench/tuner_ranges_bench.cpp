@@ -1,14 +1,15 @@
-// How often a good program of an operator lies where reuse would look for it: in the ranges of
-// blocks, threads and memory that the best program of another operator gives (ETO, section 5).
+// Measures how often reuse would find a good program of an operator: whether it is in the ranges of
+// blocks, threads and memory around the best program of another operator (ETO, section 5).
 //
 //   tuner_ranges_bench [--threads N] [--trials N] [--seed N] [--near PERCENT] [MODEL.tg ...]
 //
 // Without a model: MobileNet-v2 and the products of ETO's workloads.
 //
-// Each operator is searched for in full, by --trials programs and to the end, without the schedule
-// by rule; all that ran are kept. Of each pair of operators of one type that can reuse one another,
-// in both directions: whether a program within PERCENT (10) of the best lies inside each range, and
-// inside all three; and what part of all programs that ran does, which is what a range prunes.
+// Each operator gets a full search of --trials programs to the end, without the default schedule;
+// all programs that ran are kept. For each pair of operators of one type that can reuse each
+// other's programs, in both directions, it counts whether a program within PERCENT (default 10) of
+// the best is inside each range and inside all three. It also prints the share of all programs that
+// ran inside a range, which shows how much the range prunes.
 #include "bench/own_kernels.h"
 #include "compiler/api/files/model.h"
 #include "compiler/emit/plan_from_graph.h"
@@ -36,7 +37,7 @@ struct RangeOptions {
   std::vector<std::string> models;
 };
 
-/// Keeps all that ran.
+/// Records all programs that ran.
 class Recorder final : public tune::OtherClock {
 public:
   explicit Recorder(tune::PlanDevice& device) : OtherClock(device), device_(device) {}
@@ -66,7 +67,7 @@ Result<void> search(const std::string& path, const RangeOptions& options,
   Plan plan = plan_from_graph(model->graph);
   cpu::TuneDeviceOptions tuning;
   tuning.threads = options.threads;
-  tuning.database = "/dev/null"; // nothing is kept
+  tuning.database = "/dev/null"; // discards results
   TG_TRY(std::unique_ptr<tune::PlanDevice> device, cpu::make_tune_device(plan, tuning));
   for (size_t i = 0; i < device->operators().size(); ++i) {
     const tune::PlanOperator& op = device->operators()[i];
@@ -91,7 +92,7 @@ Result<void> search(const std::string& path, const RangeOptions& options,
   return {};
 }
 
-/// Blocks, threads, memory, all three.
+/// Inside the range of blocks, of threads, of memory, of all three.
 using Inside = std::array<bool, 4>;
 
 Inside inside(const tune::Features& of, const tune::Features& reused,

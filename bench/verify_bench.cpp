@@ -1,10 +1,10 @@
-// What exact verification of whole networks takes: each network against its optimised form
-// (saturation, ILP, analytic prices: what `tg opt` does by default), in a process of its own.
+// Measures time and memory of the exact verification of whole networks: each network against its
+// optimised form (saturation, ILP, analytic prices), in a separate process.
 //
 //   verify_bench [--threads N] [MODEL.tg...]     default: ResNet-50, BERT and NASRNN; one a core
 //
-// Inside the clock: joining, the bound, all points in the field. Outside: reading and optimising.
-// Memory is the peak of the process, optimiser included.
+// The timed region covers joining, the bound, and all points in the field, but not reading and
+// optimising. Memory is the peak of the process, optimiser included.
 #include "compiler/api/files/model.h"
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/optimizer/optimize.h"
@@ -36,7 +36,7 @@ int failed(const std::string& path, const std::string& why) {
   return 1;
 }
 
-/// Reads, optimises and verifies one network; the process's exit code.
+/// Reads, optimises and verifies one network. Returns the process's exit code.
 int verify_network(const std::string& path, int threads) {
   SourceManager sources;
   DiagnosticSink sink;
