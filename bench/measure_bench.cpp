@@ -10,8 +10,10 @@
 //               `tg calibrate --cost-db FILE.db`) without those of the example's own operators
 //   in place    predicted from these samples and from the times of operators within the runs of the
 //               other given examples, without operators that the example has too
-//   own         the sum of the operators' times within the example's own runs, which prices a source
-//               in the default mode; it equals the whole except for the time between operators
+//   own         the sum of the operators' times within the example's own runs, which is the price
+//   of
+//               a source in the default mode; it equals the whole except for the time between
+//               operators
 // Without models every example is measured.
 //
 // Times are the minimum over rounds of each round's median, with whole runs and operators

@@ -1,6 +1,6 @@
-// Rewrites chosen by a trained policy: episodes from the source, the first of what
-// is most likely at each step, the others drawn. The best graph of all of them by price is the
-// result.
+// Rewrites chosen by a trained policy. The policy plays episodes from the source: in the first it
+// takes the most likely action at each step, in the others it samples. The result is the cheapest
+// graph of all episodes by price.
 #include "bench/paper/learned/followed_policy.h"
 
 #include "bench/paper/learned/guide_models.h"
@@ -14,8 +14,8 @@ namespace {
 
 /// The options of a followed policy, in addition to those of every search.
 struct FollowOptions {
-  size_t episodes = 8;  // the first by what is most likely, the others drawn
-  size_t horizon = 100; // steps of each
+  size_t episodes = 8;  // the first takes the most likely actions, the others sample
+  size_t horizon = 100; // steps per episode
 };
 
 class PolicySearch {
@@ -47,7 +47,7 @@ public:
   }
 
 private:
-  /// Prices cost little: each graph on the way may be the best.
+  /// Prices every graph on the way, which is cheap, so each may become the best.
   EnvironmentOptions environment_options() const {
     const OptimizeOptions& options = task_.options;
     EnvironmentOptions out;
@@ -91,7 +91,7 @@ private:
     return out;
   }
 
-  /// The path again, with the history of each step.
+  /// Replays the path and records the history of each step.
   std::shared_ptr<MoveMade> replayed(llvm::ArrayRef<RewriteTaken> path) const {
     std::shared_ptr<MoveMade> last;
     Graph graph = task_.source;
@@ -156,7 +156,7 @@ followed_policy(const tangram::OptimizeOptions& options) {
 Result<std::unique_ptr<Policy>> open_policy(const std::string& path) {
   if (holds_text(path)) return open_seated_policy(path);
   GuideModelOptions options;
-  options.run.threads = 1; // small, and asked between what all threads do
+  options.run.threads = 1; // the network is small and runs between the phases that use all threads
   TG_TRY(std::shared_ptr<GuideRunner> network, GuideModels::open(path, std::move(options)));
   return std::unique_ptr<Policy>(std::make_unique<GuidedPolicy>(std::move(network)));
 }

@@ -14,14 +14,14 @@ namespace tg::paper {
 
 namespace {
 
-/// No rule is given up for good: the least weight, of the most.
+/// The minimum weight of a rule relative to the largest, so that no rule is excluded.
 constexpr double kLeastShare = 0.01;
-/// Samples of earlier rounds that are kept; older ones go first.
+/// Maximum number of samples of earlier rounds; the oldest are dropped first.
 constexpr size_t kMostSamples = 4'000;
 
 } // namespace
 
-// --- what it sees -------------------------------------------------------------------------------
+// --- features -----------------------------------------------------------------------------------
 
 std::vector<float> rule_traits(const Rule& rule) {
   std::vector<float> out(kRuleTraits);
@@ -71,7 +71,7 @@ GuideSample sample_of(const DecisionRecord& record, double best_cost, double vis
   return out;
 }
 
-// --- the seat -----------------------------------------------------------------------------------
+// --- the policy ---------------------------------------------------------------------------------
 
 GuidedPolicy::GuidedPolicy(std::shared_ptr<GuideRunner> network)
     : shared_(std::make_shared<Shared>()) {
@@ -95,7 +95,7 @@ std::shared_ptr<const Opinion> GuidedPolicy::look(const Graph& best,
   Result<GuideRunner::Answer> answer = shared_->network->look(features, rules);
   ++shared_->use.looks;
   shared_->use.seconds += watch.seconds();
-  // What is no number orders nothing.
+  // Rejects answers that are not finite.
   if (!answer || !std::isfinite(answer->gain) ||
       !llvm::all_of(answer->logits, [](float logit) { return std::isfinite(logit); }))
     return nullptr;
@@ -130,7 +130,7 @@ public:
                 const GuideOptions& options)
       : rules_(rules), network_(std::move(network)), options_(options) {}
 
-  /// One search, whose decisions become samples. What it gained.
+  /// Runs one search and adds its decisions to the samples. Returns its gain.
   double search(const Graph& graph, PriceCache& prices, size_t round, size_t number) {
     GuidedPolicy guide(network_);
     StatisticsPolicy alone;
@@ -142,7 +142,7 @@ public:
     std::vector<Kept> kept;
     MctsOptions search = options_.search;
     search.seed = options_.seed + 1'000 * round + number;
-    search.widen = number % 3 > 0; // as searches are: rules alone first, then also places
+    search.widen = number % 3 > 0; // as in shipped searches: first rules alone, then also places
     search.stop = options_.stop;
     search.decided = [&](const DecisionRecord& record) {
       kept.push_back({sample_of(record, record.cost_us, options_.visits), record.cost_us});
@@ -156,8 +156,8 @@ public:
     return 1 - report.best_cost / report.start_cost;
   }
 
-  /// Some epochs over all samples; the mean loss of the last, nothing where it was stopped on the
-  /// way.
+  /// Trains for some epochs over all samples. Returns the mean loss of the last, or nothing if it
+  /// was interrupted.
   Result<std::optional<double>> study(size_t round) {
     if (samples_.size() > kMostSamples)
       samples_.erase(samples_.begin(), samples_.end() - static_cast<long>(kMostSamples));
@@ -206,9 +206,9 @@ Result<void> train_guide(llvm::ArrayRef<const Graph*> networks, llvm::ArrayRef<P
       gain += training.search(*networks[network], *prices[network], round, i) /
               static_cast<double>(count);
     }
-    if (options.stop.asked()) break; // what is not complete is not learned from
+    if (options.stop.asked()) break; // an incomplete round is not studied
     TG_TRY(std::optional<double> loss, training.study(round));
-    if (!loss) break; // half of what a round teaches is none
+    if (!loss) break; // interrupted training is discarded
     TG_CHECK(done({round + 1, training.samples(), gain, *loss, watch.seconds()}));
   }
   return {};

@@ -1,7 +1,7 @@
-// An agent for networks that it never met: it looks at the best graph of a state (features.h) and
-// at every rule, and says how promising each rule is there and how much can be gained. It takes the
-// seat Policy of the tree search, whose visits and gains on small networks it is trained from. The
-// network behind it runs elsewhere: who runs models fills the door GuideRunner.
+// The guide: an agent that generalizes to networks outside its training set. From the best graph of
+// a state (features.h) and every rule it predicts how promising each rule is there, and the gain
+// that can be reached. It implements Policy of the tree search and is trained on the search's
+// visits and gains on small networks. GuideRunner runs its neural network.
 #pragma once
 
 #include "compiler/search/game/features.h"
@@ -12,44 +12,44 @@
 
 namespace tg::paper {
 
-/// Of a rule: how often its left sides and its right sides have each operator (log2(1 + n));
-/// whether it has several patterns; operators less; its class of numerics; and kRuleSigns signs
-/// that its text gives, so that rules with equal operators differ.
+/// Features of a rule: the number of each operator on its left and right sides (log2(1 + n));
+/// whether it has several patterns; the number of operators that it removes; its class of numerics;
+/// and kRuleSigns pseudo-random signs from its name, so that rules with equal operators differ.
 inline constexpr size_t kRuleSigns = 32;
 inline constexpr size_t kRuleTraits = 2 * kOpCount + 3 + kRuleSigns;
 std::vector<float> rule_traits(const Rule& rule);
 
-/// What a search came to from one of its decisions on.
+/// A training sample: one decision of a search, and the search's outcome from there.
 struct GuideSample {
   std::shared_ptr<const GraphFeatures> graph;
-  /// [rules, kGrains]: which actions were tried, and what they are to be weighed by: the share of
-  /// the gains that is theirs, none where nothing was gained, and of the visits.
+  /// [rules, kGrains]: the actions that were tried, and their target weights: a mix of each
+  /// action's share of the gains (0 if there was no gain) and of the visits.
   std::vector<float> tried, shares;
-  float gain = 0; // of the search from here: relative
+  float gain = 0; // relative gain of the search from this decision on
 };
-/// Of a record; `best_cost`: what the search found in the end; `visits`: how much of what actions
-/// are to be weighed by is their share of the visits, the rest that of the gains.
+/// Makes a sample of a record. `best_cost` is the final cost of the search; `visits` is the weight
+/// of the share of the visits, the remainder that of the share of the gains.
 GuideSample sample_of(const DecisionRecord& record, double best_cost, double visits);
 
 class GuideRunner {
 public:
   virtual ~GuideRunner() = default;
-  /// Of [rules, kGrains] a logit, and the gain that is expected.
+  /// A logit for each of [rules, kGrains], and the expected gain.
   struct Answer {
     std::vector<float> logits;
     double gain = 0;
   };
   virtual Result<Answer> look(const GraphFeatures& graph, llvm::ArrayRef<Rule> rules) = 0;
-  /// One step of gradient descent; the loss.
+  /// Does one step of gradient descent. Returns the loss.
   virtual Result<double> study(llvm::ArrayRef<const GuideSample*> minibatch,
                                llvm::ArrayRef<Rule> rules) = 0;
 };
 
-/// Weighs an action by what the network says of its rule and what the search saw of it. Where the
-/// network fails, or says what is no number, by the latter alone.
+/// Weighs an action by the network's prediction for its rule and by the search's own statistics. If
+/// the network fails or its answer is not finite, it uses the statistics alone.
 class GuidedPolicy final : public Policy {
 public:
-  /// The network is asked by one thread at a time.
+  /// Only one thread at a time calls the network.
   explicit GuidedPolicy(std::shared_ptr<GuideRunner> network);
   std::string name() const override { return "guide"; }
   bool looks() const override { return true; }
@@ -60,8 +60,7 @@ public:
   void learn(const StateFeatures& state, const ActionFeatures& action, double gain) override;
   std::unique_ptr<Policy> fresh() const override;
 
-  /// Of this one and of all that were made of it: how often the network was asked, and how long
-  /// that took.
+  /// The number and total time of network evaluations, of this policy and of all that fresh() made.
   struct Use {
     size_t looks = 0;
     double seconds = 0;
@@ -81,27 +80,28 @@ private:
 };
 
 struct GuideOptions {
-  size_t rounds = 4;         // over all networks: search, then study
-  size_t earlier_rounds = 0; // of them; what their searches came to is not studied again
-  size_t searches = 3;       // of each, with seeds of their own
+  size_t rounds = 4;         // of searching all networks, then training
+  size_t earlier_rounds = 0; // rounds of earlier runs; their samples are not studied again
+  size_t searches = 3;       // searches per network, each with its own seed
   MctsOptions search = {};
   size_t epochs = 4, minibatch = 16;
-  double visits = 0.5; // of what is learned of actions, the rest by gains (sample_of)
+  double visits =
+      0.5; // weight of the visits in the targets, the remainder is for gains (sample_of)
   uint64_t seed = 1;
   StopToken stop = {};
 };
 
-/// After each round.
+/// Progress after each round.
 struct GuideProgress {
-  size_t round = 0, samples = 0; // from 1; of all rounds
-  double gain = 0;               // the mean of what the searches of the round gained
-  double loss = 0;               // of the last epoch
+  size_t round = 0, samples = 0; // round: from 1; samples: of all rounds
+  double gain = 0;               // mean gain of the round's searches
+  double loss = 0;               // loss of the last epoch
   double seconds = 0;
 };
 
-/// Searches the networks, in the first round without the agent, and studies what these searches
-/// came to. A round that is stopped on the way is not reported: what it taught is none. `prices`
-/// are of the networks, in their order. Errors: those of the runner and of `done`.
+/// Searches the networks, in the first round without the agent, and trains on the samples of these
+/// searches. An interrupted round is not reported: its training is discarded. `prices` has an entry
+/// for each network. Errors: those of the runner and of `done`.
 Result<void> train_guide(llvm::ArrayRef<const Graph*> networks, llvm::ArrayRef<PriceCache*> prices,
                          llvm::ArrayRef<Rule> rules, std::shared_ptr<GuideRunner> network,
                          const GuideOptions& options,

@@ -14,8 +14,8 @@ namespace {
 constexpr llvm::StringLiteral kGuide = "guide", kGuideModels = "bench/paper/learned/guide.tg",
                               kGuideVersion = "1";
 constexpr size_t kFeatures = kOpCount + kNodeTraits;
-/// Graphs that are looked at are padded to so many nodes, or twice as many, four times, ...: each
-/// size is a program, and making one takes as long as some ten looks at a small graph.
+/// Graphs for look() are padded to this number of nodes times a power of two. Each size needs its
+/// own program, whose compilation takes as long as about ten evaluations of a small graph.
 constexpr size_t kLookedAt = 96;
 constexpr size_t kMostAnswers = 8 << 20; // in bytes
 
@@ -23,13 +23,13 @@ std::vector<int64_t> shape_of(std::initializer_list<size_t> sizes) {
   return {sizes.begin(), sizes.end()};
 }
 
-/// For a run that ends before the tensor does.
+/// Returns a view of the tensor, for a run that ends before the tensor is destroyed.
 Tensor lent(const Tensor& tensor) {
   return Tensor::lent(tensor.type(), {std::shared_ptr<const std::byte>(), tensor.data()});
 }
 
-/// Graphs as the network takes them (guide.tg): padded to so many nodes and graphs, and all edges
-/// to a multiple of twice the nodes.
+/// Graphs as inputs of the network (guide.tg): padded to a number of nodes and graphs, and the
+/// edges of all graphs to a multiple of twice the nodes.
 struct GraphBatch {
   std::vector<float> nodes, present, of_givers, of_takers;
   std::vector<int32_t> givers, takers;
@@ -39,13 +39,13 @@ struct GraphBatch {
       : nodes(graphs * most * kFeatures), present(graphs * most), graphs(graphs), most(most) {
     for (size_t g = 0; g < batch.size(); ++g) put(*batch[g], g);
     weigh_edges();
-    // Nodes have one or two operands that are no leaves.
+    // Nodes have one or two operands that are not leaves.
     size_t twice = 2 * graphs * most;
     size_t edges = std::max<size_t>(1, llvm::divideCeil(givers.size(), twice)) * twice;
     givers.resize(edges), takers.resize(edges), of_givers.resize(edges), of_takers.resize(edges);
   }
   size_t edges() const { return givers.size(); }
-  /// In the order of the models' parameters.
+  /// Appends the tensors in the order of the models' parameters.
   void add_to(std::vector<Tensor>& inputs) const {
     inputs.push_back(Tensor::of_floats(shape_of({graphs, most, kFeatures}), nodes));
     inputs.push_back(Tensor::of_floats(shape_of({graphs, most}), present));
@@ -63,7 +63,7 @@ private:
       std::copy(graph.traits[n].begin(), graph.traits[n].end(), row + kOpCount);
       present[at * most + n] = 1;
     }
-    // Who takes a result twice has one edge.
+    // A node that uses a result twice has one edge.
     std::vector<std::pair<uint32_t, uint32_t>> edges(graph.edges);
     llvm::sort(edges);
     edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
@@ -106,7 +106,8 @@ std::vector<float> traits_of(llvm::ArrayRef<Rule> rules) {
 
 Result<Prepared> GuideModels::load(llvm::StringRef model, NetworkSettings settings) const {
   NetworkRun run = options_.run;
-  // That gains 2 to 4% of a step of training; a look is no faster, and asked a hundred times.
+  // Optimising saves 2 to 4% of a training step. It does not speed up look(), which runs about a
+  // hundred times.
   run.optimised &= model == "study";
   return load_network(kGuideModels, model, std::move(settings), run, options_.seed);
 }

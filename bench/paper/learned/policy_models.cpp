@@ -22,7 +22,8 @@ constexpr size_t kMinibatch = 16;
 
 Tensor scalar(double value) { return Tensor::of_floats({}, {static_cast<float>(value)}); }
 
-/// Its elements, for a run to read where they lie. Weights as published are 33 MB.
+/// Returns a view of the tensor, so that a run reads it without a copy: the published form has 33
+/// MB of weights.
 Tensor lent(const std::shared_ptr<Tensor>& tensor) {
   return Tensor::lent(tensor->type(), {tensor, std::as_const(*tensor).data()});
 }
@@ -54,7 +55,7 @@ std::string operator_names() {
 
 namespace {
 
-/// With its place in words: the sources that it points into are gone when it is shown.
+/// Adds the location to the message, because the sources no longer exist when it is shown.
 Diagnostic placed(Diagnostic d, const SourceManager& sources) {
   if (d.span.valid()) {
     const SourceFile& file = sources.file(d.span.file);
@@ -66,7 +67,7 @@ Diagnostic placed(Diagnostic d, const SourceManager& sources) {
   return d;
 }
 
-/// Those that `tg opt` uses, read once. Errors: those of select_rules().
+/// Returns the default rules of `tg opt`, read once. Errors: those of select_rules().
 Result<llvm::ArrayRef<Rule>> usual_rules() {
   static const Result<std::vector<Rule>> rules = []() -> Result<std::vector<Rule>> {
     SourceManager sources;
@@ -79,7 +80,8 @@ Result<llvm::ArrayRef<Rule>> usual_rules() {
   return llvm::ArrayRef<Rule>(*rules);
 }
 
-/// Counts end it long before a clock would, so that it finds the same whenever it is asked.
+/// Optimises the network. Counts rather than time limits end the search, so that the result is
+/// always the same.
 Result<Graph> optimise(const Graph& network) {
   tangram::OptimizeOptions options;
   options.search = tangram::Search::Saturate;
@@ -158,7 +160,7 @@ StateBatch PolicyModels::batch_of(llvm::ArrayRef<const EncodedState*> states, si
 
 namespace {
 
-/// The tensors of a batch, in the order of the models' parameters.
+/// Appends the tensors of a batch in the order of the models' parameters.
 void add_tensors(const StateBatch& batch, std::vector<Tensor>& out) {
   auto size = [](size_t n) { return static_cast<int64_t>(n); };
   const StateBatch::Sizes& s = batch.sizes;
@@ -297,7 +299,7 @@ Result<std::unique_ptr<PolicyModels>> PolicyModels::open(llvm::StringRef path,
   std::unique_ptr<PolicyModels> policy(new PolicyModels(*form, std::move(options)));
   if (llvm::StringRef(notes["steps"]).getAsInteger(10, policy->steps_) || policy->steps_ < 0)
     return error(Code::bad_data_file, "`{0}` does not say how far its policy was trained", path);
-  // Only the type of the weights: drawing those of an untrained policy takes half a second.
+  // Only the type of the weights is needed: drawing an untrained policy takes half a second.
   TG_TRY(const Graph fresh, network(kModels, "fresh", policy->of_fresh()));
   const TensorType type = fresh.type(fresh.outputs()[0].node);
   for (auto [name, state] : {std::pair("best", &policy->best_),

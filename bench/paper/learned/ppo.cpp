@@ -14,7 +14,7 @@ namespace tg::paper {
 
 namespace {
 
-/// The first action whose probability, with those before it, exceeds the draw.
+/// Returns the first action at which the cumulative probability exceeds the draw.
 size_t drawn(llvm::ArrayRef<double> log_probs, double draw) {
   double sum = 0;
   for (size_t i = 0; i < log_probs.size(); ++i) {
@@ -63,7 +63,7 @@ Result<Episode> play(RewriteEnvironment& environment, PolicyRunner& policy, uint
 
 std::vector<Sample> samples_of(llvm::ArrayRef<Episode> episodes, const PpoOptions& options) {
   std::vector<Sample> samples;
-  double value_after = 0, advantage = 0; // of the step behind
+  double value_after = 0, advantage = 0; // of the following step
   bool last = true;
   for (const Episode& episode : llvm::reverse(episodes)) {
     bool runs_on = episode.cut && options.slips.cut_runs_into_next;
@@ -87,8 +87,8 @@ std::vector<Sample> samples_of(llvm::ArrayRef<Episode> episodes, const PpoOption
 
 namespace {
 
-/// Some epochs over the samples, each in an order of its own; nothing where it was stopped on the
-/// way.
+/// Trains for some epochs over the samples, each in a new random order. Returns nothing if it was
+/// interrupted.
 Result<std::optional<LearnReport>> learn(PolicyRunner& policy, std::vector<Sample> samples,
                                          const PpoOptions& options, size_t update) {
   LearnReport last;
@@ -120,12 +120,12 @@ Result<void> train(RewriteEnvironment& environment, PolicyRunner& policy, const 
   while (state.episodes < options.episodes && !options.stop.asked()) {
     Stopwatch watch;
     std::vector<Episode> episodes;
-    double reward = 0; // the mean
+    double reward = 0; // mean
     size_t update = state.episodes / options.episodes_per_update;
     size_t count = std::min(options.episodes_per_update, options.episodes - state.episodes);
     for (size_t i = 0; i < count; ++i) {
       Result<Episode> episode = play(environment, policy, options.seed, state.episodes++, false);
-      if (options.stop.asked()) return {}; // what is not complete is not learned from
+      if (options.stop.asked()) return {}; // an incomplete batch is not learned from
       if (!episode) return std::move(episode.error());
       reward += episode->reward() / static_cast<double>(count);
       episodes.push_back(std::move(*episode));
@@ -136,7 +136,7 @@ Result<void> train(RewriteEnvironment& environment, PolicyRunner& policy, const 
     }
     TG_TRY(std::optional<LearnReport> learned,
            learn(policy, samples_of(episodes, options), options, update));
-    if (!learned) return {}; // half an update is none: a training that goes on repeats it
+    if (!learned) return {}; // a partial update is discarded; a resumed training repeats it
     TG_CHECK(done({state, reward, environment.best().time, environment.source_time(),
                    environment.best().path, environment.measurements(), watch.seconds(), *learned,
                    episodes}));

@@ -20,7 +20,7 @@ namespace tg::paper {
 
 namespace {
 
-/// A part of a network, with its prices.
+/// A segment of a network, with its prices.
 struct Part {
   Graph graph;
   std::unique_ptr<CostModel> costs;
@@ -55,15 +55,15 @@ private:
   Result<void> add(const Graph& network);
   MctsOptions search_options() const;
   PolicyNotes guide_settings() const;
-  /// A new one, or that of the file where training goes on.
+  /// Returns a new guide, or the guide of the file if training resumes.
   Result<std::shared_ptr<GuideModels>> open_guide();
   Result<void> guide();
   Result<void> gains();
   Result<void> motifs();
-  /// What a search of a part tells a table, and what it gained.
+  /// Searches a segment, adds its statistics to a table, and returns its gain.
   template <class Table>
   using Searched = llvm::function_ref<double(const Part&, size_t round, size_t number, Table&)>;
-  /// Rounds of them; the file has what whole rounds told.
+  /// Fills a table in rounds of searches. The file has the statistics of complete rounds only.
   template <class Table>
   Result<void> fill(Searched<Table> search, void (*write)(llvm::raw_ostream&, const Table&));
 
@@ -74,7 +74,7 @@ private:
   StopToken stop_;
   llvm::function_ref<void(const GuideProgress&)> done_;
   std::vector<Part> parts_;
-  std::set<std::string> seen_; // digests of the parts
+  std::set<std::string> seen_; // digests of the segments
   TrainedAgent out_;
 };
 
@@ -99,7 +99,7 @@ MctsOptions AgentTraining::search_options() const {
   return out;
 }
 
-/// What of a guide's training has to be the same for it to go on.
+/// Returns the settings that must not change when a guide's training resumes.
 PolicyNotes AgentTraining::guide_settings() const {
   llvm::SHA1 parts;
   for (const std::string& part : seen_) parts.update(part), parts.update(" ");
@@ -130,7 +130,7 @@ Result<std::shared_ptr<GuideModels>> AgentTraining::open_guide() {
   return network;
 }
 
-/// The file is written after each round.
+/// Trains the guide. The file is written after each round.
 Result<void> AgentTraining::guide() {
   TG_TRY(std::shared_ptr<GuideModels> network, open_guide());
   PolicyNotes notes = guide_settings();
@@ -163,7 +163,7 @@ Result<void> AgentTraining::fill(Searched<Table> search,
     double gain = 0;
     for (size_t i = 0; i < parts_.size() && !stop_.asked(); ++i)
       gain += search(parts_[i], round, i, with_round) / static_cast<double>(parts_.size());
-    if (stop_.asked()) break; // what is not complete tells nothing
+    if (stop_.asked()) break; // an incomplete round is discarded
     table = std::move(with_round);
     out_.rounds = round + 1, out_.gain = gain;
     done_({out_.rounds, out_.samples, gain, 0, watch.seconds()});
@@ -190,7 +190,7 @@ Result<void> AgentTraining::gains() {
       write_gains);
 }
 
-/// By the shipped search, with explanations.
+/// Mines motifs from explanations of the shipped search.
 Result<void> AgentTraining::motifs() {
   return fill<MotifTable>(
       [&](const Part& part, size_t round, size_t number, MotifTable& table) {

@@ -1,6 +1,6 @@
-// Training of what takes the seat of the tree search, on several networks at once: the guide by
-// searches of their parts (guide.h), its rivals by what such searches saw. What
-// `tg-paper train --policy guide`, `gains` and `motifs` do.
+// Training of policies that guide the tree search, on several networks at once: the guide from
+// searches of the networks' segments (guide.h), the tables of gains and motifs from statistics of
+// such searches. Implements `tg-paper train --policy guide`, `gains` and `motifs`.
 #pragma once
 
 #include "bench/paper/learned/guide.h"
@@ -11,30 +11,30 @@ namespace tg::paper {
 
 struct TrainAgentOptions {
   std::string agent;  // "guide", "gains" or "motifs"
-  std::string path;   // of the file that is written
-  bool again = false; // a guide in it is not gone on from
-  size_t rounds = 4;  // of searches, with those of earlier runs; a guide is studied after each
+  std::string path;   // the file to write
+  bool again = false; // start anew instead of resuming from the guide in the file
+  size_t rounds = 4;  // rounds of searches, including earlier runs; a guide is trained after each
   double learning_rate = kGuideRate;
   double visits = GuideOptions().visits;
 };
 
 struct TrainedAgent {
-  size_t networks = 0;                   // parts that were searched
-  size_t rounds = 0, earlier_rounds = 0; // in all; of them those of earlier runs
-  size_t samples = 0;                    // of this run
-  double gain = 0;                       // the mean of what the searches of the last round gained
+  size_t networks = 0;                   // number of segments that were searched
+  size_t rounds = 0, earlier_rounds = 0; // in total; of these, rounds of earlier runs
+  size_t samples = 0;                    // samples of this run
+  double gain = 0;                       // mean gain of the searches of the last round
   double seconds = 0;
-  std::string stopped_by = {}; // before all rounds: "time limit", "interrupted"
+  std::string stopped_by = {}; // if stopped before the last round: "time limit", "interrupted"
 };
 
 /// Returns true if a policy of `tg-paper train` is one of these.
 bool is_agent(llvm::StringRef policy);
 
-/// Networks are cut into parts as searches do, equal ones taken once. A guide of a file is trained
-/// on from the round that is next; what earlier rounds searched is not studied again. Errors:
-/// `usage` for a guide that was trained otherwise, and for models without a part that costs
-/// anything; `limit_no_answer` where it was stopped before the first round was done; those of
-/// rules, prices and files, in the sink. nullopt then.
+/// Trains on segments of the networks, cut as by searches, without duplicates. A guide in a file
+/// resumes from the next round; the samples of earlier rounds are not studied again. On an error it
+/// reports to the sink and returns nullopt. Errors: `usage` for a guide with other training
+/// settings, and for models without a segment that costs anything; `limit_no_answer` if it was
+/// stopped before the first round was complete; those of rules, prices and files.
 std::optional<TrainedAgent> train_agent(llvm::ArrayRef<const Graph*> networks,
                                         const TrainAgentOptions& training,
                                         const tangram::OptimizeOptions& options,

@@ -22,7 +22,7 @@ std::string text_of_rewards(const TrainOptions& training, const tangram::Optimiz
   return llvm::formatv("whole runs on {0}, {1} threads", backend, options.threads);
 }
 
-/// What of a training has to be the same for it to go on.
+/// Returns the settings that must not change when a training resumes.
 PolicyNotes settings_of(const Graph& source, const TrainOptions& training,
                         const tangram::OptimizeOptions& options, llvm::ArrayRef<Rule> rules) {
   auto number = [](auto n) { return std::to_string(n); };
@@ -49,7 +49,8 @@ public:
 
 private:
   Result<void> open_policy();
-  /// To the best graph of earlier runs. Errors: `bad_data_file` where the file notes another.
+  /// Replays the path to the best graph of earlier runs. Errors: `bad_data_file` if the path in the
+  /// file does not lead to it.
   Result<void> follow_best(RewriteEnvironment& environment) const;
   Diagnostic lost_path() const;
   EnvironmentOptions environment_options() const;
@@ -68,7 +69,7 @@ private:
   std::map<RuleId, size_t> counts_;
 };
 
-/// A new one, or that of the file where training goes on.
+/// Opens a new policy, or the policy of the file if training resumes.
 Result<void> Training::open_policy() {
   PolicyOptions options;
   options.run.threads = static_cast<int>(o_.threads);
@@ -116,7 +117,7 @@ Result<void> Training::follow_best(RewriteEnvironment& environment) const {
 EnvironmentOptions Training::environment_options() const {
   EnvironmentOptions out;
   out.explore.numerics = part_of(o_.numerics);
-  out.explore.node_limit = 50'000; // of one graph and a rewrite: any that is run has fewer
+  out.explore.node_limit = 50'000; // for one graph and a rewrite, more than any graph that is run
   out.horizon = training_.horizon;
   out.measure_every = training_.measure_every;
   out.most_candidates = policy_->most_candidates();
@@ -169,7 +170,7 @@ Result<TrainedPolicy> Training::run(llvm::function_ref<void(const TrainingProgre
                                  done(progress);
                                  return {};
                                });
-  // What is stopped fails on the way; that nothing was written has nothing to do with it.
+  // Ignores the error of a step that a stop interrupted, but not a failure to write the file.
   if (!trained && !(stop_.asked() && noted)) return std::move(trained.error());
   if (state_.episodes == 0)
     return nothing_learned(

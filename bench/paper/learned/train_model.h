@@ -1,5 +1,6 @@
-// Training of a policy on a model: what `tg-paper train` does. Rewards are whole runs beside the
-// source, or prices. The policy's file is written after each update; a later run goes on from it.
+// Training of a policy on a model, as `tg-paper train` does. Rewards are the times of whole runs
+// against the source, or prices. The policy's file is written after each update; a later run
+// resumes from it.
 #pragma once
 
 #include "bench/paper/learned/ppo.h"
@@ -8,31 +9,31 @@
 namespace tg::paper {
 
 struct TrainOptions {
-  std::string policy = "xrlflow"; // a network's name (policy_models.h)
-  std::string path;               // of the file
-  bool again = false;             // what the file has is not gone on from
-  size_t episodes = 1'000;        // with those of earlier runs
+  std::string policy = "xrlflow"; // name of the network (policy_models.h)
+  std::string path;               // the policy's file
+  bool again = false;             // start anew instead of resuming from the file
+  size_t episodes = 1'000;        // including those of earlier runs
   size_t horizon = 100;           // steps of an episode
-  size_t measure_every = 5;       // steps; 0: at the end alone
-  bool by_prices = false;         // else by whole runs
+  size_t measure_every = 5;       // steps between measurements; 0: only at the end
+  bool by_prices = false;         // rewards from prices instead of whole runs
   double learning_rate = 0.0005;
   bool published_slips = false;
 };
 
 struct TrainedPolicy {
-  size_t episodes = 0, earlier_episodes = 0; // in all; of them those of earlier runs
+  size_t episodes = 0, earlier_episodes = 0; // in total; of these, episodes of earlier runs
   double best_reward = 0;                    // the best mean of the episodes between two updates
-  double source_us = 0, best_us = 0;    // of all graphs that were measured, in earlier runs, too
-  std::optional<Graph> best;            // the graph
-  size_t measurements = 0, refused = 0; // graphs timed; those that could not be
+  double source_us = 0, best_us = 0;         // of all measured graphs, earlier runs included
+  std::optional<Graph> best;                 // the graph of best_us
+  size_t measurements = 0, refused = 0;      // graphs timed; graphs that could not be timed
   double seconds = 0;
-  std::string stopped_by = {};  // before all episodes were played: "time limit", "interrupted"
-  std::vector<RuleCount> rules; // applied, most often first
+  std::string stopped_by = {};  // if stopped before the last episode: "time limit", "interrupted"
+  std::vector<RuleCount> rules; // applied rules, most frequent first
 };
 
-/// Errors: `usage` for a network that there is not, and for a file that was trained otherwise;
-/// `limit_no_answer` where it was stopped before the first update; those of rules, prices, files
-/// and runs, in the sink. nullopt then.
+/// Trains a policy on `source`. On an error it reports to the sink and returns nullopt. Errors:
+/// `usage` for an unknown network, and for a file with other training settings; `limit_no_answer`
+/// if it was stopped before the first update; those of rules, prices, files and runs.
 std::optional<TrainedPolicy> train_model(const Graph& source, const TrainOptions& training,
                                          const tangram::OptimizeOptions& options,
                                          const OptimizeHost& host, SourceManager& sources,

@@ -1,4 +1,5 @@
-// What a trained file notes of its training, so that it goes on only as it began.
+// The training settings that a trained file records, so that training resumes only with the same
+// settings.
 #pragma once
 
 #include "bench/paper/learned/policy_models.h"
@@ -7,39 +8,41 @@
 
 namespace tg::paper {
 
-/// Decimal text that reads back as the same number.
+/// Formats a number as decimal text that reads back as the same number.
 std::string exact_text(double number);
 
-/// How many, a digest of what they say, in the order that rewrites are counted by, and which
-/// numerics they may have if not any that is exact.
+/// Describes a list of rules: their number, a digest of their texts in order (rewrites are numbered
+/// by it), and the permitted numerics if not the default.
 std::string text_of_rules(llvm::ArrayRef<Rule> rules, tangram::Numerics numerics);
 
-/// Empty where there is none.
+/// Returns the note of `key`, or "" if there is none.
 std::string note_of(const PolicyNotes& notes, llvm::StringRef key);
 
-/// Errors: `usage` for notes that are others than those wanted. `what`: "policy".
+/// Checks that the notes have the expected values. `what` names the file's content, as "policy".
+/// Errors: `usage`.
 Result<void> check_notes(const PolicyNotes& notes, const PolicyNotes& wanted, llvm::StringRef what,
                          llvm::StringRef path);
 
-/// What is said of a policy that is followed where it was not trained: "the policy was trained on
-/// another model, `m`"; else empty.
+/// Returns a warning if a followed policy was trained on another model or with other rules ("the
+/// policy was trained on another model, `m`"), else "".
 std::string trained_otherwise(const PolicyNotes& notes, const Graph& source,
                               llvm::ArrayRef<Rule> rules, tangram::Numerics numerics);
 
-/// A count that a file has to note: `key` of how far it was trained. Errors: `bad_data_file`.
+/// Returns the count that the file must record under `key`. Errors: `bad_data_file`.
 Result<size_t> count_of(const PolicyNotes& notes, llvm::StringRef key, llvm::StringRef what,
                         llvm::StringRef path);
 
-/// Whether it has a network of a policy, of any version.
+/// Returns true if the file has the network of a policy, of any version.
 bool holds_network(llvm::StringRef path);
-/// Before a file is written that training does not go on from: what it takes the place of has to be
-/// nothing, empty, or of its own kind. Errors: `usage`.
+/// Checks that a new training may overwrite the file: it must be missing, empty, or of the same
+/// kind. Errors: `usage`.
 Result<void> check_replaced(llvm::StringRef path, bool of_its_kind);
 
-/// "time limit", "memory limit", "interrupted"; empty: nobody has asked.
+/// Returns "time limit", "memory limit" or "interrupted", or "" if no stop was requested.
 std::string stopped_by(const StopToken& stop);
 
-/// What a training ends with that was stopped before anything was learned: `unfinished`, "a round".
+/// Returns the error of a training that was stopped before it learned anything. `unfinished` names
+/// the incomplete unit, as "a round".
 Diagnostic nothing_learned(const StopToken& stop, llvm::StringRef unfinished, llvm::StringRef path);
 
 } // namespace tg::paper

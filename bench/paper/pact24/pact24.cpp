@@ -17,7 +17,7 @@ struct Edge {
   bool visited = false;
   uint32_t visits = 0;
   double returns = 0; // sum
-  double reward = 0;  // of the step itself
+  double reward = 0;  // of this step alone
   int32_t child = -1;
 };
 
@@ -75,11 +75,11 @@ private:
   struct Move {
     int32_t node, action;
   };
-  std::vector<Move> path_; // of the simulation under way
+  std::vector<Move> path_; // path of the current simulation
   Checkpoint root_;
   uint32_t root_mark_ = 0;
-  size_t without_effect_ = 0; // decisions in a row
-  size_t tree_bytes_ = 0;     // about
+  size_t without_effect_ = 0; // consecutive decisions
+  size_t tree_bytes_ = 0;     // approximate
   Pact24Report report_;
   Stopwatch watch_;
 };
@@ -107,7 +107,7 @@ Pact24Report Search::run() {
   return std::move(report_);
 }
 
-/// One decision. False if nothing is left to do.
+/// Makes one decision. Returns false if nothing is left to do.
 bool Search::decide() {
   root_ = egraph_.checkpoint();
   root_mark_ = egraph_.change_mark();
@@ -147,7 +147,7 @@ void Search::simulate() {
   ++report_.simulations;
 }
 
-/// Walks down to the node that is to be expanded; -1 if there is nothing to expand on the way.
+/// Descends to the node to expand. Returns -1 if there is nothing to expand on the way.
 int32_t Search::descend(int32_t at) {
   for (;;) {
     TreeNode& node = tree_[at];
@@ -171,7 +171,7 @@ bool Search::stops_here(const TreeNode& node, int32_t at) {
   return open && (!results || at == 0 || draw() < 0.5);
 }
 
-/// UCB1 over the children that changed something; -1 if there is none.
+/// Returns the best child by UCB1 among those that changed something, or -1.
 int32_t Search::best_by_bound(const TreeNode& node) const {
   int32_t best = -1;
   double most = 0;
@@ -184,7 +184,8 @@ int32_t Search::best_by_bound(const TreeNode& node) const {
   return best;
 }
 
-/// A random action that was not tried here. The new node; the e-graph is in its state.
+/// Applies a random action that was not tried here and returns the new node. The e-graph is then in
+/// its state.
 int32_t Search::expand(int32_t at) {
   std::vector<int32_t> open;
   for (size_t i = 0; i < actions(); ++i)
@@ -214,7 +215,8 @@ int32_t Search::expand(int32_t at) {
   return child;
 }
 
-/// Random rules from the present state; the discounted sum of what they gained, in milliseconds.
+/// Applies random rules from the current state. Returns the discounted sum of their cost reductions
+/// in milliseconds.
 double Search::roll_out(double cost) {
   double value = 0, weight = 1;
   size_t without_effect = 0;
@@ -270,7 +272,7 @@ void Search::commit(int32_t action) {
   tree_.push_back(new_node(cost));
 }
 
-/// The child becomes the root; what is not below it goes.
+/// Makes the child the root and deletes all nodes outside its subtree.
 void Search::keep_subtree(int32_t root) {
   std::vector<TreeNode> kept;
   std::vector<int32_t> worklist{root};
@@ -322,7 +324,7 @@ bool Search::limited() {
   return reason.has_value();
 }
 
-/// Breadth first, up to what can be looked at.
+/// Adds the tree to the trace breadth-first, at most kMostTreeNodes nodes.
 void Search::note_tree() {
   std::vector<SearchTrace::TreeNode>& out = options_.trace->tree;
   std::vector<std::pair<int32_t, int32_t>> worklist{{0, -1}}; // node, its number in the trace

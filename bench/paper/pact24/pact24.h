@@ -4,13 +4,13 @@
 // probability 1/2), one new node, a random rollout, and the discounted sum of cost reductions in
 // milliseconds carried back up; then the action of the best mean is applied for good.
 //
-// States are not copied: the tree holds what each action changed (Delta) and goes back and forth.
-// The program's peculiarities that are kept: a rollout has depth + 1 steps; rollouts draw from all
-// rules, those included that cannot fire; rewards are raw milliseconds, so that on fast models
-// selection is close to uniform; the tree is thrown away after each decision unless asked. Left
-// out: the second of sleep for each decision, the stop at a cost of 0.1 ms (it means nothing under
-// another cost model and was reached by none of the published networks), and its time limit of
-// 10 s for a step.
+// States are not copied: the tree stores the changes of each action (Delta), which are undone and
+// redone. We keep these peculiarities of the published program: a rollout has depth + 1 steps;
+// rollouts draw from all rules, including those that cannot fire; rewards are raw milliseconds, so
+// selection is close to uniform on fast models; by default the tree is discarded after each
+// decision. We leave out the sleep of one second per decision, the stop at a cost of 0.1 ms (it
+// depends on the cost model, and no published network reached it), and the time limit of 10 s per
+// step.
 #pragma once
 
 #include "compiler/search/explorer.h"
@@ -38,7 +38,7 @@ struct Pact24Options : SearchLimits {
 struct Pact24Report {
   StopReason stop = StopReason::Saturated;
   int decisions = 0;
-  size_t simulations = 0, steps = 0; // steps: rules applied, those of no effect included
+  size_t simulations = 0, steps = 0; // steps: rules applied, including those without effect
   size_t states_priced = 0;
   double start_cost = 0, end_cost = 0; // as rewards see them
   double seconds = 0, pricing_s = 0;
@@ -46,22 +46,22 @@ struct Pact24Report {
   std::vector<RuleStats> rules; // by RuleId, over all steps
 };
 
-/// What rewards are made of: a price of a rebuilt e-graph, in microseconds. `forget` is called with
-/// nodes whose changes are about to be undone.
+/// The price of a rebuilt e-graph in microseconds, from which rewards are computed. `forget` is
+/// called with nodes whose changes are about to be undone.
 class StatePrice {
 public:
   virtual ~StatePrice() = default;
   virtual double price(const EGraph& egraph) = 0;
   virtual void forget(llvm::ArrayRef<ENodeId> changed) = 0;
-  /// Prices that the clock ended: more time might have found lower ones.
+  /// Returns the number of prices whose computation a time limit ended; more time might lower them.
   virtual size_t cut_short() const { return 0; }
 };
 
-/// How much an action promises (UCB1, as the program computes it): what it gave on average, and
-/// what is not known of it yet. Both counts at least 1.
+/// Returns UCB1 as the published program computes it: the mean return plus a bonus for rare visits.
+/// Both counts must be at least 1.
 double ucb1(double mean, uint32_t visits, uint32_t parent_visits, double c);
 
-/// Leaves the e-graph in the state that the decisions led to.
+/// Runs the search and leaves the e-graph in the state after the last decision.
 Pact24Report search_pact24(EGraph& egraph, llvm::ArrayRef<Rule> rules, const Pact24Options& options,
                            StatePrice& price);
 

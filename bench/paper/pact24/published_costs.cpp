@@ -7,7 +7,7 @@ namespace tg::paper {
 
 namespace {
 
-/// What a class has paid for: by class, ascending.
+/// The classes that a class has paid for with the amounts, sorted by class.
 using History = std::vector<std::pair<uint32_t, double>>;
 
 const double* find(const History& history, uint32_t cls) {
@@ -22,7 +22,7 @@ void insert(History& history, uint32_t cls, double value) {
   if (at == history.end() || at->first != cls) history.insert(at, {cls, value});
 }
 
-/// The entries of `from` join those of `into`. The largest value of an entry that is in both.
+/// Merges the entries of `from` into `into`. Returns the largest value of an entry that is in both.
 double join(History& into, const History& from) {
   double overlap = 0;
   History all;
@@ -71,7 +71,7 @@ private:
     double cost = kInfiniteCost, load = kInfiniteCost;
     ENodeId pick;
     History history;
-    uint32_t readers = 0; // of `history`, to come
+    uint32_t readers = 0; // pending reads of `history`
   };
 
   template <typename Each> void each_child(ClassId cls, Each each) {
@@ -80,7 +80,8 @@ private:
         for (ClassId child : egraph_.children(node)) each(rows_[egraph_.find(child).index]);
   }
 
-  /// Of a chain each history holds all before it: kept to the end they would be quadratic.
+  /// Counts the readers of each history, so that it can be freed after the last. In a chain each
+  /// history contains all earlier ones, so keeping all of them would need quadratic memory.
   void count_readers(const std::vector<ClassId>& order) {
     for (ClassId cls : order) each_child(cls, [](Row& row) { ++row.readers; });
     for (const EGraphRoot& root : egraph_.roots()) ++rows_[egraph_.find(root.id).index].readers;
@@ -112,7 +113,7 @@ private:
     }
   }
 
-  /// What the operands cost together; `history` becomes that of their user.
+  /// Returns the joint cost of the operands, and sets `history` to that of their user.
   double pay(llvm::ArrayRef<ClassId> children, History& history) {
     double sum = 0;
     for (ClassId child : children) {

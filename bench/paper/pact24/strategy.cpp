@@ -1,5 +1,5 @@
-// The published tree search (pact24.h); the value of a state, and what is extracted in the end, is
-// as its options say.
+// The published tree search (pact24.h). The options select the value of a state and the final
+// extraction.
 #include "bench/paper/pact24/strategy.h"
 
 #include "bench/paper/pact24/pact24.h"
@@ -53,9 +53,9 @@ private:
   size_t cut_short_ = 0;
 };
 
-/// What a state costs by a reward, of the three that the published search knows. References are
-/// kept. Integer programs are solved once for each distinct state, and cost infinity where they
-/// fail; so do greedy ones once `stop` is asked.
+/// Returns the state price of one of the three published rewards. It keeps the references. Integer
+/// programs are solved once per distinct state. The price is infinite if an integer program fails,
+/// and for greedy forms once `stop` is requested.
 std::unique_ptr<StatePrice> make_state_price(Reward reward, const EGraph& egraph,
                                              const Graph& source, PriceCache& prices,
                                              const ExtractOptions& extract, const StopToken& stop) {
@@ -63,7 +63,7 @@ std::unique_ptr<StatePrice> make_state_price(Reward reward, const EGraph& egraph
   return std::make_unique<GreedyPrice>(reward, egraph, prices, stop);
 }
 
-/// The greedy form that a reward uses; for Ilp the sharing-aware one.
+/// Returns the cost by the greedy form of a reward; for Ilp the sharing-aware one.
 PublishedCost published_cost(Reward reward, const EGraph& egraph, PriceCache& prices,
                              const StopToken& stop) {
   NodePrices node_prices(egraph, prices);
@@ -71,8 +71,8 @@ PublishedCost published_cost(Reward reward, const EGraph& egraph, PriceCache& pr
                                   : shared_greedy(egraph, node_prices, stop);
 }
 
-/// The prices of another, of which a listener is notified: that, not what they are, since rewards
-/// are no prices of graphs (published_costs.h).
+/// Forwards to another price and reports each evaluation to a listener. The value is not reported,
+/// because rewards are not prices of graphs (published_costs.h).
 class WatchedPrice final : public StatePrice {
 public:
   WatchedPrice(std::unique_ptr<StatePrice> price, ProgressReporter& reporter)
@@ -89,7 +89,7 @@ private:
   ProgressReporter& reporter_;
 };
 
-/// What the published search would answer now, as a price of a graph.
+/// Returns the price of the graph that the published search would return now.
 double price_as_published(const EGraph& egraph, const Graph& source, PriceCache& prices,
                           Reward reward, const StopToken& stop) {
   PublishedCost found = published_cost(reward, egraph, prices, stop);
@@ -109,7 +109,7 @@ private:
                                           OptimizeReport& report) const override;
 
   Reward reward_;
-  bool final_ilp_; // else the greedy form that rewards are made of
+  bool final_ilp_; // else the final extraction uses the greedy form of the rewards
   Pact24Options pact_;
 };
 

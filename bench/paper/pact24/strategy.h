@@ -5,11 +5,11 @@
 
 namespace tg::paper {
 
-/// The price of a state in the rewards of the published search (published_costs.h). It also decides
-/// what extracts in the end: the extractor of the options for Ilp, else the same greedy form.
+/// The price of a state in the rewards of the published search (published_costs.h). It also selects
+/// the final extraction: the extractor of the options for Ilp, else the same greedy form.
 enum class Reward : uint8_t { Greedy, GreedyShared, Ilp };
 
-/// With the budget, depth, exploration constant and extractor of the options.
+/// Returns the strategy with the budget, depth, exploration constant and extractor of the options.
 std::shared_ptr<const tangram::OwnSearch>
 published_tree_search(Reward reward, bool reuse_tree, const tangram::OptimizeOptions& options);
 

@@ -1,4 +1,4 @@
-// The options that `tg-paper` has beside those of `tg`, as a struct made of options.def.
+// The options of `tg-paper` in addition to those of `tg`, as a struct generated from options.def.
 #pragma once
 
 #include "bench/paper/pact24/strategy.h"
@@ -26,7 +26,7 @@ struct OwnOptions {
 #include "bench/paper/program/options.def"
 };
 
-/// Those of a command line.
+/// Returns the own options of a command line.
 OwnOptions& own(cli::Options& options);
 const OwnOptions& own(const cli::Options& options);
 

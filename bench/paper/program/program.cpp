@@ -1,5 +1,5 @@
-// The tables of `tg-paper`: the rows of `tg`, some of them for more commands and strategies, and
-// the rows of this folder.
+// The option tables of `tg-paper`: the rows of `tg`, some of them extended to more commands and
+// strategies, and the rows of this folder.
 #include "compiler/cli/options/program.h"
 
 #include "bench/paper/learned/followed_policy.h"
@@ -79,7 +79,8 @@ constexpr OptionRow kOptions[] = {
 #include "bench/paper/program/options.def"
 };
 
-/// Rows of `tg` that the commands of this program take, too, and where --help shows them.
+/// Rows of `tg` that commands of this program also accept, and the commands whose --help shows
+/// them.
 struct Taken {
   llvm::StringLiteral flag;
   CommandSet commands, basic;
@@ -97,9 +98,9 @@ constexpr Taken kTaken[] = {
     {"--verbose", Train, Train},
 };
 
-/// Rows of `tg` that the searches of this program look at, too.
+/// Rows of `tg` that searches of this program also use.
 struct Widened {
-  llvm::StringLiteral flag, strategies, detail; // detail "": as it is
+  llvm::StringLiteral flag, strategies, detail; // detail "": unchanged
 };
 constexpr Widened kWidened[] = {
     {"--extract", "none saturate mcts random pact24 greedy", ""},
@@ -118,9 +119,9 @@ constexpr Widened kWidened[] = {
 
 } // namespace columns
 
-constexpr StringRef kPublished = "pact24", kFollowed = "rl"; // searches of this program alone
+constexpr StringRef kPublished = "pact24", kFollowed = "rl"; // searches of this program only
 
-/// --search, with those.
+/// Adds the searches of this program to --search.
 void widen_search(OptionRow& row) {
   row.limits.words = "none|saturate|random|mcts|pact24|anneal|taso|greedy|rl";
   row.field = [](void* options) { return options; };
@@ -137,7 +138,7 @@ void widen_search(OptionRow& row) {
   };
 }
 
-/// --tuner, with what the publication does not have, switched off, and its ablations.
+/// Adds words to --tuner that switch off our additions to the publication, and its ablations.
 void widen_tuner(OptionRow& row) {
   row.limits.words =
       "by-rule|library|no-guess|to-the-end|formulas|occurrences|random-shapes|all-bridges";
@@ -181,7 +182,8 @@ std::vector<CommandRow> make_commands() {
 
 bool same_file(StringRef a, StringRef b) { return a == b || llvm::sys::fs::equivalent(a, b); }
 
-/// Policies that are followed learn from episodes, those that guide a search from searches.
+/// Checks the options of training: followed policies learn from episodes, guiding ones from
+/// searches.
 std::optional<Misuse> check_training(cli::Options& o, llvm::ArrayRef<const OptionRow*> given) {
   if (o.command != id_of(OwnCommand::Train)) return std::nullopt;
   OwnOptions& train = own(o);
@@ -222,7 +224,7 @@ Result<void> prepare(const cli::Options& o, tangram::OptimizeOptions& search) {
     search.own_search = published_tree_search(own(o).reward, own(o).reuse_tree, search);
   } else if (o.strategy == kFollowed) {
     TG_TRY(search.own_search, followed_policy(search));
-    search.policy.clear(); // it is open
+    search.policy.clear(); // already opened
   } else if (o.search == tangram::Search::Mcts && !o.policy.empty()) {
     TG_TRY(search.own_search, guided_search(o.policy));
   }

@@ -1,4 +1,4 @@
-// `tg-paper table`: the command line as options of the table.
+// `tg-paper table`: converts the command line to the options of the table.
 #include "bench/paper/program/own_options.h"
 #include "compiler/cli/session.h"
 

@@ -1,4 +1,5 @@
-// `tg-paper train`: a policy that chooses rewrites, trained on a model; a line after each update.
+// `tg-paper train`: trains a policy that chooses rewrites of a model, with a line after each
+// update.
 #include "bench/paper/learned/train_agent.h"
 #include "bench/paper/learned/train_model.h"
 #include "bench/paper/program/own_options.h"
@@ -28,7 +29,8 @@ void print_line(llvm::raw_ostream& out, const TrainingProgress& now, const Comma
   out.flush();
 }
 
-/// Of what went on from earlier runs; a first one is refused instead.
+/// Prints the end of a resumed training that learned nothing; a first training gives an error
+/// instead.
 void print_nothing_learned(llvm::raw_ostream& out, llvm::StringRef stopped_by, double seconds,
                            llvm::StringRef unfinished, const CommandLine& o) {
   out << llvm::formatv("stopped after {0:f1} s ({1}), before {2} was done: `{3}` stays as it was\n",
@@ -94,7 +96,7 @@ void write_trained(llvm::json::OStream& json, const TrainedPolicy& trained) {
   });
 }
 
-/// What both kinds of training are given.
+/// Returns the host options of both kinds of training.
 OptimizeHost host_of(Session& session) {
   OptimizeHost host{.stop = session.stop, .isolated = true};
   host.verifying = cli::progress_line(session, "verifying rules");
@@ -107,7 +109,7 @@ OptimizeHost host_of(Session& session) {
 void print_round(llvm::raw_ostream& out, const GuideProgress& now, const CommandLine& o) {
   out << llvm::formatv("round {0,3} of {1}  gain {2,6:f2}%  ", now.round, own(o).rounds,
                        100 * now.gain);
-  if (now.samples > 0) // a table studies none
+  if (now.samples > 0) // tables have no samples
     out << llvm::formatv("samples {0,5}  loss {1:f3}  ", now.samples, now.loss);
   out << llvm::formatv("{0:f1} s\n", now.seconds);
   out.flush();
@@ -234,7 +236,7 @@ int run_train(Session& session) {
         error(Code::usage, "`tg-paper train` writes the policy to a file: -o FILE"));
   if (const std::string& best = own(o).best_file; !best.empty() && best != "-")
     if (auto writable = check_writable(best); !writable) return session.fail(writable.error());
-  session.interruptible = std::make_unique<cli::Interruptible>(); // each update is kept
+  session.interruptible = std::make_unique<cli::Interruptible>(); // each update is saved
   return is_agent(o.policy) ? train_agent(session) : train_policy(session);
 }
 

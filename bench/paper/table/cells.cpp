@@ -1,5 +1,5 @@
-// The file of cells of `tg-paper table`: one JSON object, settings to arrays of cells. It is
-// written anew after every cell, so that a run may be interrupted at any moment.
+// The file of cells of `tg-paper table`: one JSON object that maps settings to arrays of cells. It
+// is rewritten after every cell, so that a run can be interrupted at any time.
 #include "bench/paper/table/paper.h"
 #include "lang/core/support/data_file.h"
 
@@ -23,8 +23,8 @@ std::string hash_text(llvm::StringRef bytes) {
   return llvm::utohexstr(llvm::xxHash64(bytes), /*LowerCase=*/true);
 }
 
-/// The version, and a hash of the executable: any change of search, rules or prices is another
-/// program. Where the executable cannot be read, the version alone.
+/// Returns the version and a hash of the executable, so that any change of search, rules or prices
+/// gives another name. If the executable cannot be read, it returns the version alone.
 std::string program_name() {
   auto self = llvm::MemoryBuffer::getFile("/proc/self/exe", /*IsText=*/false,
                                           /*RequiresNullTerminator=*/false);
@@ -32,14 +32,14 @@ std::string program_name() {
   return self ? version + " " + hash_text((*self)->getBuffer()) : version;
 }
 
-/// The table of --cost file:TABLE; nothing where there is none.
+/// Returns the hash of the table of --cost file:TABLE, or "" for other costs.
 Result<std::string> cost_table_part(const tangram::CostSpec& cost) {
   if (cost.source != tangram::CostSpec::Source::Table) return std::string();
   TG_TRY(std::string table, read_text_file(cost.name));
   return "; cost_table " + hash_text(table);
 }
 
-/// What the rules of files say; nothing where all are the program's own.
+/// Returns the hash of the rules that come from files, or "" if all are built in.
 std::string rule_files_part(llvm::ArrayRef<tangram::RuleInfo> rules) {
   std::string prints;
   for (const tangram::RuleInfo& rule : rules)
@@ -47,14 +47,14 @@ std::string rule_files_part(llvm::ArrayRef<tangram::RuleInfo> rules) {
   return prints.empty() ? "" : "; rule_files " + hash_text(prints);
 }
 
-/// As many threads as were asked for, or as this process may use.
+/// Returns the requested number of threads, or for 0 the number that this process may use.
 int thread_count(int asked) {
   cpu_set_t set;
   if (asked > 0) return asked;
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-/// Where operators are timed: by how many threads, and the database that keeps their prices.
+/// For measured costs, returns the number of threads and the database of prices.
 std::string measured_part(const Options& o) {
   if (o.cost.source != tangram::CostSpec::Source::Measured) return "";
   std::string part;
@@ -66,7 +66,7 @@ std::string measured_part(const Options& o) {
   return part + "; cost_db " + path.str().str();
 }
 
-/// Takes the fields of a cell; the first that is not as it must be is told.
+/// Reads the fields of a cell and records the first invalid one.
 class CellReader {
 public:
   explicit CellReader(const llvm::json::Object& cell) : cell_(cell) {}

@@ -1,10 +1,10 @@
-// `tg-paper table`: the published table of the MCTS optimizer, computed here: every network by
-// TENSAT, by the five published combinations of rewards and extraction, by the search that we ship
-// and by the two baselines, over some seeds, beside the published figures. Cells are written to a
-// file as they are done and not computed again; a cell that reaches its time limit is marked, and
-// cells that do not fit into the time of the whole run are left for the next. The plan
-// (plan.cpp) has the dear cells last, and goes seed after seed: what is left are
-// further runs of cells that have some, not holes in the table.
+// `tg-paper table`: recomputes the published table of the MCTS optimizer. It optimises every
+// network by TENSAT, by the five published combinations of rewards and extraction, by the shipped
+// search and by the two baselines, over several seeds, and prints the results next to the published
+// figures. Cells are written to a file when they are done and are not computed again. A cell that
+// reaches its time limit is marked; cells that do not fit into the total time are left for the next
+// run. The plan (plan.cpp) puts the expensive cells last and proceeds seed by seed, so that missing
+// cells are additional seeds rather than holes in the table.
 #include "bench/paper/table/paper.h"
 #include "lang/core/diagnostics/diagnostic.h"
 #include "lang/core/support/data_file.h"
@@ -40,7 +40,7 @@ constexpr PaperApproach kApproaches[] = {
 #include "bench/paper/table/approaches.def"
 };
 
-/// Of this process and of those it has waited for: solvers run in processes of their own.
+/// Returns the CPU seconds of this process and of its waited-for children, such as solvers.
 double processor_seconds() {
   double seconds = 0;
   for (int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
@@ -52,7 +52,7 @@ double processor_seconds() {
   return seconds;
 }
 
-/// Says what is wrong, and gives the exit code: as `tg`'s.
+/// Prints the error and returns the exit code that `tg` would.
 int fail(const tangram::Error& error) {
   llvm::errs() << error.text();
   int code = 1;
@@ -72,7 +72,7 @@ public:
   Paper(const Options& options, std::string setting)
       : options_(options), cells_(std::move(setting), options.output) {}
 
-  /// The exit code.
+  /// Returns the exit code.
   int run() {
     if (auto read = cells_.read(); !read) return fail(read.error());
     plan_ = plan_paper(options_, cells_);
@@ -88,12 +88,12 @@ private:
   Result<void> check_examples() const;
   double elapsed_s() const { return watch_.seconds(); }
   double left_s() const { return options_.total_limit_s - elapsed_s(); }
-  /// Where the run is told of as it goes.
+  /// Returns the stream for progress.
   llvm::raw_ostream& say() const {
     return options_.quiet || options_.json ? llvm::nulls() : llvm::errs();
   }
 
-  /// The exit code of an error, which it has said; else 0.
+  /// Computes one cell. Returns 0, or the exit code of an error that it has printed.
   int run_job(size_t at);
   Result<PaperCell> cell_of(const PaperJob& job, double limit_s, const tangram::Report& report,
                             double processor_s) const;
@@ -103,11 +103,11 @@ private:
   const Options& options_;
   PaperCells cells_;
   PaperPlan plan_;
-  size_t made_ = 0, left_ = 0; // cells of this run; cells that did not fit
+  size_t made_ = 0, left_ = 0; // cells computed in this run; cells that did not fit
   Stopwatch watch_;
 };
 
-/// Models are named from the folder that the program is started in.
+/// Checks that the models exist, relative to the current directory.
 Result<void> Paper::check_examples() const {
   if (plan_.jobs.empty() || llvm::sys::fs::is_directory(kExamples)) return {};
   return error(Code::cannot_read, "there is no folder `{0}` here, where the networks are",
@@ -121,7 +121,7 @@ int Paper::run_job(size_t at) {
     ++left_;
     return 0;
   }
-  // Read anew for each cell, which must not depend on those before it.
+  // Read again for each cell, which must not depend on earlier cells.
   std::string path = (kExamples + "/" + job.network->name + ".tg").str();
   tangram::Expected<tangram::Model> source = tangram::parse_file(path);
   if (!source) return fail(source.error());
@@ -133,7 +133,7 @@ int Paper::run_job(size_t at) {
   if (!found) return fail(found.error());
   Result<PaperCell> cell = cell_of(job, limit_s, found->report, processor_seconds() - processor_s);
   if (!cell) return fail(cell.error());
-  // A cell that was cut short by anything but its own limit is none.
+  // Discards a cell that was cut short by anything but its own limit.
   if (cell->capped && limit_s < job.limit_s) {
     ++left_;
     return 0;
@@ -161,12 +161,12 @@ tangram::OptimizeOptions Paper::options_for(const PaperJob& job, double limit_s)
     options.search = *approach.search;
   else
     options.own_search = published_tree_search(approach.reward, /*reuse_tree=*/false, options);
-  // As published: prices of operators alone decide, and nothing is run.
+  // As published: only the prices of operators decide, and nothing is run.
   options.kernels = false;
   options.groups = tangram::Groups::Off;
   options.finalists = 0;
   if (approach.search == tangram::Search::Saturate) {
-    // As TENSAT's scripts have it.
+    // The value in TENSAT's scripts.
     options.iterations = 10'000;
     options.multi_iterations = job.network->multi;
     options.multi_node_limit = 2'000;
@@ -190,7 +190,7 @@ Result<PaperCell> Paper::cell_of(const PaperJob& job, double limit_s, const tang
   cell.nodes = r.egraph_nodes;
   cell.stopped_by = r.stopped_by;
   cell.limit_s = limit_s;
-  // The shipped search extracts many times, each time for a slice that is not of this limit.
+  // The shipped search extracts many times, each with its own time slice rather than this limit.
   cell.capped = r.stopped_by == "time limit" ||
                 (job.approach->search != tangram::Search::Mcts && r.cut_extractions > 0);
   return cell;
@@ -223,7 +223,7 @@ llvm::ArrayRef<PaperNetwork> paper_networks() { return kNetworks; }
 llvm::ArrayRef<PaperApproach> paper_approaches() { return kApproaches; }
 
 int run(const Options& options) {
-  std::vector<tangram::RuleInfo> rules; // none are the user's where all are built in
+  std::vector<tangram::RuleInfo> rules; // stays empty if all rules are built in
   if (!options.rules.empty()) {
     auto selected = tangram::list_rules(options.rules);
     if (!selected) return fail(selected.error());

@@ -1,5 +1,5 @@
 // Shared by the parts of `tg-paper table`: its options, the networks and approaches of the
-// published table, the cells that are done, the file that keeps them, and the tables made of them.
+// published table, the completed cells, their file, and the tables made of them.
 #pragma once
 
 #include "bench/paper/pact24/strategy.h"
@@ -14,7 +14,7 @@
 
 namespace tg::paper {
 
-/// Of the table, each a row of approaches.def.
+/// The approaches of the table, one per row of approaches.def.
 enum class Approach : uint8_t {
 #define TG_APPROACH(id, ...) id,
 #include "bench/paper/table/approaches.def"
@@ -37,7 +37,7 @@ struct Options {
   std::vector<std::string> networks; // none: all
   std::vector<Approach> approaches;  // none: all
   std::vector<std::string> rules;
-  int64_t budget = 0, depth = 0; // 0: as the searches have them
+  int64_t budget = 0, depth = 0; // 0: the defaults of the searches
   uint64_t seed = 1;
   int64_t seeds = 0;
   tangram::CostSpec cost;
@@ -45,7 +45,7 @@ struct Options {
   int64_t node_limit = 0;
   double time_limit_s = 0, ilp_limit_s = 0, total_limit_s = 0;
   int64_t memory_limit_mb = 0;
-  int threads = 0, search_threads = 0; // 0: all cores; as `threads`
+  int threads = 0, search_threads = 0; // 0: all cores; 0: as `threads`
   std::string output;
   bool json = false, quiet = false;
 };
@@ -57,48 +57,50 @@ struct PaperNetwork {
   llvm::StringRef name;
   int multi; // iterations of multi-pattern rules of TENSAT, as published for this network
 };
-/// In the order of the published table.
+/// Returns the networks in the order of the published table.
 llvm::ArrayRef<PaperNetwork> paper_networks();
 
 struct PaperApproach {
   Approach id;
   llvm::StringRef name, text;            // on the command line and in files; in the table
   std::optional<tangram::Search> search; // none: the published tree search
-  Reward reward;                         // of that
+  Reward reward;                         // reward of the published tree search
   bool final_ilp, seeded;
 
   bool rewards_by_ilp() const { return !search && reward == Reward::Ilp; }
 };
-/// In the order of their rows.
+/// Returns the approaches in the order of approaches.def.
 llvm::ArrayRef<PaperApproach> paper_approaches();
 
 struct PaperCell {
   std::string model, approach;
   uint64_t seed = 0;
   double source_us = 0, cost_us = 0, seconds = 0;
-  /// User and system, the solver's processes included: what a loaded machine does not add to.
+  /// User and system time, including the solver's processes. Other load does not add to it.
   double processor_s = 0;
   double memory_mb = 0; // of the e-graphs and the search, without prices, rules and program
   size_t nodes = 0;
   std::string stopped_by;
-  double limit_s = 0;  // that it had
+  double limit_s = 0;  // its time limit
   bool capped = false; // the time limit ended it
 
-  /// What no limit ended is what any larger limit gives, too; so is what it gave, under a smaller.
+  /// Returns true if the cell is also the result under another time limit: no limit ended it, or
+  /// its own limit was at least as large.
   bool holds_under(double limit) const { return !capped || limit_s >= limit; }
 
   double speedup_pct() const { return (source_us / cost_us - 1) * 100; }
-  /// What the published table calls the speed-up.
+  /// Returns the saving in percent, which the published table calls speed-up.
   double saved_pct() const { return (1 - cost_us / source_us) * 100; }
 };
 
-/// What cells depend on beside network, approach, seed and limit of time, the program included: two
-/// programs never share cells. "program 0.1.0 5f3a9c; cost analytic:a100; rules taso; ..."; then,
-/// where that is not as always, hashes of the table of costs and of the rules that do not come with
-/// the program, the database of measured prices, threads, a limit of memory. Errors: `cannot_read`.
+/// Returns the setting that cells depend on in addition to network, approach, seed and time limit.
+/// It includes the program, so that two programs never share cells: "program 0.1.0 5f3a9c; cost
+/// analytic:a100; rules taso; ...". Values that differ from the defaults follow: hashes of the cost
+/// table and of rules from files, the database of measured prices, threads, the memory limit.
+/// Errors: `cannot_read`.
 Result<std::string> paper_setting(const Options& options, llvm::ArrayRef<tangram::RuleInfo> rules);
 
-/// The cells of one setting. Those of other settings in the same file are kept as they are.
+/// The cells of one setting. Cells of other settings in the same file are left unchanged.
 class PaperCells {
 public:
   PaperCells(std::string setting, std::string path)
@@ -107,14 +109,14 @@ public:
   const std::string& setting() const { return setting_; }
   llvm::ArrayRef<PaperCell> all() const { return cells_; }
   const PaperCell* find(llvm::StringRef model, llvm::StringRef approach, uint64_t seed) const;
-  /// In place of the one of that network, approach and seed.
+  /// Adds a cell, replacing that of the same network, approach and seed.
   void add(PaperCell cell);
 
-  /// A missing file is an empty one. Errors: `cannot_read`, `bad_cells_file`.
+  /// Reads the file; a missing file counts as empty. Errors: `cannot_read`, `bad_cells_file`.
   Result<void> read();
-  /// The whole file anew, through a temporary name. Errors: `cannot_write`.
+  /// Replaces the file by renaming a temporary one. Errors: `cannot_write`.
   Result<void> write() const;
-  /// The elements of an array.
+  /// Writes the cells as the elements of an array.
   void write_json(llvm::json::OStream& json) const;
 
 private:
@@ -126,7 +128,7 @@ private:
   std::map<std::string, llvm::json::Value> other_; // by setting
 };
 
-/// One cell to compute, and the time that it may take.
+/// One cell to compute, with its time limit.
 struct PaperJob {
   const PaperNetwork* network;
   const PaperApproach* approach;
@@ -134,26 +136,26 @@ struct PaperJob {
   double limit_s = 0;
 };
 
-/// What a run has to do.
+/// The work of a run.
 struct PaperPlan {
-  /// Seed after seed, and those with rewards from integer programs after all others.
+  /// Ordered by seed; jobs with rewards from integer programs follow all others.
   std::vector<PaperJob> jobs;
-  size_t known = 0;  // cells that are asked for and done already
-  size_t by_ilp = 0; // of jobs: those with rewards from integer programs
+  size_t known = 0;  // requested cells that are already done
+  size_t by_ilp = 0; // jobs with rewards from integer programs
   double limit_s = 0, ilp_limit_s = 0, total_limit_s = 0;
 
-  /// For people, in a line.
+  /// Returns a one-line description of the plan.
   std::string text() const;
 };
 
-/// The cells that the options ask for, but for those that are done.
+/// Plans the requested cells that are not done yet.
 PaperPlan plan_paper(const Options& options, const PaperCells& cells);
 
-/// The published table's columns for every network and approach that has cells, the published
-/// figures beside, and the geometric mean of the seconds of each approach.
+/// Prints the published table's columns for every network and approach that has cells, next to the
+/// published figures, and the geometric mean of the seconds of each approach.
 void print_paper_table(llvm::raw_ostream& out, const PaperCells& cells);
 
-/// A JSON number; null for what JSON cannot say.
+/// Writes a JSON number, or null if it is not finite.
 void write_number(llvm::json::OStream& json, llvm::StringRef name, double value);
 
 } // namespace tg::paper

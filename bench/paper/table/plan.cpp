@@ -1,7 +1,7 @@
-// Which cells a run of `tg-paper table` computes, in which order, and how long each may take. A
-// search whose rewards are integer programs solves hundreds of them for a decision: on most
-// networks it would take any time, as it did in the published table (20 minutes on bert, 46 on
-// nasrnn). So its cells have a limit of their own, below that of the others.
+// The plan of `tg-paper table`: the cells to compute, their order, and their time limits. A search
+// with rewards from integer programs solves hundreds of them per decision, so on most networks it
+// uses all the time that it gets (in the published table 20 minutes on bert, 46 on nasrnn). Its
+// cells have a separate, lower limit.
 #include "bench/paper/table/paper.h"
 
 #include <llvm/ADT/STLExtras.h>

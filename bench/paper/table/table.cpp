@@ -1,4 +1,4 @@
-// The table that `paper` prints: the published columns, our figures and the published ones.
+// The table of `tg-paper table`: the published columns with our figures and the published ones.
 #include "bench/paper/table/paper.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -11,7 +11,8 @@
 namespace tg::paper {
 namespace {
 
-/// Columns as wide as their widest cell, figures to the right, a rule below the head.
+/// A table with columns as wide as their widest cell, right-aligned figures, and a line below the
+/// header.
 class Table {
 public:
   struct Column {
@@ -82,12 +83,12 @@ std::string with_deviation(Summary s, double unit = 1) {
   return llvm::formatv("{0:f2} ± {1:f2}", s.mean * unit, s.sd * unit);
 }
 
-/// The cells of one network by one approach.
+/// The cells of one network and approach.
 struct Row {
   std::vector<double> saved, seconds, processor, costs;
   double source_us = 0;
   size_t capped = 0;
-  double limit_s = 0; // the largest of the capped
+  double limit_s = 0; // the largest limit of a capped cell
 
   Row(const PaperCells& cells, llvm::StringRef model, llvm::StringRef approach) {
     for (const PaperCell& cell : cells.all()) {
@@ -108,7 +109,7 @@ struct Row {
   }
 };
 
-/// Ours and, where the table has it, what was published.
+/// Adds our figures and, if available, the published ones.
 void add_row(Table& table, const PaperNetwork& network, const PaperApproach& approach,
              const Row& row) {
   const Published* paper = llvm::find_if(kPublished, [&](const Published& p) {

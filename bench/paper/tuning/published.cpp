@@ -10,9 +10,9 @@ namespace {
 
 using namespace tune;
 
-constexpr size_t kTop = 3; // of a ranking, as published
+constexpr size_t kTop = 3; // programs of a ranking, as published
 
-/// TopK.
+/// The baseline TopK.
 class Top : public ReuseBaseline {
 public:
   ReusePlan plan(const OperatorGraph& graph, llvm::ArrayRef<double>, double) const override {
@@ -30,7 +30,7 @@ public:
   void adjust(FullSearchOptions&) const override {}
 };
 
-/// ST: of each cluster the operator with most to do is searched for in full.
+/// ST: searches in full for the operator with the most work of each cluster.
 class Selective final : public Top {
 public:
   ReusePlan plan(const OperatorGraph& graph, llvm::ArrayRef<double> work,
@@ -60,7 +60,7 @@ class Random final : public Full {
 public:
   void adjust(FullSearchOptions& options) const override {
     options.only_random = true;
-    options.start.reset(); // a guess
+    options.start.reset(); // without a guess
   }
 };
 
@@ -76,7 +76,7 @@ std::unique_ptr<ReuseBaseline> published_baseline(llvm::StringRef reuse) {
 
 void apply_variants(llvm::StringRef reuse, llvm::ArrayRef<std::string> words,
                     PlanTuneOptions& options) {
-  constexpr int kAllHops = 8; // there are fewer loops
+  constexpr int kAllHops = 8; // more than the number of loops
   auto has = [&](const char* word) { return llvm::is_contained(words, word); };
   options.guess = !has("no-guess");
   options.until_enough = !has("to-the-end");

@@ -18,7 +18,7 @@ namespace tg::paper {
 /// Null for `eto` and `no-bridges`, which reuse by Algorithm 1.
 std::unique_ptr<tune::ReuseBaseline> published_baseline(llvm::StringRef reuse);
 
-/// Sets what `--reuse no-bridges` and the words of `--tuner` that `tg` does not have change.
+/// Applies `--reuse no-bridges` and the words of `--tuner` that only `tg-paper` has.
 void apply_variants(llvm::StringRef reuse, llvm::ArrayRef<std::string> words,
                     tune::PlanTuneOptions& options);
 
