@@ -1,6 +1,6 @@
-// Counts what a program asks of operator new, for tests of what allocates nothing. Include it in
-// one file of a program. (SmallVector goes past it to malloc, when it grows.) AddressSanitizer has
-// allocation functions of its own, of which these would replace only some.
+// Counts the calls of operator new, for tests of code that must not allocate.
+// Include it in one file of a program. (A growing SmallVector calls malloc instead.)
+// AddressSanitizer has its own allocation functions, of which these would replace only some.
 #pragma once
 
 #include <cstddef>

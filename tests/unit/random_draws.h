@@ -1,4 +1,4 @@
-// Random draws of tests: the same ones for the same seed.
+// Random draws for tests, determined by a seed.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ public:
     return low + static_cast<int64_t>(engine_() % static_cast<uint64_t>(high - low + 1));
   }
   bool coin() { return in(0, 1) == 1; }
-  /// Thousandths from -1 to 1.
+  /// Returns a multiple of 0.001 from -1 to 1.
   float number() { return static_cast<float>(in(-1000, 1000)) / 1000; }
   std::vector<float> floats(int64_t count) {
     std::vector<float> numbers(static_cast<size_t>(count));

@@ -31,7 +31,7 @@ TEST(Arena, AChainNeedsTwoBuffers) {
 }
 
 TEST(Arena, TakesTheTightestGap) {
-  // 1 and 3 leave gaps of 960 and 448 bytes between lasting neighbours when the last buffer comes.
+  // 1 and 3 leave gaps of 960 and 448 bytes between live neighbours when the last buffer is placed.
   std::vector<BufferLife> buffers = {{1024, 0, 9}, {960, 0, 3}, {512, 0, 9},
                                      {448, 0, 3},  {256, 0, 9}, {192, 5, 9}};
   ArenaPlan plan = plan_arena(buffers);
@@ -66,7 +66,7 @@ TEST(Arena, PeakCountsWhatLivesAtOneStep) {
 }
 
 TEST(Arena, MemoryIsZeroedThoughItWasUsedBefore) {
-  for (int64_t bytes : {int64_t{100}, int64_t{3} << 20}) // small, and of huge pages
+  for (int64_t bytes : {int64_t{100}, int64_t{3} << 20}) // small, and large enough for huge pages
     for (int round = 0; round < 3; ++round) {
       AlignedBuffer buffer = allocate_aligned(bytes);
       ASSERT_TRUE(buffer);
@@ -114,7 +114,7 @@ TEST(Storage, AViewThatLivesOnForbidsInPlace) {
   PlanValueId a = p.run(OpKind::Relu, {}, {x});
   PlanValueId view = p.run(OpKind::Reshape, {Value::of_ints({8, 8})}, {a});
   PlanValueId b = p.run(OpKind::Neg, {}, {a});
-  p.in_place(a); // right for the plan: a dies here; but its memory does not
+  p.in_place(a); // valid for the plan, since a dies here; but the view keeps its memory
   PlanValueId c = p.run(OpKind::Neg, {}, {view});
   p.in_place(view);
   p.output("b", b);

@@ -1,4 +1,4 @@
-// Conversions between dtypes: exhaustively over the halves, and at the edges of everything else.
+// Tests conversions between dtypes: all values of the half types, and edge cases of the others.
 #include "runtime/convert.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ template <class T, class S> T cast(DType from, S value, DType to) {
   return out;
 }
 
-/// Value of a half of so many fraction bits, from its definition.
+/// Decodes a half with this number of fraction bits, by its definition.
 double half_value(uint32_t h, int fraction_bits) {
   int exponent_bits = 15 - fraction_bits, bias = (1 << (exponent_bits - 1)) - 1;
   int exponent = static_cast<int>(h >> fraction_bits) & ((1 << exponent_bits) - 1);
@@ -58,7 +58,8 @@ TEST(Convert, RoundsOnceToNearestEven) {
     double step = std::ldexp(1, -bits);
     EXPECT_EQ(rounded(1 + step / 2), one);                   // a tie: to even
     EXPECT_EQ(rounded(1 + 3 * step / 2), one + 2);           // a tie: to even, above
-    EXPECT_EQ(rounded(1 + step / 2 + 0x1p-50), one + 1);     // no tie, though a float says so
+    EXPECT_EQ(rounded(1 + step / 2 + 0x1p-50), one + 1);     // not a tie, although it is one
+                                                             // in float
     EXPECT_EQ(rounded(1 + 3 * step / 2 - 0x1p-50), one + 1); // below the tie
     EXPECT_EQ(rounded(-0.0), 0x8000);
     EXPECT_TRUE(std::isinf(half_value(rounded(1e39), bits)));
@@ -66,7 +67,7 @@ TEST(Convert, RoundsOnceToNearestEven) {
   EXPECT_EQ(cast<uint16_t>(DType::F32, 65519.0f, DType::F16), 0x7bff);
   EXPECT_EQ(cast<uint16_t>(DType::F32, 65520.0f, DType::F16), 0x7c00);
   EXPECT_EQ(cast<uint16_t>(DType::F32, 0x1p-25f, DType::F16), 0);   // a tie with 0
-  EXPECT_EQ(cast<uint16_t>(DType::F32, 0x1.8p-25f, DType::F16), 1); // the least subnormal
+  EXPECT_EQ(cast<uint16_t>(DType::F32, 0x1.8p-25f, DType::F16), 1); // the smallest subnormal
 }
 
 TEST(Convert, IntegersSaturateFromFloatsAndWrapAmongThemselves) {
@@ -87,7 +88,7 @@ TEST(Convert, DoublesKeepAllTheirDigits) {
   EXPECT_EQ(cast<double>(DType::F32, 0.1f, DType::F64), static_cast<double>(0.1f));
   EXPECT_EQ(cast<float>(DType::F64, x, DType::F32), 1.0f);
   EXPECT_EQ(cast<float>(DType::F64, 1e39, DType::F32), std::numeric_limits<float>::infinity());
-  // Rounded once: a float would make a tie of it.
+  // Rounded once. By way of float it would become a tie.
   EXPECT_EQ(cast<uint16_t>(DType::F64, 1 + 0x1p-11 + 0x1p-50, DType::F16), 0x3c01);
   EXPECT_EQ(cast<int64_t>(DType::F64, -0x1p62 - 1024, DType::I64), -(int64_t{1} << 62) - 1024);
   EXPECT_EQ(cast<int32_t>(DType::F64, 2147483646.9, DType::I32), 2147483646);
@@ -99,7 +100,8 @@ TEST(Convert, DoublesKeepAllTheirDigits) {
 }
 
 TEST(Convert, LongIntegersAreRoundedOnce) {
-  // By way of double this would be a tie, to even: 2^60 + 2^52; it is above.
+  // By way of double this would be a tie, which goes to the even 2^60 + 2^52.
+  // The number is above it.
   int64_t above_tie = (int64_t{1} << 60) + (int64_t{1} << 52) + 1;
   float bf16_like = bf16_to_float(cast<uint16_t>(DType::I64, above_tie, DType::BF16));
   EXPECT_EQ(bf16_like, std::ldexp(1 + 0x1p-7, 60));

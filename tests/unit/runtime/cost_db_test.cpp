@@ -1,5 +1,5 @@
-// The cost database: rows come back, environments are apart, and whatever is wrong with the file,
-// work goes on.
+// Tests the cost database: rows persist, environments are separate, and work continues
+// with any damaged file.
 #include "runtime/measure/cost_db.h"
 
 #include "lang/core/version.h"
@@ -31,7 +31,7 @@ protected:
   std::unique_ptr<CostDb> open(int threads = 1) const {
     return CostDb::open(path, {"cpu", "avx9", "lib 1", "native", "f32", threads});
   }
-  /// A file of this text where the database should be.
+  /// Writes a file with this text at the database's path.
   void put(llvm::StringRef text) const {
     (void)llvm::sys::fs::create_directories(folder() + "/sub");
     std::ofstream(path) << text.str();
@@ -90,7 +90,7 @@ TEST_F(CostDbTest, KeepsTheYardstickOfAMachine) {
   EXPECT_EQ(open()->yardstick(), 0);
   open()->keep_yardstick(30);
   open()->keep_yardstick(31.5);
-  open()->keep_yardstick(0); // there is none
+  open()->keep_yardstick(0); // no yardstick: ignored
   EXPECT_EQ(open()->yardstick(), 31.5) << "the last counts: who keeps it knew of the others";
   EXPECT_EQ(CostDb::open(path, {"cpu", "avx9", "lib 1", "washed 64 MiB", "f32", 1})->yardstick(),
             31.5)
@@ -106,7 +106,7 @@ TEST_F(CostDbTest, EnvironmentsAreApart) {
   EXPECT_EQ(open(1)->find("x"), 1);
 }
 
-/// Prices, plans and tuned programs of another release cost measuring them again, and nothing else.
+/// After an upgrade, prices, plans and tuned programs are measured again, and nothing else happens.
 TEST_F(CostDbTest, AnotherReleaseFindsNothingAndBeginsAnew) {
   open()->store({{"relu(f32[8])", 1.5, "jit"}});
   sqlite3* file = nullptr;
@@ -206,7 +206,7 @@ TEST_F(CostDbTest, OtherVersionsAndOtherProgramsAreLeftAlone) {
 
 TEST_F(CostDbTest, TwoProcessesWriteAtOnce) {
   constexpr int kProcesses = 4, kRows = 50;
-  open(); // no race for the schema in this test's arithmetic; the race itself is tested below
+  open(); // creates the schema first, so that this test has no race for it; a test below has
   std::vector<pid_t> children;
   for (int p = 0; p < kProcesses; ++p) {
     pid_t pid = fork();

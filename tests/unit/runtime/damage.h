@@ -1,5 +1,5 @@
-// Damage to the bytes of a good file, for tests that no damage does more than give an error: the
-// same for all readers of bytes. Deterministic in the round.
+// Damages the bytes of a valid file, for tests that readers then report an error
+// and nothing worse. The damage is a deterministic function of the round.
 #pragma once
 
 #include "lang/core/support/random.h"
@@ -8,8 +8,8 @@
 
 namespace tg::test {
 
-/// One to four changes: a byte replaced, a bit turned, some bytes taken out, a character of
-/// `alphabet` put in, or the end cut off.
+/// Makes one to four changes: replaces a byte, flips a bit, removes bytes,
+/// inserts a character of `alphabet`, or truncates the end.
 inline std::string damaged(std::string bytes, uint64_t round, llvm::StringRef alphabet) {
   RandomStream random(round, "damage");
   uint64_t next = 0;

@@ -1,8 +1,8 @@
-// A device without hardware, to hold plan.h and backend.h to their claim of being neutral to the
-// device: its memory is apart from the host's, a run is recorded once as commands on streams (a
-// captured graph) and replayed, and the commands of different streams are executed in an order that
-// events alone restrain, drawn anew in each run. Memory is filled with NaN before each run, so that
-// whatever is read too early shows in the outputs.
+// A device without hardware, which checks that plan.h and backend.h do not depend
+// on the device. Its memory is separate from the host's. A run is recorded once as commands
+// on streams (a captured graph) and replayed. The commands of different streams execute
+// in a random order for each run, limited only by events. Memory is filled with NaN
+// before each run, so that a value that is read too early affects the outputs.
 #pragma once
 
 #include "runtime/arena.h"
@@ -77,7 +77,8 @@ public:
   MemoryUse memory() const override { return memory_; }
   void profile(bool) override {}
 
-  /// Starts the reader of an event even if it is not recorded: to show that the test would see it.
+  /// If true, the reader of an event starts before it is recorded, to show that the test detects
+  /// it.
   bool ignores_events = false;
 
 private:

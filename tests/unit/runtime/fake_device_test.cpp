@@ -7,8 +7,8 @@
 namespace tg {
 namespace {
 
-/// A diamond of two chains. Streams and events as a device backend would assign them; `streams` = 1
-/// for the same model without them.
+/// A diamond of two chains, with streams and events as a device backend assigns them.
+/// `streams` = 1 gives the same model without them.
 Plan diamond(uint32_t streams) {
   PlanWriter p;
   bool two = streams == 2;

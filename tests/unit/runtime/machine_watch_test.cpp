@@ -1,4 +1,4 @@
-// What is taken for others' work, by scripted signs; and that this machine's signs are read.
+// Tests the detection of other programs' work from scripted signs, and the reading of real signs.
 #include "runtime/measure/machine_watch.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using Answers = std::vector<Disturbance>;
 constexpr Disturbance kNone = Disturbance::None, kSlight = Disturbance::Slight,
                       kHeavy = Disturbance::Heavy;
 
-/// The answers of a watch that reads these signs, one for each but the first.
+/// Returns the answers of a watch that reads these signs: one for each, except the first.
 Answers answers(std::vector<MachineSigns> signs, double usual_us = 0) {
   size_t next = 0;
   auto watch = watch_signs([&] { return signs[next++]; }, usual_us);
@@ -32,7 +32,8 @@ TEST(MachineWatch, NoticesThatThreadsStoodInLine) {
       << "what counts is the share of the time since it was last asked";
 }
 
-/// Two threads on two cores beside a program that always computes wait for two thirds of the time.
+/// Two threads on two cores with a third program that always computes wait for two thirds
+/// of the time.
 TEST(MachineWatch, TellsAProgramThatComputesFromAFewInterrupts) {
   EXPECT_EQ(answers({{0, 0, 30}, {1000, 670, 30}, {2000, 1340, 31}, {3000, 1440, 30}}),
             (Answers{kHeavy, kHeavy, kSlight}))
@@ -50,7 +51,7 @@ TEST(MachineWatch, NoticesThatTheYardstickDrifts) {
       << "of a few the least is what it is held against";
 }
 
-/// Two programs that run interleaved are as fast beside each other on a machine that is slow.
+/// On a slow machine, two interleaved programs keep their relative speed.
 TEST(MachineWatch, TellsASlowMachineFromOneThatOthersUse) {
   std::vector<MachineSigns> signs{{0, 0, 30}, {1000, 0, 60}, {2000, 80, 60}, {3000, 800, 30}};
   auto watch = watch_signs([&, next = size_t{0}]() mutable { return signs[next++]; });
@@ -66,7 +67,7 @@ TEST(MachineWatch, KnowsTheYardstickFromEarlier) {
   EXPECT_EQ(answers(slow, 30), (Answers{kHeavy, kHeavy}));
 }
 
-/// Of a virtual machine whose neighbours nearly always compute.
+/// As on a virtual machine whose neighbours compute nearly always.
 TEST(MachineWatch, TakesForUsualWhatNearlyAlwaysIs) {
   std::vector<MachineSigns> signs;
   for (int i = 0; i < 200; ++i) signs.push_back({1000.0 * i, 0, i == 20 ? 30.0 : 50.0 + i % 7});
@@ -88,7 +89,7 @@ TEST(MachineWatch, DoesNotTakeForUsualWhatItsOwnThreadsWaitedIn) {
 TEST(UsualTime, IsTheMedianOfTheLastReadings) {
   UsualTime usual(0);
   EXPECT_EQ(usual.us(), 0);
-  usual.add(0); // none
+  usual.add(0); // ignored
   EXPECT_EQ(usual.us(), 0);
   for (int i = 0; i < 100; ++i) usual.add(100 + i);
   EXPECT_EQ(usual.us(), 150);
@@ -112,7 +113,8 @@ TEST(MachineWatch, DoesWithoutAYardstick) {
   EXPECT_EQ(answers({{0, 0, 0}, {1000, 0, 0}, {2000, 500, 0}}), (Answers{kNone, kHeavy}));
 }
 
-/// What a thread stands in line for and what its core was taken away for are not the same time.
+/// The time in which a thread waits for a core and the time in which the core was stolen
+/// are separate.
 TEST(MachineWatch, NoticesWhatOtherVirtualMachinesTook) {
   EXPECT_EQ(answers({{0, 0, 30, 5e4}, {1e5, 0, 30, 5e4}, {2e5, 0, 30, 6e4}, {3e5, 0, 30, 9e4}}),
             (Answers{kNone, kSlight, kHeavy}));
@@ -143,11 +145,11 @@ bool system_counts_waiting() {
 }
 
 TEST(MachineWatch, ReadsHowLongThreadsWait) {
-  // Kernels without schedstat count nothing (sandboxes such as gVisor, CONFIG_SCHED_INFO off):
-  // there the watch has its yardstick alone, which the tests above hold.
+  // Kernels without schedstat count nothing (sandboxes such as gVisor, CONFIG_SCHED_INFO off).
+  // There the watch uses only its yardstick, which the tests above cover.
   if (!system_counts_waiting()) GTEST_SKIP() << "the system does not say how long threads wait";
   auto watch = watch_machine(NoBackend(), 1);
-  // Three for each core: load of others only makes them wait longer.
+  // Three threads per core: load from other programs only makes them wait longer.
   std::atomic<bool> ends = false;
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < 3 * std::thread::hardware_concurrency(); ++i)

@@ -1,4 +1,4 @@
-// Measuring plans are sound and say what they must; times come from the steps that they should.
+// Tests that measuring plans are sound and complete, and that each time belongs to the right step.
 #include "runtime/convert.h"
 #include "runtime/measure/measure.h"
 #include "runtime/ref/backend.h"
@@ -49,8 +49,8 @@ TEST(MeasurePlan, IsSound) {
   }
 }
 
-/// A plan whose every step takes as many microseconds as its number, after something of the
-/// backend's own that takes 1000; views are listed at no cost.
+/// An executable whose steps take as many microseconds as their numbers. Before each,
+/// an internal step of the backend takes 1000. Views are listed at no cost.
 class NumberedSteps final : public Executable {
 public:
   explicit NumberedSteps(const Plan& plan) {
@@ -110,12 +110,12 @@ TEST(MeasureSteps, GivesEachStepOfAPlanItsOwn) {
   EXPECT_EQ(backend.plans, 1);
   ASSERT_EQ(times.size(), 3u);
   for (auto& time : times) ASSERT_TRUE(time);
-  // The wash, then eight copies, each after the makers of two operands: steps 3, 6, .. 24. The
-  // first warms, so that the middle one is the fifth; each of 25 steps has something put in before
-  // it.
+  // The wash, then eight copies, each after the steps that create two operands: steps 3, 6, .. 24.
+  // The first copy is a warm-up, so that the median is the fifth. Each of the 25 steps has an
+  // internal step before it.
   EXPECT_EQ(times[0]->microseconds, 15 + 25 * 1000 / 8.0);
   EXPECT_EQ(times[0]->implementation, "conv");
-  EXPECT_EQ(times[1]->microseconds, 0 + 8 * 1000 / 8.0); // before the makers of operands
+  EXPECT_EQ(times[1]->microseconds, 0 + 8 * 1000 / 8.0); // before the steps that create operands
   EXPECT_EQ(times[1]->implementation, "view");
   EXPECT_EQ(times[2]->microseconds, (25 + 16) + 14 + 24 * 1000 / 8.0);
   EXPECT_EQ(times[2]->runs, 6);
@@ -178,13 +178,14 @@ TEST(MeasureSteps, TimesEachAndReportsWhatCannotBeTimed) {
     EXPECT_GE(times[i]->runs, 2);
     EXPECT_NE(times[i]->implementation.find("ref"), std::string::npos);
   }
-  // Sixty-four times the work: no noise turns this round.
+  // Sixty-four times the work, which exceeds all noise.
   EXPECT_GT(times[1]->microseconds, times[0]->microseconds);
   ASSERT_FALSE(times[2]);
   EXPECT_EQ(times[2].error().code, Code::memory_limit);
 }
 
-/// Steps that take as long as a script says, round by round; then as in its last round.
+/// An executable whose steps take scripted times, round by round. After the script,
+/// the last repeats.
 class ScriptedSteps final : public Executable {
 public:
   ScriptedSteps(const Plan& plan, std::vector<double> rounds) : rounds_(std::move(rounds)) {
@@ -221,12 +222,12 @@ private:
   std::vector<double> rounds_;
 };
 
-/// Answers by a script; then as at its end.
+/// Returns scripted answers. After the script, the last repeats.
 class ScriptedWatch final : public MachineWatch {
 public:
   explicit ScriptedWatch(std::vector<bool> rounds) : rounds_(std::move(rounds)) {}
   Disturbance disturbance() override {
-    bool before = asked_++ == 0; // of the time before the first round
+    bool before = asked_++ == 0; // for the time before the first round
     bool quiet = !before && rounds_[std::min(asked_ - 2, rounds_.size() - 1)];
     return quiet ? Disturbance::None : Disturbance::Slight;
   }
@@ -236,7 +237,8 @@ private:
   size_t asked_ = 0;
 };
 
-/// Of one step in rounds of one run that take so long, quiet or not; five rounds are usual.
+/// Times one step in rounds of one run with these times, disturbed or not.
+/// Five rounds are the default.
 StepTime scripted_time(std::vector<double> rounds, std::vector<bool> quiet, double seconds = 60) {
   ScriptedWatch watch(std::move(quiet));
   auto times = measure_steps(ScriptedBackend(std::move(rounds)), conv(-1),
@@ -260,13 +262,13 @@ TEST(SettledTimes, ComeAfterFurtherRoundsWhereTheUsualOnesDiffer) {
 }
 
 TEST(SettledTimes, TakeTwoRoundsInWhichNobodyElseComputed) {
-  // As long as others compute every round, nothing settles, however well the rounds agree.
+  // If other programs compute in every round, the time never settles, even if the rounds agree.
   StepTime busy = scripted_time({100}, {false});
   EXPECT_FALSE(busy.settled);
   EXPECT_EQ(busy.microseconds, 100);
   EXPECT_EQ(busy.runs, 10) << "as many rounds again, and no more";
   EXPECT_FALSE(scripted_time({100}, {true, false}).settled);
-  // They end: two rounds of their own settle it.
+  // When they end, two undisturbed rounds settle it.
   StepTime later = scripted_time({200, 200, 200, 200, 200, 200, 100},
                                  {false, false, false, false, false, false, true});
   EXPECT_TRUE(later.settled);

@@ -1,4 +1,4 @@
-// Random numbers several at a time have the bits that they have one by one.
+// Tests that random numbers computed in vectors have the same bits as one by one.
 #include "runtime/random.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ std::vector<float> filled(const RandomStream& stream, double scale, size_t count
   return out;
 }
 
-/// The first element whose bits differ from what the stream says, or its size.
+/// Returns the index of the first element whose bits differ from the stream's, or the size.
 size_t first_difference(const RandomStream& stream, double scale, llvm::ArrayRef<float> got) {
   for (size_t i = 0; i < got.size(); ++i)
     if (std::bit_cast<uint32_t>(got[i]) !=
@@ -24,7 +24,7 @@ size_t first_difference(const RandomStream& stream, double scale, llvm::ArrayRef
   return got.size();
 }
 
-/// So many that the slow way is met some times: one in 100,000.
+/// Enough numbers for the slow path, which occurs once in 100,000.
 TEST(NormalFill, HasTheBitsOfTheStream) {
   constexpr size_t kCount = 1'000'000;
   for (uint64_t seed : {1, 2}) {
@@ -33,7 +33,7 @@ TEST(NormalFill, HasTheBitsOfTheStream) {
   }
 }
 
-/// Floats that are denormal, that underflow to zeros of either sign, or that overflow.
+/// Floats that are denormal, underflow to zeros of either sign, or overflow.
 TEST(NormalFill, HasThemAtTheEndsOfTheRange) {
   constexpr size_t kCount = 20'000;
   RandomStream stream(3, "weight w");

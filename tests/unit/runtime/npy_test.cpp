@@ -12,7 +12,7 @@
 namespace tg {
 namespace {
 
-/// A version 1.0 file with this header text, unpadded, and these bytes of data.
+/// Returns a file of version 1.0 with this unpadded header text and these data bytes.
 std::string file(const std::string& header, const std::string& data) {
   std::string bytes = "\x93NUMPY";
   bytes += {'\x01', '\x00', static_cast<char>(header.size() & 0xff),
@@ -64,7 +64,7 @@ TEST(Npy, ReadsFormsThatNumPyWrites) {
   EXPECT_EQ(parse_npy(file(flags, std::string(5, '\1')), "t.npy")->type().dtype, DType::Bool);
 }
 
-/// 1, -2 and NaN, as ml_dtypes saves them, and as 16-bit integers of an array that says so.
+/// 1, -2 and NaN, as ml_dtypes saves them, and as 16-bit integers in an array whose name says so.
 TEST(Npy, ReadsBF16) {
   const std::string bits("\x80\x3f\x00\xc0\xc0\x7f", 6);
   const std::pair<const char*, const char*> forms[] = {

@@ -10,7 +10,7 @@
 namespace tg {
 namespace {
 
-/// numpy.savez_compressed(a = (2, 3) of f32, b = (3,) of i64).
+/// Returns the output of numpy.savez_compressed(a = (2, 3) of f32, b = (3,) of i64).
 std::string compressed() {
   return llvm::fromHex(
       "504b03042d0000000800000021000bc0b076ffffffffffffffff05001400612e6e70790100100098000000000000"
@@ -92,7 +92,7 @@ TEST(Npz, SaysWhatIsWrong) {
     return bytes;
   };
   std::string other = good, late = good;
-  other[good.size() - 1] = 1;             // a comment that is not there
+  other[good.size() - 1] = 1;             // a comment that does not exist
   late[good.find("PK\x01\x02") - 1] ^= 1; // in the elements
   struct Case {
     std::string bytes;
@@ -121,12 +121,12 @@ TEST(Npz, SaysWhatIsWrong) {
 }
 
 TEST(Npz, MembersThatOverlapAreRefused) {
-  // Both entries of the directory point at the first member: a bomb's way to be small.
+  // Both directory entries point at the first member, as in a zip bomb.
   std::string bytes =
       format_npz({{"a", Tensor::of_floats({2}, {1, 2})}, {"b", Tensor::of_floats({2}, {1, 2})}});
   size_t second = bytes.rfind("b.npy");
   bytes.replace(second, 1, "a");
-  for (size_t i = 0; i < 8; ++i) bytes[second + 5 + 4 + 16 + i] = 0; // the place, 64 bits wide
+  for (size_t i = 0; i < 8; ++i) bytes[second + 5 + 4 + 16 + i] = 0; // the offset, 64 bits wide
   Result<std::vector<NamedTensor>> read = parse_npz(bytes, "t.npz");
   ASSERT_FALSE(read);
   EXPECT_NE(read.error().message.find("one name"), std::string::npos) << read.error().message;

@@ -1,5 +1,5 @@
-// Weights that begin orthogonal: what is orthonormal, that none is preferred, and that the bits are
-// a function of seed, path and shape.
+// Tests orthogonal initial weights: which vectors are orthonormal, that all matrices
+// are equally likely, and that the bits are a function of seed, path and shape.
 #include "runtime/random.h"
 
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@ std::vector<float> filled(uint64_t seed, size_t rows, size_t columns, int thread
   return out;
 }
 
-/// How far the products of columns with each other, of rows where there are fewer, are from those
-/// of orthonormal ones times gain.
+/// Returns the largest difference between the products of columns (of rows,
+/// if there are fewer) and those of orthonormal vectors times gain.
 double error_of(llvm::ArrayRef<float> matrix, size_t rows, size_t columns, double gain = 1) {
   bool tall = rows >= columns;
   size_t few = tall ? columns : rows, many = tall ? rows : columns;
@@ -34,7 +34,7 @@ double error_of(llvm::ArrayRef<float> matrix, size_t rows, size_t columns, doubl
   return worst;
 }
 
-/// Sizes around those of tiles (4), blocks (32) and chunks (128).
+/// Sizes near those of tiles (4), blocks (32) and chunks (128).
 TEST(OrthogonalFill, TheFewerOnesAreOrthonormal) {
   for (auto [rows, columns] : std::initializer_list<std::pair<size_t, size_t>>{{1, 1},
                                                                                {2, 2},
@@ -53,9 +53,9 @@ TEST(OrthogonalFill, TheFewerOnesAreOrthonormal) {
   }
 }
 
-/// Of uniformly distributed orthogonal matrices the mean of the trace is 0, of its square 1, of the
-/// square's trace 1 (Diaconis and Shahshahani 1994). Without the signs they are -1.7, 3.4 and
-/// -0.7.
+/// For uniformly distributed orthogonal matrices, the mean of the trace is 0, of its square 1,
+/// and of the square's trace 1 (Diaconis and Shahshahani 1994). Without the signs they
+/// are -1.7, 3.4 and -0.7.
 TEST(OrthogonalFill, NoMatrixIsPreferred) {
   constexpr size_t kCount = 4'000, kSize = 5;
   double trace_mean = 0, trace_square = 0, square_trace = 0, corner = 0;
@@ -70,7 +70,7 @@ TEST(OrthogonalFill, NoMatrixIsPreferred) {
     trace_square += trace * trace;
     corner += q.back() * q.back();
   }
-  EXPECT_NEAR(trace_mean / kCount, 0, 0.08); // five times the deviation of such a mean
+  EXPECT_NEAR(trace_mean / kCount, 0, 0.08); // five standard deviations of this mean
   EXPECT_NEAR(trace_square / kCount, 1, 0.12);
   EXPECT_NEAR(square_trace / kCount, 1, 0.12);
   EXPECT_NEAR(corner / kCount, 1.0 / kSize, 0.02);
@@ -90,7 +90,8 @@ Tensor weight(llvm::ArrayRef<int64_t> shape, const char* init, uint64_t seed = 1
   return *random_weight(path, type, init, seed);
 }
 
-/// The layout of each kind of layer: its results' axis against all others, as fan-in has it.
+/// In each kind of layer, the axis of results is one side of the matrix, and all others the other
+/// side, as for fan-in.
 TEST(OrthogonalFill, AWeightIsAMatrixOfWhatAResultTakesByResults) {
   EXPECT_LT(error_of(weight({48, 20}, "orthogonal(1)").floats(), 48, 20), 5e-7);
   EXPECT_LT(error_of(weight({3, 16, 20}, "orthogonal(1)").floats(), 48, 20), 5e-7);
@@ -117,7 +118,7 @@ TEST(OrthogonalFill, AWeightDependsOnSeedPathAndShapeAlone) {
   EXPECT_EQ(summarise(weight({3, 2}, "orthogonal(1)", 1, "w", DType::I64)).std, 0);
 }
 
-TEST(OrthogonalFill, TheNumbersNeverChange) { // results in files and reports rest on them
+TEST(OrthogonalFill, TheNumbersNeverChange) { // results in files and reports depend on them
   EXPECT_EQ(summarise(weight({300, 97}, "orthogonal(1)")).checksum, 17241472469122443146u);
   EXPECT_EQ(summarise(weight({97, 300}, "orthogonal(1)")).checksum, 8693178178059487742u);
 }

@@ -66,7 +66,7 @@ TEST(Plan, VerifyFindsEachFault) {
   }
 }
 
-/// a and b read x's relu on two streams; a overwrites it.
+/// a and b read the relu of x on two streams. a overwrites it.
 Plan two_streams() {
   PlanWriter p;
   PlanValueId x = p.input("x", {4});

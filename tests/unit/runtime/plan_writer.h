@@ -1,5 +1,6 @@
-// Plans by hand, for tests of the runtime, which does not know graphs: steps in the order in which
-// they are written; types by infer, lifetimes by finish().
+// Builds plans by hand, for tests of the runtime, which does not include graphs.
+// Steps run in the order in which they are added. Types come from infer,
+// and lifetimes from finish().
 #pragma once
 
 #include "lang/core/shape_rules.h"
@@ -32,7 +33,7 @@ public:
   PlanValueId run(OpKind op, std::vector<Value> attrs, std::vector<PlanValueId> operands) {
     return step(Phase::Run, op, std::move(attrs), std::move(operands));
   }
-  /// The step written last is in place of this operand.
+  /// Lets the last step overwrite this operand.
   void in_place(PlanValueId id) { plan_.steps.back().in_place = id; }
   PlanStep& last() { return plan_.steps.back(); }
   void output(const char* name, PlanValueId id) { plan_.outputs.push_back({name, id}); }

@@ -51,7 +51,7 @@ TEST(RefBackend, ReshapesAreViewsAndNeverOverwritten) {
   PlanValueId rows = p.run(OpKind::ReduceSum, {Value::of_ints({1}), Value::of_bool(false)}, {view});
   p.output("b", b);
   p.output("rows", rows);
-  p.output("same", p.run(OpKind::Reshape, {Value::of_ints({2, 2})}, {x})); // of an input
+  p.output("same", p.run(OpKind::Reshape, {Value::of_ints({2, 2})}, {x})); // view of an input
   auto executable = compile(p.finish());
   std::vector<Tensor> out = *executable->run({vector({1, 2, 3, 4})});
   expect_values(out[0], {1, 2, 3, 4});
@@ -196,7 +196,7 @@ TEST(RefStep, RunsAloneOnAWorkspaceOfItsOwn) {
   EXPECT_EQ(out.floats()[0], 0.5f);
 }
 
-/// Half types are widened, here to more than an address space; nothing is read before.
+/// Half types are widened, here to more than the address space. Nothing is read before the error.
 TEST(RefStep, AWorkspaceThatThereIsNotIsAnError) {
   PlanWriter p;
   PlanValueId column = p.input("x", {1 << 24, 1}), row = p.input("y", {1 << 24});
@@ -225,7 +225,7 @@ TEST(RefBackend, RunsEveryDtype) {
   }
 }
 
-/// The result of an operator on doubles.
+/// Returns the result of an operator on doubles.
 std::vector<double> of_doubles(OpKind op, std::vector<Value> attrs, Shape shape,
                                std::vector<std::vector<double>> operands) {
   PlanWriter p;
@@ -257,7 +257,7 @@ TEST(RefBackend, ComputesInDouble) {
   EXPECT_EQ(of_doubles(OpKind::Cumsum, {Value::of_int(0)}, {2}, {{1, 0x1p-40}})[1], x);
 }
 
-/// To 1e-14 of what mpmath says.
+/// Expects values by mpmath to 1e-14.
 TEST(RefBackend, FunctionsOfDoublesHaveTheirDigits) {
   struct Known {
     OpKind op;
@@ -275,7 +275,7 @@ TEST(RefBackend, FunctionsOfDoublesHaveTheirDigits) {
   }
 }
 
-/// An eps that no float holds, and a variance that a float would lose.
+/// An eps that float cannot represent, and a variance that float would lose.
 TEST(RefBackend, NormsOfDoublesKeepTheirEps) {
   double y = of_doubles(OpKind::LayerNorm, {Value::of_float(1e-13)}, {1, 2},
                         {{1, 1 + 2e-6}, {1, 1}, {0, 0}})[1];

@@ -10,7 +10,7 @@
 namespace tg {
 namespace {
 
-/// A file with this header and these bytes of data.
+/// Returns a file with this header and these data bytes.
 std::string file(const std::string& header, const std::string& data) {
   std::string bytes;
   append_little_endian(bytes, header.size(), 8);
@@ -28,7 +28,8 @@ std::string entry(const std::string& name, const std::string& dtype, const std::
 }
 
 TEST(Safetensors, ReadsWhatTheReferenceWrites) {
-  // safetensors.numpy.save of a (2, 3) f32, a (2,) bool and a (1,) f64, with metadata.
+  // The output of safetensors.numpy.save for a (2, 3) f32, a (2,) bool and a (1,) f64,
+  // with metadata.
   const char* hex =
       "c8000000000000007b225f5f6d657461646174615f5f223a7b22666f726d6174223a226e70227d2c2264223a7b22"
       "6474797065223a22463634222c227368617065223a5b315d2c22646174615f6f666673657473223a5b302c385d7d"
@@ -75,7 +76,7 @@ TEST(Safetensors, WritesWhatItReads) {
     EXPECT_EQ(summarise(back).checksum, summarise(tensors[i]).checksum);
     EXPECT_EQ(found->begin % static_cast<uint64_t>(dtype_size(back.type().dtype)), 0u);
   }
-  // A source that fails leaves the file that was there.
+  // If the source fails, the existing file is kept.
   auto failing = [&](size_t) -> Result<Tensor> { return error(Code::cannot_read, "gone"); };
   EXPECT_FALSE(write_safetensors(path, items, failing).ok());
   EXPECT_TRUE(Safetensors::open(path));

@@ -30,7 +30,7 @@ TEST(Tensor, IsAlignedAndCopiesDeeply) {
   EXPECT_NE(summarise(a).checksum, summarise(b).checksum);
 }
 
-// As those of a mapped file: nothing is copied until somebody writes, or needs them aligned.
+// As for the tensors of a mapped file: elements are copied only for a write or for alignment.
 TEST(Tensor, LentElementsStayWhereTheyAre) {
   Tensor memory = Tensor::of_floats({4}, {1, 2, 3, 4});
   auto owner = std::make_shared<const Tensor>(memory);
@@ -46,7 +46,7 @@ TEST(Tensor, LentElementsStayWhereTheyAre) {
   copy.floats()[0] = 9;
   EXPECT_EQ(whole.doubles()[0], 1);
   EXPECT_EQ(copy.doubles(), (std::vector<double>{9, 2, 3, 4}));
-  owner.reset(); // what is left of it keeps it
+  owner.reset(); // the remaining tensors keep the memory
   EXPECT_EQ(max_rel_diff(whole, memory), 0);
 }
 
@@ -69,13 +69,13 @@ TEST(Random, AWeightDependsOnSeedAndPathAlone) {
   EXPECT_NE(draw("a.w", 1), draw("b.w", 1));
   EXPECT_NE(draw("a.w", 1), draw("a.w", 2));
   EXPECT_NE(draw("x", 1), summarise(*random_input("x", f32({8, 8}), 1)).checksum);
-  // A larger tensor under the same path starts with the same numbers (up to the scale).
+  // A larger tensor with the same path starts with the same numbers (up to the scale).
   Tensor small = *random_weight("w", f32({4}), "normal(1)", 1);
   Tensor large = *random_weight("w", f32({64}), "normal(1)", 1);
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(small.floats()[i], large.floats()[i]);
 }
 
-TEST(Random, TheNumbersNeverChange) { // results in files and reports rest on them
+TEST(Random, TheNumbersNeverChange) { // results in files and reports depend on them
   EXPECT_FLOAT_EQ(random_weight("fire2.w", f32({2, 2}), "", 1)->floats()[0], 0.041978486f);
 }
 
@@ -101,7 +101,7 @@ TEST(Random, InitTexts) {
   for (const char* bad :
        {"normal", "normal()", "normal(a)", "normal(-1)", "normal(1, 2)", "uniform(1)",
         "uniform(2, 1)", "uniform(0, inf)", "one", "zeros()", "orthogonal", "orthogonal()",
-        "orthogonal(1, 2)", "orthogonal(inf)", "orthogonal(1)"}) { // of a vector
+        "orthogonal(1, 2)", "orthogonal(inf)", "orthogonal(1)"}) { // for a vector
     Result<Tensor> tensor = random_weight("w", f32({2}), bad, 1);
     ASSERT_FALSE(tensor) << bad;
     EXPECT_EQ(tensor.error().code, Code::bad_attribute);

@@ -1,4 +1,4 @@
-// How often programs run when they are timed; no clock decides anything here.
+// Tests how often timed programs run, without a clock.
 #include "runtime/measure/time_runs.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace tg {
 namespace {
 
-/// Counts its runs, and asks for the end in one of them.
+/// Counts its runs, and requests a stop in one of them.
 class FakeExecutable : public Executable {
 public:
   int runs = 0, last = -1;
@@ -35,7 +35,7 @@ TEST(Timing, RunsAsOftenAsAsked) {
   EXPECT_FALSE(comparison->cut);
 }
 
-/// A run or two say nothing, however they come out.
+/// One or two runs are never conclusive.
 TEST(Timing, AComparisonThatEndedEarlyIsMarked) {
   for (int last : {1, 2, 5, 6}) {
     FakeExecutable one, two;

@@ -1,4 +1,4 @@
-// Which of what is certified says something of a result.
+// Tests which certified bounds apply to a result.
 #include "compiler/search/portfolio/portfolio.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Optimisation as a game: what can be done in a state, what it is rewarded with, when it ends.
+// Tests optimisation as a game: the actions of a state, the rewards, and the end of an episode.
 #include "compiler/search/game/environment.h"
 
 #include "compiler/extract/extract.h"
@@ -18,7 +18,7 @@ protected:
   size_t asked = 0;
 
   RewriteEnvironment environment(EnvironmentOptions options) {
-    options.explore.numerics = Numerics::Lossy; // a game's rules need not be true
+    options.explore.numerics = Numerics::Lossy; // a game's rules may be false
     return {game.source, game.rules,
             [this](const Graph& graph) -> Result<double> {
               ++asked;
@@ -26,7 +26,7 @@ protected:
             },
             options};
   }
-  /// The action that leads to this state of the game.
+  /// Returns the action that leads to this state of the game.
   static size_t to(const RewriteEnvironment& environment, size_t state, const RewriteGame& game) {
     const RewriteState& now = *environment.state();
     std::string name = "_to_" + std::to_string(state);
@@ -54,7 +54,8 @@ TEST_F(Environment, OffersEveryRewriteOnceInTheOrderOfTheRules) {
   EXPECT_EQ(operator_of(4), OpKind::Relu) << "the graph as it stands";
 }
 
-/// Two rules that make the same graph are one action, as are rewrites that lead back to the graph.
+/// Two rules that produce the same graph are one action. Rewrites that lead back to the graph
+/// are not offered.
 TEST_F(Environment, OffersNoGraphTwice) {
   std::vector<Rule> rules = test::rules_of(test::kAlgebra);
   std::vector<Rule> twice = rules;
@@ -105,7 +106,7 @@ TEST_F(Environment, EndsAtTheHorizonAndWhereNothingCanBeDone) {
   EXPECT_TRUE(last->cut);
   EXPECT_NEAR(last->reward, -0.4, 1e-9);
 
-  std::vector<Rule> one_way = {game.rules[1]}; // from 1 to 2: there is no way from the start
+  std::vector<Rule> one_way = {game.rules[1]}; // from 1 to 2: not applicable at the start
   RewriteEnvironment stuck(game.source, one_way, RewriteGame::price_of, {});
   ASSERT_TRUE(stuck.reset());
   ASSERT_EQ(stuck.state()->actions(), 1u);
@@ -127,14 +128,14 @@ TEST_F(Environment, AnErrorOfTheClockEndsTheEpisode) {
   EXPECT_FALSE(env.reset());
 }
 
-/// Rewards are shares of what it takes.
+/// Rewards are fractions of the source's time.
 TEST_F(Environment, ASourceThatTakesNoTimeIsRefused) {
   GraphTime none = [](const Graph&) -> Result<double> { return 0.0; };
   EnvironmentOptions options{.explore = {.numerics = Numerics::Lossy}};
   Result<void> begun = RewriteEnvironment(game.source, game.rules, none, options).reset();
   ASSERT_FALSE(begun);
   EXPECT_NE(begun.error().message.find("takes no time"), std::string::npos);
-  options.reward = [](const StepTaken&) { return 1.0; }; // it may be of something else
+  options.reward = [](const StepTaken&) { return 1.0; }; // rewards may not depend on time
   EXPECT_TRUE(RewriteEnvironment(game.source, game.rules, none, options).reset());
 }
 
@@ -161,7 +162,7 @@ TEST_F(Environment, GoesAWayAgain) {
   ASSERT_TRUE(other.follow(rewrites));
   EXPECT_DOUBLE_EQ(other.best().time, RewriteGame::kBestUs);
   EXPECT_EQ(other.best().path.size(), 3u);
-  // Timed anew it may be slower than the source by chance: it was the best, and stays so.
+  // In a second measurement it may be slower than the source by chance. It remains the best.
   RewriteEnvironment unlucky(game.source, game.rules,
                              [&](const Graph& graph) -> Result<double> {
                                double us = RewriteGame::price_of(graph);
@@ -170,15 +171,14 @@ TEST_F(Environment, GoesAWayAgain) {
                              {.measure_every = 0});
   ASSERT_TRUE(unlucky.follow(rewrites));
   EXPECT_EQ(unlucky.best().path.size(), 3u);
-  rewrites[1] = 99; // there is no such rewrite: it stays where it is
+  rewrites[1] = 99; // there is no such rewrite: the state does not change
   ASSERT_TRUE(other.follow(rewrites));
   EXPECT_EQ(other.path().size(), 1u);
 }
 
-// --- what candidates have in common
-// ---------------------------------------------------------------
+// --- nodes that candidates share -----------------------------------------------------------------
 
-/// How many of each node a graph is made of: its own parts, and those of the graph as it stands.
+/// Returns the count of each node in a graph: its own parts and those of the present graph.
 std::map<uint64_t, float> nodes_of(const EncodedState& state, size_t candidate) {
   std::map<uint64_t, float> counts;
   for (const EncodedState::Part& part : state.parts)
@@ -203,7 +203,7 @@ TEST(Sharing, HoldsEachDistinctNodeOnceAndWhatCandidatesHaveBesideIt) {
   }
 }
 
-/// What takes from other nodes is another node, as far back as attention goes and no farther.
+/// A node's key depends on its senders, as far back as attention reaches and no farther.
 TEST(Sharing, TellsNodesApartByWhatTheyTakeFiveLayersBack) {
   auto chain = [](OpKind first, size_t length) {
     EncodedGraph graph;
@@ -217,7 +217,7 @@ TEST(Sharing, TellsNodesApartByWhatTheyTakeFiveLayersBack) {
   EXPECT_EQ(state.nodes.size(), 2u * 6 + 1) << "six of each differ, all behind are alike";
 }
 
-/// Two nodes that look alike are two to whom they give.
+/// A receiver counts two equal senders as two.
 TEST(Sharing, CountsSendersThatLookAlike) {
   EncodedGraph graph;
   for (OpKind op : {OpKind::Relu, OpKind::Relu, OpKind::Add}) graph.nodes.push_back({op, {}, {}});
@@ -226,7 +226,7 @@ TEST(Sharing, CountsSendersThatLookAlike) {
   ASSERT_EQ(state.nodes.size(), 2u);
   ASSERT_EQ(state.edges.size(), 1u);
   EXPECT_EQ(state.edges[0].times, 2);
-  graph.edges = {{0, 2}, {0, 2}}; // one that gives two operands is one
+  graph.edges = {{0, 2}, {0, 2}}; // one sender of two operands counts once
   EncodedState square(std::vector<EncodedGraph>{graph});
   ASSERT_EQ(square.edges.size(), 1u);
   EXPECT_EQ(square.edges[0].times, 1);

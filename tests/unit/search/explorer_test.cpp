@@ -1,5 +1,5 @@
-// States of an e-graph are recognised whatever the
-// order of what led there; places are told in words.
+// Tests that states of an e-graph are recognised for any order of the actions that led to them,
+// and that places are described in words.
 #include "compiler/search/explorer.h"
 
 #include "tests/unit/search/search_fixture.h"
@@ -9,7 +9,7 @@ namespace {
 
 using test::rules_of;
 
-/// The fingerprint after the rules have been applied everywhere, in this order.
+/// Returns the fingerprint after all rules have been applied everywhere in this order.
 uint64_t after(const Graph& graph, llvm::ArrayRef<Rule> rules, std::vector<RuleId> order) {
   EGraph egraph = egraph_of(graph);
   Explorer explorer(egraph, rules, {});
@@ -27,7 +27,7 @@ TEST(Fingerprint, DoesNotDependOnTheOrderOfActions) {
   EXPECT_NE(after(graph, rules, {}), after(graph, rules, {0}));
 }
 
-/// Single places in any order are one state as well, whose nodes have other numbers.
+/// Actions at single places give the same state in any order, although nodes have other numbers.
 TEST(Fingerprint, DoesNotDependOnTheOrderOfPlaces) {
   Graph graph = test::layers(4);
   std::vector<Rule> rules = rules_of(test::kAlgebra);

@@ -1,5 +1,5 @@
-// Sequential halving: who gets how many trials, that few of them improve on what was known
-// beforehand, and that the tree search gives the same twice with it.
+// Tests sequential halving: the number of trials of each arm, the improvement over the prior
+// by few trials, and the determinism of the tree search with it.
 #include "compiler/search/mcts/halving.h"
 
 #include "compiler/search/mcts/mcts.h"
@@ -50,7 +50,7 @@ TEST(Halving, ScoresAreADrawByShare) {
   EXPECT_NE(gumbel_scores(shares, 7, 3), gumbel_scores(shares, 8, 3));
 }
 
-/// A bandit of many arms; trials are noisy.
+/// A bandit of many arms with noisy trials.
 struct Bandit {
   static constexpr size_t kArms = 32;
   std::vector<double> shares, values;
@@ -64,11 +64,11 @@ struct Bandit {
     double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
     for (double& share : shares) share /= sum;
   }
-  /// What the policy that gave the shares expects to get.
+  /// Returns the expected value of the policy that gave the shares.
   double by_policy() const {
     return std::inner_product(shares.begin(), shares.end(), values.begin(), 0.0);
   }
-  /// What is chosen after so many trials of the arms that come first.
+  /// Returns the value of the choice after this many trials of the first arms.
   double by_halving(uint64_t seed, size_t arms, size_t trials) const {
     std::vector<double> scores = gumbel_scores(shares, seed, 0);
     std::vector<size_t> order(kArms);
@@ -88,7 +88,7 @@ struct Bandit {
   }
 };
 
-/// Of every bandit in the mean of draws, with half as many trials as it has arms.
+/// For every bandit, on average over draws, with half as many trials as arms.
 TEST(Halving, ImprovesOnThePolicyWithFewTrials) {
   double gain = 0;
   constexpr size_t kBandits = 20, kDraws = 300;

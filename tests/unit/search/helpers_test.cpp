@@ -1,4 +1,4 @@
-// One tree search by several threads: simulations come out the same wherever they are played.
+// Tests one tree search on several threads: simulations give the same results on any thread.
 #include "compiler/search/mcts/board.h"
 
 #include "compiler/ir/graph.h"

@@ -1,5 +1,5 @@
-// The incumbent against its meaning: it costs what its graph costs, through any walk forward and
-// back, and finds what greedy prices do not see.
+// Tests the incumbent by its definition: its cost is that of its graph on any walk forward
+// and back, and it finds gains that greedy prices do not.
 #include "compiler/search/incumbent.h"
 
 #include "compiler/extract/extract.h"
@@ -25,7 +25,7 @@ rule join(x, a, b) {
 }
 )";
 
-/// Two products that share their left operand: joining them pays only if both use the joint one.
+/// Two products that share their left operand. Merging them pays only if both use the merged one.
 TEST(Incumbent, OpensAClassThatSeveralUsersPayForTogether) {
   EGraph egraph = egraph_of(test::shared_products(2));
   UnitCost model;
@@ -42,7 +42,7 @@ TEST(Incumbent, OpensAClassThatSeveralUsersPayForTogether) {
   EXPECT_NEAR(before - after, 20 - 10 - 2, 0.01);
 }
 
-/// Prices that are measured: what is asked without notice is noted.
+/// Measured prices. Counts the requests that were not announced.
 class NoticedCost final : public CostModel {
 public:
   std::string name() const override { return "noticed"; }
@@ -82,8 +82,8 @@ TEST(Incumbent, SaysWhichPricesItWillAskFor) {
   EXPECT_EQ(model.surprises, 0u);
 }
 
-/// After any steps, forward and back, the incumbent is sound, costs what its graph costs, and is
-/// not worse than the source.
+/// After any steps, forward and back, the incumbent is sound, its cost is that of its graph,
+/// and it is not worse than the source.
 TEST(Incumbent, IsWhatItSaysThroughRandomWalks) {
   Graph source = test::shared_products(4);
   EGraph egraph = egraph_of(source);

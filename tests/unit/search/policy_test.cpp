@@ -1,4 +1,4 @@
-// The open seat, by its two users and by a stranger.
+// Tests the policy interface with its two built-in policies and one from outside.
 #include "compiler/search/mcts/policy.h"
 
 #include "compiler/search/portfolio/portfolio.h"
@@ -66,7 +66,7 @@ TEST(Policy, PriorsCountAsMuchAsTwentyActions) {
   EXPECT_LT(weights(policy, actions)[0], 0.2) << "what is seen outweighs what was read";
 }
 
-/// A stranger in the seat: wants one rule and nothing else, and notes what it is asked.
+/// An external policy that wants only one rule, and records the requests.
 class OneRule final : public Policy {
 public:
   explicit OneRule(uint32_t rule) : rule_(rule) {}
@@ -130,7 +130,7 @@ TEST(Policy, AStrangerDecidesWhatIsTriedAndIsToldWhatItGained) {
   EXPECT_GT(report.records[number].tried, report.records[0].tried / 2);
 }
 
-/// Counts the copies that are asked.
+/// Counts the copies that are used.
 class Counted final : public Policy {
 public:
   explicit Counted(std::atomic<size_t>& seats) : seats_(seats) {}

@@ -1,4 +1,4 @@
-// What single parts of the portfolio are there for, and that its results repeat.
+// Tests the purpose of single parts of the portfolio, and that its results repeat.
 #include "compiler/ir/graph.h"
 #include "compiler/search/portfolio/portfolio.h"
 #include "tests/unit/search/search_fixture.h"
@@ -9,7 +9,7 @@ namespace {
 using test::rules_of;
 using test::UnitCost;
 
-/// A way of four steps of which only the last pays, among rules that fill any e-graph.
+/// A path of four steps, of which only the last pays, among rules that fill any e-graph.
 constexpr llvm::StringLiteral kLongWay = R"(
 rule commutes(x, y) { x + y => y + x }
 rule associates(x, y, z) { (x + y) + z => x + (y + z) }
@@ -19,7 +19,7 @@ rule third(x) { sigmoid(x) => exp(x) }
 rule fourth(x) { exp(x) => abs(x) }
 )";
 
-/// A sum of many relus: no e-graph here holds all its orders.
+/// A sum of many relus. No e-graph here can hold all its orders.
 Graph sums(int count) {
   test::Builder b;
   NodeId sum = b.x("x", {4, 8});
@@ -53,7 +53,7 @@ TEST(Portfolio, ThoroughSweepsFindLongWaysOfWhichOnlyTheEndPays) {
   EXPECT_LT(thorough.cost_us, without.cost_us);
 }
 
-/// Two products of the same operand as one.
+/// Merges two products of the same operand.
 constexpr llvm::StringLiteral kJoins = R"(
 rule join(x, a, b) {
   x @ a, x @ b => split(x @ concat([a, b], axis = -1), axis = -1, sizes = [dim(a, -1), dim(b, -1)])
@@ -61,7 +61,8 @@ rule join(x, a, b) {
 }
 )";
 
-/// Of three products the first iteration joins two, whatever two; the second joins what it made.
+/// Of three products, the first iteration merges any two, and the second merges the result
+/// with the third.
 TEST(Portfolio, GoesOnWithRulesOfSeveralPatternsWhereSaturationEnds) {
   Graph graph = test::shared_products(3);
   UnitCost model;
@@ -70,7 +71,7 @@ TEST(Portfolio, GoesOnWithRulesOfSeveralPatternsWhereSaturationEnds) {
   PortfolioOptions options;
   options.saturate.multi_iterations = 1;
   options.mcts.explore.node_limit = 5'000;
-  options.use_segments = options.use_focus = false, options.rounds = 0; // saturation alone
+  options.use_segments = options.use_focus = false, options.rounds = 0; // only saturation
   options.explain = true;
   PortfolioReport report = search_portfolio(graph, rules, model, options);
   size_t products = 0;
@@ -85,7 +86,7 @@ TEST(Portfolio, GoesOnWithRulesOfSeveralPatternsWhereSaturationEnds) {
   EXPECT_GE(report.bounds.front().multi_iterations, 2);
 }
 
-/// Whether or not its e-graphs end by themselves, are small or may be large.
+/// For e-graphs that saturate or not, small and large ones.
 TEST(Portfolio, TheResultHasABound) {
   UnitCost model;
   model.cost = {{OpKind::Abs, 0.1}};
@@ -115,8 +116,8 @@ TEST(Portfolio, LongerSegmentsShowWhatLiesAcrossAllOtherCuts) {
   std::vector<Rule> six =
       rules_of("rule six(x) { tanh(tanh(tanh(tanh(tanh(tanh(x)))))) => relu(x) }");
   PortfolioOptions options = hurried();
-  options.segments = {2, 4, 4}; // six are in none of them, but in segments of half as much again
-  options.use_saturation = false, options.rounds = 0; // sweeps alone
+  options.segments = {2, 4, 4}; // no segment contains six, but segments of 1.5 times the size do
+  options.use_saturation = false, options.rounds = 0; // only sweeps
   PortfolioReport report = search_portfolio(b.graph, six, model, options);
   EXPECT_EQ(report.cost_us, 2);
   EXPECT_EQ(verify(report.graph), "");
@@ -142,12 +143,13 @@ TEST(Portfolio, TheFocusSearchesTheSourceWithTheRulesThatPaidAlone) {
       return llvm::StringRef(a.where).startswith("whole network, rules that paid");
     });
     EXPECT_EQ(seen, focus);
-    // Rules keep their numbers although few of them took part.
+    // Rules keep their numbers, although only a few took part.
     for (const SearchTrace::Application& a : trace.applications) EXPECT_LT(a.rule, rules.size());
   }
 }
 
-/// They would only share the turns of the first; what is told of the others keeps its numbers.
+/// Duplicates would only share the turns of the first. The numbers of the other rules do not
+/// change.
 TEST(Portfolio, RulesThatRepeatOthersAreLeftOut) {
   Graph graph = sums(8);
   UnitCost model;
@@ -274,7 +276,7 @@ TEST(Portfolio, WithoutRoomForAnyRuleTheNodeLimitStoppedIt) {
   }
 }
 
-/// Whatever stops it but the clock: options and seed alone decide.
+/// For any stop except by the clock, only options and seed determine the result.
 TEST(Portfolio, BudgetsAndNodeLimitsGiveTheSameOnAnyNumberOfThreads) {
   Graph graph = sums(10);
   UnitCost model;

@@ -1,5 +1,5 @@
-// The shipped search as a whole: segments and equal ones, the same result whatever the number of
-// threads, never worse without any of its parts; beside it the baselines.
+// Tests the default search as a whole: segments and equal segments, the same result
+// with any number of threads, no worse result without any of its parts. Also tests the baselines.
 #include "compiler/search/portfolio/portfolio.h"
 
 #include "compiler/ir/graph.h"
@@ -12,7 +12,7 @@ namespace {
 using test::rules_of;
 using test::UnitCost;
 
-/// Fusing a bias, a residual and an activation, one after the other.
+/// Fuse a bias, a residual and an activation, one after the other.
 constexpr llvm::StringLiteral kRules = R"(
 rule commutes(x, y) { x + y => y + x }
 rule associates(x, y, z) { (x + y) + z => x + (y + z) }
@@ -74,7 +74,7 @@ TEST(Portfolio, FindsTheSameWithOneThreadAndTwo) {
   EXPECT_EQ(verify(one.graph), "");
 }
 
-/// One search has all threads.
+/// The only search uses all threads.
 TEST(Portfolio, FindsTheSameInOneSegment) {
   Graph graph = test::layers(4);
   UnitCost model;
@@ -92,7 +92,7 @@ TEST(Portfolio, FindsTheSameInOneSegment) {
   }
 }
 
-/// Dearer than the best, cheaper than the source, and no change of what is best.
+/// They cost more than the best and less than the source, and do not change the best.
 TEST(Portfolio, OthersAreHandedOver) {
   Graph graph = test::layers(6);
   UnitCost model;
@@ -117,8 +117,8 @@ TEST(Portfolio, OthersAreHandedOver) {
   }
 }
 
-/// Where saturation ends by itself nothing else is searched. A product for two is dearer than one,
-/// so that extractors that do not see sharing do without.
+/// If saturation ends by itself, no other search runs. A product for both users costs more
+/// than one, so that extractors that ignore sharing do not choose it.
 TEST(Portfolio, WhatOtherExtractorsChooseIsHandedOver) {
   Graph graph = test::shared_products(2);
   UnitCost model;

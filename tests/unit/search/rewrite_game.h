@@ -1,7 +1,7 @@
-// A game of twenty states for those who learn to choose rewrites. A state is a graph of one
-// operator, rules lead from state to state, and prices say how good one is. The only step that pays
-// at once leads to a dead end. The best state lies behind two steps that cost, and whoever goes on
-// from there loses it.
+// A game of twenty states for learned policies. A state is a graph with one operator,
+// rules lead from state to state, and prices rate the states. The only step that pays
+// at once leads to a dead end. The best state is behind two steps that cost,
+// and any further step leaves it for good.
 #pragma once
 
 #include "tests/unit/search/search_fixture.h"
@@ -20,7 +20,7 @@ public:
   }
 
   static double price_of(const Graph& graph) { return kUs[state_of(graph)]; }
-  /// Which state a graph is.
+  /// Returns the state of a graph.
   static size_t state_of(const Graph& graph) {
     OpKind op = graph.node(graph.outputs()[0].node).op;
     return static_cast<size_t>(llvm::find(kOps, op) - kOps);
@@ -36,8 +36,8 @@ private:
       OpKind::Sqrt,  OpKind::Erf,     OpKind::Abs,  OpKind::Sign, OpKind::Floor,
       OpKind::Log,   OpKind::Sin,     OpKind::Cos,  OpKind::Neg,  OpKind::Rsqrt,
       OpKind::Round, OpKind::Ceil,    OpKind::Atan, OpKind::Tan,  OpKind::Sinh};
-  // 0 is the start, 1 and 2 are the dead end; 3 or 4 or 5, then 6 or 7 cost; from the best state
-  // there are turns to 9 to 19, and no way back.
+  // 0 is the start, 1 and 2 are the dead end. 3, 4 or 5, then 6 or 7, cost. From the best state,
+  // rules lead to states 9 to 19, and none leads back.
   static constexpr double kUs[kStates] = {kStartUs, 99.8,    kDeadEndUs, 100.1, 100.2, 100.3, 100.4,
                                           100.5,    kBestUs, 97.1,       97.2,  97.3,  97.4,  97.3,
                                           97.2,     97.5,    97.6,       97.8,  97.1,  97.5};

@@ -1,4 +1,4 @@
-// Random rollouts leave the e-graph in the best state that they saw.
+// Tests that random rollouts leave the e-graph in the best state that they visited.
 #include "compiler/search/baselines/rollout.h"
 
 #include "tests/unit/egraph/egraph_fixture.h"
@@ -9,7 +9,7 @@ namespace {
 using test::Builder;
 using test::rules_of;
 
-/// Expanding first is what makes the short form reachable: a greedy step would never take it.
+/// Only an expansion makes the short form reachable. A greedy step would never expand.
 constexpr llvm::StringLiteral kRules = R"(
 rule commute(x, y) { x + y => y + x }
 rule associate(x, y, z) { (x + y) + z => x + (y + z) }
@@ -25,7 +25,7 @@ EGraph start() {
   return egraph_of(b.graph);
 }
 
-/// Pretends that states with more members in the root's class are better.
+/// Prices states with more nodes in the root's class lower.
 double fewer_is_dearer(const EGraph& egraph) {
   return 100.0 - egraph.eclass(egraph.find(egraph.roots()[0].id)).node_count;
 }

@@ -1,5 +1,5 @@
-// Saturation: what it finds where all can be counted,
-// its limits, both schedules, the cycle filters.
+// Tests saturation: complete results that can be counted, limits, both schedules,
+// the cycle filters.
 #include "compiler/search/saturate.h"
 
 #include "tests/unit/egraph/egraph_fixture.h"
@@ -34,7 +34,7 @@ TEST(Saturate, FindsAllWaysToAddFourNumbers) {
   EGraph egraph = sum_of(4);
   SaturateReport report = saturate(egraph, rules_of(kExplosive), {});
   EXPECT_EQ(report.stop, StopReason::Saturated);
-  // Every subset of two and more is a class, split into an ordered pair of non-empty parts.
+  // Every subset of two or more is a class, divided into an ordered pair of non-empty parts.
   EXPECT_EQ(report.classes, 15u);
   EXPECT_EQ(report.nodes, 4u + 6 * 2 + 4 * 6 + 14);
   EXPECT_EQ(report.filtered, 0u);
@@ -85,7 +85,7 @@ TEST(Saturate, OtherLimitsLeaveASettledGraphToo) {
   }
 }
 
-/// 30 products of a class with 10 members: 300 matches where 200 are looked at in an iteration.
+/// 30 products of a class with 10 nodes: 300 matches, of which an iteration examines 200.
 TEST(Saturate, WhatAnIterationLeavesOutIsLookedAtInTheNext) {
   Builder b;
   NodeId first;
@@ -161,7 +161,7 @@ TEST(Saturate, JoinsProductsThatShareAnOperand) {
   b.output(b.matmul(y, b.w("c", {8, 6})));
   EGraph egraph = egraph_of(b.graph);
   SaturateReport report = saturate(egraph, rules_of(kJoin), {});
-  EXPECT_EQ(report.rules[0].matches, 1u); // the pair once, and y with nobody
+  EXPECT_EQ(report.rules[0].matches, 1u); // the pair once; y has no partner
   EXPECT_EQ(report.rules[0].applied, 1u);
   EXPECT_EQ(count_op(egraph, egraph.roots()[0].id, OpKind::Slice), 1u);
   EXPECT_EQ(count_op(egraph, egraph.roots()[1].id, OpKind::Slice), 1u);
@@ -186,7 +186,7 @@ TEST(Saturate, MultiPatternRulesHaveALimitOfTheirOwn) {
   EXPECT_LT(report.nodes, before + 10 + 4);
 }
 
-/// a and b of x @ a and (x @ a) @ b: joining y @ c with a product over it would need itself.
+/// Of x @ a and (x @ a) @ a: merging a product with a product over it would create a cycle.
 TEST(Saturate, CycleFiltersAgreeThatNothingIsCyclic) {
   constexpr llvm::StringLiteral kText = R"(
 rule stack(x, y, a) {

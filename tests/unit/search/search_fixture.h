@@ -8,7 +8,7 @@
 
 namespace tg::test {
 
-/// Sums in any order, and a residual that goes into its product.
+/// Sums in any order, and a residual that is fused into its product.
 inline constexpr llvm::StringLiteral kSumRules = R"(
 rule commutes(x, y) { x + y => y + x }
 rule associates(x, y, z) { (x + y) + z => x + (y + z) }
@@ -16,7 +16,7 @@ rule doubles(x) { x + x => x * 2.0 }
 rule residual(a, b, r) { a @ b + r => matmul(a, b, residual = r) }
 )";
 
-/// A price for each operator; 1 for those not named.
+/// Prices by operator; the default is 1.
 class UnitCost final : public CostModel {
 public:
   std::map<OpKind, double> cost;
@@ -40,7 +40,7 @@ inline Graph shared_products(int count) {
   return std::move(b.graph);
 }
 
-/// `layers` equal layers, one after the other: relu(x @ w + x) + x.
+/// `count` equal layers in a chain: relu(x @ w + x) + x.
 inline Graph layers(int count) {
   Builder b;
   NodeId x = b.x("x", {8, 16});

@@ -1,5 +1,5 @@
-// Threads that share a cost model which measures: nobody computes while somebody measures, and
-// nobody waits for ever.
+// Tests threads that share a measuring cost model: no thread computes during a measurement,
+// and none waits forever.
 #include "compiler/search/shared_cost.h"
 
 #include "tests/unit/search/search_fixture.h"
@@ -11,8 +11,8 @@
 namespace tg {
 namespace {
 
-/// Every instance, told apart by `weight_operands`, has to be timed once; notes whether anybody
-/// computed meanwhile.
+/// Times each instance, identified by `weight_operands`, once. Counts the moments
+/// in which another thread computed meanwhile.
 class TimedCost final : public CostModel {
 public:
   explicit TimedCost(const std::atomic<int>& computing) : computing_(computing) {}
@@ -44,8 +44,8 @@ private:
 
 OpInstance instance(uint32_t number) { return {OpKind::Relu, {}, {}, {}, number}; }
 
-/// A step of a search: computes, then asks. Thread t asks for every other number that it shares
-/// with the next thread.
+/// Performs steps of a search: each computes, then requests prices. Neighbouring threads request
+/// the same numbers.
 void compute_and_ask(SharedCost& costs, std::atomic<int>& computing, int thread, int steps) {
   Symbols symbols;
   for (int i = 0; i < steps; ++i) {
@@ -76,7 +76,7 @@ TEST(SharedCost, NobodyComputesWhileSomebodyMeasures) {
     });
   compute_and_ask(costs, computing, 0, kSteps);
   {
-    SharedCost::IdleThread idle(costs); // the others go on measuring
+    SharedCost::IdleThread idle(costs); // the other threads continue to measure
     for (std::thread& thread : threads) thread.join();
   }
   EXPECT_EQ(timed.disturbed, 0);
@@ -100,7 +100,7 @@ TEST(SharedCost, WhatIsKnownNeedsNoRest) {
   SharedCost costs(timed);
   Symbols symbols;
   costs.prepare(symbols, {instance(1)});
-  SharedCost::BusyThread busy(costs); // would be waited for
+  SharedCost::BusyThread busy(costs); // a measurement would wait for it
   std::thread other([&] {
     SharedCost::BusyThread busy(costs);
     EXPECT_EQ(costs.price(symbols, instance(1)), 1);

@@ -1,5 +1,5 @@
-// Loops on the pool: each chunk once, whatever the sizes, callers at once, nested, after a fork,
-// and whether the workers come or not. Part of `./dev test --tsan`.
+// Tests loops on the pool: each chunk runs once, for any sizes, concurrent callers, nested loops,
+// after a fork, and with or without help from workers. Part of `./dev test --tsan`.
 #include "runtime/thread_pool.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,8 @@
 namespace tg {
 namespace {
 
-/// How often each chunk was run; -1 where two calls of a slot ran at once, or a slot was too large.
+/// Returns the number of runs of each chunk, or -1 if two calls of a slot overlapped
+/// or a slot was out of range.
 std::vector<int> runs_of(ThreadPool& pool, int threads, int64_t chunks) {
   std::vector<int> runs(static_cast<size_t>(chunks));
   std::vector<std::atomic<int>> inside(static_cast<size_t>(threads));
@@ -69,7 +70,7 @@ TEST(ThreadPool, ServesManyCallersAtOnce) {
   ThreadPool pool;
   std::vector<std::thread> callers;
   std::atomic<int> wrong = 0;
-  for (int caller = 0; caller < 20; ++caller) // more than teams that are kept
+  for (int caller = 0; caller < 20; ++caller) // more than the pool keeps teams
     callers.emplace_back([&] {
       for (int i = 0; i < 200; ++i) wrong += runs_of(pool, 1 + i % 3, 7) != std::vector<int>(7, 1);
     });
@@ -107,7 +108,7 @@ TEST(ThreadPool, MayEndTheSharedPoolWhileOthersRunTheirs) {
   EXPECT_EQ(wrong, 0);
 }
 
-/// As where a process may use fewer cores than the machine has: workers then wait asleep.
+/// As if a process may use fewer cores than the machine has: workers then sleep while they wait.
 TEST(ThreadPool, RunsMoreThreadsThanItsCallerHasCores) {
   ThreadPool pool;
   int wrong = 0;
@@ -115,14 +116,14 @@ TEST(ThreadPool, RunsMoreThreadsThanItsCallerHasCores) {
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(static_cast<size_t>(sched_getcpu()), &one);
-    if (sched_setaffinity(0, sizeof one, &one) != 0) return; // of this thread, and its workers
+    if (sched_setaffinity(0, sizeof one, &one) != 0) return; // affects this thread and its workers
     for (int i = 0; i < 500; ++i) wrong += runs_of(pool, 4, 9) != std::vector<int>(9, 1);
   });
   caller.join();
   EXPECT_EQ(wrong, 0);
 }
 
-#if !defined(__SANITIZE_THREAD__) // which does not follow threads into a child
+#if !defined(__SANITIZE_THREAD__) // ThreadSanitizer does not follow threads into a child
 int run_child(ThreadPool* pool, std::shared_ptr<ThreadPool>& shared) {
   bool right = runs_of(*pool, 3, 50) == std::vector<int>(50, 1) &&
                runs_of(*shared, 2, 50) == std::vector<int>(50, 1);
@@ -157,7 +158,7 @@ TEST(ThreadPool, StartsWorkersOfItsOwnInAChild) {
   EXPECT_EQ(runs_of(*pool, 3, 50), std::vector<int>(50, 1)) << "the parent's workers live on";
 }
 
-/// The child of a process whose other threads run loops, and make and end the shared pool.
+/// Forks while other threads run loops, and create and destroy the shared pool.
 TEST(ThreadPool, RunsInAChildWhateverOtherThreadsDoAtTheFork) {
   auto shared = [] { return runs_of(*ThreadPool::shared(), 2, 4) == std::vector<int>(4, 1); };
   std::atomic<bool> end = false;
@@ -180,14 +181,14 @@ TEST(ThreadPool, RunsInAChildWhateverOtherThreadsDoAtTheFork) {
     int status = -1;
     ASSERT_EQ(waitpid(child, &status, 0), child);
     wrong += !WIFEXITED(status) || WEXITSTATUS(status) != 0;
-    if (wrong > 0) break; // each takes a minute
+    if (wrong > 0) break; // each failure takes a minute
   }
   end = true;
   for (std::thread& other : others) other.join();
   EXPECT_EQ(wrong, 0);
 }
 
-/// True if the workers of a pool take part in loops, after those before had no memory for a thread.
+/// Returns true if workers join loops after earlier loops had no memory for a thread.
 bool starts_workers_later() {
   ThreadPool pool;
   rlimit before = {};
@@ -202,7 +203,7 @@ bool starts_workers_later() {
     std::atomic<int> of_worker = 0;
     pool.run(2, 2, [&](int64_t, int slot) {
       of_worker += slot;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10)); // so that the worker comes
+      std::this_thread::sleep_for(std::chrono::milliseconds(10)); // time for the worker to join
     });
     joined = of_worker > 0;
   }
@@ -216,7 +217,7 @@ TEST(ThreadPool, StartsWorkersOnceThereIsMemoryForThem) {
 TEST(ThreadPool, RunsLoopsForWhichThereIsNoThread) {
   auto limited = [] {
     ThreadPool pool;
-    rlimit none = {1, 1}; // no address space beyond what the process has, so no stack for a thread
+    rlimit none = {1, 1}; // no further address space, so no stack for a new thread
     setrlimit(RLIMIT_AS, &none);
     std::array<std::atomic<int>, 16> done = {};
     std::atomic<bool> right = true;
@@ -233,7 +234,7 @@ TEST(ThreadPool, RunsLoopsForWhichThereIsNoThread) {
 }
 #endif
 
-/// Runs work(slot) on both threads of a loop, which it repeats until the worker comes in time.
+/// Runs work(slot) on both threads of a loop. Repeats the loop until the worker joins in time.
 void on_both(ThreadPool& pool, llvm::function_ref<void(int)> work) {
   bool both = false;
   while (!both) {
@@ -258,8 +259,8 @@ TEST(ThreadPool, GivesTheCallerWhatWorkersRaise) {
   EXPECT_FALSE(std::fetestexcept(FE_INVALID)) << "flags are given once";
 }
 
-/// A worker that is called to a loop of three threads may wake in the next one, of two: it has no
-/// work there, and must not give what it raised in an earlier loop.
+/// A worker that is called to a loop of three threads may wake in the next loop, of two.
+/// It has no work there, and must not report a flag of an earlier loop.
 TEST(ThreadPool, GivesNoFlagOfAnEarlierLoop) {
   ThreadPool pool;
   volatile float inf = std::numeric_limits<float>::infinity(), result = 0;
@@ -333,9 +334,9 @@ void compute_for(int64_t microseconds) {
   }
 }
 
-// One such worker in many tries is enough: on a busy machine some are preempted. The next loop
-// begins before the shortest pause of a pool that takes a long chunk for a preempted worker is
-// over.
+// One success in many tries is enough, since workers are sometimes preempted on a busy machine.
+// The next loop begins before the end of the shortest pause of a pool that takes a long chunk
+// for a preempted worker.
 TEST(ThreadPool, KeepsWorkersWhoseChunksTakeLonger) {
   ThreadPool pool;
   bool kept = false;

@@ -1,7 +1,7 @@
-// Nothing is global: two threads, each with models of its own, read, optimise, compile and run at
-// once, and a third shares one model of each. Equal inputs give equal outputs. What it is for is
-// `./dev test --tsan`, which runs it under ThreadSanitizer, without the cpu backend (OpenMP's
-// runtime is not known to the sanitizer).
+// Tests that no state is global: two threads, each with its own models, read, optimise,
+// compile and run at once, and a third shares a model with each. Equal inputs give equal outputs.
+// The main purpose is `./dev test --tsan`, which runs it under ThreadSanitizer without the cpu
+// backend (the sanitizer does not support OpenMP's runtime).
 #include "tangram/tangram.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ rule relu_twice(x) { relu(relu(x)) => relu(x) }
 )";
 
 struct Outcome {
-  std::string text; // of the optimised model
+  std::string text; // the optimised model
   std::vector<Tensor> outputs;
   std::string mistake;
 };
@@ -46,7 +46,7 @@ Tensor input_of(const Model& model) {
   return tensor;
 }
 
-/// The whole way of a model, and a mistake in another.
+/// Processes a model from text to outputs, and a mistake in another model.
 Outcome work(const Model& model, Extractor extract) {
   Outcome outcome;
   auto fast = optimize(model, {.extract = extract,
@@ -94,7 +94,7 @@ TEST(Threads, CompileTwoModelsAtOnce) {
 
 TEST(Threads, ShareOneModel) {
   Outcome alone = work(kTwins, Extractor::Greedy), together[2];
-  auto model = parse(kTwins); // that nothing has been done with
+  auto model = parse(kTwins); // not used before
   ASSERT_TRUE(model);
   std::thread first([&] { together[0] = work(*model, Extractor::Greedy); });
   std::thread second([&] { together[1] = work(*model, Extractor::Greedy); });
@@ -103,7 +103,7 @@ TEST(Threads, ShareOneModel) {
   for (const Outcome& outcome : together) expect_same(alone, outcome);
 }
 
-/// Each search and each type adds symbols of its own.
+/// Each search and each dtype adds symbols.
 TEST(Threads, SearchAndRetypeOneModel) {
   auto model = parse(kTwins);
   ASSERT_TRUE(model);
@@ -128,7 +128,7 @@ TEST(Threads, SearchAndRetypeOneModel) {
   for (const std::string& text : wrong) EXPECT_EQ(text, "");
 }
 
-/// A network of one segment: threads help within its one search, on replicas of its e-graph.
+/// A network of one segment: threads help in its only search, on replicas of its e-graph.
 TEST(Threads, HelpInOneSearch) {
   auto model = parse(R"(
 model total(x: f32[8], y: f32[8]) {
@@ -137,8 +137,8 @@ model total(x: f32[8], y: f32[8]) {
 )");
   ASSERT_TRUE(model) << model.error().text();
   OptimizeOptions options;
-  options.cost = CostSpec::analytic("cpu"); // times are of no machine
-  options.extract = Extractor::GreedyDag;   // no clock in it
+  options.cost = CostSpec::analytic("cpu"); // does not depend on the machine
+  options.extract = Extractor::GreedyDag;   // does not use a clock
   options.rule_text = "rule sum_commutes(a, b) { a + b => b + a }\n"
                       "rule sum_associates(a, b, c) { (a + b) + c => a + (b + c) }\n";
   options.trust_rules = true;

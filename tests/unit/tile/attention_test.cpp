@@ -1,6 +1,7 @@
-// Attention by register tiles, and by the loops for processors without them, against sums in
-// float64: odd sizes, tails, few rows, groups of heads that share keys, operands with gaps or
-// transposed, masks of either kind. Operands and results lie between pages that nobody may touch.
+// Tests attention on register tiles, and with plain loops for processors without them,
+// against sums in float64: odd sizes, tails, few rows, groups of heads that share keys,
+// operands with gaps or transposed, both kinds of masks. Operands and results are between
+// inaccessible pages.
 #include "runtime/cpu/tile/attention.h"
 
 #include "tests/unit/random_draws.h"
@@ -39,7 +40,7 @@ void mask_one_row(float* row, const float* mask, const uint8_t* seen, float othe
 
 enum class Lying : uint8_t { Any, AlongColumns };
 
-/// A matrix of each of `count` heads: its steps, from head to head, and what all span.
+/// The steps of a matrix for each of `count` heads, the step between heads, and the total size.
 struct Lies {
   int64_t row, column, head, size;
 };
@@ -92,7 +93,7 @@ AttentionCase random_attention(RandomDraws& r) {
   return c;
 }
 
-/// Operands of a case, and one result of it by definition.
+/// The operands of a case, and one of its results by definition.
 struct Operands {
   Operands(RandomDraws& r, const AttentionCase& c)
       : shape(c.shape), q(c.q_size, c.at_end), keys(c.keys_size, c.at_end),
@@ -147,7 +148,7 @@ struct Operands {
 
   void run(const Attention& attention, float* to) {
     Guarded scratch(std::max<int64_t>(1, attention.scratch_elements()), true);
-    std::fill(scratch.begin(), scratch.end(), std::nanf("")); // nothing stale is used
+    std::fill(scratch.begin(), scratch.end(), std::nanf("")); // stale values must not be used
     AttentionData data;
     data.q = q.data, data.keys = keys.data, data.values = values.data;
     data.mask = mask.size() ? mask.data : nullptr;
@@ -168,7 +169,7 @@ struct Operands {
   float otherwise;
 };
 
-/// "" or what was wrong.
+/// Compares the results. Returns the error, or "".
 std::string compare(const Operands& o) {
   const AttentionShape& s = o.shape;
   for (const HeadStart& head : s.heads)
@@ -191,7 +192,7 @@ std::string compare(const Operands& o) {
   return "";
 }
 
-/// Of each instruction set, and none.
+/// Returns the kernels of each instruction set, and null for plain loops.
 std::vector<const TileKernels*> all_kernels() {
   std::vector<const TileKernels*> all = {nullptr};
   for (Isa isa : instruction_sets()) all.push_back(&kernels(isa));
@@ -224,7 +225,7 @@ TEST(TileAttention, NumbersThatAreNone) {
       for (uint64_t seed = 2000; seed < 2150; ++seed) expect_right(seed, tiles, special);
 }
 
-/// However many threads take parts, and in whatever order.
+/// The bits do not depend on the number of threads or the order of parts.
 TEST(TileAttention, PartsChangeNoBit) {
   for (const TileKernels* tiles : all_kernels())
     for (uint64_t seed = 5000; seed < 5060; ++seed) {

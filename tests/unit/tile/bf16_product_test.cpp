@@ -1,7 +1,7 @@
-// Products of bf16 by register tiles (AVX-512 BF16), against sums in float64 of the same operands:
-// odd sizes, tails, operands with gaps or transposed, batches, every schedule, results that are
-// rounded by the tile or by who finishes them. Operands and results lie between pages that nobody
-// may touch.
+// Tests products of bf16 on register tiles (AVX-512 BF16) against sums in float64
+// of the same operands: odd sizes, tails, operands with gaps or transposed, batches,
+// every schedule, results that the tile or its caller rounds. Operands and results
+// are between inaccessible pages.
 #include "runtime/convert.h"
 #include "tests/unit/tile/product_cases.h"
 
@@ -23,11 +23,11 @@ const TileKernels* tiles() {
   return &made;
 }
 
-// Reason: other processors lack vdpbf16ps, and there is no code for them to run.
+// Reason: other processors do not have vdpbf16ps, and no code exists for them.
 #define TG_NEEDS_TILES()                                                                           \
   if (!tiles()) GTEST_SKIP() << "this processor has no products of bf16 (AVX-512 BF16)"
 
-/// Operands of a case, and what it gives by definition.
+/// The operands of a case, and its result by definition.
 struct Operands {
   Operands(Random& r, const Case& c)
       : c(c), x(c.x_size, c.at_end), w(c.w_size, c.at_end), y(c.y_size, c.at_end),
@@ -63,7 +63,7 @@ struct Operands {
   std::vector<uint16_t> before;
 };
 
-/// "" or what is wrong with the results, which are `factor` times the product.
+/// Compares the results with `factor` times the product. Returns the error, or "".
 std::string compare(const Operands& o, double factor) {
   const ProductShape& s = o.c.shape;
   double slack = 1e-5 * (1 + std::sqrt(static_cast<double>(s.depth)));
@@ -83,7 +83,7 @@ std::string compare(const Operands& o, double factor) {
   return "";
 }
 
-/// Runs the case; "" or what was wrong.
+/// Runs the case. Returns the error, or "".
 std::string check(Random& r, const Case& c, const Schedule& schedule) {
   const ProductShape& s = c.shape;
   Product product(s, schedule, *tiles());
@@ -94,7 +94,7 @@ std::string check(Random& r, const Case& c, const Schedule& schedule) {
     pack_panels(packed.data, Bf16Matrix{o.w.data, s.depth, s.columns, s.w_depth, s.w_column}, width,
                 0, panel_count(s.columns, width));
   Guarded scratch(std::max<int64_t>(1, product.scratch_elements()), c.at_end);
-  std::fill(scratch.begin(), scratch.end(), std::nanf("")); // nothing stale is used
+  std::fill(scratch.begin(), scratch.end(), std::nanf("")); // stale values must not be used
   ProductData data;
   data.x = o.x.data;
   data.w = s.w_is_packed ? static_cast<const void*>(packed.data) : o.w.data;
@@ -150,7 +150,7 @@ TEST(Bf16Product, ALongDepthHasNoParts) {
   EXPECT_EQ(default_schedule(s, Isa::Avx512Bf16, 4, caches()).depth_parts, 1);
 }
 
-/// What x * w + bias gives, with x and w repeated `depth` times, in every column.
+/// Returns x * w + bias in every column, with x and w repeated `depth` times.
 std::vector<uint16_t> same_in_all(uint16_t x, uint16_t w, const std::vector<float>& bias,
                                   int64_t depth, bool relu) {
   ProductShape s;
@@ -175,7 +175,7 @@ TEST(Bf16Product, NumbersThatAreNone) {
   TG_NEEDS_TILES();
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (float special : {std::nanf(""), kInfinity, -kInfinity, 3.0f, -0.0f})
-    for (int64_t depth : {1, 2, 5}) // an infinity alone meets no zero
+    for (int64_t depth : {1, 2, 5}) // with depth 1, an infinity is not multiplied by zero
       for (size_t columns : {16u, 33u})
         for (bool relu : {false, true}) {
           float want = relu && special < 0 ? 0 : special * static_cast<float>(depth);
@@ -188,7 +188,7 @@ TEST(Bf16Product, NumbersThatAreNone) {
         }
 }
 
-/// As float_to_bf16 rounds, but that denormal numbers are zeros: whether operands or results.
+/// Rounds like float_to_bf16, except that denormal operands and results are zeros.
 TEST(Bf16Product, RoundsToNearestEven) {
   TG_NEEDS_TILES();
   Random r(3);

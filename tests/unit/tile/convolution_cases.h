@@ -1,6 +1,6 @@
-// What tests of convolutions share whose code is emitted: random windows, operands between pages
-// that nobody may touch, and sums in float64. A depthwise convolution is one in groups of one input
-// and one output.
+// Fixtures for tests of emitted convolutions: random windows, operands between inaccessible pages,
+// and sums in float64. A depthwise convolution is a grouped one with one input and one output
+// in each group.
 #pragma once
 
 #include "runtime/cpu/tile/convolution.h"
@@ -14,7 +14,7 @@ namespace tg::tile {
 
 inline constexpr float kNotWritten = -77;
 
-/// Channels of a group.
+/// The channels of a group.
 struct GroupSizes {
   int64_t groups, inputs, outputs;
   int64_t all_inputs() const { return groups * inputs; }
@@ -25,10 +25,10 @@ struct ConvolutionCase {
   ConvolutionTail tail;
   bool in_place = false, at_end = false;
   int threads = 1;
-  std::optional<ConvolutionSchedule> schedule = {}; // by rule
+  std::optional<ConvolutionSchedule> schedule = {}; // by default the rule's
 };
 
-/// Any stride, dilation and padding; images of a pixel or narrower than the kernel; batches.
+/// Any stride, dilation and padding; images of one pixel or narrower than the kernel; batches.
 inline void random_window(RandomDraws& r, ConvolutionShape& s) {
   auto results = [](int64_t image, int64_t kernel, int64_t stride, int64_t dilation,
                     int64_t padding) {
@@ -51,7 +51,7 @@ inline void random_window(RandomDraws& r, ConvolutionShape& s) {
   s.images = r.coin() ? 1 : r.in(2, 3);
 }
 
-/// Volumes: any stride, dilation and padding of planes, too.
+/// Volumes: also any stride, dilation and padding of planes.
 inline void random_depth(RandomDraws& r, ConvolutionShape& s) {
   Depth& d = s.depth;
   do {
@@ -85,7 +85,8 @@ inline ConvolutionCase random_case(RandomDraws& r) {
   return c;
 }
 
-/// Every second time any that suits: `largest` has the most of each number.
+/// Returns a random suitable schedule in half of the cases. `largest` has the maximum
+/// of each number.
 template <class Kernel, class Shape>
 std::optional<ConvolutionSchedule> random_schedule(RandomDraws& r, const Shape& s,
                                                    const ConvolutionTail& tail,
@@ -99,7 +100,7 @@ std::optional<ConvolutionSchedule> random_schedule(RandomDraws& r, const Shape& 
   return {};
 }
 
-/// Pixels side by side or not, rows too; elements of the whole.
+/// Sets steps with or without gaps between pixels and rows. Returns the number of elements.
 inline int64_t lay(RandomDraws& r, const ConvolutionShape& s, const Plane& plane, int64_t planes,
                    int64_t channels, PixelSteps& steps) {
   steps.pixel = channels + (r.coin() ? 0 : r.in(1, 9));
@@ -110,7 +111,7 @@ inline int64_t lay(RandomDraws& r, const ConvolutionShape& s, const Plane& plane
          (plane.columns - 1) * steps.pixel + channels;
 }
 
-/// f(offset in y, plane among all images, row, column, channel) of every result.
+/// Calls f(offset in y, plane among all images, row, column, channel) for every result.
 template <class F> void each_result(const ConvolutionShape& s, const GroupSizes& g, const F& f) {
   for (int64_t n = 0; n < s.planes(); ++n)
     for (int64_t i = 0; i < s.result.rows; ++i)
@@ -119,7 +120,8 @@ template <class F> void each_result(const ConvolutionShape& s, const GroupSizes&
           f(s.plane_at(s.y, n) + i * s.y.row + j * s.y.pixel + k, n, i, j, k);
 }
 
-/// A result in float64, the sum of what lies inside the image; and of its terms without signs.
+/// A result in float64: the sum of the terms inside the image, and the sum of their absolute
+/// values.
 struct ExpectedSum {
   double sum = 0, size = 0;
   void add(double term) {
@@ -128,7 +130,8 @@ struct ExpectedSum {
   }
 };
 
-/// Of w[groups * outputs][inputs][plane][row][column]; `residual` where the tail has one.
+/// Weights are w[groups * outputs][inputs][plane][row][column]. `residual` is used
+/// if the tail has one.
 inline ExpectedSum expected_sum(const ConvolutionShape& s, const GroupSizes& g,
                                 const ConvolutionTail& tail, const ConvolutionData& data,
                                 const float* w, int64_t plane, int64_t row, int64_t column,
@@ -158,7 +161,7 @@ inline ExpectedSum expected_sum(const ConvolutionShape& s, const GroupSizes& g,
   return e;
 }
 
-/// Runs parts from the last one on; "" or what was wrong.
+/// Runs the parts in reverse order. Returns the error, or "".
 inline std::string run_parts(const Convolution& made, const ConvolutionCase& c, int64_t results,
                              ConvolutionData data) {
   int64_t finished = 0;
@@ -170,8 +173,8 @@ inline std::string run_parts(const Convolution& made, const ConvolutionCase& c, 
   return "";
 }
 
-/// A convolution on random numbers against its definition: each result is right, and nothing else
-/// was written. "" or what was wrong. `off`: by how much a result may be.
+/// Checks a convolution on random numbers by its definition: each result is right within `off`,
+/// and nothing else is written. Returns the error, or "".
 template <class Kernel, class Shape, class Pack, class Off>
 std::string check_convolution(RandomDraws& r, Shape& s, const GroupSizes& g,
                               const ConvolutionCase& c, const Pack& pack, const Off& off) {
@@ -215,7 +218,7 @@ std::string check_convolution(RandomDraws& r, Shape& s, const GroupSizes& g,
   return wrong;
 }
 
-/// All parts of a convolution without bias and residual, one after the other.
+/// Runs all parts of a convolution without bias and residual, in order.
 inline std::vector<float> run_made(const Convolution& made, const ConvolutionShape& s,
                                    const std::vector<float>& x, const std::vector<float>& packed) {
   std::vector<float> y(static_cast<size_t>(s.y.image));
@@ -227,7 +230,7 @@ inline std::vector<float> run_made(const Convolution& made, const ConvolutionSha
   return y;
 }
 
-/// Results of a dense image, by packed weights.
+/// Returns the results for a dense image, by packed weights.
 template <class Kernel, class Shape>
 std::vector<float> run_packed(const Shape& s, const std::vector<float>& x,
                               const std::vector<float>& packed, const ConvolutionTail& tail,
@@ -237,7 +240,8 @@ std::vector<float> run_packed(const Shape& s, const std::vector<float>& x,
   return run_made(**made, s, x, packed);
 }
 
-/// Of an image of 5 x 9 with a special number in its middle alone, by 3 x 3 ones.
+/// Checks a 3 x 3 convolution with weights of one on an image of 5 x 9 that is zero except
+/// for a special number in its middle.
 inline void expect_around_middle(const std::vector<float>& y, int64_t channels, float special,
                                  Clamp clamp) {
   float want = clamp != Clamp::None && special < 0 ? 0 : special;
@@ -256,12 +260,12 @@ inline constexpr float kSpecialNumbers[] = {NAN,     INFINITY, -INFINITY, 1e-42f
                                             -1e-42f, 1e-45f,   9.0f};
 inline constexpr Clamp kClamps[] = {Clamp::None, Clamp::Relu, Clamp::Relu6};
 
-/// For each instruction set. Other processors cannot run the code: there plans never ask for it
-/// (may_be_ours), which tests/property/backends/tile_convolutions_test.cpp holds.
+/// Runs for each instruction set. Other processors cannot run the code, and plans there never use
+/// it (may_be_ours), as tests/property/backends/tile_convolutions_test.cpp checks.
 class EmittedConvolution : public testing::TestWithParam<Isa> {
 protected:
   void SetUp() override {
-    // Reason: without the instruction set there is no code to test.
+    // Reason: without the instruction set, the code cannot run.
     if (!processor_has(GetParam()))
       GTEST_SKIP() << "emitted for " << isa_name(GetParam()) << ", which is not here";
   }

@@ -1,7 +1,7 @@
-// Depthwise convolutions by emitted code against sums in float64: channels that fill no vector,
-// images of a pixel or narrower than the kernel, any stride, dilation and padding, batches, pixels
-// and rows with gaps, windows that lie in the padding altogether. Operands and results lie between
-// pages that nobody may touch.
+// Tests emitted depthwise convolutions against sums in float64: partial vectors of channels,
+// images of one pixel or narrower than the kernel, any stride, dilation and padding, batches,
+// pixels and rows with gaps, windows entirely in the padding. Operands and results
+// are between inaccessible pages.
 #include "runtime/cpu/tile/depthwise.h"
 
 #include "tests/unit/tile/convolution_cases.h"
@@ -33,7 +33,7 @@ TEST_P(TileDepthwise, RandomConvolutions) {
   }
 }
 
-/// A result of a dense image, by weights as a model has them.
+/// Returns the result for a dense image, by weights in the model's order.
 std::vector<float> run_dense(const DepthwiseShape& s, const std::vector<float>& x,
                              const std::vector<float>& w, const ConvolutionTail& tail = {},
                              int threads = 1) {
@@ -42,7 +42,7 @@ std::vector<float> run_dense(const DepthwiseShape& s, const std::vector<float>& 
   return run_packed<Depthwise>(s, x, packed, tail, threads);
 }
 
-/// A dense image of zeros but for one pixel, by a kernel of ones; padding of 1.
+/// A dense image of zeros except for one pixel, convolved with a kernel of ones and a padding of 1.
 std::vector<float> around(Isa isa, float special, int64_t channels, Clamp clamp) {
   DepthwiseShape s;
   s.isa = isa;
@@ -73,7 +73,7 @@ TEST_P(TileDepthwise, ReluOfNaNRaisesNoFlag) {
   EXPECT_FALSE(std::fetestexcept(FE_INVALID));
 }
 
-/// So a weight that is no number spoils those results alone that it meets.
+/// A NaN or infinite weight affects only the results that use it.
 TEST_P(TileDepthwise, PaddingIsLeftOut) {
   DepthwiseShape s;
   s.isa = GetParam();
@@ -83,12 +83,12 @@ TEST_P(TileDepthwise, PaddingIsLeftOut) {
   s.before = {1, 1};
   s.x = s.y = {4 * 4 * 8, 4 * 8, 8};
   std::vector<float> w(9 * 8, 1.0f);
-  for (size_t k = 0; k < 8; ++k) w[9 * k] = INFINITY; // above and to the left
+  for (size_t k = 0; k < 8; ++k) w[9 * k] = INFINITY; // the taps above and to the left
   std::vector<float> y = run_dense(s, std::vector<float>(128, 1.0f), w);
   for (size_t i = 0; i < 16; ++i) EXPECT_EQ(std::isinf(y[8 * i]), i / 4 > 0 && i % 4 > 0) << i;
 }
 
-/// The same bits, however many threads part the work, and with AVX2.
+/// The bits do not depend on the number of threads, and are the same with AVX2.
 TEST_P(TileDepthwise, PartsChangeNoBit) {
   for (int64_t kernel : {3, 5}) {
     DepthwiseShape s;

@@ -1,7 +1,8 @@
-// Grouped convolutions by emitted code against sums in float64: groups that share a vector, fill
-// some or are cut into sets, channels that fill no vector, images of a pixel or narrower than the
-// kernel, any stride, dilation and padding, batches, pixels and rows with gaps, windows that lie in
-// the padding altogether. Operands and results lie between pages that nobody may touch.
+// Tests emitted grouped convolutions against sums in float64: groups that share a vector,
+// fill several or are cut into sets, partial vectors of channels, images of one pixel
+// or narrower than the kernel, any stride, dilation and padding, batches,
+// pixels and rows with gaps, windows entirely in the padding. Operands and results
+// are between inaccessible pages.
 #include "runtime/cpu/tile/grouped.h"
 
 #include "tests/unit/tile/convolution_cases.h"
@@ -15,7 +16,7 @@ namespace {
 class TileGrouped : public EmittedConvolution {};
 INSTANTIATE_TEST_SUITE_P(Sets, TileGrouped, testing::ValuesIn(kConvolutionSets), set_name);
 
-/// Groups of the sizes that networks have, of any small ones, or large enough for several sets.
+/// Draws group sizes as networks have them, small ones, or ones large enough for several sets.
 void random_channels(RandomDraws& r, GroupedShape& s) {
   switch (r.in(0, 3)) {
   case 0:
@@ -39,7 +40,7 @@ void random_channels(RandomDraws& r, GroupedShape& s) {
   }
 }
 
-/// Random numbers, tails and schedules.
+/// Checks a random case with random numbers, tails and schedules.
 void expect_right(uint64_t seed, RandomDraws& r, GroupedShape s) {
   ConvolutionCase c = random_case(r);
   int64_t most_columns = s.isa == Isa::Avx2 ? 13 : 29;
@@ -67,8 +68,8 @@ TEST_P(TileGrouped, RandomConvolutions) {
   }
 }
 
-/// Of one tap without groups: sets whose last vectors have no outputs, inputs that are no whole
-/// iterations, strides, padding around images of any size.
+/// Kernels of one tap without groups: sets with empty vectors at the end,
+/// inputs that are not a multiple of an iteration, strides, padding around images of any size.
 TEST_P(TileGrouped, ProductsOfPixelsByAMatrix) {
   for (uint64_t seed = 0; seed < 800; ++seed) {
     RandomDraws r(seed);
@@ -92,7 +93,7 @@ TEST_P(TileGrouped, ProductsOfPixelsByAMatrix) {
   }
 }
 
-/// A dense image, padding of 1 around 3 x 3.
+/// A dense image with a padding of 1 and a 3 x 3 kernel.
 GroupedShape dense(Isa isa, int64_t rows, int64_t columns, int64_t groups, int64_t inputs,
                    int64_t outputs) {
   GroupedShape s;
@@ -117,7 +118,7 @@ std::vector<float> run_dense(const GroupedShape& s, const std::vector<float>& x,
   return run_packed<Grouped>(s, x, packed, tail, threads);
 }
 
-/// An image of zeros but for one pixel, by a kernel of ones.
+/// An image of zeros except for one pixel, convolved with a kernel of ones.
 std::vector<float> around(Isa isa, float special, int64_t groups, int64_t channels, Clamp clamp) {
   GroupedShape s = dense(isa, 5, 9, groups, channels, channels);
   std::vector<float> x(static_cast<size_t>(s.x.image), 0.0f);
@@ -145,12 +146,12 @@ TEST_P(TileGrouped, ReluOfNaNRaisesNoFlag) {
   }
 }
 
-/// So a weight that is no number spoils those results alone that it meets.
+/// A NaN or infinite weight affects only the results that use it.
 TEST_P(TileGrouped, PaddingIsLeftOut) {
   for (int64_t channels : {4, 8, 16}) {
     GroupedShape s = dense(GetParam(), 4, 4, 2, channels, channels);
     std::vector<float> w(static_cast<size_t>(2 * channels * channels * 9), 1.0f);
-    for (size_t k = 0; k < w.size(); k += 9) w[k] = INFINITY; // above and to the left
+    for (size_t k = 0; k < w.size(); k += 9) w[k] = INFINITY; // the taps above and to the left
     std::vector<float> y =
         run_dense(s, std::vector<float>(static_cast<size_t>(s.x.image), 1.0f), w);
     for (size_t i = 0; i < 16; ++i)
@@ -158,7 +159,8 @@ TEST_P(TileGrouped, PaddingIsLeftOut) {
   }
 }
 
-/// The same bits, however many threads part the work, whatever the width of a tile, and with AVX2.
+/// The bits do not depend on the number of threads or the width of a tile,
+/// and are the same with AVX2.
 TEST_P(TileGrouped, PartsAndTilesChangeNoBit) {
   for (auto [groups, inputs, outputs] :
        {std::tuple{19, 4, 4}, {5, 8, 8}, {2, 30, 34}, {1, 9, 150}}) {
@@ -171,7 +173,7 @@ TEST_P(TileGrouped, PartsAndTilesChangeNoBit) {
       std::vector<float> y = run_dense(s, x, w, {}, threads);
       EXPECT_EQ(std::memcmp(first.data(), y.data(), y.size() * sizeof(float)), 0) << threads;
     }
-    s.image.columns = s.result.columns = 1; // another tile, and no neighbours
+    s.image.columns = s.result.columns = 1; // another tile, without neighbours
     s.before.columns = 0;
     s.kernel.columns = 1;
     for (size_t k = 0; k < w.size() / 3; ++k) w[k] = w[3 * k + 1];
@@ -187,8 +189,8 @@ TEST_P(TileGrouped, PartsAndTilesChangeNoBit) {
   }
 }
 
-/// AVX-512 where its lanes are filled; else where it is the faster one all the same, since it does
-/// twice as much in a cycle.
+/// AVX-512 is chosen if its lanes are filled, or if the processor's AVX-512 does twice
+/// as much per cycle anyway.
 TEST(TileGroupedShape, InstructionSetsByTheirLanes) {
   Isa narrow = vectors_a_cycle(Isa::Avx512) < 2 ? Isa::Avx2 : Isa::Avx512;
   auto set = [](int64_t groups, int64_t inputs, int64_t outputs) {

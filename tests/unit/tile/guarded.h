@@ -1,5 +1,5 @@
-// What tests of register tiles share: arrays between pages that nobody may touch, and the
-// instruction sets of this processor.
+// Fixtures for tests of register tiles: arrays between inaccessible pages,
+// and the instruction sets of this processor.
 #pragma once
 
 #include "runtime/cpu/tile/register_tile.h"
@@ -11,7 +11,7 @@
 
 namespace tg::tile {
 
-/// Elements between two pages without access, side by side with the one or the other.
+/// Elements between two inaccessible pages, adjacent to one of them.
 template <class T> class GuardedArray {
 public:
   GuardedArray(int64_t count, bool at_end) : count_(static_cast<size_t>(count)) {

@@ -1,6 +1,6 @@
-// Convolutions of sequences that are cut into rows: the bits of the row as a whole, whatever is cut
-// off at its ends, with gaps between pixels and whatever is fused. Operands and results lie between
-// pages that nobody may touch.
+// Tests convolutions of sequences that are cut into rows: they give the bits of the whole row,
+// for any cut at its ends, gaps between pixels and fused steps. Operands and results
+// are between inaccessible pages.
 #include "runtime/cpu/tile/long_rows.h"
 
 #include "runtime/cpu/tile/depthwise.h"
@@ -19,7 +19,7 @@ GroupedShape random_sequence(RandomDraws& r) {
   s.images = r.in(1, 2);
   s.groups = r.coin() ? 1 : r.in(1, 3);
   s.inputs = r.coin() ? r.in(1, 20) : r.in(30, 300);
-  s.outputs = r.in(2, 70); // else it is depthwise
+  s.outputs = r.in(2, 70); // with one output it would be depthwise
   s.kernel.columns = r.in(1, 12);
   s.stride.columns = r.in(1, 3);
   s.dilation.columns = r.in(1, 3);

@@ -10,14 +10,14 @@ namespace tg::tile {
 
 using Random = RandomDraws;
 
-/// A product with its operands: all that decides it.
+/// A product with its operands: all that determines it.
 struct Case {
   ProductShape shape;
   int64_t x_size, w_size, y_size, residual_size;
   bool bias, residual, in_place, relu, at_end;
 };
 
-/// Row-major or transposed, with gaps between rows or not; of a matrix, what it spans.
+/// Draws the steps of a matrix: row-major or transposed, with or without gaps. Returns its size.
 inline int64_t lie(Random& r, int64_t rows, int64_t columns, int64_t& row, int64_t& column) {
   int64_t gap = r.coin() ? 0 : r.in(1, 9);
   bool transposed = r.in(0, 3) == 0;
@@ -74,7 +74,7 @@ inline Schedule random_schedule(Random& r, const ProductShape& shape, Isa isa) {
   return s;
 }
 
-/// What parts say of each other is nothing: the last goes first.
+/// Runs the parts in reverse order, since they do not depend on each other.
 inline void backwards(int count, llvm::function_ref<void(int)> work) {
   while (count-- > 0) work(count);
 }

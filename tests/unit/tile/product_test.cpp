@@ -1,7 +1,7 @@
-// Products by register tiles, of every instruction set that this processor has, against sums in
-// float64: odd sizes, tails, operands with gaps or transposed, batches, every schedule. Operands
-// and results lie between pages that nobody may touch, behind one or before the other, so that a
-// vector that reads or writes beyond them ends the test.
+// Tests products on register tiles, for each instruction set of this processor,
+// against sums in float64: odd sizes, tails, operands with gaps or transposed, batches,
+// every schedule. Operands and results are between inaccessible pages, directly after one
+// or before the other, so that a vector access beyond them ends the test.
 #include "tests/unit/tile/product_cases.h"
 
 #include <cfenv>
@@ -25,7 +25,7 @@ double expected(const Case& c, const float* x, const float* w, const float* bias
   return c.relu && sum < 0 ? 0 : sum;
 }
 
-/// Runs the case; "" or what was wrong.
+/// Runs the case. Returns the error, or "".
 std::string check(Random& r, const Case& c, const Schedule& schedule, const TileKernels& tiles) {
   const ProductShape& s = c.shape;
   Product product(s, schedule, tiles);
@@ -46,7 +46,7 @@ std::string check(Random& r, const Case& c, const Schedule& schedule, const Tile
     pack_panels(packed.data, {w.data, s.depth, s.columns, s.w_depth, s.w_column}, width, 0,
                 panel_count(s.columns, width));
   Guarded scratch(std::max<int64_t>(1, product.scratch_elements()), c.at_end);
-  std::fill(scratch.begin(), scratch.end(), std::nanf("")); // nothing stale is used
+  std::fill(scratch.begin(), scratch.end(), std::nanf("")); // stale values must not be used
   ProductData data;
   data.x = x.data;
   data.w = s.w_is_packed ? packed.data : w.data;
@@ -99,7 +99,7 @@ TEST(TileProduct, RandomProductsByRandomSchedules) {
   }
 }
 
-/// As they are chosen; deep enough for several depth blocks, wide enough for several of the others.
+/// With default schedules. The sizes need several depth blocks, or several of the other blocks.
 TEST(TileProduct, ProductsByTheirOwnSchedules) {
   for (Isa isa : instruction_sets()) {
     const TileKernels& tiles = kernels(isa);
@@ -116,7 +116,7 @@ TEST(TileProduct, ProductsByTheirOwnSchedules) {
   }
 }
 
-/// One row of x times a packed w.
+/// Returns one row of x times a packed w.
 std::vector<float> row_times(const std::vector<float>& x, const std::vector<float>& w,
                              const TileKernels& tiles, bool relu) {
   ProductShape s;
@@ -155,7 +155,7 @@ TEST(TileProduct, NumbersThatAreNoneAndTinyOnes) {
   }
 }
 
-/// A NaN that passes raises no exception of invalid operands: nothing has to look at it again.
+/// A NaN that passes through raises no invalid-operand exception, so that no second run is needed.
 TEST(TileProduct, ReluOfNaNRaisesNoFlag) {
   for (Isa isa : instruction_sets()) {
     const TileKernels& tiles = kernels(isa);
@@ -183,7 +183,7 @@ TEST(TileProduct, FewResultsOfALongDepthPartItByTheShapeAlone) {
   }
 }
 
-/// One schedule gives one result, whoever runs the parts, and however many there are.
+/// A schedule gives the same result for any threads and any number of parts.
 TEST(TileProduct, PartsChangeNoBit) {
   for (Isa isa : instruction_sets()) {
     const TileKernels& tiles = kernels(isa);

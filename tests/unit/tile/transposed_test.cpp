@@ -1,7 +1,7 @@
-// Transposed convolutions by emitted code against sums in float64: any stride, dilation, part that
-// is cut off and pixels that are added; kernels smaller than the stride, whose results between them
-// are the bias; groups, depthwise ones; pixels and rows with gaps. Operands and results lie between
-// pages that nobody may touch.
+// Tests emitted transposed convolutions against sums in float64: any stride, dilation,
+// cropping and output padding; kernels smaller than the stride, between whose results only the bias
+// remains; groups and depthwise ones; pixels and rows with gaps. Operands and results
+// are between inaccessible pages.
 #include "runtime/cpu/tile/transposed.h"
 
 #include "tests/unit/tile/convolution_cases.h"
@@ -15,7 +15,8 @@ namespace {
 class TileTransposed : public EmittedConvolution {};
 INSTANTIATE_TEST_SUITE_P(Sets, TileTransposed, testing::ValuesIn(kConvolutionSets), set_name);
 
-/// What the operator is defined by: each pixel of x times the kernel, summed where they overlap.
+/// Implements the operator's definition: each pixel of x times the kernel,
+/// summed where they overlap.
 std::vector<ExpectedSum> expected_sums(const TransposedShape& s, const ConvolutionTail& tail,
                                        const ConvolutionData& data, const float* w) {
   int64_t channels = s.groups * s.outputs, pixels = s.images * s.result.rows * s.result.columns;
@@ -50,7 +51,7 @@ std::vector<ExpectedSum> expected_sums(const TransposedShape& s, const Convoluti
   return sums;
 }
 
-/// Sizes that the result has where nothing is cut off and nothing added.
+/// Returns the size of the result without cropping and output padding.
 Plane uncut(const TransposedShape& s) {
   auto along = [](int64_t image, int64_t kernel, int64_t stride, int64_t dilation) {
     return (image - 1) * stride + (kernel - 1) * dilation + 1;
@@ -80,7 +81,7 @@ TransposedShape random_shape(RandomDraws& r) {
   return s;
 }
 
-/// By rule, or one for all phases.
+/// Returns the default schedules, or one schedule for all phases.
 Transposed::Schedules random_schedules(RandomDraws& r, const TransposedShape& s,
                                        const ConvolutionCase& c) {
   if (s.groups > 1 || r.coin())
@@ -105,7 +106,7 @@ TEST_P(TileTransposed, RandomConvolutions) {
     Guarded packed_bias(Transposed::bias_elements(s), c.at_end);
     for (Guarded* array : {&x, &w, &bias})
       for (float& v : *array) v = 3 * r.number();
-    std::fill(packed.begin(), packed.end(), NAN); // all of it is written
+    std::fill(packed.begin(), packed.end(), NAN); // every element must be written
     Transposed::pack(packed.data, w.data, s, schedules);
     Transposed::pack_bias(packed_bias.data, bias.data, s);
     std::fill(y.begin(), y.end(), kNotWritten);
@@ -135,7 +136,7 @@ TEST_P(TileTransposed, RandomConvolutions) {
   }
 }
 
-/// Square images and kernels, side by side.
+/// Square images and kernels without gaps.
 TransposedShape dense(int64_t size, int64_t channels, int64_t outputs, int64_t kernel,
                       int64_t stride, int64_t before, int64_t groups = 1) {
   TransposedShape s;
@@ -164,18 +165,19 @@ std::vector<float> run_dense(const TransposedShape& s, const std::vector<float>&
   return run_made(**made, s, x, packed);
 }
 
-/// Phases side by side become one where their outputs lie one behind the other.
+/// Adjacent phases are merged if their outputs are adjacent.
 TEST(TileTransposedShape, PhasesThatReadTheSamePixelsAreOne) {
-  EXPECT_EQ(Transposed::phases(dense(14, 64, 32, 2, 2, 0)).size(), 2u);   // of rows
+  EXPECT_EQ(Transposed::phases(dense(14, 64, 32, 2, 2, 0)).size(), 2u);   // the phases of rows
   EXPECT_EQ(Transposed::phases(dense(14, 64, 32, 4, 2, 1)).size(), 4u);   // neighbours differ
   EXPECT_EQ(Transposed::phases(dense(14, 64, 32, 16, 8, 4)).size(), 16u); // 8 rows, halves of 8
+                                                                          // columns
   EXPECT_EQ(Transposed::phases(dense(14, 64, 32, 3, 1, 1)).size(), 1u);
   TransposedShape apart = dense(14, 64, 32, 2, 2, 0);
   ++apart.y.pixel;
   EXPECT_EQ(Transposed::phases(apart).size(), 4u);
 }
 
-/// A pixel that is no number spoils those results alone that it meets.
+/// A NaN or infinite pixel affects only the results that use it.
 TEST_P(TileTransposed, NumbersThatAreNoneStayWhereTheyAre) {
   for (float special : kSpecialNumbers)
     for (auto [groups, channels] : {std::pair{1, 11}, {3, 4}, {11, 1}}) {

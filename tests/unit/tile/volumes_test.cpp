@@ -1,6 +1,7 @@
-// Convolutions of volumes by emitted code against sums in float64: any stride, dilation and padding
-// of planes, rows and columns, volumes of a plane or thinner than the kernel, batches, planes, rows
-// and pixels with gaps, windows that lie in the padding altogether; dense, in groups, depthwise.
+// Tests emitted convolutions of volumes against sums in float64: any stride,
+// dilation and padding of planes, rows and columns, volumes of one plane or thinner
+// than the kernel, batches, planes, rows and pixels with gaps, windows entirely in the padding;
+// dense, in groups, depthwise.
 #include "runtime/cpu/tile/depthwise.h"
 #include "runtime/cpu/tile/grouped.h"
 
@@ -47,7 +48,7 @@ TEST_P(TileVolumes, RandomGroups) {
   }
 }
 
-/// One tap in a plane, of many inputs: lines of the next tile are asked for in each plane anew.
+/// One tap per plane and many inputs: each plane prefetches the lines of the next tile.
 TEST_P(TileVolumes, KernelsOfPlanesAlone) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     RandomDraws r(seed);
@@ -90,7 +91,7 @@ TEST_P(TileVolumes, RandomDepthwise) {
   }
 }
 
-/// A dense volume, padding of 1 around 3 x 3 x 3.
+/// A dense volume with a padding of 1 and a 3 x 3 x 3 kernel.
 GroupedShape dense(Isa isa, const Depth& depth, int64_t size, int64_t groups, int64_t channels) {
   GroupedShape s;
   s.isa = isa;
@@ -120,7 +121,7 @@ std::vector<float> run_dense(const GroupedShape& s, const std::vector<float>& x,
   return run_packed<Grouped>(s, x, packed, tail, threads);
 }
 
-/// So a weight that is no number spoils those results alone that it meets.
+/// A NaN or infinite weight affects only the results that use it.
 TEST_P(TileVolumes, PaddingIsLeftOut) {
   for (auto [groups, channels] : {std::pair{1, 16}, {5, 4}, {2, 8}, {11, 1}}) {
     GroupedShape s = dense(GetParam(), kThree, 4, groups, channels);
@@ -135,7 +136,7 @@ TEST_P(TileVolumes, PaddingIsLeftOut) {
   }
 }
 
-/// One number in the middle of a volume of zeros, by ones.
+/// A volume of zeros with one number in the middle, convolved with ones.
 TEST_P(TileVolumes, NumbersThatAreNoneAndTinyOnes) {
   for (float special : kSpecialNumbers)
     for (Clamp clamp : kClamps)
@@ -172,7 +173,7 @@ TEST_P(TileVolumes, ReluOfNaNRaisesNoFlag) {
   EXPECT_FALSE(std::fetestexcept(FE_INVALID));
 }
 
-/// However many threads part the planes.
+/// The bits do not depend on the number of threads that share the planes.
 TEST_P(TileVolumes, PartsChangeNoBit) {
   for (auto [groups, channels] : {std::pair{1, 20}, {7, 4}, {2, 30}, {19, 1}}) {
     GroupedShape s = dense(GetParam(), {5, 5, 3, 1, 1, 1}, 9, groups, channels);

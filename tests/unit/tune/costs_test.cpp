@@ -1,4 +1,4 @@
-// Counts of lines, requests and loads against plain enumeration of elements; divisors and ranges.
+// Tests counts of lines, requests and loads by enumeration of elements; divisors and ranges.
 #include "runtime/tune/factors.h"
 #include "runtime/tune/ranges.h"
 #include "runtime/tune/reuse.h"
@@ -88,7 +88,7 @@ TEST(BlockCost, CountsLinesAsAWalkOverAllElementsDoes) {
   }
 }
 
-/// Requests of the first load by every thread times different elements of thread 0.
+/// Returns the requests of the first load by all threads, times the distinct elements of thread 0.
 double requests_thread_by_thread(const Nest& nest, const Extents& block, const Extents& fetched,
                                  const ThreadShape& shape) {
   Extents covered = block;
@@ -178,9 +178,9 @@ TEST(Dividers, AreWithinOrJustBeyond) {
   using List = std::vector<int64_t>;
   EXPECT_EQ(dividers(4, 8, 64), (List{4, 8}));
   EXPECT_EQ(dividers(8, 4, 64), (List{8, 4}));
-  EXPECT_EQ(dividers(5, 7, 64), (List{8}));         // none within
-  EXPECT_EQ(dividers(4, 12, 64), (List{4, 8, 16})); // 16 is as near to 12 as 8 is
-  EXPECT_EQ(dividers(4, 10, 64), (List{4, 8}));     // 16 is farther from 10 than 8 is
+  EXPECT_EQ(dividers(5, 7, 64), (List{8}));         // none in range
+  EXPECT_EQ(dividers(4, 12, 64), (List{4, 8, 16})); // 16 is as near to 12 as 8
+  EXPECT_EQ(dividers(4, 10, 64), (List{4, 8}));     // 16 is farther from 10 than 8
   EXPECT_EQ(dividers(100, 200, 64), (List{}));
   EXPECT_EQ(dividers(3.5, 3.5, 12), (List{3, 4})); // rounded outwards
 }
@@ -205,7 +205,7 @@ TEST(Ranges, FollowWhicheverIsLarger) {
   EXPECT_TRUE(can_reuse(large, small));
   EXPECT_FALSE(can_reuse(small, *read_operator("BMM [1, 128, 32 | 64]")));
   Footprint from{1024, 128, 4, 2048, 20};
-  // Equal reductions: one more block than the ratio allows, past the reused one.
+  // With equal reductions: one more block than the ratio allows, beyond the reused one.
   std::vector<int64_t> grown = block_sizes(growth(large, small), from, 128 * 64);
   EXPECT_EQ(grown, (std::vector<int64_t>{2048, 1024, 512}));
   std::vector<int64_t> shrunk = block_sizes(growth(small, large), from, 64 * 64);

@@ -1,5 +1,6 @@
-// Whole searches on a device that computes times: what reuse finds against full searches, what it
-// costs, what its parts are good for, and whether estimates say how many programs are tried.
+// Tests whole searches on a device that computes times: the results of reuse against full searches,
+// its number of trials, the benefit of its parts, and the accuracy of its estimated number
+// of trials.
 #include "runtime/tune/session.h"
 
 #include "tests/unit/tune/synthetic_device.h"
@@ -16,7 +17,7 @@ struct Pair {
   const char *target, *reused;
 };
 
-/// Small operators of each type with tiles, larger and smaller than what they reuse.
+/// Small operators of each type with tiles, larger and smaller than the reused ones.
 const Pair kPairs[] = {
     {"C1D [1, 64, 112 | 32, 3]", "C1D [1, 64, 56 | 32, 3]"},
     {"C2D [1, 64, 28, 28 | 32, 1, 1]", "C2D [1, 64, 28, 28 | 64, 1, 1]"},
@@ -69,7 +70,7 @@ TEST(Reuse, ComesNearAFullSearchForAFractionOfItsTrials) {
   EXPECT_GT(mean_of_logs(speed), 0.9);
   EXPECT_LT(mean_of_logs(share), 0.5);
   EXPECT_GT(mean_of_logs(speed),
-            mean_of_logs(without_shapes)); // cost models are good for something
+            mean_of_logs(without_shapes)); // cost models have a benefit
 }
 
 TEST(Reuse, IsExpectedToTryAboutWhatItTries) {

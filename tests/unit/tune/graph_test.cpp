@@ -1,5 +1,5 @@
-// Trees against brute force and against each other; graphs of operators of networks, whose numbers
-// of bridges and pairs are published.
+// Tests trees by brute force and against each other, and graphs of network operators,
+// whose numbers of bridges and pairs are published.
 #include "runtime/tune/pairs/selection.h"
 
 #include "tests/unit/random_draws.h"
@@ -14,7 +14,7 @@
 namespace tg::tune {
 namespace {
 
-/// The root has an arc to every node, so that every node can be reached.
+/// A random graph. The root has an arc to every node, so that every node is reachable.
 ArcGraph random_graph(RandomDraws& random, size_t nodes, int64_t percent) {
   ArcGraph graph{nodes, {}};
   for (size_t to = 1; to < nodes; ++to) {
@@ -26,7 +26,7 @@ ArcGraph random_graph(RandomDraws& random, size_t nodes, int64_t percent) {
   return graph;
 }
 
-/// The least weight over all choices of one arc into each of the nodes.
+/// Returns the least weight over all choices of one arc into each node.
 double cheapest_of_all(const ArcGraph& graph, const std::vector<size_t>& nodes) {
   std::vector<std::vector<size_t>> into(nodes.size());
   for (size_t i = 0; i < nodes.size(); ++i)
@@ -118,15 +118,15 @@ TEST(Steiner, GreedyIsNearExact) {
     EXPECT_TRUE(is_tree_to(graph, *greedy, terminals));
     double cost = weight_of(graph, *greedy), least = weight_of(graph, *exact);
     EXPECT_GE(cost, least);
-    EXPECT_LE(cost, least * static_cast<double>(terminals.size())); // what is proved of it
+    EXPECT_LE(cost, least * static_cast<double>(terminals.size())); // its proven bound
     greedy_sum += cost;
     exact_sum += least;
   }
-  EXPECT_LE(greedy_sum, 1.1 * exact_sum); // what it mostly does
+  EXPECT_LE(greedy_sum, 1.1 * exact_sum); // its usual result
 }
 
 TEST(Steiner, OptionalNodesAreUsedWhereTheyPay) {
-  // Two terminals behind node 3, which nobody asked for.
+  // Two terminals behind node 3, which is optional.
   ArcGraph graph{4, {{0, 1, 100}, {0, 2, 100}, {0, 3, 100}, {3, 1, 10}, {3, 2, 10}}};
   for (auto* solve : {greedy_steiner_tree, exact_steiner_tree}) {
     std::optional<Tree> tree = solve(graph, {1, 2});
@@ -153,7 +153,7 @@ TEST(Bridges, AreAsManyAsPublished) {
   EXPECT_EQ(bridges(bert_base().operators, 1).size(), 3u);
 }
 
-// Not in the publication: transposed ones in groups, whose filters are parted as those of GRP.
+// Not in the paper: grouped transposed convolutions, whose filters are divided like those of GRP.
 TEST(Bridges, TransposedConvolutionsMayBeInGroups) {
   auto op = [](const char* text) {
     Result<Operator> read = read_operator(text);
@@ -173,7 +173,7 @@ TEST(Bridges, TransposedConvolutionsMayBeInGroups) {
   EXPECT_EQ(text(*bridge), "T2D [1, 32, 16, 16 | 8, 2, 2] groups 4");
   EXPECT_TRUE(can_reuse(a, *bridge));
   EXPECT_TRUE(can_reuse(b, *bridge));
-  // A block has whole groups, and its inputs those of each.
+  // A block has whole groups, and the inputs of each.
   EXPECT_EQ(nest_of(a).block_step[1], 16);
   Extents covered = {1, 32, 1, 1, 16, 1, 1};
   EXPECT_EQ(product(box_of(nest_of(a).inputs[0], covered)), 2 * 16);
@@ -215,7 +215,7 @@ TEST(Plan, BridgesMakeItCheaperAndStepsFollowWhatTheyReuse) {
 }
 
 TEST(Plan, ExpectedTrialsAreNearThePublishedOnes) {
-  // Of samples drawn otherwise: 5000 trials, 3190.8 without bridges, 1555.2 with them.
+  // With other samples: 5000 trials, 3190.8 without bridges, 1555.2 with them.
   SelectionOptions plain, with_bridges;
   plain.hops = 0;
   OperatorGraph without = operator_graph(bert_base().operators, plain);

@@ -1,5 +1,5 @@
-// What plans may try of operators that were never tuned: programs by their nearest neighbours,
-// which are measured before they are used, and once.
+// Tests programs that plans may try for operators that were never tuned:
+// those of their nearest neighbours, which are measured once before they are used.
 #include "runtime/tune/near.h"
 
 #include "runtime/tune/plan_session.h"
@@ -60,12 +60,12 @@ TEST_F(Near, LikelyProgramsAreLegalAndFewAndByFeatures) {
   EXPECT_EQ(device.measured(), 0) << "no trial";
   device.blocks_chosen = 0;
   EXPECT_TRUE(likely_programs(up, reused, device, 3, [] { return true; }).empty()) << "too late";
-  int asked = 0; // the time is up while a block is chosen
+  int asked = 0; // the time limit is reached during the choice of a block
   EXPECT_TRUE(likely_programs(up, reused, device, 3, [&] { return ++asked > 1; }).empty());
   EXPECT_EQ(device.blocks_chosen, 0);
 }
 
-/// Far more than it takes, also on a busy machine under sanitizers.
+/// Far more than necessary, also on a busy machine under sanitizers.
 constexpr NearOptions kPatient = {.milliseconds = 600'000};
 
 TEST_F(Near, WhatIsFasterIsKeptAndATunerGoesOnFromIt) {

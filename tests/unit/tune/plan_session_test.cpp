@@ -1,5 +1,5 @@
-// Sessions over a plan's operators, on a device that computes times: what is known stays, what is
-// kept serves others, and whoever ends a session early loses nothing.
+// Tests sessions over a plan's operators on a device that computes times: known programs
+// are kept, serve other operators, and survive an early end.
 #include "runtime/tune/plan_session.h"
 
 #include "runtime/tune/reuse.h"
@@ -64,14 +64,14 @@ TEST(PlanSession, StoppingKeepsWhatIsDone) {
   SyntheticPlan all({kOut, kUp, kKeys}, whole);
   PlanTuneReport complete = run(all);
   SyntheticPlan device({kOut, kUp, kKeys}, part);
-  device.stop_after = all.measured() - 1; // in the last one
+  device.stop_after = all.measured() - 1; // during the last operator
   PlanTuneReport report = run(device);
   EXPECT_TRUE(report.stopped);
   EXPECT_EQ(part.size(), 3u);
   EXPECT_EQ(count(report, TuneState::Stopped), 1u);
   EXPECT_EQ(report.trials, device.measured());
   EXPECT_LE(device.measured(), device.stop_after);
-  device.stop_after = INT64_MAX; // the next run goes on with the one that is not done
+  device.stop_after = INT64_MAX; // the next run continues with the unfinished operator
   EXPECT_EQ(count(run(device), TuneState::Known), 2u);
   EXPECT_EQ(part.size(), 3u);
   EXPECT_EQ(count(run(device), TuneState::Known), 3u);
@@ -166,7 +166,7 @@ TEST(PlanSession, WhatIsFastEnoughEndsASearch) {
 TEST(PlanSession, TrialsOfAStepAreKnownWhenItBegins) {
   Store store;
   SyntheticPlan device({kOut, kUp, kKeys}, store);
-  PlanTuneOptions patient; // where nothing is gained any more depends on the clock
+  PlanTuneOptions patient; // otherwise the clock determines when a search ends without gain
   patient.until_enough = false;
   PlanTuneReport report = run(device, patient);
   size_t reuses = 0;
@@ -174,7 +174,7 @@ TEST(PlanSession, TrialsOfAStepAreKnownWhenItBegins) {
     if (line.reused_from.empty()) continue;
     ++reuses;
     EXPECT_GT(line.planned, 0);
-    // Which unrolling and vectors are left to try depends on which program won before.
+    // The remaining unrollings and vectors depend on the program that won before.
     EXPECT_NEAR(line.expected / static_cast<double>(line.trials), 1, 0.1) << line.name;
   }
   EXPECT_GT(reuses, 0u);
@@ -196,7 +196,7 @@ TEST(PlanSession, SearchesBeginWithTheGuess) {
   EXPECT_EQ(other.at(kOut).best.program, store.at(kOut).best.program);
 }
 
-/// Devices whose guesses are the best programs that searches of all operators found.
+/// Devices whose guesses are the best programs of full searches of all operators.
 class Guessed : public testing::Test {
 protected:
   static constexpr const char* kMore = "BMM [1, 128, 1024 | 256]";
@@ -229,7 +229,7 @@ TEST_F(Guessed, WhoHasNothingToGainIsDoneWithOneTrialAndReused) {
   EXPECT_EQ(report.trials, device.measured()) << "the guess is measured once";
   EXPECT_LE(report.trials, 1 + 2 * 30);
   EXPECT_EQ(store.size(), 3u);
-  for (double clock : {0.97, 0.9}) { // since the peak was measured
+  for (double clock : {0.97, 0.9}) { // relative to the measured peak
     Store none;
     SyntheticPlan slower({kOut}, none);
     guess_best(slower);
@@ -259,7 +259,7 @@ TEST_F(Guessed, TrialsAreExpectedBeforeAnythingIsReused) {
   }
 }
 
-/// The first program that is tried.
+/// Stops at the first program, and records it.
 class First final : public Device {
 public:
   std::string name() const override { return "first"; }
@@ -328,7 +328,7 @@ TEST(PlanSession, NothingIsComparedWhereTheUntunedWayWasTheFastest) {
   EXPECT_EQ(second.compared, 0);
   EXPECT_EQ(report.lines[0].state, TuneState::NotFaster);
   EXPECT_EQ(other.at(kOut).untuned_us, other.at(kOut).best.microseconds);
-  // Operators alike have other times, so that they are compared.
+  // Equal operators elsewhere have other times, so that they are compared.
   SyntheticPlan alike({kOut}, third);
   alike.add_alike("the same, elsewhere", kOut);
   alike.guessed = alike.untuned = store.at(kOut).best.program;

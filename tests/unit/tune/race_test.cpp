@@ -1,5 +1,5 @@
-// Races between ways whose times are computed: they end as soon as nothing is open, and the winner
-// is worth the change.
+// Tests races between candidates with computed times: they end as soon as the result is clear,
+// and the winner is worth the change.
 #include "runtime/tune/race.h"
 
 #include "tests/unit/random_draws.h"
@@ -9,7 +9,8 @@
 namespace tg::tune {
 namespace {
 
-/// Ways of these microseconds, each run longer by up to `noise` of them.
+/// Races candidates with these times in microseconds. Noise lengthens each run by up
+/// to `noise` times.
 std::optional<Race> race_of(const std::vector<double>& us, double noise, uint64_t seed = 1,
                             const RaceOptions& options = {}) {
   RandomDraws random(seed);
@@ -36,8 +37,8 @@ TEST(Race, WhoCannotWinLeaves) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     Race race = *race_of({100, 300, 100.5, 97, 200}, 0.08, seed);
     EXPECT_TRUE(race.best == 2 || race.best == 3) << race.best;
-    longer += race.rounds > kFewestRounds; // noise hides who is faster
-    // Those of 300 and of 200 are in the first rounds alone.
+    longer += race.rounds > kFewestRounds; // noise hides the faster one
+    // The candidates of 300 and of 200 are only in the first rounds.
     EXPECT_LE(race.runs, 5 * kFewestRounds + 3 * (race.rounds - kFewestRounds));
   }
   EXPECT_GT(longer, 10u);

@@ -1,4 +1,4 @@
-// The worked example of the publication, number by number; ranges and their divisors.
+// Tests the worked example of the paper, number by number; ranges and their divisors.
 #include "runtime/tune/factors.h"
 #include "runtime/tune/reuse.h"
 
@@ -9,7 +9,7 @@
 namespace tg::tune {
 namespace {
 
-/// Runs every program, and every one takes as long as the next: rounds keep the first.
+/// Runs every program in the same time, so that rounds keep the first.
 class FlatDevice final : public Device {
 public:
   std::string name() const override { return "flat"; }

@@ -1,4 +1,4 @@
-// An analytic model in the proportions of a P100: 56 processors at 1.3 GHz.
+// An analytic model with the proportions of a P100: 56 processors at 1.3 GHz.
 #include "tests/unit/tune/synthetic_device.h"
 
 #include "lang/core/support/random.h"
@@ -11,9 +11,9 @@ namespace tg::tune {
 namespace {
 
 constexpr double kProcessors = 56, kCyclesOfMicrosecond = 1300, kFmaOfCycle = 64;
-constexpr double kLinesOfCycle = 0.25; // of a processor, from memory
+constexpr double kLinesOfCycle = 0.25; // per processor, from memory
 
-/// What a block of a program costs its processor, in cycles.
+/// The cycles that a block of a program takes on its processor.
 struct BlockCycles {
   double arithmetic, shared, memory, latency;
 };
@@ -59,7 +59,7 @@ double SyntheticDevice::tiles_us(const Program& program, const Nest& nest) const
   auto blocks = static_cast<double>(tile.blocks());
   double at_once = std::min(resident, std::ceil(blocks / kProcessors));
   double results = volume(tile.block()) / threads;
-  // Few warps with few independent results cannot hide what arithmetic waits for.
+  // Few warps with few independent results cannot hide the latency of arithmetic.
   double busy = std::min(1.0, at_once * warps * std::min(results, 8.0) / 48);
   double cached = 0.5 + 0.5 / (1 + std::log2(1 + blocks / 64)); // blocks read the same lines
   double one = std::max({cycles.arithmetic / busy, cycles.shared, cycles.memory * cached}) +
@@ -72,7 +72,7 @@ double SyntheticDevice::tiles_us(const Program& program, const Nest& nest) const
 std::optional<double> SyntheticDevice::measure(const Program& program) {
   ++measured;
   Nest nest = nest_of(program.op);
-  double us = 3; // to start a kernel
+  double us = 3; // launch of a kernel
   if (!program.tile.space.empty()) {
     double found = tiles_us(program, nest);
     if (found < 0) return {};

@@ -1,7 +1,7 @@
-// A device that computes times instead of measuring them: occupancy, waves of blocks, lines of
-// memory with a second-level cache, banks of shared memory, unrolling, latency of fetches. Good and
-// bad programs differ by orders of magnitude, as on a GPU, and each has a small deviation of its
-// own, so that no formula predicts the best.
+// A device that computes times instead of measuring them: occupancy, waves of blocks,
+// lines of memory with a second-level cache, banks of shared memory, unrolling, latency
+// of fetches. Good and bad programs differ by orders of magnitude, as on a GPU.
+// Each program has a small individual deviation, so that no formula predicts the best.
 #pragma once
 
 #include "runtime/tune/device.h"

@@ -1,5 +1,5 @@
-// Operators of a plan on a device that computes times, and what an earlier run, or another process,
-// left of them.
+// Operators of a plan on a device that computes times, and the state that an earlier run
+// or another process left.
 #pragma once
 
 #include "runtime/tune/plan_session.h"
@@ -24,7 +24,7 @@ public:
       operators_.push_back(op);
     }
   }
-  /// Of another key, and to the tuner the same.
+  /// Adds an operator with another key that is equal for the tuner.
   void add_alike(const char* key, const char* op) {
     operators_.push_back({key, key, *read_operator(op)});
   }
@@ -89,12 +89,12 @@ public:
   double untuned_us = 1e9, enough = 0, enough_now = 0;
   int compared = 0, library_asked = 0;
   mutable int blocks_chosen = 0;
-  double comparison_us = 0; // that one takes
+  double comparison_us = 0; // time of a comparison
   std::optional<Program> untuned;
-  std::optional<Program> guessed;          // of those without one of their own
+  std::optional<Program> guessed;          // for operators without one of their own
   std::map<std::string, Program> guesses;  // by the operator's text
-  std::map<std::string, double> enough_of; // of those with one of their own
-  std::optional<Program> alone;            // of its operator no other one is legal
+  std::map<std::string, double> enough_of; // for operators with one of their own
+  std::optional<Program> alone;            // the only legal program of its operator
   int64_t stop_after = INT64_MAX;
 
 private:

@@ -1,5 +1,5 @@
-// Texts of operators, programs and records: what is written reads back, and what is damaged is
-// refused in words.
+// Tests the texts of operators, programs and records: written text can be read back,
+// and damaged text is rejected with a message.
 #include "runtime/tune/search/space.h"
 #include "runtime/tune/session.h"
 
@@ -11,7 +11,7 @@
 namespace tg::tune {
 namespace {
 
-/// One operator of every type, with every parameter.
+/// One operator of each type, with all parameters.
 const char* const kOperators[] = {
     "C1D [1, 8, 30 | 4, 3] stride 2 padding 1 dilation 1",
     "C2D [2, 64, 28, 28 | 64, 3, 3] stride 1, 2 padding 1, 1 dilation 2, 1",

@@ -149,7 +149,7 @@ Workload r2plus1d_18() {
   for (int64_t to : {64, 128, 256, 512}) {
     int64_t shrink = to / 64, d = 16 / shrink, s = 56 / shrink, stride = to == 64 ? 1 : 2;
     for (int block = 0; block < 2; ++block, from = to) {
-      // Both pairs of a block have its middle width.
+      // Both pairs of a block use its middle width.
       int64_t step = block == 0 ? stride : 1, middle = 27 * from * to / (9 * from + 3 * to);
       add(found, conv3d(from, middle, {1, 3, 3}, {d * step, s, s}, 1, step), 1);
       add(found, conv3d(middle, to, {3, 1, 1}, {d, s, s}, step, 1), 1);

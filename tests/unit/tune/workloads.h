@@ -1,4 +1,4 @@
-// Operators of networks, as lists of texts: what the publication tuned (ETO, Table 2).
+// Operators of networks, as lists of texts, as in the paper (ETO, Table 2).
 #pragma once
 
 #include "runtime/tune/operator.h"

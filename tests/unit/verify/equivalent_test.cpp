@@ -10,8 +10,8 @@
 namespace tg {
 namespace {
 
-/// A small model: inputs x f32[2, 3] and y f32[2, 3],
-/// weight w f32[3, 3], what `body` makes of them.
+/// A small model with the inputs x f32[2, 3] and y f32[2, 3], the weight w f32[3, 3],
+/// and outputs that the test adds.
 class Model {
 public:
   explicit Model(const char* name = "m") : graph(std::make_shared<Symbols>(), name) {
@@ -53,7 +53,7 @@ TEST(Equivalent, TheSameGraphIsIdentical) {
   EXPECT_EQ(result.method, Equivalence::Method::Identical);
 }
 
-/// n / c * c of f32 or i64.
+/// n / c * c in f32 or i64.
 Graph there_and_back(DType dtype) {
   Graph graph(std::make_shared<Symbols>(), "m");
   NodeId n = graph.input("n", {dtype, {3, 5}}), c = graph.weight("c", {dtype, {3, 5}});
@@ -124,7 +124,7 @@ TEST(Equivalent, ABoundThatBoundsNothingDecidesNothing) {
 }
 
 TEST(Equivalent, CounterexamplesAreSmall) {
-  Model a, b; // they differ where y is not zero
+  Model a, b; // they differ if y is not zero
   a.out(a.add(OpKind::Add, {a.x, a.y}));
   b.out(b.add(OpKind::Sub, {b.x, b.y}));
   Equivalence result = compare(a, b);
@@ -145,13 +145,13 @@ TEST(Equivalent, SeesSmallDifferencesOfLiterals) {
   b.out(b.add(OpKind::Mul, {b.x, b.number(0.1000001)}));
   c.out(c.add(OpKind::Div, {c.x, c.number(10)}));
   EXPECT_FALSE(compare(a, b).equal());
-  Equivalence same = compare(a, c); // a tenth, exactly, whatever a double makes of it
+  Equivalence same = compare(a, c); // a tenth exactly, although a double rounds it
   EXPECT_TRUE(same.equal());
   EXPECT_EQ(same.method, Equivalence::Method::Field);
 }
 
 TEST(Equivalent, ZeroDivisorsAndRootsOfNegativesAreLookedAt) {
-  Model a, b; // sqrt(x) * sqrt(x) is x only where x is not negative
+  Model a, b; // sqrt(x) * sqrt(x) is x only if x is not negative
   NodeId root = a.add(OpKind::Sqrt, {a.x});
   a.out(a.add(OpKind::Mul, {root, root}));
   b.out(b.x);
@@ -184,7 +184,7 @@ TEST(Equivalent, AnswersDoNotDependOnThreads) {
   }
 }
 
-/// x times all of the numbers.
+/// Multiplies x by all of the numbers.
 Model& scaled(Model& model, std::vector<double> numbers) {
   NodeId x = model.x;
   for (double number : numbers) x = model.add(OpKind::Mul, {x, model.number(number)});
@@ -192,14 +192,14 @@ Model& scaled(Model& model, std::vector<double> numbers) {
 }
 
 TEST(Equivalent, NoLiteralVanishes) {
-  // Powers of two and the primes that a fixed field would have, as products and as quotients.
+  // Powers of two and the primes of possible fixed fields, as products and as quotients.
   std::vector<std::vector<double>> products = {
       {65536, 65536, 65536, 8192}, {0x1p61}, {0x1p122}, {0x1p89}, {0x1p127}, {0x1p31, 0x1p30}};
   for (const std::vector<double>& numbers : products) {
     Model a, b;
     EXPECT_TRUE(compare(scaled(a, numbers), b.out(b.x)).different());
   }
-  double p = 0x1p51 - 129; // a prime of the family, exactly a double
+  double p = 0x1p51 - 129; // a prime of the family, and an exact double
   for (double q : {p, 0x1p50 + 7, 2305843009213693951.0}) {
     Model a, b, c;
     a.out(a.add(OpKind::Add, {a.x, a.add(OpKind::Mul, {a.y, a.number(q)})}));
@@ -209,7 +209,7 @@ TEST(Equivalent, NoLiteralVanishes) {
   }
 }
 
-/// Who knows the primes of one check cannot use them: with these literals, others are drawn.
+/// The primes of an earlier check do not help an attacker: with such literals, others are drawn.
 TEST(Equivalent, PrimesFollowFromTheModels) {
   Model a, b;
   scaled(a, {3});
@@ -246,7 +246,7 @@ TEST(Equivalent, GatherByUnknownAndByKnownIndices) {
     EXPECT_EQ(same.method, Equivalence::Method::Field);
     EXPECT_LT(same.log2_error, -100);
   }
-  Model all, rows; // of three rows, the known ones are all
+  Model all, rows; // w has three rows: the known indices are all of them
   all.out(all.w);
   rows.out(rows.add(OpKind::Gather, {rows.w, rows.graph.constant({0, 1, 2}, {DType::I64, {3}})},
                     {Value::of_int(0)}));
@@ -256,7 +256,8 @@ TEST(Equivalent, GatherByUnknownAndByKnownIndices) {
 TEST(Equivalent, ScatterByUnknownAndByKnownIndices) {
   for (const char* reduce : {"none", "add", "mul", "max", "min"})
     for (bool known : {false, true}) {
-      auto scattered = [&](bool negated) { // of -x, or -x of it: sums and what is written over
+      auto scattered = [&](bool negated) { // -x scattered, or the scattered result negated,
+                                           // for sums and overwritten elements
         Model m;
         NodeId i = m.graph.input("i", {DType::I64, {3}}), u = m.graph.weight("u", f32({3, 3}));
         NodeId at = known ? m.graph.constant({2, 0, 2}, {DType::I64, {3}}) : i;
@@ -306,7 +307,7 @@ TEST(Equivalent, ReductionsConvolutionsAndOrders) {
   EXPECT_TRUE(products.equal());
 }
 
-/// x^(2^n) and x^(2^n - 1), side by side: nothing is narrow before their sum, or difference.
+/// x^(2^n) and x^(2^n - 1), independent of each other until their sum or difference.
 Model powers(bool sum) {
   Model m;
   NodeId x = m.x, y = m.add(OpKind::Mul, {m.x, m.x});
@@ -319,12 +320,12 @@ Model powers(bool sum) {
 }
 
 TEST(Equivalent, ABoundThatSaysNothingDecidesNothing) {
-  Equivalence result = compare(powers(true), powers(false)); // no bound of such a degree holds
+  Equivalence result = compare(powers(true), powers(false)); // no bound for such a degree is useful
   EXPECT_EQ(result.verdict, Equivalence::Verdict::Undecided);
   EXPECT_NE(result.undecided.find("error bound"), std::string::npos) << result.undecided;
 }
 
-/// x^(2^n), and what two models add to it in ways of their own.
+/// x^(2^n), plus a term that two models compute differently.
 TEST(Equivalent, DeepPairsAreComparedPartByPart) {
   Model a, b;
   NodeId x = a.x, y = b.x;
@@ -363,10 +364,11 @@ TEST(Bound, CountsQueriesAndDegrees) {
   NodeId product = a.matmul(a.x, a.w);
   NodeId out = a.add(OpKind::Relu, {product});
   PointBound bound = bound_of(a.graph, {out});
-  EXPECT_EQ(bound.queries, 12);     // of 6 maxima, and of their members beside 0
-  EXPECT_EQ(bound.query_degree, 4); // differences of products of two
+  EXPECT_EQ(bound.queries, 12);     // 6 maxima, and their members beside 0
+  EXPECT_EQ(bound.query_degree, 4); // differences of products of degree two
   double pairs = 13 * 12 / 2;
-  EXPECT_NEAR(bound.log2_miss, std::log2(pairs) - 128, 0.1); // of the hash; the field's is less
+  EXPECT_NEAR(bound.log2_miss, std::log2(pairs) - 128, 0.1); // the hash's part; the field's part
+                                                             // is smaller
   EXPECT_NEAR(std::log2(all_lanes({4, 0})), 4 * std::log2(2 * 4 * 0x1p-50), 0.1);
 }
 
@@ -377,9 +379,9 @@ TEST(Bound, SumsOfQuotientsHaveACommonDenominator) {
   NodeId square = a.add(OpKind::Mul, {quotient, quotient});
   NodeId again = a.add(OpKind::Add, {quotient, sum_of_all(a, quotient)});
   EXPECT_EQ(bound_of(a.graph, {quotient}).output_degree, 4); // x / (y + 1), with 1 / 1 to spare
-  EXPECT_EQ(bound_of(a.graph, {square}).output_degree, 12);  // perhaps over two different ones
+  EXPECT_EQ(bound_of(a.graph, {square}).output_degree, 12);  // possibly over two different ones
   EXPECT_EQ(bound_of(a.graph, {sum}).output_degree, 8);      // three divisors
-  EXPECT_EQ(bound_of(a.graph, {again}).output_degree, 14);   // all six, once
+  EXPECT_EQ(bound_of(a.graph, {again}).output_degree, 14);   // all six divisors, once
 }
 
 TEST(Bound, RootsAreVariablesAboveAndBelow) {

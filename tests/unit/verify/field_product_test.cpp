@@ -13,7 +13,7 @@ struct Sizes {
   int64_t m, n, k;
 };
 
-/// Every path against the definition, element by element.
+/// Compares the path with the definition, element by element.
 void compare(Sizes s, const std::vector<Field>& a, const std::vector<Field>& b, FieldPath path) {
   std::vector<Field> results(static_cast<size_t>(s.m * s.n));
   std::vector<int> stored(results.size());
@@ -66,7 +66,7 @@ TEST(FieldProduct, IsTheSumOfProducts) {
   }
 }
 
-// The largest residues, and so many terms that halves are folded more than once.
+// The largest residues, and enough terms that halves are folded more than once.
 TEST(FieldProduct, NeverOverflows) {
   Field largest;
   for (int i = 0; i < kFieldLanes; ++i) largest.lane[i] = field_point.prime[i] - 1;

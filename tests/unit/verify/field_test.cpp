@@ -11,18 +11,18 @@
 namespace tg {
 namespace {
 
-/// Modulo the thread's primes, by the processor's own division.
+/// Computes modulo the thread's primes with the processor's own division.
 uint64_t modulo(uint64_t a, uint64_t b, char op, int lane) {
   WideProduct p = field_point.prime[lane], x = a % p, y = b % p;
   return static_cast<uint64_t>((op == '+' ? x + y : op == '-' ? x + p - y : x * y) % p);
 }
 
-/// The residues as numbers.
+/// Returns the residue as a number.
 uint64_t residue(const Field& x, int lane) { return field_point.reduced(x.lane[lane], lane); }
 
 Field number(uint64_t x) { return Field::of_integer(x); }
 
-/// Random numbers and those at which reduction could go wrong.
+/// Random numbers, and edge cases of the reduction.
 std::vector<uint64_t> interesting() {
   std::vector<uint64_t> all = {0, 1, 2, UINT64_MAX};
   for (uint64_t p : field_point.prime)
@@ -64,7 +64,7 @@ TEST(Field, PrimesAreDrawnFromALargeFamily) {
       EXPECT_LT(p, uint64_t{1} << 51);
     }
   EXPECT_EQ(primes.size(), 200u);
-  // The same of the same, others of any other.
+  // Equal texts give equal primes, and other texts give others.
   EXPECT_EQ(draw_point(digest_of({"a", "bc"}), 1).prime[0],
             draw_point(digest_of({"a", "bc"}), 1).prime[0]);
   EXPECT_NE(draw_point(digest_of({"a", "bc"}), 1).prime[0],
@@ -79,7 +79,7 @@ TEST(Field, KnowsPrimes) {
   }
   EXPECT_FALSE(is_prime(1));
   EXPECT_TRUE(is_prime((uint64_t{1} << 61) - 1));
-  for (uint64_t p : field_point.prime) EXPECT_TRUE(is_prime(p)); // those without a scope
+  for (uint64_t p : field_point.prime) EXPECT_TRUE(is_prime(p)); // the default primes
   // Strong pseudoprimes to the bases 2 to 7, and to 2 to 17 (OEIS A014233).
   for (uint64_t n : {3215031751ul, 341550071728321ul, 2152302898747ul}) EXPECT_FALSE(is_prime(n));
 }
@@ -155,7 +155,7 @@ TEST(Field, SoftmaxSeesTheWholeRowInAnyOrder) {
   Math<Field>::softmax(other);
   EXPECT_EQ(row[0], turned[1]);
   EXPECT_EQ(row[2], turned[0]);
-  EXPECT_NE(row[0], other[0]); // though its own element is the same
+  EXPECT_NE(row[0], other[0]); // although its own element is equal
 }
 
 } // namespace

@@ -7,7 +7,7 @@
 namespace tg {
 namespace {
 
-/// A chain of blocks act(x @ w); the block `wrong`, if there is one, multiplies by w twice.
+/// A chain of blocks act(x @ w). The block `wrong`, if any, multiplies by w twice.
 Graph chain(int blocks, int wrong) {
   Graph graph(std::make_shared<Symbols>(), "chain");
   ValueId relu = graph.symbols().value(Value::of_enum("relu"));
@@ -32,7 +32,7 @@ TEST(Narrow, ShowsTheBlockThatIsWrongAlone) {
   ASSERT_FALSE(result->equal());
   ASSERT_TRUE(result->part);
   const std::string& models = result->part->models;
-  // relu(v @ w) and relu(v @ w @ w), at sizes of one.
+  // relu(v @ w) and relu(v @ w @ w), with all sizes one.
   EXPECT_NE(models.find("weight(\"w5\")"), std::string::npos) << models;
   EXPECT_EQ(models.find("weight(\"w4\")"), std::string::npos) << models;
   EXPECT_EQ(models.find("weight(\"w6\")"), std::string::npos) << models;
@@ -56,7 +56,7 @@ TEST(Narrow, SaysNothingOfModelsThatAreSmall) {
   EXPECT_FALSE(result->part);
 }
 
-/// Shrinking finds the least sizes at which a condition holds, through a reshape.
+/// Shrinking finds the smallest sizes at which a condition holds, through a reshape.
 TEST(Narrow, ShrinksEveryShapeThatCanBe) {
   Joined pair{Graph(std::make_shared<Symbols>(), "pair"), {}, {}, {"y"}};
   Graph& graph = pair.graph;
@@ -78,7 +78,7 @@ TEST(Narrow, ShrinksEveryShapeThatCanBe) {
   EXPECT_LE(asked, 100u);
 }
 
-/// A width is heads times head size: no size can shrink without its multiples.
+/// A width is heads times head size, so that no size can shrink without its products.
 TEST(Narrow, ShrinksProductsOfSizesTogether) {
   Joined pair{Graph(std::make_shared<Symbols>(), "pair"), {}, {}, {"y"}};
   Graph& graph = pair.graph;

@@ -1,5 +1,5 @@
-// Rules that look right and are not: none of them may be proved. Each stands for one way in which a
-// proof could go wrong, and says at its side where the rule fails.
+// Rules that look right and are false: none may be proved. Each represents one possible fault
+// of a proof, and states where the rule fails.
 #include "compiler/verify/proof/proof.h"
 #include "tests/unit/verify/rule_from_text.h"
 

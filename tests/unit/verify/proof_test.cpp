@@ -36,7 +36,7 @@ const char* const kTrue[] = {
        where dim(a, 1) == dim(x, 1) })",
     R"(rule r(x, w) { reshape(x, [dim(x, 0) * dim(x, 1), dim(x, 2)]) @ w
        => reshape(x @ w, [dim(x, 0) * dim(x, 1), dim(w, 1)]) where rank(x) == 3, rank(w) == 2 })",
-    // padding as a list beside none: the windows are the same
+    // padding as a list beside no padding: the windows are equal
     R"(rule r(x, a, b, pad) {
        conv2d(x, a, pad = valid, dilation = 1), conv2d(x, b, pad = pad, dilation = 1)
          => split(conv2d(x, concat([enlarge(a, [dim(b, 2), dim(b, 3)]), b], axis = 0), pad = pad,
@@ -55,29 +55,29 @@ const char* const kTrue[] = {
     R"(rule r(x, w, b) { conv2d(x, w) + b => conv2d(x, w, bias = reshape(b, [dim(w, 0)]))
        where rank(b) == 4, dim(b, 1) == dim(w, 0), dim(b, 2) == 1, dim(b, 3) == 1 })",
     "rule r(x) { clip(x, 0.0, 6.0) => relu6(x) }",
-    // alike above what differs
+    // equal above the difference
     "rule r(x, y, z) { cumsum(x + (y + z), 0) => cumsum(z + (y + x), 0) }",
     R"(rule r(x, y, z) { max_pool2d(x * (y + z), 2) => max_pool2d(z * x + y * x, 2) })",
     R"(rule r(x) { reduce_mean(x, axes = [1, 2]) => reduce_mean(reduce_mean(x, axes = [2]), axes = [1])
        where rank(x) == 3 })",
-    // groups of two convolutions in one, as many each or not
+    // groups of two convolutions merged, with equal numbers of groups or not
     R"(rule r(x, y, a, b) {
        concat([conv2d(x, a, bias = none, residual = none, ..),
                conv2d(y, b, bias = none, residual = none, ..)], axis = 1)
          => conv2d(concat([x, y], axis = 1), concat([a, b], axis = 0), ..)
        where dim(a, 0) * dim(y, 1) == dim(b, 0) * dim(x, 1) })",
-    // axes that go by no factors, before one that stays
+    // axes without factors, before one that stays
     R"(rule r(x, s, b) { reshape(x, s) * b => reshape(x * b, s)
        where rank(b) == 1, rank(x) == 3, len(s) == 3, s[2] == dim(x, 2), dim(b, 0) == dim(x, 2) })",
-    // pieces of a concat that lie one behind the other
+    // adjacent pieces of a concat
     R"(rule r(x, y, s) {
        reshape(concat([x, y], axis = 0), s)
          => concat([reshape(x, [-1]), reshape(y, [-1])], axis = 0)
        where rank(x) == 3, len(s) == 1 })",
-    // all axes but the last are of one element, however many there are
+    // all axes but the last have one element, for any number of axes
     R"(rule r(x, w, b) { x @ w + b => matmul(x, w, bias = reshape(b, [dim(w, -1)]))
        where rank(b) > 1, rank(b) <= rank(x), dim(b, -1) == dim(w, -1) })",
-    // of floats a quotient is a product, of integers a function
+    // a quotient of floats is a product, of integers an uninterpreted function
     "rule r(x, y, z) { x / y * z => x * z / y where float(x) }",
     "rule r(x, y) { (x + x) / y => (2 * x) / y }",
 };
@@ -114,7 +114,7 @@ const char* const kWrong[] = {
     // more than one group
     R"(rule r(x, a, b) { concat([conv2d(x, a), conv2d(x, b)], axis = 1)
        => conv2d(x, concat([a, b], axis = 0)) })",
-    // alike above, but not below; and alike in elements, but not in shape
+    // equal above, but not below; and equal elements, but not shapes
     "rule r(x, y) { max_pool2d(x - y, 2) => max_pool2d(y - x, 2) }",
     R"(rule r(x, y) { reduce_sum(x + (y - y), axes = [0], keepdims = true)
        => reduce_sum(x, axes = [0], keepdims = true) where rank(x) == 1, rank(y) == 1 })",
@@ -122,7 +122,7 @@ const char* const kWrong[] = {
     // a shape of another rank: rows of another length
     R"(rule r(x, s) { softmax(reshape(x, s), axis = 1) => reshape(softmax(x, axis = 1), s)
        where rank(x) == 2, s[0] == dim(x, 0) })",
-    // padding on one side alone, and as much as a smaller kernel would have
+    // padding on one side only, and as much as a smaller kernel has
     R"(rule r(x, a, b, pad) {
        conv2d(x, a, pad = valid), conv2d(x, b, pad = pad)
          => split(conv2d(x, concat([enlarge(a, [dim(b, 2), dim(b, 3)]), b], axis = 0), pad = pad),
@@ -137,9 +137,9 @@ const char* const kWrong[] = {
     R"(rule r(x, w, s) { conv2d(x, w) * s => conv2d(x, w * reshape(s, [1, dim(s, 1), 1, 1]))
        where rank(s) == 4, dim(s, 0) == 1, dim(s, 2) == 1, dim(s, 3) == 1 })",
     "rule r(x) { clip(x, 0.0, 5.0) => relu6(x) }",
-    // under a stride the window moves
+    // with a stride, the window moves
     R"(rule r(x, w, k) { conv2d(x, enlarge(w, k), pad = same, ..) => conv2d(x, w, pad = same, ..) })",
-    // padding is of zeros
+    // padding consists of zeros
     R"(rule r(x, w, c) { conv2d(x + c, w, pad = same) => conv2d(x, w, pad = same) + c
        where rank(c) == 0 })",
     // dilation ignored
@@ -148,20 +148,20 @@ const char* const kWrong[] = {
     "rule r(x) { avg_pool2d(x, kernel = 2, pad = same, count_padding = true) => avg_pool2d(x, "
     "kernel "
     "= 2, pad = same, count_padding = false) }",
-    // as many results each, of unlike groups
+    // equal numbers of results, but different groups
     R"(rule r(x, y, a, b) {
        concat([conv2d(x, a, pad = same), conv2d(y, b, pad = same)], axis = 1)
          => conv2d(concat([x, y], axis = 1), concat([a, b], axis = 0), pad = same)
        where dim(a, 0) == dim(b, 0) })",
-    // the inputs of two groups the other way round
+    // the inputs of two groups in reverse order
     R"(rule r(x, y, a, b) {
        concat([conv2d(x, a, pad = same), conv2d(y, b, pad = same)], axis = 1)
          => conv2d(concat([y, x], axis = 1), concat([a, b], axis = 0), pad = same)
        where shape(x) == shape(y), shape(a) == shape(b) })",
-    // what is before the last axis lies in another order
+    // the axes before the last are in another order
     R"(rule r(x, s) { reshape(transpose(x, [1, 0, 2]), s) => reshape(x, s)
        where len(s) == 3, s[2] == dim(x, 2) })",
-    // other axes than the first lie between each other's elements
+    // axes other than the first are interleaved
     R"(rule r(x, y, s) {
        reshape(concat([x, y], axis = 1), s)
          => concat([reshape(x, [-1]), reshape(y, [-1])], axis = 0)
@@ -190,7 +190,7 @@ TEST(Proof, WrongRulesAreNot) {
 TEST(Proof, ARuleWithoutCasesIsNotProved) {
   if (!can_prove()) GTEST_SKIP() << "built without Z3";
   ProofOptions none;
-  none.total = 0; // no question may be asked
+  none.total = 0; // no query is allowed
   std::optional<Rule> rule = rule_from_text("rule r(x, y, z) { (x @ y) @ z => x @ (y @ z) }");
   ASSERT_TRUE(rule);
   Proof proof = prove_rule(*rule, none);
@@ -198,7 +198,7 @@ TEST(Proof, ARuleWithoutCasesIsNotProved) {
   EXPECT_NE(proof.why, "");
 }
 
-// --- what proofs are made of ---------------------------------------------------------------------
+// --- parts of proofs -----------------------------------------------------------------------------
 
 using namespace proof;
 
@@ -235,14 +235,14 @@ TEST(Poly, IsDividedWhereNoRestIsLeft) {
   EXPECT_EQ(a.quotient(0), std::nullopt);
 }
 
-/// Products of indices are unknowns of their own; comparisons tell of them.
+/// Products of indices are separate unknowns, and comparisons constrain them.
 TEST(Arith, LooksAtBothSidesOfAComparison) {
   if (!have_solver()) GTEST_SKIP() << "built without Z3";
   Arith arith(make_solver(), 1000);
   Poly n = arith.fresh_poly(1), p = arith.fresh_poly(1), q = arith.fresh_poly(1);
   Poly g = arith.fresh_poly(std::nullopt), o = arith.fresh_poly(0), c = arith.fresh_poly(0);
   arith.push(at_least(g, 0));
-  arith.push(at_least(o, g * p)); // o lies in group g, and in the first n
+  arith.push(at_least(o, g * p)); // o is in group g, and among the first n
   arith.push(less(o, n * p));
   arith.push(less(c, q));
   EXPECT_TRUE(arith.consistent());
@@ -253,7 +253,7 @@ TEST(Arith, LooksAtBothSidesOfAComparison) {
   EXPECT_FALSE(arith.consistent());
 }
 
-/// A product with a sum of sizes is equal to another only if the other factors are.
+/// A product with a sum of sizes equals another one only if the other factors are equal.
 TEST(Arith, CancelsSums) {
   if (!have_solver()) GTEST_SKIP() << "built without Z3";
   Arith arith(make_solver(), 1000);
@@ -262,7 +262,7 @@ TEST(Arith, CancelsSums) {
   arith.assume(equal(sum, a + b));
   arith.assume(equal(a * p + b * p, sum * q));
   EXPECT_TRUE(arith.follows_equal(p, q));
-  arith.assume(equal(a * r, b * r)); // of a - b nothing is known
+  arith.assume(equal(a * r, b * r)); // nothing is known about a - b
   EXPECT_FALSE(arith.follows_equal(r, 0));
 }
 
@@ -271,7 +271,8 @@ TEST(Sums, MatchUpToNamesOfBoundSymbols) {
   Arith arith(make_solver(), 1000);
   Sums sums(arith);
   Poly n = arith.fresh_poly(1), m = arith.fresh_poly(1);
-  auto sum = [&](const Poly& first, const Poly& size) { // of x[first] .. x[first + size - 1]
+  auto sum = [&](const Poly& first, const Poly& size) { // the sum of x[first] .. x[first + size -
+                                                        // 1]
     Sym s = arith.fresh();
     proof::Value v = Sums::of({Factor::Kind::Element, "x", {first + Poly::of(s)}, {}, false});
     v.products[0].bound = {s};

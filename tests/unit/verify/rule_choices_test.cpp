@@ -1,5 +1,5 @@
-// Rules over conditions, indices, positions, limits and declared operators: instances are drawn,
-// true ones hold, wrong ones are refuted with a counterexample.
+// Tests rules over conditions, indices, positions, limits and declared operators:
+// instances are drawn, true rules hold, and false rules are refuted with a counterexample.
 #include "compiler/verify/verify_rule.h"
 #include "tests/unit/rules/rule_fixture.h"
 

@@ -1,4 +1,4 @@
-// Which rules say the same, and which dtypes their tensors may have.
+// Tests which rules are equal, and which dtypes their tensors may have.
 #include "compiler/rules/instances/dtypes.h"
 #include "compiler/verify/rule_form.h"
 #include "tests/unit/rules/rule_fixture.h"
@@ -53,7 +53,7 @@ TEST(RuleForm, ResultsHaveNoOrder) {
 
 // --- dtypes --------------------------------------------------------------------------------------
 
-/// Those that are drawn of the variable that the left side names first.
+/// Returns the dtypes that are drawn for the first variable of the left side.
 std::string drawn(const std::string& text) {
   std::vector<Rule> rules = test::rules_of(text);
   if (rules.empty()) return "";
@@ -77,7 +77,7 @@ TEST(RuleDTypes, FollowFromOperatorsAndConditions) {
             "bool usually bool");
   EXPECT_EQ(drawn("rule r(x) { gather(x, gather(x, x)) => gather(gather(x, x), x) }"),
             "i32 i64 usually i64");
-  // Numbers are of what they stand beside, as far as its dtype holds them.
+  // A literal has the dtype of the other operand, if that dtype can represent it.
   EXPECT_EQ(drawn("rule r(x) { x * 1 => x }"), "bf16 f16 f32 f64 i32 i64 usually f32");
   EXPECT_EQ(drawn("rule r(x) { x * 0.5 => x / 2 }"), "bf16 f16 f32 f64 usually f32");
 }

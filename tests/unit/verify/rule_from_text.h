@@ -1,4 +1,4 @@
-// One rule out of its text, for tests.
+// Parses one rule from its text, for tests.
 #pragma once
 
 #include "compiler/rules/from_ast.h"
@@ -9,7 +9,8 @@
 
 namespace tg {
 
-/// The first form of the declaration; nullopt, with the errors printed, if it is refused.
+/// Returns the first form of the declaration. If it is refused, prints the errors
+/// and returns nullopt.
 inline std::optional<Rule> rule_from_text(const std::string& text) {
   SourceManager sources;
   DiagnosticSink sink;

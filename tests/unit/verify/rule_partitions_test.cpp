@@ -1,5 +1,5 @@
-// Rules that are wrong only at numbers or instances that are seldom drawn: each is refuted within
-// the default instances, whatever the seed.
+// Tests rules that are wrong only for numbers or instances that are rarely drawn:
+// the default instances refute each of them with any seed.
 #include "compiler/verify/verify_rule.h"
 #include "tests/unit/rules/rule_fixture.h"
 
@@ -71,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(
         "where not float(x), rank(c) == 0 }",
         "rule r(x, i, j) exact { gather(gather(x, i), j) => gather(x, gather(i, j)) }"));
 
-/// With a condition too few, or attributes that the other side does not have.
+/// Rules with a missing condition, or with attributes that the other side does not have.
 INSTANTIATE_TEST_SUITE_P(
     Instances, SeldomWrong,
     ::testing::Values(
@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(
         "rule r(x, k, h) { avg_pool2d(pad(x, before = [0, 0, h, h], after = [0, 0, h, h], "
         "value = 3.0), kernel = k) => avg_pool2d(x, kernel = k, pad = h, count_padding = true) }"));
 
-/// Nothing that could be compared.
+/// There is nothing to compare.
 TEST(Partitions, ARuleWhoseResultsAreNeverNumbersIsUntested) {
   RuleVerdict verdict = verdict_of("rule r(x) { log(-abs(x) - 1) => log(-abs(x) - 2) }");
   EXPECT_EQ(status_name(verdict.status), "untested") << verdict.why;
@@ -95,7 +95,7 @@ TEST(Partitions, ARuleWhoseResultsAreNeverNumbersIsUntested) {
 TEST(Partitions, AreCounted) {
   RuleVerdict verdict = verdict_of("rule r(x, y) exact { x - y => x + (-y) }");
   EXPECT_EQ(status_name(verdict.status), "tested") << verdict.why;
-  EXPECT_GE(verdict.partitions, 20u); // of two tensors
+  EXPECT_GE(verdict.partitions, 20u); // for two tensors
   EXPECT_GE(verdict.partition_pairs, 50u);
   EXPECT_GT(verdict.kinds, 20u);
   EXPECT_GT(verdict.kind_pairs, 200u);

@@ -1,5 +1,5 @@
-// The parts of the search for inputs at which two functions part: each tensor in its own dtype,
-// thresholds, climbing, and the solver.
+// Tests the parts of the search for inputs at which two functions differ:
+// each tensor in its own dtype, thresholds, hill climbing, and the solver.
 #include "compiler/verify/counterexample/climb.h"
 #include "compiler/verify/counterexample/probe.h"
 #include "compiler/verify/proof/proof.h"
@@ -91,7 +91,7 @@ TEST(Thresholds, LieAroundLiteralsAndTheirSums) {
   EXPECT_TRUE(threshold_values({}).empty());
 }
 
-/// relu(x - 40 * relu(y)), and what is taken away from it where x is above 39 and y below -7.
+/// relu(x - 40 * relu(y)), minus a term that is nonzero for x above 39 and y below -7.
 const Joined& hidden(Scalars& s, bool same) {
   NodeId x = s.input("x"), y = s.input("y");
   auto minus = [&](NodeId a, NodeId b) { return s.op(OpKind::Sub, {a, b}); };

@@ -46,7 +46,7 @@ TEST(VerifyRule, RulesBetweenFunctionsAreDecidedInFloat64) {
   EXPECT_LT(v.in_field, v.cases);
 }
 
-/// As published (TASO): the groups of the two convolutions may differ.
+/// As published (TASO). The groups of the two convolutions may differ.
 TEST(VerifyRule, TheUnsoundGroupedConvolutionOfThePublishedSetIsRefuted) {
   RuleVerdict v = verdict(R"(rule r(x, a, y, b) {
     concat([conv2d(x, a, pad = same), conv2d(y, b, pad = same)], axis = 1)
@@ -58,7 +58,7 @@ TEST(VerifyRule, TheUnsoundGroupedConvolutionOfThePublishedSetIsRefuted) {
 TEST(VerifyRule, ARuleWithoutInstancesIsEmpty) {
   std::vector<Rule> rules = test::rules_of("rule r(x) { relu(x) => x where rank(x) == 1 }");
   ASSERT_EQ(rules.size(), 1u);
-  Rule never = rules[0]; // rank 1 and not rank 1: no such rule can be read
+  Rule never = rules[0]; // rank 1 and not rank 1: the parser rejects such a rule
   ValueExpr negation;
   negation.kind = ValueExpr::Kind::Not;
   negation.operands = {never.conditions[0]};
