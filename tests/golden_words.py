@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compares golden outputs and help texts of two commits without their words: wording may differ, all else may not.
+"""Compares golden outputs and help texts of two commits: only their wording may differ.
 
     golden_words.py BEFORE AFTER   list files that differ in more than words; exit code 1 if there are any
     golden_words.py --self-test    prove that the check can fail
 
 Files: `tests/golden/`, the tables of options, commands and diagnostics, and the pages that are printed from them.
-Each changed block of lines is compared by what is not a word: numbers with their units, codes (`error[E0217]`),
+In each changed block of lines, everything except words is compared: numbers with their units, codes (`error[E0217]`),
 `file:line:column`, quoted text, options, names of values (`%3`) and the number of cells in tables. Lines of programs,
 commands and source excerpts are compared as they are. In `.def` files, only string literals have words, and comments are ignored.
 """
@@ -38,7 +38,7 @@ def git(*arguments):
 
 
 def tokens(line, table):
-    """What must be equal in a line of text."""
+    """Returns the tokens of a line that must be equal."""
     if table:  # outside of string literals everything is code
         code = re.sub(r'"(?:\\.|[^"\\])*"', '""', line)
         return [code] + [token for text in re.findall(r'"((?:\\.|[^"\\])*)"', line) for token in tokens(text, False)]
@@ -52,7 +52,7 @@ def cells(line):
 
 
 def difference(old, new, table=False):
-    """What two blocks of lines differ in besides words; empty if nothing."""
+    """Returns the differences of two blocks of lines, except words."""
     code = [[line for line in side if not table and LINE.search(line)] for side in (old, new)]
     if code[0] != code[1]:
         return [row for row in difflib.ndiff(*code) if row[0] in "-+"]

@@ -1,19 +1,18 @@
 #!/usr/bin/env python3
-"""The complete networks of examples/ against PyTorch's own.
+"""Compares the complete networks of examples/ with PyTorch's.
 
     tests/oracle/compare_torch.py [--tg build/tg] [--opt] [--tolerance 1e-4] [NETWORK...]
 
-For each network: torchvision's or transformers' (or torch.nn's) module with random weights, batch
-norm statistics included, is run on a random input; its weights are written as safetensors under the
-paths of our file, and `tg run --weights` runs on the same input. Every output must agree: max |a - b|
-over max |b|, of probabilities also of their logarithms. With --opt our network is optimised first,
-and written and read again with `tg opt --weights-out`.
+For each network, the module of torchvision, transformers or torch.nn runs with random weights (including batch norm
+statistics) on a random input. Its weights are written as safetensors with the paths of the .tg file, and `tg run
+--weights` runs on the same input. For every output, max |a - b| / max |b| must be within the tolerance; for
+probabilities also that of their logarithms. With --opt the .tg network is optimised first, and written and read again
+with `tg opt --weights-out`.
 
-Weights are paired in order: a module's in the order of its definition, our file's in that of its
-text; where they differ, the network says so below. Each pair must have one shape, and a wrong pair
-shows in the outputs.
+Weights are matched by order: of definition in the module, and of the text in the .tg file. A network for which these
+differ has an `order` below. The shapes of each pair must be equal, and a wrong pair gives wrong outputs.
 
-Wants `pip install torch torchvision transformers safetensors numpy`. It is no part of `./dev test`.
+Requires `pip install torch torchvision transformers safetensors numpy`. It is not part of `./dev test`.
 """
 import argparse
 import json
@@ -30,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Case:
-    """A network: its module, its inputs by our names, and its outputs by our names."""
+    """A network: its module, its inputs by their names in the .tg file, and a function that computes its outputs."""
 
     def __init__(self, module, inputs, run, order=None, settings=()):
         self.module, self.inputs, self.run = module.eval(), inputs, run
@@ -42,7 +41,7 @@ class Case:
 
 
 def randomise(module):
-    """Statistics and scales that are not neutral, so that a lost one shows."""
+    """Sets statistics and scales that are not neutral, so that a missing one is detected."""
     with torch.no_grad():
         for part in module.modules():
             if isinstance(part, torch.nn.BatchNorm2d):
@@ -56,7 +55,7 @@ def randomise(module):
 
 
 def in_our_layout(module):
-    """{name: array}: matrices that torch multiplies from the right, transposed."""
+    """Returns {name: array}. Matrices that torch stores transposed are transposed back."""
     flipped = set()
     for name, part in module.named_modules():
         if isinstance(part, torch.nn.Linear):
@@ -73,7 +72,7 @@ def in_our_layout(module):
 
 
 def in_order_of_definition(module):
-    """Names of parameters and buffers, module by module: a batch norm's four stand together."""
+    """Returns the names of parameters and buffers, module by module, so that the four of a batch norm are adjacent."""
     seen, names = set(), []
     for prefix, part in module.named_modules():
         own = [*part.named_parameters(recurse=False), *part.named_buffers(recurse=False)]
@@ -104,7 +103,7 @@ def write_weights(tg, file, case, path):
 
 
 def tame(module, image):
-    """Scales the classifier so that logits are of the size of 1, and no probability is 0."""
+    """Scales the classifier so that logits are of magnitude 1 and no probability is 0."""
     last = [part for part in module.modules() if isinstance(part, (torch.nn.Linear, torch.nn.Conv2d))][-1]
     scale = module.eval()(image).std()
     last.weight /= scale
@@ -129,7 +128,7 @@ def vision(name, size=224, order=None, **options):
 
 
 def class_token_later(names):
-    """Ours makes the patches before the class token."""
+    """Moves the class token behind the patches, as in the .tg file."""
     rest = [n for n in names if n != "class_token"]
     at = rest.index("conv_proj.bias") + 1
     position = [n for n in rest if n.endswith("pos_embedding")]

@@ -1,6 +1,5 @@
-"""What a network computes in double precision, for import_networks_test.py: PyTorch's outputs where
-networks.py kept them, else those of the onnx package's reference evaluator on the model with f64 in
-the place of f32.
+"""Computes the outputs of a network in double precision, for import_networks_test.py: PyTorch's outputs if networks.py
+stored them, else those of the onnx package's reference evaluator on the model with f64 in place of f32.
 """
 import networks
 import numpy as np
@@ -12,7 +11,7 @@ from onnx.reference.op_run import OpRun
 FLOAT, DOUBLE = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
 
 
-# The evaluator takes the batch for the channels in LRN, and the older forms of the other two for training.
+# The evaluator uses the batch axis as channels in LRN, and treats older versions of the other two as training.
 class LRN(OpRun):
     def _run(self, x, alpha=None, beta=None, bias=None, size=None):
         before, after = (size - 1) // 2, size // 2
@@ -40,7 +39,7 @@ def double_tensor(tensor):
 
 
 def double_graph(graph):
-    """The graph with f64 in the place of f32, subgraphs too."""
+    """Replaces f32 by f64 in the graph and its subgraphs."""
     for tensor in graph.initializer:
         double_tensor(tensor)
     del graph.value_info[:]
@@ -61,14 +60,14 @@ def evaluate(path):
     double_graph(model.graph)
     for node in model.graph.node:
         if node.op_type == "Softmax" and not node.attribute and model.opset_import[0].version < 13:
-            node.attribute.append(onnx.helper.make_attribute("axis", 1))  # the evaluator has -1
+            node.attribute.append(onnx.helper.make_attribute("axis", 1))  # the evaluator's default is -1
     inputs = {n: x.astype(np.float64) if x.dtype == np.float32 else x for n, x in inputs.items()}
     with np.errstate(all="ignore"):
         return ReferenceEvaluator(model, new_ops=[LRN, BatchNormalization, Dropout]).run(None, inputs)
 
 
 def outputs(name):
-    """In the order of the model's outputs, or None where nothing here can compute them."""
+    """Returns the outputs in the model's order, or None if they cannot be computed here."""
     path = networks.prepare(name)
     kept = path.with_suffix(".f64.npz")
     if not kept.exists():

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Exported models against ONNX Runtime: `tg export` must write files that the onnx package's checker
-passes in full, that ONNX Runtime loads with strict type and shape inference, and that compute there
-what `tg run --backend ref` computes, on the same inputs and weights:
+"""Compares exported models with ONNX Runtime. Files of `tg export` must pass the full check of the onnx package. ONNX
+Runtime must load them with strict type and shape inference, and compute the outputs of `tg run --backend ref` on the
+same inputs and weights:
 
-    |a - b| <= 1e-4 |b| + 1e-5 max |b|      of f32, of f64 1e-12 and 1e-13; integers and bools are
-                                            equal; NaN where NaN is
+    |a - b| <= 1e-4 |b| + 1e-5 max |b|      for f32; 1e-12 and 1e-13 for f64; integers and bools are
+                                            equal; NaN matches only NaN
 
     tests/oracle/export_test.py [--tg build/tg] [--opset 18,..] [--opt] [--folder F] [--table] [PART...]
 
-Models: of examples/ and of tests/models, the golden tests of single operators (tests/golden/run) and
-those of export/ beside this file, which hold what the others do not: every operator of `tg ops` has to
-occur. PART selects files whose path holds it; with --opt each model is optimised on its way. Without
-the packages onnx, onnxruntime and numpy the test is skipped (`./dev test --oracle` installs them).
+Models are those of examples/, tests/models, the golden tests of single operators (tests/golden/run), and
+tests/oracle/export, which has the remaining operators: every operator of `tg ops` must occur. PART selects files whose
+path contains it. With --opt each model is optimised before the export. Without the packages onnx, onnxruntime and numpy
+the test is skipped (`./dev test --oracle` installs them).
 """
 import argparse
 import json
@@ -33,10 +33,10 @@ except ImportError as missing:
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ["tests/oracle/export", "tests/golden/run", "tests/models", "examples", "examples/paper"]
 OPSETS = list(range(13, 25))
-# The reference backend would take hours over these: the cpu backend takes its place.
+# The reference backend would take hours for these, so that the cpu backend is used.
 LARGE = re.compile(r"examples/(paper/|bert_base|gpt2|vit_base|resnet50|inceptionv3)")
-# No model of their own, or none that ONNX can say or ONNX Runtime has (erf of f64, products of i64 that wrap); what they
-# are for is in their comments.
+# Files without a model, or with models that ONNX cannot express or ONNX Runtime does not support (erf of f64, products
+# of i64 that wrap). Their comments describe them.
 NOT_EXPORTED = {f"tests/golden/run/{name}.tg" for name in
                 ("weights", "examples", "archives", "scatter_outside", "wraps", "f64")}
 TOLERANCE = {"float16": (2e-2, 2e-3), "float64": (1e-12, 1e-13)}
@@ -52,11 +52,11 @@ def tg(arguments, **options):
 
 
 class Failure(Exception):
-    """What is wrong with an exported model."""
+    """An exported model is wrong."""
 
 
 def index_limits(model):
-    """{name: how many rows there are}, of what gathers and scatters take for indices."""
+    """Returns {name of an index tensor of gathers and scatters: number of rows that it may index}."""
     shapes = {v.name: v.type.tensor_type.shape for v in [*model.graph.input, *model.graph.value_info]}
     limits = {}
     inits = {t.name: t.dims for t in model.graph.initializer}
@@ -93,13 +93,13 @@ def random_inputs(model, seed=1):
         elif dtype in (np.float64, np.float32, np.float16):
             x = rng.standard_normal(shape).astype(dtype)
         else:
-            return None  # bf16: NumPy has none
+            return None  # NumPy has no bf16
         inputs[value.name] = x
     return inputs
 
 
 def difference(got, want):
-    """How far `got` is from `want`, over what is allowed; inf where they cannot be compared."""
+    """Returns the difference of `got` and `want`, divided by the tolerance, or inf if they cannot be compared."""
     if got.dtype != want.dtype or got.shape != want.shape:
         return float("inf")
     if got.dtype.kind in "bi":
@@ -123,7 +123,7 @@ def load(path):
 
 
 class Case:
-    """A model of a file."""
+    """A model in a file."""
 
     def __init__(self, path, model, options):
         self.path, self.model, self.options = path, model, options
@@ -150,7 +150,7 @@ class Case:
         return dict(np.load(folder / "out.npz"))
 
     def check(self, folder, opset):
-        """The largest difference, over what is allowed; None where only loading was checked."""
+        """Returns the largest difference, divided by the tolerance, or None if only loading was checked."""
         path = str(self.export(folder, opset))
         onnx.checker.check_model(path, full_check=True)
         session, model = load(path), onnx.load(path)
@@ -192,7 +192,7 @@ def opsets_of(case, options):
 
 
 def uncovered(options):
-    """Operators that no model here has."""
+    """Returns the operators that do not occur in any model here."""
     rows = json.loads(tg(["ops", "--json"], tg=options.tg))["operators"]
     text = "".join(p.read_text() for f in FOLDERS for p in (ROOT / f).glob("*.tg"))
     spelled = {"add": "+", "sub": "-", "mul": "*", "div": "/", "less": "<", "constant": "", "none": "", "input": "",
@@ -212,10 +212,10 @@ def run(case, options):
             try:
                 off = case.check(folder, opset)
                 rows.append((opset, "loads" if off is None else f"{off:.2g}"))
-            except Exception as error:  # noqa: BLE001: whatever is wrong is the result
+            except Exception as error:  # noqa: BLE001: any error is the result
                 needs = re.search(r"needs opset (\d+) or later", str(error))
                 if needs and opset < int(needs[1]):
-                    continue  # refused, as it should be
+                    continue  # rejected as expected
                 failed += 1
                 rows.append((opset, "FAIL " + str(error).strip().splitlines()[0][:160]))
     return rows, failed

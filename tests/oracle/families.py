@@ -1,14 +1,14 @@
-"""Networks that others wrote, for families_test.py: one of each family of transformers, small, and of timm and
-torchvision, as they are published. Weights are random, so that nothing is downloaded.
+"""Published networks for families_test.py: a small one of each family of transformers, and those of timm and
+torchvision in their published sizes. Weights are random, so that nothing is downloaded.
 
-`FAMILIES` has a builder for each name: it gives a module and its inputs by name. transformers' are called with
-these names, the others by position.
+`FAMILIES` has a builder for each name, which returns a module and its inputs by name. Networks of transformers are
+called with these names, the others by position.
 """
 import networks
 
-#: No exporter of PyTorch writes these.
+#: Networks that no exporter of PyTorch can write.
 NOT_EXPORTED = {"Mixtral", "DeepseekV2"}
-#: PyTorch's newer exporter fails on these; the older one writes them.
+#: Networks for which PyTorch's newer exporter fails; the older one is used.
 BY_SCRIPT = {"Longformer", "hiera_tiny_224", "nest_tiny", "twins_svt_small"}
 
 BATCH, SEQUENCE, VOCABULARY = 2, 12, 256
@@ -28,7 +28,7 @@ BOTH_SIDES = {"vocab_size": VOCABULARY, "d_model": 64, "encoder_layers": 2, "dec
               "encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 128,
               "decoder_ffn_dim": 128, "use_cache": False}
 
-#: Encoders of text: {Family: options of its configuration, beside those of `text`}.
+#: Text encoders: {family: options of its configuration, in addition to those of `text`}.
 ENCODERS = {
     "MobileBert": {"embedding_size": 32, "true_hidden_size": 32, "intra_bottleneck_size": 32},
     "Electra": {"embedding_size": 32},
@@ -51,7 +51,7 @@ ENCODERS = {
     "IBert": {"quant_mode": False, "max_position_embeddings": 40},
 }
 
-#: Decoders of text, without a cache; None takes an option away.
+#: Text decoders, without a cache. None removes an option.
 DECODERS = {
     "Phi": {}, "Phi3": {"pad_token_id": 0, **GROUPED}, "Mistral": WINDOWED, "Olmo2": {}, "StableLm": GROUPED,
     "Gemma": {"head_dim": 16, "num_key_value_heads": 1},
@@ -74,8 +74,8 @@ DECODERS = {
                        "attention_window_size": 8, "lru_width": 64},
 }
 
-#: Others of transformers: {Model: (Config, its options, inputs)}. An input is a shape of numbers or, of numbers
-#: from 5 on, ("ids", count).
+#: Other networks of transformers: {model: (configuration, its options, inputs)}. An input is the shape of a float
+#: tensor, or ("ids", count) for integers of at least 5.
 IDS, IMAGE = {"input_ids": ("ids", SEQUENCE)}, {"pixel_values": (1, 3, 64, 64)}
 OTHERS = {
     "FNetModel": ("FNetConfig", {"vocab_size": VOCABULARY, "hidden_size": 64, "num_hidden_layers": 2,
@@ -135,7 +135,7 @@ OTHERS = {
                               {"past_values": (2, 32, 3)}),
 }
 
-#: Of timm; those of the first list with smaller images than their own.
+#: Networks of timm; those of the first list use smaller images than published.
 SMALLER = 128
 TIMM_SMALLER = """cspdarknet53 dla34 dpn68 eca_nfnet_l0 inception_resnet_v2 inception_v4 res2net50_14w_8s resnetv2_50
     tresnet_m xception41"""
@@ -151,7 +151,7 @@ TIMM = """bat_resnext26ts beit_base_patch16_224 cait_xxs24_224 coat_lite_tiny co
     vit_relpos_small_patch16_224 vit_small_patch14_dinov2 vit_tiny_patch16_224 vitamin_small_224 volo_d1_224
     xcit_nano_12_p16_224"""
 
-#: Of torchvision: {name: (where it is, inputs)}.
+#: Networks of torchvision: {name: (submodule of torchvision.models, shapes of inputs)}.
 TORCHVISION = {
     "deeplabv3_mobilenet_v3_large": ("segmentation", [(1, 3, 96, 96)]),
     "lraspp_mobilenet_v3_large": ("segmentation", [(1, 3, 96, 96)]),
@@ -228,7 +228,7 @@ FAMILIES = {
 
 
 def tensors(value):
-    """Those of a module's output, in order."""
+    """Returns the tensors of a module's output, in order."""
     import torch
     if isinstance(value, torch.Tensor):
         return [value]
@@ -243,7 +243,7 @@ def export(name, net, path):
 
 
 def network(name):
-    """As networks.py has them: a module of tensors alone."""
+    """Returns a Network, whose module takes and returns only tensors."""
     import torch
     torch.manual_seed(1)
     module, inputs = FAMILIES[name](name)
@@ -260,7 +260,7 @@ def network(name):
 
     flat = Flat().eval()
     with torch.no_grad():
-        for parameter in flat.parameters():  # scales and shifts that are not neutral
+        for parameter in flat.parameters():  # so that scales and shifts are not neutral
             if parameter.dim() == 1 or not parameter.any():
                 parameter.add_(torch.randn_like(parameter) * 0.05)
         count = len(flat(*inputs.values()))

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Networks that others wrote (families.py), each by all ways that lead into Tangram, against ONNX Runtime on the file
-of PyTorch's exporter:
+"""Compares published networks (families.py), imported into Tangram in several ways, with ONNX Runtime on the file of
+PyTorch's exporter:
 
     run      `tg run NAME.onnx`
-    opt      `tg opt -o fast.tg --weights-out F`, and `tg run` on these
-    export   `tg opt -o fast.onnx`, and ONNX Runtime on it
-    backend  the module by `torch.compile(backend="tangram")`; what stays with PyTorch is named
-    program  the module by `tangram.compile`
+    opt      `tg opt -o fast.tg --weights-out F`, then `tg run`
+    export   `tg opt -o fast.onnx`, then ONNX Runtime
+    backend  the module with `torch.compile(backend="tangram")`; operators that stay with PyTorch are listed in STAYS
+    program  the module with `tangram.compile`
 
     tests/oracle/families_test.py [--tg build/tg] [--table F.md] [NAME...]
 
-A cell is as import_networks_test.py has it. Each network is written into a scratch folder, in a process of its own.
-NAMEs select networks that hold one of them.
+Cells are those of import_networks_test.py. Each network is written into a scratch folder, in a separate process. NAMEs
+select networks whose name contains one of them.
 """
 import argparse
 import json
@@ -22,7 +22,7 @@ import time
 import warnings
 from pathlib import Path
 
-from export_test import ROOT  # skips this test too where packages are missing
+from export_test import ROOT  # also skips this test if packages are missing
 
 import families
 import networks
@@ -43,14 +43,14 @@ except ImportError as missing:
 SEARCH = {"cost": "analytic:cpu", "finalists": 0, "time_limit": 2}
 STEPS = ("run", "opt", "export", "backend", "program")
 LIMIT_S = 900
-#: What may stay with PyTorch: {network: operator}; `program` then refuses the network.
+#: Operators that may stay with PyTorch: {network: operator}. `program` rejects such networks.
 STAYS = {"Mixtral": "grouped_mm_fallback"}
-#: torch.export refuses this: it asks for values.
+#: torch.export rejects these networks, because they read values of tensors.
 ASK_FOR_VALUES = {"Longformer"}
 
 
 class Family(Case):
-    """A network, its file, and what ONNX Runtime computes of it (PyTorch, where there is no file)."""
+    """A network, its file, and the outputs of ONNX Runtime (of PyTorch if there is no file)."""
 
     def __init__(self, name, options, folder):
         self.name, self.options, self.shapes = name, options, []
@@ -86,7 +86,7 @@ class Family(Case):
         return self.outputs(tangram.compile(self.net.module, self.values, **SEARCH)(*self.values))
 
     def step(self, name):
-        """A cell: "-" where a step is not possible."""
+        """Returns the cell of a step, or "-" if the step is not possible."""
         if name in ("run", "opt", "export") and self.name in families.NOT_EXPORTED:
             return "-"
         if name == "program" and self.name in ASK_FOR_VALUES | STAYS.keys():
@@ -96,12 +96,12 @@ class Family(Case):
                 return self.judge(getattr(self, name)(Path(scratch)))
             except Failure as failure:
                 return f"FAIL {failure}"
-            except Exception as error:  # noqa: BLE001 the other steps go on
+            except Exception as error:  # noqa: BLE001 continue with the other steps
                 return f"FAIL {type(error).__name__}: {str(error).strip().splitlines()[0]}"
 
 
 def one(name, options):
-    """The cells of a network, as JSON, on the last line."""
+    """Prints the cells of a network as JSON on the last line."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(options.threads)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Gradients (`grad` of the language) beside PyTorch's: a network of convolutions, norms, pooling and attention in one, by all
-of its weights, in f64 and f32, as written and optimised; and three steps of the optimisers of the library.
+"""Compares gradients (`grad` of the language) with PyTorch's: those of a network with convolutions, norms, pooling and
+attention with respect to all its weights, in f64 and f32, as written and optimised. Also compares three steps of the
+standard library's optimisers.
 
     tests/oracle/gradients_test.py [--tg build/tg]
 

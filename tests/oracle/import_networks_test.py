@@ -1,24 +1,23 @@
 #!/usr/bin/env python3
-"""Whole networks from ONNX files (networks.py) against ONNX Runtime, on the same inputs:
+"""Compares whole networks from ONNX files (networks.py) with ONNX Runtime on the same inputs:
 
     run      `tg run NAME.onnx`
-    import   `tg import` to a .tg file and weights, and `tg run` on these
-    opt      `tg opt -o fast.tg --weights-out F`, and `tg run` on these
-    export   `tg opt -o fast.onnx`, and ONNX Runtime on it
-    verify   `tg opt --verify`: the result equals its source, exactly (asked for by --steps alone)
+    import   `tg import` to a .tg file and weights, then `tg run`
+    opt      `tg opt -o fast.tg --weights-out F`, then `tg run`
+    export   `tg opt -o fast.onnx`, then ONNX Runtime
+    verify   `tg opt --verify`: the result is equal to its source (only if --steps names it)
 
     tests/oracle/import_networks_test.py [--tg build/tg] [--only NAME,...] [--steps run,import,opt,export]
                                          [--threads N] [--cost MODEL] [--table F.md] [NAME...]
 
-Every output must agree with what ONNX Runtime computes on the file as it was:
+Every output must agree with that of ONNX Runtime on the original file:
 
-    |a - b| <= 1e-4 |b| + 1e-5 max |b|      of floats; integers and bools are equal; NaN where NaN is
+    |a - b| <= 1e-4 |b| + 1e-5 max |b|      for floats; integers and bools are equal; NaN matches only NaN
 
-A cell is the largest difference over what is allowed. Where that is above 1, both are compared with
-the outputs in double precision: PyTorch's, or those of the onnx package's reference evaluator. Ours
-may then be as far from these as is allowed, or eight times as far as ONNX Runtime's: convolutions by
-Winograd's method round that much more, and networks without residuals amplify it. Networks of
-packages that are not installed are skipped.
+A cell is the largest difference, divided by the tolerance. If it is above 1, both outputs are compared with those in
+double precision: PyTorch's, or those of the onnx package's reference evaluator. Tangram's may then differ from these by
+the tolerance, or by eight times ONNX Runtime's difference, because Winograd convolutions have larger rounding errors
+and networks without residuals amplify them. Networks of packages that are not installed are skipped.
 """
 import argparse
 import re
@@ -28,7 +27,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from export_test import ROOT, difference  # skips this test too where packages are missing
+from export_test import ROOT, difference  # also skips this test if packages are missing
 
 import double_precision
 import networks
@@ -37,17 +36,17 @@ import onnx
 import onnxruntime as ort
 
 LIMIT_S = 900
-WORSE = 8  # than ONNX Runtime, from double precision, where a network amplifies rounding
-# Rows are selected by their values: tg has to refuse it, by the node's name.
+WORSE = 8  # times ONNX Runtime's difference from double precision, for networks that amplify rounding
+# Selects rows by their values: `tg` must reject it with the name of the node.
 REFUSED = {"ssdlite-script": "NonMaxSuppression|NonZero|TopK|If"}
 
 
 class Failure(Exception):
-    """What is wrong with a step."""
+    """A step failed."""
 
 
 class Case:
-    """A network, its inputs, and what ONNX Runtime computes of them."""
+    """A network, its inputs, and the outputs of ONNX Runtime."""
 
     def __init__(self, name, options):
         self.name, self.options = name, options
@@ -59,7 +58,7 @@ class Case:
         self.want = self.run_onnx(self.path)
 
     def run_onnx(self, path):
-        """{output: array} by ONNX Runtime."""
+        """Returns {output: array} of ONNX Runtime."""
         settings = ort.SessionOptions()
         settings.log_severity_level = 3
         settings.intra_op_num_threads, settings.inter_op_num_threads = self.options.threads, 1
@@ -69,7 +68,7 @@ class Case:
         return dict(zip(names, session.run(names, {n: x for n, x in self.inputs.items() if n in given})))
 
     def tg(self, command, *arguments):
-        """What `tg` prints; a Failure with its first message where it fails."""
+        """Returns the output of `tg`, or raises a Failure with its first message."""
         threads = ["--threads", self.options.threads] if command in ("run", "opt") else []
         line = [self.options.tg, command, *arguments, *threads]
         try:
@@ -83,19 +82,19 @@ class Case:
         return done.stdout
 
     def run_tg(self, folder, file, inputs, *arguments):
-        """The outputs of `tg run --backend cpu`, in its order."""
+        """Returns the outputs of `tg run --backend cpu`, in its order."""
         np.savez(folder / "in.npz", **inputs)
         self.tg("run", file, "--backend", "cpu", "--runs", 1, "--quiet", "--input", folder / "in.npz",
                 "--output", folder / "out.npz", *arguments)
         return dict(np.load(folder / "out.npz"))
 
-    # --- steps: each gives outputs by name --------------------------------------------------------
+    # --- steps: each returns outputs by name ------------------------------------------------------
 
     def run(self, folder):
         return self.run_tg(folder, self.path, self.inputs, *self.shapes)
 
     def run_text(self, folder, stem):
-        """A .tg file and its weights: inputs by the names that it has for them, outputs in its order."""
+        """Runs a .tg file with its weights: inputs have the names of that file, and outputs its order."""
         file = folder / f"{stem}.tg"
         given = networks.by_names_in(file.read_text(), self.inputs)
         got = self.run_tg(folder, file, given, "--weights", folder / f"{stem}.safetensors")
@@ -125,7 +124,7 @@ class Case:
     # --- judgement --------------------------------------------------------------------------------
 
     def judge(self, got):
-        """The largest difference over what is allowed, as a cell."""
+        """Returns the cell: the largest difference, divided by the tolerance."""
         if list(got) != list(self.want):
             raise Failure(f"outputs {list(got)}, expected {list(self.want)}")
         offs = [difference(got[name], want) if want.size else 0 for name, want in self.want.items()]
@@ -138,7 +137,7 @@ class Case:
         return f"{max(offs):.2g} (f64: {ours:.2g}, ORT {theirs:.2g})"
 
     def exact(self):
-        """The outputs in double precision, in order; None where they are not known."""
+        """Returns the outputs in double precision, in order, or None if they are not known."""
         return double_precision.outputs(self.name)
 
     @staticmethod
@@ -156,7 +155,7 @@ class Case:
 
 
 def distance(got, double):
-    """From an output in double precision, over what is allowed of `got`'s type."""
+    """Returns the difference from an output in double precision, divided by the tolerance of `got`'s type."""
     return difference(got, double.astype(got.dtype)) if got.size else 0
 
 
@@ -164,13 +163,13 @@ STEPS = {"run": Case.run, "import": Case.import_, "opt": Case.opt, "export": Cas
 
 
 def run_step(case, step):
-    """(cell, whether it is as it should be)."""
+    """Returns (cell, True if it is as expected)."""
     with tempfile.TemporaryDirectory() as scratch:
         try:
             return case.judge(STEPS[step](case, Path(scratch))), case.name not in REFUSED
         except Failure as failure:
             text = str(failure)
-        except Exception as error:  # noqa: BLE001 the other steps go on
+        except Exception as error:  # noqa: BLE001 continue with the other steps
             text = f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
     if re.search(REFUSED.get(case.name, "$^"), text):
         return f"refused: {text}", True
@@ -183,7 +182,7 @@ def select(options):
 
 
 def run_network(name, steps, options):
-    """The row of a network: [name, nodes, cells...] and how many cells are wrong."""
+    """Returns the row of a network, [name, nodes, cells...], and the number of wrong cells."""
     start = time.monotonic()
     case = Case(name, options)
     results = [run_step(case, step) for step in steps]

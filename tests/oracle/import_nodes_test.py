@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""ONNX's own node tests: the onnx package generates a model of one operator (or of what it expands
-to), inputs and expected outputs for each; `tg run` must compute the outputs, or refuse the model by
-a diagnostic that names the operator or the value that it cannot take:
+"""Runs ONNX's node tests. For each, the onnx package generates a model of one operator (or of its expansion), inputs
+and expected outputs. `tg run` must compute the outputs, or reject the model with a diagnostic that names the operator,
+the node or the value that is not supported:
 
-    |a - b| <= 1e-4 |b| + 1e-5 max |b|      of floats; integers and bools are equal; NaN where NaN is
+    |a - b| <= 1e-4 |b| + 1e-5 max |b|      for floats; integers and bools are equal; NaN matches only NaN
 
     tests/oracle/import_nodes_test.py [--tg build/tg] [--backend ref] [--jobs N] [--table F.md]
                                       [--keep FOLDER] [--as-generated] [NAME...]
 
-The tests give shapes, axes, pads and the like as inputs of the model. Networks have them as weights,
-and so does this test (SHAPE_OPERANDS), unless --as-generated. NAME selects tests whose name holds it;
-with --keep the models and arrays of the tests that fail are written to a folder.
+In the generated models, shapes, axes, pads and similar operands are inputs. In networks they are constants, so that
+this test makes them constants (SHAPE_OPERANDS), unless --as-generated is given. NAME selects tests whose name contains
+it. With --keep the models and arrays of failed tests are written to a folder.
 
-The test fails if an output is wrong, if `tg` crashes, hangs or refuses without a name, or if less
-than 99% of the float32 inference tests or 75% of all are right.
+The test fails if an output is wrong, if `tg` crashes, hangs or rejects a model without a name, or if less than 99% of
+the float32 inference tests or 75% of all tests are right.
 """
 import argparse
 import collections
@@ -26,7 +26,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from export_test import ROOT, difference  # skips this test too where packages are missing
+from export_test import ROOT, difference  # also skips this test if packages are missing
 
 import numpy as np
 import onnx
@@ -36,7 +36,7 @@ LIMIT_S = 120
 RIGHT, REFUSED, WRONG, CRASH = "right", "refused", "wrong", "crash"
 SHARES = {"inference": 0.99, "all": 0.75}
 
-# Operands by place that decide shapes or what an operator does.
+# Indices of operands that determine shapes or the behaviour of an operator.
 SHAPE_OPERANDS = {
     "AffineGrid": {1}, "CenterCropPad": {1}, "Col2Im": {1, 2}, "ConstantOfShape": {0}, "CumProd": {1}, "CumSum": {1},
     "DFT": {1, 2}, "Dropout": {1, 2}, "Expand": {1}, "If": {0}, "Loop": {0, 1}, "MaxUnpool": {2}, "OneHot": {1},
@@ -49,9 +49,9 @@ SHAPE_OPERANDS = {
 # Tests whose expected outputs are written with four digits.
 FOUR_DIGITS = {"test_averagepool_2d_ceil_last_window_starts_on_pad", "test_roialign_aligned_false",
                "test_roialign_aligned_true"}
-BF16_SCALE = 200  # of the tolerance: 2e-2 and 2e-3, as for f16
+BF16_SCALE = 200  # times the tolerance: 2e-2 and 2e-3, as for f16
 
-# The float32 tests of operators that an inference compiler meets, and how many there are.
+# Operators that inference networks use, with the number of their float32 tests.
 INFERENCE = {
     # those of the light models: 120
     "AveragePool": 20, "MaxPool": 18, "Concat": 12, "Gemm": 11, "Reshape": 10, "Softmax": 7, "Transpose": 7,
@@ -70,7 +70,7 @@ INFERENCE = {
     "Round": 1, "HardSwish": 1, "Mish": 1, "Swish": 1, "Celu": 1, "Range": 1, "GatherND": 1, "ReduceLogSumExp": 1,
     "MeanVarianceNormalization": 1, "IsNaN": 1,
 }
-# As what integers that Tangram does not have are given out.
+# Types in which integers of types that Tangram does not have are written.
 CARRIERS = {"uint8": "int32", "int8": "int32", "uint16": "int32", "int16": "int32", "uint32": "int64", "uint64": "int64"}
 INTEGER_RESULTS = {"ArgMax", "Shape", "Size", "IsNaN"}
 
@@ -91,7 +91,7 @@ class Case:
         self.kind = f"{domain}.{self.node.op_type}" if domain else self.node.op_type
 
     def fix_operands(self):
-        """Operands that decide shapes become weights, and so do those that NumPy has no type for."""
+        """Makes constants of operands that determine shapes, and of those whose type NumPy does not have."""
         places = SHAPE_OPERANDS.get(self.kind, ())
         fixed = {name for place, name in enumerate(self.node.input) if place in places}
         fixed |= {name for name, x in self.inputs.items() if str(getattr(x, "dtype", "")) == "bfloat16"}
@@ -101,7 +101,7 @@ class Case:
             graph.input.remove(value)
 
     def is_inference(self):
-        """Whether it is one of those that INFERENCE counts."""
+        """Returns true if INFERENCE counts this test."""
         arrays = [*self.inputs.values(), *self.outputs.values()]
         if self.kind not in INFERENCE or self.expanded or not all(isinstance(x, np.ndarray) for x in arrays):
             return False
@@ -117,7 +117,7 @@ class Case:
         return True
 
     def is_named_in(self, text):
-        """Whether a diagnostic names an operator, a node or a value."""
+        """Returns true if a diagnostic names an operator, a node or a value of the model."""
         nodes = self.model.graph.node
         names = {n.op_type for n in nodes} | {n.name for n in nodes} | {o for n in nodes for o in n.output}
         names |= set(self.inputs) | set(self.outputs)
@@ -125,7 +125,7 @@ class Case:
 
 
 def array_of(value):
-    """As NumPy has it; lists, None and the like stay what they are."""
+    """Returns a tensor as a NumPy array; lists, None and other values are not changed."""
     if isinstance(value, onnx.TensorProto):
         return numpy_helper.to_array(value)
     return np.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else value
@@ -149,13 +149,13 @@ def collect(options):
 
 
 def trimmed(found, count, shape):
-    """The rows that are there, of an output with as many as there may be."""
+    """Returns the `count` valid rows of an output that is padded to the largest possible size."""
     axis = next((i for i, (a, b) in enumerate(zip(found.shape, shape)) if a != b), None)
     return found if axis is None else np.take(found, range(count), axis)
 
 
 def judge(case, path):
-    """What is wrong with the outputs in the file; empty if nothing is."""
+    """Returns the fault of the outputs in the file, or an empty string."""
     got = dict(np.load(path))
     for name in [n for n in got if f"{n}_count" in got and f"{n}_count" not in case.outputs]:
         got[name] = trimmed(got[name], got.pop(f"{name}_count").item(), case.outputs[name].shape)
@@ -167,7 +167,7 @@ def judge(case, path):
             if not np.array_equal(found.astype(want.dtype), want):
                 return f"{name} is {found.flatten()[:8]}, expected {want.flatten()[:8]}"
             continue
-        if str(want.dtype) == "bfloat16":  # which NumPy has not: the file holds f32
+        if str(want.dtype) == "bfloat16":  # NumPy has no bf16: the file has f32
             want, scale = want.astype(np.float32), BF16_SCALE
         if found.dtype != want.dtype or found.shape != want.shape:
             return f"{name} is {found.dtype}{list(found.shape)}, expected {want.dtype}{list(want.shape)}"
@@ -180,7 +180,7 @@ def judge(case, path):
 
 
 def refusal(case, done):
-    """The class and the first message of a run that ended with exit code 1."""
+    """Returns the class and the first message of a run with exit code 1."""
     text = done.stderr.strip()
     first = next((line for line in text.splitlines() if line.startswith("error")), text[:200])
     if case.is_named_in(text):
@@ -189,7 +189,7 @@ def refusal(case, done):
 
 
 def run(case, options, folder):
-    """(class, what is to be said about it)."""
+    """Returns (class, message)."""
     model, given, out = folder / "m.onnx", folder / "in.npz", folder / "out.npz"
     model.write_bytes(case.model.SerializeToString())
     command = [options.tg, "run", model, "--backend", options.backend, "--runs", "1", "--quiet", "--output", out]
@@ -215,7 +215,7 @@ def run_and_keep(case, options):
     with tempfile.TemporaryDirectory() as scratch:
         try:
             result = run(case, options, Path(scratch))
-        except Exception as error:  # noqa: BLE001 the other tests go on
+        except Exception as error:  # noqa: BLE001 continue with the other tests
             result = CRASH, f"{type(error).__name__}: {error}"
         if options.keep and result[0] in (WRONG, CRASH):
             keep(case, Path(options.keep) / case.name, result[1])
@@ -230,11 +230,11 @@ def keep(case, folder, why):
     (folder / "why.txt").write_text(f"{why}\n\n{onnx.printer.to_text(case.model)}\n", encoding="utf-8")
 
 
-# --- what is printed ------------------------------------------------------------------------------
+# --- output ---------------------------------------------------------------------------------------
 
 
 def print_selection(cases):
-    """How the selection of inference tests compares with what it should count."""
+    """Prints differences between the number of inference tests and INFERENCE."""
     found = collections.Counter(c.kind for c in cases if c.inference)
     for kind, count in INFERENCE.items():
         if found[kind] != count:
@@ -252,7 +252,7 @@ def print_kinds(cases, results):
 
 
 def reasons(cases, results):
-    """{(operator of the test, reason): cases}; reasons without files and names of nodes."""
+    """Returns {(operator of the test, reason): cases}. Names of files and nodes are removed from reasons."""
     found = collections.defaultdict(list)
     for case in cases:
         kind, why = results[case.name]
@@ -289,7 +289,7 @@ def print_failures(cases, results):
 
 
 def share(name, cases, results):
-    """Prints the share of right ones; whether it is enough."""
+    """Prints the share of right tests, and returns true if it is large enough."""
     right = sum(results[c.name][0] == RIGHT for c in cases)
     part = right / max(1, len(cases))
     print(f"{name}: {right} of {len(cases)} right, {part:.1%} (at least {SHARES[name]:.0%})")

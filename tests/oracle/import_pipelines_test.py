@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Programs that use trained ONNX models, with `tg run` in the place of ONNX Runtime's session: the text
-that rapidocr-onnxruntime reads in a picture must be the same, and the speech probabilities of
-silero-vad equal within 1e-4.
+"""Runs programs that use trained ONNX models with `tg run` in place of ONNX Runtime's session. rapidocr-onnxruntime
+must read the same text in a picture. The speech probabilities of silero-vad must be equal within 1e-4.
 
     tests/oracle/import_pipelines_test.py [--tg build/tg] [--backend cpu] [ocr|vad...]
 
@@ -15,7 +14,7 @@ import time
 from pathlib import Path
 from unittest import mock
 
-from export_test import ROOT  # skips this test too where packages are missing
+from export_test import ROOT  # also skips this test if packages are missing
 
 import networks
 import numpy as np
@@ -26,7 +25,7 @@ TOLERANCE = 1e-4
 
 
 class TangramSession:
-    """ONNX Runtime's session for names and metadata; `tg run` for what it computes."""
+    """A session that computes with `tg run`. ONNX Runtime's session provides names and metadata."""
 
     options = None
     runs = 0
@@ -57,7 +56,7 @@ RealSession = onnxruntime.InferenceSession
 
 
 def picture(lines=LINES, width=480, size=34):
-    """Lines of text, dark on light."""
+    """Returns a picture with lines of dark text on a light page."""
     from PIL import Image, ImageDraw, ImageFont
     step = size * 60 // 34
     page = Image.new("RGB", (width, step * len(lines) + 20), (250, 250, 250))
@@ -67,7 +66,7 @@ def picture(lines=LINES, width=480, size=34):
 
 
 def ocr(session, pictures=None):
-    """[(text, score)] of the lines that are found."""
+    """Returns [(text, score)] of the recognised lines."""
     from rapidocr_onnxruntime import RapidOCR
     from rapidocr_onnxruntime.utils import infer_engine
     with mock.patch.object(infer_engine, "InferenceSession", session):
@@ -77,7 +76,7 @@ def ocr(session, pictures=None):
 
 
 def vad(session, windows=12):
-    """[(frame, probability)] by the model of single windows and by that of sequences."""
+    """Returns [(frame, probability)] of the model for single windows and of the model for sequences."""
     import torch
     from silero_vad import load_silero_vad
     wave = torch.from_numpy(networks.speech(windows, 512))
@@ -89,7 +88,7 @@ def vad(session, windows=12):
 
 
 def check(pipeline, session):
-    """What is wrong with what it finds through a class of sessions, which counts its runs; empty if nothing is."""
+    """Returns the fault of a pipeline with a class of sessions, or an empty string. `session.runs` counts runs."""
     start = time.perf_counter()
     want = pipeline(RealSession)
     between = time.perf_counter()
@@ -106,7 +105,7 @@ def check(pipeline, session):
 
 
 def check_all(pipelines, names, session, fault):
-    """The exit code: of pipelines by name, those that are asked for. `fault`: what a session raises."""
+    """Checks the named pipelines (or all) and returns the exit code. `fault`: the type of a session's errors."""
     failed = 0
     for name, pipeline in pipelines.items():
         if names and name not in names:

@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Integers are exact on every way through the program: operators of ONNX on integers around the places
-where floats of 24 and 53 bits, and i32 and i64, end, against arithmetic on Python's integers with
-wrap-around. The ways:
+"""Checks that integers are exact on all paths through the program. ONNX operators on integers near the limits of floats
+with 24 and 53 bits, of i32 and of i64 are compared with arithmetic on Python's integers with wrap-around. The paths:
 
-    run on ref and on cpu, with the integers as inputs or as constants of the file (the importer folds them);
+    run on ref and on cpu, with the integers as inputs or as constants of the file (which the importer folds);
     as text: `tg import -o f.tg`, formatted, run;
-    optimised and written as ONNX: run again by `tg`, and by ONNX Runtime where its own answer to the
-    source is right (it computes powers and means in doubles, and does not divide the smallest integer by -1).
+    optimised and written as ONNX: run again by `tg`, and by ONNX Runtime if its own result for the source is right (it
+    computes powers and means in doubles, and cannot divide the smallest integer by -1).
 
     tests/oracle/integers_test.py [--tg build/tg] [--keep FOLDER] [NAME...]
 
-NAME selects cases whose name holds it; with --keep the files are written to a folder.
+NAME selects cases whose name contains it. With --keep the files are written to a folder.
 """
 import argparse
 import itertools
@@ -19,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from export_test import ROOT  # skips this test too where packages are missing
+from export_test import ROOT  # also skips this test if packages are missing
 
 import numpy as np
 import onnx
@@ -40,13 +39,13 @@ def wrap(n, dtype):
 
 
 def exact(values, dtype):
-    """Python's integers as an array of the dtype, wrapped around."""
+    """Returns Python's integers as an array of the dtype, with wrap-around."""
     values = np.asarray(values, dtype=object)
     return np.array([wrap(int(v), dtype) for v in values.flat], dtype=object).astype(dtype).reshape(values.shape)
 
 
 def cut(a, b):
-    """The quotient rounded towards zero."""
+    """Returns the quotient, rounded towards zero."""
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
@@ -57,7 +56,7 @@ def power(a, b):
 
 
 def root(n):
-    """The root rounded down."""
+    """Returns the square root, rounded down."""
     low, high = 0, 2**32
     while low < high:
         middle = (low + high + 1) // 2
@@ -66,7 +65,7 @@ def root(n):
 
 
 class Cases:
-    """The cases of a dtype: nodes of one model, their operands and what they have to give."""
+    """The cases of a dtype: nodes of one model, with operands and expected results."""
 
     def __init__(self, dtype):
         self.dtype, self.values, self.cases = dtype, VALUES[dtype], []
@@ -78,7 +77,7 @@ class Cases:
         self.add_all()
 
     def add(self, name, op, operands, expected, dtype=None, fixed=(), outputs=1, take=0, **attributes):
-        """`expected`: Python's integers. `fixed`: the places of operands that are constants of the file."""
+        """Adds a case. `expected`: Python's integers. `fixed`: indices of operands that are constants of the file."""
         self.cases.append((name, op, operands, exact(expected, dtype or self.dtype), set(fixed), outputs, take, attributes))
 
     def i(self, values):
@@ -217,7 +216,7 @@ class Cases:
 
 
 def model_of(dtype, cases, constant):
-    """One model of all cases; operands are inputs, or all of them constants."""
+    """Returns one model of all cases and its inputs. If `constant` is true, all operands are constants."""
     nodes, inputs, initializers, outputs, given = [], [], [], [], {}
     for k, (name, op, operands, expected, fixed, count, take, attributes) in enumerate(cases):
         names = []
@@ -266,7 +265,7 @@ class Sweep:
         self.judge(way, cases, [results.get(f"y{k}") for k in range(len(cases))])
 
     def runtime(self, dtype, cases):
-        """The cases that ONNX Runtime computes right, written by `tg opt` and run by it again."""
+        """Optimises the cases that ONNX Runtime computes right, and runs the result in ONNX Runtime."""
         def answer(path, given):
             options = onnxruntime.SessionOptions()
             options.log_severity_level = 4
@@ -276,14 +275,14 @@ class Sweep:
         for case in cases:
             _, op, operands, expected, *_ = case
             traps = op in ("Div", "Mod") and np.iinfo(dtype).min in operands[0][0] and -1 in operands[1][0]
-            if traps or op == "ReduceL2":  # its ReduceSum of i64, by which that is written, adds doubles
+            if traps or op == "ReduceL2":  # written as ReduceSum of i64, which ONNX Runtime adds in doubles
                 continue
             model, given = model_of(dtype, [case], constant=False)
             onnx.save(model, source)
             try:
                 if np.array_equal(answer(source, given)[0], expected):
                     kept.append(case)
-            except Exception:  # pylint: disable=broad-except  # it has no kernel for the type
+            except Exception:  # pylint: disable=broad-except  # ONNX Runtime has no kernel for the type
                 pass
         model, given = model_of(dtype, kept, constant=False)
         onnx.save(model, source)

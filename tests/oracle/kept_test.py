@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Operators that are kept (LSTM, GRU, RNN, Attention, RotaryEmbedding, GridSample, RoiAlign) against ONNX Runtime: the file that `tg import` and
-`tg opt` write of a model has as many of them as the model, passes the onnx package's checker, and computes in
-ONNX Runtime what the model does there:
+"""Tests operators that are kept (LSTM, GRU, RNN, Attention, RotaryEmbedding, GridSample, RoiAlign). The files that
+`tg import` and `tg opt` write for a model have as many of them as the model, pass the onnx package's checker, and
+compute the same outputs in ONNX Runtime:
 
     |a - b| <= 1e-4 |b| + 1e-5 max |b|
 
     tests/oracle/kept_test.py [--tg build/tg] [PART...]
 
-PART selects models whose name holds it. Without the packages onnx, onnxruntime and numpy the test is
+PART selects models whose name contains it. Without the packages onnx, onnxruntime and numpy the test is
 skipped (`./dev test --oracle` installs them).
 """
 import argparse
@@ -33,7 +33,7 @@ MODELS = {}
 
 
 class Builder:
-    """Nodes around one that is kept: what it reads is computed, and what it gives is read."""
+    """Builds a model in which other nodes compute the inputs of a kept node and read its outputs."""
 
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
@@ -83,7 +83,7 @@ def recurrent(op, opset=17, lengths=False, states=False, **attributes):
 
 
 def stack():
-    """Layers of one another's steps, as PyTorch's exporters write them."""
+    """Returns stacked recurrent layers, as PyTorch's exporters write them."""
     b = Builder(7)
     x, axes = b.input("x", STEPS, BATCH, WIDTH), b.weight("axes", dtype=np.int64, values=[1])
     for i, (op, gates) in enumerate(GATES.items()):
@@ -144,7 +144,7 @@ def rotary(packed=False, positions=False, **attributes):
 
 
 def sampled(opset, **attributes):
-    """An image at places that are computed."""
+    """Returns a model that samples an image at computed positions."""
     b = Builder(len(MODELS))
     grid = b.node("Tanh", [b.input("places", 1, 6, 7, 2)], "grid")
     b.node("GridSample", [b.node("Relu", [b.input("x", 1, 3, 8, 9)], "image"), grid], "made", **attributes)
@@ -154,7 +154,7 @@ def sampled(opset, **attributes):
 
 
 def regions(opset, **attributes):
-    """Regions of an image; with a sampling_ratio of 0 only the kernel knows how many samples there are."""
+    """Returns a model with regions of an image. If sampling_ratio is 0, the kernel chooses the number of samples."""
     b = Builder(len(MODELS))
     rois = b.node("Abs", [b.input("corners", 5, 4)], "rois")
     images = b.weight("images", dtype=np.int64, values=[0, 1, 1, 0, 1])
@@ -192,7 +192,7 @@ MODELS["rotary_neighbours"] = rotary(positions=True, interleaved=1)
 
 
 class Failure(Exception):
-    """What is wrong with a file."""
+    """A written file is wrong."""
 
 
 def kept(model):

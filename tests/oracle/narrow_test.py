@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Files with integers of types that Tangram does not have (uint8, int8, uint16, int16, uint32, uint64, int4, uint4), and files
-whose results have as many rows as data selects, or that compute with such rows. Each is one operator or a few, with random data, against NumPy:
+"""Tests files with integers of types that Tangram does not have (uint8, int8, uint16, int16, uint32, uint64, int4,
+uint4), and files in which data selects the number of rows, of results or of operands. Each file has one operator or a
+few, with random data, and is compared with NumPy:
 
-  - `tg run` computes it on both backends, with the narrow arrays as inputs;
-  - the file that `tg export` writes has the inputs and outputs of its source and at most its operators, computes the same in
-    ONNX Runtime, where that has them, can be read again, and is equal by `tg verify`.
+  - `tg run` computes the result on both backends, with the narrow arrays as inputs;
+  - the file of `tg export` has the inputs and outputs of its source and at most as many operators. ONNX Runtime
+    computes the same, if it has the operators. The file can be read again, and `tg verify` reports that it is equal.
 
     tests/oracle/narrow_test.py [--tg build/tg] [--jobs N] [--rounds 1] [NAME...]
 
-NAME selects cases whose name holds it; --rounds draws more cases of each kind.
+NAME selects cases whose name contains it; --rounds draws more cases of each kind.
 """
 import argparse
 import collections
@@ -18,7 +19,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from export_test import ROOT, load, tg  # skips this test too where packages are missing
+from export_test import ROOT, load, tg  # also skips this test if packages are missing
 from import_nodes_test import trimmed
 from restored_test import check_interface, nodes_of
 
@@ -38,7 +39,7 @@ def kind(dtype):
 
 
 def drawn(rng, dtype, shape):
-    """All values of the type, its ends above all."""
+    """Draws values of the type; half of the integers are its limits."""
     if dtype == "bool":
         return rng.integers(0, 2, shape).astype(bool)
     if np.dtype(dtype).kind == "f":
@@ -53,7 +54,7 @@ def node(op, inputs, outputs, **attributes):
     return helper.make_node(op, inputs.split(), outputs.split(), **attributes)
 
 
-# --- integers that are carried ----------------------------------------------------------------------
+# --- integers in wider types ------------------------------------------------------------------------
 
 
 def casts(rng):
@@ -62,7 +63,7 @@ def casts(rng):
             if a not in NARROW and b not in NARROW:
                 continue
             x = drawn(rng, a, (3, 5))
-            if np.dtype(a).kind == "f":  # what is out of range, ONNX leaves open
+            if np.dtype(a).kind == "f":  # ONNX does not define casts of values out of range
                 info = np.iinfo(b)
                 x = np.clip(x, max(info.min, -60000), min(info.max, 60000)).astype(a)
             with np.errstate(over="ignore"):
@@ -70,7 +71,7 @@ def casts(rng):
 
 
 def images(rng):
-    """Networks that cast their input first."""
+    """Yields networks that first cast their input."""
     for a in ORDERED:
         x = drawn(rng, a, (1, 4, 6, 3))
         moved = x.transpose(0, 3, 1, 2).astype(np.float32)
@@ -103,7 +104,7 @@ def bits(rng):
 
 
 def quotient(x, z):
-    """Rounded towards zero; by zero 1, which the cases leave out."""
+    """Returns the quotient, rounded towards zero. Cases do not divide by zero."""
     return np.where(z == 0, 1, np.fix(x.astype(np.float64) / np.where(z == 0, 1, z))).astype(np.int64).astype(x.dtype)
 
 
@@ -162,7 +163,7 @@ def dequantized(rng):
                     scale = ((rng.random(shape) * 0.1 + 0.01) * 2.0 ** (8 - max(bits_of, 8))).astype(scale_type)
                     zero = rng.integers(low, high, shape, endpoint=True)
                     has_zero = a != "int32" and rng.integers(0, 2)
-                    # ONNX's reference: differences and products in f32
+                    # Like ONNX's reference, with differences and products in f32.
                     minus = x - spread(zero, x, axis, block) if has_zero else x
                     want = (minus.astype(np.float32) * spread(scale, x, axis, block).astype(np.float32)).astype(scale_type)
                     attributes = {"axis": axis} if form != "tensor" else {}
@@ -183,13 +184,13 @@ def dequantized(rng):
                             {n: t for n, t in given.items() if n != "q"})
 
 
-# --- sizes that data decides ------------------------------------------------------------------------
+# --- sizes that depend on data ----------------------------------------------------------------------
 
 SELECTED = ["float32", "int32", "int64", "bool", "float64", "uint8", "int8"]
 
 
 def few(rng, dtype, shape):
-    """Repeated values, zeros among them."""
+    """Draws a few repeated values, including zero."""
     low = 0 if np.dtype(dtype).kind in "ub" else -2
     return rng.integers(low, 3 if dtype != "bool" else 2, shape).astype(dtype)
 
@@ -226,12 +227,12 @@ def uniques(rng, name, x, axis):
 
 
 def sums(kept, head, last):
-    """(nodes, output) that make one result of rows, so that the file can be written."""
+    """Returns (nodes, outputs) that reduce the rows to one result, so that its size does not depend on data."""
     return [*head, node("ReduceSum", f"{last} zero", "y", keepdims=0)], {"y": kept.sum(0)}
 
 
 def readers(rng):
-    """Nodes that read rows that data selects. `open_`: rows that nodes computed are the output."""
+    """Yields nodes that read rows selected by data. In `open_` cases the output has such rows."""
     zero = {"zero": np.array([0])}
     for shape in ((9,), (4, 5), (2, 3, 4)):
         for share in (0.0, 0.4, 1.0):
@@ -314,10 +315,10 @@ def compare(got, want, how):
 
 
 def outputs_of(path, inputs):
-    """None where ONNX Runtime has no kernel."""
+    """Returns the outputs of ONNX Runtime, or None if it has no kernel."""
     try:
         session = load(path)
-    except Exception as error:  # noqa: BLE001 its exceptions have no common class of their own
+    except Exception as error:  # noqa: BLE001 its exceptions have no common class
         if "NOT_IMPLEMENTED" in str(error):
             return None
         raise
@@ -352,7 +353,8 @@ def check(case, options):
 
 
 def check_optimised(source, case, folder, options):
-    """A file with rows that nodes have computed is optimised, computes the same and stays as it is."""
+    """Optimises a file whose output has a size that depends on data. The result must compute the same, and must not
+    change when it is optimised again."""
     fast, same = folder / "fast.onnx", folder / "same.onnx"
     for given, made in ((source, fast), (fast, same)):
         tg(["opt", given, "-o", made, "--cost", "analytic:cpu", "--quiet"], tg=options.tg)
@@ -376,7 +378,7 @@ def main():
     def fault(case):
         try:
             check(case, options)
-        except Exception as error:  # noqa: BLE001 the other cases go on
+        except Exception as error:  # noqa: BLE001 continue with the other cases
             return f"{type(error).__name__}: {str(error)[:240]}"
         return ""
 

@@ -1,16 +1,16 @@
 """Networks as ONNX files, for import_networks_test.py and bench/onnx_networks.py.
 
-Three kinds, each written once into a cache folder and found there from then on:
+There are three kinds. Each network is written once into a cache folder:
 
-    light    the nine light models of the onnx package, their constant weights made random
-    torch    networks of torchvision, transformers and this file with random weights, by both of
-             PyTorch's exporters: NAME-script (opset 17) and NAME-dynamo (its own default opset,
-             weights in a file beside the model), some also NAME-dynamo23 (opset 23: Attention)
-    trained  the trained models that the packages rapidocr-onnxruntime and silero-vad carry
+    light    the nine light models of the onnx package, with random instead of constant weights
+    torch    networks of torchvision, transformers and this file with random weights, from both of
+             PyTorch's exporters: NAME-script (opset 17) and NAME-dynamo (the exporter's default
+             opset, weights in a second file), some also NAME-dynamo23 (opset 23: Attention)
+    trained  the trained models that the packages rapidocr-onnxruntime and silero-vad contain
 
-Beside NAME.onnx lie NAME.npz, the inputs by name, and NAME.f64.npz, the outputs in double precision
-in the order of the model's outputs: PyTorch's, or those of the onnx package's reference evaluator,
-which is slow and therefore asked only when they are wanted.
+The folder also has NAME.npz, the inputs by name, and NAME.f64.npz, the outputs in double precision in the order of the
+model's outputs: PyTorch's, or those of the onnx package's reference evaluator, which is slow and therefore runs only
+when they are needed.
 """
 import importlib.util
 import os
@@ -23,7 +23,7 @@ import onnx
 from onnx import numpy_helper
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tangram/oracle/networks"
-SCRIPT_ALONE = {"ssdlite"}  # the other exporter wants the number of detections beforehand
+SCRIPT_ALONE = {"ssdlite"}  # the other exporter requires a known number of detections
 OPSET_23 = {"vit", "bert", "whisper_encoder", "llama_step", "qwen2_step"}
 TORCH_NETWORKS = {}
 BATCH, SEQUENCE, PAST = 2, 7, 5
@@ -34,7 +34,7 @@ class Missing(Exception):
 
 
 class Network:
-    """A module, its inputs by name, and how its outputs are called."""
+    """A module, its inputs by name, and the names of its outputs."""
 
     def __init__(self, module, inputs, outputs=("output",), dynamic=()):
         self.module, self.inputs, self.outputs = module.eval(), inputs, list(outputs)
@@ -42,7 +42,7 @@ class Network:
 
 
 def network(build):
-    """Registers a builder under its own name; it is called when its file is missing."""
+    """Registers a builder under its function name. It is called if the file of the network is missing."""
     TORCH_NETWORKS[build.__name__] = build
     return build
 
@@ -51,7 +51,7 @@ def network(build):
 
 
 def randomise(module, images):
-    """Scales and shifts that are not neutral; batch norms then take the statistics of `images`."""
+    """Sets scales and shifts that are not neutral, and statistics of batch norms from `images`."""
     import torch
     with torch.no_grad():
         for value in module.parameters():
@@ -67,7 +67,7 @@ def randomise(module, images):
 
 
 def image(size, batch=1):
-    """Noise of several scales: white noise would average out, and batch norms amplify what is left of it."""
+    """Returns noise of several scales. White noise would average out, and batch norms would amplify the remainder."""
     import torch
     layers = []
     for scale in (1, 4, 16, 64):
@@ -77,7 +77,7 @@ def image(size, batch=1):
 
 
 def vision(name, size=224, **options):
-    """A network of torchvision."""
+    """Returns a network of torchvision."""
     import torchvision
     module = getattr(torchvision.models, name)(weights=None, **options)
     return Network(randomise(module, image(size, 4)), {"image": image(size)}, ["logits"],
@@ -154,7 +154,7 @@ def mnasnet0_5():
 
 @network
 def vgg11():
-    """With a small classifier: the published one holds 124 million weights."""
+    """Returns VGG-11 with a small classifier: the published one has 124 million weights."""
     import torch
     import torchvision
     module = torchvision.models.vgg11(weights=None, num_classes=10)
@@ -165,7 +165,7 @@ def vgg11():
 
 @network
 def vit():
-    """ViT of torchvision, patches of 32, smaller than the published one."""
+    """Returns torchvision's ViT with patches of 32, smaller than published."""
     import torchvision
     module = torchvision.models.VisionTransformer(
         image_size=224, patch_size=32, num_layers=4, num_heads=4, hidden_dim=256, mlp_dim=1024)
@@ -181,7 +181,7 @@ def tokens(batch=BATCH, length=SEQUENCE, limit=500):
 
 
 def mask_with_padding(length=SEQUENCE):
-    """The first row has padding at its end."""
+    """Returns a mask with padding at the end of the first row."""
     import torch
     mask = torch.ones(BATCH, length, dtype=torch.int64)
     mask[0, -2:] = 0
@@ -189,7 +189,7 @@ def mask_with_padding(length=SEQUENCE):
 
 
 def text_model(module, outputs=("hidden",)):
-    """An encoder over token ids and a mask."""
+    """Returns an encoder of token ids with a mask."""
     import torch
 
     class Encoder(torch.nn.Module):
@@ -241,7 +241,7 @@ def t5_encoder():
 
 
 def past_inputs(names, heads, width, length=PAST):
-    """Random past keys and values, and their dynamic axes."""
+    """Returns random past keys and values, and their dynamic axes."""
     import torch
     inputs = {name: torch.randn(BATCH, heads, length, width) for name in names}
     return inputs, {name: {0: "batch", 2: "past"} for name in names}
@@ -257,7 +257,8 @@ def cache_names(stem, layers, parts=("key", "value")):
 
 @network
 def t5_decoder_step():
-    """One token, after PAST others, beside an encoded text; keys and values of both attentions are given."""
+    """Returns a decoder step of one token after PAST others, with an encoded text and keys and values of both
+    attentions as inputs."""
     import torch
     import transformers
     from transformers.cache_utils import DynamicCache, EncoderDecoderCache
@@ -309,7 +310,7 @@ def whisper_encoder():
 
 
 def decoder_step(model, heads, width, layers):
-    """A causal decoder: two tokens after PAST others, whose keys and values are given."""
+    """Returns a causal decoder step of two tokens after PAST others, whose keys and values are inputs."""
     import torch
     from transformers.cache_utils import DynamicCache
 
@@ -362,7 +363,7 @@ def gpt2_step():
 
 @network
 def unet():
-    """Encoder and decoder of three levels, by transposed convolutions."""
+    """Returns an encoder and decoder of three levels, with transposed convolutions."""
     import torch
     from torch import nn
 
@@ -394,7 +395,7 @@ def unet():
 
 @network
 def diffusion_unet():
-    """In the manner of diffusion models: group norms, a time embedding, attention over pixels."""
+    """Returns a network like those of diffusion models: group norms, a time embedding, attention over pixels."""
     import torch
     from torch import nn
 
@@ -447,7 +448,7 @@ def diffusion_unet():
 
 @network
 def detector():
-    """In the manner of YOLO: a pyramid with resizes, boxes decoded on grids, before suppression."""
+    """Returns a detector like YOLO, without suppression: a pyramid with resizes, and boxes decoded on grids."""
     import torch
     from torch import nn
 
@@ -488,7 +489,7 @@ def detector():
 
 @network
 def ssdlite():
-    """torchvision's detector with its suppression: rows are selected by their values."""
+    """Returns torchvision's detector with suppression, which selects rows by their values."""
     import torch
     import torchvision
     module = torchvision.models.detection.ssdlite320_mobilenet_v3_large(
@@ -507,7 +508,7 @@ def ssdlite():
 
 
 def tagger(kind):
-    """Word classes from token ids by a recurrent layer of both directions, two deep."""
+    """Returns a classifier of tokens with two bidirectional recurrent layers."""
     from torch import nn
 
     class Tagger(nn.Module):
@@ -557,7 +558,7 @@ def export(net, path, exporter):
 
 
 def dynamic_shapes(net):
-    """As torch.export takes them: one entry for each argument, those of *past in a tuple."""
+    """Returns dynamic shapes for torch.export: one entry per argument, and a tuple of entries for *past."""
     import inspect
     import torch
     if not net.dynamic:
@@ -570,7 +571,7 @@ def dynamic_shapes(net):
 
 
 def torch_in_double(net):
-    """The outputs in double precision; None where the network fixes its precision."""
+    """Returns the outputs in double precision, or None if the precision of the network is fixed."""
     import torch
     inputs = [x.double() if x.is_floating_point() else x for x in net.inputs.values()]
     try:
@@ -587,7 +588,7 @@ def write_torch(name, exporter, path):
             raise Missing(package)
     import torch
     torch.set_num_threads(1)
-    torch.backends.mha.set_fastpath_enabled(False)  # an operator that no exporter knows
+    torch.backends.mha.set_fastpath_enabled(False)  # its operator is not supported by exporters
     torch.manual_seed(1)
     net = TORCH_NETWORKS[name]()
     export(net, path, exporter)
@@ -606,7 +607,7 @@ LIGHT = sorted(p.stem for p in LIGHT_FOLDER.glob("*.onnx"))
 
 
 def role_of(name, readers):
-    """(operator, operand) that a weight is for, through reshapes of it."""
+    """Returns (operator, operand) in which a weight is used, possibly through reshapes."""
     node, operand = readers[name][0]
     if node.op_type in ("Unsqueeze", "Reshape"):
         return role_of(node.output[0], readers)
@@ -614,7 +615,7 @@ def role_of(name, readers):
 
 
 def random_weight(role, shape, rng):
-    """Of a size that keeps activations near one."""
+    """Returns a random weight whose magnitude keeps activations near one."""
     if role in (("Conv", 1), ("Gemm", 1)):
         fan_in = shape[1] if len(shape) == 2 else int(np.prod(shape[1:]))
         return rng.standard_normal(shape) * (2 / fan_in) ** 0.5
@@ -624,7 +625,7 @@ def random_weight(role, shape, rng):
 
 
 def spread_logits(model, inputs):
-    """Scales the last weights so that a final softmax is neither flat nor one class alone."""
+    """Scales the last weights so that a final softmax is neither flat nor concentrated on one class."""
     import onnxruntime
     graph = model.graph
     if graph.node[-1].op_type != "Softmax":
@@ -632,7 +633,7 @@ def spread_logits(model, inputs):
     logits = graph.node[-1].input[0]
     graph.output.append(onnx.ValueInfoProto(name=logits))
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3  # the unused initialisers that the models have are no news
+    options.log_severity_level = 3  # no warnings about unused initialisers of the models
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     factor = 2 / session.run([logits], inputs)[0].std()
     del graph.output[-1]
@@ -643,9 +644,9 @@ def spread_logits(model, inputs):
 
 
 def write_light(name, path):
-    """The model with every float weight, made by ConstantOfShape or given, replaced by a random one.
+    """Writes the model with random float weights, instead of those of ConstantOfShape and initialisers.
 
-    IR version 3 wants weights among the inputs, too.
+    IR version 3 requires weights to be inputs, too.
     """
     model = onnx.load(LIGHT_FOLDER / f"{name}.onnx")
     graph, rng = model.graph, np.random.default_rng(1)
@@ -680,7 +681,7 @@ LETTERS = {"H": "101101111101101", "E": "111100110100111", "L": "100100100100111
 
 
 def ocr_image(height, width, text="HELLO NOTE"):
-    """A line of dark letters on a light page, as the recogniser normalises it."""
+    """Returns a line of dark letters on a light page, normalised as for the recogniser."""
     page = np.full((height, width), 0.9, np.float32)
     dot = max(1, min(width // (4 * len(text) + 4), height // 7))
     top = (height - 5 * dot) // 2
@@ -693,7 +694,7 @@ def ocr_image(height, width, text="HELLO NOTE"):
 
 
 def speech(windows, size):
-    """A voiced sound with a changing pitch, in frames."""
+    """Returns frames of a voiced sound with a changing pitch."""
     t = np.arange(windows * size) / 16000
     wave = 0.3 * np.sin(2 * np.pi * 140 * t + 3 * np.sin(2 * np.pi * 3 * t)) * (1 + np.sin(2 * np.pi * 4 * t)) / 2
     return (wave + np.random.default_rng(1).normal(0, 0.01, t.size)).astype(np.float32).reshape(windows, size)
@@ -718,7 +719,7 @@ TRAINED = {
 }
 
 
-# Inputs by whose values a branch is taken: they become weights.
+# Inputs whose values select a branch: they become weights.
 DECIDING = {"vad": "sr", "vad_ifless": "sr"}
 
 
@@ -745,7 +746,8 @@ def names():
 
 
 def prepare(name, folder=CACHE):
-    """The path of the network's file, written if it is not there; NAME.npz, written last, says that it is."""
+    """Returns the path of the network's file, and writes it if it is missing. NAME.npz is written last and marks
+    the file as complete."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.onnx"
     if path.exists() and path.with_suffix(".npz").exists():
@@ -759,23 +761,23 @@ def prepare(name, folder=CACHE):
     return path
 
 
-# --- how `tg` is given a network ------------------------------------------------------------------
+# --- arguments for `tg` ---------------------------------------------------------------------------
 
 
 def inputs_of(path):
-    """The inputs of a prepared network by name."""
+    """Returns the inputs of a prepared network by name."""
     return dict(np.load(path.with_suffix(".npz")))
 
 
 def shape_options(path, inputs):
-    """--shape for every input of which the file leaves a size open."""
+    """Returns --shape options for inputs with dynamic sizes."""
     values = [v for v in onnx.load(path, load_external_data=False).graph.input if v.name in inputs]
     return [f"--shape={v.name}={','.join(map(str, inputs[v.name].shape))}" for v in values
             if any(not d.HasField("dim_value") for d in v.type.tensor_type.shape.dim)]
 
 
 def by_names_in(text, inputs):
-    """The inputs by the names that a .tg model has for them: identifiers, in the same order."""
+    """Returns the inputs by their names in a .tg model, which has them in the same order."""
     header = re.search(r"^model \w+\((.*?)\) ", text, re.M | re.S)
     names = re.findall(r"(\w+):", header.group(1))
     if len(names) != len(inputs):

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Dynamic sizes of graphs of PyTorch: what is rounded up to buckets, what must not be, and outputs against eager ones.
+"""Tests dynamic sizes of PyTorch graphs: which sizes are rounded up to buckets, and which must not be. Outputs are
+compared with eager runs.
 
     tests/oracle/python_buckets_test.py [--tg build/tg]
 
-The package has to be installed where this runs (`./dev test --oracle --full` does); without it or PyTorch the test is skipped.
+Requires the installed package (`./dev test --oracle --full` installs it) and PyTorch; otherwise the test is skipped.
 """
 import unittest
 
-from python_package import SEARCH, run_tests, tangram, torch  # skips this test where packages are missing
+from python_package import SEARCH, run_tests, tangram, torch  # skips this test if packages are missing
 
 import torch.nn.functional as F
 from tangram.torch import buckets
@@ -50,7 +51,7 @@ class Function(torch.nn.Module):
         self.forward = function
 
 
-#: What mixes rows, or counts them.
+#: Functions whose rows depend on each other or on their number. These sizes must not be rounded up.
 MIXES = {
     "their mean": lambda x: x - x.mean(0),
     "a product across them": lambda x: x @ (x.mT @ x),
@@ -69,7 +70,7 @@ MIXES = {
     "rows of numbers in them": lambda x: x[(x[:, 0] > 0).long()],
 }
 
-#: What keeps rows apart, though it counts them, names them, or would fail at zeros.
+#: Functions with independent rows, which nevertheless use the number or indices of rows, or would fail for zeros.
 KEEPS = {
     "rows by their own places": lambda x: x[torch.arange(x.shape[0])] * 2,
     "rows and columns by place": lambda x: x[torch.arange(x.shape[0])[:, None], torch.tensor([[0, 3]])],
@@ -111,7 +112,7 @@ class Buckets(unittest.TestCase):
         torch.manual_seed(1)
 
     def rows(self, module, inputs, axis=0):
-        """What the backend made for the inputs, whose outputs are held against eager ones."""
+        """Returns the compiled programs for the inputs, and compares their outputs with eager ones."""
         module = module.eval()
         compiled = torch.compile(module, backend="tangram", options=SEARCH)
         with torch.no_grad():
@@ -154,7 +155,7 @@ class Buckets(unittest.TestCase):
                 self.assertEqual(len(self.rows(Function(function), [torch.randn(rows, 8) for rows in (5, 6)])), 1)
 
     def test_language_models_with_masks(self):
-        """Two inputs, whose batches are symbols of their own: a program for each bucket, of many batches."""
+        """Two inputs with separate symbols for their batch sizes need one program per bucket, not per size."""
         for network in (bert, llama, qwen):
             with self.subTest(network.__name__), torch.no_grad():
                 self.setUp()
@@ -174,7 +175,7 @@ class Buckets(unittest.TestCase):
                 self.assertEqual(len(self.rows(Function(function), [torch.randn(rows, 8) for rows in (5, 6)])), 2)
 
     def test_a_literal_that_equals_a_bucket_is_no_axis_of_it(self):
-        """Rows are 5, their bucket would have 6, and so has another view."""
+        """There are 5 rows, whose bucket is 6, which is also a size of the view."""
         module = Function(lambda x: x.reshape(6, -1) * 2)
         self.assertEqual(len(self.rows(module, [torch.randn(rows, 12) for rows in (5, 7)])), 2)
 

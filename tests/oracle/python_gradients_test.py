@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Gradients under torch.compile(backend="tangram"), against eager runs: transforms of torch.func and autograd inside
-compiled functions, around them, and by backward() of their outputs, with gradients on, off, and in inference mode.
+"""Compares gradients under torch.compile(backend="tangram") with eager runs: transforms of torch.func and autograd
+inside of compiled functions and around them, and backward() of their outputs, with gradients on, off, and in inference
+mode.
 
     tests/oracle/python_gradients_test.py [--tg build/tg]
 
-A gradient is right, or eager PyTorch refuses it, too. The package has to be installed where this runs
-(`./dev test --oracle --full` does); without it or PyTorch the test is skipped.
+A gradient must be right, unless eager PyTorch also rejects it. Requires the installed package (`./dev test --oracle
+--full` installs it) and PyTorch; otherwise the test is skipped.
 """
 import unittest
 import warnings
 
-from python_package import SEARCH, run_tests, tangram, torch  # skips this test where packages are missing
+from python_package import SEARCH, run_tests, tangram, torch  # skips this test if packages are missing
 
 import torch.nn.functional as F
 from torch.func import functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
@@ -20,7 +21,7 @@ MODES = {"gradients": torch.enable_grad, "no_grad": torch.no_grad, "inference": 
 
 
 class Cube(torch.autograd.Function):
-    """A gradient that is not the derivative, so that it shows which of the two is used."""
+    """A function whose gradient is not its derivative, to detect which of the two is used."""
 
     @staticmethod
     def forward(ctx, x):
@@ -90,14 +91,14 @@ def mixed(x):
 
 
 def a_step(x):
-    """Of gradient descent, written out."""
+    """Returns a step of gradient descent and the value."""
     slope, value = grad_and_value(scalar)(x)
     return x - 0.1 * slope, value
 
 
 NETWORK = network()
 
-#: Of a vector of 3; each is compiled whole.
+#: Functions of a vector of 3 elements; each is compiled as a whole.
 INSIDE = {
     "grad": grad(scalar), "grad_and_value": grad_and_value(scalar), "vjp": lambda x: vjp(vector, x)[1](x * 2),
     "vjp value": lambda x: vjp(vector, x)[0], "jvp": lambda x: jvp(vector, (x,), (x * 2,)), "jacrev": jacrev(vector),
@@ -136,10 +137,10 @@ def forward_mode(f, x):
 
 
 def attempt(function):
-    """Its result, and the kind of error where it refuses."""
+    """Returns (result, None), or (None, error)."""
     try:
         return function(), None
-    except Exception as error:  # of any kind: eager or compiled, both are compared
+    except Exception as error:  # any error, which is compared between eager and compiled
         return None, error
 
 
@@ -150,7 +151,7 @@ class Gradients(unittest.TestCase):
         warnings.simplefilter("ignore")
 
     def agree(self, wanted, found):
-        """Both refuse, or all values, gradients and `requires_grad` are the same."""
+        """Checks that all values and `requires_grad` are equal, unless the eager run fails."""
         (theirs, their_error), (ours, our_error) = wanted, found
         if their_error is not None:
             return
@@ -182,7 +183,7 @@ class Gradients(unittest.TestCase):
             with self.subTest(name):
                 self.setUp()
                 compiled = torch.compile(function, backend="tangram", options=SEARCH)
-                with torch.enable_grad():  # some functions leave another mode behind
+                with torch.enable_grad():  # some functions change the mode
                     self.agree(attempt(lambda: gradients(function)), attempt(lambda: gradients(compiled)))
 
     def test_transforms_around(self):
@@ -197,7 +198,7 @@ class Gradients(unittest.TestCase):
                             self.agree(attempt(lambda: transform(function, x)), attempt(lambda: transform(compiled, x)))
 
     def test_modes_in_turn(self):
-        """One compiled function, with gradients and without, in every order."""
+        """Calls one compiled function alternately without and with gradients."""
         module = network()
         compiled = torch.compile(module, backend="tangram", options=SEARCH)
         for step in range(3):

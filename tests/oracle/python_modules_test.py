@@ -1,27 +1,27 @@
 #!/usr/bin/env python3
-"""Modules of torch.nn under torch.compile(backend="tangram") against eager runs: PyTorch's own database of modules with
-dynamic sizes, buffers that training changes, in all floats, and parameters that are tensor subclasses.
+"""Compares modules of torch.nn under torch.compile(backend="tangram") with eager runs: PyTorch's database of modules
+with dynamic sizes, buffers that training changes (in all float types), and parameters that are tensor subclasses.
 
     tests/oracle/python_modules_test.py [--tg build/tg]
 
-The package has to be installed where this runs (`./dev test --oracle --full` does); without it, PyTorch or expecttest the
-test is skipped.
+Requires the installed package (`./dev test --oracle --full` installs it), PyTorch and expecttest; otherwise the test is
+skipped.
 """
 import copy
 import unittest
 import unittest.mock
 import warnings
 
-from python_package import SEARCH, required, run_tests, tangram, torch  # skips this test where packages are missing
+from python_package import SEARCH, required, run_tests, tangram, torch  # skips this test if packages are missing
 
 from tangram.torch import lowered
 from torch import nn
 
 module_db = required("torch.testing._internal.common_modules").module_db
-INPUTS = 2  # of each module of the database
+INPUTS = 2  # per module of the database
 BOUND = {torch.float64: 1e-8, torch.float32: 1e-4, torch.float16: 4e-3, torch.bfloat16: 4e-2}
 
-#: Random, or of a mode that graphs of Dynamo do not have.
+#: Modules that are random, or have a mode that Dynamo's graphs do not support.
 LEFT_OUT = ("Dropout", "RReLU", "FractionalMaxPool")
 
 
@@ -31,8 +31,7 @@ def compiled(module, **how):
 
 
 class Rows(torch.Tensor):
-    """Eight-bit rows with a scale each, which any operator but its own product reads as floats: what packages for
-    quantisation make of a weight."""
+    """8-bit rows with one scale each, like the weights of quantisation packages. Operators read them as floats."""
 
     @staticmethod
     def __new__(cls, numbers, scale):
@@ -62,7 +61,7 @@ class Rows(torch.Tensor):
 
 
 def quantised(module):
-    """With weights of linear layers as Rows, some of them; others stay, so that arguments are not one to one."""
+    """Replaces every second weight of linear layers by Rows, so that arguments do not match parameters one to one."""
     layers = [one for one in module.modules() if isinstance(one, nn.Linear)]
     for layer in layers[::2]:
         layer.weight = nn.Parameter(Rows.of(layer.weight.detach()), requires_grad=False)
@@ -70,7 +69,7 @@ def quantised(module):
 
 
 class Cache(nn.Module):
-    """Rows written one after the other into a buffer, as caches of keys are."""
+    """Writes rows consecutively into a buffer, like a key cache."""
 
     def __init__(self):
         super().__init__()
@@ -85,7 +84,7 @@ class Cache(nn.Module):
 
 
 class Averages(nn.Module):
-    """A buffer of half precision that is changed and not read, one that is read alone, and a parameter."""
+    """Has a bf16 buffer that is only written, a buffer that is only read, one that is both, and a parameter."""
 
     def __init__(self):
         super().__init__()
@@ -101,7 +100,7 @@ class Averages(nn.Module):
 
 
 class Bags(nn.Module):
-    """The forms of nn.EmbeddingBag: rows that are bags, places where bags start, and these with the end of the last."""
+    """The forms of nn.EmbeddingBag: each row is a bag, offsets of bags, and offsets with the end of the last bag."""
 
     def __init__(self, mode, weighted=False, **how):
         super().__init__()
@@ -118,7 +117,7 @@ class Bags(nn.Module):
 
     @staticmethod
     def inputs(padding=None, count=9, index=torch.int64, dtype=torch.float32):
-        """Among the bags are empty ones, one of padding alone, and one that ends with the indices."""
+        """Returns inputs with empty bags, a bag of only padding, and a bag that ends with the indices."""
         flat = torch.randint(0, 7, (count,), dtype=index)
         flat[3:5] = (padding or 0) % 7
         starts, bounds = torch.tensor([0, 3, 5, 5], dtype=index), torch.tensor([0, 0, 3, 5, count], dtype=index)
@@ -126,7 +125,7 @@ class Bags(nn.Module):
 
 
 def bags():
-    """(mode, padding, weighted, type of indices, type of rows, options)"""
+    """Yields (mode, padding, weighted, type of indices, type of rows, options)."""
     for mode in ("sum", "mean", "max"):
         for padding in (None, 0, 2, -1):
             for weighted in (False, True)[:1 + (mode == "sum")]:
@@ -158,7 +157,7 @@ class Modules(unittest.TestCase):
                     self.agree(compiled(module, dynamic=True)(*called.args, **called.kwargs), wanted)
 
     def test_exported_graphs_are_those_of_pytorch(self):
-        """The graph that is recorded in one run is that of run_decompositions, or both are refused in the same words."""
+        """The graph that is recorded in one run equals that of run_decompositions, or both give the same error."""
         def text(program):
             try:
                 return tangram.from_exported(program).text
@@ -175,7 +174,7 @@ class Modules(unittest.TestCase):
             try:
                 with torch.no_grad():
                     program = torch.export.export(module, called.args, called.kwargs)
-            except Exception:  # noqa: BLE001  PyTorch's
+            except Exception:  # noqa: BLE001  an error of PyTorch
                 continue
             with self.subTest(info.name, description=given.desc):
                 with unittest.mock.patch.object(lowered, "_override_composite_implicit_decomp", None):
@@ -232,7 +231,7 @@ class Modules(unittest.TestCase):
                 self.agree(run(x), other(x))
 
     def test_caches_of_whole_programs(self):
-        """What a module writes into its buffers is written there by a program of tangram.compile, too."""
+        """A program of tangram.compile writes the module's buffers like the module itself."""
         for make, inputs in ((Cache, lambda: (torch.randn(4),)), (Averages, lambda: (torch.randn(4), torch.randn(4)))):
             with self.subTest(make.__name__), torch.no_grad():
                 module = make()
@@ -256,7 +255,7 @@ class Modules(unittest.TestCase):
                         x = torch.randn(rows, 8)
                         self.agree(run(x), module(x))
                     layer = next(one for one in module.modules() if isinstance(one, nn.Linear))
-                    layer.weight.scale.mul_(2)  # seen, as a change of any weight
+                    layer.weight.scale.mul_(2)  # detected like a change of any weight
                     self.agree(run(x), module(x))
 
     def test_weights_of_torchao(self):
@@ -272,7 +271,7 @@ class Modules(unittest.TestCase):
                     quantization.quantize_(module, getattr(quantization, name)())
                     with torch.no_grad():
                         wanted = module(x)
-                except Exception:  # noqa: BLE001  needs arguments, or a machine that this one is not
+                except Exception:  # noqa: BLE001  requires arguments or other hardware
                     continue
                 with self.subTest(name, dtype=dtype), torch.no_grad():
                     tried += 1
@@ -280,7 +279,7 @@ class Modules(unittest.TestCase):
         self.assertGreater(tried, 5)
 
     def test_bags(self):
-        """Rows that no bag has, or only as padding, do not count, whatever they hold."""
+        """Rows that are in no bag, or only padding, do not affect results, even if they are NaN or infinite."""
         for mode, padding, weighted, index, dtype, options in bags():
             with self.subTest(mode, padding=padding, weighted=weighted, index=index, dtype=dtype, options=options), torch.no_grad():
                 module, given = Bags(mode, weighted, dtype=dtype, padding_idx=padding, **options).eval(), Bags.inputs(padding, 9, index, dtype)
@@ -288,7 +287,7 @@ class Modules(unittest.TestCase):
                     module.bag.weight[padding], module.ended.weight[padding] = float("nan"), float("inf")
                 other = copy.deepcopy(module)
                 wanted = other(*given)
-                if not options:  # those change the weights in each call
+                if not options:  # max_norm changes the weights in each call
                     self.agree(tangram.compile(module, given, **SEARCH)(*given), wanted, BOUND[dtype])
                 self.agree(compiled(module)(*given), wanted, BOUND[dtype])
                 self.agree(list(module.parameters()), list(other.parameters()), BOUND[dtype])
@@ -303,7 +302,7 @@ class Modules(unittest.TestCase):
                     self.agree(run(*given), module(*given))
 
     def test_gradients_of_bags(self):
-        """PyTorch's, as of all graphs that are differentiated."""
+        """PyTorch computes the gradients, as for all differentiated graphs."""
         for mode in ("sum", "mean", "max"):
             for sparse in (False, True)[:1 + (mode != "max")]:
                 with self.subTest(mode, sparse=sparse):
@@ -314,7 +313,7 @@ class Modules(unittest.TestCase):
                     self.agree([one.grad.to_dense() for one in module.parameters()], [one.grad.to_dense() for one in other.parameters()])
 
     def test_inputs_that_share_memory(self):
-        """Examples may be views of one tensor; what is passed later need not be."""
+        """Example inputs may be views of one tensor; later inputs need not be."""
         x = torch.arange(6.0)
         for given in ((x.reshape(2, 3), x), (x, x.reshape(2, 3)), (x[:3], x[3:]), (x, x)):
             with self.subTest([one.shape for one in given]), torch.no_grad():
@@ -326,7 +325,7 @@ class Modules(unittest.TestCase):
                     self.agree(run(*inputs), function(*inputs))
 
     def pt2e(self, module, x):
-        """The module with 8-bit operands, as torchao's PT2E makes it for x86."""
+        """Returns the module with 8-bit operands, quantised by torchao's PT2E for x86."""
         try:
             from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
             from torchao.quantization.pt2e.quantizer import x86_inductor_quantizer as x86
@@ -338,7 +337,7 @@ class Modules(unittest.TestCase):
         return convert_pt2e(prepared)
 
     def test_mixtures_of_experts_whole(self):
-        """With the setting that python/README.md names."""
+        """With the setting that python/README.md recommends, the whole model is compiled."""
         try:
             from transformers import AutoConfig, AutoModelForCausalLM
         except ImportError:
@@ -358,7 +357,7 @@ class Modules(unittest.TestCase):
                 self.assertEqual((made.parts, made.kept), (1, {}))
 
     def test_pt2e(self):
-        """One part, and no operator that PyTorch runs beside it; a float at half a step may be rounded either way."""
+        """The graph is one part without operators of PyTorch. A float at half a step may be rounded either way."""
         networks = {"linear": (nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 16)), (4, 32)),
                     "conv": (nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.Flatten(), nn.Linear(128, 5)), (2, 3, 8, 8)),
                     "pool": (nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 4, 2)), (2, 3, 8, 8))}
@@ -374,7 +373,8 @@ class Modules(unittest.TestCase):
                 self.agree(tangram.compile(module, (x,), **SEARCH)(x), wanted, float(0.02 * wanted.abs().max()))
 
     def test_round_trips_through_integers(self):
-        """Left out for whole numbers in range alone; others truncate, wrap or are read as integers."""
+        """Casts to integers and back are removed only for whole numbers in range. Others truncate, wrap, or are read as
+        integers."""
         from torch.ao.quantization.fx import _decomposed  # noqa: F401  registers the operators
         ops = torch.ops.quantized_decomposed
         dtypes = {torch.int8: (-128, 127), torch.uint8: (0, 255)}

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""PyTorch's own database of operators and their samples, under torch.compile(backend="tangram") against eager runs:
-values, types and shapes. What the package lacks must stay with PyTorch, without an error.
+"""Runs PyTorch's database of operators and samples under torch.compile(backend="tangram") and compares values, types
+and shapes with eager runs. Operators that the package does not support must stay with PyTorch, without an error.
 
     tests/oracle/python_opdb_test.py [--tg build/tg] [--full] [--part I/N] [NAME...]
 
-For each operator and type (f32, i64, bool) it runs up to 24 samples with a tensor of rank 0 and two others; with --full every
-sample (32,000, an hour or two). Names select operators. The package has to be installed where this runs (`./dev test --oracle --full`
-does); without it, PyTorch or expecttest the test is skipped.
+For each operator and type (f32, i64, bool) it runs up to 24 samples with a tensor of rank 0 and two others; with --full
+every sample (32,000, an hour or two). Names select operators. Requires the installed package (`./dev test --oracle
+--full` installs it), PyTorch and expecttest; otherwise the test is skipped.
 """
 import argparse
 import copy
@@ -14,17 +14,17 @@ import sys
 import time
 import warnings
 
-from python_package import SEARCH, required, tangram, torch  # skips this test where packages are missing
+from python_package import SEARCH, required, tangram, torch  # skips this test if packages are missing
 
 op_db = required("torch.testing._internal.common_methods_invocations").op_db
 DTYPES = (torch.float32, torch.int64, torch.bool)
-NUMBERS, OTHERS = 24, 2  # samples of each operator and type with a tensor of rank 0, and without
+NUMBERS, OTHERS = 24, 2  # samples per operator and type, with and without a tensor of rank 0
 TOGETHER = 16            # samples that are compiled as one function
 
-#: Operators whose values are not determined: memory that is not written, and random numbers.
+#: Operators whose values are undefined: uninitialised memory and random numbers.
 UNDETERMINED = ("empty", "new_empty", "bernoulli", "cauchy", "dropout", "exponential", "geometric", "log_normal",
                 "multinomial", "normal", "rand", "uniform", "rrelu", "fractional_max_pool", "svd_lowrank", "pca_lowrank")
-#: Operators whose indices are not determined where elements are equal; those of f32 are distinct.
+#: Operators whose indices are undefined for equal elements. Elements of f32 samples are distinct.
 TIES = ("topk", "sort", "argsort", "kthvalue", "mode")
 
 
@@ -33,7 +33,7 @@ def tensors(value):
 
 
 def selected(op, dtype, full):
-    """Samples of the operator; the database itself fails at some."""
+    """Yields samples of the operator. The database itself fails for some."""
     rest = {True: NUMBERS, False: OTHERS}
     try:
         for sample in op.sample_inputs("cpu", dtype):
@@ -41,25 +41,25 @@ def selected(op, dtype, full):
             rest[number] -= 1
             if full or rest[number] >= 0:
                 yield sample
-    except Exception as error:  # noqa: BLE001  the database's own
+    except Exception as error:  # noqa: BLE001  an error of the database
         print(f"[note] {op.formatted_name} {dtype}: no more samples: {str(error).splitlines()[0]}")
 
 
 def run(function, samples):
-    """The function on copies of samples, with the generator at its start."""
+    """Calls the function on copies of the samples, with a fixed seed."""
     torch.manual_seed(1)
     with torch.no_grad():
         return function([copy.deepcopy((one.input, one.args, one.kwargs)) for one in samples])
 
 
 def plain(value):
-    """Dense tensors and numbers: the rest is compared by its representation alone."""
+    """Returns the leaves of a value, with sparse tensors as dense ones."""
     return [leaf if not isinstance(leaf, torch.Tensor) or leaf.layout == torch.strided else leaf.to_dense()
             for leaf in torch.utils._pytree.tree_leaves(value)]
 
 
 def difference(op, ours, theirs):
-    """In words, or none."""
+    """Returns a description of the difference, or None."""
     ours, theirs = plain(ours), plain(theirs)
     tied = op.name in TIES and not any(one.is_floating_point() for one in tensors(theirs))
     if len(ours) != len(theirs):
@@ -94,7 +94,7 @@ def failed_rows():
 
 
 def failure(op, sample, wanted):
-    """What is wrong with one sample, or None. Dynamo may refuse it by itself."""
+    """Returns the fault of one sample, or None. None also if Dynamo itself rejects the sample."""
     try:
         found, = compiled_as("tangram", op, [sample])
     except Exception as error:  # noqa: BLE001
@@ -106,17 +106,17 @@ def failure(op, sample, wanted):
         return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
     wrong = difference(op, found, wanted) or "; ".join(failed_rows()) or None
     if wrong is not None and difference(op, compiled_as("aot_eager", op, [sample])[0], wanted) is not None:
-        return None  # decompositions of PyTorch's differ, too
+        return None  # PyTorch's own decompositions also differ
     return wrong
 
 
 def failures(op, samples):
-    """(sample, what is wrong with it). All are compiled as one function; each alone where that goes wrong."""
+    """Returns [(sample, fault)]. All samples are compiled as one function, and separately if that fails."""
     wanted = []
     for sample in samples:
         try:
             wanted.append((sample, run(applied(op), [sample])[0]))
-        except Exception:  # noqa: BLE001  eager PyTorch refuses it by itself
+        except Exception:  # noqa: BLE001  eager PyTorch rejects the sample
             continue
     try:
         found = compiled_as("tangram", op, [sample for sample, _ in wanted])
@@ -130,13 +130,13 @@ def failures(op, samples):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--tg")  # of all tests here; this one takes the package
+    parser.add_argument("--tg")  # every oracle test gets this option; this one uses the package
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--part", default="0/1", help="every N-th operator, from the I-th on")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    # Dynamo times the guards of each graph behind a flush of the caches, which takes longer than most samples do.
+    # Dynamo times the guards of each graph after a cache flush, which takes longer than most samples.
     torch._dynamo.guards.profile_guard_manager = lambda *_: 0.0
     first, parts = map(int, args.part.split("/"))
     tried = failed = 0

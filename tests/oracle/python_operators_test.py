@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""What operators of PyTorch become in the Python package, against eager runs: values, types and shapes, and what
-must stay with PyTorch and be right all the same.
+"""Compares the translation of PyTorch's operators in the Python package with eager runs: values, types and shapes.
+Operators that stay with PyTorch are listed, and their results must also be right.
 
     tests/oracle/python_operators_test.py [--tg build/tg] [WORD...]
 
-Words select expressions that have one of them. The package has to be installed where this runs
-(`./dev test --oracle --full` does); without it or PyTorch the test is skipped.
+Words select expressions that contain one of them. Requires the installed package (`./dev test --oracle --full` installs
+it) and PyTorch; otherwise the test is skipped.
 """
 import unittest
 
-from python_package import SEARCH, run_tests, tangram, torch  # skips this test where packages are missing
+from python_package import SEARCH, run_tests, tangram, torch  # skips this test if packages are missing
 
 import torch.nn.functional as F
 
@@ -17,7 +17,7 @@ words = []  # select expressions
 
 
 def tensors():
-    """What expressions are about."""
+    """Returns the variables of expressions."""
     torch.manual_seed(1)
     flags = torch.rand(2, 3, 4) > 0.5
     special = torch.tensor([0.0, -1.5, 2.5, float("inf"), -float("inf"), float("nan")])
@@ -89,7 +89,7 @@ one_for_all: F.conv2d(image, kernel[:, :, 0].repeat(1, 2, 1, 1), padding='valid'
 sampled: F.grid_sample(image, grid, align_corners=False) | F.grid_sample(image, grid, padding_mode='border', align_corners=True) | image[:, :, row] | F.one_hot(m - m.min(), 12)
 """
 
-#: Some stays with PyTorch: by the operator that must be among it.
+#: Expressions of which a part stays with PyTorch; the line begins with an operator of that part.
 KEPT = """
 lgamma: torch.lgamma(p)
 bitwise_xor: n ^ 3
@@ -110,7 +110,8 @@ _grouped_mm: F.grouped_mm(image[0, 0, :4].bfloat16(), grouped, offs=m[1:].int() 
 native_dropout: F.dropout(x, 1.0)
 """
 
-#: Some is written by a certain operator: images of six rows and eight columns that are enlarged, and what only looks so.
+#: Expressions that must be translated to the operator at the beginning of the line: enlarged images of six rows and
+#: eight columns, and expressions that only look similar.
 WRITTEN = """
 resize: image[:, :, torch.arange(12) // 2][..., torch.arange(24) // 3] | image[:, :, (torch.arange(12) // 2)[:, None], torch.arange(8)] | image[:, :, (torch.arange(6))[:, None], (torch.arange(16) // 2)[None]] | image.index_select(2, torch.arange(18) // 3).index_select(-1, torch.arange(16) // 2) | image[:, :, torch.arange(12).to(torch.int32) // 2]
 gather: image[:, 0, torch.arange(12) // 2] | image[:, :, torch.arange(12) % 6] | image[:, torch.arange(8) // 2] | image[:, :, torch.arange(12) // 2, torch.arange(12) // 2] | image[:, :, torch.arange(8) // 2, (torch.arange(16) // 2)[:, None]] | image[:, :, torch.arange(9) * 6 // 9] | image.long()[:, :, torch.arange(12) // 2]
@@ -129,7 +130,7 @@ def expressions(text):
 
 class Operators(unittest.TestCase):
     def compiled(self, expression):
-        """What the backend made of it, held against eager, and the report."""
+        """Compiles an expression, compares its result with the eager one, and returns the report."""
         given = tensors()
         function = eval(f"lambda {', '.join(given)}: {expression}")
         torch._dynamo.reset()

@@ -1,5 +1,5 @@
-"""The common opening and end of tests of the Python package with PyTorch. Importing this module skips the test (exit
-code 77) where PyTorch or the package is not installed."""
+"""Common parts of the tests of the Python package with PyTorch. Importing this module skips the test (exit code 77) if
+PyTorch or the package is not installed."""
 import argparse
 import importlib
 import sys
@@ -7,7 +7,7 @@ import unittest
 
 
 def required(name):
-    """The module of this name. Without it the test is skipped."""
+    """Returns the module of this name. If it is missing, the test is skipped."""
     try:
         return importlib.import_module(name)
     except ImportError as missing:
@@ -18,14 +18,14 @@ def required(name):
 torch, tangram = required("torch"), required("tangram")
 required("tangram.torch")
 
-#: Options of a short search: the tests ask for right results, not for fast ones.
+#: Options of a short search: the tests check that results are right, not fast.
 SEARCH = {"cost": "analytic:cpu", "finalists": 0, "time_limit": 1, "iterations": 2}
 
 
 def run_tests(words=None):
-    """Runs the test cases of the main module. Words of the command line, where a list is given, are added to it."""
+    """Runs the test cases of the main module. Operands of the command line are appended to `words`, if it is given."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--tg")  # of all tests here; these use the package
+    parser.add_argument("--tg")  # every oracle test gets this option; these use the package
     if words is not None:
         parser.add_argument("words", nargs="*")
     given = parser.parse_args()

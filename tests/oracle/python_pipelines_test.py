@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Programs that use trained ONNX models, with the Python package in the place of ONNX Runtime's session: the text that
-rapidocr-onnxruntime reads in pictures of several sizes must be the same, and the speech probabilities of silero-vad
-over a minute of sound equal within 1e-4.
+"""Runs programs that use trained ONNX models with the Python package in place of ONNX Runtime's session.
+rapidocr-onnxruntime must read the same text in pictures of several sizes. The speech probabilities of silero-vad over a
+minute of sound must be equal within 1e-4.
 
     tests/oracle/python_pipelines_test.py [--tg build/tg] [--optimise] [ocr|vad...]
 
-A model is loaded for each combination of sizes that it is called with and kept; --optimise has each optimised, too.
+A model is loaded and stored for each combination of input sizes; --optimise also optimises each.
 Packages that are not installed are skipped (`./dev test --oracle --full` installs them).
 """
 import argparse
@@ -30,7 +30,7 @@ SEARCH = {"cost": "analytic:cpu", "finalists": 0, "time_limit": 1}
 
 
 class Session:
-    """ONNX Runtime's session for names and metadata; Tangram for what it computes."""
+    """A session that computes with Tangram. ONNX Runtime's session provides names and metadata."""
 
     optimise = False
     runs = 0
@@ -72,7 +72,7 @@ def vad(session):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tg")  # of all tests here; this one takes the package
+    parser.add_argument("--tg")  # every oracle test gets this option; this one uses the package
     parser.add_argument("--optimise", action="store_true", help="optimise each model before it runs")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Small programs as people write them, under torch.compile(backend="tangram") against eager runs: values, types and
-shapes of what they return, and the inputs and modules that they change.
+"""Compares small programs in the style of users under torch.compile(backend="tangram") with eager runs: values, types
+and shapes of results, and the changes of inputs and modules.
 
     tests/oracle/python_programs_test.py [--tg build/tg] [NAME...]
 """
@@ -15,15 +15,15 @@ import typing
 import warnings
 
 import numpy as np
-from python_package import SEARCH, tangram, torch  # skips this test where packages are missing
+from python_package import SEARCH, tangram, torch  # skips this test if packages are missing
 
 nn, F = torch.nn, torch.nn.functional
 PROGRAMS = {}
 
 
 def program(*calls, **how):
-    """Registers a function, or what a class makes, with the calls that are made one after the other. `how` is for
-    torch.compile."""
+    """Registers a function, or a class whose instances are called, with the arguments of consecutive calls. `how`:
+    options of torch.compile."""
     def add(made):
         PROGRAMS[made.__name__] = made, calls, how
         return made
@@ -31,7 +31,7 @@ def program(*calls, **how):
 
 
 def t(*shape, dtype=torch.float32, seed=0):
-    """A tensor of values that are not all positive, each as no other."""
+    """Returns a tensor of distinct random values of both signs."""
     count = math.prod(shape)
     values = torch.randn(count, generator=torch.Generator().manual_seed(seed + count))
     return (values * 3 if not dtype.is_floating_point and dtype != torch.bool else values).to(dtype).reshape(shape)
@@ -40,7 +40,7 @@ def t(*shape, dtype=torch.float32, seed=0):
 SPECIAL = torch.tensor([math.nan, math.inf, -math.inf, 0.0, -0.0, 1.5, 2.5, -0.5, 1e-40, 3e38])
 WHOLE = torch.tensor([-7, -1, 0, 1, 5, 2 ** 31 - 1, -2 ** 31, 2 ** 53 + 1, 2 ** 63 - 1, -2 ** 63])
 
-# --- numbers of Python -----------------------------------------------------------------------------------
+# --- Python numbers --------------------------------------------------------------------------------------
 
 
 @program((t(3),), (t(3, seed=1),))
@@ -618,13 +618,13 @@ def leaves(value):
 
 
 def form(value, wanted):
-    """Strides count where the wanted tensor has no gaps."""
+    """Returns dtype, shape, and strides if the expected tensor has no gaps."""
     dense = torch._prims_common.is_non_overlapping_and_dense_or_false(wanted)
     return value.dtype, tuple(value.shape), value.stride() if dense else ()
 
 
 def difference(ours, theirs):
-    """In words, or None."""
+    """Returns a description of the difference, or None."""
     if len(ours) != len(theirs):
         return f"{len(ours)} results for {len(theirs)}"
     for at, (a, b) in enumerate(zip(ours, theirs)):
@@ -645,7 +645,7 @@ def difference(ours, theirs):
 
 
 def outcome(function, calls):
-    """What each call gives, or raises, with the inputs after it, and the module's tensors in the end."""
+    """Returns the result of each call, with its inputs afterwards, or its error."""
     found = []
     for call in copy.deepcopy(calls):
         torch.manual_seed(1)
@@ -671,7 +671,7 @@ def wrong(name, backend):
     theirs, ours = outcome(eager, calls), outcome(torch.compile(other, backend=backend, **how, **options), calls)
     for at, (a, b) in enumerate(zip([*ours, state(other)], [*theirs, state(eager)])):
         if len(b) == 1 and isinstance(b[0], Exception):
-            continue  # eager PyTorch refuses it by itself
+            continue  # eager PyTorch rejects the call
         if len(a) == 1 and isinstance(a[0], Exception):
             return f"call {at}: {type(a[0]).__name__}: {' '.join(str(a[0]).split())[:300]}"
         if (why := difference(a, b)) is not None:
@@ -681,7 +681,7 @@ def wrong(name, backend):
 
 
 class Whole(nn.Module):
-    """A program as a module."""
+    """A module that calls a program."""
 
     def __init__(self, body):
         super().__init__()
@@ -692,7 +692,7 @@ class Whole(nn.Module):
 
 
 def wrong_as_a_whole(name):
-    """The same by tangram.compile, which refuses by an error what is no model, and by PyTorch's what cannot be exported."""
+    """Compares the program with tangram.compile. Programs that cannot be exported or are not a model are skipped."""
     made, (call, *_), _ = PROGRAMS[name]
     eager, other = (made(), made()) if isinstance(made, type) else (made, made)
     theirs, = outcome(eager, [call])
@@ -719,7 +719,7 @@ def wrong_as_a_whole(name):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--tg")  # of all tests here; this one takes the package
+    parser.add_argument("--tg")  # every oracle test gets this option; this one uses the package
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -727,7 +727,7 @@ def main():
     for name in args.names or PROGRAMS:
         why = wrong(name, "tangram")
         if why is not None and wrong(name, "aot_eager") is not None:
-            why = None  # Dynamo's own
+            why = None  # the fault is Dynamo's
         if (why := why or wrong_as_a_whole(name)) is not None:
             failed += 1
             print(f"[FAIL] {name}: {why}", flush=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`tangram.simplify` in ONNX Runtime, and in OpenVINO where it is installed: the file that comes out is the
-original, or computes the same there; in all cases it proves equal.
+"""Tests `tangram.simplify` with ONNX Runtime, and with OpenVINO if it is installed. The written file is the original,
+or computes the same result in the runtime.
 
     tests/oracle/python_simplify_test.py [--tg build/tg] [RUNTIME...]
 """
@@ -24,7 +24,7 @@ except ImportError as missing:
 
 
 def chain(path):
-    """Products that join, and operators that cancel: the runtime leaves both as they are."""
+    """Writes a model with products that can be merged, which the runtimes do not do."""
     rng = np.random.default_rng(1)
     weights = [numpy_helper.from_array(rng.standard_normal((256, 256)).astype("float32") / 16, f"w{i}")
                for i in range(4)]
@@ -52,7 +52,7 @@ class Simplify(unittest.TestCase):
                 self.assertLess(np.abs(a - b).max() / np.abs(a).max(), 1e-4)
 
     def test_threads_rest_between_runs(self):
-        """Threads that spin after a run would take the cores of the session that runs in turns with this one."""
+        """Threads must not spin after a run, or they take cores from the session with which runs are interleaved."""
         for runtime in runtimes:
             with self.subTest(runtime), tempfile.TemporaryDirectory() as folder:
                 chain(Path(folder, "m.onnx"))
@@ -68,7 +68,7 @@ class Simplify(unittest.TestCase):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--tg")  # of all tests here; this one takes the package
+    parser.add_argument("--tg")  # every oracle test gets this option; this one uses the package
     parser.add_argument("runtimes", nargs="*")
     arguments = parser.parse_args()
     runtimes = arguments.runtimes or ["onnxruntime"]

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""The Python package beside PyTorch: networks of torchvision and transformers (random weights, no downloads)
-compiled by `torch.compile(backend="tangram")`, exported and loaded again, against eager runs; training and what is
-not supported stay with PyTorch; one pool of threads; weights are shared.
+"""Tests the Python package with PyTorch: networks of torchvision and transformers (random weights, no downloads) are
+compiled by `torch.compile(backend="tangram")`, exported and loaded again, and compared with eager runs. Training and
+unsupported operators stay with PyTorch. There is one pool of threads, and weights are shared.
 
     tests/oracle/python_torch_test.py [--tg build/tg] [NAME...]
 
-The package has to be installed where this runs (`./dev test --oracle --full` does); without it or PyTorch the
-test is skipped.
+Requires the installed package (`./dev test --oracle --full` installs it) and PyTorch; otherwise the test is skipped.
 """
 import argparse
 import copy
@@ -37,7 +36,7 @@ except ImportError as missing:
     sys.exit(77)
 
 BOUND = 1e-4
-# Seconds for each search: these tests ask whether results are right, not how fast they are.
+# Options of a short search: the tests check that results are right, not fast.
 SEARCH = {"cost": "analytic:cpu", "finalists": 0, "time_limit": 3}
 
 
@@ -436,7 +435,7 @@ class Programs(unittest.TestCase):
             state = {name: value.clone() for name, value in module.state_dict().items()}
             alive = []
             for name, value in [*module.named_parameters(), *module.named_buffers()]:
-                if name != "calls":  # elements in an array whose end shows
+                if name != "calls":  # in an array whose release can be observed
                     array = value.numpy().copy()
                     value.data = torch.from_numpy(array)
                     alive.append(weakref.ref(array))
@@ -444,7 +443,7 @@ class Programs(unittest.TestCase):
             program = tangram.compile(module, [x], time_limit=1, release_weights=release)
             gc.collect()
             self.assertEqual([ref() is None for ref in alive], [release] * len(alive))
-            for count in (2, 3):  # one call was eager
+            for count in (2, 3):  # the first call was eager
                 torch.testing.assert_close(program(x), expected)
                 self.assertEqual(module.calls.item(), count, "a buffer that is written stays")
             self.assertEqual({name: value.shape for name, value in module.state_dict().items()}, shapes)
@@ -536,7 +535,7 @@ class Examples(unittest.TestCase):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--tg")  # of all tests here; this one takes the package
+    parser.add_argument("--tg")  # every oracle test gets this option; this one uses the package
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     names = arguments.names or list(NETWORKS)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""RoiAlign with regions that are data, against ONNX Runtime: `sampling_ratio` 0, where the sizes of the regions say how many
-samples each bin has, and fixed numbers of samples.
+"""Compares RoiAlign with ONNX Runtime when the regions are inputs: with fixed numbers of samples, and with
+`sampling_ratio` 0, where the number of samples in a bin depends on the size of its region.
 
     tests/oracle/regions_test.py [--tg build/tg] [--jobs N] [--rounds N]
 """
@@ -12,7 +12,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from export_test import ROOT, load  # skips this test too where packages are missing
+from export_test import ROOT, load  # also skips this test if packages are missing
 
 import numpy as np
 import onnx
@@ -23,7 +23,7 @@ REFUSED = "of mode `max`, `sampling_ratio` 0"
 
 
 def cases(rounds):
-    """(attributes, opset, image, regions): inside of the image, across its borders, outside, tiny, huge, empty, turned."""
+    """Yields (attributes, opset, image, regions): inside, across borders, outside, tiny, huge, empty and flipped."""
     for seed in range(rounds):
         rng = np.random.default_rng(seed)
         for rows, columns in ((7, 7), (16, 9), (1, 5)):
@@ -46,7 +46,7 @@ def cases(rounds):
 
 
 def check(options, number, attributes, opset, x, regions):
-    """What is wrong; empty if nothing is."""
+    """Returns the fault, or an empty string."""
     images = (np.arange(len(regions)) % 2).astype(np.int64)
     given = {"x": x, "regions": regions, "images": images}
     infos = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape) for n, v in given.items()]

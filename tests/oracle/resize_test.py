@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Random Resize and Upsample nodes, of every mode, coordinate transformation, operator set and kind of sizes, against
-ONNX Runtime, or the onnx package's reference where ONNX Runtime has no kernel: `tg run` by both backends, and the file
-that `tg export` writes of it, in which each node that ONNX Runtime has is one Resize.
+"""Compares random Resize and Upsample nodes (all modes, coordinate transformations, operator sets and forms of sizes)
+with ONNX Runtime, or with the onnx package's reference if ONNX Runtime has no kernel. Compared are `tg run` on both
+backends and the file of `tg export`, which ONNX Runtime runs.
 
     tests/oracle/resize_test.py [--tg build/tg] [--files 12] [--seed 1]
 
@@ -13,14 +13,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from export_test import ROOT, tg  # skips this test too where packages are missing
+from export_test import ROOT, tg  # also skips this test if packages are missing
 
 import numpy as np
 import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, reference
 
-NODES = 24  # of a file
+NODES = 24  # per file
 COORDINATES = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize", "half_pixel_symmetric"]
 ROUNDINGS = ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
 
@@ -30,7 +30,7 @@ def tensor(name, kind, values):
 
 
 def node_of(draw, opset, shape, number):
-    """A node with its initializers."""
+    """Returns a random node with its initializers."""
     mode = draw.choice(["nearest", "linear"] + ["cubic"] * (opset >= 11))
     scales = [1.0, 1.0] + [draw.choice([0.5, 0.6, 0.75, 1.5, 2.0, 2.5, 3.0]) for _ in shape[2:]]
     name = f"y{number}"
@@ -53,7 +53,7 @@ def node_of(draw, opset, shape, number):
     operands, given = ["x", f"r{number}" if opset < 13 or crops else "", "", f"z{number}"], []
     region = [0.0] * 4 + [1.0] * 4
     if crops:
-        # ONNX Runtime crops nothing off an axis whose size stays.
+        # ONNX Runtime does not crop an axis whose size does not change.
         sizes[2:] = [size + (size == before) for size, before in zip(sizes[2:], shape[2:])]
         region[2:4] = [draw.choice([0.0, 0.25, -0.125]) for _ in range(2)]
         region[6:8] = [draw.choice([1.0, 0.75, 1.25]) for _ in range(2)]
@@ -86,18 +86,18 @@ def model_of(draw, opset):
 
 
 def one(model, node):
-    """The model of this node alone."""
+    """Returns a model with only this node."""
     graph = helper.make_graph([node], "one", model.graph.input, [v for v in model.graph.output if v.name == node.output[0]],
                               [t for t in model.graph.initializer if t.name in node.input])
     return helper.make_model(graph, opset_imports=model.opset_import, ir_version=8)
 
 
 def expected(model, node, x):
-    """By ONNX Runtime; by the reference what that has no kernel for."""
+    """Returns the output and its source: ONNX Runtime, or the reference if ONNX Runtime has no kernel."""
     try:
         session = ort.InferenceSession(one(model, node).SerializeToString(), providers=["CPUExecutionProvider"])
         return session.run(None, {"x": x})[0], "ONNX Runtime"
-    except Exception:  # noqa: BLE001  of any kind: the reference decides
+    except Exception:  # noqa: BLE001  use the reference after any error
         return reference.ReferenceEvaluator(one(model, node)).run(None, {"x": x})[0], "the reference"
 
 
@@ -107,7 +107,7 @@ def is_away(got, want):
 
 
 def check(draw, opset, folder, options):
-    """The outputs that are wrong, and how many there are."""
+    """Returns the wrong outputs, the number of checked outputs, and the number of Resize nodes in the exported file."""
     wrong, checked = [], 0
     model, shape = model_of(draw, opset)
     x = np.random.default_rng(draw.randrange(1 << 30)).standard_normal(shape).astype("float32")

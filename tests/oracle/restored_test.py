@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""What becomes of one operator of a file when the file is written again. ONNX's own node tests go through `tg export` and
-`tg opt` from ONNX to ONNX. The file that is written
+"""Checks that operators of ONNX files are restored when a file is written again. ONNX's node tests are converted from
+ONNX to ONNX by `tg export` and `tg opt`. The written file must
 
-  - has the inputs and outputs of its source: names, order, types and, where data does not decide them, sizes;
-  - can be read by `tg import`, passes the onnx package's checker, and computes the expected outputs in ONNX Runtime;
-  - has one node, the operator of the source, where that is not one of SEVERAL.
+  - have the inputs and outputs of its source: names, order, types and, unless they depend on data, sizes;
+  - be readable by `tg import`, pass the onnx package's checker, and compute the source's outputs in ONNX Runtime;
+  - have one node, the operator of the source, unless SEVERAL lists the operator.
 
-The table of changes of write/restore.cpp is compared with the onnx package's schemas.
+The table of changes in write/restore.cpp is compared with the onnx package's schemas.
 
     tests/oracle/restored_test.py [--tg build/tg] [--jobs N] [--table] [--all] [NAME...]
 
-NAME selects tests whose name holds it. Without --all these are two tests of each operator, the first of which is also
-optimised. Tile and Expand are optimised at many ranks and sizes: rules for images take such expressions.
+NAME selects tests whose name contains it. Without --all or NAME, two tests of each operator are run, and the first one
+is also optimised. Tile and Expand are optimised with many ranks and sizes, because rules for images match them.
 """
 import argparse
 import collections
@@ -31,7 +31,7 @@ import onnx
 import onnxruntime as ort
 
 LIMIT_S = 120
-# Written in several nodes, with the reason.
+# Operators that are written as several nodes, with reasons.
 SEVERAL = {
     "ai.onnx.preview.FlexAttention": "of another domain", "ai.onnx.ml.Binarizer": "of another domain",
     "ai.onnx.ml.ArrayFeatureExtractor": "of another domain",
@@ -42,15 +42,15 @@ SEVERAL = {
     "LRN": "faster written out", "ReduceLogSumExp": "faster written out",
     "Loop": "written out", "Scan": "written out",
 }
-# What write/restore.cpp spells as newer opsets do, and what has graphs.
+# Operators that write/restore.cpp writes in the form of newer opsets, and operators with subgraphs.
 MODERNISED = {"GridSample", "If", "Loop", "RoiAlign", "Scan", "Scatter", "Split"}
-# Of types that came after opset 24.
+# Tests with types that were added after opset 24.
 NEWER_TYPES = re.compile("celu_float16|mod_.*float64|bitshift_.*_int")
 REFUSED = "refused"
 
 
 class Repeated:
-    """A model that repeats a tensor: Tile, or Expand of axes of one."""
+    """A model that repeats a tensor: Tile, or Expand of axes of size 1."""
 
     def __init__(self, kind, shape, times, dtype):
         self.kind, self.expanded = kind, False
@@ -67,7 +67,7 @@ class Repeated:
 
 
 def repeated():
-    """Ranks 1 to 5, small and large, along each axis and along several."""
+    """Yields models of ranks 1 to 5, small and large, repeated along each axis and along several axes."""
     for dtype in (np.float32, np.int64):
         for shape in ((3,), (1, 5), (2, 3), (1, 3, 4), (2, 3, 4), (1, 2, 3, 4), (2, 3, 16, 16), (1, 8, 64, 64), (1, 2, 3, 4, 5)):
             ones = [1] * len(shape)
@@ -80,7 +80,7 @@ def repeated():
 
 
 class Failure(Exception):
-    """What is wrong with a written file."""
+    """A written file is wrong."""
 
 
 def tg(options, arguments):
@@ -91,7 +91,7 @@ def tg(options, arguments):
 
 
 def signature(values):
-    """Names, element types and sizes; None for a size that data decides."""
+    """Returns names, element types and sizes; None for a size that depends on data."""
     return [(v.name, v.type.tensor_type.elem_type,
              [d.dim_value if d.HasField("dim_value") else None for d in v.type.tensor_type.shape.dim]) for v in values]
 
@@ -107,10 +107,10 @@ def check_interface(source, written):
 
 
 def outputs_of(path, inputs):
-    """None where ONNX Runtime does not have the operator."""
+    """Returns the outputs of ONNX Runtime, or None if it does not have the operator."""
     try:
         session = load(path)
-    except Exception as error:  # noqa: BLE001 its exceptions have no common class of their own
+    except Exception as error:  # noqa: BLE001 its exceptions have no common class
         if "NOT_IMPLEMENTED" in str(error) or "is not a registered function/op" in str(error) or "under development" in str(error):
             return None
         raise Failure(f"ONNX Runtime does not load it: {str(error)[:200]}") from error
@@ -132,12 +132,12 @@ def check_values(case, source, path):
 
 
 def nodes_of(model):
-    """Operators that compute something."""
+    """Returns the operators that compute something."""
     return [n.op_type for n in model.graph.node if n.op_type not in ("Constant", "Identity")]
 
 
 def written(case, options, folder, command):
-    """(operators of the written file, its bytes); REFUSED where the source cannot be read."""
+    """Returns (operators of the written file, its size in bytes), or REFUSED if the source cannot be read."""
     source, out = folder / "m.onnx", folder / f"{command[0]}.onnx"
     done = tg(options, [*command[:1], source, *command[1:], "-o", out])
     if done.returncode == 1:
@@ -159,7 +159,7 @@ COMMANDS = [["export"], ["opt", "--cost", "analytic:cpu", "--time-limit", "20", 
 
 
 def run(case, commands, options):
-    """By command: (operators, bytes), REFUSED, or a Failure."""
+    """Returns {command: (operators, bytes), REFUSED or a Failure}."""
     results = {}
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -169,13 +169,13 @@ def run(case, commands, options):
                 results[command[0]] = written(case, options, folder, command)
             except (Failure, subprocess.TimeoutExpired) as error:
                 results[command[0]] = error
-            except Exception as error:  # noqa: BLE001 the other tests go on
+            except Exception as error:  # noqa: BLE001 continue with the other tests
                 results[command[0]] = Failure(f"{type(error).__name__}: {str(error)[:200]}")
     return results
 
 
 def is_kept(case, nodes):
-    """Whether the file has the operators of the source, as often; what becomes nothing is fine, too."""
+    """Returns true if the file has the same operators as the source, or at most one."""
     nodes = ["Scatter" if n == "ScatterElements" and case.kind == "Scatter" else n for n in nodes]
     return len(nodes) <= 1 or collections.Counter(nodes) == collections.Counter(nodes_of(case.model))
 
@@ -191,7 +191,7 @@ def signature_of(schema):
 
 
 def changes_of_schemas():
-    """{operator: the newest opset up to 24 at which the old spelling is not also a new one}."""
+    """Returns {operator: the newest opset up to 24 in which an older form is not valid any more}."""
     histories = collections.defaultdict(list)
     for schema in onnx.defs.get_all_schemas_with_history():
         if schema.domain == "" and schema.since_version <= 24:
@@ -210,7 +210,7 @@ def changes_of_schemas():
 
 
 def check_changes():
-    """Operators whose schemas change and of which restore.cpp says nothing."""
+    """Returns faults for operators whose changes of schemas are not in restore.cpp."""
     text = (ROOT / "compiler/import/onnx/write/restore.cpp").read_text(encoding="utf-8")
     known = collections.defaultdict(int)
     for name, opset in re.findall(r'\{"(\w+)", (\w+)', text):

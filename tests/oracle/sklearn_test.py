@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Pipelines of scikit-learn as skl2onnx writes them (the domain ai.onnx.ml): `tg run --backend ref` computes what ONNX Runtime
-does, labels equal and scores within 1e-5, and `tg opt` writes a file that does, too. Labels are integers, since texts are not
-supported.
+"""Compares scikit-learn pipelines written by skl2onnx (the domain ai.onnx.ml) with ONNX Runtime: the outputs of
+`tg run --backend ref` and of the file of `tg opt`. Labels must be equal, and scores within 1e-5. Labels are integers,
+because strings are not supported.
 
     tests/oracle/sklearn_test.py [--tg build/tg] [PART...]
 
-PART selects pipelines whose name holds it. Without the packages onnxruntime, scikit-learn and skl2onnx the test is skipped.
+PART selects pipelines whose name contains it. Without the packages onnxruntime, scikit-learn and skl2onnx the test is
+skipped.
 """
 import argparse
 import subprocess
@@ -43,7 +44,7 @@ def scaled(model, scaler=preprocessing.StandardScaler):
     return pipeline.make_pipeline(scaler(), model)
 
 
-# name: (model, classes; 0 of a regression)
+# name: (model, number of classes, or 0 for a regression)
 PIPELINES = {
     "standard_logistic_2": (scaled(linear_model.LogisticRegression()), 2),
     "standard_logistic_3": (scaled(linear_model.LogisticRegression()), 3),
@@ -157,7 +158,7 @@ def main():
         with tempfile.TemporaryDirectory() as scratch:
             try:
                 check(name, options, Path(scratch))
-            except Exception as error:  # noqa: BLE001 the other pipelines go on
+            except Exception as error:  # noqa: BLE001 continue with the other pipelines
                 failed += 1
                 print(f"{name}: {error}")
     print(f"{len(names)} pipelines, {failed} wrong")

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Training steps (examples/training) beside PyTorch's: ResNet-50 (batch norms with stored statistics), BERT-base and an LSTM
-with a classifier each, from the same weights on the same batch. Compared are the losses of one and of three steps, the weights
-after three, the gradient of one as a whole (the length of the difference over its length, within 1e-4), and that of each weight
-with PyTorch's in f64; as written and optimised.
+"""Compares training steps (examples/training) with PyTorch's: ResNet-50 (batch norms with stored statistics), and
+BERT-base and an LSTM with a classifier, from the same weights on the same batch, as written and optimised. Compared are
+the losses of one and of three steps, the weights after three steps, the whole gradient of one step (norm of the
+difference over its norm, within 1e-4), and the gradient of each weight with PyTorch's in f64.
 
     tests/oracle/training_test.py [--full] [--tg build/tg] [NETWORK...]
 
-Without --full BERT has two narrow layers, batches are small, and ResNet-50 runs only where it is named. Without PyTorch the test is skipped.
+Without --full BERT has two narrow layers, batches are small, and ResNet-50 runs only if it is named. Without PyTorch
+the test is skipped.
 """
 import argparse
 import copy
@@ -33,7 +34,7 @@ TOLERANCE = 1e-4
 
 
 class Classifier(torch.nn.Module):
-    """A network and a linear classifier behind what `features` makes of its results."""
+    """A network with a linear classifier on the features that `features` computes from its results."""
 
     def __init__(self, body, features, width, classes):
         super().__init__()
@@ -83,7 +84,7 @@ NETWORKS = {"resnet50": resnet50, "bert_base": bert_base, "lstm": lstm}
 
 
 def torch_steps(module, inputs, label, rate, steps):
-    """The losses of some steps, and the gradients of the first by names."""
+    """Returns the losses of all steps, and the gradients of the first step by name."""
     losses, gradients = [], {}
     for _ in range(steps):
         module.zero_grad()
@@ -121,7 +122,7 @@ def compare(name, options, optimised):
                  "--input", given, "--output", outputs, "--quiet", *search)
             return np.load(outputs)
 
-        rate = 1e-8 if name == "resnet50" else 0.01  # its gradients are long
+        rate = 1e-8 if name == "resnet50" else 0.01  # its gradients are large
         exact = torch_steps(copy.deepcopy(module).double(), as_doubles(inputs), label, rate, 1)[1]
         losses, gradients = torch_steps(module, inputs, label, rate, 3)
         stepped, trained = dict(run(1.0, 1)), dict(run(rate, 3))
@@ -129,8 +130,8 @@ def compare(name, options, optimised):
         if worst > TOLERANCE:
             faults.append(f"losses {float(stepped['loss'])} and {float(trained['loss'])}, PyTorch's {losses}")
         last, apart, length = dict(module.named_parameters()), 0.0, 0.0
-        # Where a relu or a pool decides between numbers that are nearly equal, one rounding moves whole elements of gradients:
-        # no weight may be further from the gradient in f64 than PyTorch's worst is, by more than rounding in w - g.
+        # If a relu or a pool compares nearly equal numbers, a rounding error can move whole elements of gradients. The
+        # allowed distance from the gradient in f64 is therefore three times PyTorch's largest, and rounding in w - g.
         allowed = max(TOLERANCE, 3 * max(off(gradients[n].numpy(), exact[n].numpy()) for n in gradients))
         for theirs, path in ours_of.items():
             ours = lambda of, path=path, flipped=is_flipped(module, theirs): of[path].T if flipped else of[path]
@@ -163,7 +164,7 @@ def is_flipped(module, name):
 
 
 def paths(tg, file, module, model):
-    """Our paths by the names of parameters, in one order (compare_torch.py)."""
+    """Returns {parameter name: path in the .tg file}, matched by order as in compare_torch.py."""
     known = in_our_layout(module)
     names = [n for n in in_order_of_definition(module) if n in known]
     listed = [w["path"] for w in json.loads(tool(tg, "weights", file, *model, "--json"))["weights"]]

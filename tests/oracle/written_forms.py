@@ -1,5 +1,5 @@
-"""Small ONNX models of the forms that files have beside operators, for written_test.py: opsets, element types, names,
-initialisers that are inputs, external data, functions, branches and loops. `write(folder)` gives {name: file}.
+"""Small ONNX models for written_test.py that vary everything except operators: opsets, element types, names,
+initialisers that are inputs, external data, functions, branches and loops. `write(folder)` returns {name: file}.
 """
 import numpy as np
 import onnx
@@ -27,7 +27,7 @@ def model(nodes, inputs, outputs, weights=(), opset=18, functions=(), dtype=Tens
 
 
 def layers(dtype=TensorProto.FLOAT, opset=18, names=None):
-    """Two layers with a foldable batch norm, a reshape, a reduction and a softmax, in the words of an opset."""
+    """Returns a model with a convolution, a foldable batch norm, a reduction, a product and a softmax in an opset."""
     n = names or (lambda name: name)
     rng = np.random.default_rng(1)
     weights = [tensor(n("w"), rng.standard_normal((8, 3, 3, 3)) * 0.2, dtype), tensor(n("b"), rng.standard_normal(8), dtype),
@@ -48,7 +48,7 @@ def layers(dtype=TensorProto.FLOAT, opset=18, names=None):
 
 
 def casts(dtype):
-    """Integers beside floats: casts both ways, quotients, remainders, indices that are data."""
+    """Returns a model with integers and floats: casts in both directions, quotients, remainders, indices as inputs."""
     whole = TensorProto.INT64
     nodes = [helper.make_node("Cast", ["x"], ["i"], to=whole), helper.make_node("Div", ["i", "d"], ["q"]),
              helper.make_node("Mod", ["i", "d"], ["r"]), helper.make_node("Gather", ["x", "k"], ["g"], axis=0),
@@ -58,7 +58,7 @@ def casts(dtype):
 
 
 def given_defaults():
-    """Weights that are inputs, too, so that a caller may replace them; one of them would fold."""
+    """Returns a model with weights that are also inputs, so that a caller may replace them. One could be folded."""
     made = layers()
     for weight in made.graph.initializer:
         if weight.name in ("v", "c", "two"):

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""What `tg export` and `tg opt` write against what they were given, from the files alone: `tg verify` says "equal" of both, and
-optimised again, a file that `tg opt` wrote stays the same, byte by byte.
+"""Checks files that `tg export` and `tg opt` write: `tg verify` must report that they are equal to their sources, and
+optimising a file of `tg opt` again must not change a byte.
 
     tests/oracle/written_test.py [--tg build/tg] [--jobs N] [--keep FOLDER] [--networks] [NAME...]
 
-The files are the onnx package's node tests, with operands that decide shapes as weights, models of written_forms.py, and small
-networks of transformers and torchvision by PyTorch's exporter, where these packages are installed. What `tg opt` writes of these
-networks is also simplified by onnxsim and by ONNX Runtime, and has to be equal after that. With TANGRAM_FULL_TESTS the networks
-of families.py come on top; --families takes these alone, --networks the published ones of networks.py. NAME selects files whose
-name holds it. The test fails if a file is not equal, or is changed when it is optimised again.
+The sources are the onnx package's node tests (operands that determine shapes are weights), models of written_forms.py,
+and small networks of transformers and torchvision from PyTorch's exporter, if these packages are installed. The files
+that `tg opt` writes for these networks are also simplified by onnxsim and by ONNX Runtime, and must still be equal.
+With TANGRAM_FULL_TESTS the networks of families.py are added. --families tests only these, --networks only those of
+networks.py. NAME selects files whose name contains it. The test fails if a file is not equal, or changes when it is
+optimised again; with --networks, changes are only counted.
 """
 import argparse
 import importlib.util
@@ -21,7 +22,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from export_test import ROOT  # skips this test too where packages are missing
+from export_test import ROOT  # also skips this test if packages are missing
 import import_nodes_test as nodes
 import networks
 import written_forms
@@ -36,7 +37,7 @@ LAYERS = {"bert": 2, "bert_masked": 2, "gpt2": 2, "vit": 2, "llama": 2}
 
 
 def tg(options, *arguments):
-    """(exit code, all that was printed)"""
+    """Returns (exit code, output with errors)."""
     try:
         done = subprocess.run([options.tg, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=LIMIT_S)
     except subprocess.TimeoutExpired:
@@ -49,7 +50,7 @@ def operators(path):
 
 
 def in_two_files(options, fast, folder):
-    """What is wrong with the result of `tg opt` where its weights lie in a second file, as those beyond 2 GB do."""
+    """Optimises a result of `tg opt` with weights in a second file, as for more than 2 GB. Returns the fault or ""."""
     apart, again, last = (folder / f"{name}.onnx" for name in ("apart", "again_apart", "last_apart"))
     onnx.save(onnx.load(fast), apart, save_as_external_data=True, location="apart.bin", size_threshold=64)
     for source, made in ((apart, again), (again, last)):
@@ -71,7 +72,7 @@ def optimise(options, source, result, shapes=()):
 
 
 def check(options, model, folder):
-    """What is wrong with what is written of the model; empty if nothing is, None if it is refused."""
+    """Checks the files that are written for the model. Returns the fault, "" without one, None if it is rejected."""
     exported, fast, again = (folder / f"{stem}.onnx" for stem in ("exported", "fast", "again"))
     given = model.with_suffix(".npz")
     shapes = networks.shape_options(model, networks.inputs_of(model)) if given.exists() else []
@@ -92,13 +93,13 @@ def check(options, model, folder):
 
 
 def simplified(options, model, folder):
-    """What is wrong with the result of `tg opt` after optimisers of others."""
+    """Checks the result of `tg opt` after other optimisers. Returns the fault or ""."""
     fast = folder / "fast.onnx"
     for name, simplify in (("onnxsim", by_onnxsim), ("ONNX Runtime", by_onnx_runtime)):
         path = folder / f"by_{name.split()[0]}.onnx"
         if not simplify(fast, path):
             continue
-        for source, fine in ((fast, (0,)), (model, (0, UNDECIDED))):  # equal weights may have become one
+        for source, fine in ((fast, (0,)), (model, (0, UNDECIDED))):  # equal weights may have been merged
             done, text = tg(options, "verify", source, path)
             if done not in fine:
                 return f"{name}: verify {source.name} {path.name}: {text[:300]}"
@@ -106,7 +107,7 @@ def simplified(options, model, folder):
 
 
 def by_onnxsim(source, path):
-    """False where the package is missing."""
+    """Simplifies a model with onnxsim. Returns False if the package is missing."""
     try:
         import onnxsim
     except ImportError:
@@ -116,7 +117,7 @@ def by_onnxsim(source, path):
 
 
 def by_onnx_runtime(source, path):
-    """Its basic optimisations: the others lead to operators of its own."""
+    """Applies only basic optimisations: others introduce operators of ONNX Runtime."""
     import onnxruntime as ort
     how = ort.SessionOptions()
     how.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
@@ -126,7 +127,7 @@ def by_onnx_runtime(source, path):
 
 
 def write_networks(folder):
-    """{name: file} of small networks; none without the packages."""
+    """Writes small networks and returns {name: file}, which is empty without the packages."""
     try:
         import torch
         import torchvision
@@ -167,7 +168,7 @@ def write_networks(folder):
 
 
 def prepare_networks(wanted):
-    """{name: file} of the networks of networks.py; none without the packages."""
+    """Returns {name: file} of the networks of networks.py, without those whose packages are missing."""
     files = {}
     for name in filter(wanted, networks.names()):
         try:
@@ -182,7 +183,7 @@ def has_families():
 
 
 def check_family(options, name, folder):
-    """As check(); the file goes away afterwards, as it may be large. A process of its own exports: the exporter keeps memory."""
+    """Like check(), but deletes the large file. A separate process exports, because the exporter leaks memory."""
     model = folder / "m.onnx"
     command = [sys.executable, __file__, "--export", name, str(model)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S)
@@ -196,7 +197,7 @@ def check_family(options, name, folder):
 
 
 def attention_fault(options, name, model, folder):
-    """Whether each layer's attention is one operator of the optimised model, where that has attention."""
+    """Returns a fault unless the attention of each layer is one operator of the optimised model."""
     if name not in LAYERS:
         return ""
     text = folder / "fast.tg"
