@@ -1,6 +1,6 @@
-// The cpu backend against `ref`, over random operator instances: shapes, strides, padding, groups,
-// broadcasting, activations, residuals, views between operators, one and two threads, and both
-// layouts of inputs and outputs. Fixed seeds; a failure prints the graph.
+// Tests the cpu backend against `ref` on random operator instances: shapes, strides, padding,
+// groups, broadcasting, activations, residuals, views between operators, one and two threads,
+// and both layouts of inputs and outputs. Seeds are fixed. A failure prints the graph.
 #include "tests/unit/cpu/compare.h"
 #include "tests/unit/random_draws.h"
 
@@ -11,7 +11,7 @@ constexpr double kTolerance = 2e-5;
 
 using Random = RandomDraws;
 
-/// Of doubles both run the same loops, which `cpu` may cut into rows.
+/// In doubles both run the same loops, which `cpu` may split by rows.
 void expect_same_doubles(const Builder& b, int threads) {
   Plan plan = plan_from_graph(b.graph);
   if (!in_doubles(plan)) return;
@@ -132,7 +132,8 @@ TEST(CpuRef, ConvolutionsOfVolumes) {
     auto three = [&](int64_t low, int64_t high) {
       return Value::of_ints({r.in(low, high), r.in(low, high), r.in(low, high)});
     };
-    Value pad = Value::of_ints({2, 2, 2, r.in(2, 4), 2, r.in(2, 4)}); // what dilated kernels need
+    Value pad = Value::of_ints({2, 2, 2, r.in(2, 4), 2, r.in(2, 4)}); // as much as dilated kernels
+                                                                      // need
     NodeId y = b.op(OpKind::Conv3d, {x, w, bias}, {three(1, 3), pad, three(1, 2)});
     b.output(r.coin() ? b.op(OpKind::Relu, {y}) : y);
     expect_equal(b, r);
@@ -253,7 +254,7 @@ TEST(CpuRef, Attention) {
       NodeId x = b.input(name, {size, groups * of_group * of_row});
       x = b.op(OpKind::Reshape, {x}, {Value::of_ints({size, groups, of_group, of_row})});
       x = b.op(OpKind::Transpose, {x}, {Value::of_ints({1, 2, turned ? 3 : 0, turned ? 0 : 3})});
-      return r.in(0, 3) ? x : b.op(OpKind::Neg, {x}); // as it lies, or made so
+      return r.in(0, 3) ? x : b.op(OpKind::Neg, {x}); // as it is, or computed in the run
     };
     NodeId q = heads("q", each, rows, width, false), keys = heads("k", 1, places, width, true);
     NodeId values = heads("v", 1, places, columns, false), mask = b.none(), seen = b.none();
@@ -357,7 +358,7 @@ TEST(CpuRef, RowsAndReductions) {
     switch (r.in(0, 2)) {
     case 0: b.output(b.op(OpKind::Softmax, {x}, {Value::of_int(r.in(0, rank - 1))})); break;
     case 1: {
-      // Not over very short rows: there the quotient of two tiny numbers is noise.
+      // Not over very short rows, where the quotient of two tiny numbers is noise.
       if (shape.back() < 5) continue;
       NodeId scale = b.weight("s", {shape.back()}), bias = b.weight("b", {shape.back()});
       b.output(b.op(OpKind::LayerNorm, {x, scale, bias}));
@@ -370,7 +371,7 @@ TEST(CpuRef, RowsAndReductions) {
       if (axes.empty()) axes.push_back(0);
       OpKind kind = r.of({OpKind::ReduceSum, OpKind::ReduceMean, OpKind::ReduceMax,
                           OpKind::ReduceMin, OpKind::ReduceProd});
-      x = b.op(OpKind::Sigmoid, {x}); // a sum of both signs may cancel to noise
+      x = b.op(OpKind::Sigmoid, {x}); // positive terms: a sum of both signs may cancel to noise
       b.output(b.op(kind, {x}, {Value::of_ints(axes), Value::of_bool(r.coin())}));
     }
     }
@@ -437,7 +438,8 @@ TEST(CpuRef, NormsAndKernelRearrangements) {
 
 // --- functions, comparisons, dtypes --------------------------------------------------------------
 
-/// A pointwise operator of numbers; operands that stay where it is defined and tame.
+/// A random pointwise operator on numbers, whose operands stay inside its domain
+/// and of moderate size.
 NodeId random_pointwise(Builder& b, Random& r, NodeId x, NodeId y) {
   NodeId positive = b.op(OpKind::Add, {b.op(OpKind::Sigmoid, {x}), b.op(OpKind::Sigmoid, {y})});
   switch (r.in(0, 9)) {
@@ -496,7 +498,7 @@ NodeId cast_to(Builder& b, NodeId x, const char* dtype) {
   return b.op(OpKind::Cast, {x}, {Value::of_enum(dtype)});
 }
 
-/// A tensor of that dtype whose values are small integers: exact in all of them.
+/// A tensor of this dtype whose values are small integers, which every dtype represents exactly.
 NodeId small(Builder& b, const char* name, Shape shape, const char* dtype) {
   NodeId x = b.op(OpKind::Mul, {b.input(name, std::move(shape)), b.graph.constant({5}, f32({}))});
   return cast_to(b, b.op(OpKind::Floor, {x}), dtype);
@@ -531,7 +533,7 @@ TEST(CpuRef, GatherTakesRowsAndMarksWhatIsOutside) {
     NodeId table = small(b, "table", shape, dtype);
     if (r.coin()) table = b.op(OpKind::Transpose, {table}, {Value::of_ints({2, 0, 1})});
     int64_t size = b.graph.type(table).shape[static_cast<size_t>(axis)];
-    // In range: the outputs of a gather that holds NaN compare as different.
+    // In range: a NaN from a gather would compare as different.
     NodeId at = b.op(OpKind::Mul, {b.op(OpKind::Sigmoid, {b.input("at", {r.in(1, 4), 3})}),
                                    b.graph.constant({static_cast<double>(size)}, f32({}))});
     b.output(
@@ -543,17 +545,17 @@ TEST(CpuRef, GatherTakesRowsAndMarksWhatIsOutside) {
 NodeId indices_below(Builder& b, Random& r, int64_t count, int64_t size) {
   NodeId at = b.op(OpKind::Mul, {b.input("at", {count}),
                                  b.graph.constant({static_cast<double>(size + 1)}, f32({}))});
-  return cast_to(b, at, r.of({"i32", "i64"})); // some are outside
+  return cast_to(b, at, r.of({"i32", "i64"})); // some are out of range
 }
 
-/// The last axes to other sizes, in a random mode that the dtype has.
+/// Resizes the last axes to other sizes, in a random mode that the dtype supports.
 NodeId resized(Builder& b, Random& r, NodeId x) {
   TensorType type = b.graph.type(x);
   Shape sizes;
   for (int64_t count = r.in(1, type.rank()); count > 0; --count)
     sizes.push_back(r.in(0, 4) == 0 ? type.shape[type.shape.size() - static_cast<size_t>(count)]
                                     : r.in(1, 30));
-  bool weighs = type.dtype == DType::F32 && r.in(0, 3) > 0; // halves round otherwise
+  bool weighs = type.dtype == DType::F32 && r.in(0, 3) > 0; // half types round differently
   return b.op(
       OpKind::Resize, {x},
       {Value::of_ints(sizes), Value::of_string(weighs ? r.of({"linear", "cubic"}) : "nearest"),
@@ -572,7 +574,7 @@ TEST(CpuRef, ResizesOfEveryRankLayoutAndDtype) {
     NodeId x = small(b, "x", shape, dtype);
     if (r.coin()) x = maybe_view(b, r, x);
     if (b.graph.type(x).rank() == 4 && b.graph.type(x).dtype == DType::F32 &&
-        r.coin()) // its layout
+        r.coin()) // in the pool's layout
       x = b.op(OpKind::MaxPool2d, {x}, {pair(1, 1), pair(1, 1), act("valid")});
     b.output(cast_to(b, resized(b, r, x), "f32"));
     expect_equal(b, r);
@@ -587,7 +589,7 @@ TEST(CpuRef, ScatterWritesAndJoinsInOrder) {
     auto axis = static_cast<size_t>(r.in(0, 2));
     const char* dtype = r.of({"f32", "f32", "i32", "i64", "bf16", "f16"});
     NodeId x = small(b, "x", shape, dtype);
-    if (r.coin()) x = b.op(OpKind::Neg, {x}); // which may be written over
+    if (r.coin()) x = b.op(OpKind::Neg, {x}); // its memory may be overwritten
     int64_t count = r.in(1, 9), size = shape[axis];
     shape[axis] = count;
     NodeId updates = small(b, "updates", shape, dtype);
@@ -595,7 +597,7 @@ TEST(CpuRef, ScatterWritesAndJoinsInOrder) {
                     {Value::of_int(static_cast<int64_t>(axis)),
                      Value::of_string(r.of({"none", "add", "mul", "max", "min"}))});
     b.output(cast_to(b, y, "f32"));
-    if (r.in(0, 3) == 0) b.output(x); // which lives on
+    if (r.in(0, 3) == 0) b.output(x); // it stays live
     expect_equal(b, r);
   }
 }
@@ -635,7 +637,7 @@ TEST(CpuRef, OrdersAndBoxes) {
     Builder b;
     Shape shape = {r.in(1, 4), r.in(1, 9), r.in(1, 4)};
     auto axis = static_cast<size_t>(r.in(0, 2));
-    NodeId x = small(b, "x", shape, r.of({"f32", "i32", "i64", "bf16"})); // with equals
+    NodeId x = small(b, "x", shape, r.of({"f32", "i32", "i64", "bf16"})); // with equal elements
     b.output(b.op(OpKind::TopK, {x},
                   {Value::of_int(static_cast<int64_t>(axis)), Value::of_int(r.in(1, shape[axis])),
                    Value::of_bool(r.coin())}));

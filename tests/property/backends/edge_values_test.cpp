@@ -1,6 +1,6 @@
-// Zeros of both signs, subnormals, the ends of the range, infinities and NaN through every operator
-// that works element by element, in each float dtype: `ref` against the C library and IEEE 754,
-// `cpu` against `ref`, signs of zeros included. ctest runs this for each instruction set, too.
+// Tests zeros of both signs, subnormals, the ends of the range, infinities and NaN
+// in every elementwise operator, in each float dtype: `ref` against the C library and IEEE 754,
+// and `cpu` against `ref`, including signs of zeros. ctest also runs this for each instruction set.
 #include "runtime/convert.h"
 #include "tests/unit/cpu/compare.h"
 
@@ -19,8 +19,8 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr DType kFloats[] = {DType::F64, DType::F32, DType::F16, DType::BF16};
 
-/// The smallest subnormal, the smallest normal and the largest number of a dtype, and the relative
-/// tolerance of its results on `cpu`: of halves a unit in the last place.
+/// The smallest subnormal, the smallest normal and the largest number of a dtype,
+/// and the relative tolerance of its results on `cpu`: for half types a unit in the last place.
 struct Format {
   double tiny, least, largest, tolerance;
 };
@@ -127,8 +127,8 @@ const std::map<OpKind, Definition>& definitions() {
   return kAll;
 }
 
-/// Zeros of unlike signs are equal to these, which choose either; the rest of a division by them
-/// is a zero of either sign.
+/// Returns true if the operator may return a zero of either sign: it considers zeros
+/// of both signs equal and chooses either, or it is a remainder of zero.
 bool gives_either_zero(OpKind op) {
   constexpr OpKind kOps[] = {OpKind::Maximum, OpKind::Minimum, OpKind::Relu, OpKind::Relu6,
                              OpKind::Mod};
@@ -137,7 +137,7 @@ bool gives_either_zero(OpKind op) {
 
 // --- the sweep ---------------------------------------------------------------------------------
 
-/// An operator over all pairs of edges.
+/// An operator on all pairs of edge values.
 struct EdgeCase {
   Graph graph;
   std::vector<Tensor> inputs;
@@ -173,14 +173,15 @@ std::vector<double> run(const Backend& backend, const EdgeCase& one) {
   return (*(*executable)->outputs())[0].doubles();
 }
 
-/// The way of comparing.
+/// The options of a comparison.
 struct Checked {
   double tolerance = 0;     // relative
   bool either_zero = false; // a zero of either sign
-  double least = 0;         // below it the sign alone counts
+  double least = 0;         // smaller results need only the right sign
 };
 
-/// Equal but for rounding. Of subnormal results the last two digits are free.
+/// Returns true if the values are equal up to rounding. The last two digits of subnormals may
+/// differ.
 bool same(double got, double want, const Format& format, const Checked& how) {
   if (std::isnan(want)) return std::isnan(got);
   if (std::isinf(want)) return got == want;

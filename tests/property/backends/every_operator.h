@@ -1,5 +1,5 @@
-// Instances of every operator of the table, drawn without knowing it (random_operator.h), as graphs
-// whose floats are of any dtype and whose operands come about in several ways.
+// Random instances of every operator in the table (random_operator.h), without a list of names,
+// as graphs with floats of any dtype and operands of several kinds.
 #pragma once
 
 #include "tests/property/programs/random_operator.h"
@@ -10,14 +10,14 @@
 
 namespace tg::test {
 
-/// An operator with operands of these types; floats are f32, for a graph to replace.
+/// An operator with operands of these types. Floats are f32; a graph may replace that.
 struct Instance {
   OpKind op;
   std::vector<Value> attrs;
   std::vector<TensorType> operands; // none(): absent
 };
 
-/// So many of each operator, but of `extern op`, whose kernels no test registers here.
+/// Draws this many of each operator, except `extern op`, for which no test here registers kernels.
 inline std::vector<Instance> instances(uint64_t seed, size_t of_each) {
   std::vector<Instance> all;
   for (const OpInfo& info : all_ops()) {
@@ -41,17 +41,17 @@ inline std::vector<Instance> instances(uint64_t seed, size_t of_each) {
   return all;
 }
 
-/// How the operands of an instance come about.
+/// The kind of an instance's operands.
 enum class Operands : uint8_t {
   Inputs,
-  Weights,  // all but the first, as parameters of a layer are
-  Views,    // transposed inputs, which lie as no kernel likes them
-  Products, // floats are products with an activation, which kernels make in one step
+  Weights,  // all but the first, like a layer's parameters
+  Views,    // transposed inputs, a layout that no kernel prefers
+  Products, // floats are products with an activation, which kernels fuse
 };
 
 class InstanceGraph {
 public:
-  /// `draw` decides among the forms of an operand.
+  /// `draw` selects the forms of operands.
   InstanceGraph(const Instance& instance, DType floats, Operands operands, uint64_t draw)
       : floats_(floats), form_(operands), draw_(draw) {
     std::vector<NodeId> nodes;
@@ -62,14 +62,14 @@ public:
     NodeId y = b_.graph.add(instance.op, attrs, nodes);
     if (!y.valid()) return;
     const TensorType type = b_.graph.type(y);
-    // Half of the results are pieces of a concat, whose makers write them in place.
+    // Half of the results are pieces of a concat, which their kernels write in place.
     if (draw_ % 2 != 0 && type.rank() > 0)
       y = b_.op(OpKind::Concat, {y, b_.input("piece", type.shape, type.dtype)}, {Value::of_int(0)});
     b_.output(y);
     is_valid_ = true;
   }
 
-  /// False where the operator does not take the dtype.
+  /// Returns false if the operator does not support the dtype.
   bool is_valid() const { return is_valid_; }
   const Graph& graph() const { return b_.graph; }
 
@@ -93,7 +93,7 @@ private:
 
   NodeId operand(const TensorType& type) {
     bool first = names_ == 0;
-    // Integers are what random inputs draw: indices, not the zeros of weights.
+    // Integers are indices, for which random inputs are drawn and weights would be zeros.
     bool constant = form_ == Operands::Weights && !first && is_float(type.dtype);
     if (constant) return weight(type.shape, type.dtype);
     if (form_ == Operands::Views && type.rank() >= 2) return view(type);
@@ -111,7 +111,7 @@ private:
     return b_.op(OpKind::Transpose, {input(turned, type.dtype)}, {Value::of_ints(perm)});
   }
 
-  /// A convolution where it is an image, else a matrix product; by an input or a weight.
+  /// A convolution for an image, otherwise a matrix product, with an input or a weight.
   NodeId product(const TensorType& type) {
     constexpr const char* kActs[] = {"none", "relu", "tanh", "sigmoid", "gelu", "relu6"};
     Value activation = act(kActs[(draw_ + static_cast<uint64_t>(names_)) % std::size(kActs)]);
@@ -140,8 +140,8 @@ private:
   bool is_valid_ = false;
 };
 
-/// "" where all elements agree: NaN with NaN, infinities alike, numbers within `slack` of the
-/// largest, or of `least`. Integers and bools are the same, unless the slack is infinite.
+/// Returns "" if all elements agree: NaN with NaN, equal infinities, numbers within `slack`
+/// of the largest, or of `least`. Integers and bools must be equal, unless the slack is infinite.
 inline std::string first_disagreement(const Tensor& got, const Tensor& want, double slack,
                                       double least = 1e-30) {
   if (got.type() != want.type()) return "it is " + got.type().text();

@@ -1,5 +1,5 @@
-// A small graph for each pointwise operator and each
-// dtype that it takes, and how results are compared.
+// A small graph for each pointwise operator and each dtype that it supports,
+// and the comparison of results.
 #pragma once
 
 #include "tests/unit/cpu/compare.h"
@@ -18,8 +18,8 @@ struct PointwiseCase {
   double tolerance; // of each element, relative
 };
 
-/// Numbers of both signs: whole ones, and where floats
-/// are wanted those from a millionth to ten thousand.
+/// Numbers of both signs: integers, and for floats also magnitudes from a millionth
+/// to ten thousand.
 inline std::vector<double> spread(bool floats, size_t operand) {
   std::vector<double> numbers;
   for (int i = 0; i < 999; ++i) {
@@ -31,7 +31,8 @@ inline std::vector<double> spread(bool floats, size_t operand) {
   return numbers;
 }
 
-/// The numbers as an operand of this dtype that is computed in a run, to the same bits everywhere.
+/// The numbers as an operand of this dtype. It is computed in the run, with the same bits
+/// everywhere.
 inline NodeId operand_of(Builder& b, DType dtype, size_t i, llvm::ArrayRef<double> numbers) {
   auto number = [&](double value) { return b.graph.constant({value}, f32({})); };
   NodeId zero = b.op(OpKind::Mul, {b.input("x" + std::to_string(i), {3, 333}), number(0)});
@@ -55,11 +56,12 @@ inline std::vector<PointwiseCase> every_pointwise() {
         operands.push_back(
             operand_of(b, condition ? DType::Bool : dtype, i, spread(is_float(dtype), i)));
       }
-      std::vector<Value> attrs; // ascending, whole: limits and factors alike
+      std::vector<Value> attrs; // ascending integers, valid as limits and as factors
       for (size_t a = 0; a < info.attr_count; ++a)
         attrs.push_back(Value::of_float(static_cast<double>(2 * a) - 1));
-      b.output(b.op(info.kind, operands, attrs)); // as it is: fused casts do not round halves
-      // Of halves one unit in the last place: a function may come out on either side of a middle.
+      b.output(b.op(info.kind, operands, attrs)); // without a cast, since fused casts do not round
+                                                  // half types
+      // For half types, one unit in the last place: a result near a tie may round either way.
       double tolerance = dtype == DType::BF16  ? 8e-3
                          : dtype == DType::F16 ? 1e-3
                          : dtype == DType::F64 ? 1e-14
@@ -71,8 +73,8 @@ inline std::vector<PointwiseCase> every_pointwise() {
   return cases;
 }
 
-/// Whether results are about as small as operand 0 where that is small (tanh, log1p): all their
-/// digits are wanted there. Of halves, those that f16 has there.
+/// Returns true if results are about as small as operand 0 where it is small (tanh, log1p),
+/// so that all their digits matter there. For f16, those that it has there.
 inline bool vanishes(llvm::ArrayRef<double> results, const PointwiseCase& one) {
   bool small = false;
   for (size_t i = 0; i < results.size(); ++i) {
@@ -84,9 +86,9 @@ inline bool vanishes(llvm::ArrayRef<double> results, const PointwiseCase& one) {
   return small;
 }
 
-/// "" where all elements are near, with NaN and infinities at the same places. Beside the tolerance
-/// there is what functions lose that are near 0 where their argument is not: a millionth of that,
-/// or of 1 unless they vanish with it.
+/// Returns "" if all elements are close, with NaN and infinities at the same places.
+/// Beside the tolerance, it allows for the error of functions that are near 0 for arguments
+/// that are not: a millionth of the argument, or of 1 unless results vanish with it.
 inline std::string disagreement(const Tensor& got, const Tensor& want, const PointwiseCase& one) {
   std::vector<double> g = got.doubles(), w = want.doubles();
   double least = !vanishes(w, one) ? 1.0 : one.dtype == DType::F16 ? 0.06 : 0.0; // 0.06: 2^-24

@@ -1,7 +1,7 @@
-// Every operator of the table in every dtype that it takes, on `cpu` against `ref`: by the kernels
-// that are chosen, by oneDNN's, by our own, and by its definition in the midst of the conversions
-// that its kernels have around them. A kernel that reads or writes another dtype than its
-// neighbours is wrong by orders of magnitude.
+// Tests every operator in every dtype that it supports, on `cpu` against `ref`:
+// with the chosen kernels, oneDNN's, the own ones, and the operator's definition between the
+// conversions around its kernels. A kernel that reads or writes another dtype than its neighbours
+// is wrong by orders of magnitude.
 #include "tests/property/backends/every_operator.h"
 
 #include <cstdlib>
@@ -9,7 +9,7 @@
 namespace tg::test {
 namespace {
 
-/// A share of the largest element. A sum may be rounded on either side of a middle.
+/// The tolerance relative to the largest element. A sum near a tie may round either way.
 double slack_of(DType floats) {
   switch (floats) {
   case DType::F64: return 1e-13;
@@ -19,7 +19,7 @@ double slack_of(DType floats) {
   }
 }
 
-/// Runs the graph by each way of choosing kernels.
+/// Runs the graph with each choice of kernels.
 void check(const Graph& graph, DType floats, uint64_t draw) {
   Plan plan = plan_from_graph(graph);
   std::vector<Tensor> want = outputs_of(*make_ref_backend(), plan, {});
@@ -37,7 +37,7 @@ void check(const Graph& graph, DType floats, uint64_t draw) {
   }
 }
 
-/// Random instances; with TANGRAM_FULL_TESTS many more.
+/// Random instances, many more with TANGRAM_FULL_TESTS.
 TEST(Fallback, EveryOperatorInEveryDTypeComputesInTheTypeThatItReads) {
   size_t of_each = std::getenv("TANGRAM_FULL_TESTS") ? 400 : 12, ran = 0;
   uint64_t draw = 0;
@@ -53,7 +53,7 @@ TEST(Fallback, EveryOperatorInEveryDTypeComputesInTheTypeThatItReads) {
   EXPECT_GT(ran, of_each * 200);
 }
 
-/// Windows of every stride, dilation and output padding, of which oneDNN lacks many.
+/// Windows of every stride, dilation and output padding, many of which oneDNN does not support.
 TEST(Fallback, TransposedConvolutionsOfHalves) {
   uint64_t draw = 0;
   for (DType floats : {DType::F16, DType::BF16, DType::F64})

@@ -1,6 +1,7 @@
-// Whole graphs in f16 and bf16 (retype): the cpu backend, on oneDNN's bf16 products and on kernels
-// that convert, against `ref`, which computes in double and rounds once an operator; and both
-// against the graph of f32. Halves have 11 and 8 bits: tolerances are in these.
+// Tests whole graphs in f16 and bf16 (retype): the cpu backend, on oneDNN's bf16 products
+// and on kernels that convert, against `ref`, which computes in double and rounds once per
+// operator. Both are compared with the f32 graph. The half types have 11 and 8 bits,
+// which determine the tolerances.
 #include "compiler/ir/retype.h"
 #include "runtime/convert.h"
 #include "tests/property/backends/every_pointwise.h"
@@ -13,7 +14,7 @@
 namespace tg::test {
 namespace {
 
-/// A convolutional block, a pooled head, and attention's products, norms and softmax behind it.
+/// A convolutional block, a pooled head, and then the products, norms and softmax of attention.
 void network(Builder& b) {
   NodeId x = b.input("image", {1, 16, 12, 12});
   NodeId w = b.weight("w", {32, 16, 3, 3}), v = b.weight("v", {32, 32, 3, 3});
@@ -113,8 +114,8 @@ TEST(HalvesInFloats, PassThroughNormsAndConcats) {
   EXPECT_EQ(conversions(*retype(b.graph, DType::F16)), 0u);
 }
 
-/// An elementwise operator between products. If `stored`, a step that takes f16 alone reads each
-/// of its values, too, and so these are stored as f16.
+/// An elementwise operator between products. If `stored`, a step that supports only f16 also reads
+/// each of its values, so that they are stored as f16.
 Graph between_products(const OpInfo& info, bool stored) {
   Builder b;
   llvm::SmallVector<NodeId, 4> values, operands;
@@ -140,7 +141,7 @@ Graph between_products(const OpInfo& info, bool stored) {
   return *retype(b.graph, DType::F16);
 }
 
-/// Operators whose results are operands or limits, but for the sign: these pass digits on.
+/// Returns true if the result is an operand or a limit, except for the sign: it keeps all digits.
 bool chooses(OpKind op) {
   constexpr OpKind kChoices[] = {OpKind::Identity, OpKind::Neg,     OpKind::Abs,
                                  OpKind::Relu,     OpKind::Relu6,   OpKind::Clip,

@@ -1,6 +1,6 @@
-// Every backend on random networks against the float64 evaluator, which shares no runtime with
-// them: orders, lifetimes, in place, views, the load phase, layouts. A failure prints the smallest
-// graph that still fails: one output, the earliest node that differs.
+// Tests every backend on random networks against the float64 evaluator, which shares no runtime
+// code with them: orders, lifetimes, in-place results, views, the load phase, layouts.
+// A failure prints the smallest failing graph: one output, the earliest node that differs.
 #include "compiler/emit/plan_from_graph.h"
 #include "compiler/ir/evaluate.h"
 #include "runtime/cpu/backend.h"
@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kSeed = 11;
 
-/// The evaluator gets the same floats as the backends.
+/// Gives the evaluator the same floats as the backends.
 NodeValues same_floats(const Graph& graph, NodeId id) {
   const std::string& name = graph.attr(id, 0).text;
   Result<Tensor> tensor = graph.node(id).op == OpKind::Input
@@ -38,7 +38,7 @@ std::vector<NodeValues> outputs(const Graph& graph, const Setting& setting) {
   if (!executable) return {};
   EXPECT_TRUE((*executable)->bind_inputs(*random_inputs(plan, kSeed)).ok());
   std::vector<NodeValues> values;
-  for (int run = 0; run < 2; ++run) // twice: a run must not spoil what the next one reads
+  for (int run = 0; run < 2; ++run) // twice: a run must not overwrite the data of the next
     EXPECT_TRUE((*executable)->run_once().ok());
   Result<std::vector<Tensor>> tensors = (*executable)->outputs();
   for (const Tensor& tensor : *tensors)
@@ -46,7 +46,7 @@ std::vector<NodeValues> outputs(const Graph& graph, const Setting& setting) {
   return values;
 }
 
-/// The same nodes with one output.
+/// Returns the same nodes with one output.
 Graph only_output(const Graph& graph, NodeId node) {
   Graph copy(graph.shared_symbols(), graph.name());
   for (uint32_t i = 0; i < graph.size(); ++i)
@@ -69,7 +69,7 @@ double difference(const Graph& graph, const Setting& setting, size_t* output = n
 std::string smallest_failure(const Graph& graph, const Setting& setting, double tolerance) {
   for (uint32_t i = 0; i < graph.size(); ++i) {
     if (op_info(graph.node({i}).op).has(Trait::Leaf)) continue;
-    if (graph.type({i}).dtype != DType::F32) continue; // shows in the cast or the select of it
+    if (graph.type({i}).dtype != DType::F32) continue; // compared through its cast or select
     Graph single = only_output(graph, {i});
     if (difference(single, setting) > tolerance)
       return "node %" + std::to_string(i) + " alone differs:\n" + dump(plan_from_graph(single));
@@ -90,8 +90,9 @@ void check(const std::vector<Setting>& settings, double tolerance, int networks,
   }
   for (const OpInfo& info : all_ops()) {
     bool weight_side = info.kind == OpKind::Enlarge || info.kind == OpKind::MergeGconv;
-    bool declared = info.kind == OpKind::Extern;  // kernels of a program: extern_op_test.cpp
-    bool resampled = info.kind == OpKind::Resize; // its shapes and modes: cpu_ref_test.cpp
+    bool declared = info.kind == OpKind::Extern;  // the program supplies its kernels:
+                                                  // extern_op_test.cpp
+    bool resampled = info.kind == OpKind::Resize; // cpu_ref_test.cpp tests its shapes and modes
     if (info.has(Trait::Sugar) || weight_side || declared || resampled) continue;
     EXPECT_GT(seen[static_cast<size_t>(info.kind)], 0u) << info.name << " never occurs";
   }
@@ -114,7 +115,8 @@ TEST(Networks, CpuAgreesWithFloat64) {
   check(settings, 1e-4, 60, 25);
 }
 
-/// oneDNN 2.6.3 crashes, or is wrong, in the kernel that it would choose (found by these networks).
+/// In these cases, oneDNN 2.6.3 crashes or returns wrong results with its default kernel (found
+/// by these networks).
 TEST(Networks, ConvolutionsWithRowsThatSeeOnlyPadding) {
   std::unique_ptr<Backend> cpu = make_cpu_backend();
   for (int variant = 0; variant < 16; ++variant) {
@@ -136,7 +138,7 @@ TEST(Networks, ConvolutionsWithRowsThatSeeOnlyPadding) {
   }
 }
 
-/// A reshape of a slice needs a copy of the slice; an output may ask for the same copy.
+/// A reshape of a slice requires a copy of the slice, and an output may need the same copy.
 TEST(Networks, AViewOnACopyIsNotOverwrittenWhileTheCopyIsWanted) {
   std::unique_ptr<Backend> cpu = make_cpu_backend();
   Graph graph(std::make_shared<Symbols>(), "m");

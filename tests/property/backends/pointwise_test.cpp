@@ -1,6 +1,6 @@
-// Every pointwise operator of the table, those included that come from a formula alone: on `cpu`
-// against `ref`, in each dtype that the operator takes, from numbers that are tiny to numbers that
-// are huge. No operator is named, so one that is added is tested.
+// Tests every pointwise operator in the table, including those with only a formula,
+// on `cpu` against `ref`, in each dtype that the operator supports, from tiny to huge numbers.
+// The test lists no names, so that new operators are covered.
 #include "runtime/cpu/backend.h"
 #include "tests/property/backends/every_pointwise.h"
 
@@ -19,7 +19,8 @@ TEST(EveryPointwise, CpuAgreesWithRef) {
   EXPECT_GE(tried, 100u);
 }
 
-/// What brings a positive number into the operator's domain, away from its poles.
+/// Returns an expression that maps a positive number into the operator's domain,
+/// away from its poles.
 std::string domain_of(llvm::StringRef op, const std::string& positive) {
   if (op == "acosh") return "exp(" + positive + ")";
   if (op == "asin" || op == "acos" || op == "atanh" || op == "tan")
@@ -27,7 +28,7 @@ std::string domain_of(llvm::StringRef op, const std::string& positive) {
   return positive;
 }
 
-/// Within a longer body, registers are shared and freed.
+/// In a longer body, registers are shared and freed.
 TEST(EveryPointwise, CpuAgreesWithRefInsideOfAFusedMap) {
   std::unique_ptr<Backend> ref = make_ref_backend(), cpu = make_cpu_backend();
   for (const OpInfo& info : all_ops()) {

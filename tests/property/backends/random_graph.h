@@ -1,7 +1,8 @@
-// Random small networks: every operator, values of rank 1 to 4 that are used again and again,
-// weight side computations, views, several outputs. Values stay tame (no poles), so that backends
-// can be compared within a tolerance; where an operator jumps (floor, comparisons, argmax), its
-// operands are exact: inputs that were only moved, chosen from or rounded, the same everywhere.
+// Random small networks: every operator, values of rank 1 to 4 with many uses,
+// computations on weights, views, several outputs. Values stay moderate (no poles),
+// so that backends can be compared within a tolerance. Operators with discontinuities (floor,
+// comparisons, argmax) have exact operands: inputs that were only moved, selected or rounded,
+// and are equal in all backends.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -10,7 +11,7 @@
 
 namespace tg::test {
 
-/// All of the table, or those that kernels are generated for on GPUs.
+/// All operators in the table, or those for which GPU kernels are generated.
 enum class Operators : uint8_t { All, Generated };
 
 class RandomGraph {
@@ -22,7 +23,7 @@ public:
     exact_ = nodes_;
     while (static_cast<int>(graph.size()) < 2 * operators && ++attempts_ < 400) {
       grow();
-      if (below(6) == 0) graph.add_output(name(), any()); // what is an output lives to the end
+      if (below(6) == 0) graph.add_output(name(), any()); // an output stays live to the end
     }
     for (size_t i = 0; i < 3; ++i) graph.add_output(name(), nodes_[nodes_.size() - 1 - i]);
   }
@@ -35,7 +36,7 @@ private:
     return low + static_cast<int64_t>(below(static_cast<size_t>(high - low + 1)));
   }
   bool coin() { return below(2) == 0; }
-  /// Later nodes are likelier, so that graphs grow deep.
+  /// Prefers later nodes, so that graphs become deep.
   NodeId any() { return nodes_[std::max(below(nodes_.size()), below(nodes_.size()))]; }
   const TensorType& type(NodeId id) const { return graph.type(id); }
 
@@ -51,7 +52,7 @@ private:
     return id;
   }
 
-  /// Adds what has the same bits in every backend.
+  /// Adds a node that has the same bits in every backend.
   NodeId add_exact(OpKind op, std::vector<NodeId> operands, std::vector<Value> attrs = {}) {
     NodeId id = add(op, std::move(operands), std::move(attrs));
     if (type(id).dtype == DType::F32) exact_.push_back(id);
@@ -109,17 +110,18 @@ private:
     NodeId y = weight({k, n}), bias = coin() ? weight({n}) : graph.none();
     NodeId plain = add(OpKind::Matmul, {x, y, graph.none(), graph.none()});
     add(OpKind::Matmul, {x, y, bias, maybe_same_type(type(plain))}, {random_act()});
-    std::vector<int64_t> perm; // and with itself, turned
+    std::vector<int64_t> perm; // and with its own transpose
     for (int64_t i = 0; i < type(x).rank(); ++i) perm.push_back(i);
     std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
     NodeId turned = add(OpKind::Transpose, {x}, {Value::of_ints(perm)});
-    // Bounded: squares of squares would drive a softmax to where float32 sees nothing.
+    // Bounded: with squares of squares, a softmax would lose all digits of float32.
     add(OpKind::Softmax,
         {add(OpKind::Matmul, {x, turned, graph.none(), graph.none()}, {Value::of_enum("tanh")})});
     if (which_ == Operators::All) attention(x, perm);
   }
 
-  /// Over itself, turned, with scores of at most its width; `perm` exchanges the last two axes.
+  /// Attention of x over itself, with scores of at most its width. `perm` exchanges the last two
+  /// axes.
   void attention(NodeId x, llvm::ArrayRef<int64_t> perm) {
     NodeId q = add(OpKind::Tanh, {x});
     NodeId keys = add(OpKind::Transpose, {q}, {Value::of_ints(perm)});
@@ -146,7 +148,7 @@ private:
                               weight({outputs}, "uniform(0.5, 1.5)")});
   }
 
-  /// Transposed, and over a volume whose depth is that of channels.
+  /// Convolutions that are transposed, or over a volume whose depth is the number of channels.
   void other_convolution(NodeId x) {
     if (type(x).rank() != 4) return;
     int64_t channels = type(x)[1], groups = coin() || channels % 2 != 0 ? 1 : 2;
@@ -191,7 +193,7 @@ private:
     if (y == graph.none() && type(x).rank() > 0 && coin()) y = weight({type(x).shape.back()});
     if (y == graph.none()) y = any();
     add(kPairs[below(std::size(kPairs))], coin() ? std::vector{x, y} : std::vector{y, x});
-    add(OpKind::Div, {x, add(OpKind::Exp, {add(OpKind::Tanh, {y})})}); // no pole
+    add(OpKind::Div, {x, add(OpKind::Exp, {add(OpKind::Tanh, {y})})}); // without a pole
   }
 
   void single(NodeId x) {
@@ -202,11 +204,11 @@ private:
     if (coin()) add(OpKind::Sqrt, {add(OpKind::Sigmoid, {y})});
   }
 
-  /// Functions with a domain, where they are defined and well conditioned.
+  /// Functions with a domain, at points where they are defined and well conditioned.
   void function(NodeId x) {
     NodeId small = add(OpKind::Tanh, {x});
     NodeId half = add(OpKind::Mul, {add(OpKind::Sigmoid, {x}), number(0.5)});
-    NodeId positive = add(OpKind::Add, {half, number(0.25)}); // to 0.75
+    NodeId positive = add(OpKind::Add, {half, number(0.25)}); // up to 0.75
     switch (below(5)) {
     case 0: add(coin() ? OpKind::Sin : OpKind::Cos, {small}); break;
     case 1: add(coin() ? OpKind::Log : OpKind::Rsqrt, {positive}); break;
@@ -218,8 +220,8 @@ private:
     }
   }
 
-  /// A function of one operand that has a formula, whichever the table has, where all are defined:
-  /// below 1, acosh above.
+  /// A function of one operand with a formula, from the table, where all are defined:
+  /// below 1, or above 1 for acosh.
   void by_formula(NodeId x) {
     llvm::SmallVector<const OpInfo*, 16> ops;
     for (const OpInfo& info : all_ops())
@@ -242,7 +244,7 @@ private:
                                        OpKind::GreaterEqual, OpKind::Equal,     OpKind::NotEqual};
     NodeId y = coin() ? number(0.25) : weight({type(x).rank() > 0 ? type(x).shape.back() : 1});
     if (coin())
-      y = add_exact(coin() ? OpKind::Minimum : OpKind::Maximum, {x, y}); // equal in places
+      y = add_exact(coin() ? OpKind::Minimum : OpKind::Maximum, {x, y}); // equal at some places
     return add(kComparisons[below(std::size(kComparisons))],
                coin() ? std::vector{x, y} : std::vector{y, x});
   }
@@ -257,7 +259,7 @@ private:
     add(OpKind::Select, coin() ? std::vector{where, x, y} : std::vector{where, y, x});
   }
 
-  /// What jumps from one value to another.
+  /// Functions with discontinuities.
   void rounding() {
     NodeId x = exact();
     switch (below(4)) {
@@ -267,7 +269,7 @@ private:
       break;
     }
     case 1: add(OpKind::Mod, {x, number(coin() ? 0.5 : -2)}); break;
-    case 2: // whole numbers: the evaluator has no halves, in which others would be rounded
+    case 2: // whole numbers: the evaluator has no half types to round to
       cast(cast(add_exact(OpKind::Floor, {x}), coin() ? "f16" : "bf16"), "f32");
       break;
     default: cast(cast(x, coin() ? "i32" : "i64"), "f32");
@@ -298,7 +300,7 @@ private:
     add(OpKind::Gather, {x, indices}, {axis});
   }
 
-  /// Orders, and what is written by indices; boxes have sides from a quarter to a half.
+  /// Orders, and writes by indices. Boxes have sides from a quarter to a half.
   void ranking(NodeId x) {
     NodeId from = exact();
     if (type(x).rank() == 0 || type(from).rank() == 0) return;
@@ -351,7 +353,7 @@ private:
     std::vector<int64_t> axes = {in(0, type(x).rank() - 1)};
     if (int64_t other = in(0, type(x).rank() - 1); other != axes[0]) axes.push_back(other);
     add(kReductions[below(4)], {x}, {Value::of_ints(axes), Value::of_bool(coin())});
-    int64_t factors = 1; // of more, or of 0.01, a float's range would be left
+    int64_t factors = 1; // more factors, or a factor of 0.01, would leave the range of float
     for (int64_t axis : axes) factors *= type(x)[static_cast<size_t>(axis)];
     if (which_ == Operators::All && factors <= 24)
       add(OpKind::ReduceProd, {add(OpKind::Neg, {add(OpKind::Exp, {add(OpKind::Tanh, {x})})})},
@@ -405,7 +407,7 @@ private:
                                        "mul($0, sigmoid($0))",
                                        "tanh(sub(mul($0, $1), $0))",
                                        "maximum(gelu($1), neg($0))",
-                                       "select(less($0, $1), $0, $1)", // no jump
+                                       "select(less($0, $1), $0, $1)", // continuous
                                        "relu6(minimum(abs($0), cos(tanh($1))))"};
     const char* body = kBodies[below(std::size(kBodies))];
     NodeId y = maybe_same_type(type(x));
@@ -421,8 +423,8 @@ private:
   RandomStream random_;
   uint64_t draws_ = 0;
   int attempts_ = 0;
-  std::vector<NodeId> nodes_; // of f32
-  std::vector<NodeId> exact_; // of them, those whose bits are the same in every backend
+  std::vector<NodeId> nodes_; // in f32
+  std::vector<NodeId> exact_; // those of them whose bits are the same in every backend
 };
 
 } // namespace tg::test

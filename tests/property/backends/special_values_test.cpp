@@ -1,7 +1,8 @@
-// Numbers that are none, infinite, tiny or huge through every operator that takes floats, on `cpu`
-// against `ref`: NaN where `ref` has NaN, the same infinities, and elsewhere the same numbers. They
-// come in every input and in every weight, and weights are inputs, too.
-// ctest runs this once more for each instruction set that oneDNN can be held to (DNNL_MAX_CPU_ISA).
+// Tests NaN, infinite, tiny and huge numbers in every operator with float operands,
+// on `cpu` against `ref`: NaN and infinities at the same places, and equal numbers elsewhere.
+// The special numbers are put into every input and every weight, and weights are also tested
+// as inputs. ctest also runs this for each instruction set to which oneDNN can be limited
+// (DNNL_MAX_CPU_ISA).
 #include "compiler/ir/retype.h"
 #include "runtime/convert.h"
 #include "tests/property/backends/every_operator.h"
@@ -21,7 +22,7 @@ constexpr float kSpecial[] = {kNaN,  -kNaN,  kInf,   -kInf, -0.0f,   1e-42f, -1e
 constexpr float kSpecialOfSums[] = {kNaN, kInf, -kInf, -0.0f};
 const char* const kActs[] = {"none", "relu", "tanh", "sigmoid", "gelu", "relu6"};
 
-/// A tensor of f32 in another dtype.
+/// Converts an f32 tensor to another dtype.
 Tensor as_dtype(Tensor tensor, DType dtype) {
   if (dtype == DType::F32) return tensor;
   Tensor other = *Tensor::zeros({dtype, tensor.type().shape});
@@ -29,7 +30,7 @@ Tensor as_dtype(Tensor tensor, DType dtype) {
   return other;
 }
 
-/// Ordinary numbers, and a special one at some places. Integers and bools are small whole numbers.
+/// Ordinary numbers, with a special one at some places. Integers and bools are small integers.
 Tensor with_special(const TensorType& type, float special, size_t places) {
   Tensor tensor = *Tensor::zeros({DType::F32, type.shape});
   auto values = reinterpret_cast<float*>(tensor.data());
@@ -42,17 +43,19 @@ Tensor with_special(const TensorType& type, float special, size_t places) {
   return as_dtype(std::move(tensor), type.dtype);
 }
 
-/// The scope of a check, and its way of comparing.
+/// The scope and the options of a comparison.
 struct Checked {
-  bool huge = true;        // numbers near the end of the range, too: sums of products overflow
-  bool may_spread = false; // from one element to its neighbours (minimal filtering)
-  bool alike = false;      // infinite for NaN: 0 * inf is NaN, and a sum that cancels may miss 0
-  double slack = 1e-4;     // of the largest number
+  bool huge = true;        // also numbers near the end of the range, whose sums of products
+                           // overflow
+  bool may_spread = false; // from an element to its neighbours (minimal filtering)
+  bool alike = false;      // accepts infinity for NaN: 0 * inf is NaN, and a sum that cancels may
+                           // not be exactly 0
+  double slack = 1e-4;     // relative to the largest number
   llvm::ArrayRef<float> special = kSpecial;
-  const Graph* definition = nullptr; // says the same in other words, for `ref`
+  const Graph* definition = nullptr; // an equivalent graph for `ref`
 };
 
-/// "" where they agree, numbers within `slack` of the largest, or of `least`.
+/// Returns "" if the tensors agree, with numbers within `slack` of the largest, or of `least`.
 std::string disagreement(const Tensor& got, const Tensor& want, const Checked& how, double least) {
   if ((!how.may_spread && !how.alike) || !is_float(want.type().dtype))
     return first_disagreement(got, want, how.slack, least);
@@ -79,8 +82,8 @@ struct Site {
   bool everywhere;
 };
 
-/// Each special value in the first input, and those of sums in the other inputs and the weights, of
-/// floats, at one place and at many.
+/// All special values in the first input, and those of sums in the other float inputs
+/// and weights, at one place and at many.
 std::vector<Site> sites(const Plan& plan, const Checked& how) {
   std::vector<Site> all;
   for (PlanValueId id = 0; id < plan.values.size(); ++id) {
@@ -96,8 +99,8 @@ std::vector<Site> sites(const Plan& plan, const Checked& how) {
   return all;
 }
 
-/// The outputs of a plan whose inputs and weights hold ordinary numbers, with the special ones of a
-/// site in the value of its name. Executables are made anew where weights differ.
+/// Runs a plan whose inputs and weights hold ordinary numbers, with a site's special number
+/// in its value. Executables are compiled again if weights differ.
 class SpecialRun {
 public:
   SpecialRun(const Backend& backend, const Plan& plan, int threads)
@@ -143,7 +146,7 @@ void check(const Graph& graph, const Checked& how) {
   Plan plan = plan_from_graph(graph);
   Plan defined = plan_from_graph(how.definition ? *how.definition : graph);
   auto ref = make_ref_backend(), cpu = make_cpu_backend();
-  // Far on its negative side a gelu has those digits alone that 1 + erf leaves.
+  // On its far negative side, gelu has only the digits that 1 + erf leaves.
   double least = dump(graph).find("gelu") == std::string::npos ? 1e-30 : 0.02;
   SpecialRun want_by(*ref, defined, 1);
   SpecialRun got_by[] = {SpecialRun(*cpu, plan, 1), SpecialRun(*cpu, plan, 2)};
@@ -164,7 +167,7 @@ void check(const Graph& graph, const Checked& how) {
 
 constexpr double kSlackOfBf16 = 0x1p-7;
 
-/// A builder whose weights are weights, or inputs.
+/// A builder whose weights are either weights or inputs.
 struct LayerBuilder : Builder {
   explicit LayerBuilder(bool weights_are_inputs) : weights_are_inputs_(weights_are_inputs) {}
   NodeId weight(llvm::StringRef path, Shape shape) {
@@ -200,7 +203,7 @@ TEST(SpecialValues, ElementByElement) {
     if (b.graph.type(y).dtype == DType::Bool) y = b.op(OpKind::Cast, {y}, {Value::of_enum("f32")});
     b.output(y);
     SCOPED_TRACE(std::string(info.name));
-    // The C library's pow and mod agree with themselves; sin and cos of huge numbers do, too.
+    // pow, mod, sin and cos of huge numbers agree, since both sides use the C library.
     check(b.graph, {});
     ++operators;
   }
@@ -216,7 +219,7 @@ TEST(SpecialValues, ProductsWithEveryActivation) {
         Shape result = shape;
         result.back() = 33;
         NodeId r = residual ? b.input("r", result) : b.none();
-        if (residual) r = b.op(OpKind::Neg, {r}); // which dies here: added in place
+        if (residual) r = b.op(OpKind::Neg, {r}); // dies here: added in place
         b.output(b.op(OpKind::Matmul, {x, w, b.weight("b", {33}), r}, {act(name)}));
         check(b.graph, {.huge = false});
         Result<Graph> narrow = retype(b.graph, DType::BF16);
@@ -225,7 +228,7 @@ TEST(SpecialValues, ProductsWithEveryActivation) {
       }
 }
 
-/// What no step converts as a whole.
+/// Norms in bf16, whose conversion no single step covers.
 TEST(SpecialValues, NormsOfBf16) {
   Builder b;
   NodeId x = b.input("x", {3, 40}), image = b.input("image", {1, 6, 5, 5});
@@ -251,7 +254,7 @@ TEST(SpecialValues, BatchedProductsWithEveryActivation) {
 /// Kernel, channels, groups, pixels.
 struct Image {
   int64_t kernel, in, out, groups, size;
-  bool may_spread; // Winograd's transforms take a number to its whole tile
+  bool may_spread; // Winograd's transforms spread a number over its whole tile
 };
 
 TEST(SpecialValues, ConvolutionsWithEveryActivation) {
@@ -271,7 +274,7 @@ TEST(SpecialValues, ConvolutionsWithEveryActivation) {
       }
 }
 
-/// Against `conv2d` itself: how far a tile takes a number is the kernel's own affair.
+/// Compared with `conv2d` itself. The kernel determines how far a number spreads in a tile.
 TEST(SpecialValues, MinimalFilteringWithEveryActivation) {
   for (const char* name : kActs)
     for (bool residual : {false, true}) {
@@ -290,7 +293,7 @@ TEST(SpecialValues, MinimalFilteringWithEveryActivation) {
     }
 }
 
-/// The tests above are all that take an activation.
+/// The tests above cover all operators with an activation.
 TEST(SpecialValues, ActivationsOfEveryOperator) {
   for (const OpInfo& info : all_ops()) {
     bool tested = info.kind == OpKind::Matmul || info.kind == OpKind::Conv2d ||
@@ -301,7 +304,7 @@ TEST(SpecialValues, ActivationsOfEveryOperator) {
   }
 }
 
-/// Results large enough for every thread, with a NaN in what one of them makes.
+/// Runs on results large enough for every thread, with a NaN in one thread's part.
 void check_threads(const Graph& graph) {
   Plan plan = plan_from_graph(graph);
   CompileOptions options;
@@ -312,7 +315,7 @@ void check_threads(const Graph& graph) {
   Tensor x = with_special(plan.values[plan.inputs[0]].type, 0, 0);
   for (int64_t place = 0; place < 16; ++place) {
     Tensor residual = with_special(type, 0, 0);
-    int64_t at = place * 7919 % type.elements(); // all over rows, columns, channels
+    int64_t at = place * 7919 % type.elements(); // spread over rows, columns and channels
     reinterpret_cast<float*>(residual.data())[at] = kNaN;
     ASSERT_TRUE((*executable)->bind_inputs({x, residual}));
     ASSERT_TRUE((*executable)->run_once());
@@ -364,7 +367,7 @@ TEST(SpecialValues, RowsAndReductions) {
   NodeId x = b.input("x", {5, 37});
   b.output(b.op(OpKind::Softmax, {x}));
   b.output(b.op(OpKind::LayerNorm, {x, b.weight("s", {37}), b.weight("b", {37})},
-                {Value::of_float(1)})); // a small eps would show how rows of one number round
+                {Value::of_float(1)})); // a small eps would amplify the rounding of constant rows
   b.output(
       b.op(OpKind::Cast, {b.op(OpKind::Argmax, {x}, {Value::of_int(1)})}, {Value::of_enum("f32")}));
   check(b.graph, {.huge = false});
@@ -388,13 +391,13 @@ TEST(SpecialValues, HalvesWithEveryActivation) {
       NodeId w = b.op(OpKind::Cast, {b.weight("w", {32, 32})}, {Value::of_enum(dtype)});
       NodeId y = b.op(OpKind::Matmul, {x, w, b.none(), b.none()}, {act(name)});
       NodeId wide = b.op(OpKind::Cast, {y}, {Value::of_enum("f32")});
-      NodeId is_nan = b.op(OpKind::NotEqual, {wide, wide}); // whatever the rounding
+      NodeId is_nan = b.op(OpKind::NotEqual, {wide, wide}); // does not depend on rounding
       b.output(b.op(OpKind::Cast, {is_nan}, {Value::of_enum("f32")}));
       check(b.graph, {.huge = false});
     }
 }
 
-/// They are outputs, so they are copied and not only viewed.
+/// They are outputs, so that they are copied and not just views.
 TEST(SpecialValues, TransposedHalvesKeepTheSignOfZero) {
   for (const char* dtype : {"f16", "bf16"}) {
     Builder b;
@@ -408,15 +411,15 @@ TEST(SpecialValues, TransposedHalvesKeepTheSignOfZero) {
   }
 }
 
-/// The numbers behind a product are rounded otherwise, and an operator that cancels may make any
-/// number of them: where NaN and infinities are is compared there.
+/// Numbers after a product have other rounding errors, which an operator with cancellation can
+/// amplify without limit. There only the places of NaN and infinities are compared.
 double slack_of(DType floats, Operands form = Operands::Inputs) {
   if (form == Operands::Products) return kInf;
   return floats == DType::F16 ? 0x1p-9 : floats == DType::BF16 ? kSlackOfBf16 : 1e-4;
 }
 
-/// Instances of every operator in every dtype; returns how many were run. Minimal filtering is
-/// compared with what it stands for, above.
+/// Checks instances of every operator in every dtype, and returns their number.
+/// Minimal filtering is compared with its convolution, above.
 size_t check_instances(uint64_t seed, llvm::ArrayRef<Operands> forms) {
   size_t of_each = std::getenv("TANGRAM_FULL_TESTS") ? 60 : 2, ran = 0;
   uint64_t draw = 0;
@@ -427,7 +430,7 @@ size_t check_instances(uint64_t seed, llvm::ArrayRef<Operands> forms) {
         InstanceGraph drawn(one, floats, form, ++draw);
         if (!drawn.is_valid()) continue;
         check(drawn.graph(), {.huge = false,
-                              .may_spread = floats == DType::BF16, // pairs of channels in oneDNN
+                              .may_spread = floats == DType::BF16, // oneDNN uses pairs of channels
                               .alike = true,
                               .slack = slack_of(floats, form),
                               .special = kSpecialOfSums});
@@ -441,13 +444,13 @@ TEST(SpecialValues, EveryOperatorWithInputsAndWeights) {
   EXPECT_GT(check_instances(1, {Operands::Inputs, Operands::Weights}), 400u);
 }
 
-/// Each operator behind products and convolutions whose activation is made in one step with them.
+/// Each operator after products and convolutions with a fused activation.
 TEST(SpecialValues, EveryOperatorBehindProducts) {
   EXPECT_GT(check_instances(2, {Operands::Products}), 200u);
 }
 
-/// Padding is zeros that are multiplied, whatever the kernel: of every window, in every group, with
-/// the weights known at load and not.
+/// Padding consists of zeros that are multiplied, in every kernel: for all windows and groups,
+/// with weights known at load or not.
 TEST(SpecialValues, PaddingTimesEveryWeight) {
   for (bool weights_are_inputs : {false, true})
     for (Image c :
@@ -467,7 +470,8 @@ TEST(SpecialValues, PaddingTimesEveryWeight) {
             Result<Graph> graph = retype(b.graph, dtype);
             ASSERT_TRUE(graph.ok());
             check(*graph, {.huge = false,
-                           .may_spread = c.may_spread || dtype == DType::BF16, // pairs of channels
+                           .may_spread = c.may_spread || dtype == DType::BF16, // oneDNN uses pairs
+                                                                               // of channels
                            .slack = slack_of(dtype),
                            .special = kSpecialOfSums});
           }
@@ -487,8 +491,8 @@ TEST(SpecialValues, PaddingOfVolumesTimesEveryWeight) {
       }
 }
 
-/// By IEEE 754 from the definition, with weights and without: ONNX's reference implementation says
-/// the same.
+/// Expected values follow from the definition by IEEE 754, with weights or inputs.
+/// ONNX's reference implementation agrees.
 TEST(SpecialValues, ZerosOfPaddingTimesInfinityAreNaN) {
   Builder b;
   b.output(b.op(OpKind::Conv2d,
@@ -500,7 +504,7 @@ TEST(SpecialValues, ZerosOfPaddingTimesInfinityAreNaN) {
   llvm::MutableArrayRef<float> w = inputs[1].floats();
   std::fill(inputs[0].floats().begin(), inputs[0].floats().end(), 1.0f);
   std::fill(w.begin(), w.end(), 1.0f);
-  w[0] = kInf; // above, to the left
+  w[0] = kInf; // above and to the left
   for (bool own : {false, true}) {
     auto executable = (own ? make_cpu_backend() : make_ref_backend())->compile(plan, {});
     ASSERT_TRUE(executable);
@@ -512,7 +516,7 @@ TEST(SpecialValues, ZerosOfPaddingTimesInfinityAreNaN) {
   }
 }
 
-/// A run after one with NaN has the bits that it would have had, and the other way round.
+/// A run after one with NaN gives the same bits as without it, and vice versa.
 TEST(SpecialValues, RunsDoNotRememberThem) {
   Builder b;
   NodeId x = b.input("x", {4, 16}), w = b.weight("w", {16, 16});

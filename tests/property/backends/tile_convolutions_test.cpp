@@ -1,8 +1,8 @@
-// Random convolutions, depthwise, in groups, of all channels or of one tap, of sequences and
-// volumes, and transposed ones, through the cpu backend on kernels of our own, wherever the
-// processor can run them, against `ref`: images that are inputs, channels last or sliced, results
-// that go to concats, biases, residuals that die or live on, every activation, some threads. ctest
-// runs this once more for each instruction set that oneDNN can be held to.
+// Tests random convolutions through the cpu backend on its own kernels, if the processor can run
+// them, against `ref`: depthwise, grouped, dense, with one tap, over sequences and volumes,
+// and transposed. Images are inputs, channels last or sliced. Results go to concats.
+// There are biases, residuals that stay live or not, every activation, and several threads.
+// ctest also runs this for each instruction set to which oneDNN can be limited.
 #include "tests/property/backends/tiles.h"
 
 namespace tg::test {
@@ -10,7 +10,8 @@ namespace {
 
 constexpr const char* kActivations[] = {"none", "relu", "tanh", "sigmoid", "gelu", "relu6"};
 
-/// An image as an input, as what an elementwise operator leaves, or as some channels of another.
+/// An image that is an input, the result of an elementwise operator, or some channels
+/// of another image.
 NodeId random_image(Builder& b, RandomDraws& r, llvm::StringRef name, Shape shape) {
   switch (r.in(0, 2)) {
   case 0: return b.input(name, shape);
@@ -24,7 +25,7 @@ NodeId random_image(Builder& b, RandomDraws& r, llvm::StringRef name, Shape shap
   }
 }
 
-/// Channels of a concat, behind or before others, some of them row-major.
+/// Puts y into a concat, before or after other channels, some of them row-major.
 void add_concat(Builder& b, RandomDraws& r, NodeId y) {
   NodeId other = b.op(OpKind::Neg, {y});
   if (r.coin()) { // row-major
@@ -37,13 +38,13 @@ void add_concat(Builder& b, RandomDraws& r, NodeId y) {
   b.output(b.op(OpKind::Concat, pieces, {Value::of_int(r.in(0, 3) == 0 ? 2 : 1)}));
 }
 
-/// Groups of channels by kernels of rows x columns.
+/// Groups of channels with kernels of rows x columns.
 struct Groups {
   int64_t groups, inputs, outputs, rows, columns;
 };
 
-/// Usual or odd windows, with what may be fused, at the end of a model or before a concat. `drawn`:
-/// the kernel is made in a run, not known at load.
+/// Common or unusual windows, with random fused steps, at the end of a model or before a concat.
+/// If `drawn`, the kernel is computed in the run, not known at load.
 void random_convolution(Builder& b, RandomDraws& r, const Groups& g, bool dilated, bool drawn,
                         int64_t most_padding = 3) {
   int64_t images = r.in(1, 2);
@@ -65,7 +66,7 @@ void random_convolution(Builder& b, RandomDraws& r, const Groups& g, bool dilate
   if (r.coin()) {
     residual = random_image(
         b, r, "r", {images, kernel[0], result(0, height, g.rows), result(1, width, g.columns)});
-    if (r.coin()) b.output(residual); // lives on
+    if (r.coin()) b.output(residual); // stays live
   }
   NodeId y = b.op(OpKind::Conv2d, {x, w, bias, residual},
                   {Value::of_ints(stride), Value::of_ints(pad), Value::of_ints(dilation),
@@ -81,33 +82,33 @@ void random_depthwise(Builder& b, RandomDraws& r) {
   random_convolution(b, r, {channels, 1, 1, size(), size()}, !usual, false);
 }
 
-/// Groups of few channels or many, more than one tap.
+/// Groups of few or many channels, with more than one tap.
 void random_grouped(Builder& b, RandomDraws& r) {
   bool equal = r.coin(), few = r.coin(), usual = r.coin();
   int64_t inputs = equal ? r.of({4, 8, 16, 32}) : few ? r.in(1, 8) : r.in(2, 20);
   int64_t outputs = equal ? inputs : few ? r.in(1, 8) : r.in(2, 60);
-  if (inputs == 1 && outputs == 1) inputs = 2; // else it is depthwise
+  if (inputs == 1 && outputs == 1) inputs = 2; // otherwise it is depthwise
   random_convolution(b, r,
                      {r.in(1, 6), inputs, outputs, usual ? 3 : r.in(1, 4), usual ? 3 : r.in(2, 6)},
                      !usual, r.in(0, 3) == 0);
 }
 
-/// Of all channels by several taps: few channels or many, sizes that fill no vector.
+/// A dense convolution with several taps: few or many channels, partial vectors.
 void random_dense(Builder& b, RandomDraws& r) {
   bool usual = r.coin(), few = r.coin();
   auto channels = [&] { return few ? r.in(1, 12) : r.coin() ? 16 * r.in(1, 6) : r.in(10, 90); };
   int64_t inputs = channels(), outputs = channels();
-  if (inputs == 1 && outputs == 1) outputs = 2; // else it is depthwise
+  if (inputs == 1 && outputs == 1) outputs = 2; // otherwise it is depthwise
   random_convolution(b, r, {1, inputs, outputs, usual ? 3 : r.in(1, 5), usual ? 3 : r.in(2, 5)},
                      !usual, r.in(0, 3) == 0);
 }
 
-/// Of one tap, without padding: without groups a product.
+/// A convolution of one tap without padding: without groups, a product.
 void random_pointwise(Builder& b, RandomDraws& r) {
   random_convolution(b, r, {r.in(1, 5), r.in(1, 40), r.in(1, 40), 1, 1}, false, false, 0);
 }
 
-/// Of one row, long enough to be cut, some of several taps, some of one; some in groups.
+/// A convolution over one row, long enough to be cut, with one or several taps, some in groups.
 void random_sequence(Builder& b, RandomDraws& r) {
   int64_t groups = r.coin() ? 1 : r.in(1, 4), inputs = r.in(2, 40), outputs = r.in(1, 40);
   int64_t length = r.in(200, 900), taps = r.in(1, 9), stride = r.in(1, 3), gap = r.in(1, 2);
@@ -124,7 +125,7 @@ void random_sequence(Builder& b, RandomDraws& r) {
                  Value::of_ints({1, gap}), act(kActivations[r.in(0, 5)])}));
 }
 
-/// Dense, in groups or depthwise; an input as it comes or what an elementwise operator leaves.
+/// Dense, grouped or depthwise, over an input or the result of an elementwise operator.
 void random_volume(Builder& b, RandomDraws& r) {
   bool depthwise = r.in(0, 2) == 0, usual = r.coin();
   int64_t groups = depthwise ? r.in(2, 40) : r.coin() ? 1 : r.in(1, 4);
@@ -149,7 +150,7 @@ void random_volume(Builder& b, RandomDraws& r) {
   b.output(y);
 }
 
-/// As conv_transpose2d has it; at the end of a model or before a concat.
+/// A conv_transpose2d at the end of a model or before a concat.
 void random_transposed(Builder& b, RandomDraws& r) {
   int64_t groups = r.coin() ? 1 : r.in(1, 6);
   int64_t inputs = r.in(0, 3) == 0 ? 1 : r.in(1, 40), outputs = r.coin() ? inputs : r.in(1, 40);
@@ -193,7 +194,7 @@ TEST(TileConvolutions, TransposedAgreeWithTheDefinition) {
   expect_agreement(random_transposed, "tile:", " transposed");
 }
 
-/// Thread counts share out whole sums: not a bit changes.
+/// Threads share whole sums, so that the bits do not change.
 TEST(TileConvolutions, ThreadsChangeNoBit) {
   Builder b;
   NodeId x = b.input("x", {1, 136, 29, 31});
@@ -214,14 +215,14 @@ TEST(TileConvolutions, ThreadsChangeNoBit) {
     CompileOptions options;
     options.threads = threads;
     results.push_back(outputs_of(*make_cpu_backend(Products::Tiles), plan, options));
-    if (cpu::may_use_own("avx2")) { // oneDNN makes no such promise
+    if (cpu::may_use_own("avx2")) { // oneDNN does not guarantee this
       EXPECT_EQ(summarise(results.back()[0]).checksum, summarise(results[0][0]).checksum)
           << threads;
     }
   }
 }
 
-/// Of a concat whose first piece lies row-major: channels of the others have gaps.
+/// Channels of a concat whose first piece is row-major: the other pieces have gaps.
 TEST(TileConvolutions, ImagesBesideRowMajorPiecesOfAConcat) {
   for (bool minimal : {false, true}) {
     Builder b;

@@ -1,7 +1,8 @@
-// Random products through the cpu backend on register tiles of our own, wherever the processor can
-// run them, against `ref`: operands that are transposed, sliced or broadcast, results that go to a
-// transpose or a concat, biases, residuals that die or live on, every activation, some threads.
-// ctest runs this once more for each instruction set that oneDNN can be held to.
+// Tests random products through the cpu backend on its own register tiles,
+// if the processor can run them, against `ref`: operands that are transposed, sliced
+// or broadcast, results that go to a transpose or a concat, biases, residuals that stay live
+// or not, every activation, and several threads. ctest also runs this for each instruction set
+// to which oneDNN can be limited.
 #include "compiler/ir/retype.h"
 #include "tests/property/backends/tiles.h"
 
@@ -61,7 +62,7 @@ void random_product(Builder& b, Random& r) {
   int64_t columns = r.in(1, 100);
   Shape lead, of_x, of_y;
   for (int64_t i = r.in(0, 2); i > 0; --i) lead.push_back(r.in(1, 4));
-  bool one = r.coin(); // matrix for all
+  bool one = r.coin(); // one matrix for the whole batch
   for (int64_t extent : lead) {
     of_x.push_back(r.in(0, 3) == 0 ? 1 : extent);
     if (!one) of_y.push_back(of_x.back() == extent && r.in(0, 3) == 0 ? 1 : extent);
@@ -75,15 +76,15 @@ void random_product(Builder& b, Random& r) {
   NodeId bias = r.coin() ? b.weight("b", {columns}) : b.none(), residual = b.none();
   if (r.coin()) {
     residual = b.op(OpKind::Neg, {b.input("r", result)});
-    if (r.coin()) b.output(residual); // lives on
+    if (r.coin()) b.output(residual); // stays live
   }
   add_reader(b, r, b.op(OpKind::Matmul, {x, y, bias, residual}, {act(kActs[r.in(0, 5)])}));
 }
 
 TEST(TileProducts, AgreeWithTheDefinition) { expect_agreement(random_product, "tile:"); }
 
-/// The same in bf16, on tiles where the processor multiplies pairs of it, else on oneDNN. `ref`
-/// rounds once behind the activation, as these do.
+/// Products in bf16, on tiles if the processor multiplies pairs of bf16, otherwise on oneDNN.
+/// All of them, like `ref`, round once after the activation.
 TEST(TileProducts, OfBf16AgreeWithTheDefinition) {
   constexpr uint64_t kModels = 250;
   size_t ours = 0;
@@ -102,7 +103,7 @@ TEST(TileProducts, OfBf16AgreeWithTheDefinition) {
   EXPECT_EQ(ours, cpu::may_use_own("avx512_bf16") ? kModels : 0);
 }
 
-/// Thread counts share out whole sums: not a bit changes.
+/// Threads share whole sums, so that the bits do not change.
 TEST(TileProducts, ThreadsChangeNoBit) {
   Builder b;
   NodeId x = b.input("x", {200, 700});
@@ -115,7 +116,7 @@ TEST(TileProducts, ThreadsChangeNoBit) {
     CompileOptions options;
     options.threads = threads;
     results.push_back(outputs_of(*make_cpu_backend(Products::Tiles), plan, options));
-    if (cpu::may_use_own("avx2")) { // oneDNN makes no such promise
+    if (cpu::may_use_own("avx2")) { // oneDNN does not guarantee this
       EXPECT_EQ(summarise(results.back()[0]).checksum, summarise(results[0][0]).checksum)
           << threads;
     }

@@ -1,4 +1,4 @@
-// Random models through kernels of our own (Products::Tiles) and through `ref`.
+// Runs random models on the own kernels (Products::Tiles) and on `ref`.
 #pragma once
 
 #include "runtime/cpu/handles.h"
@@ -7,7 +7,8 @@
 
 namespace tg::test {
 
-/// A graph on kernels of ours, as its definition says, on one to three threads; `info`: its steps.
+/// Compares a graph on own kernels, on one to three threads, with its definition.
+/// `info` gets its steps.
 inline void expect_as_defined(const Graph& graph, RandomDraws& r, uint64_t seed, double bound,
                               Comparison& info) {
   Plan plan = plan_from_graph(graph);
@@ -22,9 +23,9 @@ inline void expect_as_defined(const Graph& graph, RandomDraws& r, uint64_t seed,
                                                     << dump(graph) << implementations(info);
 }
 
-/// 250 models, one operator each of which is a kernel whose name begins so and holds `kind`,
-/// wherever the processor can run it: they agree with `ref`, in either layout, with one to three
-/// threads.
+/// Checks 250 models with one operator each. If the processor can run it,
+/// its kernel's name begins with `kernel` and contains `kind`. The models agree with `ref`,
+/// in either layout, on one to three threads.
 inline void expect_agreement(void (*model)(Builder&, RandomDraws&), llvm::StringRef kernel,
                              llvm::StringRef kind = "") {
   constexpr uint64_t kModels = 250;

@@ -1,6 +1,6 @@
-// Every convolution of every example model, source graph, put to cuDNN itself where it is
-// installed: for an H200 that is described to it, it has an engine ready that keeps strict f32. And
-// attention is found where models have it without a mask.
+// Tests cuDNN itself, if it is installed, with every convolution of every example model
+// in its source form: for an H200 that is described to it, it has an engine that keeps strict f32.
+// Also tests that attention without a mask is recognised in models.
 #include "compiler/api/files/model.h"
 #include "compiler/emit/plan_from_graph.h"
 #include "runtime/cuda/cudnn/attention.h"

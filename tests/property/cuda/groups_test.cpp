@@ -1,7 +1,7 @@
-// The groups that analytic prices are made of are those that the backend makes, where the device
-// answers as is assumed: every example network, as it is written and optimised, in f32 and f16, on
-// a GPU whose clock goes by the roofline and on libraries that refuse what is assumed to be
-// refused.
+// Tests that the groups for analytic prices are those of the backend if the device behaves
+// as assumed. Every example network, as written and optimised, in f32 and f16,
+// runs on a GPU whose clock follows the roofline and with libraries that refuse the graphs
+// that are assumed to be refused.
 #include "compiler/api/backends/cuda_groups.h"
 #include "runtime/cuda/cudnn/attention.h"
 #include "runtime/cuda/cudnn/conv_lowering.h"
@@ -13,7 +13,7 @@
 namespace tg::test {
 namespace {
 
-/// What a unit is and what it is made of; "|last" where its results lie channels last.
+/// Returns a unit's kind and its steps; "|last" if its results are channels last.
 std::vector<std::string> texts_of(const Plan& plan, llvm::ArrayRef<cuda::Unit> units,
                                   const cuda::StridesOf& strides) {
   std::vector<std::string> texts;
@@ -32,19 +32,20 @@ std::vector<std::string> texts_of(const Plan& plan, llvm::ArrayRef<cuda::Unit> u
   return texts;
 }
 
-/// The executable's answers, measured on a clock that goes by the assumed prices. f32 may round:
-/// in strict f32 generated kernels challenge the library's convolutions, which is not assumed.
+/// Measures the executable on a clock that follows the assumed prices. f32 may round:
+/// in strict f32, generated kernels are timed against the library's convolutions,
+/// which the prices do not assume.
 class Measured {
 public:
   Measured(const Network& network, const cuda::AssumedPrices& prices, RecordingCompiler& compiler)
       : plans_(cuda::PlanDb::open("", {"recording", "none", "none"})) {
     FakeCudnn::reset();
     FakeCudnn::strict = true;
-    FakeCudnn::graphs.push_back(nullptr); // what plans of the database name; never run
+    FakeCudnn::graphs.push_back(nullptr); // the name in stored plans; never run
     Plan plan = cuda::lower_winograd(network.plan).plan;
     for (const PlanStep& step : plan.steps)
       if (step.op == OpKind::Conv2d) know(plan, step, prices);
-    // Two parameters: an image that is turned; else a convolution of few terms.
+    // Two parameters: a layout conversion of an image, or a convolution of few terms.
     record_.launch_us = [&](llvm::ArrayRef<cuda::Address> parameters) {
       if (parameters.size() != 2) return 0.0;
       auto elements =
@@ -62,7 +63,7 @@ public:
   const cuda::CudaExecutable& executable() const { return *executable_; }
 
 private:
-  /// The library's prices in both layouts; activations but relu are dear.
+  /// Stores the library's prices in both layouts. Activations other than relu are expensive.
   void know(const Plan& plan, const PlanStep& step, const cuda::AssumedPrices& prices) {
     constexpr double kDear = 1e9;
     Act act = parse_act(step.attrs[3].text).value_or(Act::None);
@@ -86,7 +87,7 @@ private:
   std::unique_ptr<cuda::CudaExecutable> executable_;
 };
 
-/// Those with attention: without a mask, with one known at load, and with one that is not.
+/// Adds networks with attention: without a mask, with one known at load, and with one that is not.
 void add_attentions_in_halves(std::vector<Network>& networks) {
   for (const char* name : {"vit_base.tg", "bert_base.tg", "gpt2.tg", "llama_block.tg"}) {
     SourceManager sources;
@@ -101,8 +102,8 @@ void add_attentions_in_halves(std::vector<Network>& networks) {
   }
 }
 
-/// Heads that share their keys and values in groups, as the standard library spells them, as they
-/// are written and as rewriting makes them.
+/// Attention whose heads share keys and values in groups, as the standard library writes it:
+/// source graphs and rewritten ones.
 std::vector<Network> grouped_attentions() {
   SourceManager sources;
   DiagnosticSink sink;
@@ -133,7 +134,7 @@ std::vector<Network> grouped_attentions() {
   return networks;
 }
 
-/// Of the backend's groups; their texts, so that what they are can be counted.
+/// Expects the backend's groups. Returns their texts, so that they can be counted.
 std::vector<std::string> expect_same_groups(const Network& network,
                                             const cuda::AssumedPrices& prices,
                                             RecordingCompiler& compiler) {
@@ -165,8 +166,9 @@ TEST(AnalyticGroupsOfExamples, AreThoseOfTheBackend) {
   EXPECT_GT(conversions, 0u);
 }
 
-/// Between two products of images that are faster with channels last, a depthwise convolution that
-/// the library is slow at there: it is generated, and no image is turned for it.
+/// A depthwise convolution between two pointwise convolutions, which are faster with channels last.
+/// The library's depthwise convolution is slow in that layout. So a kernel is generated,
+/// and no image is converted.
 TEST(Layouts, AreOfWhatWillRun) {
   PlanWriter w;
   auto convolve = [&](PlanValueId x, const char* name, Shape kernel) {

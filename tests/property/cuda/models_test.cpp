@@ -1,9 +1,10 @@
-// Every example network, as it is written and optimised, made ready for a GPU that records and for
-// libraries that take everything: steps rewritten, layouts chosen, memory placed, the run captured.
-// Then every distinct kernel of these runs: executed on the processor against `ref` over the same
-// steps (weights as the model has them, all else random). Products and convolutions are the
-// libraries'. Where NVRTC is installed, every kernel is compiled for GPUs: those of the runs, those
-// that are only timed beside a library, and those of runs without any library.
+// Prepares every example network, as written and optimised, for a recording GPU and for libraries
+// that accept everything: steps are rewritten, layouts chosen, memory placed, the run captured.
+// Then every distinct kernel of these runs is executed on the processor against `ref` over the same
+// steps (with the model's weights and random other values). Products and convolutions run
+// in the libraries. If NVRTC is installed, every kernel is compiled for GPUs:
+// those of the runs, those that are only timed against a library, and those of runs
+// without a library.
 #include "tests/property/cuda/networks.h"
 #include "tests/property/cuda/recorded_run.h"
 #include "tests/unit/cuda/cpp_target.h"
@@ -13,14 +14,14 @@
 namespace tg::test {
 namespace {
 
-/// A kernel, with the plan of one group that has it.
+/// A kernel, with the plan of one group that contains it.
 struct Example {
   std::string network;
   DType dtype;
   Generated group;
 };
 
-/// How far a kernel may be from `ref`, which rounds between its steps, where the kernel does not.
+/// The tolerance against `ref`, which rounds between its steps, unlike a kernel.
 double bound(DType dtype) { return dtype == DType::F32 ? 1e-4 : dtype == DType::F16 ? 1e-2 : 8e-2; }
 
 Example example_of(const Network& network, const cuda::CudaExecutable& executable,
@@ -42,7 +43,7 @@ Example example_of(const Network& network, const cuda::CudaExecutable& executabl
   return example;
 }
 
-/// Which value's elements lie where, as a run goes on.
+/// The values at each address during a run.
 class Contents {
 public:
   void write(PlanValueId value, cuda::Address at, int64_t bytes) {
@@ -62,8 +63,8 @@ private:
   std::vector<Range> ranges_;
 };
 
-/// One network on the recording GPU: what its captured run is made of, and whether every value is
-/// still there when it is read.
+/// Records one network on the GPU. Checks the captured commands, and that every value
+/// is intact when it is read.
 class Recorded {
 public:
   enum class With { Libraries, LibrariesInChannelsLast, Nothing };
@@ -80,7 +81,8 @@ public:
   explicit operator bool() const { return executable_ != nullptr; }
   const cuda::CudaExecutable& executable() const { return *executable_; }
 
-  /// Nothing but a copy each way, launches and calls is captured, and a run is a replay.
+  /// Expects only a copy in each direction, launches and library calls in the capture,
+  /// and a replay as a run.
   void expect_one_replay(const Plan& source) {
     size_t generated = 0, by_library = 0;
     for (const cuda::Unit& unit : executable_->units()) {
@@ -98,9 +100,9 @@ public:
     EXPECT_EQ(record_.calls, (std::map<std::string, size_t>{{"replay", 1}, {"synchronise", 1}}));
   }
 
-  /// Follows the captured run over the addresses of its launches: the arena gives memory away only
-  /// after its last reader, and no kernel writes over what it reads. `see` gets each generated
-  /// unit's kernel.
+  /// Follows the captured run by the addresses of its launches: memory in the arena
+  /// is reused only after its last reader, and no kernel overwrites its operands.
+  /// `see` is called with each generated unit's kernel.
   template <class See> void follow(const See& see) {
     const Plan& plan = executable_->plan();
     find_addresses(see);
@@ -141,7 +143,8 @@ private:
     return {unit.group.results.begin(), unit.group.results.end()};
   }
 
-  /// Of the values that generated kernels read and write; views share their operand's.
+  /// Finds the addresses of values that generated kernels read and write.
+  /// Views share their operand's address.
   template <class See> void find_addresses(const See& see) {
     const Plan& plan = executable_->plan();
     cuda::StridesOf strides = executable_->strides();
@@ -170,7 +173,7 @@ private:
 
   GpuRecord record_;
   std::unique_ptr<cuda::CudaExecutable> executable_;
-  std::vector<PlanValueId> root_; // of each value: whose memory it is
+  std::vector<PlanValueId> root_; // for each value, the owner of its memory
   std::map<PlanValueId, cuda::Address> address_;
 };
 
@@ -185,7 +188,7 @@ protected:
     size_t changed = 0;
     std::vector<Network> networks = example_networks(changed);
     RecordingCompiler compiler;
-    std::vector<Example> kernels; // each source once
+    std::vector<Example> kernels; // one for each source
   };
   static void SetUpTestSuite() {
     all_ = new All;
@@ -205,7 +208,8 @@ protected:
     recorded.expect_one_replay(network.plan);
     recorded.follow([&](const cuda::Group& group, const cuda::KernelSource& source) {
       EXPECT_TRUE(all_->compiler.functions.count(source.name));
-      // Whole products and convolutions would take `ref` minutes; tiles_test.cpp executes such.
+      // Whole products and convolutions would take `ref` minutes. tiles_test.cpp executes some
+      // of them.
       if (with == With::Nothing || !seen.insert(source.name).second) return;
       all_->kernels.push_back(example_of(network, recorded.executable(), group));
       EXPECT_EQ(all_->kernels.back().group.sources[0].name, source.name)
@@ -234,14 +238,14 @@ TEST_F(Examples, GroupsAgreeWithRef) {
   }
 }
 
-/// Local memory is slow memory: what spills there, or lies there as an array, is a fault of the
-/// kernel's form. Two tiles with a batch norm behind a short sum keep 32 bytes of that norm's
-/// parameters; older compilers kept twice as much.
+/// Local memory is slow, so that spills and arrays in it are faults of the kernel's form.
+/// Two tiles with a batch norm after a short sum keep 32 bytes of that norm's parameters;
+/// older compilers kept twice as much.
 void expect_no_local_memory(cuda::KernelCompiler& compiler, const std::string& architecture,
                             llvm::ArrayRef<std::pair<std::string, std::string>> functions) {
-  constexpr size_t kAtOnce = 200; // a program of thousands takes gigabytes
+  constexpr size_t kAtOnce = 200; // one program of thousands of kernels takes gigabytes
   size_t compiled = functions.size();
-  std::string keeping; // bytes, of each that has any
+  std::string keeping; // bytes of each kernel that has any
   int most = llvm::StringRef(compiler.version()).startswith("NVRTC 11") ? 64 : 32;
   for (; !functions.empty();
        functions = functions.drop_front(std::min(kAtOnce, functions.size()))) {
@@ -257,7 +261,7 @@ void expect_no_local_memory(cuda::KernelCompiler& compiler, const std::string& a
       if (use->stack_bytes > 0) keeping += " " + std::to_string(use->stack_bytes);
     }
   }
-  // Figures of runtime/cuda/DECISIONS.md.
+  // These numbers are in runtime/cuda/DECISIONS.md.
   std::cout << compiler.version() << ", " << architecture << ": " << compiled
             << " kernels, bytes of local memory of those that keep any:"
             << (keeping.empty() ? " none" : keeping) << "\n";

@@ -1,5 +1,5 @@
-// The networks of examples/ as plans, as they are written and as rewriting makes them, in f32 and
-// in narrower types; and parts of a plan as plans of their own.
+// The networks of examples/ as plans: source and rewritten graphs, in f32 and in narrower types.
+// Also plans of single groups.
 #pragma once
 
 #include "compiler/api/files/model.h"
@@ -44,8 +44,9 @@ inline std::vector<std::string> example_files() {
   return files;
 }
 
-/// What the load phase computes stands as weights: it is the host's, by `ref`, and would take most
-/// of the time here. Winograd's kernels are told apart by it, so they go first.
+/// Replaces the results of the load phase by weights. The host computes them by `ref`,
+/// which would take most of the time here. Winograd's kernels are identified by the load phase,
+/// so that they are lowered first.
 inline Plan without_load_phase(const Plan& whole) {
   Plan plan = cuda::lower_winograd(whole).plan;
   for (const PlanStep& step : plan.steps)
@@ -53,12 +54,12 @@ inline Plan without_load_phase(const Plan& whole) {
       PlanValue& value = plan.values[step.result];
       const PlanValue& from = plan.values[step.operands.empty() ? step.result : step.operands[0]];
       if (step.op == OpKind::Cast && from.kind == PlanValue::Kind::Weight) {
-        TensorType type = value.type; // a weight as it is, rounded: variances stay positive
+        TensorType type = value.type; // the weight itself, rounded: variances stay positive
         value = from;
         value.type = type;
         continue;
       }
-      if (step.op == OpKind::Cast && from.kind == PlanValue::Kind::Constant) { // a number as it is
+      if (step.op == OpKind::Cast && from.kind == PlanValue::Kind::Constant) { // the number itself
         value.kind = PlanValue::Kind::Constant;
         value.constant = from.constant;
         continue;
@@ -72,8 +73,8 @@ inline Plan without_load_phase(const Plan& whole) {
   return edit.finish().plan;
 }
 
-/// Stopped by iterations and nodes alone, so that every run makes the same graph: enough for rules
-/// to fire in every part of a network, far from all that a search finds.
+/// Options of a search that stops only by iterations and nodes, so that every run gives the same
+/// graph. Rules fire in every part of a network, but the search is far from complete.
 inline OptimizeOptions small_search() {
   OptimizeOptions options;
   options.search = Search::Saturate;
@@ -88,8 +89,8 @@ inline OptimizeOptions small_search() {
 
 inline constexpr llvm::StringRef kFewInHalves[] = {"mobilenetv2.tg", "paper/bert.tg", "lstm.tg"};
 
-/// The network in f32, and as `tg run --dtype` makes it narrower: in the full test in both types,
-/// else a few of each kind in f16.
+/// Adds the network in f32, and retyped like `tg run --dtype`: in the full test in both half types,
+/// otherwise a few of each kind in f16.
 inline void add_in_dtypes(std::vector<Network>& networks, const std::string& name,
                           const Graph& graph) {
   networks.push_back({name, without_load_phase(plan_from_graph(graph))});
@@ -97,13 +98,13 @@ inline void add_in_dtypes(std::vector<Network>& networks, const std::string& nam
     bool few = llvm::is_contained(kFewInHalves, name);
     if (!is_full_test() && (!few || dtype != DType::F16)) continue;
     Result<Graph> narrow = retype(graph, dtype);
-    if (!narrow) continue; // an operator that refuses the dtype
+    if (!narrow) continue; // an operator does not support the dtype
     networks.push_back({name + ", " + dtype_name(dtype).str(),
                         without_load_phase(plan_from_graph(*narrow)), dtype});
   }
 }
 
-/// Every example, source and optimised; `changed` counts those that rewriting changed.
+/// Every example, source and optimised. `changed` counts those that rewriting changed.
 inline std::vector<Network> example_networks(size_t& changed) {
   SourceManager sources;
   DiagnosticSink sink;
@@ -128,8 +129,8 @@ inline std::vector<Network> example_networks(size_t& changed) {
   return networks;
 }
 
-/// The steps of a group as a plan of its own: what the group reads are inputs. `own` is the group
-/// in that plan; `from` gets, for each of its values, the value that it was.
+/// Returns the steps of a group as a separate plan, whose inputs are the values that the group
+/// reads. `own` gets the group in that plan, and `from` the original of each of its values.
 inline Plan plan_of_group(const Plan& plan, const cuda::Group& group, cuda::Group& own,
                           std::vector<PlanValueId>& from) {
   Plan small;

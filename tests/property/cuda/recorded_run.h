@@ -1,4 +1,4 @@
-// An executable on a GPU that records, with weights of zeros, for what asks only how a plan runs.
+// An executable on a recording GPU with zero weights, for tests of how a plan runs.
 #pragma once
 
 #include "runtime/cuda/executable.h"
@@ -9,7 +9,7 @@
 
 namespace tg::test {
 
-/// Such as take what they are asked, as FakeCudnn's switches say.
+/// Libraries that accept graphs as FakeCudnn's switches say.
 inline cuda::ExecutableLibraries fake_libraries() {
   cuda::ExecutableLibraries libraries;
   libraries.blas = std::move(*cuda::BlasLt::over(FakeLt::api()));
@@ -17,7 +17,7 @@ inline cuda::ExecutableLibraries fake_libraries() {
   return libraries;
 }
 
-/// `record` must outlive it. Errors: as CudaExecutable::make().
+/// `record` must outlive the result. Errors are those of CudaExecutable::make().
 inline Result<std::unique_ptr<cuda::CudaExecutable>>
 make_recorded(const Plan& plan, const cuda::ExecutableLibraries& libraries, GpuRecord& record,
               RecordingCompiler& compiler, CompileOptions options = {}) {

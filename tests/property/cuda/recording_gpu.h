@@ -1,6 +1,6 @@
-// A GPU that only writes down, for networks of any size: device memory is ranges of addresses,
-// kernels are names, a library that is called does nothing, and a clock goes on by what commands
-// take. Every address that it is given must lie in memory that it gave.
+// A GPU that only records, for networks of any size: device memory is ranges of addresses,
+// kernels are names, a call of a library does nothing, and a clock advances by the durations
+// of commands. Every address that it receives must be in an allocation.
 #pragma once
 
 #include "runtime/cuda/codegen/generate.h"
@@ -14,7 +14,7 @@
 
 namespace tg::test {
 
-/// The "machine code" is the text, and every text is kept, once, without its prelude.
+/// The "machine code" is the text. Every text is kept once, without its prelude.
 class RecordingCompiler final : public cuda::KernelCompiler {
 public:
   std::map<std::string, std::string> functions; // by the kernel's name
@@ -37,18 +37,19 @@ public:
   }
 };
 
-/// What tests look at; outlives the device.
+/// The state that tests read. It outlives the device.
 struct GpuRecord {
   struct Launch {
     std::string kernel;
     std::vector<cuda::Address> parameters;
   };
-  std::map<std::string, size_t> calls; // "allocate", "launch", ...; of captures too
-  /// Of the graph that was captured last.
+  std::map<std::string, size_t> calls; // "allocate", "launch", ...; also in captures
+  /// Counts the calls in the last captured graph.
   std::map<std::string, size_t> captured;
   std::vector<Launch> launches;
   size_t live = 0; // allocations
-  /// Microseconds of a kernel, by its parameters; where it is empty all commands take the same.
+  /// Returns the microseconds of a kernel by its parameters. If empty, all commands take the same
+  /// time.
   std::function<double(llvm::ArrayRef<cuda::Address>)> launch_us;
 };
 
@@ -163,17 +164,18 @@ public:
   }
 
 private:
-  /// Between allocations, so that what runs over the end of one is in none.
+  /// The gap between allocations, so that an overrun is in none of them.
   static constexpr cuda::Address kGap = 4096;
-  /// Of every other command: long beside the resolution of events, so that few copies are captured.
+  /// The time of all other commands: long against the resolution of events,
+  /// so that few copies are captured.
   static constexpr double kMicroseconds = 1000;
 
-  struct Mark { // an event within a graph, microseconds after its start
+  struct Mark { // an event in a graph, in microseconds after its start
     cuda::Event event;
     double at;
   };
   struct OwnGraph {
-    double microseconds; // -1: given back
+    double microseconds; // -1: released
     std::vector<Mark> marks;
   };
 
@@ -199,7 +201,7 @@ private:
   std::vector<AlignedBuffer> pinned_;
   std::vector<std::string> kernels_;
   std::vector<OwnGraph> graphs_;
-  // Of the graph that is captured.
+  // Of the graph that is being captured.
   std::vector<Mark> marks_;
   double captured_us_ = 0;
   std::vector<double> times_; // of events

@@ -1,5 +1,5 @@
-// The e-graph under random use: against a naive congruence closure, and back and forth through
-// checkpoints against deep copies.
+// Tests the e-graph under random use: against a naive congruence closure,
+// and through checkpoints and rollbacks against deep copies.
 #include "tests/property/egraph/fuzzer.h"
 
 #include <map>
@@ -24,7 +24,7 @@ TEST(EGraphProperty, InvariantsHoldAfterRandomChanges) {
   }
 }
 
-/// Congruence closure by definition: all pairs, until nothing changes.
+/// Implements congruence closure by its definition: compares all pairs until nothing changes.
 class Naive {
 public:
   struct Term {
@@ -77,7 +77,7 @@ TEST(EGraphProperty, EqualsANaiveCongruenceClosure) {
     Naive naive;
     std::mt19937_64 rng(seed);
     auto pick = [&](size_t n) { return static_cast<uint32_t>(rng() % n); };
-    std::vector<std::pair<ClassId, uint32_t>> both; // an expression in each world
+    std::vector<std::pair<ClassId, uint32_t>> both; // an expression in each of the two
     for (int i = 0; i < 5; ++i) {
       AttrsId attrs = symbols->attrs({symbols->value(Value::of_string("x" + std::to_string(i))),
                                       symbols->value(Value::of_type(f32({4})))});
@@ -133,7 +133,7 @@ TEST(EGraphProperty, RollingBackAndForwardRestoresTheGraphExactly) {
     ASSERT_TRUE(same_state(egraph, stack[to].copy, &why)) << "undo, round " << round << ": " << why;
     ASSERT_EQ(verify(egraph), "");
     if (fuzzer.pick(3) == 0) continue;
-    // An excursion in between must not hurt the delta.
+    // An excursion in between must not affect the delta.
     fuzzer.change(5);
     fuzzer.settle();
     if (egraph.version() != stack[to].copy.version()) {
@@ -143,11 +143,11 @@ TEST(EGraphProperty, RollingBackAndForwardRestoresTheGraphExactly) {
     ASSERT_TRUE(egraph.redo(delta));
     ASSERT_TRUE(same_state(egraph, after, &why)) << "redo, round " << round << ": " << why;
     ASSERT_EQ(verify(egraph), "");
-    if (fuzzer.pick(2)) { // keep the change for good
+    if (fuzzer.pick(2)) { // commit the change
       egraph.release(stack.back().checkpoint);
       stack.pop_back();
     }
-    if (egraph.node_bound() > 1500) { // start again from the bottom
+    if (egraph.node_bound() > 1500) { // start again from the first checkpoint
       egraph.rollback(stack.empty() ? egraph.checkpoint() : stack[0].checkpoint);
       if (!stack.empty()) stack.erase(stack.begin() + 1, stack.end());
     }

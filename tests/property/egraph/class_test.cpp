@@ -1,5 +1,6 @@
-// The class of numerics that each rule of the library states is no stronger than what its operators
-// say (compiler/rules/numerics/derived_class.h), and what has to be finite for it is said to be.
+// Tests that the class of numerics that each library rule states is not stronger
+// than the class that follows from its operators (compiler/rules/numerics/derived_class.h),
+// and that the rule names the operands that must be finite.
 #include "compiler/rules/numerics/derived_class.h"
 #include "lang/syntax/parse.h"
 #include "tests/property/rules/library.h"
@@ -42,13 +43,13 @@ Rule rule_from(llvm::StringRef text) {
 }
 
 struct Case {
-  const char* text; // of a rule without a class
+  const char* text; // a rule without a class
   Numerics numerics;
-  const char* finite = ""; // of these, for it
+  const char* finite = ""; // operands that must be finite for it
 };
 
 constexpr Case kCases[] = {
-    // what floats keep
+    // preserved by floats
     {"(x) { relu(relu(x)) => relu(x) }", Numerics::Exact},
     {"(x) { x + x => 2 * x }", Numerics::Exact},
     {"(x, y) { -(x * y) => x * (-y) }", Numerics::Exact},
@@ -57,7 +58,7 @@ constexpr Case kCases[] = {
     {"(x, y, z) { x + (y + z) => (x + y) + z where not float(x) }", Numerics::Exact},
     {"(x, y, z) { select(x < y, z, z) => z where same_type(x, y), same_type(x, z) }",
      Numerics::Exact},
-    // rounded in other places
+    // rounded at other places
     {"(x, w, b) { matmul(x, w) + b => matmul(x, w, bias = b) where rank(b) == 1, "
      "dim(b, 0) == dim(w, -1) }",
      Numerics::Reassociates},
@@ -66,7 +67,7 @@ constexpr Case kCases[] = {
     {"(x) { reduce_mean(reduce_mean(x, axes = [3]), axes = [2]) => reduce_mean(x, axes = [2, 3]) }",
      Numerics::Reassociates},
     {"(x) { x / 10 => x * 0.1 where float(x) }", Numerics::Reassociates},
-    // cancelled, or through larger terms
+    // cancellation, or larger intermediate terms
     {"(x) { x * 0 => zeros(shape(x)) }", Numerics::Risky},
     {"(x) { x - x => zeros(shape(x)) }", Numerics::Risky},
     {"(x, y) { x * y / y => x where same_type(x, y), float(x) }", Numerics::Risky},
@@ -75,7 +76,7 @@ constexpr Case kCases[] = {
     {"(x, y) { not (x >= y) => x < y }", Numerics::Risky},
     {"(x) { argmax(x + 0.1, axis = 0) => argmax(x, axis = 0) }", Numerics::Risky},
     {"(x) { sigmoid(x) => 1 / (1 + exp(-x)) }", Numerics::Risky},
-    // digits of small numbers that a sum with 1 loses
+    // digits of small numbers that are lost in a sum with 1
     {"(x) { log1p(x) => log(1 + x) }", Numerics::Risky},
     {"(x) { expm1(x) => exp(x) - 1 }", Numerics::Risky},
     {"(x) { softplus(x) => relu(x) + log(1 + exp(-abs(x))) }", Numerics::Risky},
@@ -83,7 +84,7 @@ constexpr Case kCases[] = {
     {"(x) { exp(x) - 1 => expm1(x) }", Numerics::Reassociates},
     {"(x) { expm1(x) + 1 => exp(x) }", Numerics::Reassociates},
     {"(x) { relu(x) + log1p(exp(-abs(x))) => softplus(x) }", Numerics::Reassociates},
-    // what overflows, or is NaN, and is multiplied by zero
+    // an overflow or NaN that is multiplied by zero
     {"(x) { 0 * tanh(tanh(tanh(tanh(x)))) => 0 * expm1(x) where float(x) }", Numerics::Risky},
     {"(x) { tanh(x) => tanh(x) + 0 * exp(x) where finite(x) }", Numerics::Risky, "x"},
     {"(x) { tanh(x) => tanh(x) + 0 * expm1(x) where finite(x) }", Numerics::Risky, "x"},
@@ -98,12 +99,12 @@ constexpr Case kCases[] = {
     {"(x, y) { x * y => (x * y) + 0 * relu(x) where finite(x) }", Numerics::Exact, "x"},
     {"(x, y) { x * y => (x * y) + 0 * (x * y) where not float(x) }", Numerics::Exact},
     {"(x) { tanh(x) + 0 * (x * x) => tanh(x) where finite(x) }", Numerics::Reassociates, "x"},
-    // exponentials within others
+    // exponentials inside other expressions
     {"(x) { sigmoid(x) => 1 / (2 + expm1(-x)) }", Numerics::Risky},
     {"(x) { sigmoid(x) => fused_map([x, 1.0], body = \"div($1, add($1, exp(neg($0))))\") }",
      Numerics::Risky},
     {"(x) { exp(x) * sigmoid(x) => exp(x) * (1 / (1 + exp(-x))) }", Numerics::Risky},
-    // cut by a cast
+    // narrowed by a cast
     {"(x) { cast(cast(x, f16), f32) => x }", Numerics::Lossy},
     {"(x) { cast(cast(x, f32), i64) => x }", Numerics::Lossy},
     {"(x) { cast(cast(x, i32), f32) => x }", Numerics::Lossy},

@@ -1,4 +1,4 @@
-// Random changes to an e-graph: for what must hold after any of them.
+// Random changes to an e-graph, for tests of invariants.
 #pragma once
 
 #include "compiler/egraph/cycle.h"
@@ -43,7 +43,7 @@ public:
       add_node(egraph_, kBinary[pick(4)], {}, {any_class(), any_class()}, why);
   }
 
-  /// A node put straight into the class of another of its type.
+  /// Adds a node directly to the class of another node of its type.
   void equal_node() {
     ClassId target = any_class(), a = any_class(), b = any_class();
     OpKind op = kBinary[pick(4)];

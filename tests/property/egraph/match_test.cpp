@@ -1,5 +1,5 @@
-// The matcher against the definition of a match, on random e-graphs: all matches, the new ones
-// after a change, and joins of two patterns.
+// Tests the matcher against the definition of a match on random e-graphs: all matches,
+// the new ones after a change, and joins of two patterns.
 #include "compiler/egraph/cycle.h"
 #include "compiler/egraph/match/match_tally.h"
 #include "compiler/egraph/match/multi_match.h"
@@ -15,7 +15,7 @@ namespace {
 /// A match by the rule's variables: roots, classes, values.
 using Match = std::vector<uint32_t>;
 
-/// Tries every node for every term, by recursion over the (small) pattern.
+/// Tries every node for every term, recursively over the (small) pattern.
 class Naive {
 public:
   Naive(const EGraph& egraph, const Rule& rule) : egraph_(egraph), rule_(rule) {}
@@ -183,7 +183,7 @@ private:
 
 TEST(MatchProperty, FindsWhatTheDefinitionFinds) {
   std::vector<Rule> rules = test::rules_of(kRules);
-  ASSERT_GE(rules.size(), 7u); // commuted forms come on top
+  ASSERT_GE(rules.size(), 7u); // commuted forms are additional
   size_t total = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     World world(seed);
@@ -218,7 +218,7 @@ TEST(MatchProperty, FindsWhatIsNewAfterAChange) {
         const CompiledRule& rule = book.rules()[r];
         std::set<Match> now = by_matcher(world.egraph, book, rule, 0);
         std::set<Match> fresh = by_matcher(world.egraph, book, rule, mark);
-        for (const Match& match : now) // what was there before need not be found again
+        for (const Match& match : now) // earlier matches need not be found again
           ASSERT_TRUE(fresh.count(match) || before[r].count(match))
               << rule.rule->name << ", seed " << seed;
         for (const Match& match : fresh) ASSERT_TRUE(now.count(match));
@@ -229,9 +229,9 @@ TEST(MatchProperty, FindsWhatIsNewAfterAChange) {
   EXPECT_GT(total, 1000u) << "the search after a change was never smaller than a full one";
 }
 
-/// The tally's number is that of all matches, though it looks near changes only: nodes die by
-/// congruence and are filtered by cycles in between. Some rounds leave patterns out, which are then
-/// searched for afresh.
+/// The tally equals the number of all matches, although it examines only places near changes.
+/// Meanwhile nodes are removed by congruence and by cycle filters. Some rounds leave patterns out,
+/// which are then searched from scratch.
 TEST(MatchProperty, TalliesAllAndGivesWhatIsNew) {
   std::vector<Rule> rules = test::rules_of(kRules);
   size_t spared = 0, limited = 0;
@@ -293,7 +293,7 @@ TEST(MatchProperty, JoinsWhatFits) {
       std::set<Match> expected, all = Naive(world.egraph, *rule.rule).matches();
       size_t roots = rule.sources.size();
       for (const Match& match : all) {
-        bool distinct = true; // two matches of one class are no pair
+        bool distinct = true; // two matches of one class are not a pair
         for (size_t i = 0; i < roots; ++i)
           for (size_t j = 0; j < i; ++j)
             distinct &= !(class_of(world.egraph, {match[i]}) == class_of(world.egraph, {match[j]}));

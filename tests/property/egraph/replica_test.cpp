@@ -1,5 +1,6 @@
-// A replica is fed what was taken back from its original, through checkpoints, rollbacks and
-// changes of its own: it is the original, number by number, whatever numbers its symbols have.
+// Tests a replica that receives the deltas of its original, through checkpoints,
+// rollbacks and its own changes: it equals the original, number by number,
+// for any numbering of its symbols.
 #include "tests/property/egraph/fuzzer.h"
 
 namespace tg {
@@ -8,13 +9,13 @@ namespace {
 using test::Fuzzer;
 using test::seeded;
 
-/// An original with a replica that follows it. Both have as many checkpoints open.
+/// An original with a replica that follows it. Both have the same number of open checkpoints.
 struct Pair {
   explicit Pair(uint64_t seed, bool own_symbols)
       : original(seeded(seed)),
         symbols(own_symbols ? std::make_shared<Symbols>() : original.shared_symbols()),
         map(original.symbols(), *symbols), fuzzer(original, seed + 1) {
-    // Interned in another order, so that no number means the same.
+    // Interned in another order, so that numbers have other meanings.
     if (own_symbols)
       for (int i = 40; i-- > 0;) symbols->attrs({symbols->value(Value::of_int(i))});
     if (own_symbols) symbols->type(f32({2, 4}));
@@ -30,14 +31,14 @@ struct Pair {
   std::optional<EGraph> replica;
 };
 
-/// By numbers of nodes and classes, and by what their symbols stand for.
+/// Compares the numbers of nodes and classes, and the values of their symbols.
 void expect_equal(const Pair& pair, int round) {
   ASSERT_EQ(dump(*pair.replica), dump(pair.original)) << "round " << round;
   ASSERT_EQ(verify(*pair.replica), "") << "round " << round;
   ASSERT_EQ(pair.replica->version(), pair.original.version()) << "round " << round;
 }
 
-/// What a helper does between two tasks: changes of its own, over symbols of its own.
+/// Makes the changes of a helper between two tasks, over its own symbols.
 void excursion(EGraph& replica, uint64_t seed) {
   Checkpoint here = replica.checkpoint();
   Fuzzer own(replica, seed);
@@ -48,7 +49,7 @@ void excursion(EGraph& replica, uint64_t seed) {
   replica.release(here);
 }
 
-/// Goes down by random changes, comes back to random depths, keeps one now and then.
+/// Makes random changes, rolls back to random depths, and sometimes commits a change.
 void follow(bool own_symbols) {
   Pair pair(11, own_symbols);
   std::vector<Checkpoint> originals, replicas;
@@ -67,7 +68,7 @@ void follow(bool own_symbols) {
       EXPECT_FALSE(pair.replica->feed(delta, pair.map)) << "twice, in round " << round;
     }
     bool full = originals.size() > 6 || pair.original.node_bound() > 1500;
-    if (pair.fuzzer.pick(3) == 0) { // keep the change for good
+    if (pair.fuzzer.pick(3) == 0) { // commit the change
       pair.original.release(originals.back());
       pair.replica->release(replicas.back());
       originals.pop_back(), replicas.pop_back();

@@ -1,4 +1,4 @@
-// Annealing against brute force, and beside the local search that it goes on from.
+// Tests annealing by brute force, and against the local search from which it continues.
 #include "brute_force.h"
 
 #include "compiler/extract/annealing.h"
@@ -31,8 +31,9 @@ TEST(Annealing, FindsTheOptimumOfSmallProblemsNearlyAlways) {
   EXPECT_LT(missed, improved / 10);
 }
 
-/// Layers of a few classes, three alternatives each over the layers below, as saturation leaves
-/// networks: bench/extract_scale_bench.cpp has the same with roots and far uses.
+/// Layers of a few classes, with three alternatives each over the layers below,
+/// as saturation produces for networks. bench/extract_scale_bench.cpp has the same with roots
+/// and distant uses.
 ExtractionProblem layers(uint32_t classes) {
   constexpr uint32_t kWidth = 4;
   std::mt19937_64 random(1);

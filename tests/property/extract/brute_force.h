@@ -1,4 +1,4 @@
-// Random extraction problems, hostile on purpose, and their optimum by trying every choice.
+// Random extraction problems with many edge cases, and their optimum by brute force.
 #pragma once
 
 #include "compiler/extract/problem.h"
@@ -10,13 +10,13 @@ namespace tg {
 
 struct ProblemShape {
   uint32_t classes = 6;
-  uint32_t nodes = 14;  // at most; every class has one or more
-  bool bytes = false;   // the last classes are computed at load, and storage is bounded
+  uint32_t nodes = 14;  // at most; each class has at least one
+  bool bytes = false;   // the last classes are computed at load, and storage is limited
   bool rewards = false; // some costs are negative
 };
 
-/// Cycles, self-loops, repeated children and roots, zero and infinite costs, forbidden nodes,
-/// classes that cannot be extracted, unreachable ones.
+/// Returns a problem with cycles, self-loops, repeated children and roots, zero and infinite costs,
+/// forbidden nodes, classes that cannot be extracted, and unreachable ones.
 inline ExtractionProblem random_problem(std::mt19937_64& random, const ProblemShape& shape) {
   auto below = [&](uint32_t n) { return static_cast<uint32_t>(random() % n); };
   ExtractionProblem problem;
@@ -28,7 +28,7 @@ inline ExtractionProblem random_problem(std::mt19937_64& random, const ProblemSh
     uint32_t cls = n < classes ? n : below(classes);
     std::vector<ClassIx> children;
     for (uint32_t i = below(4); i > 0; --i) {
-      // Mostly to later classes, so that many problems can be solved at all.
+      // Mostly later classes, so that many problems have a solution.
       bool forward = below(4) != 0;
       if (forward && cls + 1 == classes) continue;
       uint32_t first = forward ? cls + 1 : cls < first_load ? 0 : first_load;
@@ -50,7 +50,7 @@ inline ExtractionProblem random_problem(std::mt19937_64& random, const ProblemSh
   return problem;
 }
 
-/// The same classes and nodes under other roots.
+/// Returns the same classes and nodes with other roots.
 inline ExtractionProblem with_roots(const ExtractionProblem& problem,
                                     llvm::ArrayRef<ClassIx> roots) {
   ExtractionProblem out;
@@ -64,7 +64,7 @@ inline ExtractionProblem with_roots(const ExtractionProblem& problem,
   return out;
 }
 
-/// The least DAG cost; nullopt if there is no solution.
+/// Returns the least DAG cost, or nullopt if there is no solution.
 inline std::optional<double> brute_force(const ExtractionProblem& problem) {
   std::optional<double> best;
   Choice choice(problem.class_count());
@@ -82,8 +82,8 @@ inline std::optional<double> brute_force(const ExtractionProblem& problem) {
   }
 }
 
-/// Cost of the tree that greedy must find for a class: the least over all trees, by iterating to
-/// the fixpoint (Bellman and Ford).
+/// Returns the cost of the tree that greedy must find for each class: the least over all trees,
+/// by iteration to the fixpoint (Bellman and Ford).
 inline std::vector<double> tree_costs(const ExtractionProblem& problem) {
   std::vector<double> cost(problem.class_count(), kInfiniteCost);
   for (size_t round = 0; round <= problem.class_count(); ++round) {

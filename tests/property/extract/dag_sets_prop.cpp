@@ -1,4 +1,4 @@
-// Sets that share their storage against sets that do not.
+// Tests sets that share their storage against ordinary sets.
 #include "compiler/extract/greedy/dag_sets.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ TEST(DagSets, AreSets) {
     for (int i = 0; i < 2'000; ++i) {
       size_t a = random() % known.size(), b = random() % known.size();
       DagSets::Mark mark = sets.mark();
-      sets.release((sets.unite(known[a], known[b]), mark)); // leaves no trace
+      sets.release((sets.unite(known[a], known[b]), mark)); // is undone completely
       std::set<uint32_t> merged = plain[a];
       auto cls = static_cast<uint32_t>(random() % classes);
       if (i % 3 == 0) {

@@ -1,5 +1,5 @@
-// The reader of e-graphs under damage: whatever bytes it is given, it answers with a sound problem
-// or with an error that names the file.
+// Tests the reader of e-graphs on damaged input: for any bytes it returns a sound problem,
+// or an error that names the file.
 #include "compiler/extract/egraph_json.h"
 #include "compiler/extract/greedy/greedy.h"
 
@@ -16,7 +16,8 @@ constexpr llvm::StringRef kGood = R"({"nodes": {
   "c": {"op": "\\u00e9", "eclass": "2"}},
   "root_eclasses": ["0", "1", "0"], "class_data": {"0": {"type": "t"}}})";
 
-/// Changes, drops, doubles or moves some bytes, at times for others that mean something in JSON.
+/// Changes, drops, doubles or moves some bytes, sometimes to characters that have a meaning
+/// in JSON.
 std::string damaged(std::mt19937_64& random, llvm::StringRef text) {
   constexpr llvm::StringRef kBytes = "{}[]\",:0123456789.eE+-ntf\\u\n\0\xff";
   std::string out = text.str();

@@ -1,5 +1,4 @@
-// Landmarks, exact search and the progress of the portfolio, against what small problems allow to
-// be tried out.
+// Tests landmarks, exact search and the progress of the portfolio by brute force on small problems.
 #include "brute_force.h"
 
 #include "compiler/extract/extractors.h"
@@ -12,7 +11,7 @@
 namespace tg {
 namespace {
 
-/// The same problem without some of its nodes.
+/// Returns the problem without some of its nodes.
 template <class Gone> ExtractionProblem without(const ExtractionProblem& problem, Gone gone) {
   ExtractionProblem out;
   for (uint32_t c = 0; c < problem.class_count(); ++c) out.add_class();

@@ -1,4 +1,4 @@
-// Every extractor against brute force on thousands of small problems.
+// Tests every extractor by brute force on thousands of small problems.
 #include "brute_force.h"
 
 #include "compiler/extract/annealing.h"
@@ -104,7 +104,8 @@ TEST(Sharing, IsSoundAndLiesBetweenGreedyAndTheOptimum) {
   EXPECT_GT(improved, 20);
 }
 
-/// Each extractor, with and without rewards: sound, its bound holds, and not below the optimum.
+/// Each extractor, with and without rewards: its answer is sound and not below the optimum,
+/// and its bound holds.
 class Extractors : public testing::TestWithParam<Extractor> {};
 
 TEST_P(Extractors, AnswerSoundlyAndWithBoundsThatHold) {
@@ -138,8 +139,8 @@ INSTANTIATE_TEST_SUITE_P(All, Extractors,
                            return name;
                          });
 
-/// Too large for brute force, where all cuts and reductions come into play: what one program proves
-/// the other must not contradict, whoever's time is over first.
+/// Too large for brute force, so that all cuts and reductions are used. A bound that one program
+/// proves must not contradict the other's, for any order in which their time ends.
 TEST(Best, AgreesWithIlpOnBoundsAndIsNotWorseThanGreedy) {
   std::mt19937_64 random(13);
   auto below = [&](uint32_t n) { return static_cast<uint32_t>(random() % n); };
@@ -200,7 +201,7 @@ TEST(BranchCut, FindsWhatCostsLessThanAnyCutoff) {
     ExtractionProblem problem = random_problem(random, {.classes = 6, .nodes = 14});
     std::optional<double> optimum = brute_force(problem);
     if (!optimum) continue;
-    for (double above : {0.5, 1.0, 7.0}) { // no sum of costs, where these have a unit
+    for (double above : {0.5, 1.0, 7.0}) { // not a sum of costs, even if these have a unit
       double best = kInfiniteCost;
       BranchCutResult result =
           branch_and_cut(problem, *optimum + above, {},
@@ -211,8 +212,8 @@ TEST(BranchCut, FindsWhatCostsLessThanAnyCutoff) {
   }
 }
 
-/// Every edge needs one of its ends: a vertex cover. With odd circles the relaxation takes half of
-/// everything, which leaves the rest to the tree.
+/// A vertex cover: every edge needs one of its ends. With odd cycles, the relaxation takes half
+/// of each vertex, and the search tree has to do the rest.
 ExtractionProblem cover_of(uint32_t vertices, llvm::ArrayRef<std::pair<uint32_t, uint32_t>> edges) {
   ExtractionProblem problem;
   for (uint32_t v = 0; v < vertices; ++v) problem.add_node(problem.add_class(), 1, {});
@@ -285,7 +286,7 @@ TEST_P(Ilp, FindsTheOptimumAndProvesIt) {
   for (int i = 0; i < 400; ++i) {
     ExtractionProblem problem = random_problem(random, {.classes = 10, .nodes = 28});
     std::optional<double> optimum = brute_force(problem);
-    size_t here = i % 2 == 0 ? 0 : 1'000; // half without the solver
+    size_t here = i % 2 == 0 ? 0 : 1'000; // half of the problems without the solver
     Result<Extraction> answer =
         extract_by_ilp(problem, {.cycles = GetParam(), .small_nodes = here});
     ASSERT_EQ(answer.ok(), optimum.has_value()) << i;

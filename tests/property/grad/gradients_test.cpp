@@ -1,6 +1,6 @@
-// Gradients of every operator against central differences in float64, and those of the gradients
-// once more. Each case is an expression; what is differentiated is a sum of its elements, each
-// times a number of its own.
+// Tests gradients of every operator, and gradients of these gradients, against central differences
+// in float64. Each case is an expression. The loss is the sum of its elements,
+// each multiplied by a different number.
 #include "compiler/ir/evaluate.h"
 #include "compiler/ir/grad/gradient.h"
 #include "compiler/ir/grad/rules.h"
@@ -13,12 +13,12 @@ namespace tg {
 namespace {
 
 struct Case {
-  const char* inputs; // those whose names begin with p are positive
+  const char* inputs; // inputs whose names begin with p are positive
   const char* value;
 };
 
 constexpr Case kCases[] = {
-    // element by element, with operands repeated
+    // elementwise, with operands used repeatedly
     {"x: f64[2, 3], y: f64[3]", "add(x, y)"},
     {"x: f64[2, 1, 3], y: f64[4, 1]", "sub(x, y)"},
     {"x: f64[2, 3], y: f64[]", "mul(x, y)"},
@@ -148,23 +148,23 @@ constexpr Case kCases[] = {
      R"tg(scatter(2 * x, tensor([2, 0, 2, 9, 2], i64), u * u, axis = 1, reduce = "max"))tg"},
     {"x: f64[2, 4], u: f64[2, 5]",
      R"tg(scatter(2 * x, tensor([2, 0, 2, 9, 2], i64), u * u, axis = 1, reduce = "min"))tg"},
-    // one update of two is 0, then both of another are
+    // the first update of two is 0; in another pair, both are
     {"x: f64[3], u: f64[4]", R"tg(scatter(x + 3, tensor([0, 0, 2, 2], i64),
                                           u * tensor([0, 1, 0, 0], f64), reduce = "mul"))tg"},
 
-    // several shares of one operand (sums.cpp): pieces beside each other, over each other and with
-    // gaps; products of few rows
+    // several partial gradients of one operand (sums.cpp): adjacent, overlapping and separated
+    // pieces; products of few rows
     {"x: f64[3, 2, 4], w: f64[4, 4]", "tanh(tanh(x[0] @ w + x[1]) @ w + x[2])"},
     {"x: f64[2, 6]", "x[:, 0:2] * x[:, 2:4] + x[:, 4:6] * x[:, 1:3] + x[:, 0:2]"},
     {"x: f64[4, 4]", "x[0:2, 1:3] * x[2:4, 1:3] + x[0:2, 3:4]"},
     {"x: f64[5, 3]", "x[0:2] * x[3:5] * reduce_sum(x, axes = [0], keepdims = true)"},
 
-    // nothing comes through, and what stands beside it does
+    // operators without a gradient, beside others with one
     {"x: f64[2, 7]", "x * floor(3 * x) + sign(x) + round(2 * x) * ceil(x)"},
     {"x: f64[2, 7]", "x * cast(argmax(x, axis = 1, keepdims = true), f64)"},
 };
 
-/// A sum of the elements, each times a number of its own.
+/// Returns the sum of the elements, each multiplied by a different number.
 NodeId weighted_sum(NodeBuilder& b, NodeId x, uint64_t seed) {
   std::vector<double> factors;
   for (int64_t i = 0; i < b.type(x).elements(); ++i)
@@ -181,7 +181,7 @@ double value_of(const Graph& graph, NodeId node, const LeafSource& leaves) {
   return (*values)[0][0];
 }
 
-/// The gradients of the loss by the inputs, each against differences of the loss.
+/// Returns the gradients of the loss for all inputs, each checked against differences of the loss.
 std::vector<NodeId> expect_gradients(Graph& graph, NodeId loss, const LeafSource& leaves) {
   NoGradient why;
   std::vector<NodeId> inputs(graph.inputs());

@@ -1,6 +1,7 @@
-// Programs with mistakes: whatever token of a correct program is replaced, dropped or doubled,
-// checking ends, never crashes, and says at least one thing, at a place in a file; or the program
-// is still correct, and its graph is well formed and can be written as text and read again.
+// Tests programs with mistakes: a token of a correct program is replaced, dropped or doubled.
+// Then checking terminates without a crash, and reports at least one error with a place
+// in a file. Otherwise the program is still correct, and its graph is well formed
+// and can be written as text and read again.
 #include "tests/unit/ir/ir_test.h"
 
 #include <random>
@@ -10,7 +11,8 @@ namespace {
 
 using Random = std::mt19937_64;
 
-/// Words, numbers and signs of a text, blanks and comments in between kept as they are.
+/// Splits a text into words, numbers and punctuation. Spaces and comments between them
+/// are preserved.
 std::vector<std::string> tokens(llvm::StringRef text) {
   std::vector<std::string> out;
   while (!text.empty()) {
@@ -72,7 +74,7 @@ std::string mutate(std::vector<std::string> all, Random& random) {
   for (size_t changes = 1 + random() % 3; changes-- > 0;) {
     std::string& token = all[words[random() % words.size()]];
     if (token.empty()) continue;
-    // Mostly what the grammar still accepts: the mistakes of meaning are what this is about.
+    // Mostly tokens that the grammar still accepts, since this test is about semantic mistakes.
     bool number = llvm::isDigit(token[0]);
     switch (random() % 8) {
     case 0: token = kWords[random() % kWords.size()]; break;

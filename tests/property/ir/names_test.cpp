@@ -1,7 +1,7 @@
-// Programs whose models, inputs, weights and outputs have the names and types that the language
-// admits, drawn at random: printed and read again they have the same names and types, and are the
-// same graph. What a model uses beside them (words such as `relu` in `act = relu`, dtypes, inf)
-// comes from functions, in which the model's names do not count.
+// Tests programs whose models, inputs, weights and outputs have random names and types
+// that the language allows. Printed and read again, they have the same names and types,
+// and are the same graph. Other words in a model (such as `relu` in `act = relu`, dtypes,
+// inf) come from functions, where the model's names are not visible.
 #include "lang/check/resolve.h"
 #include "lang/core/diagnostics/escape.h"
 #include "lang/core/support/random.h"
@@ -12,7 +12,7 @@
 namespace tg {
 namespace {
 
-/// Names that mean something elsewhere, look like what the printer makes, or are odd.
+/// Names that have another meaning elsewhere, look like the printer's, or are unusual.
 std::vector<std::string> name_pool() {
   std::vector<std::string> names = {"_1",      "__",        "x_",       "x__",
                                     "X",       "_x",        "relu_1",   "relu_2",
@@ -23,7 +23,7 @@ std::vector<std::string> name_pool() {
                                     "std",     "rules",     "self",     "N",
                                     "x1",      "add_1",     "tensor_1", "_0_weird_path_quoted"};
   for (const OpInfo& op : all_ops())
-    if (op.kind != OpKind::Extern) names.emplace_back(op.name); // which is a word of the grammar
+    if (op.kind != OpKind::Extern) names.emplace_back(op.name); // its name is a keyword
   for (const BuiltinInfo& builtin : all_builtins()) names.push_back(builtin.name.str());
   for (AttrKind kind : {AttrKind::act, AttrKind::pad})
     for (llvm::StringRef word : enum_members(kind)) names.push_back(word.str());
@@ -89,7 +89,7 @@ private:
       if (good(candidate)) return candidate;
     }
   }
-  /// Of a value of the model.
+  /// Returns the name of a value in the model.
   std::string fresh() {
     return name([&](llvm::StringRef n) { return n != "a0" && used_.insert(n.str()).second; });
   }
@@ -119,7 +119,7 @@ private:
                                           "10",    "'",  "#",        "{", "w",  "\x7f"};
     std::string path;
     for (size_t i = 1 + below(5); i > 0; --i) path += kPieces[below(std::size(kPieces))];
-    path += std::to_string(paths_.size()); // each once
+    path += std::to_string(paths_.size()); // unique
     std::string called = fresh(), of = type();
     paths_.push_back(path);
     body_ += "  param " + called + ": " + of + " = weight(\"" + escaped(path) + "\")\n";
@@ -157,7 +157,7 @@ Names::Named outputs_of(const Graph& graph) {
   return out;
 }
 
-/// As TensorType::text() has them.
+/// Writes types like TensorType::text().
 Names::Named canonical(Names::Named list) {
   for (auto& [name, type] : list)
     if (llvm::StringRef(type).endswith("[]")) type.resize(type.size() - 2);

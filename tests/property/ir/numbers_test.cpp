@@ -1,5 +1,5 @@
-// Numbers of all dtypes print and read back: literals of every rank and form, attributes, and the
-// smallest integer wherever the grammar takes a number.
+// Tests that numbers of all dtypes are printed and read back: literals of every rank
+// and form, attributes, and the smallest integer at each place where the grammar allows a number.
 #include "compiler/ir/to_text.h"
 #include "lang/core/support/random.h"
 #include "lang/syntax/format.h"
@@ -37,7 +37,7 @@ const double kReals[] = {0.0,        -0.0,    1,        -1,      0.1,     1.0 / 
                          FLT_MIN,    1e-45,   65504,    65520,   0x1p-24, 0x1p-133, 0x1p53,
                          0x1p53 + 2, 0x1p63,  -0x1p63,  1e300,   NAN,     INFINITY, -INFINITY};
 
-/// The graph whose outputs are these constants.
+/// A graph whose outputs are these constants.
 class Constants {
 public:
   void add(NodeId id) {
@@ -46,7 +46,7 @@ public:
   }
   Graph& graph() { return graph_; }
 
-  /// The text is a model of the same constants, formatted or not.
+  /// Expects that the text, formatted or not, is a model of the same constants.
   void expect_round_trip() {
     std::string text = to_text(graph_), formatted = format_of(text);
     EXPECT_EQ(format_of(formatted), formatted);

@@ -1,5 +1,5 @@
-// Graph to text and back, over random graphs of every operator: the same graph, and from then on
-// the same text.
+// Tests conversion of graphs to text and back, on random graphs of every operator:
+// the result is the same graph, and its text is the same.
 #include "tests/property/backends/random_graph.h"
 #include "tests/unit/ir/ir_test.h"
 

@@ -1,6 +1,7 @@
-// Which kernels the cpu backend chooses for the networks of examples/, inside of the network and
-// where an operator is timed for its price: never oneDNN's plain loops where it has anything else.
-// Run once for each instruction set that oneDNN can be told to use (DNNL_MAX_CPU_ISA).
+// Tests the kernels that the cpu backend chooses for the networks of examples/,
+// inside the network and when an operator is timed for its price: never oneDNN's plain loops
+// if there is an alternative. Runs once for each instruction set to which oneDNN can be limited
+// (DNNL_MAX_CPU_ISA).
 #include "compiler/api/calibration/calibration.h"
 #include "compiler/api/files/model.h"
 #include "compiler/emit/plan_from_graph.h"
@@ -22,7 +23,7 @@ namespace {
 
 using Found = std::set<std::string>;
 
-/// The steps that oneDNN would run by plain loops, as text.
+/// Collects the steps that oneDNN would run with plain loops, as text.
 void plain_loops(const Plan& plan, IoLayout layout, dnnl_engine_t engine, llvm::StringRef where,
                  Found& found) {
   CompileOptions options;
@@ -37,7 +38,7 @@ void plain_loops(const Plan& plan, IoLayout layout, dnnl_engine_t engine, llvm::
       found.insert((where + ": " + op.name + " " + op.result + " by " + op.implementation).str());
 }
 
-/// Looks at each operator that a price is asked for, as it would be timed.
+/// Checks each operator whose price is requested, compiled as for timing.
 class LooksAtEach final : public CostModel {
 public:
   LooksAtEach(dnnl_engine_t engine, Found& found) : engine_(engine), found_(found) {}
@@ -87,7 +88,7 @@ TEST(KernelChoice, NoPlainLoopsWhereThereIsAnythingElse) {
   for (const std::string& what : found) ADD_FAILURE() << what;
 }
 
-/// The kernels of run steps, without instruction sets.
+/// Returns the kernels of run steps, without instruction sets.
 std::map<PlanStepId, std::string> kernels_of(const Plan& plan, IoLayout layout,
                                              dnnl_engine_t engine) {
   CompileOptions options;
@@ -105,8 +106,8 @@ std::map<PlanStepId, std::string> kernels_of(const Plan& plan, IoLayout layout,
   return kernels;
 }
 
-/// Operators of networks whose kernels are others where they are timed alone: keys of instances, by
-/// operator and both kernels.
+/// Collects operators of networks whose kernels differ when they are timed alone:
+/// instance keys, by operator and both kernels.
 class Differing {
 public:
   explicit Differing(dnnl_engine_t engine) : engine_(engine) {}
@@ -140,12 +141,12 @@ private:
   }
 
   dnnl_engine_t engine_;
-  std::map<std::string, std::string> alone_; // by instance
+  std::map<std::string, std::string> alone_; // by instance key
 };
 
-/// A price is taken of the kernel that runs. But for a concat, whose pieces may be written where
-/// they belong, by its neighbours' choice; and a mean over images that nothing has brought into the
-/// layout of images.
+/// The timed kernel is the one that runs. There are two exceptions: a concat,
+/// whose neighbours may write the pieces in place; and a mean over images that no step has
+/// converted to an image layout.
 TEST(KernelChoice, WhatIsTimedAloneIsWhatRuns) {
   const std::set<std::string> known = {"concat: copy:rows, and alone in place",
                                        "concat: in place, and alone copy:rows",
@@ -160,7 +161,7 @@ TEST(KernelChoice, WhatIsTimedAloneIsWhatRuns) {
     ASSERT_TRUE(graph) << file;
     differing.add(*graph);
   }
-  // With operators that rewriting makes.
+  // With operators that rewriting creates.
   for (const ModelRequest& network : calibration_networks())
     differing.add(calibration_graph(network));
   EXPECT_GT(differing.compared, 3000u);
@@ -170,7 +171,7 @@ TEST(KernelChoice, WhatIsTimedAloneIsWhatRuns) {
   for (const std::string& what : known) EXPECT_TRUE(differing.found.count(what)) << what;
 }
 
-/// DNNL_MAX_CPU_ISA binds kernels of our own, too.
+/// DNNL_MAX_CPU_ISA also limits the own kernels.
 TEST(KernelChoice, OwnKernelsAreOfTheInstructionSetThatOneDnnUses) {
   auto allows = [](dnnl_cpu_isa_t isa) { return (dnnl_get_effective_cpu_isa() & isa) == isa; };
   const char* isa = allows(dnnl_cpu_isa_avx512_core) ? "avx512"
@@ -180,7 +181,7 @@ TEST(KernelChoice, OwnKernelsAreOfTheInstructionSetThatOneDnnUses) {
   EXPECT_STREQ(cpu::winograd_table().isa, isa);
 }
 
-/// What a convolution leaves lies channels last, of which oneDNN's products know nothing.
+/// The result of a convolution is channels last, a layout that oneDNN's products do not support.
 TEST(KernelChoice, AProductOfImages) {
   Result<cpu::EngineHandle> engine = cpu::make_engine();
   ASSERT_TRUE(engine.ok());

@@ -1,4 +1,4 @@
-// The .tg files of the repository, as material for property tests of the text side.
+// The .tg files of the repository, as input for property tests of the language.
 #pragma once
 
 #include "lang/syntax/parse.h"
@@ -18,7 +18,8 @@ struct CorpusFile {
   std::string text;
 };
 
-/// Each construct of the language once, so that the tests hold while there are few files.
+/// A text with each construct of the language, so that the tests do not depend on the number
+/// of files.
 inline const char* every_construct() {
   return R"(## All of the language.
 use std.nn: conv, max_pool
@@ -58,7 +59,8 @@ model m(x: f32[1, 8], N: int = 1) { relu(x) }
 )";
 }
 
-/// Every .tg file below examples, stdlib, rules and tests/golden that parses, and the text above.
+/// Returns every .tg file below examples, stdlib, rules and tests/golden that parses,
+/// and the text above.
 inline std::vector<CorpusFile> corpus() {
   std::vector<CorpusFile> files = {{"every_construct", every_construct()}};
   for (const char* folder : {"examples", "stdlib", "rules", "tests/golden"}) {

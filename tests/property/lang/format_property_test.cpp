@@ -1,4 +1,4 @@
-// The formatter on every .tg file of the repository, and on files with comments strewn over them.
+// Tests the formatter on every .tg file of the repository, and on files with random comments.
 #include "corpus.h"
 
 #include "lang/syntax/format.h"
@@ -10,7 +10,8 @@
 namespace tg {
 namespace {
 
-/// format_file refuses to hand out what reads differently or has fewer comments.
+/// Formats the text. format_file returns an error if the result reads differently
+/// or has fewer comments.
 std::optional<std::string> formatted(const std::string& text) {
   SourceManager sources;
   DiagnosticSink sink;
@@ -46,8 +47,8 @@ TEST(FormatProperty, LinesKeepTheWidthWhereTheyCanBeBroken) {
   }
 }
 
-/// A comment behind any token of a line, or in a line of its own anywhere, is kept and stays put
-/// when formatted again.
+/// A comment after any token of a line, or on a separate line anywhere, is kept,
+/// and stays in place when the text is formatted again.
 TEST(FormatProperty, CommentsAnywhereAreKept) {
   std::mt19937_64 random(3);
   size_t survived = 0;
@@ -60,7 +61,7 @@ TEST(FormatProperty, CommentsAnywhereAreKept) {
     }
     SCOPED_TRACE(text);
     auto once = formatted(text);
-    if (!once) continue; // a comment that ends a statement too early
+    if (!once) continue; // the comment ends a statement too early
     ++survived;
     auto twice = formatted(*once);
     ASSERT_TRUE(twice);

@@ -1,5 +1,5 @@
-// Damaged text: whatever is done to a file, reading it ends, says where, and leaves a well-formed
-// tree; what still reads without an error, the formatter keeps as it is.
+// Tests damaged text: reading it terminates, reports places, and returns a well-formed tree.
+// If it reads without an error, the formatter preserves it.
 #include "corpus.h"
 
 #include "lang/syntax/format.h"
@@ -74,7 +74,7 @@ const std::vector<std::string> kPieces = {"(",
                                           "\xFF",
                                           std::string("\0", 1)};
 
-/// One random change.
+/// Makes one random change.
 void mutate(std::string& text, Random& random) {
   size_t at = below(random, text.size() + 1);
   size_t length = below(random, std::min<size_t>(12, text.size() - at) + 1);
@@ -92,7 +92,7 @@ void mutate(std::string& text, Random& random) {
   }
 }
 
-/// The invariants that ast.h promises.
+/// Checks the invariants that ast.h states.
 void expect_well_formed(const Ast& tree, size_t size) {
   auto inside = [&](Span span) { return span.begin <= span.end && span.end <= size; };
   for (uint32_t i = 0; i < tree.expr_count(); ++i) {
@@ -177,8 +177,9 @@ TEST(ParseFuzz, RandomBytes) {
   }
 }
 
-/// Leaving out one token of a good file is one mistake. A few such slips make sense in two ways
-/// (a missing quote, a comment that opens), hence the tolerance on the mean; none is a cascade.
+/// A good file without one token has one mistake. A few such mistakes can be read
+/// in two ways (a missing quote, the start of a comment), so that the mean has a tolerance.
+/// None causes a cascade of errors.
 TEST(ParseFuzz, OneMissingTokenIsAboutOneError) {
   size_t slips = 0, errors = 0;
   for (const CorpusFile& file : corpus()) {

@@ -1,6 +1,7 @@
-// Constant folding computes what the graph computes: every operator of the table, at random
-// operands and attributes, as an expression that is known at load, folded into a file of weights
-// and read back, against the same graph run without folding. A new operator is covered by its row.
+// Tests that constant folding computes the same as the graph: every operator in the table,
+// with random operands and attributes, as an expression that is known at load,
+// folded into a weight file and read back, against the same graph without folding.
+// A new operator is covered by its row.
 #include "compiler/api/files/unfold.h"
 #include "compiler/ir/to_text.h"
 #include "tests/property/programs/random_operator.h"
@@ -15,7 +16,7 @@ namespace {
 
 constexpr uint64_t kEach = 6;
 
-/// Known at load: drawn, written, or counted.
+/// Returns a value that is known at load: a weight, a constant, or an iota.
 NodeId known(Graph& graph, const TensorType& type, uint64_t seed) {
   std::string path = "w" + std::to_string(graph.size());
   if (type.dtype == DType::Bool) return graph.constant({static_cast<double>(seed % 2)}, type);
@@ -23,7 +24,7 @@ NodeId known(Graph& graph, const TensorType& type, uint64_t seed) {
     return graph.constant({static_cast<double>(seed % 4)}, type);
   NodeId weight = graph.weight(path, type, "uniform(0.5, 1.5)");
   if (seed % 3 == 0 || type.shape.empty()) return weight;
-  Symbols& symbols = graph.symbols(); // an operator that has no operand
+  Symbols& symbols = graph.symbols(); // an operator without operands
   NodeId iota = graph.add(
       OpKind::Iota, {symbols.value(Value::of_type(type)), symbols.value(Value::of_int(0))}, {});
   return iota.valid() ? iota : weight;
@@ -44,7 +45,8 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
   return a.type() == b.type() && std::memcmp(a.data(), b.data(), a.bytes()) == 0;
 }
 
-/// The operator's result alone, and beside an input, so that it is an operand, too.
+/// Adds the operator's result as an output, and again combined with an input,
+/// so that it is also an operand.
 void add_outputs(Graph& graph, NodeId id) {
   const TensorType& type = graph.type(id);
   graph.add_output("alone", id);
@@ -75,7 +77,7 @@ void fold_and_compare(const Graph& graph, const std::string& path) {
     EXPECT_TRUE(same_bytes(plain[i], read[i])) << to_text(graph);
 }
 
-/// The record in the file leads back to the weights of the source.
+/// Checks that the record in the file leads back to the weights of the source.
 void trace(const Graph& graph, const std::string& path) {
   Folded folded = fold_weights(graph);
   auto file = open_weight_file(path);
@@ -95,7 +97,8 @@ void trace(const Graph& graph, const std::string& path) {
 TEST(Folding, EveryOperatorAsAConstantExpression) {
   std::string path = testing::TempDir() + "tangram_folding_test.safetensors";
   for (const OpInfo& op : all_ops()) {
-    // Leaves are not computed; sugar is in no graph; a declared operator has no kernel here.
+    // Leaves are not computed, sugar does not occur in graphs, and a declared operator has no
+    // kernel here.
     if (op.has(Trait::Leaf | Trait::Sugar) || op.kind == OpKind::Extern) continue;
     for (uint64_t seed = 0; seed < kEach; ++seed) {
       uint64_t draws = seed;

@@ -1,7 +1,7 @@
-// Laws over random well-typed programs (random_program.h): they check; the formatter is idempotent
-// and changes neither tree nor graph; a graph's text reads back as the same graph; and what the
-// optimiser makes of them computes the same values on the reference backend. Fixed seeds; a failure
-// prints the program.
+// Tests properties of random well-typed programs (random_program.h): they pass the checks;
+// the formatter is idempotent and preserves tree and graph; a graph's text reads back
+// as the same graph; and optimised programs compute the same values on the reference backend.
+// Seeds are fixed. A failure prints the program.
 #include "compiler/api/backends/backends.h"
 #include "compiler/api/backends/prepare.h"
 #include "compiler/api/files/model.h"
@@ -22,7 +22,7 @@
 namespace tg {
 namespace {
 
-/// A program read from text, and what was said about it.
+/// A program read from text, and its diagnostics.
 struct Read {
   SourceManager sources;
   DiagnosticSink sink;
@@ -66,7 +66,7 @@ TEST_P(Programs, ReadBackAsTheGraphThatWasWritten) {
   EXPECT_EQ(difference(*program.graph, *back.graph), "") << written;
 }
 
-/// What a graph computes on the reference backend from the inputs and weights of a seed.
+/// Computes a graph on the reference backend from the inputs and weights of a seed.
 std::vector<Tensor> values_of(const Graph& graph) {
   Result<Prepared> prepared = prepare_with_inputs(graph, {.backend = "ref", .weights = {}});
   EXPECT_TRUE(prepared.ok()) << (prepared ? "" : prepared.error().message);
@@ -91,8 +91,9 @@ OptimizeOptions options_for(uint64_t seed) {
   return options;
 }
 
-/// max_rel_diff, but where every expected value is zero the scale is 1, that of inputs and weights:
-/// relu(v - max(v)) is zero in one order of rounding and 1e-8 in another.
+/// Returns max_rel_diff. If every expected value is zero, the scale is 1,
+/// as for inputs and weights: relu(v - max(v)) is zero in one order of rounding and 1e-8
+/// in another.
 double difference_of(const Tensor& got, const Tensor& expected) {
   TensorSummary zero = summarise(expected);
   if (!(zero.finite && zero.mean == 0 && zero.std == 0)) return max_rel_diff(got, expected);
@@ -124,8 +125,8 @@ TEST_P(Programs, KeepTheirValuesWhenOptimised) {
 }
 
 TEST_P(Programs, AreNeverDearerByGroupsAndKeepTheirValuesWhenRefined) {
-  // Groups are what the backend that fuses says of a graph: a build with TG_CUDA=OFF has none. With
-  // cuda built in this runs on every machine, GPU or not.
+  // The backend that fuses defines the groups, and a build with TG_CUDA=OFF does not have it.
+  // A build with cuda runs this test on every machine, with a GPU or without.
   if (!find_backend("cuda")) GTEST_SKIP() << "built without cuda, the backend that fuses";
   std::string text = test::RandomProgram(GetParam()).text();
   Read program(text);
@@ -144,7 +145,7 @@ TEST_P(Programs, AreNeverDearerByGroupsAndKeepTheirValuesWhenRefined) {
   ASSERT_TRUE(result->report.groups) << text;
   const GroupReport& groups = *result->report.groups;
   EXPECT_LE(groups.after.microseconds, groups.before.microseconds * (1 + 1e-9)) << text;
-  // What was found may be dearer than the source by operators, and then is nothing.
+  // The result may have a higher operator price than the source. Then the source is returned.
   bool kept = difference(*program.graph, result->graph).empty();
   EXPECT_TRUE(kept || groups.after.microseconds <= groups.found->microseconds * (1 + 1e-9)) << text;
   EXPECT_LE(result->report.cost_after_us, result->report.cost_before_us * (1 + 1e-9)) << text;

@@ -1,6 +1,5 @@
-// Any operator of the table at random, without knowing it: operands of random types that are made
-// of what it is given, attributes of their kinds, until `infer` is content. So a new row of ops.def
-// is drawn like the others.
+// Draws any operator in the table at random, without a list of names: operands of random types
+// and attributes of their kinds, until `infer` accepts them. So a new row of ops.def is covered.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -14,7 +13,7 @@ namespace tg::test {
 
 class RandomOperator {
 public:
-  /// A tensor of a type, made as the test likes it: a weight, an input, a constant.
+  /// Creates a tensor of a type in the way that the test chooses: a weight, an input, a constant.
   using Operand = std::function<NodeId(Graph&, const TensorType&)>;
 
   /// The domain of operands and attributes.
@@ -24,14 +23,15 @@ public:
     int64_t most_integer = 5; // of attributes
     int tries = 200'000;
     int64_t most_elements = 2048;           // of an operand
-    std::function<TensorType()> first = {}; // a type for the first operand, or none; may be empty
+    std::function<TensorType()> first = {}; // type of the first operand, or none; may be unset
   };
 
   RandomOperator(uint64_t seed, Operand operand) : RandomOperator(seed, std::move(operand), {}) {}
   RandomOperator(uint64_t seed, Operand operand, Domain domain)
       : random_(seed, "operator"), operand_(std::move(operand)), domain_(std::move(domain)) {}
 
-  /// Invalid if no operands were found that it takes. Sugar, and leaves, are in no graph.
+  /// Adds the operator, or returns an invalid node if no accepted operands were found.
+  /// Sugar and leaves are never added.
   NodeId add(Graph& graph, const OpInfo& op) {
     for (int i = 0; i < domain_.tries; ++i) {
       std::vector<TensorType> types = operand_types(op);
@@ -46,14 +46,14 @@ public:
 private:
   static constexpr DType kFewDTypes[] = {DType::F32, DType::F32, DType::I32, DType::I64,
                                          DType::Bool};
-  // 16: winograd_conv2d of tiles of two
+  // 16: winograd_conv2d with tiles of two
   static constexpr int64_t kFewSizes[] = {1, 2, 2, 3, 3, 4, 4, 16};
 
   size_t below(size_t n) { return static_cast<size_t>(random_.bits(draws_++) % n); }
   template <class T, size_t N> T one_of(const T (&list)[N]) { return list[below(N)]; }
   int64_t size() { return domain_.sizes[below(domain_.sizes.size())]; }
 
-  /// The rank that the first operands of an operator have; -1: any.
+  /// Returns the rank of an operator's first operands, or -1 for any rank.
   static int64_t rank_of(const OpInfo& op) {
     switch (op.shape) {
     case ShapeRule::conv2d:
@@ -69,7 +69,7 @@ private:
     }
   }
 
-  /// The kernel of a convolution of x, in most draws.
+  /// Returns the kernel of a convolution of x, in most draws.
   Shape kernel(const OpInfo& op, const TensorType& x) {
     Shape shape{size(), x[1]};
     if (op.shape == ShapeRule::conv_transpose2d) std::swap(shape[0], shape[1]);
@@ -89,7 +89,8 @@ private:
       while (rank-- > 0) result.push_back(size());
       return bounded(result);
     }
-    if (!before.empty() && below(2)) { // related: a suffix, the same, or with its axes turned
+    if (!before.empty() && below(2)) { // related: a suffix, the same shape, or one with permuted
+                                       // axes
       llvm::ArrayRef<int64_t> first = before[below(before.size())].shape;
       size_t dropped = below(first.size() + 1);
       result.append(first.begin() + static_cast<std::ptrdiff_t>(dropped), first.end());
@@ -100,7 +101,7 @@ private:
     return bounded(result);
   }
 
-  /// With smaller axes where it has too many elements.
+  /// Shrinks axes while there are too many elements.
   Shape bounded(Shape shape) {
     auto elements = [&] {
       return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
@@ -132,7 +133,7 @@ private:
   std::vector<int64_t> integers(llvm::ArrayRef<TensorType> types) {
     size_t rank = types.empty() ? below(4) : types[0].shape.size();
     std::vector<int64_t> list(below(2) ? rank : 1 + below(4));
-    bool in_turn = below(2), zero = below(2); // a permutation, nothing
+    bool in_turn = below(2), zero = below(2); // a permutation, or zeros
     for (size_t i = 0; i < list.size(); ++i)
       list[i] = in_turn ? static_cast<int64_t>((i + 1) % list.size()) : zero ? 0 : integer();
     return list;
@@ -178,7 +179,7 @@ private:
       return Value::of_string(words[below(words.size())]);
     }
     if (op.kind == OpKind::Scatter) return Value::of_string(one_of(kReduces));
-    // The other text that is no name: a body over as many operands as there are.
+    // The other string attribute that is not a name: a body over all operands.
     return Value::of_string(!op.has(Trait::Fused) ? "name"
                             : types.size() > 1    ? "maximum($0, $1)"
                                                   : "neg($0)");

@@ -1,8 +1,8 @@
-// Well-typed programs at random, as text: models that call functions with dimension variables,
-// weights, tuples, loops, conditions, compile-time arithmetic, slices and splits, laid out
-// carelessly and commented. Types are tracked as text: a dimension is an expression (`N`, `4`, `D -
-// 1`), two are equal if they are written alike, so that one generator serves bodies over variables
-// and over numbers. Values stay tame: squashed before they are multiplied.
+// Random well-typed programs as text: models that call functions with dimension variables, weights,
+// tuples, loops, conditions, compile-time arithmetic, slices and splits,
+// formatted irregularly and commented. Types are tracked as text: a dimension is an expression
+// (`N`, `4`, `D - 1`), and two are equal if their text is, so that one generator serves bodies over
+// variables and over numbers. Values stay moderate, since they are squashed before products.
 #pragma once
 
 #include "lang/core/support/random.h"
@@ -26,7 +26,7 @@ public:
 private:
   struct Dim {
     std::string text;
-    int64_t size = 0; // in the model; in a function, of some call
+    int64_t size = 0; // in the model; in a function, for one of its calls
   };
   using Shape = std::vector<Dim>;
   struct Var {
@@ -46,7 +46,7 @@ private:
   template <class T> T of(std::initializer_list<T> values) {
     return values.begin()[below(values.size())];
   }
-  /// Later ones are likelier, so that programs grow deep. A copy: vars_ may grow.
+  /// Prefers later variables, so that programs become deep. Returns a copy, since vars_ may grow.
   Var pick() { return vars_[std::max(below(vars_.size()), below(vars_.size()))]; }
 
   // --- layout: legal, not canonical ---
@@ -76,7 +76,7 @@ private:
     return true;
   }
   static Dim number(int64_t size) { return {std::to_string(size), size}; }
-  /// Any other variable of this shape, or the same.
+  /// Returns another variable of this shape, or the same one.
   Var like(const Var& var) {
     for (int i = 0; i < 8; ++i)
       if (Var other = pick(); same(other.shape, var.shape)) return other;

@@ -1,10 +1,11 @@
-// Random graphs of all operators, seven dtypes and ranks 0 to 5, with values for their leaves, and
-// what they compute: floats in float64 with bounds for rounding, integers exactly.
+// Random graphs of all operators, seven dtypes and ranks 0 to 5, with values for their leaves,
+// and the expected results: floats in float64 with bounds for rounding, integers exactly.
 //
-// Bounds come from noise (typed.h): each operator is perturbed by 2^-40, and by as much more as the
-// unit roundoff of a dtype is larger, the elements may move. What rounding alone can move by a jump
-// (a comparison of sums, say) has no bound. So operators with jumps only read values that every
-// backend computes bit for bit alike: `exact`.
+// Bounds come from noise (typed.h): each operator is perturbed by 2^-40.
+// Elements may differ by that effect, scaled to the unit roundoff of the dtype.
+// At a discontinuity (a comparison of sums, for example), the effect of rounding has no bound.
+// So operators with discontinuities only read values that every backend computes
+// with the same bits: `exact`.
 #pragma once
 
 #include "compiler/verify/counterexample/typed.h"
@@ -27,7 +28,7 @@ inline double unit_roundoff(DType dtype) {
   }
 }
 
-/// True if the result changes by jumps where its operands are floats.
+/// Returns true if the result has discontinuities in float operands.
 inline bool jumps(OpKind op, DType from, DType to) {
   switch (op) {
   case OpKind::Floor:
@@ -68,7 +69,7 @@ public:
   Graph graph;
   std::map<std::string, TypedValues> leaves;
 
-  /// Float64 or exact integers of all nodes.
+  /// Returns the values of the leaves, in float64 or as exact integers.
   TypedLeaves source() const {
     return [this](const Graph& of, NodeId id) { return leaves.at(of.attr(id, 0).text); };
   }
@@ -142,7 +143,8 @@ private:
     return graph.whole_constant(wholes, type);
   }
 
-  /// Few digits, which all floats hold, with ties and zeros; integers mostly such as count.
+  /// Few digits, which all float dtypes represent, with ties and zeros. Integers are mostly small,
+  /// sometimes at an end of their range.
   TypedValues values(const TensorType& type, size_t count) {
     constexpr int64_t kEnds[] = {(1 << 24) + 1, INT32_MAX, INT32_MIN, -1};
     constexpr int64_t kWideEnds[] = {(int64_t{1} << 53) + 1, INT64_MAX, INT64_MIN,
@@ -161,7 +163,7 @@ private:
     return result;
   }
 
-  /// The last node, and some others; sometimes an input without elements goes through.
+  /// Adds the last node and some others as outputs, and sometimes an input without elements.
   void add_outputs() {
     graph.add_output("y0", pool_.back());
     for (size_t i = 0; i + 1 < pool_.size(); ++i)
@@ -174,11 +176,11 @@ private:
 
   RandomStream random_;
   uint64_t draws_ = 0;
-  std::vector<NodeId> pool_; // what was added
+  std::vector<NodeId> pool_; // all added nodes
   std::vector<bool> exact_;  // by node
 };
 
-/// The results expected of a graph, and the distance that is allowed.
+/// The expected results of a graph, and the allowed differences.
 class Expected {
 public:
   explicit Expected(const TypedGraph& of) : graph_(of.graph) {
@@ -195,14 +197,15 @@ public:
     judge_nodes();
   }
 
-  /// True if bounds are known: no number left the range in which its dtype has all digits.
+  /// Returns true if bounds are known: no number left the range in which its dtype has full
+  /// precision.
   bool bounded(NodeId id) const { return !wild_[id.index]; }
 
-  /// "element 3 is 1 and should be 2 (within 0.1)"; empty if all is well.
+  /// Returns "element 3 is 1 and should be 2 (within 0.1)", or "" if the values agree.
   std::string fault(NodeId id, const TypedValues& got) const {
     const TypedValues& want = values_[id.index];
     DType dtype = graph_.type(id).dtype;
-    double largest = 0; // sums are as exact as their largest terms
+    double largest = 0; // sums are as accurate as their largest terms
     for (double x : want.reals)
       if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
     for (size_t i = 0; i < want.size(); ++i) {
@@ -212,7 +215,8 @@ public:
                              want.wholes[i].value);
       }
       double x = want.reals[i], moved = moved_[id.index][i], y = got.reals[i];
-      double stored = stored_[id.index].reals[i]; // the edge of a domain, or a pole, between them?
+      double stored = stored_[id.index].reals[i]; // is the edge of a domain, or a pole,
+                                                  // between them?
       bool edge = std::isfinite(stored) != std::isfinite(x) || std::isnan(stored) != std::isnan(x);
       if (edge || !std::isfinite(moved) || x == y || (std::isnan(x) && std::isnan(y))) continue;
       if (std::isinf(x) && std::isinf(y)) continue; // 1 / 0: kernels do not keep the sign of 0
@@ -250,7 +254,8 @@ private:
            (act >= 0 && graph_.attr(id, static_cast<size_t>(act)).text == "gelu");
   }
 
-  /// The factor by which a layer_norm enlarges the rounding of its means; 0 of other operators.
+  /// Returns the factor by which a layer_norm enlarges the rounding of its means,
+  /// or 0 for other operators.
   double centring(NodeId id) const {
     if (graph_.node(id).op != OpKind::LayerNorm) return 0;
     llvm::ArrayRef<NodeId> operands = graph_.operands(id);
@@ -270,8 +275,8 @@ private:
     return most * scale;
   }
 
-  /// True where rounding decides whether a result is a number: operands on the edge of a domain, or
-  /// a product that leaves the range of double in one order and not in another.
+  /// Returns true if rounding decides whether a result is a number: operands on the edge
+  /// of a domain, or a product that leaves the range of double only in some orders.
   bool at_edge(NodeId id) const {
     const OpKind op = graph_.node(id).op;
     bool inverse =
@@ -285,7 +290,7 @@ private:
         x, [&](double n) { return std::abs(std::abs(n) - 1) <= near && std::abs(n) != 1; });
   }
 
-  /// Roundoff and wildness go from operands to results.
+  /// Propagates roundoff and wildness from operands to results.
   void judge_nodes() {
     roundoff_.resize(graph_.size());
     wild_.resize(graph_.size());
@@ -293,7 +298,7 @@ private:
       DType dtype = graph_.type({i}).dtype;
       roundoff_[i] = unit_roundoff(dtype);
       bool leaf = op_info(graph_.node({i}).op).has(Trait::Leaf);
-      if (is_gelu({i})) roundoff_[i] *= 64; // 1 + erf(x) loses what cancels
+      if (is_gelu({i})) roundoff_[i] *= 64; // 1 + erf(x) loses digits by cancellation
       for (NodeId x : graph_.operands({i})) {
         roundoff_[i] = std::max(roundoff_[i], roundoff_[x.index]);
         wild_[i] = wild_[i] || wild_[x.index];
@@ -301,7 +306,7 @@ private:
       wild_[i] = wild_[i] || at_edge({i}) || centring({i}) > 8;
       double most = dtype == DType::F16 ? 3e4 : dtype == DType::F64 ? 1e300 : 1e37;
       double least = dtype == DType::F16 ? 0x1p-13 : dtype == DType::F64 ? 1e-290 : 1e-36;
-      if (is_gelu({i})) least = std::max(least, 1e-5); // its far negative side may be 0
+      if (is_gelu({i})) least = std::max(least, 1e-5); // the far negative side may be 0
       for (double x : values_[i].reals)
         if (!leaf && std::isfinite(x) && x != 0 && (std::abs(x) > most || std::abs(x) < least))
           wild_[i] = true;
@@ -309,9 +314,9 @@ private:
   }
 
   const Graph& graph_;
-  std::vector<TypedValues> stored_;        // by node, every result rounded
+  std::vector<TypedValues> stored_;        // by node, each result rounded
   std::vector<TypedValues> values_;        // by node
-  std::vector<std::vector<double>> moved_; // by noise, of floats
+  std::vector<std::vector<double>> moved_; // the effect of noise on floats
   std::vector<double> roundoff_;
   std::vector<bool> wild_;
 };

@@ -1,6 +1,6 @@
-// Random graphs (typed_graph.h) against float64 and exact integers: on ref, on cpu, with weights
-// folded, and optimised; and their text reads back as the same graph. Fixed seeds;
-// TANGRAM_FULL_TESTS asks for 10^5 graphs.
+// Tests random graphs (typed_graph.h) against float64 and exact integers: on ref, on cpu,
+// with folded weights, and optimised. Their text reads back as the same graph. Seeds
+// are fixed. TANGRAM_FULL_TESTS runs 10^5 graphs.
 #include "compiler/api/backends/backends.h"
 #include "compiler/api/files/model.h"
 #include "compiler/api/files/weights.h"
@@ -18,7 +18,8 @@
 namespace tg::test {
 namespace {
 
-/// So many graphs by default and in the full test; every so many are optimised as well.
+/// Numbers of graphs by default and in the full test. One graph in kOptimisedEvery
+/// is also optimised.
 constexpr uint64_t kGraphs = 10'000, kAllGraphs = 100'000, kOptimisedEvery = 20;
 
 Tensor tensor_of(const TensorType& type, const TypedValues& values) {

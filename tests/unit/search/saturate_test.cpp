@@ -186,7 +186,7 @@ TEST(Saturate, MultiPatternRulesHaveALimitOfTheirOwn) {
   EXPECT_LT(report.nodes, before + 10 + 4);
 }
 
-/// Of x @ a and (x @ a) @ a: merging a product with a product over it would create a cycle.
+/// For x @ a and (x @ a) @ a, merging a product with a product over it would create a cycle.
 TEST(Saturate, CycleFiltersAgreeThatNothingIsCyclic) {
   constexpr llvm::StringLiteral kText = R"(
 rule stack(x, y, a) {

@@ -44,8 +44,8 @@ private:
 
 OpInstance instance(uint32_t number) { return {OpKind::Relu, {}, {}, {}, number}; }
 
-/// Performs steps of a search: each computes, then requests prices. Neighbouring threads request
-/// the same numbers.
+/// Performs steps of a search: each computes, then requests prices. Two threads share
+/// their numbers.
 void compute_and_ask(SharedCost& costs, std::atomic<int>& computing, int thread, int steps) {
   Symbols symbols;
   for (int i = 0; i < steps; ++i) {

@@ -13,7 +13,7 @@ struct False {
   const char* fails; // where the two sides differ
 };
 
-// --- attributes that change what is computed -----------------------------------------------------
+// --- attributes that change the result ----------------------------------------------------------
 const False kAttributes[] = {
     {R"(rule r(x, w, h) { conv2d(pad(x, before = [0, 0, h, h], after = [0, 0, h, h], value = 5.0), w,
         pad = valid) => conv2d(x, w, pad = h) })",
