@@ -1,24 +1,25 @@
 #!/usr/bin/env python3
-"""What `tg opt` is like without an option: how long it takes cold and warm, how far its results are from those of a
-search with every operator measured, whether it ever makes a model slower, also beside programs that interfere; and how
-true the prices are that it goes by. One command makes the tables of this processor and those of AVX2 by switch
-(DNNL_MAX_CPU_ISA, which binds the kernels of our own, too).
+"""Measures the default mode of `tg opt`: its time cold and warm; its results against those of a search with every
+operator measured; whether it ever makes a model slower, also while other programs interfere; and the accuracy of its
+prices. One command makes the tables of this processor and those of AVX2 by switch (DNNL_MAX_CPU_ISA, which also limits
+our own kernels).
 
-  python3 bench/default_mode.py times     [MODEL.tg...]   seconds, cold (no price known) and warm (three runs on)
-  python3 bench/default_mode.py quality   [MODEL.tg...]   its result beside that of `--cost measured`, run interleaved
-  python3 bench/default_mode.py harmless  [MODEL.tg...]   its result beside the source, from searches alone and beside
-                                                          others (--noise); run in turns afterwards, in quiet
-  python3 bench/default_mode.py sums      [MODEL.tg...]   sums of prices beside whole runs (measure_bench), from a
-                                                          `tg calibrate` of its own
-  python3 bench/default_mode.py ranking   [MODEL.tg...]   pairs of graphs that prices put in order (ranking_bench), likewise
+  python3 bench/default_mode.py times     [MODEL.tg...]   seconds, cold (no known prices) and warm (the next two runs)
+  python3 bench/default_mode.py quality   [MODEL.tg...]   its result against that of `--cost measured`, run interleaved
+  python3 bench/default_mode.py harmless  [MODEL.tg...]   its result against the source, from searches alone and beside
+                                                          other programs (--noise); run interleaved afterwards, idle
+  python3 bench/default_mode.py sums      [MODEL.tg...]   sums of prices against whole runs (measure_bench), after its
+                                                          own `tg calibrate`
+  python3 bench/default_mode.py ranking   [MODEL.tg...]   pairs of graphs that prices order correctly (ranking_bench),
+                                                          after its own `tg calibrate`
 
-Models: every example, those of examples/paper included; --only examples or --only paper leaves the others out.
---isa native or --isa avx2 makes one of the tables. Every form prints Markdown; --json FILE keeps its rows, too. TG,
+The models are all examples, including examples/paper; --only examples or --only paper selects one folder.
+--isa native or --isa avx2 makes only that table. Every form prints Markdown; --json FILE also writes the rows. TG,
 RANKING_BENCH and MEASURE_BENCH name the programs (default: build/tg, build/bench/...).
 
-"Slower" means that the 95% interval of the paired ratio, source over result, lies below 0.98; "slower at all" that it
-lies below 1. The exit code is 1 where a result is slower, 0 where none is. Timings want an idle machine: the load at
-the start is printed."""
+"Slower" means that the 95% interval of the paired ratio, source over result, is below 0.98; "slower at all" that it
+is below 1. The exit code is 1 if a result is slower, else 0. Timings require an idle machine; the load at the start is
+printed."""
 
 import argparse
 import json
@@ -49,7 +50,7 @@ def name_of(model):
 
 
 def key_of(model):
-    """A name for files of this model."""
+    """Returns a name for files of this model."""
     return name_of(model).replace("/", "_")
 
 
@@ -62,7 +63,7 @@ def spin():
 
 
 def burst():
-    """A fifth of the time, a tenth of a second each."""
+    """Is busy for a fifth of the time, 0.1 s at a time."""
     while True:
         end = time.monotonic() + 0.1
         while time.monotonic() < end:
@@ -70,7 +71,7 @@ def burst():
         time.sleep(0.4)
 
 
-# What runs while a search does: none; one that takes a core all the time; one for each core, which come and go.
+# Processes that run beside a search: none; one that always takes a core; one per core that is busy in bursts.
 NOISE = {"quiet": (None, 0), "one core taken": (spin, 1), "bursts": (burst, os.cpu_count())}
 
 
@@ -112,7 +113,7 @@ class Bench:
                                     *options, *(["-o", out] if out else [])))
 
     def beside(self, first, second):
-        """How much faster the second is: ratio, low, high."""
+        """Returns the speedup of the second over the first: (ratio, low, high)."""
         found = re.search(r"([\d.]+) \[([\d.]+), ([\d.]+)\]",
                           self.call(RANKING, "--beside", first, second, "--threads", self.threads))
         return tuple(float(number) for number in found.groups())
@@ -130,7 +131,7 @@ def is_source(report):
     return not report["changed"] or report.get("source_returned", False)
 
 
-# --- the forms: each prints its table, and says whether a result is slower ---------------------------
+# --- the forms: each prints its table and returns true if a result is slower -------------------------
 
 
 def times(bench, models):
@@ -183,7 +184,7 @@ def harmless(bench, models):
 
 
 def calibrated(bench):
-    """A database of samples, and what the calibration says of itself."""
+    """Calibrates, prints the summary, and returns the database of samples."""
     samples = bench.folder / "samples.db"
     report = json.loads(bench.call(TG, "calibrate", "--cost-db", samples, "--threads", bench.threads, "--json"))
     print(f"`tg calibrate`: {report['samples']} samples, {report['unsettled']} disturbed, {report['seconds']:.1f} s\n")
@@ -209,7 +210,7 @@ FORMS = {form.__name__: form for form in (times, quality, harmless, sums, rankin
 
 
 def instruction_sets(asked):
-    """Each with its heading: this processor's own, and AVX2 by switch where that is another."""
+    """Yields the processor's own instruction set, and AVX2 by switch if it differs, each with its heading."""
     devices = json.loads(subprocess.run([TG, "devices", "--json"], capture_output=True, text=True, check=True).stdout)
     native = next(device["name"] for device in devices["devices"] if device["backend"] == "cpu").split(", ")[1]
     if "native" in asked:

@@ -11,7 +11,7 @@ import sys
 
 from run import setting
 
-TOLERANCE = 1e-9  # relative: what counts as worse than the best known
+TOLERANCE = 1e-9  # relative: a larger excess counts as worse than the best known
 
 
 def runs_of(path):

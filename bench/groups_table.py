@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How often prices of groups change what extraction by operators' prices chose, network by network.
+"""Counts how often group prices change the choice of an extraction by operator prices, for each network.
 
     bench/groups_table.py --tg build-release/tg [--cost analytic:a100] [--search mcts] [--quick] [NETWORK...]
 
-Each network of examples/paper/ is optimised once with `--groups on`; the report says what the source,
-what was found, and what it was refined to cost by groups. Nothing is timed but the refinement itself.
-A Markdown table goes to standard output.
+Each network of examples/paper/ is optimised once with `--groups on`. The report has the cost by groups
+of the source, of the result of the search, and of the refined result. Only the refinement is timed.
+Prints a Markdown table.
 """
 import argparse
 import json
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 COLUMNS = ("network", "launches", "after", "source us", "found us", "refined us", "gain %",
            "by operators us", "priced", "changes", "s")
-#: Small enough to test the script by, and without an end by the clock.
+#: Settings for a test of the script: small, and not ended by a time limit.
 QUICK = {"networks": ["squeezenet", "nasrnn"], "search": "saturate",
          "more": "--node-limit 500 --extract greedy-dag --time-limit 600"}
 
@@ -49,7 +49,7 @@ def line(row):
 
 
 def faults(name, report):
-    """What no report may say."""
+    """Yields the contradictions in a report."""
     found, after = report["group_cost_found_us"], report["group_cost_after_us"]
     if after > found * (1 + 1e-9):
         yield f"{name}: refined from {found} to {after} us"

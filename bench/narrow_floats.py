@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Whole runs of six networks in f32, bf16 and f16 on the CPU, and the steps that take the time of the narrow ones.
+"""Times whole runs of six networks in f32, bf16 and f16 on the CPU, and the slowest steps in bf16 and f16.
 
     bench/narrow_floats.py [--tg build-release/tg] [--threads 1] [--rounds 3] [--runs 20] [--opt] [--md FILE] [NETWORK...]
 
-Each round runs every network in every dtype, in turn; the least median of a network's rounds counts. --opt optimises
-first, by prices that need no measuring. Prints Markdown; --md appends it to a file. The second table has the largest
-steps of a narrow run with their share of its time, which shows what keeps it from being faster: conversions, products
-that run in f32, or steps that memory bounds.
+Each round runs every network in every dtype; the table has the smallest median over the rounds. --opt optimises first,
+by prices that need no measurement. Prints Markdown; --md appends it to a file. The second table has the slowest steps
+of a bf16 or f16 run with their share of its time, which shows what limits it: conversions, products that run in f32,
+or steps bound by memory.
 """
 import argparse
 import collections
@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 NETWORKS = ["mobilenetv2", "squeezenet", "resnet50", "bert_base", "vit_base", "llama_block"]
 DTYPES = ["f32", "bf16", "f16"]
-SHOWN = 4  # steps of a run
+SHOWN = 4  # steps of a run in the second table
 
 
 def run(options, network, dtype):
@@ -32,7 +32,7 @@ def run(options, network, dtype):
 
 
 def measure(options):
-    """By network and dtype: the run with the least median."""
+    """Returns the run with the smallest median by network and dtype."""
     best = {}
     for _ in range(options.rounds):
         for network in options.networks:

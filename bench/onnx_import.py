@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Reading ONNX files: how long, and how much memory beside the mapped file.
+"""Measures the time of reading ONNX files, and the memory in addition to the mapped file.
 
     bench/onnx_import.py [--tg build-release/tg] [--folder F] [--gigabytes 5] [--runs 5] [--results FOLDER]
                          [networks|nodes|large...]
 
-    networks  `tg import` of every network that tests/oracle/networks.py has written, without weights written
-    nodes     the same of 100,000 nodes: a chain, one of equal blocks, and a row of them side by side
-    large     products by matrices of 1 GiB each, in a file beside the model: `tg check`, `import`, `run`, `opt` to .tg
+    networks  `tg import` of every network that tests/oracle/networks.py has written; the weights are not written
+    nodes     `tg import` of 100,000 nodes: a chain, a chain of equal blocks, and nodes side by side
+    large     products by matrices of 1 GiB each, in a file next to the model: `tg check`, `import`, `run`, `opt` to .tg
               and .onnx. The files are deleted at the end
 
-Seconds are those of the whole command, medians of the runs. Memory is the most that the process had of its own while it
-ran (RssAnon of /proc, looked at every 5 ms), beside what it had of mapped files, which the system may take back.
-Rows that the results hold of the same commit and of other parts stay.
+Seconds are those of the whole command, medians of the runs. Memory is the peak of the process's own memory (RssAnon in
+/proc, sampled every 5 ms). Memory of mapped files, which the system can reclaim, is listed separately. Rows of other
+parts with the same commit stay in the results.
 """
 import argparse
 import json
@@ -35,12 +35,12 @@ except ImportError as missing:
     sys.exit(0)
 
 NODES = 100_000
-SIDE = 16384  # of a matrix of f32 of 1 GiB
+SIDE = 16384  # side of an f32 matrix of 1 GiB
 MIB = 1024  # KiB
 
 
 def run_watched(command):
-    """(seconds, MiB of its own, MiB of mapped files): the largest of both while it ran."""
+    """Returns (seconds, peak MiB of its own, peak MiB of mapped files)."""
     start = time.perf_counter()
     child = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     own = mapped = 0
@@ -61,7 +61,7 @@ def run_watched(command):
 
 
 def import_row(name, path, options, folder, *arguments):
-    """The median of several imports, and the largest memory."""
+    """Returns a row with the median time of several imports and the largest memory."""
     runs = [run_watched([options.tg, "import", path, "-o", folder / "imported.tg", "--quiet", *arguments])
             for _ in range(options.runs)]
     nodes = len(onnx.load(path, load_external_data=False).graph.node)
@@ -74,7 +74,7 @@ def import_row(name, path, options, folder, *arguments):
 def measure_networks(options, folder):
     for name in networks.names():
         path = networks.CACHE / f"{name}.onnx"
-        if not path.exists() or name == "ssdlite-script":  # which is refused
+        if not path.exists() or name == "ssdlite-script":  # not supported
             continue
         yield import_row(name, path, options, folder, *networks.shape_options(path, networks.inputs_of(path)))
 
@@ -89,14 +89,14 @@ def save(path, nodes, weights, outputs, shape=(4, 16)):
 
 
 def chain(path):
-    """One after the other, of three operators in turn."""
+    """Writes a chain that alternates three operators."""
     kinds = ("Relu", "Sigmoid", "Neg")
     nodes = [helper.make_node(kinds[i % 3], [f"v{i - 1}" if i else "x"], [f"v{i}"]) for i in range(NODES)]
     save(path, nodes, [], [f"v{NODES - 1}"])
 
 
 def blocks(path):
-    """Residual blocks of four nodes, each with weights of its own."""
+    """Writes residual blocks of four nodes, each with its own weights."""
     nodes, weights, last, rng = [], [], "x", np.random.default_rng(1)
     for i in range(NODES // 4):
         weights.append(numpy_helper.from_array(rng.standard_normal((16, 16)).astype(np.float32), f"blocks.{i}.weight"))
@@ -110,7 +110,7 @@ def blocks(path):
 
 
 def row_of_sums(path):
-    """Half of them side by side, then summed up."""
+    """Writes half of the nodes side by side; the other half sums them."""
     half = NODES // 2
     scales = [numpy_helper.from_array(np.array(i + 1, np.float32), f"s{i}") for i in range(half)]
     nodes = [helper.make_node("Mul", ["x", f"s{i}"], [f"m{i}"]) for i in range(half)]
@@ -129,7 +129,7 @@ def measure_nodes(options, folder):
 
 
 def write_large(path, count):
-    """`count` products in a row; the weights, small random numbers, lie in a file beside it."""
+    """Writes `count` products in a row. The weights, small random numbers, are in a separate file."""
     block = (np.random.default_rng(1).standard_normal(1 << 20) / SIDE ** 0.5).astype(np.float32).tobytes()
     size = SIDE * SIDE * 4
     with open(path.with_suffix(".data"), "wb") as file:
@@ -143,7 +143,7 @@ def write_large(path, count):
             tensor.external_data.add(key=key, value=str(value))
         weights.append(tensor)
     nodes = []
-    for i in range(count):  # with relu between, so that no weights are multiplied with each other
+    for i in range(count):  # a relu between products prevents rewrites that multiply weights with each other
         nodes += [helper.make_node("MatMul", [f"h{i - 1}" if i else "x", f"w{i}"], [f"p{i}"]),
                   helper.make_node("Relu", [f"p{i}"], [f"h{i}"])]
     save(path, nodes, weights, [f"h{count - 1}"], (1, SIDE))

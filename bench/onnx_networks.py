@@ -1,29 +1,29 @@
 #!/usr/bin/env python3
-"""ONNX networks in ONNX Runtime and in Tangram's runtime, before and after `tg opt`.
+"""Times ONNX networks in ONNX Runtime and in Tangram's runtime, before and after `tg opt`.
 
     bench/onnx_networks.py [--tg build-release/tg] [--threads 1,2] [--rounds 15] [--cost MODEL] [--state FOLDER]
                            [--kinds exported,source,optimised,openvino] [--results FOLDER] [NETWORK...]
 
-The networks are those of tests/oracle/networks.py; NETWORK selects those whose name holds it, or is a
-model: an .onnx file of known shapes, or a .tg file, which `tg export` writes as one first. Four are
-timed, or the original and those of --kinds, in rounds that alternate, on the same inputs:
+The networks are those of tests/oracle/networks.py. NETWORK selects those whose name contains it, or is
+a model: an .onnx file with known shapes, or a .tg file, which is first converted by `tg export`. The
+original and the other kinds (default: all but openvino) are timed interleaved, on the same inputs:
 
-    original    ONNX Runtime on the file as it is
-    openvino    OpenVINO on the file as it is, in float32, hinted at latency (asked for by --kinds alone)
+    original    ONNX Runtime on the unchanged file
+    openvino    OpenVINO on the unchanged file, float32, latency hint (only with --kinds)
     exported    ONNX Runtime on the result of `tg opt -o F.onnx`
-    source      `tg run` on the file as it is
+    source      `tg run` on the unchanged file
     optimised   `tg run` on the result of `tg opt -o F.tg`
 
-Inside the clock is one inference, inputs and outputs in the runtime's memory; a round's time is the
-median of its runs. The ratios are of times of one round: original over the other, above 1 where the
-other is faster; the interval of their median holds with 95% for any distribution (order statistics).
-"slower" says that the whole interval lies below 0.98. Wants an idle machine: the load average at the
+The timed region is one inference, with inputs and outputs in the runtime's memory; a round's time is the
+median of its runs. A ratio is the original's time over the other's in the same round, above 1 if the
+other is faster. The 95% interval of the median ratio uses order statistics and assumes no distribution.
+"slower" means that the whole interval is below 0.98. Requires an idle machine; the load average at the
 start is recorded.
 
-With --state what was optimised and measured is kept in a folder, and a later run goes on from there: with what
-has no times of all of --kinds.
-Leaves onnx_networks.json and onnx_networks.md in --results. Wants the packages of
-`./dev test --oracle --full`; networks of packages that are not installed are left out.
+With --state, results are kept in a folder. A later run measures only the networks that lack times of one
+of --kinds.
+Writes onnx_networks.json and onnx_networks.md to --results. Requires the packages of
+`./dev test --oracle --full`; networks whose packages are not installed are skipped.
 """
 import argparse
 import json
@@ -49,13 +49,13 @@ except ImportError as missing:
     sys.exit(0)
 
 ROUND_S, LEAST_RUNS = 0.3, 5
-PAUSE_S = 0.06  # after a round of ONNX Runtime, whose threads spin on after a run and would take another's core
+PAUSE_S = 0.06  # after a round of ONNX Runtime, whose threads keep spinning on their cores after a run
 KINDS = ("original", "openvino", "exported", "source", "optimised")
 SLOWER, FASTER = 0.98, 1.02
 
 
 def median_us(infer):
-    """The median of the runs of a round, in microseconds."""
+    """Returns the median of the runs of a round in microseconds."""
     times, end = [], time.perf_counter() + ROUND_S
     while len(times) < LEAST_RUNS or time.perf_counter() < end:
         start = time.perf_counter()
@@ -89,7 +89,7 @@ class OpenVino:
     """A request whose inputs and outputs stay in its memory."""
 
     def __init__(self, path, inputs, threads):
-        import openvino  # wanted by its kind alone
+        import openvino  # only this kind requires it
         core = openvino.Core()
         compiled = core.compile_model(core.read_model(path), "CPU", {
             "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads})
@@ -103,7 +103,7 @@ class OpenVino:
 
 
 class Tangram:
-    """`tg run` on a file: each round is a process."""
+    """`tg run` on a file, with a new process for each round."""
 
     def __init__(self, options, threads, arguments):
         self.command = [options.tg, "run", *arguments, "--backend", "cpu", "--threads", threads, "--json"]
@@ -120,7 +120,7 @@ def tg(command):
 
 
 def optimise(name, path, shapes, threads, options, folder):
-    """The stem of the results of `tg opt`: .tg with .safetensors, and .onnx; made if they are not there."""
+    """Makes the results of `tg opt` if they are missing: .tg with .safetensors, and .onnx. Returns their stem."""
     stem = folder / f"{name}-{threads}"
     cost = ["--cost", options.cost] if options.cost else []
     common = [options.tg, "opt", path, *shapes, "--threads", threads, "--quiet", *cost]
@@ -132,7 +132,7 @@ def optimise(name, path, shapes, threads, options, folder):
 
 
 def random_inputs(path):
-    """By name, for a file of known shapes; integers, which are indices in most networks, of 0 and 1."""
+    """Returns random inputs by name for a file with known shapes. Integers, mostly indices, are 0 or 1."""
     random, inputs = np.random.default_rng(1), {}
     graph = onnx.load(path, load_external_data=False).graph
     weights = {weight.name for weight in graph.initializer}
@@ -148,7 +148,7 @@ def random_inputs(path):
 
 
 def prepare(name, options, folder):
-    """The network's file, and its inputs by name."""
+    """Returns the network's file and its inputs by name."""
     model = Path(name)
     if model.suffix not in (".onnx", ".tg"):
         path = networks.prepare(name)
@@ -162,7 +162,7 @@ def prepare(name, options, folder):
 
 
 def runners(name, threads, options, folder):
-    """{kind: what runs it}."""
+    """Returns the runner of each kind."""
     path, inputs = prepare(name, options, folder)
     name = Path(name).stem
     shapes = networks.shape_options(path, inputs)
@@ -185,7 +185,7 @@ def runners(name, threads, options, folder):
 
 
 def median_interval(values):
-    """(median, low, high): the order statistics between which it lies with 95%."""
+    """Returns (median, low, high), with the order statistics of the 95% interval of the median."""
     values, n = sorted(values), len(values)
     outside, k = 0.0, 0
     while k < n // 2:
@@ -213,7 +213,7 @@ def measure(name, threads, options, folder):
     return row
 
 
-# --- what is printed ------------------------------------------------------------------------------
+# --- output ---------------------------------------------------------------------------------------
 
 
 def cell(row, kind):
@@ -262,7 +262,7 @@ def has_kinds(row, kinds):
 
 
 def of_kinds(row, kinds):
-    """The row without what was measured of other kinds."""
+    """Returns the row without the measurements of other kinds."""
     others = tuple(f"{kind}_" for kind in KINDS[1:] if kind not in kinds)
     return {key: value for key, value in row.items() if not key.startswith(others)}
 

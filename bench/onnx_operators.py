@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Files of one operator, as `tg export` writes them, in ONNX Runtime beside their sources: interleaved medians of one thread. A ratio
-below 1 is a written file that is slower.
+"""Compares ONNX files of one operator, as written by `tg export`, with their sources in ONNX Runtime: medians on one
+thread, interleaved. A ratio below 1 means that the written file is slower.
 
     bench/onnx_operators.py [--tg build/tg] [--rounds 30] [PART...]
 """

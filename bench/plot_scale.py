@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Draws what extract_scale_bench measured: seconds over nodes, both logarithmic, as an SVG.
+"""Plots the results of extract_scale_bench as an SVG: seconds over nodes, both axes logarithmic.
 
     bench/plot_scale.py SCALE.json PLOT.svg
 
-SCALE.json is what the program writes, or bench/results/extract_scale_bench.json of `./dev bench`.
+SCALE.json is the program's output, or bench/results/extract_scale_bench.json from `./dev bench`.
 """
 import json
 import math

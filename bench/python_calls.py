@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What a call from Python costs beside one from C++: a model with one input and next to no work.
+"""Measures the overhead of a call from Python over one from C++, on a model with one input and almost no work.
 
-    bench/python_calls.py      where the package is installed (python/README.md)
+    bench/python_calls.py      requires the installed package (python/README.md)
 
-Prints medians in microseconds: of a run alone, as C++ times it; of a call of `Program` with a NumPy array; with
-a tensor of PyTorch, where that is installed; of the same by `torch.compile`, most of which is Dynamo's, as it is with
-a backend that does nothing.
+Prints medians in microseconds: of a run alone, timed in C++; of a call of `Program` with a NumPy array; with a
+PyTorch tensor, if PyTorch is installed; and of the call by `torch.compile`, most of which is Dynamo's overhead, as
+with a backend that does nothing.
 """
 import statistics
 import time

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Where the time of a call by `torch.compile(backend="tangram")` goes, beside `tangram.compile` of the same network.
+"""Splits the time of a call by `torch.compile(backend="tangram")`, against `tangram.compile` of the same network.
 
     bench/python_dynamo.py [--threads N] [--rounds N] NETWORK...      networks of bench/python_networks.py
 
-Each way runs in blocks of calls that alternate, in one process, with clocks around our part of a call and around the comparison of
-weights in it (`Watch.state`). Prints medians in microseconds, as Markdown: the whole call, our part, what is outside of it, that
-comparison. Ways: Dynamo as it is; without guards of PyTorch's own modules; with `use_recursive_dict_tags_for_guards`;
-without guards; `tangram.compile`, which has no Dynamo.
+The ways run in one process, in interleaved blocks of calls, with clocks around our part of a call and around its
+comparison of weights (`Watch.state`). Prints medians in microseconds as Markdown: the whole call, our part, the
+remainder, the comparison. Ways: unchanged Dynamo; without guards of PyTorch's own modules; with
+`use_recursive_dict_tags_for_guards`; without guards; `tangram.compile`, which does not use Dynamo.
 """
 import argparse
 import os
@@ -25,7 +25,7 @@ def arguments():
 
 
 OPTIONS = arguments()
-os.environ["OMP_NUM_THREADS"] = str(OPTIONS.threads)  # before PyTorch is there
+os.environ["OMP_NUM_THREADS"] = str(OPTIONS.threads)  # before PyTorch is imported
 
 import torch  # noqa: E402
 from python_networks import NETWORKS, Plain  # noqa: E402
@@ -35,7 +35,7 @@ from tangram.torch import dynamo  # noqa: E402
 
 
 class Clock:
-    """Times of calls of a method, of all objects of its class; kept while they are asked for."""
+    """Times all calls of a method, on all objects of its class."""
 
     def __init__(self, owner, name):
         self.times = []
@@ -51,7 +51,8 @@ class Clock:
 
 
 def ways(module, inputs):
-    """Names, and what compiles the network that way, from nothing; what it needs is set until the next one is asked for."""
+    """Yields each way's name and a function that compiles the network that way, from scratch. The way's configuration
+    is set until the next one is requested."""
     def compiled(**options):
         torch._dynamo.reset()
         made = torch.compile(module, backend="tangram", **options)
@@ -78,7 +79,7 @@ def block(call, inputs):
 
 
 def measured(call, program, inputs, clocks):
-    """Medians of the call, of what the clocks say meanwhile, and of the program beside it."""
+    """Returns the medians of the call, of each clock during the calls, and of the program, in microseconds."""
     calls, programs = [], []
     for _ in range(OPTIONS.rounds):
         programs += block(program, inputs)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Seconds from the installation of the wheel to the first run of a network that is faster than PyTorch's.
+"""Measures the seconds from the installation of the wheel to the first run of a network that is faster than PyTorch.
 
     bench/python_first_run.py WHEEL [--packages FOLDER] [--network resnet18]
 
-Makes a fresh virtual environment, which finds PyTorch and torchvision in --packages (default: those of the interpreter
-that runs this), or installs them there with --packages ''. The clock starts at `pip install WHEEL` and stops when a
-compiled network has been called and its runs were faster than eager ones. Prints the seconds of each step.
+Makes a fresh virtual environment that finds PyTorch and torchvision in --packages (default: the packages of this
+interpreter); with --packages '' it installs them. The clock starts at `pip install WHEEL` and stops when a compiled
+network has been called and its runs were faster than eager ones. Prints the seconds of each step.
 """
 import argparse
 import subprocess

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""What programs of the Python package do again and again, for LeakSanitizer: what it reports must not grow with the
-number of calls.
+"""Repeats the usual calls of the Python package, for LeakSanitizer: its report must not grow with the number of calls.
 
     LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so)" PYTHONMALLOC=malloc \\
       ASAN_OPTIONS=detect_leaks=1 bench/python_leaks.py [CALLS]
 
-Without a preloaded library it only makes the calls. CALLS are 10,000 if not given, and 20 searches besides.
+Without the preloaded library it only makes the calls: CALLS of them (default 10,000), and 20 searches.
 """
 import sys
 

@@ -1,36 +1,36 @@
 #!/usr/bin/env python3
-"""Networks of torchvision, timm and transformers by `torch.compile(backend="tangram")` beside what else PyTorch's
-users run them with: batch 1, f32.
+"""Compares networks of torchvision, timm and transformers by `torch.compile(backend="tangram")` with the other ways in
+which PyTorch users run them: batch 1, f32.
 
     bench/python_networks.py [--threads 1,2] [--rounds 9] [--kinds inductor,...] [--cap SECONDS] [--state FOLDER]
                              [--at-once N] [--idle COMMAND] [--prepare | --seconds | --table] [--results FOLDER] [--name NAME] [NETWORK...]
 
-    eager        the module as it is
+    eager        the unchanged module
     tangram      torch.compile(module, backend="tangram")
-    unguarded    the same without Dynamo's guards of PyTorch's own modules: who changes such a module must compile anew
-    program      tangram.compile(module, inputs): the same without Dynamo
+    unguarded    tangram without Dynamo's guards of PyTorch's own modules: recompile after changing such a module
+    program      tangram.compile(module, inputs): tangram without Dynamo
     inductor     torch.compile(module)
-    autotune     torch.compile(module, mode="max-autotune"), with weights frozen, which is Inductor's fastest
-    onnxruntime  the module by torch.onnx.export, in a session with inputs and outputs bound
-    openvino     the same file, in float32, hinted at latency
+    autotune     torch.compile(module, mode="max-autotune") with frozen weights, Inductor's fastest mode
+    onnxruntime  the module by torch.onnx.export, in a session with bound inputs and outputs
+    openvino     the same file, float32, latency hint
 
-Each kind is a process of its own, forked where all packages are imported; it has built the network, and compiled another of
-one operator, before its time starts. Ours get ready last; then all run in rounds that alternate; a round's time is
-the median of its runs. A kind that is not ready within --cap seconds is left out of the row, and said. Weights are random,
-batch norms hold the statistics of random images; outputs are compared with eager ones.
+Each kind runs in its own process, forked after all packages are imported. Before its clock starts it has built the
+network and compiled another network of one operator. Our kinds prepare last; then all kinds run interleaved. A round's
+time is the median of its runs. A kind that is not ready within --cap seconds is left out of the row and reported.
+Weights are random, batch norms have the statistics of random images, and outputs are compared with eager ones.
 
-Little of this wants an idle machine. --prepare writes weights and ONNX files alone. With --idle, COMMAND is started when
-the others are ready, and given a line with the ids of all processes; it makes the machine idle and answers a line; only
-then ours get ready and rounds run. Its input ends when they have ended. --at-once says for how many networks it is asked at
-a time.
+Only a small part requires an idle machine. --prepare only writes weights and ONNX files. With --idle, COMMAND is
+started when the other kinds are ready. It reads a line with the ids of all processes, makes the machine idle, and
+answers with a line; only then do our kinds prepare and the rounds run. Its input is closed at the end. --at-once is the
+number of networks per start of COMMAND.
 
-Seconds to compile: from a module until its first output, with nothing kept: neither Inductor's files nor our measured
-prices. A row has ours. --seconds measures Inductor's (`inductor` and `autotune`, where --kinds has them), on the idle machine,
-too, and fills the caches that rows find its files in.
+Seconds to compile are those from a module to its first output without caches: neither Inductor's files nor our measured
+prices. A row has those of our kinds. --seconds measures those of Inductor (`inductor` and `autotune`, if in --kinds),
+also on the idle machine, and fills its caches for the rows.
 
-Rows are kept in --state, and a later run goes on from there. Leaves python_networks.json and python_networks.md (or another
---name) in --results, of all rows that are kept; --table measures nothing. Wants PyTorch and the packages by name; what is not
-installed is left out.
+Rows are kept in --state, and a later run resumes from there. Writes python_networks.json and python_networks.md (or
+another --name) to --results, with all kept rows; --table measures nothing. Requires PyTorch and the named packages;
+kinds and networks of missing packages are skipped.
 """
 import argparse
 import gc
@@ -52,7 +52,7 @@ from onnx_networks import PAUSE_S, OnnxRuntime, OpenVino, median_interval
 from run import ROOT, keep_results, setting
 
 try:
-    import networks  # tests/oracle, as onnx_networks finds it
+    import networks  # from tests/oracle, which onnx_networks adds to the path
     import torch
     import torch._inductor.compile_fx
 
@@ -88,7 +88,7 @@ def image_model(size=224):
 
 
 def text_model(config, module, tokens=32, **options):
-    """Four layers of width 256."""
+    """Returns a builder of a text model with four layers of width 256."""
     def build(name):
         import transformers
         made = getattr(transformers, module)(getattr(transformers, config)(vocab_size=512, **options))
@@ -118,7 +118,7 @@ NETWORKS = {
 }
 
 
-ONE = "one"  # is compiled by each kind before its time starts
+ONE = "one"  # a network of one operator, compiled by each kind before its clock starts
 
 
 def one_operator():
@@ -126,7 +126,7 @@ def one_operator():
 
 
 class Plain(torch.nn.Module):
-    """The first output alone, of a network that gives a structure: what ONNX files have."""
+    """Returns only the first output of a network with structured outputs, as the ONNX files do."""
 
     def __init__(self, module):
         super().__init__()
@@ -138,7 +138,7 @@ class Plain(torch.nn.Module):
 
 
 def build(name, folder):
-    """The module and its inputs; who asks first writes them."""
+    """Returns the module and its inputs. The first call writes them to a file."""
     if name == ONE:
         return one_operator()
     kept = folder / f"{name}.pt"
@@ -177,7 +177,7 @@ OURS = ("tangram", "unguarded", "program")
 
 
 def ready(kind, name, threads, folder, module, inputs):
-    """What runs the network once, and its output."""
+    """Returns a function that runs the network once, and its output."""
     if kind in ORIGINALS:
         made = ORIGINALS[kind](folder / f"{name}.onnx", {"x": inputs[0].numpy()}, threads)
         if kind == "onnxruntime":
@@ -189,7 +189,7 @@ def ready(kind, name, threads, folder, module, inputs):
 
 def median_us(infer):
     times, end = [], time.perf_counter() + ROUND_S
-    infer()  # what ran before it has left its own in the cache
+    infer()  # warms the caches after another kind's round
     while len(times) < LEAST_RUNS or time.perf_counter() < end:
         start = time.perf_counter()
         infer()
@@ -198,7 +198,8 @@ def median_us(infer):
 
 
 def keep_caches(kind, threads, name, folder, scratch):
-    """Of ours a folder that is new; of Inductor's the network's, which begins with what it made of one operator."""
+    """Sets the cache folders: a new one for our kinds; for Inductor that of the network, which starts with the entries
+    of the one-operator network."""
     os.environ["XDG_CACHE_HOME"] = str(scratch)
     torch._inductor.config.freezing = kind == "autotune"
     if kind in ("inductor", "autotune"):
@@ -209,7 +210,7 @@ def keep_caches(kind, threads, name, folder, scratch):
 
 
 def compile_one_operator(kind, threads, folder):
-    """The first entries of Inductor's caches, such as the headers that it compiles beforehand."""
+    """Fills Inductor's caches with the entries of a one-operator network, such as precompiled headers."""
     if kind in ("inductor", "autotune") and not (folder / f"{kind}-{threads}-{ONE}").exists():
         made = Kind(kind, ONE, threads, folder, 300)
         made.get_ready()
@@ -217,7 +218,7 @@ def compile_one_operator(kind, threads, folder):
 
 
 def serve(kind, name, threads, folder, pipe):
-    """A kind's process: builds the network; gets ready when it is asked to; then a round for each message."""
+    """Runs in a kind's process: builds the network, prepares on request, then runs a round for each message."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ["OMP_NUM_THREADS"] = str(threads)
     torch.set_num_threads(threads)
@@ -225,7 +226,7 @@ def serve(kind, name, threads, folder, pipe):
         with torch.no_grad(), tempfile.TemporaryDirectory() as scratch:
             keep_caches(kind, threads, name, folder, scratch)
             module, inputs = build(name, folder)
-            if kind in WRAP:  # what is imported when it is asked for
+            if kind in WRAP:  # triggers lazy imports
                 WRAP[kind](*one_operator(), threads)(torch.ones(1, 8))
             pipe.send("built")
             pipe.recv()
@@ -236,19 +237,19 @@ def serve(kind, name, threads, folder, pipe):
             pipe.send((seconds, output, notes))
             while pipe.recv():
                 pipe.send(median_us(infer))
-    except Exception as error:  # of any runtime, of any kind
+    except Exception as error:  # runtimes raise many types
         pipe.send(f"{type(error).__name__}: {error}".splitlines()[0][:200])
 
 
 class Kind:
-    """A kind's process, from here. `missing` says why it is not there."""
+    """The parent's view of a kind's process. `missing` is the reason if it is not available."""
 
     def __init__(self, kind, name, threads, folder, cap):
         self.cap, self.missing, self.state = cap, "", "new"
         self.pipe, other = FORK.Pipe()
         self.process = FORK.Process(target=serve, args=(kind, name, threads, folder, other))
         self.process.start()
-        other.close()  # else its end would not be seen
+        other.close()  # else the end of the process would not close the pipe
 
     def wait(self, for_what):
         if self.missing or self.state == for_what:
@@ -267,13 +268,13 @@ class Kind:
         return said
 
     def ask(self):
-        """Asks it to get ready."""
+        """Requests the process to prepare."""
         self.wait("built")
         if not self.missing:
             self.pipe.send(True)
 
     def get_ready(self):
-        """(seconds, output, notes), or nothing."""
+        """Prepares. Returns (seconds, output, notes), or None."""
         self.ask()
         return self.wait("ready")
 
@@ -294,7 +295,7 @@ class Kind:
 
 
 def prepare(name, folder):
-    """The network's files, by a process of its own, where they are not there."""
+    """Writes the network's files in a separate process if they are missing."""
     if not (folder / f"{name}.onnx").exists():
         writer = FORK.Process(target=export, args=(name, folder))
         writer.start()
@@ -302,7 +303,7 @@ def prepare(name, folder):
 
 
 class Idle:
-    """The machine idle for these processes, by a command that is told of them; without one it is as it is."""
+    """Makes the machine idle for the given processes by running a command; without a command it does nothing."""
 
     def __init__(self, command, processes):
         self.command, self.processes = command, processes
@@ -326,7 +327,7 @@ def difference(found, wanted):
 
 
 class Row:
-    """A network with so many threads: its kinds get ready, run and end."""
+    """The measurement of a network with a number of threads: its kinds prepare, run and end."""
 
     def __init__(self, name, threads, options, folder):
         self.name, self.threads, self.options = name, threads, options
@@ -379,7 +380,7 @@ def of_processes(rows):
 
 
 def measure(names, threads, options, folder):
-    """Rows of the networks."""
+    """Yields the rows of the networks."""
     rows = []
     try:
         for name in names:
@@ -394,7 +395,7 @@ def measure(names, threads, options, folder):
 
 
 def measure_seconds(kind, names, threads, options, folder):
-    """(network, seconds until the first output, or why there is none), of each."""
+    """Yields each network with the seconds until its first output, or the reason why there is none."""
     made = {}
     try:
         for name in names:
@@ -413,7 +414,7 @@ def measure_seconds(kind, names, threads, options, folder):
 
 
 def figures(times):
-    """Medians; of the best of the others and of eager, the ratio of its time to ours in the same round."""
+    """Returns the medians, and the ratios of the best other kind's and eager's times to ours in the same round."""
     row = {f"{kind}_us": round(statistics.median(values), 1) for kind, values in times.items()}
     best = min((kind for kind in times if kind in OTHERS), key=lambda kind: row[f"{kind}_us"])
     row["best"] = best
@@ -425,7 +426,7 @@ def figures(times):
     return row
 
 
-# --- what is printed ------------------------------------------------------------------------------
+# --- output ---------------------------------------------------------------------------------------
 
 
 def mean(values):
@@ -449,7 +450,7 @@ def summary(rows, ours):
 
 
 def seconds(rows, compiled):
-    """Ours beside Inductor's; what has none took longer than it was waited for."""
+    """Compares our seconds with Inductor's, and lists the networks for which Inductor gave no answer in time."""
     kind = ours_of(rows)[0]
     both = [(row["network"], row[f"{kind}_s"], found["inductor_s"]) for row in rows
             if f"{kind}_s" in row and "inductor_s" in (found := compiled.get((row["network"], row["threads"]), {}))]
@@ -465,12 +466,12 @@ def seconds(rows, compiled):
 
 
 def ours_of(rows):
-    """Our kinds that were measured."""
+    """Returns our kinds that were measured."""
     return [kind for kind in OURS if any(f"{kind}_us" in row for row in rows)]
 
 
 def best_of(rows):
-    """How often which of the others is the best, and the mean against each."""
+    """Describes how often each other kind is the best, and our mean ratio against each."""
     rows = [row for row in rows if "best" in row]
     parts = []
     for other in OTHERS:
@@ -533,7 +534,7 @@ def versions():
 
 
 class Kept:
-    """Rows in a file of the folder, by network and threads; others may add to it."""
+    """Rows in a file of the folder, by network and threads. Other runs may add to the file."""
 
     def __init__(self, path):
         self.path = path
@@ -557,7 +558,7 @@ def parts(names, size):
 
 
 def compile_all(names, threads, options, folder, kept):
-    """Seconds of Inductor's kinds."""
+    """Measures the missing seconds of Inductor's kinds."""
     for kind in (kind for kind in options.kinds if kind in ("inductor", "autotune")):
         compile_one_operator(kind, threads, folder)
         missing = [name for name in names if f"{kind}_s" not in kept.rows.get((name, threads), {})]
@@ -568,7 +569,7 @@ def compile_all(names, threads, options, folder, kept):
 
 
 def measure_all(options, folder):
-    """Rows, and seconds to compile."""
+    """Measures what is missing. Returns the rows and the seconds to compile."""
     rows, compiled = Kept(folder / "rows.json"), Kept(folder / "seconds.json")
     wanted = [name for name in NETWORKS if not options.networks or name in options.networks]
     for name in wanted if options.prepare else ():
@@ -605,7 +606,7 @@ def main():
         parser.error(f"no network {unknown[0]}; there are {', '.join(NETWORKS)}")
     if (options.prepare or options.seconds or options.table) and not options.state:
         parser.error("--prepare, --seconds and --table want --state")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # no kind's process stays behind
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # so that the kinds' processes are ended, too
     record = {"program": options.name, **setting(), **versions()}
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.state or Path(scratch)

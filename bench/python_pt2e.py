@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Networks that torchao's PT2E quantized for x86 (8-bit operands, X86InductorQuantizer): eager PyTorch, the Python package,
-and Inductor with frozen weights, beside the network in f32 by the package.
+"""Compares networks quantized for x86 by torchao's PT2E (8-bit operands, X86InductorQuantizer) in eager PyTorch, the
+Python package, and Inductor with frozen weights, and the network in f32 in the package.
 
     bench/python_pt2e.py [--networks N,N...] [--threads 1] [--rounds 9] [--md FILE]
 
-Wants torchao and a C++ compiler (Inductor's) where the package is installed (python/README.md). Each network runs in a process
-of its own, all ways interleaved: one turn of each per round, of at least 20 ms and two runs, and the median run of a turn counts.
-Printed are medians over the rounds with quartiles, and the largest difference of the outputs from eager ones by the largest
-element; a float at half a step may be rounded either way, which the difference shows. Prints Markdown; --md appends it to a file."""
+Requires the installed package (python/README.md), torchao, and a C++ compiler for Inductor. Each network runs in its
+own process with all ways interleaved. In each round every way has a turn of at least 20 ms and two runs; its time is
+the median run. Prints medians over the rounds with quartiles, and the largest difference from the eager outputs
+relative to the largest element; it includes values at half a quantization step, which may be rounded either way. Prints
+Markdown; --md appends it to a file."""
 import argparse
 import datetime
 import json
@@ -20,7 +21,7 @@ import warnings
 
 
 def transformer_block(nn):
-    """A block as in BERT and ViT, whose products have names of their own."""
+    """Returns a block as in BERT and ViT, with a named layer for each product."""
     import torch.nn.functional as F
 
     class Block(nn.Module):
@@ -41,7 +42,7 @@ def transformer_block(nn):
 
 
 def residual_network(nn):
-    """A small ResNet: a stem, three stages of a block with a skip, a classifier."""
+    """Returns a small ResNet: a stem, three stages of one residual block each, and a classifier."""
 
     class Block(nn.Module):
         def __init__(self, inputs, outputs, stride):
@@ -66,7 +67,7 @@ def convolutions(nn):
     return nn.Sequential(nn.Conv2d(16, 32, 3, 1, 1), nn.ReLU(), nn.Conv2d(32, 32, 3, 1, 1))
 
 
-#: By name: a description, the module, the shape of its input.
+#: Name to (description, module, input shape).
 NETWORKS = {
     "products": ("two products, 512 and 256 wide", products, (32, 256)),
     "convolutions": ("two convolutions to 32 channels", convolutions, (1, 16, 32, 32)),
@@ -90,7 +91,7 @@ def quantized(module, x):
 
 
 def ways_of(make, shape):
-    """A function without arguments for each way."""
+    """Returns a function without arguments for each way."""
     import torch
 
     import tangram.torch  # noqa: F401  registers the backend
@@ -105,7 +106,7 @@ def ways_of(make, shape):
 
 
 def turn(run, seconds=0.02, least=2):
-    """Microseconds of the median run of a turn."""
+    """Returns the microseconds of the median run of a turn."""
     samples, end = [], time.perf_counter() + seconds
     while len(samples) < least or time.perf_counter() < end:
         start = time.perf_counter()

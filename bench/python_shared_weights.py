@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Memory of two programs of one module: a prompt and one token of a language model of 0.5 billion weights (Qwen2's
-configuration, random weights).
+"""Measures the memory of two programs of one module: the prompt and one token of a language model with 0.5 billion
+weights (Qwen2's configuration, random weights).
 
     bench/python_shared_weights.py [--layers 24] [--prompt 64] [--threads 2] [--keep]
 

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""`tangram.simplify` on the networks of tests/oracle/networks.py, in ONNX Runtime and in OpenVINO, with node counts beside
-onnxsim's and onnxslim's.
+"""Measures `tangram.simplify` on the networks of tests/oracle/networks.py, in ONNX Runtime and in OpenVINO, and
+compares its node counts with those of onnxsim and onnxslim.
 
     bench/python_simplify.py [--runtimes onnxruntime,openvino] [--threads 2] [--seconds 3] [--state FOLDER]
                              [--results FOLDER] [NETWORK...]
 
-NETWORK selects those whose name is it. `simplify` measures by itself: the original and the result interleaved, on the same
-inputs, medians of pairs with their 95% interval; where that does not lie above 1, the original is written, and its ratio
-is 1. Many of these files leave sizes open, and what is written has them, which is a gain by itself: onnxsim's result, which
-is given the same sizes, is measured beside the file that was written in the same way. Nodes are those of the file, without
-Constant: of the original, of what was written, of onnxsim's and onnxslim's results, where these are installed. Rows are
-kept in --state, and a later run goes on from there. Leaves python_simplify.json and python_simplify.md in --results.
+NETWORK selects networks by full name. `simplify` itself measures the original and the result interleaved, on the same
+inputs: medians of pairs with their 95% interval. If the interval is not above 1, it writes the original, and the ratio
+is 1. Many of these files have open sizes, which the written file fixes; this is already a speedup. Therefore onnxsim's
+result, with the same fixed sizes, is measured against the written file in the same way. Node counts exclude Constant
+and are those of the original, of the written file, and of the results of onnxsim and onnxslim, if installed. Rows are
+kept in --state, and a later run resumes from there. Writes python_simplify.json and python_simplify.md to --results.
 """
 import argparse
 import json
@@ -45,32 +45,33 @@ def by_onnxslim(path, shapes):
 
 
 def others(path, shapes, folder):
-    """Nodes of the file and of what others make of it, which is written; a failure by its kind."""
+    """Returns the node counts of the file and of the other tools' results, which it writes; for a failure its type."""
     found = {"nodes": node_count(onnx.load(path, load_external_data=False))}
     for name, simplified in (("onnxsim", by_onnxsim), ("onnxslim", by_onnxslim)):
         try:
             model = simplified(path, shapes)
             onnx.save(model, folder / f"{name}.onnx")
             found[name] = node_count(model)
-        except Exception as error:  # of a program that is not ours
+        except Exception as error:  # other tools raise many types
             found[name] = type(error).__name__
     return found
 
 
 def beside(other, written, runtime, options):
-    """The other's time over that of the file that was written, as `simplify` measures; nothing where one does not run."""
+    """Returns the other file's time over that of the written file, measured as by `simplify`; the error if one does not
+    run."""
     try:
         sessions = [RUNTIMES[runtime](str(path), options.threads) for path in (other, written)]
         found, _ = _measured(*sessions, options.seconds)
     except NotUsable as why:
         return {"onnxsim_fault": str(why)}
-    except Exception as error:  # of a runtime, of any kind
+    except Exception as error:  # runtimes raise many types
         return {"onnxsim_fault": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
     return {"onnxsim_ratio": [round(v, 4) for v in (found.ratio, found.low, found.high)]}
 
 
 def open_shapes(path, inputs):
-    """Of inputs of which the file leaves a size open."""
+    """Returns the shapes of the inputs that have open sizes in the file."""
     options = (option.removeprefix("--shape=").split("=") for option in networks.shape_options(path, inputs))
     return {name: [int(size) for size in sizes.split(",") if size] for name, sizes in options}
 

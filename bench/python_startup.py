@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Seconds from a module of PyTorch to its first answer: by tangram.compile, by torch.compile(backend="tangram"), and by
-an export to ONNX and a session of ONNX Runtime.
+"""Measures the seconds from a PyTorch module to its first output: by tangram.compile, by
+torch.compile(backend="tangram"), and by an export to ONNX and an ONNX Runtime session.
 
     bench/python_startup.py [--networks gpt2,bert,vit] [--ways tangram,torch,onnxruntime] [--threads 2]
 
-Prints Markdown. Networks are of transformers' configurations with random weights. Each way runs in a process of its own;
-those of Tangram run twice, first with an empty cache folder and then with what the first left there. The clock starts
-when the module is there and its packages are imported. "processor" is user and system time of the process, which other
-work on the machine changes less."""
+Prints Markdown. The networks are configurations of transformers with random weights. Each way runs in its own process.
+Tangram's ways run twice, first with an empty cache folder, then with the filled one. The clock starts when the module
+is built and its packages are imported. "processor" is the user and system time of the process, which other load changes
+less."""
 import argparse
 import json
 import os

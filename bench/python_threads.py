@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs of small networks beside programs that want the same cores: median and 99th percentile of single runs of the
-Python package and of ONNX Runtime, with one thread and two, beside no, one and four busy processes.
+"""Measures small networks while busy processes compete for the cores: median and 99th percentile of single runs of the
+Python package and of ONNX Runtime, with one and two threads, beside zero, one and four busy processes.
 
-    bench/python_threads.py [--seconds 3] [--busy 0,1,4] [--json FILE]     where both are installed
+    bench/python_threads.py [--seconds 3] [--busy 0,1,4] [--json FILE]     requires both packages
 
-Prints Markdown. Each figure joins two processes, which take turns with those of the other columns. "cpu" is processor
-time of the process over the time of its runs: 1.00 is one core, so what two threads have above the gain is waiting. In
-both, a thread that has nothing to do spins for a while by default, which is what is measured here."""
+Prints Markdown. Each figure combines two processes, interleaved with those of the other columns. "cpu" is the processor
+time of the process over the time of its runs: 1.00 is one core, so with two threads the excess over the speedup is
+waiting. In both packages an idle thread spins for a while by default; this default is measured here."""
 import argparse
 import datetime
 import json

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""One resize of an image, beside PyTorch's eager operator and ONNX Runtime: 20 shapes of segmentation, depth, pose,
-detection and generating networks.
+"""Compares one resize of an image with PyTorch's eager operator and ONNX Runtime, for 20 shapes of segmentation, depth,
+pose, detection and generative networks.
 
-    bench/resize.py [--threads N] [--rounds R] [--md FILE]     where the package is installed (python/README.md)
+    bench/resize.py [--threads N] [--rounds R] [--md FILE]     requires the installed package (python/README.md)
 
-All write into memory that is there: ours times its runs itself, PyTorch's operators have forms that take a result,
-and ONNX Runtime binds one. They run in turn, round by round, some times each; the least time of a turn counts, which
-other work on the machine disturbs least. Printed are the least time of all, and the median over rounds of the time of
-the others by ours, with its quartiles. Results are compared first. Wants torch, onnx and onnxruntime.
-With DNNL_MAX_CPU_ISA=AVX2 and ATEN_CPU_CAPABILITY=avx2 ours and PyTorch's are those of AVX2; ONNX Runtime has no
-such switch.
+All write into existing memory: our runtime times its own runs, PyTorch's operators have out= forms, and ONNX Runtime
+binds its output. They run interleaved, several times per round; the smallest time of a turn counts, because other load
+disturbs it least. Prints the smallest time of all, and the median over rounds of the others' time divided by ours, with
+quartiles. Results are compared first. Requires torch, onnx and onnxruntime. With DNNL_MAX_CPU_ISA=AVX2 and
+ATEN_CPU_CAPABILITY=avx2 our kernels and PyTorch's use AVX2; ONNX Runtime has no such switch.
 """
 import argparse
 import datetime
@@ -27,7 +26,7 @@ from onnx import TensorProto, helper
 
 import tangram
 
-#: What it is of, the shape, the new height and width, how.
+#: (origin, shape, new height and width, mode).
 CASES = [
     ("U-Net, a decoder's step", (1, 64, 64, 64), (128, 128), "bilinear"),
     ("U-Net, a deep step", (1, 256, 32, 32), (64, 64), "bilinear"),
@@ -53,7 +52,7 @@ CASES = [
 
 
 def file_of(shape, sizes, how):
-    """The same as a file of ONNX."""
+    """Returns the resize as an ONNX file."""
     mode = {"nearest": "nearest", "bilinear": "linear", "bicubic": "cubic"}[how.split(",")[0]]
     coordinates = "align_corners" if "align" in how else "asymmetric" if mode == "nearest" else "half_pixel"
     extra = {"nearest_mode": "floor"} if mode == "nearest" else {}
@@ -79,7 +78,7 @@ def eager(tensor, sizes, how):
 
 
 def into(how):
-    """PyTorch's operator that writes into a tensor."""
+    """Returns PyTorch's operator that writes into a given tensor."""
     aten, aligned = torch.ops.aten, "align" in how
     if "nearest" in how:
         return lambda x, sizes, out: aten.upsample_nearest2d.out(x, sizes, out=out)
@@ -88,7 +87,8 @@ def into(how):
 
 
 def three(shape, sizes, how, threads, folder):
-    """By name: a result, and the microseconds of one of so many runs into memory that is there."""
+    """Returns for each runtime its result, and a function from a number of runs into existing memory to the
+    microseconds of one."""
     path = Path(folder) / "resize.onnx"
     onnx.save(file_of(shape, sizes, how), path)
     options = onnxruntime.SessionOptions()
@@ -122,7 +122,7 @@ def measure(case, threads, rounds, folder):
     _, shape, sizes, how = case
     runs = three(shape, sizes, how, threads, folder)
     away = float(np.abs(runs["ours"][0] - runs["PyTorch"][0]).max())
-    count = max(3, int(3000 / max(of(3) for _, of in runs.values())))  # the slowest takes about 3 ms a turn
+    count = max(3, int(3000 / max(of(3) for _, of in runs.values())))  # a turn of the slowest takes about 3 ms
     times = {name: [] for name in runs}
     for _ in range(rounds):
         for name, (_, of) in runs.items():

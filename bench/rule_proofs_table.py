@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the table of which rules are proved, and of what stood against a proof of the others:
+"""Makes the table of proved rules and of the obstacles to proofs of the other rules:
 
     tg rules verify --proof --json > PROOFS.json
     bench/rule_proofs_table.py PROOFS.json > bench/results/rule_proofs.md

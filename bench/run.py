@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Runs the benchmark programs of a build (bench/*_bench.cpp) and keeps what they measured.
+"""Runs the benchmark programs of a build (bench/*_bench.cpp) and keeps their results.
 
     bench/run.py --build build [NAME...] [--results DIR]
     bench/run.py --build build paper [ARGUMENT...]    `tg-paper table`, which keeps its own file
-    bench/run.py --build build paper agents [ARGUMENT...]    agents_bench: what guides the tree search
+    bench/run.py --build build paper agents [ARGUMENT...]    agents_bench: policies that guide the tree search
     bench/run.py --build build paper eto [ARGUMENT...]    bench/paper/eto.py: the operator tuner, type by type
-    bench/run.py --build build paper guided [ARGUMENT...]    bench/paper/guided.py: the shipped search with a guide in its seat
+    bench/run.py --build build paper guided [ARGUMENT...]    bench/paper/guided.py: the shipped search with a guide
     bench/run.py --build build paper xrlflow [ARGUMENT...]    bench/paper/xrlflow.py: X-RLflow's experiment
 
-Each program leaves NAME.json and NAME.md in bench/results/: machine, commit, date, and what it
-measured: Google Benchmark's JSON, or the JSON that the program itself writes (its head comment says
-`--json FILE`), or else its output. Timings want an idle machine: the load average at the start is
-recorded, and a high one is said.
+Writes NAME.json and NAME.md to bench/results/ for each program, with machine, commit, date, and the
+results: Google Benchmark's JSON, or the JSON that the program itself writes (if its head comment has
+`--json FILE`), or else its output. Timings require an idle machine; the load average at the start is
+recorded, and a high one is reported.
 """
 import argparse
 import datetime
@@ -24,7 +24,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-#: What `paper` compares beside tree searches: programs of a build, and scripts over its `tg`.
+#: The comparisons of `paper` other than that of tree searches: programs of a build, and scripts over its `tg`.
 PAPER = {"agents": Path("agents_bench"), "eto": Path("paper/eto.py"), "guided": Path("paper/guided.py"),
          "xrlflow": Path("paper/xrlflow.py")}
 
@@ -42,7 +42,7 @@ def git(*arguments):
 
 
 def setting():
-    """Where and on what this was measured."""
+    """Returns the machine, the commit and the date of the measurement."""
     commit = git("rev-parse", "--short=12", "HEAD") or "unknown"
     return {
         "machine": f"{processor()}, {len(os.sched_getaffinity(0))} cores, {platform.system()}",
@@ -53,7 +53,7 @@ def setting():
 
 
 def summary_rows(report):
-    """(name, value, unit, counters) of each benchmark; medians where there are repetitions."""
+    """Returns (name, value, unit, counters) of each benchmark; medians if there are repetitions."""
     rows = report["benchmarks"]
     medians = [row for row in rows if row.get("aggregate_name") == "median"]
     known = {"name", "run_name", "run_type", "repetitions", "repetition_index", "threads",
@@ -83,7 +83,7 @@ def markdown(name, record, text):
 
 
 def json_options(name, out):
-    """How a program is asked to write JSON; its source says."""
+    """Returns the options with which a program writes JSON, according to its source."""
     source = (ROOT / "bench" / f"{name}.cpp").read_text(encoding="utf-8")
     if "benchmark/benchmark.h" in source:
         return [f"--benchmark_out={out}", "--benchmark_out_format=json"]
@@ -91,14 +91,14 @@ def json_options(name, out):
 
 
 def keep_results(results, record, text):
-    """Writes both files of a result: what it was made of, and what people read."""
+    """Writes both files of a result: the JSON record and the Markdown page."""
     results.mkdir(parents=True, exist_ok=True)
     (results / f"{record['program']}.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     (results / f"{record['program']}.md").write_text(text, encoding="utf-8")
 
 
 def run(program, results):
-    """Runs one program; its exit code."""
+    """Runs one program and returns its exit code."""
     name = program.name
     record = {"program": name, **setting()}
     print(f"--- {name}", flush=True)
@@ -112,7 +112,7 @@ def run(program, results):
             return 1
         measured = json.loads(out.read_text(encoding="utf-8")) if out.exists() else None
     if isinstance(measured, dict) and "benchmarks" in measured:
-        # The library writes paths and names of the machine; what matters of it is said above.
+        # Google Benchmark writes paths and the machine's name; the record already has the relevant part.
         for key in ("executable", "host_name"):
             measured.get("context", {}).pop(key, None)
         record["benchmark"] = measured
@@ -125,7 +125,7 @@ def run(program, results):
 
 
 def paper_command(build, arguments):
-    """What `paper` runs: the comparison that the first argument names, or the table of tree searches."""
+    """Returns the command of `paper`: the comparison that the first argument names, or the table of tree searches."""
     program = PAPER.get(arguments[0]) if arguments else None
     if program is None:
         return [build / "tg-paper", "table", *arguments]
@@ -143,7 +143,7 @@ def main():
     if "paper" in own:
         own, paper = own[:own.index("paper")], own[own.index("paper") + 1:]
     options = parser.parse_args(own)
-    if paper is not None:  # in the place of this program, which would not leave it the time to end by itself at Ctrl-C
+    if paper is not None:  # replaces this process, so that the command handles Ctrl-C itself
         command = list(map(str, paper_command(ROOT / options.build, paper)))
         os.chdir(ROOT)
         os.execv(command[0], command)

@@ -1,29 +1,29 @@
 #!/usr/bin/env python3
-"""The tables of the search: what it finds and what it takes, beside the published searches.
+"""Makes the tables of the search: its results and its time, compared with the published searches.
 
     bench/search_bench.py --tg build-release/tg [SECTION...] [--quick]
 
     quality      thirteen networks by every approach of `paper` (bench/paper), under analytic prices and
                  two rule sets: mean and deviation over seeds; time and memory of the shipped search;
-                 the published search on our e-graph beside its published seconds
+                 seconds of the published search on our e-graph against its published seconds
     measured     the same by prices measured on this machine
     ablations    the shipped search without each of its parts, at two limits of work
-    beyond       50,000 e-nodes and 10 s beside 2,000, under analytic and measured prices and two rule
-                 sets, with the gap to the extraction bound, and the e-graph in which nothing is cheaper
-    exploration  TENSAT's schedule alone, in egg's compatible mode, beside TENSAT on egg
-    determinism  the same seed with 1 and 2 threads: the same graph, to the letter
+    beyond       50,000 e-nodes and 10 s against 2,000, under analytic and measured prices and two rule
+                 sets, with the gap to the extraction bound and the largest e-graph with a proved optimum
+    exploration  TENSAT's schedule alone, in egg's compatible mode, against TENSAT on egg
+    determinism  the same seed with 1 and 2 threads must give identical graphs
     examples     every example by the default search and by saturation alone
 
-One process at a time. Every run is kept in a file (`--state`, by program and command), so the
-benchmark may be interrupted and goes on. The tables of quality and measured also take what they held
-before (results/search_SECTION.json), where nothing newer is known: whole networks under measured
-prices, since those of two machines cannot be compared. `--baselines` takes the cells of approaches
-other than the shipped one from any program and from the table: those searches do not change, and the
-table names the programs. Costs do not depend on the
-load of the machine but where a clock cut a run, which is marked; seconds do, processor seconds hardly.
-Measured prices are taken before the cells of a network are computed, and then every approach sees
-the same ones. On a machine that others use `--clock processor` has programs of one thread take
-processor time for the time of day (processor_clock.c): limits, seconds and measured prices.
+Runs one process at a time. Every run is kept in a file (`--state`, by program and command), so an
+interrupted benchmark resumes. The tables of quality and measured also keep their earlier content
+(results/search_SECTION.json) where there is nothing newer; under measured prices whole networks are
+kept or replaced, because prices of two machines cannot be compared. `--baselines` reuses cells of
+approaches other than the shipped one from any program and from the table: those searches do not
+change, and the table names the programs. Costs do not depend on the load of the machine, unless a
+time limit ended a run, which is marked. Seconds depend on the load, processor seconds hardly.
+Prices are measured before the cells of a network are computed, so that every approach uses the same
+ones. On a shared machine, `--clock processor` replaces wall time by processor time in programs of
+one thread (processor_clock.c): in limits, seconds and measured prices.
 """
 import argparse
 import hashlib
@@ -55,9 +55,9 @@ TENSAT_NETWORKS = ["bert", "nasrnn", "squeezenet", "vgg19", "resnet50", "resnext
 
 
 def unsound_rules():
-    """(text, names) of the published rules that are unsound, as published. Two are left out: already
-    their types say that they are wrong for operands that broadcast, and elsewhere they are what
-    their repaired forms are. Rules that stand there twice, in two forms, get names of their own."""
+    """Returns (text, names) of the unsound published rules. Two are left out: type inference already
+    rejects them for operands that broadcast, and for others they equal their repaired forms. Rules
+    that occur twice, in two forms, get unique names."""
     text = (ROOT / "bench/paper/taso_unsound.tg").read_text(encoding="utf-8")
     start, *blocks = re.split(r"^(?=rule )", text, flags=re.MULTILINE)
     names, kept = [], []
@@ -71,12 +71,12 @@ def unsound_rules():
 
 
 def clocked(report):
-    """Whether an extraction was "ended by the clock": a less busy machine may find more."""
+    """Returns true if an extraction was "ended by the clock": a less busy machine may find more."""
     return any("ended by the clock" in note for note in report.get("notes", []))
 
 
 class Bench:
-    """What is measured with, and the runs that are done."""
+    """The programs and settings of a measurement, and the completed runs."""
 
     def __init__(self, options):
         self.options = options
@@ -85,10 +85,10 @@ class Bench:
         self.program = hashlib.sha256(Path(self.tg).read_bytes()).hexdigest()[:12]
         self.state = Path(options.state)
         if options.threads != 1:
-            self.state /= f"threads_{options.threads}"  # cells of older programs do not name it
+            self.state /= f"threads_{options.threads}"  # cells of older programs do not record it
         self.environment = dict(os.environ)
         if options.clock == "processor":
-            self.state /= "processor_clock"  # what one clock ended says nothing of the other
+            self.state /= "processor_clock"  # runs that one clock ended cannot be reused with the other
         self.state.mkdir(parents=True, exist_ok=True)
         if options.clock == "processor":
             self.environment["LD_PRELOAD"] = self.processor_clock()
@@ -99,11 +99,11 @@ class Bench:
         self.setting = {"program": self.program, **bench_run.setting(), "clock": options.clock}
         if options.commit:
             self.setting["commit"] = options.commit
-        self.computed = 0  # runs and cells that were not known
+        self.computed = 0  # runs and cells computed now
         self.paper_program, self.programs, self.kept = "", {}, {}
 
     def know_program(self):
-        """The name by which `paper` keeps cells, and where each program's were measured."""
+        """Finds the name under which `paper` keeps cells, and records the setting of each program's cells."""
         out, _ = self.call("table", "resnet50", "--total-limit", "0", "--json", "--output", str(self.state / "none.json"),
                            program=self.paper_tool)
         self.paper_program = tables.parts_of(json.loads(out)["setting"])["program"]
@@ -113,7 +113,7 @@ class Bench:
         file.write_text(json.dumps(self.programs, indent=1) + "\n")
 
     def call(self, *arguments, program=None):
-        """(standard output, what the process used, the solver not counted)."""
+        """Returns (standard output, resource usage of the process without the solver)."""
         child = subprocess.Popen([program or self.tg, *arguments], cwd=ROOT, env=self.environment,
                                  stdout=subprocess.PIPE, text=True)
         out = child.stdout.read()
@@ -124,7 +124,7 @@ class Bench:
         return out, usage
 
     def processor_clock(self):
-        """The path of the library, built if it is not there."""
+        """Returns the path of the library and builds it if it is missing."""
         library = (self.state / "processor_clock.so").resolve()
         if not library.exists():
             subprocess.run([os.environ.get("CC", "cc"), "-O2", "-shared", "-fPIC", "-o", library,
@@ -136,7 +136,7 @@ class Bench:
         print(what, file=sys.stderr, flush=True)
 
     def opt(self, network, *arguments, repeat=1):
-        """What `tg opt --json` says of each of `repeat` runs; done once for each program."""
+        """Returns the reports of `repeat` runs of `tg opt --json`, which are kept for each program."""
         key = " ".join([self.program, network, *arguments])
         runs = self.runs.setdefault(key, [])
         while len(runs) < repeat:
@@ -162,7 +162,7 @@ class Bench:
     def paper_command(self, network, approach, cost, rules, seeds, cells_file):
         o = self.options
         arguments = ["table", network, "--approach", approach, "--seeds", str(seeds),
-                     "--threads", "1", "--search-threads", str(o.threads),  # operators are priced on one
+                     "--threads", "1", "--search-threads", str(o.threads),  # operators are priced on one thread
                      "--cost", cost, "--time-limit", str(o.time_limit),
                      "--ilp-limit", str(o.ilp_limit), "--total-limit", "1e9", "--output", str(cells_file),
                      "--json", *([] if rules == "all" else ["--rules", rules])]
@@ -177,17 +177,17 @@ class Bench:
             return db.execute("SELECT count(*) FROM cost").fetchone()[0]
 
     def time_operators(self, network, cost, rules):
-        """Runs the shipped search, which asks for most, with every seed, and throws its cells away, until
-        no price is new: the cells that are kept then hold no timing."""
+        """Runs the shipped search, which needs the most prices, with every seed until no price is new, and
+        discards its cells. The kept cells then include no timing of operators."""
         def search():
             with tempfile.TemporaryDirectory() as scratch:
                 self.call(*self.paper_command(network, "tangram", cost, rules, self.options.seeds,
                                               Path(scratch, "cells.json")), program=self.paper_tool)
-        # Another program asks for others.
+        # Another program needs other prices.
         self.repeat_until_known(f"prices {network} {cost} {rules} {self.paper_program}", search)
 
     def repeat_until_known(self, key, search):
-        """Calls `search` until it times no operator, but three times at most; once for each key."""
+        """Calls `search` until it times no operator, at most three times; once for each key."""
         known = self.runs.get(key, [])
         while len(known) < 3 and (not known or known[-1]["new"]):
             before, start = self.prices_known(), time.monotonic()
@@ -199,7 +199,7 @@ class Bench:
             self.save()
 
     def paper(self, network, approach, cost, rules):
-        """The cells of one network by one approach, through `paper`; and its peak memory."""
+        """Computes the cells of one network and approach with `paper`, and records its peak memory."""
         seeds = self.options.seeds if approach == "tangram" else self.options.baseline_seeds
         before = self.prices_known()
         out, used = self.call(*self.paper_command(network, approach, cost, rules, seeds, self.cells_file),
@@ -217,12 +217,12 @@ class Bench:
         return tables.with_kept(own, self.kept)
 
     def keep(self, section):
-        """What the table of the section held before."""
+        """Loads the earlier content of the section's table."""
         file = self.options.results / f"search_{section}.json"
         if not file.exists():
             return
         record = json.loads(file.read_text(encoding="utf-8"))
-        if self.options.threads != 1:  # that table has seconds of one thread
+        if self.options.threads != 1:  # the earlier table has seconds of one thread
             record["cells"] = [row for row in record["cells"] if row["approach"] != "tangram"]
         self.kept, peaks = tables.kept_cells(record)
         self.runs = {**peaks, **self.runs}
@@ -242,7 +242,7 @@ class Bench:
             for rules in o.rule_sets:
                 for network in o.networks:
                     self.network_cells(network, cost, rules)
-        # The table shows all that is known, whatever was computed now.
+        # The table shows all known cells, not only those computed now.
         self.options = argparse.Namespace(**{**vars(o), "networks": NETWORKS, "approaches": APPROACHES,
                                              "rule_sets": ["all", "taso"]})
         table = tables.quality(self, title, costs)
@@ -264,7 +264,7 @@ class Bench:
     # --- the others -----------------------------------------------------------------------------
 
     def shipped_arguments(self, *arguments, seed=1, nodes=2000, seconds=600, cost="analytic:a100"):
-        # By prices alone, where they are measured: whole runs say nothing of the search.
+        # Measured prices are used without whole runs of finalists, which do not measure the search.
         prices = ["--cost-db", str(self.costs_file), "--finalists", "0"] if cost.startswith("measured") else []
         return ["--search", "mcts", "--cost", cost, *prices, "--node-limit", str(nodes), "--time-limit",
                 str(seconds), "--threads", "1", "--seed", str(seed), *arguments]
@@ -273,7 +273,7 @@ class Bench:
         return self.opt(network, *self.shipped_arguments(*arguments, **limits))[0]
 
     def ablations(self):
-        """By limit of work: runs by what is left out (one part, or several joined by +) and network."""
+        """Collects runs by limit of work, omitted part (or several joined by +), and network."""
         o = self.options
         limits = {budget: {} for budget in o.budgets}
         for budget, rows in limits.items():
@@ -285,7 +285,7 @@ class Bench:
         return tables.ablations(self, limits)
 
     def beyond(self):
-        """By prices and rule set: runs by network and limit."""
+        """Collects runs by prices, rule set, network and limit."""
         o = self.options
         networks = [n for n in BINDING if n in o.networks] or o.networks[:1]
         settings = {(cost, rules): {} for cost in o.beyond_costs for rules in o.rule_sets}
@@ -300,7 +300,7 @@ class Bench:
         return tables.beyond(self, settings)
 
     def time_beyond(self, network, cost, which):
-        """As time_operators(), with time enough that the clock cuts none of the kept runs earlier."""
+        """Like time_operators(), with a long limit, so that kept runs do not lose time to timing."""
         def search():
             for nodes in (2000, 50000):
                 for seed in range(1, self.options.beyond_seeds + 1):
@@ -342,7 +342,7 @@ class Bench:
                 "median_s": statistics.median(r["explore_s"] for r in runs)}
 
     def determinism(self):
-        """Whether the graphs are the same, to the letter, by network and rule set."""
+        """Checks that graphs are identical, by network and rule set."""
         rows = {}
         for network in self.options.networks:
             for rules in self.options.rule_sets:
@@ -368,7 +368,7 @@ class Bench:
 
 
     def examples(self):
-        """The default search and saturation alone, each for as long as the default takes at most."""
+        """Runs the default search and saturation alone, each with the default time limit."""
         rows = {}
         for file in self.options.examples or sorted((ROOT / "examples").rglob("*.tg")):
             name = str(Path(file).resolve().relative_to(ROOT / "examples").with_suffix(""))
@@ -424,7 +424,7 @@ def parse():
 
 
 def run(options):
-    """Runs the sections and writes their tables; (runs that were computed, whether all was as it must be)."""
+    """Runs the sections and writes their tables. Returns (number of computed runs, true if all checks passed)."""
     bench, good = Bench(options), True
     for section in options.sections or SECTIONS:
         text, record = getattr(bench, section)()
@@ -439,7 +439,7 @@ def run(options):
 
 
 def run_quickly(options):
-    """In a folder of its own, and twice: the second time everything must be known."""
+    """Runs twice in a scratch folder: the second time every run must be known."""
     with tempfile.TemporaryDirectory(prefix="tg-search-") as scratch:
         options.state, options.results = Path(scratch, "state"), Path(scratch, "results")
         computed, good = run(options)

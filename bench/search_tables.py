@@ -1,6 +1,6 @@
-"""The tables of search_bench.py: from the runs that it kept to Markdown and JSON.
+"""The tables of search_bench.py: converts its kept runs to Markdown and JSON.
 
-Every function takes the bench and its rows and returns (text, record). Speed-ups are those of the
+Every function takes the bench and its rows and returns (text, record). Speedups are those of the
 predicted cost in percent, as in the published tables: source / result - 1.
 """
 import json
@@ -10,10 +10,10 @@ import statistics
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# TENSAT on egg 0.9.3 as its authors ship it, operator timing replaced by a formula, one thread, on a
-# quiet machine with 2 x86-64 cores (AVX-512): hash-cons entries (stale ones included) at the start
-# and at the end, classes, seconds; by network and k_multi. nasrnn: with the default multi-pattern
-# rules. bert, nasrnn, ... as in its programs.
+# TENSAT on egg 0.9.3 as its authors ship it, with operator timing replaced by a formula, one thread,
+# on an idle machine with 2 x86-64 cores (AVX-512): hash-cons entries (stale ones included) at the
+# start and at the end, classes, seconds; by network and k_multi. nasrnn uses the default
+# multi-pattern rules. The networks are those of its programs.
 EGG = {
     ("bert", 1): (192, 4716, 625, 0.106), ("bert", 2): (192, 37387, 7704, 0.942),
     ("nasrnn", 1): (403, 1990, 1345, 0.022), ("nasrnn", 2): (403, 33610, 20290, 0.534),
@@ -56,7 +56,7 @@ def markdown(columns, rows):
 
 
 def json_lines(record):
-    """An object as JSON, with a line for each field and for each element of a field's list."""
+    """Returns an object as JSON, with a line for each field and for each element of a field's list."""
     def text(value):
         if isinstance(value, list) and value:
             return "[\n  " + ",\n  ".join(map(json.dumps, value)) + "\n ]"
@@ -67,18 +67,18 @@ def json_lines(record):
 # --- quality ------------------------------------------------------------------------------------
 
 def parts_of(setting):
-    return dict(part.partition(" ")[::2] for part in setting.split("; "))  # paths may hold anything
+    return dict(part.partition(" ")[::2] for part in setting.split("; "))  # paths may contain spaces
 
 
 def matches(setting, cost, rules):
-    """Whether cells under this setting are of the published limits, and of these prices and rules."""
+    """Returns true if the setting has the published limits and these prices and rules."""
     p = parts_of(setting)
     return (p["cost"], p["rules"]) == (cost, "default" if rules == "all" else rules) and \
         (p["nodes"], p["budget"], p["depth"]) == ("2000", "128", "10") and "memory_limit" not in p
 
 
 def kept_cells(record):
-    """The cells that a table's record stands for, by setting, and their peaks of memory."""
+    """Returns the cells of a table's record by setting, and their peaks of memory."""
     cells, peaks = {}, {}
     for row in record["cells"]:
         setting = (f"program {row['program']}; cost {row['cost']}; "
@@ -94,7 +94,8 @@ def kept_cells(record):
 
 
 def with_kept(own, kept):
-    """Both; but of a network that was computed under measured prices no older cell, which was under others."""
+    """Merges both. For a network that `own` has under measured prices, `kept` cells are dropped: their prices
+    differ."""
     def measured(setting, cell):
         p = parts_of(setting)
         return (p["cost"], p["rules"], cell["model"]) if p["cost"].startswith("measured") else None
@@ -108,7 +109,7 @@ def with_kept(own, kept):
 
 
 class Row:
-    """One network by one approach: the cells of this program, else of the one that has most."""
+    """One network and approach: the cells of this program, else those of the program with the most cells."""
 
     def __init__(self, bench, settings, model, approach):
         found = []
@@ -143,7 +144,7 @@ def setting_title(cost, rules):
 
 
 def price_note(bench, cost, rules):
-    """How the prices of these cells came about."""
+    """Describes how the prices of these cells were measured."""
     rounds = [r for key, runs in bench.runs.items() if key.startswith("prices ") and
               f" {cost} {rules} " in f"{key} " for r in runs]
     later = sum(n for key, n in bench.runs.items() if key.startswith("new prices ") and
@@ -212,7 +213,7 @@ def one_quality(bench, cost, rules, record):
 
 
 def published():
-    """(seconds, speed-up) by network and approach, from the table that `paper` prints."""
+    """Returns the published (seconds, speedup) by network and approach, from published.def."""
     source = (ROOT / "bench/paper/table/published.def").read_text(encoding="utf-8")
     rows = re.findall(r'^TG_PUBLISHED\("(\S+)", "(\S+)", (.*)\)$', source, re.M)
     figures = {(m, a): [float(v) for v in rest.split(", ")] for m, a, rest in rows}
@@ -220,7 +221,7 @@ def published():
 
 
 def engine_gain(bench, record):
-    """The published algorithms on our e-graph, beside the seconds that were published."""
+    """Compares the seconds of the published algorithms on our e-graph with the published ones."""
     table, ratios, lines = published(), {}, []
     approaches = [a for a in bench.options.approaches if a not in ("tangram", "anneal", "taso")]
     for model in bench.options.networks:
@@ -274,7 +275,7 @@ WITHOUT_ROW = (
 
 
 def ablation_lines(o, rows):
-    """A line for each part that is left out: its speed-up on each network, and what differs from all parts."""
+    """Returns a line for each part that is left out: the speedup on each network, and the difference to all parts."""
     mean = {key: statistics.fmean(map(speedup, runs)) for key, runs in rows.items()}
 
     def over_networks(of_network):
@@ -316,7 +317,7 @@ def ablations(bench, limits):
 
 
 def proved_in(run):
-    """The largest e-graph of which the result is proved to be the best, in words."""
+    """Describes the largest e-graph in which the result is proved optimal."""
     for bound in run["bounds"] or []:
         if bound["optimal"]:
             end = "saturated" if bound["saturated"] else "cut off"
@@ -326,7 +327,7 @@ def proved_in(run):
 
 
 def largest_bound(run):
-    """The gap in the largest e-graph that a bound is known of, and its size."""
+    """Returns the gap in the largest e-graph with a known bound, and the size of that e-graph."""
     if not run["bounds"]:
         return "none", ""
     bound = run["bounds"][-1]
@@ -349,7 +350,7 @@ def beyond_lines(rows):
 
 
 def beyond_in_words(settings):
-    """A summary of the rows."""
+    """Returns a summary of the rows in words."""
     rows = [(runs[network, 2000], large) for runs in settings.values() for (network, nodes), large in runs.items()
             if nodes == 50000]
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Training steps of examples/training beside PyTorch's: what a step takes, and the peak memory of the process.
+"""Compares training steps of examples/training with PyTorch's: the time of a step and the peak memory of the process.
 
     bench/training.py [--tg build/tg] [--python PYTHON] [--steps 5] [--threads 2] [--json FILE] [NETWORK...]
 
-Inside the clock: batch in, loss, gradients of all weights, descent; the same in all. Each runs in a process of its own, one
-after the other, `--rounds` times around; times are the medians over rounds of the mean step without the first one (of
-Tangram: two runs of different length, of which the difference is divided), memory the largest resident set. `fast` is the
-step as `tg opt` without options leaves it, within `--opt-limit` seconds, checked against its source exactly (`--verify`).
-`recompute` is the source with results made again that would wait for the backward pass, for at most `--recompute` percent of
-the time by estimates.
-PyTorch: eager, and torch.compile with Inductor, with torch.optim.SGD.
+The timed region is the same in all: input of the batch, loss, gradients of all weights, descent. The variants run one
+after another in separate processes, for `--rounds` rounds. Times are medians over rounds of the mean step without the
+first one (for Tangram: the difference of two runs of different length, per step). Memory is the largest resident set.
+`fast` is the step optimised by `tg opt` with default options within `--opt-limit` seconds, checked exactly against its
+source (`--verify`). `recompute` is the source with intermediate results recomputed rather than kept for the backward
+pass, for at most `--recompute` percent of the estimated time. PyTorch: eager, and torch.compile with Inductor, with
+torch.optim.SGD.
 """
 import argparse
 import json
@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SETTINGS = {"resnet50": {"N": 8}, "bert_base": {"N": 8, "S": 128}, "lstm": {"N": 32, "S": 16}}
 
 
-# --- PyTorch, in a process of its own ---------------------------------------------------------------
+# --- PyTorch, in a separate process -----------------------------------------------------------------
 
 
 def torch_network(name, sizes):
@@ -37,7 +37,7 @@ def torch_network(name, sizes):
         return module, [torch.randn(sizes["N"], 3, 224, 224)], 1000
     if name == "bert_base":
         from transformers import BertConfig, BertForSequenceClassification
-        module = BertForSequenceClassification(BertConfig()).eval()  # its fastest attention
+        module = BertForSequenceClassification(BertConfig()).eval()  # selects its fastest attention
         ids = torch.randint(0, 30522, (sizes["N"], sizes["S"]))
         mask = (torch.arange(sizes["S"]) < 100).long().repeat(sizes["N"], 1)
 
@@ -96,7 +96,7 @@ def torch_child(name, how, steps, threads):
 
 
 def measured(command):
-    """What it prints as JSON, and the largest resident set in MiB."""
+    """Runs a command. Returns its JSON output and its largest resident set in MiB."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         child = subprocess.Popen([str(part) for part in command], stdout=out, stderr=err)
         _, status, usage = os.wait4(child.pid, 0)
@@ -109,7 +109,7 @@ def measured(command):
 
 
 def tangram(options, file, sizes):
-    """Two runs, so that loading and the first step cancel."""
+    """Measures two runs of different length, so that loading and the first step cancel."""
     def run(steps):
         return measured([options.tg, "run", file, *sizes, "--threads", options.threads, "--steps", steps, "--json"])
     one, _ = run(1)

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Reuse against full searches of the operator tuner (`tg-paper tune`), on the products of networks.
+"""Compares reuse with full searches of the operator tuner (`tg-paper tune`), on the products of networks.
 
     tuner.py [--tg build/tg-paper] [--threads N] [--trials N] [--kinds eto,full,eto+no-guess,...] [--runs N] [--json FILE] MODEL.tg ...
     tuner.py --across [...] MODEL.tg MODEL.tg ...
     tuner.py --near MS,MS,... [...] MODEL.tg MODEL.tg ...
 
-Each kind of reuse tunes the model's operators from nothing, into a database of its own. What a kind finds is timed in
-turns with what the runtime does untuned, so kinds are compared by that ratio, over all operators weighted by how often
-they occur; of several runs (`--seed` 1, 2, ..) the median counts, with the least and the most. Words behind a kind are switches (`tg-paper tune --tuner`).
-Trials and seconds are those of the operators, bridges included. Prints tables in Markdown; `--json` keeps what each run
-said. With `--across` each model is tuned from nothing, and once more with what the first one left, by the first kind.
-With `--near` each but the first is run with so many milliseconds for what neighbours use (`tg run --tune-near`), when the
-first one was tuned; beside it, what tuning finds then. Gains are over the operators that near programs were tried of.
+Each kind of reuse tunes the model's operators from scratch, with its own database. The results of a kind are timed
+interleaved with the untuned kernels, and kinds are compared by that ratio, over all operators weighted by their number
+of occurrences. Several runs (`--seed` 1, 2, ...) give the median with minimum and maximum. Words after a kind are
+switches (`tg-paper tune --tuner`). Trials and seconds are those of the operators, bridges included. Prints tables in
+Markdown; `--json` writes the report of each run. With `--across` each model is tuned by the first kind, from scratch
+and again with the database of the first model. With `--near` the first model is tuned; then each other model is run
+with this many milliseconds for programs of similar operators (`tg run --tune-near`), and compared with the result of
+tuning it. Gains cover the operators for which near programs were tried.
 """
 
 import argparse
@@ -33,7 +34,7 @@ def tune(options, model, kind, seed, database):
     reuse, *switches = kind.split("+")
     command = [options.tg, "tune", model, "--reuse", reuse, "--json", "--seed", seed, "--trials", options.trials,
                "--threads", options.threads, "--cost-db", database]
-    words = ["by-rule", *(["library"] if options.library else []), *switches]  # whose kernels are faster is another question
+    words = ["by-rule", *(["library"] if options.library else []), *switches]  # keeps the choice of kernels fixed
     command += ["--tuner", ",".join(words)]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     if done.returncode:
@@ -47,7 +48,7 @@ def run(options, model, kind, seed):
 
 
 def across(options, kind):
-    """Each model cold, and behind the first one."""
+    """Tunes each model from scratch, and again after the first one."""
     first, *others = options.models
     yield "| network | tuned before | operators | at the peak by rule | trials | seconds | first trials | comparing | estimates | expected / actual: mean of reuses, of the sums |"
     yield "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|"
@@ -74,7 +75,8 @@ def across(options, kind):
 
 
 def near_rows(database):
-    """By operator: microseconds untuned, and of the program where it is faster; of what --tune-near kept."""
+    """Returns (untuned microseconds, those of the kept program if faster) by operator, from the results of
+    --tune-near."""
     found = {}
     with sqlite3.connect(database) as connection:
         for key, us, text in connection.execute("SELECT instance, microseconds, implementation FROM cost"):
@@ -103,7 +105,7 @@ def near(options, kind):
             searched = {line["key"]: line for line in tune(options, model, kind, 1, copy)["operators"] if "best_us" in line}
             for milliseconds in options.near:
                 usual, with_near = [], []
-                for _ in range(3):  # in turns
+                for _ in range(3):  # interleaved
                     shutil.copy(database, copy)
                     usual.append(load(model, copy, 0))
                     with_near.append(load(model, copy, milliseconds))
@@ -124,7 +126,7 @@ def tuned(report):
 
 
 def gain(report, kept=False):
-    """Untuned time over tuned time, of all operators as often as they occur; `kept`: what is not faster is not used."""
+    """Returns untuned over tuned time, weighted by occurrences. `kept`: programs that are not faster are not used."""
     lines = tuned(report)
     untuned = sum(line["occurrences"] * line["untuned_us"] for line in lines)
     return untuned / sum(line["occurrences"] * line["best_us" if not kept or line["state"] == "tuned" else "untuned_us"]
@@ -155,7 +157,7 @@ def kinds_table(kinds, runs):
 
 
 def operators_table(reports):
-    """The first run, operator by operator."""
+    """Yields the table of the first run's operators."""
     yield "| operator | times | state | reuses | expected | trials | filtered | untuned | tuned | of the peak | oneDNN |"
     yield "|---|--:|---|---|--:|--:|--:|--:|--:|--:|--:|"
     for line in reports[0]["operators"]:
@@ -207,7 +209,7 @@ def main():
     for model in options.models:
         name = pathlib.Path(model).stem
         runs = kept[name] = {kind: [] for kind in kinds}
-        for seed in range(1, options.runs + 1):  # kinds in turns
+        for seed in range(1, options.runs + 1):  # kinds interleaved
             for kind in kinds:
                 runs[kind].append(run(options, model, kind, seed))
         print(f"\n**{name}**, {options.threads} threads\n")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The table of `tg verify`: every example and every model of tests/models/ against its optimised form,
-with the bound of the answer, seconds and peak memory; beside an earlier program, where one is given.
+"""Makes the table of `tg verify`: every example and every model of tests/models/ against its optimised form,
+with the bound of the answer, seconds and peak memory, and optionally the figures of an earlier program.
 
     bench/verify_table.py --tg build/tg [--before OLD_TG] [--timeout S] [MODEL...] > bench/results/verify.md
 
-Each pair is made by `tg opt --cost analytic:cpu --seed 1` of the program that is measured, without weights, and both
-programs verify that same pair. Exits with 1 if a pair of `--tg` is not equal within 2^-40 (not for the earlier program).
+Each pair is made by `tg opt --cost analytic:cpu --seed 1` of `--tg`, without weights, and both programs verify the same
+pair. Exits with 1 if `--tg` does not find a pair equal within 2^-40 (the earlier program is not checked).
 """
 import argparse
 import json
@@ -26,7 +26,7 @@ GOAL = -40  # log2 of the bound
 
 
 def measured(command, timeout):
-    """(exit code or None, output, seconds, peak MiB) of a command, whose own peak the kernel tells."""
+    """Runs a command. Returns (exit code or None, output, seconds, peak MiB as reported by the kernel)."""
     with tempfile.TemporaryFile() as out:
         start = time.monotonic()
         child = subprocess.Popen(list(map(str, command)), stdout=out, stderr=subprocess.DEVNULL)
@@ -46,7 +46,7 @@ def measured(command, timeout):
 
 
 def verified(tg, pair, timeout):
-    """What `tg verify` says of a pair, as cells of the table; and whether the goal is met."""
+    """Verifies a pair. Returns the cells of the table, and true if the goal is met."""
     code, text, seconds, peak = measured([tg, "verify", *pair, "--json"], timeout)
     cost = [f"{seconds:.1f}", f"{peak:.0f}"]
     if code is None:

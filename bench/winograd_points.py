@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""How far F(4x4, 3x3) by other interpolation points rounds from the definition, in f32:
+"""Measures the rounding error of F(4x4, 3x3) with different interpolation points against the definition, in f32:
 
     bench/winograd_points.py [CHANNELS [TILES]]
 
-Tiles of normal numbers, and of those that a relu leaves; kernels of variance 1 / (9 CHANNELS). Transforms are found
-exactly (Toom and Cook), applied in f32 without fused multiply-adds, and the channels summed one by one. A row: root mean
-square and largest difference from the sums in double precision, over the largest result, for tiles and (behind them) for
-the definition with its sums in f32; and the largest factor by which a tile's transforms enlarge a rounding error
-(tests/unit/cpu/winograd_test.cpp).
+Tiles have normal numbers, or the same after a relu; kernels have variance 1 / (9 CHANNELS). Transforms are computed
+exactly (Toom and Cook) and applied in f32 without fused multiply-adds; channels are summed one by one. A row has the
+root mean square and the largest difference from the sums in double precision, over the largest result, first for
+tiles, then for the definition summed in f32; and the largest factor by which a tile's transforms amplify a rounding
+error (tests/unit/cpu/winograd_test.cpp).
 """
 import sys
 from fractions import Fraction
@@ -28,7 +28,7 @@ RESULTS, TAPS = 4, 3
 
 
 def polynomial(roots):
-    """Coefficients of the product of x - r, lowest first."""
+    """Returns the coefficients of the product of x - r over all roots r, lowest first."""
     made = [Fraction(1)]
     for root in roots:
         made = [Fraction(0), *made]
@@ -38,7 +38,7 @@ def polynomial(roots):
 
 
 def transforms(points):
-    """A', G, B' by 0, each of the points with both signs, and infinity."""
+    """Returns A', G, B' for the points 0, each of `points` with both signs, and infinity."""
     finite = [Fraction(0)] + [sign * Fraction(p) for p in points for sign in (1, -1)]
     outputs = [[p**i for p in finite] + [Fraction(int(i == RESULTS - 1))] for i in range(RESULTS)]
     weights, inputs = [], []
@@ -53,7 +53,7 @@ def transforms(points):
 
 
 def apply(matrix, x, axis):
-    """Rows of a matrix times x along an axis, each operation rounded to f32."""
+    """Multiplies x by a matrix along an axis, with each operation rounded to f32."""
     x, rows = np.moveaxis(x, axis, 0), []
     for row in matrix.astype(np.float32):
         terms = [factor * v for factor, v in zip(row, x) if factor != 0]

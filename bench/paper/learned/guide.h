@@ -85,8 +85,7 @@ struct GuideOptions {
   size_t searches = 3;       // searches per network, each with its own seed
   MctsOptions search = {};
   size_t epochs = 4, minibatch = 16;
-  double visits =
-      0.5; // weight of the visits in the targets, the remainder is for gains (sample_of)
+  double visits = 0.5; // weight of the visits in the targets; gains have the remainder
   uint64_t seed = 1;
   StopToken stop = {};
 };
