@@ -1,5 +1,5 @@
-// Models and rules share the meaning of compile-time values: random expressions over the same names
-// have the same value in both, or to none in both.
+// Tests that models and rules agree on compile-time values: random expressions over the same names
+// have equal values in both, or none in either.
 #include "compiler/ir/from_ast.h"
 #include "compiler/rules/compile/compiler.h"
 #include "compiler/rules/eval.h"
@@ -14,7 +14,7 @@ namespace {
 
 using Random = std::mt19937_64;
 
-/// What names stand for: attributes that the left side binds; lets of the same values in a model.
+/// Binds the names: to attributes of a rule's left side, and to lets with equal values in a model.
 constexpr const char* kLeft = "transpose(clip(slice(x, axis = i, start = j, stop = k), low = f, "
                               "high = g), perm = p)";
 struct Name {
@@ -35,7 +35,7 @@ public:
   enum class Kind { Number, Bool, List };
 
   std::string expr(Kind kind, int depth) {
-    if (random_() % 20 == 0) kind = static_cast<Kind>(random_() % 3); // what does not fit
+    if (random_() % 20 == 0) kind = static_cast<Kind>(random_() % 3); // a kind that does not fit
     if (depth == 0 || random_() % 6 == 0) return leaf(kind);
     switch (kind) {
     case Kind::Number: return number(depth - 1);
@@ -100,20 +100,20 @@ private:
     }
   }
 
-  /// Rules have no lists of lists, nor of bools.
+  /// A list element. Rules do not have lists of lists or of bools.
   std::string item(int depth) { return depth == 0 ? leaf(Kind::Number) : number(depth - 1); }
 
   Random& random_;
 };
 
-/// As a model has it; "-" where there is none.
+/// Returns the value in a model, or "-" if there is none.
 std::string in_model(const std::string& text) {
   std::string model = "model m(x: f32[1]) {\n";
   for (const Name& n : names()) {
     bool least = n.value.is(Value::Kind::Int) && n.value.number < 0;
     model += std::string("let ") + n.name + " = " + (least ? "0 - 7" : n.value.text_form()) + "\n";
   }
-  model += "(" + text + ")\n}\n"; // a line does not start with a sign
+  model += "(" + text + ")\n}\n"; // a line cannot start with a sign
   SourceManager sources;
   DiagnosticSink sink;
   EmbeddedLoader loader({});
@@ -121,7 +121,8 @@ std::string in_model(const std::string& text) {
   EXPECT_FALSE(sink.failed()) << text;
   ModelValue value;
   (void)instantiate(program, "m", {}, std::make_shared<Symbols>(), sink, &value);
-  bool list = llvm::StringRef(value.text).startswith("["); // and no tensor, as all are numbers
+  bool list = llvm::StringRef(value.text).startswith("["); // not a tensor, since all names are
+                                                           // numbers
   return value.constant || list ? value.text : "-";
 }
 
@@ -131,7 +132,7 @@ struct NoClasses : ClassFacts {
   bool constant(uint32_t) const override { return false; }
 };
 
-/// Lists as models tell them: the first six.
+/// Formats a list as models print it: the first six elements.
 std::string told(const Value& v) {
   if (!v.is(Value::Kind::Ints) && !v.is(Value::Kind::Floats)) return v.text_form();
   size_t size = v.ints.size() + v.reals.size();
@@ -145,7 +146,7 @@ std::string told(const Value& v) {
   return text + "]";
 }
 
-/// As a condition of a rule has it.
+/// Returns the value in a condition of a rule, or "-" if there is none.
 std::string in_rule(const std::string& text) {
   std::string declaration = "rule r(x, i, j, k, f, g, p) { " + std::string(kLeft) +
                             " => x where i == j or j == k or f == g or len(p) == 1, (" + text +
@@ -162,7 +163,7 @@ std::string in_rule(const std::string& text) {
   for (const Name& n : names())
     for (uint32_t v = 0; v < rule->value_vars; ++v)
       if (rule->value_var_names[v] == n.name) values[v] = symbols.value(n.value);
-  ExprIndex either = rule->conditions.back(); // it asks for a name, so it is not decided yet
+  ExprIndex either = rule->conditions.back(); // it contains a name, so that it is not decided yet
   ExprIndex asked = rule->exprs[rule->exprs[either].operands[0]].operands[0];
   std::optional<ValueId> made = evaluate({*rule, symbols, values, NoClasses{}}, asked);
   return made ? told(symbols.value(*made)) : "-";
@@ -175,7 +176,7 @@ TEST(ConstValues, ModelsAndRulesAgree) {
     Writer writer(random);
     std::string text = writer.expr(static_cast<Writer::Kind>(random() % 3), 3);
     std::string model = in_model(text), rule = in_rule(text);
-    if (rule == "-" && model.front() == '[') continue; // of integers and floats: no slot holds it
+    if (rule == "-" && model.front() == '[') continue; // mixed: no slot holds it
     ASSERT_EQ(model, rule) << text;
     ++(model == "-" ? without : with_value);
     lists += model.front() == '[';
@@ -185,7 +186,7 @@ TEST(ConstValues, ModelsAndRulesAgree) {
   EXPECT_GT(lists, 1000);
 }
 
-/// The cases that the two evaluators once disagreed on, and their like.
+/// Cases on which the two evaluators once disagreed, and similar ones.
 TEST(ConstValues, WhatHasNoValueHasNoneInEither) {
   for (const char* text : {"1.0 / 0", "0.0 / 0", "1.0 // 0", "1.0 % 0.0", "0.0 ** -1", "sqrt(-1)",
                            "log(0)", "(-8.0) ** 0.5", "1 / 0", "7 / 2", "2 ** 63", "2 ** -1",

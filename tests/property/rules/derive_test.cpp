@@ -1,9 +1,10 @@
-// What the general rules know, TASO knew: for each of the 139 rules of taso.tg, both sides are put
-// into one e-graph at instances drawn from the rule's own conditions, and the rules of core.tg
-// make them one class within a few iterations.
+// Tests that the general rules derive TASO's rules. For each of the 139 rules of taso.tg,
+// both sides are added to one e-graph at instances drawn from the rule's own conditions.
+// The rules of core.tg then merge them within a few iterations.
 //
-// Which of the 139 say the same, up to the names of their tensors, is computed too and compared
-// with the list in rules/DECISIONS.md. That each fires is for rules_fire_test.cpp.
+// Also computes which of the 139 rules are equal, up to the names of their tensors,
+// and compares them with the list in rules/DECISIONS.md. rules_fire_test.cpp tests
+// that each rule fires.
 #include "compiler/egraph/egraph.h"
 #include "compiler/rules/instances/sample.h"
 #include "compiler/search/saturate.h"
@@ -26,8 +27,8 @@ constexpr int kIterations = 5;
 constexpr int kInstances = 2;
 constexpr size_t kNodes = 20'000;
 
-/// Both sides at the next instance at which the right side is well typed:
-/// the engine refuses others.
+/// Adds both sides at the next instance at which the right side is well typed,
+/// since the engine rejects other instances.
 EGraph both_sides(const Rule& rule, RuleSampler& sampler, const std::shared_ptr<Symbols>& symbols) {
   for (int draws = 0; draws < 1000; ++draws) {
     std::optional<RuleInstance> instance = sampler.draw(20000);
@@ -48,7 +49,8 @@ EGraph both_sides(const Rule& rule, RuleSampler& sampler, const std::shared_ptr<
   return EGraph(symbols);
 }
 
-/// Iterations until the first half of the roots are the second half; nullopt if they never are.
+/// Returns the number of iterations until the roots of both sides are equal,
+/// or nullopt if they never are.
 std::optional<int> derive(llvm::ArrayRef<Rule> general, EGraph& egraph) {
   SaturateOptions options;
   options.iterations = options.multi_iterations = 1;
@@ -70,7 +72,7 @@ TEST(Taso, GeneralRulesDeriveEachRule) {
   std::vector<Rule> general = test::library({"core"});
   ASSERT_FALSE(general.empty());
   std::set<std::string> declared;
-  std::map<int, size_t> needing; // iterations to forms of rules
+  std::map<int, size_t> needing; // number of rule forms by iterations
   for (const Rule& rule : test::library({"taso"})) {
     auto symbols = std::make_shared<Symbols>();
     RuleSampler sampler(*symbols, rule, /*seed=*/3);
@@ -90,7 +92,7 @@ TEST(Taso, GeneralRulesDeriveEachRule) {
     std::printf("%zu forms of rules in %d iterations\n", rules, iterations);
 }
 
-/// The test must be able to fail: without the laws of core.tg some are not derived.
+/// Shows that the test can fail: without the laws of core.tg, some rules are not derived.
 TEST(Taso, SomeRulesNeedTheLawsOfCore) {
   std::vector<Rule> general = test::library({"default"}), rules = test::library({"taso_059"});
   ASSERT_FALSE(rules.empty());
@@ -111,12 +113,12 @@ std::string listed(llvm::ArrayRef<Rule> rules) {
   return list;
 }
 
-/// Whether rules/DECISIONS.md has the text.
+/// Returns true if rules/DECISIONS.md contains the text.
 bool in_decisions(const std::string& wanted) {
   auto page = llvm::MemoryBuffer::getFile(TG_SOURCE_DIR "/rules/DECISIONS.md");
   EXPECT_TRUE(page);
   if (!page) return false;
-  std::string text; // whatever the line breaks
+  std::string text; // the text without its line breaks
   for (char c : (*page)->getBuffer())
     if (!std::isspace(static_cast<unsigned char>(c)))
       text += c;
@@ -125,7 +127,7 @@ bool in_decisions(const std::string& wanted) {
   return text.find("`" + wanted + "`") != std::string::npos;
 }
 
-/// Rules that say what another says; rules/DECISIONS.md lists just these.
+/// rules/DECISIONS.md lists exactly the rules that repeat another one.
 TEST(Taso, RepetitionsAreListed) {
   std::string list = listed(test::library({"taso"}));
   EXPECT_TRUE(in_decisions(list)) << list;

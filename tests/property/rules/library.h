@@ -1,4 +1,4 @@
-// The rule library as the source tree has it, for tests.
+// Loads the rule library from the source tree, for tests.
 #pragma once
 
 #include "compiler/rules/from_ast.h"
@@ -12,8 +12,8 @@ inline void PrintTo(const Rule& rule, std::ostream* out) { *out << rule_text(rul
 
 namespace test {
 
-/// All rules under rules/, or of them what is selected; empty, with the errors printed, if one of
-/// them is wrong.
+/// Returns all rules under rules/, or the selected ones. If one of them has errors,
+/// prints the errors and returns an empty list.
 inline std::vector<Rule> library(const std::vector<std::string>& selection = {}) {
   SourceManager sources;
   DiagnosticSink sink;

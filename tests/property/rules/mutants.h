@@ -1,7 +1,7 @@
-// Wrong rules made out of right ones, as data: each function changes one thing on the right side
-// (operands, their order, operators, attributes, what is computed for attributes), leaves a
-// condition out or a literal of the left side free. What comes out may be true by chance (a
-// condition that is there for profit alone); the tests that use this list those.
+// Makes wrong rules out of right ones. Each function changes one thing on the right side (operands,
+// their order, operators, attributes, computed attributes), removes a condition,
+// or frees a literal of the left side. A mutant may still be true (for example,
+// without a condition that only concerns profit). The tests that use mutants list those.
 #pragma once
 
 #include "compiler/rules/instances/kinds.h"
@@ -24,10 +24,10 @@ public:
     mark(rule.lhs, on_left);
     mark(rule.rhs, on_right_);
     for (size_t i = 0; i < on_left.size(); ++i)
-      if (on_left[i]) on_right_[i] = false; // shared terms stay as they are
+      if (on_left[i]) on_right_[i] = false; // shared terms are not changed
   }
 
-  /// In a fixed order: by kind of change, then by place.
+  /// Returns the mutants in a fixed order: by kind of change, then by place.
   std::vector<Mutant> all() {
     for (TermId id = 0; id < rule_.terms.size(); ++id) {
       if (!on_right_[id] || rule_.terms[id].kind != Term::Kind::Op) continue;
@@ -68,7 +68,7 @@ private:
     return std::string(name) + " " + std::to_string(id);
   }
 
-  /// Each operand with the next.
+  /// Swaps each operand with the next.
   void swap_operands(TermId id) {
     const Term& term = rule_.terms[id];
     for (size_t i = 0; i + 1 < term.operands.size(); ++i) {
@@ -133,7 +133,7 @@ private:
     set(id, slot, std::move(value), "literal changed: " + name);
   }
 
-  /// The first number of a computed list, or a computed number, plus one.
+  /// Adds one to the first number of a computed list, or to a computed number.
   void add_one(TermId id, size_t slot, std::string what) {
     Rule& mutant = add(std::move(what));
     ValueExpr one, sum;
@@ -153,14 +153,14 @@ private:
     mutant.terms[id].attrs[slot].expr = more;
   }
 
-  // --- what is computed --------------------------------------------------------------------------
+  // --- computed values ---------------------------------------------------------------------------
 
   static ExprIndex push(Rule& rule, ValueExpr e) {
     rule.exprs.push_back(std::move(e));
     return static_cast<ExprIndex>(rule.exprs.size() - 1);
   }
 
-  /// A copy of `root` in which `with` stands for `at`; expressions name only earlier ones.
+  /// Returns a copy of `root` with `at` replaced by `with`. Expressions refer only to earlier ones.
   static ExprIndex replaced(Rule& rule, ExprIndex root, ExprIndex at, ExprIndex with) {
     if (root == at) return with;
     ValueExpr copy = rule.exprs[root];
@@ -178,8 +178,8 @@ private:
     for (ExprIndex operand : rule_.exprs[root].operands) each_expr(operand, found);
   }
 
-  /// Other axes and positions, operands of differences and quotients the other way round, a sum for
-  /// a product, the larger for the smaller.
+  /// Changes axes and positions, swaps operands of differences and quotients,
+  /// replaces a product by a sum, and a minimum by a maximum.
   void change_computed(TermId id) {
     const Term& term = rule_.terms[id];
     for (size_t slot = 0; slot < term.attrs.size(); ++slot) {
@@ -229,7 +229,7 @@ private:
     root = replaced(mutant, root, e, with);
   }
 
-  /// An attribute takes the value of another of its kind.
+  /// Gives an attribute the value of another one of its kind.
   void misplace_values() {
     std::vector<std::optional<AttrKind>> kinds = attribute_kinds(rule_);
     for (TermId id = 0; id < rule_.terms.size(); ++id) {
@@ -251,8 +251,8 @@ private:
     }
   }
 
-  /// A literal attribute of the left side becomes free (`dilation = 1` left out); where the right
-  /// side has the same literal in the same slot, it takes the value (`..`), and once it does not.
+  /// Frees a literal attribute of the left side (omits `dilation = 1`). If the right side has the
+  /// same literal in the same slot, one mutant binds it, too (`..`), and one does not.
   void free_literals() {
     for (TermId id = 0; id < rule_.terms.size(); ++id) {
       const Term& term = rule_.terms[id];
@@ -269,7 +269,7 @@ private:
     }
   }
 
-  /// How many terms of the right side have the same literal.
+  /// Returns the number of terms on the right side with the same literal.
   size_t free_literal(TermId id, size_t slot, bool both, std::string what) {
     Rule& mutant = add(std::move(what));
     TermAttr free;
@@ -313,7 +313,7 @@ private:
     }
   }
 
-  /// op(x) becomes x.
+  /// Replaces op(x) by x.
   void drop_operator(TermId id) {
     const Term& term = rule_.terms[id];
     if (term.operands.size() != 1) return;
@@ -325,7 +325,7 @@ private:
       if (root == id) root = term.operands[0];
   }
 
-  /// Another variable stands in an operand's place.
+  /// Replaces an operand by another variable.
   void misplace() {
     std::vector<TermId> variables;
     for (TermId id = 0; id < rule_.terms.size(); ++id)
@@ -343,7 +343,7 @@ private:
     }
   }
 
-  /// But for those that only say what is worth the work.
+  /// Drops each condition, except those that only concern profit.
   void drop_conditions() {
     for (size_t i = 0; i < rule_.conditions.size(); ++i) {
       if (about_profit(rule_.conditions[i])) continue;

@@ -1,8 +1,7 @@
-// Every rule of the library keeps the class of numerics that it states,
-// computed in f32, f16 and bf16 beside float64: an `exact` rule gives the same
-// elements on both sides, up to the sign of zero; the right side of a rule that
-// `reassociates` errs within what roundings of the left side's terms explain.
-// bench/rule_errors_bench lists the errors themselves.
+// Tests that every library rule keeps the class of numerics that it states, computed in f32,
+// f16 and bf16 against float64. An `exact` rule gives the same elements on both sides,
+// up to the sign of zero. The right side of a rule that `reassociates` has errors within the bound
+// for roundings of the left side's terms. bench/rule_errors_bench lists the errors themselves.
 #include "lang/syntax/parse.h"
 #include "tests/property/rules/library.h"
 #include "tests/property/rules/rule_error_bound.h"
@@ -17,15 +16,16 @@ namespace {
 
 constexpr size_t kInstances = 16;
 
-/// What a rule showed in all dtypes together.
+/// The results of a rule in all dtypes together.
 struct Seen {
   size_t instances = 0;
   bool same_bits = true, bounded = true, known = true;
-  double worst = 0; // error of the right side, in what its roundings may cost on the left
+  double worst = 0; // largest error of the right side, in units of the left side's bound
   std::string where;
 };
 
-/// A number of the instance's own is so small that products with it leave the normal range.
+/// Returns true if a constant of the instance is so small that products with it leave the normal
+/// range.
 bool underflows(const RuleErrorCase& at) {
   double least = std::sqrt(at.dtype == DType::F16 ? 0x1p-14 : 0x1p-126);
   for (uint32_t i = 0; i < at.graph.size(); ++i) {
@@ -48,7 +48,7 @@ Seen look(const Rule& rule, ErrorScale scale = ErrorScale::Element) {
       if (!same && seen.where.empty()) seen.where = dtype_name(at.dtype).str() + dump(at.graph);
       return;
     }
-    // Beside large numbers the small ones are below f16's normal range: that is not rounding.
+    // In f16, small numbers beside large ones are below the normal range, which is not rounding.
     if ((at.mixed && at.dtype == DType::F16) || underflows(at)) return;
     std::optional<double> error = right_error_in_bounds(at, scale);
     seen.known &= error.has_value();
@@ -61,7 +61,7 @@ Seen look(const Rule& rule, ErrorScale scale = ErrorScale::Element) {
   return seen;
 }
 
-/// What the class of a rule is checked against: docs/rules.md.
+/// Returns the scale for a rule's class: docs/rules.md.
 ErrorScale grade(const Rule& rule) {
   return rule.declared == "winograd_tile_4" ? ErrorScale::Largest : ErrorScale::Element;
 }
@@ -89,8 +89,8 @@ Rule rule_from(llvm::StringRef text) {
   return rules.empty() ? Rule() : rules[0];
 }
 
-/// What rules/winograd.tg says of itself: results of tiles of 4 err by the largest numbers around
-/// them, within what is said above; not by their own.
+/// As rules/winograd.tg states, results of tiles of 4 have errors relative to the largest numbers
+/// around them (within the bound above), not to their own.
 TEST(RuleNumerics, MinimalFilteringErrsByTheLargestOfATile) {
   size_t rules = 0;
   for (const Rule& rule : test::library()) {
@@ -101,7 +101,7 @@ TEST(RuleNumerics, MinimalFilteringErrsByTheLargestOfATile) {
   EXPECT_EQ(rules, 1u);
 }
 
-/// Equal in float64, bit for bit: what differs is how often the dtype rounds.
+/// Equal in float64, bit for bit. Only the number of roundings in the dtype differs.
 TEST(RuleNumerics, RoundingLessOftenIsNotExact) {
   for (const char* text : {"rule r(x, w) exact { gelu(x @ w) => matmul(x, w, act = gelu) }",
                            "rule r(x, w, b) exact { matmul(x, w) + b => matmul(x, w, bias = b) "
@@ -112,8 +112,7 @@ TEST(RuleNumerics, RoundingLessOftenIsNotExact) {
   }
 }
 
-/// True, and within rounding in float64, but through terms that are much larger
-/// than the result.
+/// True, and within rounding in float64, but with terms that are much larger than the result.
 TEST(RuleNumerics, LargerTermsAreNotAReassociation) {
   for (const char* text : {"rule r(x, y) reassociates { x + y => (x + 1000) + (y - 1000) }",
                            "rule r(x, y) reassociates { x * y => (x + 64) * y - y * 64 }"}) {

@@ -12,7 +12,7 @@ namespace tg {
 
 namespace {
 
-/// A number of a narrow dtype, held as the float that equals it.
+/// A number of a narrow dtype, stored as the equal float.
 template <DType D> struct Rounded {
   Rounded() = default;
   explicit Rounded(double x) {
@@ -75,7 +75,8 @@ struct Sides {
   std::vector<NodeId> left, right;
 };
 
-/// nullopt where the engine would refuse the match: the right side is ill-typed or of another type.
+/// Returns nullopt if the engine would reject the match: the right side is ill-typed
+/// or has another type.
 std::optional<Sides> build(const Rule& rule, const std::shared_ptr<Symbols>& symbols,
                            const RuleInstance& instance) {
   Sides sides{Graph(symbols), {}, {}};
@@ -158,7 +159,7 @@ void RuleError::add(const RuleErrorCase& rule_case) {
     if (!finite_and_not_zero(rule_case.exact[i])) continue;
     double of_left = max_rel_diff(rule_case.left_rounded[i], rule_case.exact[i]);
     double of_right = max_rel_diff(rule_case.right_rounded[i], rule_case.exact[i]);
-    if (!std::isfinite(of_left)) continue; // the dtype is too narrow for either side
+    if (!std::isfinite(of_left)) continue; // the dtype is too narrow for both sides
     ++cases;
     left = std::max(left, of_left);
     right = std::max(right, of_right);

@@ -13,15 +13,14 @@ namespace {
 
 using Arrays = llvm::SmallVector<const NodeValues*, 5>;
 
-/// The steepest slope of gelu (at sqrt 2) and erf (at 0), beyond which no
-/// activation goes.
+/// The steepest slope of gelu (at sqrt 2) and erf (at 0), an upper bound for all activations.
 constexpr double kSlope = 1.13;
 
 bool moves(OpKind op) {
   return op_info(op).has(Trait::Layout | Trait::View) || op == OpKind::Gather;
 }
 
-/// What one rounding may change where numbers are too small for unit_roundoff to say it.
+/// Returns the largest change by one rounding of numbers that are too small for unit_roundoff.
 double half_smallest(DType dtype) {
   switch (dtype) {
   case DType::F16: return 0x1p-25;
@@ -82,8 +81,7 @@ private:
   const NodeValues& error(NodeId id, size_t i) const { return errors_[operand(id, i).index]; }
   bool present(NodeId id, size_t i) const { return !graph_.type(operand(id, i)).is_none(); }
 
-  /// The operator `as`, without activation, on these operands; null ones are
-  /// absent.
+  /// Applies the operator `as`, without activation, to these operands. Null operands are absent.
   NodeValues apply(NodeId id, OpKind as, const Arrays& operands) const {
     const Value kNoActivation = Value::of_enum("none");
     llvm::SmallVector<const Value*, 4> attrs;
@@ -104,7 +102,8 @@ private:
     return result;
   }
 
-  /// Of what is linear in all operands together: the operator of the errors.
+  /// Sets the errors of an operator that is linear in all operands together:
+  /// the operator applied to the errors.
   bool linear(NodeId id, OpKind as) {
     Arrays operands;
     for (size_t i = 0; i < graph_.operands(id).size(); ++i) operands.push_back(&error(id, i));
@@ -112,7 +111,7 @@ private:
     return true;
   }
 
-  /// Of x * y, and of what is summed to it.
+  /// Sets the errors of x * y and of the terms that are added to it.
   bool bilinear(NodeId id, double slope = 1) {
     OpKind op = graph_.node(id).op;
     Arrays first = {&error(id, 0), &size(id, 1)}, second = {&size(id, 0), &error(id, 1)};
@@ -127,7 +126,7 @@ private:
     return true;
   }
 
-  /// One number for all elements.
+  /// Sets one error for all elements.
   bool uniform(NodeId id, double error) {
     errors_[id.index].assign(sizes_[id.index].size(), error);
     return true;
@@ -139,7 +138,7 @@ private:
     return true;
   }
 
-  /// The error times a slope of each element's own, which its value says.
+  /// Multiplies the error by a slope for each element, which depends on its value.
   bool sloped(NodeId id, llvm::function_ref<double(double)> slope) {
     errors_[id.index] = error(id, 0);
     for (size_t i = 0; i < errors_[id.index].size(); ++i)
@@ -147,14 +146,14 @@ private:
     return true;
   }
 
-  /// (Ex + |x / y| Ey) / |y|.
+  /// Sets the error (Ex + |x / y| Ey) / |y|.
   bool quotient(NodeId id) {
     double least = *std::min_element(size(id, 1).begin(), size(id, 1).end());
     double ratio = largest(sizes_[id.index]);
     return uniform(id, (largest(error(id, 0)) + ratio * largest(error(id, 1))) / least);
   }
 
-  /// (x - mean) * scale / sqrt(var + eps) + bias.
+  /// Sets the error of (x - mean) * scale / sqrt(var + eps) + bias.
   bool normalised(NodeId id) {
     const NodeValues& variance = size(id, 4);
     double least = *std::min_element(variance.begin(), variance.end()) + graph_.attr(id, 0).real;
@@ -172,7 +171,7 @@ private:
     return true;
   }
 
-  /// Shares, which sum up to 1, are off by twice what scores are (as in Softmax).
+  /// The weights sum to 1, and their error is twice that of the scores (as in Softmax).
   bool attention(NodeId id) {
     auto width = static_cast<double>(graph_.type(operand(id, 0)).shape.back());
     auto places = static_cast<double>(graph_.type(operand(id, 1)).shape.back());
@@ -186,7 +185,7 @@ private:
     return uniform(id, largest(error(id, 2)) + places * share * largest(size(id, 2)));
   }
 
-  /// False where no bound is known.
+  /// Propagates errors through an operator. Returns false if no bound is known.
   bool propagate(NodeId id) {
     OpKind op = graph_.node(id).op;
     if (moves(op)) return linear(id, op);
@@ -224,7 +223,7 @@ private:
     case OpKind::Cumsum: return linear(id, op);
     case OpKind::ReduceMin: return linear(id, OpKind::ReduceMax);
     case OpKind::BatchNorm: return normalised(id);
-    case OpKind::NotEqual: // a test for NaN is the same on all numbers
+    case OpKind::NotEqual: // a test for NaN gives the same for all numbers
       return operand(id, 0) == operand(id, 1) && uniform(id, 0);
     default: return false;
     }

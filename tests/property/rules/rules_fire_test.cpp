@@ -1,7 +1,7 @@
-// Every rule of the library fires: on the graph of its own left side, at a random instance, the
-// engine finds the match and puts the right side into the same class. So no rule is dead for a
-// reason that its author did not see (a normal form, a type, a condition). One that brings operands
-// into an order finds nothing to do where they are in it; its other orders fire.
+// Tests that every library rule fires: on the graph of its own left side, at a random instance,
+// the engine finds the match and adds the right side to the same class. So no rule is dead
+// for an unnoticed reason (a normal form, a type, a condition). A rule that sorts operands does
+// nothing if they are sorted already; its other orders fire.
 #include "compiler/egraph/egraph.h"
 #include "compiler/rules/instances/sample.h"
 #include "compiler/search/saturate.h"
@@ -14,7 +14,7 @@
 namespace tg {
 namespace {
 
-/// Whether both sides are the same terms.
+/// Returns true if both sides are the same terms.
 bool is_done(const Rule& rule, const std::shared_ptr<Symbols>& symbols,
              const RuleInstance& instance) {
   Graph graph(symbols);
@@ -31,7 +31,8 @@ bool is_done(const Rule& rule, const std::shared_ptr<Symbols>& symbols,
   return true;
 }
 
-/// Whether one iteration with this rule alone changes the e-graph of the instance's left side.
+/// Returns true if one iteration with only this rule changes the e-graph of the instance's left
+/// side.
 bool fires(const Rule& rule, const std::shared_ptr<Symbols>& symbols,
            const RuleInstance& instance) {
   Graph graph(symbols);
@@ -45,8 +46,8 @@ bool fires(const Rule& rule, const std::shared_ptr<Symbols>& symbols,
   return report.rules[0].applied > 0;
 }
 
-/// Orders of operands in which a rule has nothing to do: the left side is then the right side
-/// already. They must not fire, and all others must.
+/// Orders of operands in which the left side equals the right side already.
+/// Exactly these rules must not fire.
 const std::set<std::string> kIdle = {"gelu_sigmoid_in_order", "gelu_tanh_in_order",
                                      "rms_norm_in_order",     "silu_in_order",
                                      "weight_added_last~2",   "weight_multiplied_last~2"};

@@ -1,6 +1,6 @@
-// Every rule of the library says what is true: on random instances, drawn from the rule's own types
-// and conditions, both sides are built as graphs and evaluated in float64. A rule without instances
-// fails too, as does one whose right side is never well typed.
+// Tests that every library rule is true: on random instances, drawn from the rule's own types
+// and conditions, both sides are built as graphs and evaluated in float64.
+// A rule without instances fails, as does one whose right side is never well typed.
 #include "compiler/ir/evaluate.h"
 #include "compiler/rules/instances/sample.h"
 #include "lang/syntax/parse.h"
@@ -14,10 +14,10 @@ namespace tg {
 
 namespace {
 
-constexpr size_t kInstances = 60; // at which both sides are well typed
+constexpr size_t kInstances = 60; // instances at which both sides are well typed
 constexpr size_t kDraws = 4000;
 constexpr size_t kAttempts = 20000; // for one draw
-constexpr double kTolerance = 1e-9; // of the largest element
+constexpr double kTolerance = 1e-9; // relative to the largest element
 
 std::string lines(const std::vector<std::string>& all) {
   std::string text;
@@ -25,7 +25,8 @@ std::string lines(const std::vector<std::string>& all) {
   return text;
 }
 
-/// Equal within the tolerance; NaN and infinities at the same places.
+/// Returns true if the values are equal within the tolerance, with NaN and infinities
+/// at the same places.
 bool same_values(llvm::ArrayRef<double> a, llvm::ArrayRef<double> b, double tolerance) {
   if (a.size() != b.size()) return false;
   double largest = 0;
@@ -41,21 +42,22 @@ bool same_values(llvm::ArrayRef<double> a, llvm::ArrayRef<double> b, double tole
   return true;
 }
 
-/// Negative numbers, and positive ones alone, under which roots and quotients are tame.
+/// Draws numbers of both signs, or only positive ones, for which roots and quotients
+/// are well conditioned.
 LeafSource leaves(uint64_t seed, bool all_positive) {
   return random_leaves(seed, [=](llvm::StringRef name) {
-    return all_positive || name == "variance"; // what is under a root is never negative
+    return all_positive || name == "variance"; // the operand of a root is never negative
   });
 }
 
-/// What became of a rule: instances at which both sides were compared, and the first difference.
+/// The result for a rule: the number of compared instances, and the first difference.
 struct Verdict {
   size_t compared = 0;
   std::string counterexample;
 };
 
-/// Compares both sides at one instance; what is found goes to the verdict. A right side that is not
-/// well typed is no difference: the engine refuses such a match.
+/// Compares both sides at one instance, and updates the verdict. An ill-typed right side
+/// is not a difference, since the engine rejects such a match.
 void compare_at(const Rule& rule, const std::shared_ptr<Symbols>& symbols,
                 const RuleInstance& instance, uint64_t seed, Verdict& verdict) {
   Graph graph(symbols);
@@ -117,7 +119,8 @@ INSTANTIATE_TEST_SUITE_P(Library, EveryRule, testing::ValuesIn(pattern_rules()),
   return name + "_" + std::to_string(info.index);
 });
 
-/// Rules that look right. Each must be refuted, or the test above shows nothing.
+/// Rules that look right and are wrong. Each must be refuted, which shows that the test above can
+/// fail.
 const char* const kWrong[] = {
     "rule r(x, y) { x - y => y - x }", "rule r(x, y) { x @ y => y @ x where shape(x) == shape(y) }",
     "rule r(x, y, s) { (x @ y) * s => (x * s) @ y where rank(s) == 1, dim(s, 0) == dim(x, -1), "
@@ -128,7 +131,7 @@ const char* const kWrong[] = {
               conv2d(y, b, bias = none, residual = none, ..)], axis = 1)
         => conv2d(concat([x, y], axis = 1), concat([a, b], axis = 0), ..)
       where dim(x, 1) == dim(y, 1), dim(a, 1) == dim(b, 1) })",
-    // a larger window under `same` moves where the stride is not 1
+    // with `same`, a larger window moves if the stride is not 1
     R"(rule r(x, w) { conv2d(x, w, pad = same, ..)
         => conv2d(x, enlarge(w, [dim(w, 2) + 2, dim(w, 3) + 2]), pad = same, ..) })",
     // padding adds zeros, not the shift

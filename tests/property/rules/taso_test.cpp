@@ -1,8 +1,9 @@
-// Every rule of rules/taso.tg fires where it alone is used: on a model of its own left side
-// (taso_models.tg, of the rule's name) the engine explores with that rule, extracts, and says what
-// it found. All of it stands in taso_models.out, so that a change of the engine, of prices or of a
-// rule shows as a difference in words. With TG_UPDATE set in the environment the file is written
-// anew: read the difference before it is committed.
+// Tests that every rule of rules/taso.tg fires when it is the only rule.
+// On a model of its left side (in taso_models.tg, with the rule's name),
+// the engine explores with that rule, extracts, and reports the result. All reports
+// are in taso_models.out, so that a change of the engine, of prices or of a rule shows up
+// as a difference in the text. If TG_UPDATE is set in the environment, the file is written again.
+// Check the difference before a commit.
 #include "compiler/api/files/model.h"
 #include "compiler/extract/cost/analytic.h"
 #include "compiler/ir/to_text.h"
@@ -31,7 +32,7 @@ std::string read_file(const char* path) {
   return text.str();
 }
 
-/// What the optimiser makes of the model by these rules alone, in words.
+/// Optimises the model with only these rules, and returns the report.
 std::string optimised(const Graph& source, llvm::ArrayRef<Rule> rules) {
   Result<std::unique_ptr<CostModel>> costs = make_analytic_cost("cpu");
   EXPECT_TRUE(costs);
@@ -53,7 +54,7 @@ std::string optimised(const Graph& source, llvm::ArrayRef<Rule> rules) {
   return text + "\n";
 }
 
-/// Models and rules of one name, one after the other.
+/// Pairs of a model and a rule with the same name, in order.
 class TasoRules {
 public:
   TasoRules() : rules_(test::library()) {
@@ -63,7 +64,7 @@ public:
     for (const Diagnostic& d : sink_.all()) render(d, sources_, llvm::errs());
   }
 
-  /// Declared names of the rules, in their order.
+  /// Returns the declared names of the rules in order.
   std::vector<std::string> names() const {
     std::vector<std::string> names;
     for (const Rule& rule : rules_)

@@ -1,12 +1,12 @@
-// Layers of several parts, in terms of reference.h: attention, feed-forward, recurrent cells.
-// Weights are looked up by the paths that the library promises.
+// Layers with several parts, built from reference.h: attention, feed-forward, recurrent cells.
+// Weights are looked up by the paths that the library documents.
 #pragma once
 
 #include "tests/property/stdlib/ran.h"
 
 namespace tg::test {
 
-/// The function of weights below a path.
+/// A function of the weights below a path.
 struct Part {
   const RunResult& ran;
   std::string path;
@@ -42,7 +42,7 @@ inline Array batch_normed(const Part& p, const Array& x, double eps = 1e-5) {
   return batch_norm(x, p("scale"), p("shift"), p("mean"), p("variance"), eps);
 }
 
-/// The four gates of torch.nn.LSTMCell's documentation, one state at a time.
+/// The four gates of torch.nn.LSTMCell's documentation. Returns the next states.
 inline std::vector<Array> lstm(const Array& x, const Array& h, const Array& c, const Array& wx,
                                const Array& wh, const Array& b) {
   Array gates = affine(x, wx, &b).plus(affine(h, wh)), next = c, out = h;
@@ -57,7 +57,7 @@ inline std::vector<Array> lstm(const Array& x, const Array& h, const Array& c, c
   return {out, next};
 }
 
-/// torch.nn.GRUCell's.
+/// The cell of torch.nn.GRUCell's documentation.
 inline Array gru(const Array& x, const Array& h, const Array& wx, const Array& wh, const Array& bx,
                  const Array& bh) {
   Array from_x = affine(x, wx, &bx), from_h = affine(h, wh, &bh), out = h;
@@ -72,7 +72,7 @@ inline Array gru(const Array& x, const Array& h, const Array& wx, const Array& w
   return out;
 }
 
-/// Zoph and Le 2017, figure 8, in the form of the published benchmarks.
+/// The cell of Zoph and Le 2017, figure 8, in the form of the published benchmarks.
 inline Array nas(const Part& p, const Array& x, const Array& h) {
   auto gate = [&](int number) {
     Part g = p / ("nas_gate" + std::to_string(number));

@@ -1,4 +1,4 @@
-// A program on the reference backend, over weights and inputs of the test's own making.
+// Runs programs on the reference backend with weights and inputs that the test generates.
 #pragma once
 
 #include "compiler/api/backends/prepare.h"
@@ -13,7 +13,7 @@
 
 namespace tg::test {
 
-/// Numbers in [-1, 1) that depend on name and index alone: a generator of the test's own.
+/// Returns a number in [-1, 1) that depends only on name and index. The test has its own generator.
 inline double number(const std::string& name, size_t index) {
   uint64_t state = 1469598103934665603u;
   for (char c : name) state = (state ^ static_cast<uint8_t>(c)) * 1099511628211u;
@@ -23,7 +23,8 @@ inline double number(const std::string& name, size_t index) {
   return static_cast<double>((state ^ (state >> 31)) >> 11) / 4503599627370496.0 - 1;
 }
 
-/// A tensor of such numbers: variances and scales positive, integers from 0 to 6, labels to 2.
+/// Returns a tensor of such numbers: variances and scales positive, integers from 0 to 6,
+/// labels up to 2.
 inline Tensor drawn(const std::string& name, const TensorType& type) {
   Result<Tensor> made = Tensor::zeros(type);
   EXPECT_TRUE(made);
@@ -45,7 +46,7 @@ inline Array array_of(const Tensor& tensor) {
   return {{tensor.type().shape.begin(), tensor.type().shape.end()}, tensor.doubles()};
 }
 
-/// A program that ran: its inputs by name, its weights by path, its outputs in order.
+/// The run of a program: its inputs by name, its weights by path, its outputs in order.
 struct RunResult {
   std::map<std::string, Array> inputs, weights;
   std::vector<Array> outputs;
@@ -62,7 +63,7 @@ private:
   }
 };
 
-/// Runs a program on `ref`. Reports and returns nothing where that fails.
+/// Runs a program on `ref`. On failure, reports the error and returns nullopt.
 inline std::optional<RunResult> run(const std::string& text) {
   SourceManager sources;
   DiagnosticSink sink;
@@ -97,7 +98,7 @@ inline std::optional<RunResult> run(const std::string& text) {
   return ran;
 }
 
-/// max |a - b| over max |b|; infinite for other shapes.
+/// Returns max |a - b| / max |b|, or infinity for different shapes.
 inline double difference(const Array& a, const Array& b) {
   if (a.shape != b.shape) return INFINITY;
   double worst = 0, largest = 1e-30;

@@ -1,6 +1,6 @@
-// The layers of the standard library once more, in plain loops over doubles, written from the
-// definitions in the papers and in PyTorch's documentation: nothing of Tangram is used, so that a
-// mistake in an operator's meaning cannot be on both sides.
+// Implements the layers of the standard library again, in plain loops over doubles,
+// by the definitions in the papers and in PyTorch's documentation. The file uses nothing
+// of Tangram, so that a mistake in an operator's meaning cannot affect both sides.
 #pragma once
 
 #include <cassert>
@@ -14,7 +14,7 @@
 
 namespace tg::test {
 
-/// Row-major.
+/// A row-major array.
 struct Array {
   std::vector<int64_t> shape;
   std::vector<double> data;
@@ -85,7 +85,7 @@ inline Array affine(const Array& x, const Array& w, const Array* b = nullptr) {
   return y;
 }
 
-/// What `f` makes of each row of the last axis.
+/// Applies `f` to each row of the last axis.
 inline Array by_row(const Array& x, const std::function<void(double* row, int64_t size)>& f) {
   Array y = x;
   int64_t size = x.shape.back();
@@ -116,7 +116,8 @@ struct Window {
   int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1;
   int64_t top = 0, left = 0, bottom = 0, right = 0;
 
-  /// "SAME": as many results as strides fit, the odd line of padding below and to the right.
+  /// Returns "SAME" padding: results at all multiples of the stride, an odd line of padding
+  /// at the bottom and right.
   Window same(const Array& x) const {
     auto total = [](int64_t size, int64_t kernel, int64_t stride) {
       return std::max<int64_t>(((size + stride - 1) / stride - 1) * stride + kernel - size, 0);
@@ -146,7 +147,7 @@ void over_window(const Array& x, const Window& w, int64_t n, int64_t c, int64_t 
     }
 }
 
-/// What `f(n, c, oh, ow)` gives at each place.
+/// Returns the image of the values f(n, c, oh, ow).
 template <class F> Array image(int64_t n, int64_t c, int64_t h, int64_t w, F f) {
   Array y = Array::zeros({n, c, h, w});
   for (int64_t in = 0; in < n; ++in)
@@ -239,8 +240,8 @@ inline Array channel_means(const Array& x) {
 
 // --- sequences -----------------------------------------------------------------------------------
 
-/// Rotary positions by complex numbers: elements i and i + D / 2 of x[N, S, heads * D] are one
-/// number of each head, turned by place / base ** (2 i / D).
+/// Rotary positions by complex numbers: elements i and i + D / 2 of x[N, S,
+/// heads * D] form one number of each head, rotated by place / base ** (2 i / D).
 inline Array rotary(const Array& x, int64_t heads, double base) {
   Array y = x;
   int64_t width = x.dim(2) / heads;
@@ -257,8 +258,8 @@ inline Array rotary(const Array& x, int64_t heads, double base) {
   return y;
 }
 
-/// Attention of q[N, S, heads * W] over k and v[N, M, kv_heads * W]; head h looks at the keys of
-/// head h / (heads / kv_heads). Heads lie beside each other in the last axis throughout.
+/// Attention of q[N, S, heads * W] over k and v[N, M, kv_heads * W]. Head h uses the keys
+/// of head h / (heads / kv_heads). Heads are adjacent in the last axis throughout.
 inline Array attend(const Array& q, const Array& k, const Array& v, int64_t heads, int64_t kv_heads,
                     bool causal) {
   int64_t width = q.dim(2) / heads;
@@ -282,7 +283,7 @@ inline Array attend(const Array& q, const Array& k, const Array& v, int64_t head
   return out;
 }
 
-/// One element of Vaswani et al.'s table.
+/// Returns one element of Vaswani et al.'s table.
 inline double sinusoid(int64_t place, int64_t element, int64_t width, double base) {
   double pair = static_cast<double>(element - element % 2);
   double angle = static_cast<double>(place) / std::pow(base, pair / static_cast<double>(width));

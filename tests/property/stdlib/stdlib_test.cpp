@@ -1,5 +1,6 @@
-// Every function of stdlib/ on the reference backend against the plain loops of reference.h, over
-// weights and inputs of the test's own making. A function without a case fails the last test.
+// Tests every function of stdlib/ on the reference backend against the plain loops
+// of reference.h, with weights and inputs that the test generates. The last test fails
+// for a function without a case.
 #include "lang/syntax/parse.h"
 #include "tests/property/stdlib/layers.h"
 
@@ -14,12 +15,12 @@ constexpr double kTolerance = 1e-5;
 
 struct Case {
   const char* name;
-  const char* functions; // that the program calls, "nn.conv activation.silu"
+  const char* functions; // called by the program: "nn.conv activation.silu"
   std::string program;
   std::function<std::vector<Array>(const RunResult&)> expected;
 };
 
-/// A loss whose gradients by two weights are two inputs.
+/// A loss whose gradients for two weights are two inputs.
 constexpr const char* kTwoWeights = "use std.optimizer\n"
                                     "model m(x: f32[3, 4], y: f32[5]) {\n"
                                     "  param w: f32[3, 4]\n"
@@ -62,7 +63,7 @@ const std::vector<Case>& cases() {
              y.map(leaky(0.01)), y.map(leaky(0.2)), y.map(hard_sigmoid),
              y.map([](double v) { return v * hard_sigmoid(v); }),
              y.map([](double v) { return std::log1p(std::exp(v)); }),
-             // exp would overflow: beyond 40 the two are equal to the last bit of a float.
+             // exp would overflow. Above 40 both are equal to the last bit of a float.
              y.map(
                  [](double v) { return 100 * v > 40 ? 100 * v : std::log1p(std::exp(100 * v)); })};
        }},
@@ -195,7 +196,7 @@ const std::vector<Case>& cases() {
              if (d < 3)
                angles(s, d) = static_cast<double>(s) / std::pow(10, static_cast<double>(d) / 3);
            }
-         Array turned = r.x("y"); // [1, heads, S, D], each head a sequence of its own
+         Array turned = r.x("y"); // [1, heads, S, D]: each head is a sequence
          turned.shape = {2, 5, 4};
          turned = rotary(turned, 1, 10000);
          turned.shape = {1, 2, 5, 4};
@@ -315,7 +316,7 @@ const std::vector<Case>& cases() {
        "use std.block\n"
        "model m(x: f32[2, 6, 5, 4]) { squeeze_excite(x, 2) as a }\n",
        [](const RunResult& r) {
-         auto matrix = [&](const std::string& path) { // of a 1 x 1 kernel
+         auto matrix = [&](const std::string& path) { // weights of a 1 x 1 kernel
            const Array& w = r.w(path);
            Array m = Array::zeros({w.dim(1), w.dim(0)});
            for (int64_t o = 0; o < w.dim(0); ++o)
@@ -400,7 +401,7 @@ const std::vector<Case>& cases() {
          double stepped = std::pow(0.5, std::floor((t - 1) / 7)) * 0.1;
          std::vector<Array> out;
          for (double v : {warmed(30), along(4), cosine * warmed(30), linear * warmed(4), stepped,
-                          number, number}) // the last is the weight in the next run
+                          number, number}) // the last one is the weight in the next run
            out.push_back({{}, {v}});
          return out;
        }},
@@ -420,7 +421,7 @@ const std::vector<Case>& cases() {
              square += (x(n, c) - y(n, c)) * (x(n, c) - y(n, c)) / 15;
            }
            entropy += (std::log(sum) - score) / 5;
-           steep += 1000 * (most - score) / 5; // the others are no part of the sum any more
+           steep += 1000 * (most - score) / 5; // the other terms vanish in the sum
            right += score == most ? 0.2 : 0;
          }
          return std::vector<Array>{{{}, {entropy}}, {{}, {steep}}, {{}, {square}}, {{}, {right}}};

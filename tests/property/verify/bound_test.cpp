@@ -1,6 +1,7 @@
-// The bound of exact checks is never below the true chance: random rational functions of two
-// variables are evaluated at all values modulo small primes, and their zeros counted. And it says
-// something of every network that is in the repository.
+// Tests that the bound of exact checks is never below the true probability.
+// Random rational functions of two variables are evaluated at all values modulo small primes,
+// and their zeros are counted. Also tests that the bound is useful for every network
+// in the repository.
 #include "compiler/api/files/model.h"
 #include "compiler/ir/evaluate.h"
 #include "compiler/verify/field/bound.h"
@@ -28,7 +29,7 @@ public:
   const Graph& graph() const { return graph_; }
   NodeId result() const { return nodes_.back(); }
 
-  /// nullopt where something is divided by zero.
+  /// Returns nullopt if there is a division by zero.
   std::optional<Field> at(uint64_t x, uint64_t y) const {
     field_point.spoilt = false;
     bool zero = false;
@@ -60,7 +61,7 @@ TEST(BoundProperty, IsNeverBelowTheTrueChance) {
   size_t counted = 0, tight = 0;
   for (uint64_t seed = 0; seed < 600; ++seed) {
     RandomRational function(seed);
-    // Not zero over the rationals, as far as large primes tell.
+    // Not zero over the rationals, judged by large primes.
     std::optional<Field> somewhere = function.at(1234567, 7654321);
     if (!somewhere || somewhere->is_zero()) continue;
     double degree = bound_of(function.graph(), {function.result()}).output_degree / 2;
@@ -75,7 +76,7 @@ TEST(BoundProperty, IsNeverBelowTheTrueChance) {
             ++all;
             zeros += value->is_zero();
           }
-      if (zeros == all) continue; // its coefficients are multiples of so small a prime
+      if (zeros == all) continue; // its coefficients are multiples of the small prime
       ++counted;
       tight += static_cast<double>(zeros) > 0.3 * bound * static_cast<double>(all);
       ASSERT_LE(static_cast<double>(zeros), bound * static_cast<double>((p - 1) * (p - 1)))
@@ -83,11 +84,11 @@ TEST(BoundProperty, IsNeverBelowTheTrueChance) {
     }
   }
   EXPECT_GT(counted, 200u);
-  EXPECT_GT(tight, 5u); // or it would say nothing
+  EXPECT_GT(tight, 5u); // otherwise the bound would be useless
 }
 
-// A family of few primes: how many of them divide a difference of literals, against the bits that
-// the bound counts.
+// A family of few primes: compares the number of them that divide a difference of literals
+// with the bits that the bound counts.
 TEST(BoundProperty, CountsTheBitsOfLiterals) {
   std::mt19937_64 rng(5);
   for (int round = 0; round < 200; ++round) {
@@ -125,8 +126,8 @@ TEST(BoundProperty, SaysSomethingOfEveryNetwork) {
       llvm::SmallVector<NodeId, 4> outputs;
       for (const GraphOutput& output : graph->outputs()) outputs.push_back(output.node);
       ++networks;
-      // Thirty-two layers of products of three, without a function between them, have degree 3^32
-      // and coefficients of as many bits: more than primes.
+      // Thirty-two layers of products of three, without a function between them,
+      // have degree 3^32 and coefficients with as many bits, which is more than there are primes.
       if (entry.path().stem() == "vit_huge") continue;
       PointBound bound = bound_of(*graph, outputs);
       EXPECT_LE(bound.log2_miss * static_cast<double>(points_for(bound, -40, 1)), -40)

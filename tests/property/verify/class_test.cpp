@@ -1,5 +1,6 @@
-// The class of numerics of rules whose truth is known by construction: laws that sum in another
-// order, over every operator that sums; arithmetic moved between dtypes, over every pair of them.
+// Tests the class of numerics of rules that are true by construction: laws that sum
+// in another order, for every operator that sums, and arithmetic moved between dtypes,
+// for every pair of them.
 #include "tests/property/verify/judged.h"
 
 #include <gtest/gtest.h>
@@ -109,7 +110,7 @@ TEST(Classes, LayoutAloneIsExact) {
 
 // --- integers ------------------------------------------------------------------------------------
 
-/// Integers have no rounding: a law that holds is exact, also with literals that no double holds.
+/// Integers have no rounding: a true law is exact, also with literals that no double represents.
 TEST(Classes, IntegersAreExact) {
   const std::pair<const char*, const char*> laws[] = {
       {"(x + 9007199254740993) + 1", "x + 9007199254740994"},
@@ -130,7 +131,7 @@ TEST(Classes, IntegersAreExact) {
   }
 }
 
-/// A law of integers that holds gives the same floats, if a cast or more is at its end.
+/// A true law of integers gives the same floats if one or more casts follow it.
 TEST(Classes, CastsOfEqualIntegersAreExact) {
   const std::pair<const char*, const char*> laws[] = {
       {"(x + y) + x", "x * 2 + y"},
@@ -168,7 +169,8 @@ TEST(Classes, CastsOfEqualIntegersAreExact) {
       }
 }
 
-/// The same of integers that rounding separates: between the casts, not before them.
+/// Equal integer expressions that rounding separates, with operations between the casts,
+/// not before them.
 TEST(Classes, CastsOfUnequalIntegersAreNotExact) {
   const std::pair<const char*, const char*> laws[] = {
       {"cast(x + y, f32)", "cast(x, f32) + cast(y, f32)"},
@@ -208,7 +210,7 @@ TEST(Classes, IntegersThatDifferByOneAreRefuted) {
 
 bool is_whole(llvm::StringRef dtype) { return dtype.startswith("i"); }
 
-/// Digits of the dtype, of integers those of a magnitude.
+/// Returns the digits of the dtype; for integers, those of the magnitude.
 int digits(llvm::StringRef dtype) {
   for (auto [name, count] : {std::pair("f16", 11), std::pair("bf16", 8), std::pair("f32", 24),
                              std::pair("f64", 53), std::pair("i32", 31), std::pair("i64", 63)})
@@ -220,14 +222,14 @@ int exponents(llvm::StringRef dtype) {
   return dtype == "f16" ? 5 : dtype == "f64" ? 11 : is_whole(dtype) ? 0 : 8;
 }
 
-/// Every number of `dtype` is one of `other`.
+/// Returns true if `other` represents every number of `dtype`.
 bool fits(llvm::StringRef dtype, llvm::StringRef other) {
   if (is_whole(other)) return is_whole(dtype) && digits(dtype) <= digits(other);
   return digits(dtype) <= digits(other) && exponents(dtype) <= exponents(other);
 }
 
 struct Operator {
-  const char* text; // of {0} and {1}
+  const char* text; // with operands {0} and {1}
   bool two, computes;
 };
 
@@ -242,22 +244,22 @@ constexpr Operator kOperators[] = {
 
 constexpr const char* kTypes[] = {"i32", "i64", "f16", "bf16", "f32", "f64"};
 
-/// The known verdict on a rule that moves the operator to the other side of casts: "" and nullopt
-/// if it depends on overflows or conservative bounds.
+/// The known verdict on a rule that moves the operator to the other side of casts.
+/// It is "" and nullopt if it depends on overflows or conservative bounds.
 struct Known {
   std::string status;
   std::optional<bool> exact, lossy;
 };
 
 Known known_of(const Operator& op, llvm::StringRef given, llvm::StringRef other, bool before) {
-  if (is_whole(given) && is_whole(other)) {          // wraps around in one of them alone
-    const bool ring = given == "i64" && op.computes; // cut to i32 before or after
+  if (is_whole(given) && is_whole(other)) {          // wraps around in only one of them
+    const bool ring = given == "i64" && op.computes; // truncated to i32 before or after
     const bool holds = ring || (given == "i32" && !op.computes);
     return {holds ? "tested" : "refuted", holds ? std::optional(true) : std::nullopt, {}};
   }
-  if (is_whole(other)) // fractions are cut off, and numbers beyond the range
+  if (is_whole(other)) // fractions and numbers out of range are truncated
     return {op.computes ? "refuted" : "", {}, {}};
-  if (is_whole(given)) { // integers wrap around, floats do not; in f16 these are infinite
+  if (is_whole(given)) { // integers wrap around, floats do not; in f16 they become infinite
     const bool wraps = op.computes && other != "f16";
     return {wraps ? "refuted" : op.computes ? "" : "tested", {}, {}};
   }
@@ -266,8 +268,8 @@ Known known_of(const Operator& op, llvm::StringRef given, llvm::StringRef other,
   return {"tested", false, narrower};
 }
 
-/// From `given` to `other`: what is computed behind casts is computed before them instead
-/// (`before`), or the other way round.
+/// Moves an operation from behind casts from `given` to `other` to before them (`before`),
+/// or the reverse.
 void moved(const Operator& op, llvm::StringRef given, llvm::StringRef other, bool before) {
   auto cast = [&](const std::string& x) { return "cast(" + x + ", " + other.str() + ")"; };
   std::string inner = llvm::formatv(op.text, "x", "y");
@@ -303,8 +305,8 @@ TEST(Classes, ArithmeticInAnotherTypeIsLossyWhereItIsNarrower) {
   EXPECT_GE(tried, 100u);
 }
 
-/// There and back: exact where the other dtype holds every number, else lossy among floats and
-/// wrong where an integer is not a float.
+/// A cast and back is exact if the other dtype represents every number. Otherwise it
+/// is lossy among floats, and wrong if an integer is not representable as a float.
 TEST(Classes, ThereAndBackIsExactWhereEveryNumberFits) {
   for (llvm::StringRef given : kTypes)
     for (llvm::StringRef other : kTypes) {
@@ -321,7 +323,7 @@ TEST(Classes, ThereAndBackIsExactWhereEveryNumberFits) {
     }
 }
 
-/// Casts of floats to integers end at the range of the integers.
+/// Casts of floats to integers saturate at the range of the integers.
 TEST(Classes, FloatsBeyondTheIntegersAreTried) {
   for (const char* to : {"i32", "i64"})
     for (const char* from : {"f32", "f64"})

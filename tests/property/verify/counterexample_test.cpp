@@ -1,4 +1,5 @@
-// A counterexample that the verification of a rule prints is a file that shows it.
+// Tests that a counterexample that the verification of a rule prints is a file that demonstrates
+// it.
 #include "compiler/api/files/model.h"
 #include "compiler/rules/from_ast.h"
 #include "compiler/verify/verify_rule.h"

@@ -1,6 +1,6 @@
-// Explanations over random ways through an e-graph: rounds of applying, taking back and redoing,
-// then a random choice of nodes; the chain that explains it has to pass the checker that knows no
-// e-graph.
+// Tests explanations over random walks through an e-graph: rounds of applying, undoing
+// and redoing, then a random choice of nodes. The chain that explains the choice has
+// to pass the checker, which does not use an e-graph.
 #include "compiler/api/files/model.h"
 #include "compiler/egraph/explain/explain.h"
 #include "compiler/extract/extract.h"
@@ -54,7 +54,7 @@ std::vector<Rule> rules_of(const char* sets) {
   return test::library({names.begin(), names.end()});
 }
 
-/// Any graph of the e-graph may be the cheapest.
+/// Random prices: any graph of the e-graph may be the cheapest.
 class RandomCost final : public CostModel {
 public:
   explicit RandomCost(uint64_t seed) : seed_(seed) {}
@@ -75,7 +75,7 @@ public:
     explorer_.settle();
   }
 
-  /// Some of the matches that are there.
+  /// Applies some of the present matches.
   void apply(int count) {
     std::vector<Match> matches;
     explorer_.find_new(0, matches);
@@ -134,7 +134,7 @@ TEST(Explain, ChainsOfRandomWalksAreConfirmed) {
       steps += chain->steps.size();
     }
   }
-  EXPECT_GT(steps, 300u); // else the walks led nowhere
+  EXPECT_GT(steps, 300u); // otherwise the walks changed nothing
 }
 
 const char* const kLayers =
@@ -142,7 +142,7 @@ const char* const kLayers =
     "  relu(relu(x @ w + b)) + x\n}\n"
     "model m(x: f32[4, 8]) {\n  var y = x\n  for i in 0..5 { y = layer(y) }\n  y\n}\n";
 
-/// Fewer operators are better.
+/// Prices every operator equally, so that fewer operators are better.
 class CountCost final : public CostModel {
 public:
   std::string name() const override { return "count"; }
@@ -167,12 +167,12 @@ TEST(Explain, SearchesOfSegmentsAreToldOfTheWhole) {
     PortfolioReport report = search_portfolio(*source, rules, costs, options);
     ASSERT_TRUE(report.changed);
     ASSERT_TRUE(report.chain) << report.unexplained;
-    EXPECT_GE(report.chain->steps.size(), 10u); // of each layer
+    EXPECT_GE(report.chain->steps.size(), 10u); // steps for each layer
     EXPECT_EQ(replay(*report.chain, rules, *source, report.graph), "");
   }
 }
 
-/// A chain that was right, and what the checker says of it after a change.
+/// A valid chain, for tests of the checker's error after a change.
 class BrokenChains : public testing::Test {
 protected:
   void SetUp() override {
@@ -233,7 +233,7 @@ TEST_F(BrokenChains, SomethingElseIsPutThere) {
 }
 
 TEST_F(BrokenChains, TheRuleSaysSomethingElse) {
-  // As if the optimiser had used another rule than the one that is written.
+  // As if the optimiser had used a rule other than the written one.
   for (DerivationStep& step : chain_->steps) {
     Rule& rule = rules_[step.rule];
     if (rule.native == Native::No) rule.rhs = rule.lhs;

@@ -1,7 +1,8 @@
-// What rules are verified at. From the instances that are drawn others are made by one small change
-// each: another attribute, another size, an axis more, another dtype. What both sides of the rule
-// admit there (types and conditions, by `infer` alone) could have been drawn; of each kind of
-// instance that this shows to be possible, one has to be among those that are.
+// Tests the instances at which rules are verified. Other instances are made from the drawn ones
+// by one small change each: another attribute, another size, an additional axis, another dtype.
+// If both sides of the rule accept the change (types and conditions, only by `infer`),
+// the instance could have been drawn. For each kind of instance that is possible by this test,
+// at least one must be among the drawn ones.
 #include "compiler/rules/instances/instance.h"
 #include "compiler/verify/verify_rule.h"
 #include "lang/core/shape_rules.h"
@@ -19,17 +20,18 @@ namespace tg::test {
 namespace {
 
 constexpr size_t kInstances = 200; // as `tg rules verify` draws
-constexpr size_t kChanged = 30;    // of these, spread over all
-constexpr int64_t kRanks = 4;      // larger ones differ in nothing but time
+constexpr size_t kChanged = 30;    // instances to change, spread over all
+constexpr int64_t kRanks = 4;      // larger ranks only take more time
 
 using Kinds = std::set<std::string>;
 
-/// Both sides have types, the same, and conditions hold: the engine would apply the rule.
+/// Returns true if the engine would apply the rule: both sides have equal types,
+/// and the conditions hold.
 bool admitted(Symbols& symbols, const Rule& rule, const RuleInstance& instance) {
   std::vector<TypeId> types;
   for (size_t i = 0; i < rule.lhs.size(); ++i) {
     if (!type_terms(symbols, rule, instance, rule.lhs[i], types)) return false;
-    // What the left side binds is in normal form.
+    // Bound attributes are in normal form.
     if (!type_terms(symbols, rule, instance, rule.rhs[i], types)) return false;
     if (types[rule.lhs[i]] != types[rule.rhs[i]]) return false;
   }
@@ -56,7 +58,8 @@ void add_tensor(const std::string& name, const TensorType& type, Kinds& kinds) {
     kinds.insert(name + " of unequal sizes");
 }
 
-/// Enumerations, booleans and paddings by value; of pairs what each number is.
+/// Adds the kind of an attribute: enumerations, booleans and paddings by value,
+/// pairs by each number.
 void add_attribute(const std::string& name, AttrKind kind, const Value& value, Kinds& kinds) {
   switch (kind) {
   case AttrKind::act:
@@ -122,7 +125,7 @@ class Changes {
 public:
   Changes(Symbols& symbols, const Rule& rule) : symbols_(symbols), rule_(rule) {}
 
-  /// What the instances made of this one by one change are, those that are admitted.
+  /// Adds the kinds of all accepted instances that differ from this one by one change.
   void add(const RuleInstance& from, Kinds& kinds) {
     from_ = &from;
     kinds_ = &kinds;
@@ -216,7 +219,7 @@ private:
     return to;
   }
 
-  /// One size by another, in all tensors; an axis more in front of all.
+  /// Replaces one size by another in all tensors, and adds a first axis to all.
   void rename_sizes() {
     for (int64_t before = 1; before <= 6; ++before)
       for (int64_t after : {1, 2, 3, 4})
@@ -229,7 +232,7 @@ private:
     }));
   }
 
-  /// Of all tensors of one dtype together.
+  /// Changes the dtype of all tensors with one dtype together.
   void change_dtypes() {
     constexpr DType kAll[] = {DType::F32, DType::F16, DType::BF16,
                               DType::I32, DType::I64, DType::Bool};
@@ -246,7 +249,8 @@ private:
   Kinds* kinds_ = nullptr;
 };
 
-/// Kinds of which the rule admits instances and of which none is among the first `counted` drawn.
+/// Returns the kinds of instances that the rule accepts, but that do not occur among the first
+/// `counted` drawn.
 std::vector<std::string> never_drawn(const Rule& rule, size_t instances, size_t& seen,
                                      size_t counted = std::numeric_limits<size_t>::max()) {
   Kinds drawn, possible;
@@ -280,7 +284,7 @@ TEST(Instances, WhateverARuleAdmitsIsDrawn) {
   std::printf("%zu kinds of instances of %zu rules\n", kinds, rules);
 }
 
-/// The test must be able to fail: a few instances are not of all kinds.
+/// Shows that the test can fail: a few instances do not cover all kinds.
 TEST(Instances, FewAreNotOfAllKinds) {
   size_t kinds = 0;
   for (const Rule& rule : library()) {

@@ -1,6 +1,7 @@
-// Laws of integers that the check of two models rewrites by (verify/integers.h): random expressions
-// keep their values, at the ends of ranges as well, bounds hold, pairs that are equal by such laws
-// are decided, and pairs that are almost so are not called equal.
+// Tests the integer laws by which the check of two models rewrites (verify/integers.h).
+// Random expressions keep their values, also at the ends of ranges; bounds hold;
+// pairs that are equal by such laws are decided; and pairs that are almost equal
+// are not called equal.
 #include "compiler/verify/counterexample/typed.h"
 #include "compiler/verify/equivalent.h"
 #include "compiler/verify/integers.h"
@@ -21,8 +22,8 @@ using test::model;
 
 constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
 
-/// Random expressions over two inputs of one dtype, in the words that files use: guards of
-/// divisors, indices that are counted from the end, remainders of remainders.
+/// Random expressions over two inputs of one dtype, with the idioms of files:
+/// guards of divisors, indices from the end, remainders of remainders.
 class RandomIntegers {
 public:
   explicit RandomIntegers(uint64_t seed) : random_(seed, "integers") {
@@ -40,7 +41,7 @@ public:
   Joined joined{Graph(std::make_shared<Symbols>(), "random"), {}, {}, {}};
 
   size_t pick(size_t n) { return static_cast<size_t>(random_.bits(at_++) >> 8) % n; }
-  /// An element of an input, often at an end of its range.
+  /// Returns an element of an input, often at an end of its range.
   int64_t element(const WholeRange& range) {
     const int64_t ends[] = {range.low, range.high, range.low / 2, range.high / 2, 0, 1, -1, 8, 255};
     int64_t x = ends[pick(std::size(ends))];
@@ -115,7 +116,7 @@ private:
       NodeId table = joined.graph.whole_constant({1, 2, 4, 8, 16, 32, 64, 128}, {dtype_, {8}});
       return keep(op(OpKind::Gather, {table, x}, {Value::of_int(0)}));
     }
-    default: { // through the other width
+    default: { // through the dtype of the other width
       DType other = dtype_ == DType::I64 ? DType::I32 : DType::I64;
       NodeId there = op(OpKind::Cast, {x}, {Value::of_enum(dtype_name(other))});
       return keep(op(OpKind::Cast, {there}, {Value::of_enum(dtype_name(dtype_))}));
@@ -245,7 +246,7 @@ TEST(Integers, OtherPairsAreDifferent) {
           << dtype << ": " << pair.left << "  and  " << pair.right;
 }
 
-/// Equal within the range alone.
+/// Pairs that are equal only within the range of their inputs.
 TEST(Integers, RangesOfInputsCount) {
   const Pair pairs[] = {{"(x + 128) % 256 - 128", "x"},
                         {"select(x < 128, x, y)", "x"},

@@ -1,4 +1,4 @@
-// The verdict on a rule that a test has as text.
+// Judges a rule that is given as text.
 #pragma once
 
 #include "compiler/rules/from_ast.h"
@@ -9,11 +9,11 @@
 
 namespace tg::test {
 
-/// The worst status and the weakest class of all forms of a rule, and the reasons. A rule that the
-/// compiler of rules refuses is empty.
+/// The worst status and the weakest class of all forms of a rule, and the reasons.
+/// The status is empty for a rule that the rule compiler rejects.
 struct Judged {
   RuleVerdict::Status status = RuleVerdict::Status::Empty;
-  bool tested = false; // some form of it
+  bool tested = false; // at least one form
   Numerics numerics = Numerics::Exact;
   std::string why;
 };

@@ -1,6 +1,6 @@
-// Literals are rationals: functions that differ in a literal alone are different however small the
-// difference is, and equal where the literal is another one rounded to float64. Each pair as two
-// models, and a part of them as rules.
+// Tests that literals are rationals. Functions that differ only in a literal are different,
+// however small the difference, and equal if one literal is the other one rounded to float64.
+// Each pair is tested as two models, and some pairs as rules.
 #include "compiler/api/files/model.h"
 #include "compiler/rules/from_ast.h"
 #include "compiler/verify/counterexample/extended.h"
@@ -31,7 +31,7 @@ Equivalence compared(const std::string& left, const std::string& right) {
   return result ? std::move(*result) : Equivalence();
 }
 
-/// "refuted", "tested", ...: of all forms of the rule the worst.
+/// Returns the worst status of all forms of the rule: "refuted", "tested", ...
 RuleVerdict::Status verdict_of(const std::string& left, const std::string& right) {
   SourceManager sources;
   DiagnosticSink sink;
@@ -51,8 +51,8 @@ RuleVerdict::Status verdict_of(const std::string& left, const std::string& right
 
 std::string text(double x) { return Value::of_float(x).text_form(); }
 
-/// Where a literal can be: `{0}` is the literal. The field takes some of these sides for different
-/// anyway, and some for equal but for the literal.
+/// Places of a literal, written as `{0}`. The field considers some of these sides different anyway,
+/// and some equal except for the literal.
 const std::vector<const char*>& places() {
   static const std::vector<const char*> kPlaces = {
       "x * {0}",
@@ -78,7 +78,7 @@ const std::vector<const char*>& places() {
 }
 
 TEST(Literals, OtherNumbersAreOtherFunctions) {
-  // Literals are decided in more digits than float64 has, which not every machine offers.
+  // Literals are decided with more digits than float64 has, which not every machine supports.
   if (!kHasExtended) GTEST_SKIP() << "no scalar has more digits than float64";
   size_t tried = 0;
   for (const char* place : places())
@@ -94,7 +94,7 @@ TEST(Literals, OtherNumbersAreOtherFunctions) {
 }
 
 TEST(Literals, RulesWithOtherNumbersAreRefuted) {
-  // Literals are decided in more digits than float64 has, which not every machine offers.
+  // Literals are decided with more digits than float64 has, which not every machine supports.
   if (!kHasExtended) GTEST_SKIP() << "no scalar has more digits than float64";
   size_t at = 0;
   for (const char* place : places())
@@ -106,7 +106,7 @@ TEST(Literals, RulesWithOtherNumbersAreRefuted) {
     }
 }
 
-/// What a compiler makes of literals: it computes with them in float64, step by step.
+/// A compiler's folding of literals, computed in float64 step by step.
 struct Folding {
   std::string left, right;
 };
@@ -138,7 +138,7 @@ TEST(Literals, RoundedNumbersAreTheSameFunctions) {
   for (const auto& n : given) llvm::append_range(all, foldings(n[0], n[1], n[2]));
   RandomStream stream(11, "literals");
   for (uint64_t i = 0; i < 10; ++i) {
-    auto drawn = [&](uint64_t k) { // of a few decimal digits
+    auto drawn = [&](uint64_t k) { // with few decimal digits
       return static_cast<double>(1 + stream.bits(3 * i + k) % 9999) / 1000;
     };
     llvm::append_range(all, foldings(drawn(0), drawn(1), drawn(2)));

@@ -1,5 +1,6 @@
-// No wrong rule is proved: of the mutants of all shipped rules (conditions dropped, operands, axes,
-// attributes and orders changed; every set, every form), none that instances refute.
+// Tests that no wrong rule is proved: of the mutants of all shipped rules (conditions dropped,
+// operands, axes, attributes and orders changed; every set, every form),
+// none that instances refute.
 #include "compiler/rules/text.h"
 #include "compiler/verify/proof/proof.h"
 #include "compiler/verify/verify_rule.h"
@@ -20,7 +21,7 @@ struct Tally {
   size_t tried = 0, proved = 0, never_typed = 0;
 };
 
-/// Proves on two threads; what is proved is checked against many instances.
+/// Proves on two threads, and checks proved rules on many instances.
 Tally expect_none_wrong(llvm::ArrayRef<Mutant> mutants) {
   ProofOptions quick;
   quick.cases = 400;
@@ -78,7 +79,7 @@ void expect_every(size_t step, size_t least) {
 
 TEST(MutantsInProofs, NoWrongOneIsProved) { expect_every(41, 100); }
 
-/// All of them, which takes many minutes: --gtest_also_run_disabled_tests.
+/// All mutants, which takes many minutes: --gtest_also_run_disabled_tests.
 TEST(MutantsInProofs, DISABLED_NoneOfAllIsProved) { expect_every(1, 4000); }
 
 } // namespace

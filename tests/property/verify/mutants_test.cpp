@@ -1,10 +1,11 @@
-// Mutants of all shipped rules (tests/property/rules/mutants.h) are refuted within the instances at
-// which rules are verified by default. Those that are not have to be true: proved, or by an
-// argument in true_mutants.txt. Of the others 99 in 100 must be refuted, and of a part all but one
-// more: twelve of all are left, for reasons that bench/results/rule_mutants.md has.
+// Tests that mutants of all shipped rules (tests/property/rules/mutants.h) are refuted within the
+// default number of instances. A mutant that is not refuted must be true: proved,
+// or by an argument in true_mutants.txt. Of the others, 99 in 100 must be refuted;
+// a sample may contain one more. Twelve of all remain, for reasons in
+// bench/results/rule_mutants.md.
 //
-// A fixed part of the mutants; with TANGRAM_FULL_TESTS all, with TANGRAM_MUTANTS_EVERY=N each Nth.
-// The table of bench/results:
+// By default the test uses a fixed sample of the mutants. With TANGRAM_FULL_TESTS it uses all,
+// and with TANGRAM_MUTANTS_EVERY=N each Nth. This command writes the table of bench/results:
 //   TANGRAM_FULL_TESTS=1 TANGRAM_RULE_MUTANTS=bench/results/rule_mutants.md
 //     build/tests/property_verify --gtest_filter='Mutants.*'
 #include "compiler/verify/proof/proof.h"
@@ -25,9 +26,10 @@
 namespace tg::test {
 namespace {
 
-constexpr size_t kEvery = 20;        // of all mutants, where not all are asked for
-constexpr size_t kCloser = 1500;     // instances of what is neither refuted nor known nor proved
-constexpr uint64_t kOtherSeed = 101; // which are others
+constexpr size_t kEvery = 20;        // one mutant in kEvery, unless all are requested
+constexpr size_t kCloser = 1500;     // instances for mutants that are neither refuted nor known
+                                     // to be true nor proved
+constexpr uint64_t kOtherSeed = 101; // a seed for other instances
 
 enum class Fate : uint8_t { Refuted, NeverTyped, Proved, Argued, Late, Open };
 
@@ -35,22 +37,23 @@ struct Judged {
   std::string name, file;
   Rule rule;
   Fate fate{};
-  size_t cases = 0; // until it was refuted
+  size_t cases = 0; // before it was refuted
 };
 
-/// Of how many mutants one is tried.
+/// Returns N if each Nth mutant is tested.
 size_t every() {
   if (const char* text = std::getenv("TANGRAM_MUTANTS_EVERY"))
     return std::max(std::strtoul(text, nullptr, 10), 1ul);
   return std::getenv("TANGRAM_FULL_TESTS") ? 1 : kEvery;
 }
 
-/// One form of each declaration and direction: the others are the same rule over other operators.
+/// Returns the mutants of one form of each declaration and direction. Other forms
+/// are the same rule over other operators.
 std::vector<Judged> mutants() {
   std::vector<Judged> all;
   std::set<std::string> seen;
   size_t at = 0;
-  const char* part = std::getenv("TANGRAM_MUTANTS_OF"); // of names, for who looks at some
+  const char* part = std::getenv("TANGRAM_MUTANTS_OF"); // part of a name, to select mutants
   if (!part) part = "";
   for (const Rule& rule : library()) {
     std::string form = rule.name.substr(0, rule.name.find_first_of("~["));
@@ -62,7 +65,7 @@ std::vector<Judged> mutants() {
   return all;
 }
 
-/// `pattern` with `*` for any text.
+/// Returns true if `name` matches `pattern`, in which `*` matches any text.
 bool matches(llvm::StringRef pattern, llvm::StringRef name) {
   auto [head, rest] = pattern.split('*');
   if (head.size() == pattern.size()) return name == pattern;
@@ -72,7 +75,7 @@ bool matches(llvm::StringRef pattern, llvm::StringRef name) {
   return false;
 }
 
-/// Names, with `*`, of mutants that are true, by an argument that stands beside them.
+/// Returns the names, with `*`, of mutants that are true by an argument in the file.
 std::vector<std::string> arguments() {
   std::vector<std::string> names;
   std::ifstream file(TG_SOURCE_DIR "/tests/property/verify/true_mutants.txt");
@@ -184,11 +187,11 @@ TEST(Mutants, AreRefutedWithinTheDefaultInstances) {
   if (const char* path = std::getenv("TANGRAM_RULE_MUTANTS")) write_table(path, all, files, total);
   EXPECT_GE(all.size(), 100u);
   size_t left = total[Fate::Late] + total[Fate::Open];
-  size_t by_chance = every() == 1 ? 0 : 1; // of the few left of all, a part may hold more
+  size_t by_chance = every() == 1 ? 0 : 1; // a sample may contain more of the few that remain
   EXPECT_LE(100 * left, wrong(total) + 100 * by_chance) << missed;
 }
 
-/// A condition too few, which earlier took 182 to 2,046 cases, or was not seen.
+/// A missing condition, which once took 182 to 2,046 cases, or was not detected.
 TEST(Mutants, ConditionsTooFewAreSeen) {
   constexpr size_t kSeeds = 20;
   std::map<std::string, size_t> refuted;
@@ -209,8 +212,8 @@ TEST(Mutants, ConditionsTooFewAreSeen) {
     }
   }
   EXPECT_EQ(refuted["enlarge_and_join_padded"], kSeeds);
-  // Shapes of rank 3 and more that agree in every size but one,
-  // and sizes that regroup: by 65 of 80 seeds.
+  // Shapes of rank 3 and more that agree in all sizes but one, and sizes that regroup:
+  // 65 of 80 seeds.
   EXPECT_GE(refuted["bias_of_reshape"], kSeeds * 2 / 3);
 }
 

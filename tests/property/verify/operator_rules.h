@@ -1,7 +1,7 @@
-// Rules `op(..) => op(..)` for the operators of the table, and the same with one thing changed on
-// the right side. Operands, and which of them are absent, come from the table; values of attributes
-// from instances that the sampler of rules draws, so that a new operator or attribute needs nothing
-// here (but text in an attribute: kTexts).
+// Rules `op(..) => op(..)` for the operators in the table, and the same rules with one change
+// on the right side. Operands, and which of them may be absent, come from the table.
+// Values of attributes come from instances that the rule sampler draws. So a new operator
+// or attribute needs no change here (except for attributes with text: kTexts).
 #pragma once
 
 #include "compiler/rules/instances/sample.h"
@@ -14,7 +14,7 @@
 
 namespace tg::test {
 
-/// What only a person can make up: the values of attributes that hold text, types and literals.
+/// Values of attributes that cannot be generated: text, types and literals.
 struct Text {
   OpKind op;
   size_t slot;
@@ -54,10 +54,10 @@ inline const std::vector<Text>& texts() {
   return all;
 }
 
-/// An operator with a choice of operands: the optional ones of `absent` are not there.
+/// An operator with a choice of operands. The optional operands in `absent` are missing.
 struct Form {
   OpKind op{};
-  uint32_t absent = 0; // a bit for each operand
+  uint32_t absent = 0; // one bit for each operand
   size_t operands() const { return op_info(op).variadic() ? 2 : op_info(op).operand_count; }
   std::string text() const {
     std::string name(op_info(op).name);
@@ -67,7 +67,7 @@ struct Form {
   }
 };
 
-/// All operators that rules may name, in all forms.
+/// Returns all operators that rules may name, in all forms.
 inline std::vector<Form> all_forms() {
   std::vector<Form> forms;
   for (const OpInfo& info : all_ops()) {
@@ -84,7 +84,7 @@ inline std::vector<Form> all_forms() {
   return forms;
 }
 
-/// Terms of a rule, one after the other; `left` and `right` are its sides.
+/// Builds the terms of a rule in order. `left` and `right` are its sides.
 class RuleMaker {
 public:
   RuleMaker() { rule_.name = rule_.declared = "identity"; }
@@ -123,7 +123,7 @@ public:
     term.attrs.assign(attrs.begin(), attrs.end());
     return add(std::move(term));
   }
-  /// where rank(variable) == rank
+  /// Adds the condition rank(variable) == rank.
   void require_rank(uint32_t variable, int64_t rank) {
     ValueExpr of, number, equal;
     of.kind = ValueExpr::Kind::Rank;
@@ -147,16 +147,16 @@ private:
   Rule rule_;
 };
 
-/// One operator, or one below the first operand of another, as both sides of a rule: variables for
-/// operands, and attributes as given.
+/// One operator, or one applied to the first operand of another, as both sides of a rule,
+/// with variables for operands and given attributes.
 struct Composed {
   std::vector<Form> forms;                   // the outer one first
-  std::vector<std::vector<TermAttr>> attrs;  // of each
-  std::vector<std::optional<int64_t>> ranks; // of class variables, where they are to be required
+  std::vector<std::vector<TermAttr>> attrs;  // of each operator
+  std::vector<std::optional<int64_t>> ranks; // of class variables, if a condition must require them
   int64_t rank = 0;                          // of the result
-  bool numbers = true;                       // the result is no bool
+  bool numbers = true;                       // the result is not bool
 
-  /// The rule; `terms`: of the right side's operators, the outer one first.
+  /// Returns the rule. `terms` gets the right side's operators, the outer one first.
   RuleMaker make(std::vector<TermId>* terms = nullptr) const {
     RuleMaker maker;
     std::vector<TermId> right;
@@ -188,7 +188,7 @@ struct Composed {
   }
 };
 
-/// With variables for all attributes but those that hold text.
+/// Returns the composition with variables for all attributes, except those with text.
 inline Composed open_form(std::vector<Form> forms) {
   Composed made{std::move(forms), {}, {}, 0, true};
   uint32_t next = 0;
@@ -206,7 +206,8 @@ inline Composed open_form(std::vector<Form> forms) {
   return made;
 }
 
-/// The same at an instance: its values as literals, its ranks required. nullopt if it is not typed.
+/// Returns the composition at an instance: its values as literals, its ranks as conditions.
+/// Returns nullopt if it is ill-typed.
 inline std::optional<Composed> at_instance(const Composed& open, Symbols& symbols,
                                            const RuleInstance& instance) {
   Composed made = open;
@@ -229,7 +230,8 @@ inline std::optional<Composed> at_instance(const Composed& open, Symbols& symbol
   return made;
 }
 
-/// Other values for a slot of this kind: its members, its numbers one up or down, in another order.
+/// Returns other values for a slot of this kind: other members, numbers plus or minus one,
+/// another order.
 inline std::vector<Value> other_values(const Form& form, size_t slot, const Value& value) {
   const AttrInfo& info = op_info(form.op).attrs()[slot];
   std::vector<Value> others;
@@ -258,8 +260,8 @@ inline std::vector<Value> other_values(const Form& form, size_t slot, const Valu
     }
   }
   std::vector<Value> unlike;
-  bool axis = info.kind == AttrKind::axis;  // negative ones are others in disguise
-  bool real = value.is(Value::Kind::Float); // zeros of both signs are one number
+  bool axis = info.kind == AttrKind::axis;  // negative axes denote the same axes
+  bool real = value.is(Value::Kind::Float); // zeros of both signs are equal
   for (Value& other : others)
     if (!(real ? other.real == value.real : other == value) && !llvm::is_contained(unlike, other) &&
         !(axis && other.number < 0))
@@ -271,11 +273,11 @@ struct Changed {
   Rule rule;
   std::string what;  // "conv2d.stride", "conv2d operands"
   std::string how;   // "[1, 1] becomes [2, 1]"
-  bool none = false; // operands of an operator that commutes
+  bool none = false; // operands of a commutative operator
 };
 
-/// The rule with each attribute changed on the right side, pairs of attributes of one kind, each
-/// two operands, and each optional one left out.
+/// Changes each attribute on the right side, pairs of attributes of one kind,
+/// the order of each two operands, and the presence of each optional operand.
 class Changes {
 public:
   Changes(const Composed& composed, size_t n) : composed_(composed), n_(n) {}
@@ -308,7 +310,7 @@ private:
             .literal = other;
   }
 
-  /// Both one up (a slice that lies elsewhere), and one for the other.
+  /// Increases both (a slice at another place), or swaps them.
   void pairs() {
     for (size_t i = 0; i < slots().size(); ++i)
       for (size_t j = i + 1; j < slots().size(); ++j) {
@@ -363,8 +365,8 @@ private:
   std::vector<Changed> changes_;
 };
 
-/// Puts something around the right side that changes nothing, and through which a proof can see
-/// only if it knows the operator: twice negated, padded by nothing, transposed there and back.
+/// Wraps the right side in operators without effect, through which a proof can see only
+/// if it knows the operator: two negations, an empty padding, two inverse transposes.
 enum class Around { Nothing, Negations, NoPadding, Transposes };
 inline bool wrap(Rule& rule, Around around, const Composed& composed) {
   auto put = [&](OpKind op, std::vector<Value> values) {

@@ -1,7 +1,8 @@
-// Proofs ignore nothing: for every operator of the table, `op(..) => op(..)` is proved, and no
-// change of an attribute, of the order of operands or of an optional operand on one side is, alone,
-// within another operator, or under what proofs look through. What is no change is listed, with its
-// reason, in no_changes.txt; instances have to agree.
+// Tests that proofs ignore nothing. For every operator in the table, `op(..) => op(..)`
+// is proved. No change of an attribute, of the order of operands or of an optional operand
+// on one side is proved: alone, inside another operator, or inside operators through
+// which proofs see. Changes without effect are listed in no_changes.txt with their reasons,
+// and instances must agree with these.
 #include "compiler/rules/text.h"
 #include "compiler/verify/proof/proof.h"
 #include "compiler/verify/verify_rule.h"
@@ -15,16 +16,16 @@
 namespace tg::test {
 namespace {
 
-/// Through these a proof looks at the operator itself; of bools there is no negation.
+/// Returns operators through which a proof sees the operator itself. Bools have no negation.
 std::vector<Around> around(const Composed& composed) {
   return {Around::Nothing, composed.numbers ? Around::Negations : Around::NoPadding,
           Around::Transposes};
 }
 
-/// What is listed of changes of one of two operators alone.
+/// The prefix of listed changes in one of two composed operators.
 constexpr const char* kWithin = "within: ";
 
-/// Small limits: there are many rules, and each is small.
+/// Small limits, since there are many small rules.
 ProofOptions quick() {
   ProofOptions options;
   options.cases = 300;
@@ -33,7 +34,7 @@ ProofOptions quick() {
   return options;
 }
 
-/// "conv2d.stride" and the like, of what may be changed without changing the function.
+/// Returns the names of changes without effect, such as "conv2d.stride".
 std::set<std::string> no_changes() {
   std::set<std::string> names;
   std::ifstream file(TG_SOURCE_DIR "/tests/property/verify/no_changes.txt");
@@ -47,7 +48,7 @@ std::set<std::string> no_changes() {
   return names;
 }
 
-/// Instances of a form, with its attributes as literals.
+/// Returns instances of a form, with its attributes as literals.
 std::vector<Composed> instances(const std::vector<Form>& forms, size_t count) {
   std::vector<Composed> found;
   Composed open = open_form(forms);
@@ -58,7 +59,7 @@ std::vector<Composed> instances(const std::vector<Form>& forms, size_t count) {
     std::optional<RuleInstance> instance = sampler.draw(400);
     if (!instance) continue;
     auto absent = [&](TypeId type) { return symbols.type(type).is_none(); };
-    if (llvm::any_of(instance->types, absent)) continue; // that is another form
+    if (llvm::any_of(instance->types, absent)) continue; // another form covers this
     if (std::optional<Composed> made = at_instance(open, symbols, *instance))
       found.push_back(std::move(*made));
   }
@@ -67,7 +68,7 @@ std::vector<Composed> instances(const std::vector<Form>& forms, size_t count) {
 
 class Prover {
 public:
-  /// A wrong rule; proved only if it is listed as none, and then its instances agree.
+  /// Expects that a wrong rule is not proved, unless it is listed; then its instances must agree.
   void expect_unproved(const Changed& changed, const std::string& where) {
     ++tried;
     if (!prove_rule(changed.rule, quick()).proved) return;
@@ -93,7 +94,7 @@ private:
   std::set<std::string> known_ = no_changes();
 };
 
-/// Whether a proof sees through the operator: not only by its name.
+/// Returns true if a proof knows the operator by more than its name.
 bool looked_through(const Composed& composed) {
   Rule rule = composed.make().rule();
   return wrap(rule, around(composed)[1], composed) && prove_rule(rule, quick()).proved;
@@ -126,7 +127,7 @@ TEST(OperatorsInProofs, NothingOfOneIsIgnored) {
         << listed << ": listed in no_changes.txt, and never proved";
 }
 
-/// Operators over operators, where both are looked through; a few changes of either.
+/// Operators over operators, both of which proofs see through, with a few changes of each.
 TEST(OperatorsInProofs, NothingOfTwoIsIgnored) {
   if (!can_prove()) GTEST_SKIP() << "built without Z3";
   constexpr size_t kEveryPair = 7, kEvery = 5;

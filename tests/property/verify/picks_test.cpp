@@ -1,6 +1,7 @@
-// Pairs of models with operators that pick elements: by indices, which may repeat, be at the ends
-// of an axis or beyond it, and by order, where elements may be equal. What is wrong at such inputs
-// alone is called different, and what holds at all of them is not.
+// Tests pairs of models with operators that select elements: by indices, which may repeat,
+// be at the ends of an axis or out of range, and by order, with equal elements.
+// A pair that differs only at such inputs is called different, and a pair that is equal at all
+// of them is not.
 #include "compiler/verify/equivalent.h"
 #include "tests/property/verify/small_model.h"
 
@@ -21,7 +22,7 @@ struct Pair {
 };
 
 const Pair kWrong[] = {
-    // indices that repeat
+    // repeated indices
     {"scatter(x, i, u, reduce = \"add\")", "scatter(x, i, gather(x, i) + u)"},
     {"scatter(x, i, u, reduce = \"mul\")", "scatter(x, i, gather(x, i) * u)"},
     {"scatter(x, i, u, reduce = \"max\")", "scatter(x, i, maximum(gather(x, i), u))"},
@@ -32,7 +33,7 @@ const Pair kWrong[] = {
     {"scatter(x, i, u)", "x + scatter(x * 0, i, u - gather(x, i), reduce = \"add\")"},
     {"gather(scatter(x, i, u), i)", "u"},
     {"gather(scatter(x, i, u, reduce = \"add\"), i)", "gather(x, i) + u"},
-    // the ends of the axis and what is beyond them
+    // the ends of the axis, and indices out of range
     {"gather(x, i)", "gather(x, maximum(i, 0))"},
     {"gather(x, i)", "gather(x, minimum(i, {0} - 1))"},
     {"gather(x, i)", "gather(x, mod(i, {0}))"},
@@ -42,7 +43,7 @@ const Pair kWrong[] = {
     {"scatter(x, i, u, reduce = \"add\")", "scatter(x, mod(i, {0}), u, reduce = \"add\")"},
 };
 
-/// Of one tensor x, whose elements may be equal.
+/// Pairs over one tensor x, whose elements may be equal.
 const Pair kWrongAtTies[] = {
     {"argmax(x, axis = 0)",
      "reduce_max(select(x == reduce_max(x, axes = [0], keepdims = true), iota([{0}], i64), -1), "

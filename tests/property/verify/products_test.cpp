@@ -1,5 +1,6 @@
-// Products over the field are computed by other means than the definition says (field/product.h):
-// here they are compared with it, for matrices, convolutions and minimal filtering of many shapes.
+// Products over the field have an implementation of their own (field/product.h).
+// These tests compare it with the definition, for matrices, convolutions and minimal filtering
+// of many shapes.
 #include "compiler/ir/graph.h"
 #include "compiler/verify/field/field.h"
 #include "lang/core/semantics/impl.h"
@@ -11,7 +12,7 @@
 
 namespace tg {
 
-/// The same scalar under another name: for it nothing is specialised.
+/// The same scalar with another name, for which no code is specialised.
 struct PlainField {
   Field f;
   friend PlainField operator+(PlainField a, PlainField b) { return {a.f + b.f}; }
@@ -41,7 +42,7 @@ template <> struct Math<PlainField> {
   static int64_t argmax(llvm::ArrayRef<PlainField>) { return 0; }
   static PlainField max_of(llvm::ArrayRef<PlainField> values) { return values[0]; }
   static void softmax(llvm::MutableArrayRef<PlainField>) {}
-  struct External { // asked for by operators that are not tested here
+  struct External { // required by operators that are not tested here
     External(llvm::StringRef, llvm::StringRef) {}
     void shape(llvm::ArrayRef<int64_t>) {}
     void element(PlainField) {}
@@ -70,13 +71,13 @@ protected:
   }
   Value act() { return Value::of_enum(chance() ? "none" : "tanh"); }
 
-  /// The shape of the operator without bias and residual, which have to fit it. Empty if ill-typed.
+  /// Returns the operator's shape without bias and residual, or an empty shape if it is ill-typed.
   Shape shape_of(OpKind op, llvm::ArrayRef<ValueId> attrs, NodeId x, NodeId y) {
     NodeId node = graph_.add(op, attrs, {x, y, graph_.none(), graph_.none()});
     return node.valid() ? graph_.type(node).shape : Shape();
   }
 
-  /// Both evaluations of a node, over the same random operands.
+  /// Compares both evaluations of a node over the same random operands.
   void compare(OpKind op, llvm::ArrayRef<ValueId> attrs, llvm::ArrayRef<NodeId> operands) {
     std::string why;
     NodeId node = graph_.add(op, attrs, operands, &why);

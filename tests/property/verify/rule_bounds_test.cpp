@@ -1,5 +1,6 @@
-// Bounds of the integer arithmetic of rules (rules/instances/bounds.h): the values at instances lie
-// within them, differences too, and enough of them are finite for the rules by kind.
+// Tests bounds of the integer arithmetic of rules (rules/instances/bounds.h):
+// values and differences at instances are within them, and enough bounds are finite
+// for the rules by kind.
 #include "compiler/rules/eval.h"
 #include "compiler/rules/from_ast.h"
 #include "compiler/rules/instances/bounds.h"
@@ -14,7 +15,7 @@
 namespace tg::test {
 namespace {
 
-constexpr size_t kEvery = 12; // of the rules by kind
+constexpr size_t kEvery = 12; // one rule by kind in kEvery
 constexpr size_t kInstances = 30;
 
 std::vector<Rule> rules_of(const std::string& text) {
@@ -23,14 +24,14 @@ std::vector<Rule> rules_of(const std::string& text) {
   return rules_from_ast(parse(sources, sources.add("rule.tg", text + "\n"), sink), sources, sink);
 }
 
-/// The integer that an expression is at an instance; nullopt of anything else.
+/// Returns the integer value of an expression at an instance, or nullopt if it has another kind.
 std::optional<int64_t> integer_at(Symbols& symbols, const Rule& rule, const RuleInstance& instance,
                                   ExprIndex at) {
   std::optional<Value> v = evaluate_value({rule, symbols, instance.values, instance}, at);
   return v && v->is(Value::Kind::Int) ? std::optional(v->number) : std::nullopt;
 }
 
-/// Checks the bounds of all expressions; returns the number of those that are finite.
+/// Checks the bounds of all expressions. Returns the number of finite ones.
 size_t check(const Rule& rule) {
   RuleBounds bounds(rule);
   std::vector<RuleBounds::Range> ranges;
@@ -63,7 +64,8 @@ TEST(RuleBounds, ValuesLieWithin) {
   EXPECT_GE(finite, 200u);
 }
 
-/// Facts that a condition does not promise: a quotient has a value only where nothing is left.
+/// A condition does not imply that its quotients have values: a quotient has one only
+/// without a remainder.
 TEST(RuleBounds, ACaseThatAConditionAdmitsIsWithin) {
   for (const char* where : {"dim(x, 0) % 2 == 1 or dim(x, 0) / 2 >= 2", "dim(x, 0) // 3 == 0",
                             "not (dim(x, 0) % 4 == 3)", "max(dim(x, 0), 5) - dim(x, 0) <= 3",

@@ -1,6 +1,6 @@
-// Rules made systematically, by kind: laws that hold, each made false in one way or kept true in a
-// way that is as hard to see. A kind is a table of laws and a table of changes; every law meets
-// every change.
+// Rules made systematically, by kind: true laws, each made false in one way,
+// or kept true in a way that is as hard to recognise. A kind is a table of laws and a table
+// of changes. Every change is applied to every law.
 #pragma once
 
 #include <llvm/Support/FormatVariadic.h>
@@ -14,7 +14,7 @@ struct KindRule {
   std::string kind, text;
 };
 
-/// A law with the integers of it that a right side may compute with.
+/// A law, with its integers that a right side may use in computations.
 struct Law {
   const char *params, *left, *right, *where; // `where` "" if there is none
   std::vector<const char*> integers;
@@ -142,8 +142,8 @@ inline std::string rule_text_of(const Law& law, const std::string& name, const s
                        where.empty() ? "" : " where " + where);
 }
 
-/// Adds a rule for each law, integer of it and change; `{0}` in a change is the right side, `{1}`
-/// the integer, `{2}` the threshold.
+/// Adds a rule for each law, integer of it and change. In a change, `{0}` is the right side,
+/// `{1}` the integer, `{2}` the threshold.
 inline void add_changed(std::vector<KindRule>& rules, const std::string& kind,
                         const std::vector<Law>& laws, const std::vector<const char*>& changes,
                         const std::vector<int>& thresholds) {
@@ -175,7 +175,7 @@ inline void add_all(std::vector<KindRule>& rules, const std::string& kind,
   for (const char* text : texts) rules.push_back({kind, std::string("rule ") + text});
 }
 
-/// Every operator of a list in every text, where it stands for `{0}`.
+/// Inserts every operator of a list in every text, in place of `{0}`.
 inline void add_each(std::vector<KindRule>& rules, const std::string& kind,
                      const std::vector<const char*>& operators,
                      const std::vector<const char*>& texts) {

@@ -1,6 +1,6 @@
-// Rules by kind (rules_by_kind.h): what is false is neither tested nor proved, what is true is
-// tested. A part of each kind; with TANGRAM_FULL_TESTS all, with
-// TANGRAM_RULE_KIND=NAME one kind whole.
+// Tests rules by kind (rules_by_kind.h): false rules are neither tested nor proved,
+// and true rules are tested. By default a sample of each kind, with TANGRAM_FULL_TESTS all,
+// with TANGRAM_RULE_KIND=NAME all rules of one kind.
 #include "tests/property/verify/judged.h"
 #include "tests/property/verify/rules_by_kind.h"
 
@@ -14,7 +14,7 @@
 namespace tg::test {
 namespace {
 
-constexpr size_t kEvery = 9; // of each kind, where not all are asked for
+constexpr size_t kEvery = 9; // one rule in kEvery of each kind, unless all are requested
 
 using Status = RuleVerdict::Status;
 

@@ -1,4 +1,4 @@
-// The rules that come with Tangram are true.
+// Tests that the rules that are shipped with Tangram are true.
 #include "compiler/rules/text.h"
 #include "compiler/verify/verify_rule.h"
 #include "tests/property/rules/library.h"
@@ -11,10 +11,10 @@
 namespace tg::test {
 namespace {
 
-/// Fewer than `tg rules verify` draws by default: the whole suite has to stay short.
+/// Fewer than the default of `tg rules verify`, so that the suite stays short.
 constexpr size_t kInstances = 30;
 
-/// Verdicts in the order of the rules, on two threads.
+/// Returns the verdicts in the order of the rules, computed on two threads.
 std::vector<RuleVerdict> verdicts(llvm::ArrayRef<Rule> rules, size_t instances, size_t smaller) {
   std::vector<RuleVerdict> all(rules.size());
   std::atomic<size_t> next = 0;

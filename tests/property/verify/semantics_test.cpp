@@ -1,7 +1,6 @@
-// The operator table tells the truth about what is rational: over random networks of every
-// operator, (1) operators that are Rational alone ask for no other function, and those that are
-// Opaque do; (2) on integers, where float64 is exact, rational operators give the same in the
-// field.
+// Tests the operator table's traits on rational functions, over random networks of every operator:
+// (1) operators that are only Rational call no other function, and Opaque ones do;
+// (2) on integers, where float64 is exact, rational operators give the same results in the field.
 #include "compiler/ir/evaluate.h"
 #include "compiler/verify/field/field.h"
 #include "lang/core/semantics/impl.h"
@@ -15,7 +14,7 @@
 
 namespace tg {
 
-/// A double that counts what is asked of Math.
+/// A double that counts the calls of Math.
 struct Counted {
   double x = 0;
   friend Counted operator+(Counted a, Counted b) { return {a.x + b.x}; }
@@ -74,7 +73,7 @@ TEST(Semantics, TraitsSayWhatIsAskedOfMath) {
       const OpInfo& info = op_info(graph.node({i}).op);
       if (info.has(Trait::Leaf | Trait::Fused) || has_activation(graph, {i})) continue;
       if (!is_float(graph.type({i}).dtype)) continue;
-      // The node alone, over zeros.
+      // Evaluates only this node, over zeros.
       std::vector<std::vector<Counted>> values;
       llvm::SmallVector<ConstView<Counted>, 4> operands;
       llvm::SmallVector<llvm::ArrayRef<int64_t>, 4> shapes;
@@ -109,7 +108,7 @@ TEST(Semantics, FieldAndFloat64AgreeOnIntegers) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     RandomGraph random(seed, 12);
     const Graph& graph = random.graph;
-    // Nodes below which nothing is divided, and no function is not rational.
+    // Nodes without a division or an irrational function below them.
     std::vector<bool> whole(graph.size());
     llvm::SmallVector<NodeId, 8> wanted;
     for (uint32_t i = 0; i < graph.size(); ++i) {

@@ -1,4 +1,4 @@
-// Models of tests, from a line of text.
+// Builds models for tests from a line of text.
 #pragma once
 
 #include "compiler/api/files/model.h"
@@ -7,7 +7,7 @@
 
 namespace tg::test {
 
-/// The graph of `model m(PARAMETERS) { BODY }`.
+/// Returns the graph of `model m(PARAMETERS) { BODY }`.
 inline Graph model(const std::string& parameters, const std::string& body) {
   SourceManager sources;
   DiagnosticSink sink;

@@ -1,5 +1,5 @@
-// What is said of pairs of small models whose relation is known: every pair here was once called
-// equal and is not, or is equal and must stay so.
+// Tests verdicts on pairs of small models with a known relation: every pair here was once wrongly
+// called equal, or is equal and must stay so.
 #include "compiler/verify/counterexample/trial.h"
 #include "compiler/verify/equivalent.h"
 #include "lang/core/support/random.h"
@@ -60,7 +60,7 @@ TEST(Verdicts, ThresholdsAreCrossed) {
                     });
 }
 
-/// A threshold of a scalar: no other element is there to hit it.
+/// A threshold of a scalar, with no other element that might exceed it.
 TEST(Verdicts, ThresholdsOfOneNumberAreCrossed) {
   hold("x: f32[]", {
                        {"clip(x, -19, 19)", "x", kDifferent},
@@ -78,7 +78,8 @@ TEST(Verdicts, RoundingRefutesNothing) {
                                });
 }
 
-/// `links` times a function that amplifies what it is given by 1.9, of x cut to [-1, 1].
+/// Returns `links` applications of a function that amplifies differences by 1.9,
+/// starting from x clipped to [-1, 1].
 std::string chain(const char* link, int links) {
   std::string text = "let v0 = clip(x, -1, 1)\n";
   for (int i = 0; i < links; ++i)
@@ -86,8 +87,8 @@ std::string chain(const char* link, int links) {
   return text + "v" + std::to_string(links);
 }
 
-/// Long chains make of rounding whatever there is: results are as good as drawn, and may by chance
-/// be as far apart where everything rounds worse.
+/// Long chains amplify rounding to any size. Results are then almost random,
+/// and may by chance be as far apart as if every operation rounded worse.
 TEST(Verdicts, AmplifiedRoundingRefutesNothing) {
   for (int links : {40, 60, 80, 100}) {
     std::string left = chain("1 - 1.9 * abs(v{0})", links);
@@ -121,7 +122,7 @@ TEST(Verdicts, RoundingAboutAThresholdRefutesNothing) {
       }
 }
 
-/// What rounding is amplified to hides no difference elsewhere.
+/// Amplified rounding must not hide a difference elsewhere.
 TEST(Verdicts, AmplifiedRoundingHidesNoDifference) {
   std::string left = chain("1 - 1.9 * abs(v{0})", 80);
   std::string right = chain("1 - 2 * abs(v{0}) + 0.1 * abs(v{0})", 80);
@@ -188,20 +189,20 @@ TEST(Verdicts, AnIndexOutOfRangeHasOneMeaning) {
       check_equivalence(model("x: f32[5], i: i64[3]", "gather(x + 1, i)"),
                         model("x: f32[5], i: i64[3]", "gather(x, i) + 1"), {});
   ASSERT_TRUE(same);
-  EXPECT_FALSE(same->different()); // NaN, and NaN
+  EXPECT_FALSE(same->different()); // NaN on both sides
 }
 
 // --- random pairs --------------------------------------------------------------------------------
 
-/// Random expressions over x and y with thresholds anywhere, written in two ways that are equal for
-/// all numbers; and with one literal moved.
+/// Random expressions over x and y with thresholds anywhere, written in two ways that are equal
+/// for all numbers, and with one literal changed.
 class RandomPair {
 public:
   explicit RandomPair(uint64_t seed) : random_(seed, "pair") { grow(4, left, right); }
 
   std::string left, right;
 
-  /// The right side with one of its literals a little larger.
+  /// Returns the right side with one of its literals a little larger.
   std::string moved() {
     std::vector<size_t> places;
     for (size_t i = 0; i + 1 < right.size(); ++i)
@@ -255,7 +256,7 @@ private:
   uint64_t draws_ = 0;
 };
 
-/// Whether two texts part at any of some thousand points of all magnitudes.
+/// Returns true if two texts differ at any of some thousand points of all magnitudes.
 bool parts_somewhere(const std::string& left, const std::string& right) {
   const char* parameters = "x: f32[20000], y: f32[20000]";
   Result<Joined> joined = join(model(parameters, left.c_str()), model(parameters, right.c_str()));
@@ -291,7 +292,7 @@ TEST(Verdicts, OfRandomPairsAreTrue) {
     }
   }
   EXPECT_GT(equal, 100u);
-  EXPECT_GT(parted, 40u); // the others never reach the number that was moved, or have none
+  EXPECT_GT(parted, 40u); // the others never reach the changed number, or have none
   EXPECT_GE(different, parted);
   std::printf("equal %zu, different %zu, undecided %zu; %zu part somewhere\n", equal, different,
               undecided, parted);
