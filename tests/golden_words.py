@@ -66,14 +66,14 @@ def difference(old, new, table=False):
 
 
 def rows(text):
-    """The rows of a table, each on one line, without comments and with joined string literals."""
+    """Returns the rows of a table, each on one line, without comments and with joined string literals."""
     text = re.sub(r'("(?:\\.|[^"\\\n])*")|//[^\n]*', lambda match: match[1] or "", text)
     text = re.sub(r'(?<!\\)"\s+"(?!\s*[,)])', "", text)
     return [" ".join(row.split()) for row in re.split(r"\n(?=TG_|#)", text)]
 
 
 def compared(before, after, table=False):
-    """(line before, differences) of each block that differs in more than words."""
+    """Yields (line before, differences) for each block that differs in more than words."""
     old, new = (rows(text) if table else text.splitlines() for text in (before, after))
     for kind, i1, i2, j1, j2 in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind != "equal" and (found := difference(old[i1:i2], new[j1:j2], table)):
@@ -81,7 +81,7 @@ def compared(before, after, table=False):
 
 
 def changes(before, after):
-    """(status, path before, path after) of the changed files."""
+    """Yields (status, path before, path after) for each changed file."""
     for row in git("diff", "-M", "--name-status", before, after, "--", *FILES).splitlines():
         status, *paths = row.split("\t")
         yield status[0], paths[0], paths[-1]
