@@ -132,8 +132,7 @@ TEST(CpuRef, ConvolutionsOfVolumes) {
     auto three = [&](int64_t low, int64_t high) {
       return Value::of_ints({r.in(low, high), r.in(low, high), r.in(low, high)});
     };
-    Value pad = Value::of_ints({2, 2, 2, r.in(2, 4), 2, r.in(2, 4)}); // as much as dilated kernels
-                                                                      // need
+    Value pad = Value::of_ints({2, 2, 2, r.in(2, 4), 2, r.in(2, 4)}); // for dilated kernels
     NodeId y = b.op(OpKind::Conv3d, {x, w, bias}, {three(1, 3), pad, three(1, 2)});
     b.output(r.coin() ? b.op(OpKind::Relu, {y}) : y);
     expect_equal(b, r);

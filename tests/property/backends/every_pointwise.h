@@ -59,8 +59,7 @@ inline std::vector<PointwiseCase> every_pointwise() {
       std::vector<Value> attrs; // ascending integers, valid as limits and as factors
       for (size_t a = 0; a < info.attr_count; ++a)
         attrs.push_back(Value::of_float(static_cast<double>(2 * a) - 1));
-      b.output(b.op(info.kind, operands, attrs)); // without a cast, since fused casts do not round
-                                                  // half types
+      b.output(b.op(info.kind, operands, attrs)); // fused casts do not round half types
       // For half types, one unit in the last place: a result near a tie may round either way.
       double tolerance = dtype == DType::BF16  ? 8e-3
                          : dtype == DType::F16 ? 1e-3

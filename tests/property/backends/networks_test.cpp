@@ -90,8 +90,7 @@ void check(const std::vector<Setting>& settings, double tolerance, int networks,
   }
   for (const OpInfo& info : all_ops()) {
     bool weight_side = info.kind == OpKind::Enlarge || info.kind == OpKind::MergeGconv;
-    bool declared = info.kind == OpKind::Extern;  // the program supplies its kernels:
-                                                  // extern_op_test.cpp
+    bool declared = info.kind == OpKind::Extern;  // extern_op_test.cpp tests these
     bool resampled = info.kind == OpKind::Resize; // cpu_ref_test.cpp tests its shapes and modes
     if (info.has(Trait::Sugar) || weight_side || declared || resampled) continue;
     EXPECT_GT(seen[static_cast<size_t>(info.kind)], 0u) << info.name << " never occurs";

@@ -470,8 +470,7 @@ TEST(SpecialValues, PaddingTimesEveryWeight) {
             Result<Graph> graph = retype(b.graph, dtype);
             ASSERT_TRUE(graph.ok());
             check(*graph, {.huge = false,
-                           .may_spread = c.may_spread || dtype == DType::BF16, // oneDNN uses pairs
-                                                                               // of channels
+                           .may_spread = c.may_spread || dtype == DType::BF16, // pairs in oneDNN
                            .slack = slack_of(dtype),
                            .special = kSpecialOfSums});
           }

@@ -89,8 +89,7 @@ private:
       while (rank-- > 0) result.push_back(size());
       return bounded(result);
     }
-    if (!before.empty() && below(2)) { // related: a suffix, the same shape, or one with permuted
-                                       // axes
+    if (!before.empty() && below(2)) { // related: a suffix, equal, or permuted
       llvm::ArrayRef<int64_t> first = before[below(before.size())].shape;
       size_t dropped = below(first.size() + 1);
       result.append(first.begin() + static_cast<std::ptrdiff_t>(dropped), first.end());

@@ -215,8 +215,7 @@ public:
                              want.wholes[i].value);
       }
       double x = want.reals[i], moved = moved_[id.index][i], y = got.reals[i];
-      double stored = stored_[id.index].reals[i]; // is the edge of a domain, or a pole,
-                                                  // between them?
+      double stored = stored_[id.index].reals[i]; // is an edge or a pole between them?
       bool edge = std::isfinite(stored) != std::isfinite(x) || std::isnan(stored) != std::isnan(x);
       if (edge || !std::isfinite(moved) || x == y || (std::isnan(x) && std::isnan(y))) continue;
       if (std::isinf(x) && std::isinf(y)) continue; // 1 / 0: kernels do not keep the sign of 0

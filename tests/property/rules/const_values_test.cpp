@@ -121,8 +121,7 @@ std::string in_model(const std::string& text) {
   EXPECT_FALSE(sink.failed()) << text;
   ModelValue value;
   (void)instantiate(program, "m", {}, std::make_shared<Symbols>(), sink, &value);
-  bool list = llvm::StringRef(value.text).startswith("["); // not a tensor, since all names are
-                                                           // numbers
+  bool list = llvm::StringRef(value.text).startswith("["); // not a tensor: names are numbers
   return value.constant || list ? value.text : "-";
 }
 

@@ -27,8 +27,7 @@ namespace tg::test {
 namespace {
 
 constexpr size_t kEvery = 20;        // one mutant in kEvery, unless all are requested
-constexpr size_t kCloser = 1500;     // instances for mutants that are neither refuted nor known
-                                     // to be true nor proved
+constexpr size_t kCloser = 1500;     // instances for undecided mutants
 constexpr uint64_t kOtherSeed = 101; // a seed for other instances
 
 enum class Fate : uint8_t { Refuted, NeverTyped, Proved, Argued, Late, Open };

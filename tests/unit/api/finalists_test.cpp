@@ -26,8 +26,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 class MadeUpRuns : public FinalistRunner {
 public:
   std::map<size_t, double> times;
-  std::map<size_t, double> at_length = {}; // times in long runs that differ from those in brief
-                                           // runs
+  std::map<size_t, double> at_length = {}; // of long runs, if they differ
   std::vector<size_t> screened;
   int compared = 0;
   bool noisy = false;

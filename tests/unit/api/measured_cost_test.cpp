@@ -197,8 +197,7 @@ TEST_F(MeasuredCostTest, StepsTakeTheirBufferAsPlansDo) {
 TEST(NetworkBytes, CountWeightsAndResultsOnce) {
   Graph graph(std::make_shared<Symbols>());
   NodeId x = graph.input("x", f32({8}));
-  NodeId w = graph.add(OpKind::Neg, {}, {graph.weight("w", f32({8}))}); // computed at load: does
-                                                                        // not count
+  NodeId w = graph.add(OpKind::Neg, {}, {graph.weight("w", f32({8}))}); // at load: not counted
   NodeId y = graph.add(OpKind::Add, {}, {x, w});
   graph.add_output("y", graph.add(OpKind::Mul, {}, {y, y}));
   EXPECT_EQ(network_bytes(graph), 4 * 8 * (1 + 1 + 1 + 1)); // x, the weight, sum, product

@@ -539,8 +539,7 @@ Doubles scattered(const char* reduce, std::initializer_list<double> indices, Dou
 TEST(Semantics, ScatterTakesUpdatesInTheirOrder) {
   Doubles updates{{2, 4}, {10, 20, 30, 40, 50, 60, 70, 80}};
   auto by = [&](const char* reduce) { return scattered(reduce, {2, 0, 2, 3}, updates); };
-  expect_near(by("none"), {20, 2, 30, 60, 5, 70}); // the last update counts; index 3 is out
-                                                   // of range
+  expect_near(by("none"), {20, 2, 30, 60, 5, 70}); // the last update; 3 is out of range
   expect_near(by("add"), {21, 2, 43, 64, 5, 126});
   expect_near(by("mul"), {20, 2, 900, 240, 5, 21000});
   expect_near(by("max"), {20, 2, 30, 60, 5, 70});

@@ -115,8 +115,7 @@ TEST(CpuBackend, ConvolutionsAreOursWhereTheyAreFaster) {
   };
   constexpr Layer kLayers[] = {
       {64, 14, 96, 1, 1, "tile:avx2 dense", "tile:avx512 dense"},
-      {256, 14, 96, 1, 1, "", "tile:avx512 dense"},      // weights larger than any first-level
-                                                         // cache
+      {256, 14, 96, 1, 1, "", "tile:avx512 dense"},      // weights exceed the first-level cache
       {64, 14, 24, 1, 1, "tile:avx2 dense", "tile:avx"}, // three half vectors or two whole ones
       {64, 14, 96, 3, 1, "tile:avx2 dense", ""},         // by Winograd's algorithm
       {64, 14, 96, 5, 2, "tile:avx2 dense", "tile:avx512 dense"},

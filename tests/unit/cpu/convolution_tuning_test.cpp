@@ -147,8 +147,7 @@ TEST(ConvolutionPrograms, AreSchedulesThatSuit) {
       if (guess) {
         EXPECT_EQ(programs.schedule(*guess).vectors, programs.untuned().vectors);
       }
-      EXPECT_TRUE(guess || threads > 1) << programs.key(); // otherwise the guess has blocks for
-                                                           // other threads
+      EXPECT_TRUE(guess || threads > 1) << programs.key(); // its blocks are for other threads
       tune::ProgramSpace space(programs.op(), rules, 5);
       std::set<std::string> seen;
       for (int i = 0; i < 60; ++i) {

@@ -324,8 +324,7 @@ TEST_F(TunedProgramsTest, ADamagedRowIsNotUsedAndMakesRoom) {
     auto tuned = open();
     bool used = tuned->find(a.shape(), a.isa(), a.threads()).has_value();
     std::optional<tune::KeptProgram> read = tuned->kept(a);
-    std::string why = read ? a.why_not(read->best.program) : ""; // a damaged text can still be
-                                                                 // valid
+    std::string why = read ? a.why_not(read->best.program) : ""; // may still be valid
     EXPECT_EQ(why, "") << text;
     EXPECT_TRUE(read || !tuned->notes().empty()) << text;
     EXPECT_LE(used, read && read->faster) << text;

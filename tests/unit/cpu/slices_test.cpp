@@ -32,8 +32,7 @@ const Windows kWindows[] = {
 
 TEST(Slices, OfConvolutionsChangeNothing) {
   for (const Windows& c : kWindows)
-    for (int form : {0, 1, 2}) { // alone; with bias, residual and activation; and with the weight
-                                 // known at load
+    for (int form : {0, 1, 2}) { // alone, with bias and activation, weight at load
       Builder b;
       bool fused = form == 1;
       NodeId x = form == 2 ? b.weight("x", c.x) : b.input("x", c.x);

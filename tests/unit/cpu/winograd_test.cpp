@@ -129,8 +129,7 @@ std::vector<float> run(const Case& c, const WinogradTable& table, int threads,
         static_cast<float*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64)), &std::free);
   };
   auto scratch = aligned(schedule.scratch_elements());
-  std::fill_n(scratch.get(), schedule.scratch_elements(), std::nanf("")); // stale values must not
-                                                                          // be used
+  std::fill_n(scratch.get(), schedule.scratch_elements(), std::nanf("")); // detects stale reads
   int64_t count = elements(c.shape.y, c.shape.images, c.channels_out());
   std::vector<float> y(static_cast<size_t>(count), kUntouched);
   schedule.run(table,

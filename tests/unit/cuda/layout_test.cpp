@@ -152,8 +152,7 @@ cuda::StridesOf by_table(const Plan& plan) { return cuda::strides_of(plan, *tabl
 TEST(Layout, PlansWithConversionsComputeTheSame) {
   Plan plan = chain();
   std::vector<bool> last = cuda::choose_layouts(plan, prices(1, 10, 2));
-  for (PlanValueId id = 0; id < last.size(); ++id) // the fake memory holds weights in row-major
-                                                   // order
+  for (PlanValueId id = 0; id < last.size(); ++id) // weights are row-major in the fake
     if (plan.values[id].kind == PlanValue::Kind::Weight) last[id] = false;
   auto laid = cuda::lay_out(plan, last);
   table = &laid.channels_last;

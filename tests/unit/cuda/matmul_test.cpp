@@ -74,8 +74,7 @@ TEST_F(Matmul, OneMatrixForABatchIsOneProduct) {
 TEST_F(Matmul, LeavesToGeneratedKernelsWhatTheLibraryHasNot) {
   EXPECT_FALSE(problem(product({5, 7}, {7, 3}, "gelu", false, false))) << "its gelu is another";
   EXPECT_FALSE(problem(product({2, 1, 5, 7}, {1, 3, 7, 4}, "none", false, false)));
-  Plan refused = product({5, 7}, {7, 13}, "none", false, false); // the fake has no algorithm for 13
-                                                                 // columns
+  Plan refused = product({5, 7}, {7, 13}, "none", false, false); // the fake refuses 13 columns
   library.compile(sources_of(generate_all(refused, [](const PlanStep&) { return false; })));
   auto executable = make(refused);
   ASSERT_TRUE(executable);

@@ -269,8 +269,7 @@ TEST(Pact24, KeepsTheSubtreeWhereAsked) {
   auto chosen = llvm::find_if(children, [](const auto& c) { return c.chosen; });
   ASSERT_NE(chosen, children.end());
   ASSERT_GT(chosen->visits, 1u);
-  EXPECT_EQ(kept.roots()[1].visits, 20u + chosen->visits - 1); // one simulation created the node
-                                                               // and went no further
+  EXPECT_EQ(kept.roots()[1].visits, 20u + chosen->visits - 1); // one simulation ended there
 }
 
 TEST(Pact24, EachDecisionHasTheWholeBudget) {

@@ -58,8 +58,7 @@ TEST(Convert, RoundsOnceToNearestEven) {
     double step = std::ldexp(1, -bits);
     EXPECT_EQ(rounded(1 + step / 2), one);                   // a tie: to even
     EXPECT_EQ(rounded(1 + 3 * step / 2), one + 2);           // a tie: to even, above
-    EXPECT_EQ(rounded(1 + step / 2 + 0x1p-50), one + 1);     // not a tie, although it is one
-                                                             // in float
+    EXPECT_EQ(rounded(1 + step / 2 + 0x1p-50), one + 1);     // not a tie, unlike in float
     EXPECT_EQ(rounded(1 + 3 * step / 2 - 0x1p-50), one + 1); // below the tie
     EXPECT_EQ(rounded(-0.0), 0x8000);
     EXPECT_TRUE(std::isinf(half_value(rounded(1e39), bits)));

@@ -169,8 +169,7 @@ std::vector<float> run_dense(const TransposedShape& s, const std::vector<float>&
 TEST(TileTransposedShape, PhasesThatReadTheSamePixelsAreOne) {
   EXPECT_EQ(Transposed::phases(dense(14, 64, 32, 2, 2, 0)).size(), 2u);   // the phases of rows
   EXPECT_EQ(Transposed::phases(dense(14, 64, 32, 4, 2, 1)).size(), 4u);   // neighbours differ
-  EXPECT_EQ(Transposed::phases(dense(14, 64, 32, 16, 8, 4)).size(), 16u); // 8 rows, halves of 8
-                                                                          // columns
+  EXPECT_EQ(Transposed::phases(dense(14, 64, 32, 16, 8, 4)).size(), 16u); // 8 rows, 2 column halves
   EXPECT_EQ(Transposed::phases(dense(14, 64, 32, 3, 1, 1)).size(), 1u);
   TransposedShape apart = dense(14, 64, 32, 2, 2, 0);
   ++apart.y.pixel;

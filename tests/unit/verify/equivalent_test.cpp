@@ -256,8 +256,7 @@ TEST(Equivalent, GatherByUnknownAndByKnownIndices) {
 TEST(Equivalent, ScatterByUnknownAndByKnownIndices) {
   for (const char* reduce : {"none", "add", "mul", "max", "min"})
     for (bool known : {false, true}) {
-      auto scattered = [&](bool negated) { // -x scattered, or the scattered result negated,
-                                           // for sums and overwritten elements
+      auto scattered = [&](bool negated) { // -x scattered, or the negated result
         Model m;
         NodeId i = m.graph.input("i", {DType::I64, {3}}), u = m.graph.weight("u", f32({3, 3}));
         NodeId at = known ? m.graph.constant({2, 0, 2}, {DType::I64, {3}}) : i;
@@ -367,8 +366,7 @@ TEST(Bound, CountsQueriesAndDegrees) {
   EXPECT_EQ(bound.queries, 12);     // 6 maxima, and their members beside 0
   EXPECT_EQ(bound.query_degree, 4); // differences of products of degree two
   double pairs = 13 * 12 / 2;
-  EXPECT_NEAR(bound.log2_miss, std::log2(pairs) - 128, 0.1); // the hash's part; the field's part
-                                                             // is smaller
+  EXPECT_NEAR(bound.log2_miss, std::log2(pairs) - 128, 0.1); // the hash's part, the larger one
   EXPECT_NEAR(std::log2(all_lanes({4, 0})), 4 * std::log2(2 * 4 * 0x1p-50), 0.1);
 }
 

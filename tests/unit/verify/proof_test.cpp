@@ -271,8 +271,7 @@ TEST(Sums, MatchUpToNamesOfBoundSymbols) {
   Arith arith(make_solver(), 1000);
   Sums sums(arith);
   Poly n = arith.fresh_poly(1), m = arith.fresh_poly(1);
-  auto sum = [&](const Poly& first, const Poly& size) { // the sum of x[first] .. x[first + size -
-                                                        // 1]
+  auto sum = [&](const Poly& first, const Poly& size) { // sum of x[first] to x[first + size - 1]
     Sym s = arith.fresh();
     proof::Value v = Sums::of({Factor::Kind::Element, "x", {first + Poly::of(s)}, {}, false});
     v.products[0].bound = {s};
