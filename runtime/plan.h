@@ -5,14 +5,24 @@
 // A backend decides layouts, kernels and arena offsets when it compiles the plan (backend.h).
 // The plan builder never fuses operators; rules do.
 //
-// Example: the model `relu(matmul(x, transpose(w)))` becomes five values and three steps:
+// Example: relu(x + tanh(w)) becomes five values and three steps.
 //
-//   %0 input x          steps:  load  %2 = transpose(%1)     pinned: a run step reads it
-//   %1 weight w                 run   %3 = matmul(%0, %2)
-//   %2, %3, %4 temporaries      run   %4 = relu(%3)          in_place: %3 dies here
+//   Graph graph(std::make_shared<Symbols>(), "m");
+//   NodeId x = graph.input("x", f32({4, 8})), w = graph.weight("w", f32({4, 8}));
+//   NodeId sum = graph.add(OpKind::Add, {}, {x, graph.add(OpKind::Tanh, {}, {w})});
+//   graph.add_output("y", graph.add(OpKind::Relu, {}, {sum}));
+//   Plan plan = plan_from_graph(graph);
+//   dump(plan); // prints
+//   // plan m
+//   // %0 = input x : f32[4, 8]
+//   // %1 = weight w : f32[4, 8]
+//   // load %2 = tanh(%1) : f32[4, 8]
+//   // run %3 = add(%0, %2) : f32[4, 8]
+//   // run %4 = relu(%3) : f32[4, 8] in place of %3
+//   // output y = %4
 //
-// The transpose depends on weights alone, so it is a load step.
-// `relu` may overwrite the buffer of %3.
+// `tanh` depends on weights alone, so it is a load step, and its result is pinned.
+// %3 dies at `relu`, which may overwrite its buffer.
 //
 // Invariants, checked by verify():
 //  - a value is defined before it is used, and steps define `Temporary` values only;

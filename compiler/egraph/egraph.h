@@ -3,13 +3,19 @@
 // of e-nodes with equal values. An e-node is an operator, its attributes and one class for each
 // operand, so a node represents all programs that choose any member of each operand's class.
 // E-nodes are hash-consed. Merging classes can make nodes congruent (equal operators over merged
-// classes); rebuild() restores congruence, deferred as in egg. For example, with classes x and y of
-// equal type:
+// classes); rebuild() restores congruence, deferred as in egg.
 //
-//   ClassId a = egraph.add(OpKind::Relu, {}, {x});
-//   ClassId b = egraph.add(OpKind::Relu, {}, {y});
-//   egraph.merge(x, y, {}); // states x == y
-//   egraph.rebuild();       // by congruence, egraph.find(a) == egraph.find(b)
+// Example:
+//
+//   Graph graph(std::make_shared<Symbols>());
+//   graph.add_output("x", graph.input("x", f32({4})));
+//   graph.add_output("y", graph.input("y", f32({4})));
+//   EGraph egraph = egraph_of(graph);
+//   ClassId x = egraph.roots()[0].id, y = egraph.roots()[1].id;
+//   ClassId a = add_node(egraph, OpKind::Relu, {}, {x});
+//   ClassId b = add_node(egraph, OpKind::Relu, {}, {y}); // a != b
+//   egraph.merge(x, y, {});
+//   egraph.rebuild(); // egraph.find(a) == egraph.find(b), by congruence
 //
 // Invariants between operations, checked by verify():
 //  - every member of a class has the type of the class; what `infer` refuses never enters;

@@ -4,17 +4,19 @@
 // algorithms behind one interface: greedy ones take next to no time, and proving ones also return a
 // certified lower bound and go on until it equals the cost.
 //
-//   // Either x = a * a, where a costs 4 and the product 1, or x = f(b) with a free b.
+// Example: either x = a * a, where a costs 4 and the product 1, or x = f(b) with a free b.
+//
 //   ExtractionProblem problem;
 //   ClassIx a = problem.add_class(), b = problem.add_class(), x = problem.add_class();
 //   problem.add_node(a, 4, {});
 //   problem.add_node(b, 0, {});
-//   problem.add_node(x, 1, {a, a});  // DAG cost 5: `a` counts once; tree cost 9
-//   problem.add_node(x, 6, {b});     // DAG cost 6; tree cost 6
+//   problem.add_node(x, 1, {a, a}); // DAG cost 5: `a` counts once; tree cost 9
+//   problem.add_node(x, 6, {b});    // DAG cost 6; tree cost 6
 //   problem.add_root(x);
 //   problem.seal();
-//   run_extractor(problem, Extractor::Greedy)->dag_cost;  // 6: greedy minimises the tree cost
-//   run_extractor(problem, Extractor::Best)->dag_cost;    // 5, with lower_bound 5 and optimal true
+//   run_extractor(problem, Extractor::Greedy)->dag_cost; // == 6: greedy minimises the tree cost
+//   Extraction best = *run_extractor(problem, Extractor::Best); // best.dag_cost == 5
+//   best.lower_bound; // == 5: so the choice is proved optimal
 //
 // Invariants of every answer:
 //   - The choice is complete, acyclic and trimmed to what the roots reach. check_choice(), which

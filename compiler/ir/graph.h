@@ -1,13 +1,16 @@
 // The tensor graph: the representation of programs outside of e-graphs. A graph is an append-only,
 // hash-consed DAG of tensor operators. A node is an operator, its attributes and its operands. It
 // has exactly one result, whose type `infer` computes when the node is added. Equal expressions are
-// the same node. For example:
+// the same node.
+//
+// Example:
 //
 //   Graph graph(std::make_shared<Symbols>(), "twice");
-//   NodeId x = graph.input("x", {DType::F32, {4, 8}});
-//   NodeId y = graph.add(OpKind::Add, {}, {x, x}); // f32[4, 8]
+//   NodeId x = graph.input("x", f32({4, 8}));
+//   NodeId y = graph.add(OpKind::Add, {}, {x, x}); // graph.type(y) == f32({4, 8})
 //   NodeId z = graph.add(OpKind::Add, {}, {x, x}); // z == y
 //   graph.add_output("y", y);
+//   verify(graph); // == ""
 //
 // Invariants, of which verify() checks all but the second:
 //   - Nodes are in topological order: operands have smaller indices than their users. So a pass

@@ -5,14 +5,16 @@
 //
 // Example:
 //
-//   rule fuse(x, w) { relu(conv2d(x, w, act = none, ..)) => conv2d(x, w, act = relu, ..) }
-//
-//   class variables  0 is x, 1 is w; further ones for the bias and residual that `..` binds
-//   value variables  for the stride, padding and other slots that `..` binds
-//   terms            t0 = ClassVar 0, t1 = ClassVar 1, t2 and t3 = bias and residual,
-//                    t4 = conv2d(t0, t1, t2, t3) with act the literal `none`, t5 = relu(t4),
-//                    t6 = conv2d(t0, t1, t2, t3) with act the literal `relu`
-//   lhs = {t5}, rhs = {t6}, conditions = {}
+//   Rule rule = *rule_from_text("rule fuse(x, w) {"
+//                               "  relu(conv2d(x, w, act = none, ..)) =>"
+//                               "    conv2d(x, w, act = relu, ..) }");
+//   rule.class_vars; // == 4: x, w, and the bias and residual that `..` binds
+//   rule.value_vars; // == 3: the stride, padding and dilation that `..` binds
+//   const Term& source = rule.terms[rule.lhs[0]]; // source.op == OpKind::Relu
+//   const Term& product = rule.terms[source.operands[0]]; // product.op == OpKind::Conv2d
+//   const Term& fused = rule.terms[rule.rhs[0]]; // fused.op == OpKind::Conv2d
+//   rule.terms[fused.operands[1]].variable; // == 1, which is w
+//   fused.attrs.back().literal; // == Value::of_enum("relu")
 //
 // There are three numberings: class variables bind e-classes (tensors, or `none`), value variables
 // bind attribute values, and TermIds index Rule::terms. An attribute slot of a left-side term has a

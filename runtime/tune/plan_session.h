@@ -9,12 +9,15 @@
 // result is stored.
 //
 // Example: a plan has two convolutions, A = C2D [1, 128, 28, 28 | 512, 1, 1] and
-// B = C2D [1, 128, 28, 28 | 256, 1, 1]. A full search of each takes up to `trials` = 1000 programs.
-// B's loops are at most A's, so B can reuse A:
+// B = C2D [1, 128, 28, 28 | 256, 1, 1]. A full search of A takes up to `trials` = 1000 programs.
+// B's loops are at most A's, so B can reuse A, which takes a few dozen.
 //
-//   root ──1000 trials──▶ A ──a few dozen trials──▶ B
-//
-//   PlanTuneReport report = tune_plan(device, {}, [](const PlanTuneLine& line) { print(line); });
+//   Store store; // of a simulated device, which the tests use
+//   SyntheticPlan device({"C2D [1, 128, 28, 28 | 512, 1, 1]",
+//                         "C2D [1, 128, 28, 28 | 256, 1, 1]"}, store);
+//   PlanTuneReport report = tune_plan(device, {}, [](const PlanTuneLine&) {});
+//   report.lines[0].reused_from; // == ""
+//   report.lines[1].reused_from; // == report.lines[0].name
 //
 // Invariants: no program is used that was not measured on this device;
 // every operator's result is stored as soon as it is decided. A session that is stopped early keeps

@@ -2,7 +2,7 @@
 // For every number of blocks in range, cost models choose the shapes of blocks and threads.
 // Measurements then choose threads, rounds of fetching, unrolling and vectors, one after the other.
 //
-// Example (the publication's, tests/unit/tune/reuse_test.cpp):
+// The publication's example (tests/unit/tune/reuse_test.cpp):
 // the reused program of C2D [1, 128, 28, 28 | 512, 1, 1] has 56 blocks of 224 threads
 // and 4 fetches.
 // For a target with half the reduction, blocks may be 0.5 to 2 times as many, so 28, 32, 49, 56,

@@ -29,6 +29,14 @@
 // search follows. The search does not start from plain saturation, whose cut-off e-graph leads into
 // dead ends (nasrnn 206 us from there, 100 us from the source; a100, 2,000 nodes).
 //
+// Example: two layers relu(x @ w + x) + x, with rules that move a sum into a product; an operator
+// costs 1.
+//
+//   PortfolioReport report = search_portfolio(graph, rules, costs, PortfolioOptions());
+//   report.source_us;                  // == 8
+//   report.cost_us;                    // == 6: each layer has one sum less
+//   report.bounds[0].optimal();        // == true, by extraction from a saturated e-graph
+//
 // If the search is stopped, the result is the best network so far. If it ends by budgets and node
 // limits, the result depends only on input, options and seed, not on the number of threads. The
 // report notes extractions that reached their time limit.

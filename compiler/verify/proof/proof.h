@@ -6,8 +6,13 @@
 //
 // Example:
 //
-//   rule r(x, y, v, w) { concat([x, y], axis = 1) @ concat([v, w], axis = 0) => x @ v + y @ w
-//     where rank(x) == 2, dim(x, 1) == dim(v, 0) }
+//   Rule rule = *rule_from_text("rule r(x, y, v, w) {"
+//                               "  concat([x, y], axis = 1) @ concat([v, w], axis = 0) =>"
+//                               "    x @ v + y @ w"
+//                               "  where rank(x) == 2, dim(x, 1) == dim(v, 0) }");
+//   prove_rule(rule).proved; // == true
+//   Rule other = *rule_from_text("rule r(x, y) { x - y => y - x }");
+//   prove_rule(other).proved; // == false
 //
 // Let x have p columns and y have q. With [..] for 1 if a guard holds and 0 otherwise, the elements
 // at index (i, j) are
@@ -17,8 +22,7 @@
 //   right  sum over 0 <= k < p of x[i, k] v[k, j]  +  sum over 0 <= l < q of y[i, l] w[l, j]
 //
 // The left product is multiplied out. Two of its four terms have contradictory guards and vanish,
-// the others match those of the right side, one of them with k = l + p. So the rule is proved:
-// `prove_rule(rule).proved` is true.
+// the others match those of the right side, one of them with k = l + p. So the rule is proved.
 //
 // Invariants:
 //   - Sound: a rule is proved only if every possible case is. A case may be left out only if the

@@ -18,11 +18,12 @@
 //   shape.depth = shape.columns = 768;
 //   shape.x_row = shape.depth;
 //   shape.w_depth = shape.y_row = shape.columns;
-//   Schedule schedule = default_schedule(shape, kernels.isa(), /*threads=*/1, caches());
-//   Product product(shape, schedule, kernels);
-//   ProductData data;  // data.scratch: product.scratch_elements() floats, aligned to 64 bytes
+//   std::unique_ptr<TileKernels> kernels = std::move(*TileKernels::make(Isa::Avx2));
+//   Schedule schedule = default_schedule(shape, Isa::Avx2, /*threads=*/1, Caches());
+//   Product product(shape, schedule, *kernels);
+//   ProductData data; // data.scratch: product.scratch_elements() floats, aligned to 64 bytes
 //   data.x = x, data.w = w, data.y = y, data.scratch = scratch;
-//   product.run(data);
+//   product.run(data); // y[0] == 768, if all elements of x and w are 1
 //
 // The tile of the last depth block adds bias and residual, applies relu and writes y.
 // `finish` applies other activations to the block while it is in the cache.

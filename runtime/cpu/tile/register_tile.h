@@ -4,11 +4,13 @@
 //
 // Example: a tile of 6 rows by 1 panel on AVX2 computes 6 x 16 results in 12 registers:
 //
-//   TileCall call;                     // x[6][depth], panel[depth][16], y[6][16]
+//   std::unique_ptr<TileKernels> kernels = std::move(*TileKernels::make(Isa::Avx2));
+//   int64_t depth = 768;
+//   TileCall call; // x[6][depth], panel[depth][16], y[6][16]
 //   call.x = x, call.x_row = 4 * depth;
 //   call.panel = panel, call.depth = depth;
 //   call.y = y, call.y_row = 4 * 16;
-//   kernels.tile(/*rows=*/6, /*panels=*/1)(&call);
+//   kernels->tile(/*rows=*/6, /*panels=*/1)(&call); // y[95] == 768, if x and panel are all 1
 //
 // One emitter serves AVX2 and AVX-512, which differ only in lanes, registers and masks.
 // With AVX-512 BF16 both operands are bf16, and vdpbf16ps adds their products to sums in f32,
