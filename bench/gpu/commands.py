@@ -1,5 +1,5 @@
-"""Commands in the time that a cell has, and what they say. Nothing that they start outlives them.
-Several may be built side by side; each is measured alone, the others stopped (`turn`)."""
+"""Runs commands within the time limit of a cell and reads their output. No child process outlives its command.
+Several commands may build in parallel; each is measured alone while the others are stopped (`turn`)."""
 import fcntl
 import json
 import os
@@ -13,17 +13,17 @@ from functools import partial
 from pathlib import Path
 
 TOO_LONG = "longer than "
-GRACE_S = 5  # for a command to remove its files
+GRACE_S = 5  # time for a command to remove its files
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def exit_by_signals():
-    """As `sys.exit` does, so that commands are ended and files removed."""
+    """Makes signals raise SystemExit, so that commands are ended and files removed."""
     numbers = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
 
     def leave(number, _frame):
         for each in numbers:
-            signal.signal(each, signal.SIG_IGN)  # a second one would end the tidying up
+            signal.signal(each, signal.SIG_IGN)  # a second signal would interrupt the cleanup
         sys.exit(128 + number)
 
     for number in numbers:
@@ -40,7 +40,7 @@ def signals(how):
 
 
 def end_group(process):
-    """The command, if it still runs, and what it started."""
+    """Ends the command, if it still runs, and all processes that it started."""
     for number, patience in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, None)):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)
@@ -53,21 +53,21 @@ def last_line(text):
 
 
 def first_line(text):
-    """Of an error where there is one; warnings may stand before it."""
+    """Returns the first line of the error, else the first line. Warnings may precede an error."""
     lines = [line for line in text.splitlines() if line.strip()]
     return next((line for line in lines if line.startswith("error")), lines[0] if lines else "")
 
 
 class Clock:
-    """What is left of a cell's time; all its commands share it."""
+    """The remaining time of a cell, shared by all its commands."""
 
     def __init__(self, limit):
         self.limit, self.end = limit, time.monotonic() + limit
 
     def run(self, command, **environment):
-        """The finished command, or None if time ran out. It writes to files: pipes are open until the
-        last process that it started ends. Signals wait while it is started and ended: one that came
-        before the command is known would leave it behind."""
+        """Returns the finished command, or None if the time ran out. Output goes to files, because pipes
+        stay open until the last child process ends. Signals are blocked while the command is started and
+        ended: a signal before the process is known would leave it running."""
         file = partial(tempfile.TemporaryFile, "w+", encoding="utf-8", errors="replace")
         with file() as out, file() as errors, signals(signal.SIG_BLOCK):
             process = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=out,
@@ -91,8 +91,8 @@ class Clock:
 
 
 def call(clock, command, python=False, **environment):
-    """The JSON of a command, or what went wrong. Python says that last, and libraries print before a
-    result; `tg` says it first, and its result is all that it prints."""
+    """Returns the JSON of a command, or its error. Python prints the error last, and libraries may print
+    before the result; `tg` prints the error first, and nothing but its result."""
     done = clock.run(command, **environment)
     if done is None:
         return clock.too_long()
@@ -111,11 +111,11 @@ def call(clock, command, python=False, **environment):
 
 # --- turns --------------------------------------------------------------------------------------
 
-SETTLES_S = 0.1  # for what a process had launched when it was stopped
+SETTLES_S = 0.1  # for the work that a process had launched before it was stopped
 
 
 def signal_others(folder, number):
-    """To the process groups that have joined, but this one."""
+    """Sends a signal to the other process groups that have joined."""
     for file in Path(folder).iterdir():
         if file.name.isdecimal() and int(file.name) != os.getpgid(0):
             with suppress(ProcessLookupError):
@@ -123,13 +123,13 @@ def signal_others(folder, number):
 
 
 def join(folder):
-    """This process group is among those that take turns."""
+    """Adds this process group to those that take turns."""
     Path(folder, str(os.getpgid(0))).touch()
 
 
 @contextmanager
 def turn(folder):
-    """The machine to itself: groups that have joined are stopped. At once where no folder is given."""
+    """Stops all other groups that have joined while the body runs. Without a folder it does nothing."""
     if folder is None:
         yield
         return
@@ -144,7 +144,7 @@ def turn(folder):
 
 
 def resume(folder):
-    """After one that was ended in its turn: whoever it had stopped goes on."""
+    """Resumes the groups that were stopped by a process that ended during its turn."""
     with open(Path(folder, "turn"), "w") as file, suppress(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         signal_others(folder, signal.SIGCONT)

@@ -1,5 +1,5 @@
-"""What run.py and peers.py share: where the program is, what can be asked for, and types of options,
-which refuse what cannot be meant."""
+"""Shared by run.py and peers.py: the path of the program, the networks, dtypes and peers, and types of options
+that reject invalid values."""
 import argparse
 import math
 import os
@@ -21,7 +21,7 @@ PEERS = ("eager", "graph", "compile", "max-autotune", "frozen", "jax")
 
 
 def built_program():
-    """Of a repository, the newest, or of an unpacked archive; "" where there is none."""
+    """Returns the newest program of a repository, or that of an unpacked archive, or ""."""
     places = [ROOT / folder / "tg" for folder in ("build", "build-release", "bin")]
     built = [tg for tg in places if tg.exists()]
     return str(max(built, key=lambda tg: tg.stat().st_mtime)) if built else ""
@@ -35,7 +35,7 @@ def refuse(why):
 
 
 def program(text):
-    """Where it is; links stay, by which Python knows its packages."""
+    """Returns the absolute path. Links are kept, because Python finds its packages by them."""
     found = shutil.which(text)
     return os.path.abspath(found) if found else refuse(
         f"no program {text}" if text else "none is built: ./dev build")
@@ -65,5 +65,5 @@ def table_file(text):
 
 
 def listed(one):
-    """Several with commas between them, each once."""
+    """Returns the type of a comma-separated list without duplicates."""
     return lambda text: list(dict.fromkeys(map(one, text.split(","))))

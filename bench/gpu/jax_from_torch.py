@@ -1,7 +1,7 @@
-"""A PyTorch module under jax.jit: the exported graph of core operators, each said in jax.numpy.
+"""Runs a PyTorch module under jax.jit: translates the exported graph of core operators to jax.numpy.
 
 An operator that is not in the table is an error that names it. Weights become arguments of the
-compiled function, resident on the device, as PyTorch holds them.
+compiled function and stay on the device, as in PyTorch.
 """
 import operator
 from functools import partial
@@ -77,7 +77,7 @@ def _view(x, shape):
 
 
 def _index(x, indices):
-    return x[tuple(slice(None) if i is None else i for i in indices)]  # None would be a new axis
+    return x[tuple(slice(None) if i is None else i for i in indices)]  # in NumPy None inserts an axis
 
 
 def _split(x, sizes, dim=0):
@@ -135,7 +135,7 @@ TABLE = {
     "_to_copy": lambda x, dtype=None, **_: x.astype(_dtype(dtype)) if dtype else x,
     "arange": lambda *range_, dtype=None, **_: jnp.arange(*range_, dtype=dtype and _dtype(dtype)),
     "scalar_tensor": lambda x, dtype=None, **_: jnp.asarray(x, dtype and _dtype(dtype)),
-    "_assert_tensor_metadata": lambda *_, **__: None,  # of types that the export has fixed
+    "_assert_tensor_metadata": lambda *_, **__: None,  # the export has already fixed the types
 }
 
 
@@ -149,7 +149,7 @@ def _function(target):
 
 
 def _evaluate(graph, leaves):
-    """Values of the outputs; `leaves` of placeholders by name."""
+    """Returns the values of the outputs. `leaves` has the values of placeholders by name."""
     values = dict(leaves)
     look = lambda x: torch.fx.node.map_arg(x, lambda node: values[node.name])
     for node in graph.nodes:
@@ -168,7 +168,7 @@ def _array(tensor):
 
 
 def _export(module, inputs, dtype):
-    """What is made in inference mode, parameters of another dtype too, cannot be exported."""
+    """Exports a module. Tensors made in inference mode, such as converted parameters, cannot be exported."""
     narrow = lambda x: x.to(dtype) if x.is_floating_point() else x
     with torch.inference_mode(False), torch.no_grad():
         narrowed = tuple(narrow(x).clone() for x in inputs)
@@ -176,8 +176,8 @@ def _export(module, inputs, dtype):
 
 
 class Runner:
-    """As peers.Runner: inputs come from pinned memory and outputs go there. JAX gives outputs new
-    memory in each step, from a pool of its own: none that is there can be written again."""
+    """Like peers.Runner: inputs come from pinned memory and outputs go there. JAX cannot write to existing
+    outputs; it allocates them in each step from its own pool."""
 
     def __init__(self, network, dtype, tf32, device):
         jax.config.update("jax_default_matmul_precision", "tensorfloat32" if tf32 else "highest")

@@ -1,29 +1,29 @@
 #!/usr/bin/env python3
-"""One network in PyTorch or JAX, with Tangram's weights, timed as `tg run` is timed.
+"""Times one network in PyTorch or JAX, with Tangram's weights, in the same way as `tg run`.
 
     bench/gpu/peers.py NETWORK [--peer eager|graph|compile|max-autotune|frozen|jax] [--batch 1]
                        [--dtype f32|tf32|f16|bf16] [--device cuda|cpu] [--tg PROGRAM] [--turns FOLDER]
 
 Prints one JSON object: `median_us p10_us p90_us runs max_rel_diff build_s versions`, or
-`{"skipped": why}` where the peer is not installed.
+`{"skipped": why}` if the peer is not installed.
 
-The module is torchvision's or transformers' (tests/oracle/compare_torch.py, which pairs weights), for
-nasrnn one of our own; `versions` says of which version. Its random weights are written as
-safetensors and `tg run --weights --backend ref` runs on the same inputs: the peer's outputs must
-agree within the bound of its dtype before anything is timed, and after it, when graphs are recorded.
-What `ref` gives is kept in the cache folder, for other peers and dtypes. What is timed is what
-`tg run` times: inputs from pinned memory to the device, the network, outputs to pinned memory, and
-the wait for them. Inputs and outputs are f32 in every dtype, as `tg run --dtype` has them: the
-network narrows and widens on the device.
+The module comes from torchvision or transformers (tests/oracle/compare_torch.py, which pairs
+weights), for nasrnn it is our own; `versions` has the versions. Its random weights are written as
+safetensors, and `tg run --weights --backend ref` runs on the same inputs. The peer's outputs must
+agree within the bound of its dtype before timing, and after it, when graphs have been recorded.
+The outputs of `ref` are cached for other peers and dtypes. The timed region is that of `tg run`:
+inputs from pinned memory to the device, the network, outputs to pinned memory, and the wait for
+them. Inputs and outputs are f32 in every dtype, as in `tg run --dtype`: the network converts on the
+device.
 
     eager         torch.inference_mode, operator by operator
-    graph         the same, captured once in a CUDA graph and replayed (cuda alone)
+    graph         eager, captured once in a CUDA graph and replayed (cuda only)
     compile       torch.compile, default mode
-    max-autotune  torch.compile(mode="max-autotune"), which captures CUDA graphs, too
-    frozen        the same with weights as constants: batch norms are folded into convolutions
+    max-autotune  torch.compile(mode="max-autotune"), which also captures CUDA graphs
+    frozen        max-autotune with weights as constants: batch norms are folded into convolutions
     jax           the exported graph, operator by operator, under jax.jit (jax_from_torch.py)
 
-Wants `pip install torch torchvision transformers safetensors numpy`, and jax for that peer.
+Requires `pip install torch torchvision transformers safetensors numpy`, and jax for that peer.
 """
 import argparse
 import hashlib
@@ -51,10 +51,10 @@ except ModuleNotFoundError as missing:
 
 
 class Skipped(Exception):
-    """Why a peer cannot be had here."""
+    """The reason why a peer is not available."""
 
 
-#: Largest difference of an output from f32, over its largest value: those of runtime/tensor.h.
+#: Largest permitted difference of an output from f32, over its largest value, as in runtime/tensor.h.
 BOUNDS = {"f32": 1e-4, "tf32": 1e-2, "f16": 2e-2, "bf16": 1e-1}
 DTYPES = {"f32": torch.float32, "tf32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 
@@ -63,12 +63,12 @@ DTYPES = {"f32": torch.float32, "tf32": torch.float32, "f16": torch.float16, "bf
 
 
 class Network:
-    """A module over positional inputs that gives a tuple, and how our file calls both."""
+    """A module with positional inputs that returns a tuple, and the names of both in our file."""
 
     def __init__(self, file, module, inputs, outputs, weights=None, order=None, settings=()):
         self.file = ROOT / "examples" / file
         self.module, self.inputs, self.outputs = module.eval(), inputs, outputs
-        # What compare_torch pairs with our weights: the module without our wrapper.
+        # compare_torch pairs our weights with the module without our wrapper.
         self.weights = oracle.Case(weights or module, inputs, None, order, settings)
 
 
@@ -106,7 +106,7 @@ class Bert(torch.nn.Module):
 
 def bert_base(batch):
     from transformers import BertConfig, BertModel
-    body = BertModel(BertConfig())  # scaled_dot_product_attention, the fastest it has
+    body = BertModel(BertConfig())  # scaled_dot_product_attention, its fastest attention
     oracle.randomise(body)
     inputs = {"ids": torch.randint(0, 30522, (batch, 128)),
               "types": (torch.arange(128) >= 60).long().repeat(batch, 1),
@@ -116,7 +116,7 @@ def bert_base(batch):
 
 
 class NasRnn(torch.nn.Module):
-    """examples/paper/nasrnn.tg: five steps, fresh weights in each."""
+    """The network of examples/paper/nasrnn.tg: five steps, each with its own weights."""
 
     def __init__(self, width=512, steps=5):
         super().__init__()
@@ -160,7 +160,7 @@ NETWORKS = {
 
 
 def digest(tg, network):
-    """Of all that `ref` reads, and of the program."""
+    """Returns a digest of the program and of all inputs of `ref`."""
     hashed = hashlib.sha256()
     for file in (tg, network.file):
         hashed.update(Path(file).read_bytes())
@@ -176,13 +176,13 @@ def read_outputs(file, network):
 
 
 def by_tangram(tg, network):
-    """Outputs of `ref`, from the network's own weights and inputs; computed once for all peers."""
+    """Returns the outputs of `ref` for the network's weights and inputs, computed once for all peers."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tangram", "peers")
     cache.mkdir(parents=True, exist_ok=True)
     kept = cache / f"{digest(tg, network)}.npz"
     try:
         return read_outputs(kept, network)
-    except Exception:  # numpy's of a damaged file are of many kinds: it is made anew, as a missing one
+    except Exception:  # NumPy raises many types for a damaged file, which is replaced like a missing one
         with tempfile.TemporaryDirectory(dir=cache) as folder:
             weights, inputs, outputs = (Path(folder, f)
                                         for f in ("w.safetensors", "in.npz", "out.npz"))
@@ -203,8 +203,8 @@ def worst_difference(outputs, expected):
 
 
 class InDtype(torch.nn.Module):
-    """A network that computes in another type than that of its inputs and outputs, which is f32 for
-    the caller, as in `tg run --dtype`: what narrows and widens is part of what is timed."""
+    """A network that computes in another dtype. The caller's inputs and outputs are f32, as in `tg run
+    --dtype`, so the conversions are part of the timed region."""
 
     def __init__(self, body, dtype, channels_last):
         super().__init__()
@@ -222,7 +222,7 @@ class InDtype(torch.nn.Module):
 
 
 class Runner:
-    """step() is one run as `tg run` times it; outputs() are what the last one gave."""
+    """step() is one run as timed by `tg run`; outputs() returns the outputs of the last one."""
 
     def __init__(self, network, options):
         self.device = torch.device(options.device)
@@ -273,11 +273,11 @@ class Runner:
 def torch_runner(network, options):
     torch.backends.cuda.matmul.allow_tf32 = options.dtype == "tf32"
     torch.backends.cudnn.allow_tf32 = options.dtype == "tf32"
-    torch.backends.cudnn.benchmark = True  # algorithms by measurement, as ours
+    torch.backends.cudnn.benchmark = True  # selects algorithms by measurement, as we do
     runner = Runner(network, options)
     if options.peer == "frozen":
         from torch._inductor import config
-        config.freezing = True  # else no batch norm is folded into its convolution
+        config.freezing = True  # required to fold batch norms into convolutions
     if options.peer in ("compile", "max-autotune", "frozen"):
         runner.compile("default" if options.peer == "compile" else "max-autotune")
     if options.peer == "graph":
@@ -292,7 +292,7 @@ def jax_runner(network, options):
 
 
 def measure(step, seconds, least=20, most=2000):
-    """Microseconds of runs, after a warming tenth of the time."""
+    """Returns the microseconds of each run, after a warm-up of a tenth of the time."""
     end = time.perf_counter() + seconds / 10
     step()
     while time.perf_counter() < end:
@@ -327,11 +327,11 @@ def run(options):
     if options.peer == "graph" and options.device != "cuda":
         raise Skipped("CUDA graphs need a GPU")
     if options.peer == "jax":
-        import jax  # or skipped, before anything takes long
+        import jax  # fails early if it is not installed
     torch.manual_seed(1)
     network = NETWORKS[options.network](options.batch)
     expected = by_tangram(options.tg, network)
-    # Parameters made in inference mode are not frozen.
+    # Inductor does not freeze parameters made in inference mode.
     with torch.no_grad() if options.peer == "frozen" else torch.inference_mode():
         start = time.perf_counter()
         runner = (jax_runner if options.peer == "jax" else torch_runner)(network, options)
@@ -360,7 +360,7 @@ def main():
     parser.add_argument("--tg", type=program, default=built_program())
     parser.add_argument("--turns", help="a folder of processes of which one measures at a time")
     options = parser.parse_args()
-    exit_by_signals()  # run.py ends by one what takes too long
+    exit_by_signals()  # run.py ends a slow command by a signal
     if options.turns:
         join(options.turns)
     try:

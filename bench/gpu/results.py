@@ -1,4 +1,4 @@
-"""The file that run.py keeps cells in: what it may hold, and what the cells were measured on."""
+"""The file of run.py's cells: its permitted content, and the setting in which the cells were measured."""
 import json
 import os
 import re
@@ -11,18 +11,18 @@ from commands import Clock, call
 from common import DTYPES, NETWORKS, ROOT
 
 OPTIONS = ("backend", "cost", "search_seconds", "peer_device", "python")
-SETTING = (*OPTIONS, "devices")  # one for all cells of a file
+SETTING = (*OPTIONS, "devices")  # the same for all cells of a file
 
 _DTYPE, _NETWORK = (f"({'|'.join(names)})" for names in (DTYPES, NETWORKS))
 NAMES = re.compile(f"correct/{_DTYPE}/.+|latency/[1-9][0-9]{{0,8}}/{_DTYPE}/{_NETWORK}/[^/]+|"
                    f"load/{_NETWORK}|steps/{_DTYPE}/{_NETWORK}|sanitize/.+")
-#: What a cell of a part holds where nothing went wrong.
+#: Required fields of a successful cell, by part.
 HOLDS = {"correct": ("max_rel_diff",), "latency": ("median_us", "p10_us", "p90_us"),
          "load": ("cold_s", "warm_s"), "steps": ("steps",), "sanitize": ("summary",)}
 
 
 def is_number(value):
-    return isinstance(value, (int, float)) and abs(value) < 1e15  # which none that is measured reaches
+    return isinstance(value, (int, float)) and abs(value) < 1e15  # above all measured values
 
 
 def is_time(value):
@@ -37,7 +37,7 @@ def are_steps(value):
     return isinstance(value, dict) and all(": " in how and is_number(n) for how, n in value.items())
 
 
-#: What the table is made of; all else may be anything.
+#: Checks of the fields that the table uses. Other fields are not checked.
 KINDS = {**dict.fromkeys(("median_us", "p10_us", "p90_us", "cold_s", "warm_s"), is_time),
          **dict.fromkeys(("sum_error", "predicted_error", "tries"), is_number),
          **dict.fromkeys(("error", "skipped", "summary"), is_text),
@@ -45,7 +45,7 @@ KINDS = {**dict.fromkeys(("median_us", "p10_us", "p90_us", "cold_s", "warm_s"), 
 
 
 def fault(name, cell):
-    """Of a cell; "" where there is none."""
+    """Returns the fault of a cell, or ""."""
     if not NAMES.fullmatch(name):
         return "unknown cell"
     if not isinstance(cell, dict):
@@ -62,7 +62,7 @@ def stop(path, why):
 
 
 def load(path):
-    """What the file holds, nothing where there is none."""
+    """Reads the file; a missing file is an empty table."""
     try:
         if not path.exists():
             return {"cells": {}}
@@ -76,7 +76,7 @@ def load(path):
 
 
 def read(path, now):
-    """The table, or the end: none that is damaged, or of another setting, is added to."""
+    """Reads the table. Exits if it is damaged or has another setting, so that it is never extended."""
     table = load(path)
     if not isinstance(table, dict) or not isinstance(table.get("cells"), dict) or not isinstance(
             table.get("environment", {}), dict):
@@ -90,7 +90,7 @@ def read(path, now):
 
 
 def write(path, text):
-    """Whole or not at all; a link stays one."""
+    """Writes the file atomically. A symbolic link is kept."""
     try:
         target = path.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -105,7 +105,7 @@ def write(path, text):
 
 
 def this_commit():
-    """Of an unpacked archive (./dev bundle) or of a repository; "" where neither is here."""
+    """Returns the commit of an unpacked archive (./dev bundle) or of a repository, or ""."""
     if (ROOT / "COMMIT").exists():
         return (ROOT / "COMMIT").read_text().strip()
     if not shutil.which("git"):
@@ -121,12 +121,12 @@ def environment(options):
 
 
 def device_names(about):
-    """What is measured on; what the program says of libraries beside is of its commit."""
+    """Returns the names of the devices. Library versions are left out: they belong to the program's commit."""
     return [device.get("name") for device in about["devices"].get("devices", [])]
 
 
 def other_setting(table, now):
-    """What else the cells of a table were measured by, "" where it is nothing else."""
+    """Describes how the setting of a table's cells differs from the current one, or returns ""."""
     then = table.get("environment", {})
     of = lambda about, key: device_names(about) if key == "devices" else about[key]
     differs = lambda key: key not in then or of(then, key) != of(now, key)

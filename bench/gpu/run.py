@@ -1,36 +1,36 @@
 #!/usr/bin/env python3
-"""Tangram on a GPU beside PyTorch and JAX: correctness first, then latencies, in one table.
+"""Compares Tangram on a GPU with PyTorch and JAX: correctness first, then latencies, in one table.
 
     bench/gpu/run.py [PART...] [--tg PROGRAM] [--backend cuda] [--cost measured:cuda]
                      [--batch 1,16] [--dtype f16,f32,tf32] [--networks resnet50,...]
                      [--peers eager,graph,compile,max-autotune,frozen,jax] [--graphs source,optimised]
                      [--models mlp,paper/bert,...] [--json FILE] [--again] [--jobs 6]
 
-Parts (default: all); first come the networks, their correctness and latencies of batch 1 in f16 and
-f32, then `load` and `steps`, then all else:
+Parts (default: all). The order is: correctness and latencies of the networks at batch 1 in f16 and f32,
+then `load` and `steps`, then everything else:
 
     correct    every example model on the backend against `ref`: f32 within 1e-4, f16 and bf16 within
                the bounds of `tg run --check`
     latency    the networks, source and optimised graph, each checked against `ref` before it is timed
-    peers      the same networks from the same weights in PyTorch and JAX (peers.py), whose outputs
-               must agree, too
-    load       from the graph to what can run, weights given: anew (kernels compiled, algorithms
-               measured: an empty cache folder), and again from the caches
-    steps      by what each step of a network is run: the library's engine and layout, our kernels, and
-               why a step is not the library's
+    peers      the same networks with the same weights in PyTorch and JAX (peers.py), whose outputs
+               must also agree
+    load       seconds to prepare a graph for running, with given weights: with an empty cache folder
+               (kernels are compiled, algorithms measured), and again from the caches
+    steps      the implementation of each step of a network: the library's engine and layout, or our
+               kernels, and why a step does not use the library
     sanitize   three models under compute-sanitizer's memcheck
 
-Cells are written one by one and a later call goes on where the last one stopped, so a machine that is
-there for minutes is enough; `--again` measures those anew that failed. A cell whose time ran out has
-a second and a third try in later calls, since it then finds caches warm; one that was skipped is
-tried in every call, after all others. A call measures at least one cell, begins none after
---total-limit seconds, and no cell takes longer than --limit seconds. With --jobs that many cells of
-correctness run side by side, after all else but the peers; and that many peers are built side by side,
-each still timed alone, the others stopped: what tunes itself then does so beside others. A file holds cells of one machine, by one backend, model of prices, time of
-searches, device and Python of the peers. Cells of our program name its commit, and are measured anew
-by another; those of the peers are kept.
-Latencies are those of whole runs with inputs from and outputs to pinned memory, median with the 10th
-and 90th percentile.
+Cells are written one by one, and a later call resumes where the last one stopped, so a few minutes on a
+machine suffice. `--again` repeats failed cells. A cell that exceeded its time gets a second and a third
+try in later calls, when caches are warm. A skipped cell is tried in every call, after all others. A
+call measures at least one cell and starts none after --total-limit seconds; no cell takes longer than
+--limit seconds. With --jobs, this many correctness cells run in parallel, after all cells but the peers;
+and this many peers are built in parallel. Each peer is still timed alone while the others are stopped,
+but its autotuning runs beside others. A file has cells of one machine, backend, cost model, search
+time, peer device and peer Python. Cells of our program record its commit and are repeated for another
+commit; those of the peers are kept.
+Latencies are those of whole runs with inputs from and outputs to pinned memory: the median with the
+10th and 90th percentile.
 """
 import argparse
 import io
@@ -50,13 +50,13 @@ from commands import TOO_LONG, Clock, call, exit_by_signals, first_line, resume
 from common import (DTYPES, HERE, NETWORKS, PEERS, ROOT, built_program, count, listed, one_of, program,
                     seconds, table_file)
 
-FIXED_BATCH = {"nasrnn"}  # of 1
+FIXED_BATCH = {"nasrnn"}  # batch 1 only
 FIRST_DTYPES = ("f16", "f32")
 SANITIZED = ("examples/squeezenet.tg", "examples/paper/bert.tg", "examples/lstm.tg")
 GRAPHS = ("source", "optimised")
 PARTS = ("correct", "latency", "peers", "load", "steps", "sanitize")
 WANTED_COLD_S, WANTED_WARM_S = 60, 2
-TRIES = 3  # of a cell whose time ran out
+TRIES = 3  # for a cell that exceeded its time
 
 
 # --- cells --------------------------------------------------------------------------------------
@@ -102,13 +102,13 @@ def sanitize_cells(options):
 
 
 def cells(options):
-    """Name to a function that measures, given a clock, in the order in which cells are worth having:
-    the networks whole before the long tail of other models, dtypes and batches."""
+    """Returns (name, function that measures with a given clock) of each cell in order of importance: the
+    networks completely, before the long tail of other models, dtypes and batches."""
     latencies = [(b, d, n) for b in options.batch for d in options.dtype for n in options.networks
                  if b == 1 or n not in FIXED_BATCH]
     measured = {NETWORKS[n].removeprefix("examples/").removesuffix(".tg") for n in options.networks}
     networks = [name for name in options.models if name in measured]
-    return dict([  # a cell stands where it comes first
+    return dict([  # a repeated cell keeps its first position
         *correct_cells(options, networks, FIRST_DTYPES),
         *latency_cells(options, [l for l in latencies if l[0] == 1 and l[1] in FIRST_DTYPES]),
         *network_cells(options),
@@ -163,13 +163,13 @@ def by_peer(options, batch, dtype, network, peer, clock, turns=None):
     if turns is None:
         return call(clock, command, python=True)
     found = call(clock, [*command, "--turns", turns], python=True,
-                 XLA_PYTHON_CLIENT_PREALLOCATE="false")  # else JAX takes most of the memory from others
+                 XLA_PYTHON_CLIENT_PREALLOCATE="false")  # else JAX reserves most of the GPU's memory
     resume(turns)
     return found
 
 
 def load(options, network, clock):
-    """Seconds from the graph to what can run, weights given, as `tg run` says."""
+    """Measures the seconds to prepare a graph for running, with given weights, as reported by `tg run`."""
     times = {}
     with tempfile.TemporaryDirectory() as cache:
         for state in ("cold", "warm"):
@@ -182,7 +182,7 @@ def load(options, network, clock):
 
 
 def steps(options, dtype, network, clock):
-    """What runs how many steps, and the reasons why not the library."""
+    """Counts the steps of each implementation, with the reasons for not using the library."""
     found = call(clock, run_command(options, NETWORKS[network], dtype, "--verbose", "--runs", "1"))
     if "error" in found:
         return found
@@ -220,7 +220,7 @@ def geometric_mean(values):
 
 
 def latency_rows(table, options):
-    """(batch, dtype, network) and the cells of each runtime."""
+    """Returns the cells of each runtime by (batch, dtype, network)."""
     rows = {}
     for name, cell in table["cells"].items():
         part, *rest = name.split("/")
@@ -259,7 +259,7 @@ def show(table, options, out=sys.stdout):
 
 
 def by_whom(counts):
-    """{"conv2d: cudnn:engine 2:nchw": 52, ...} as "cudnn 52, cuda 20"."""
+    """Formats {"conv2d: cudnn:engine 2:nchw": 52, ...} as "cudnn 52, cuda 20"."""
     sums = Counter()
     for how, count in counts.items():
         sums[how.split(": ", 1)[1].split(":")[0]] += count
@@ -294,7 +294,7 @@ def show_rest(table, out):
 
 
 def peer_versions(table):
-    """"torch 2.9, transformers 4.57" of all cells."""
+    """Returns the versions in all cells: "torch 2.9, transformers 4.57"."""
     found = {f"{name} {version}" for cell in table["cells"].values()
              for name, version in cell.get("versions", {}).items() if name != "gpu"}
     return ", ".join(sorted(found))
@@ -346,8 +346,8 @@ def parse(arguments):
 
 
 def wanted(cell, options, commit):
-    """Whether a cell is to be measured, again where it is there: what was skipped is cheap, and may be
-    installed by now; what another commit did is out of date."""
+    """Returns true if a cell must be measured, possibly again: a skipped cell is cheap and its peer may be
+    installed by now; a cell of another commit is out of date."""
     if not cell or "skipped" in cell or cell.get("commit", commit) != commit:
         return True
     if "error" not in cell:
@@ -356,7 +356,7 @@ def wanted(cell, options, commit):
 
 
 class Measurement:
-    """Cells measured into a table, until all are there or the time is up."""
+    """Measures cells into a table until it is complete or the time is up."""
 
     def __init__(self, options, table):
         self.options, self.table = options, table
@@ -393,7 +393,7 @@ class Measurement:
         commit = self.table["environment"]["commit"]
         left = [(name, how) for name, how in cells(self.options)
                 if wanted(self.known(name), self.options, commit)]
-        left.sort(key=lambda cell: "skipped" in self.known(cell[0]))  # those that were before come last
+        left.sort(key=lambda cell: "skipped" in self.known(cell[0]))  # cells skipped before come last
         by = lambda what: [cell for cell in left if self.options.jobs > 1 and cell[1].func is what]
         checks, peers = by(correct), by(by_peer)
         for cell in left:
@@ -417,7 +417,7 @@ def main():
         print(f"not measured: {missing.get(options.backend, why)}")
         return 0
     table = results.read(options.json, now)
-    save(table, options)  # what cannot be is told before a cell is measured
+    save(table, options)  # reports an unwritable file before any cell is measured
     Measurement(options, table).run()
     show(table, options)
     return 0

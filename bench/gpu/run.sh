@@ -1,9 +1,9 @@
 #!/bin/sh
-# What is worth having first on a GPU machine: six networks, their correctness, then batch 1, f16 and
-# f32, source and optimised, beside the peers; build times; what runs each step; then the correctness
-# of all other models, and memcheck. Each call ends within ten minutes, since no cell takes longer
-# than 270 s and none begins after 270 s, and goes on where the last one stopped: run it until it says
-# no more of --total-limit. Arguments: run.py's; with --jobs 6 the peers are built side by side, which
-# takes a quarter of the time.
+# The most important measurements on a GPU machine, in order: the correctness of six networks; their
+# latencies at batch 1 in f16 and f32, source and optimised, and those of the peers; build times; the
+# implementation of each step; the correctness of all other models; memcheck. Each call ends within ten
+# minutes (no cell takes longer than 270 s or starts after 270 s) and resumes where the last one
+# stopped: repeat it until it no longer mentions --total-limit. The arguments are those of run.py; with
+# --jobs 6 the peers are built in parallel, which takes a quarter of the time.
 cd "$(dirname "$0")/../.." || exit 1
 exec python3 bench/gpu/run.py --batch 1 --dtype f16,f32 --limit 270 --total-limit 270 "$@"

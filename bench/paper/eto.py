@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
-"""The published tables of ETO, computed here: reuse between operators against full searches, type by type and on networks.
+"""Recomputes the published tables of ETO: reuse between operators against full searches, by operator type and by
+network.
 
-    ./dev bench -- paper eto [--output cells.json]      all of it; 30 minutes at a time, goes on where it stopped
+    ./dev bench -- paper eto [--output cells.json]      everything, 30 minutes at a time; resumes where it stopped
     bench/paper/eto.py [--tg build/tg-paper] [--threads N] [--trials N] [--seeds N] [--only NAME,...] [--kinds KIND,...]
                        [--total-limit S] [--output FILE] [--print]
 
-A cell is a file (a type of `examples/paper/eto`, or a network), a kind of reuse and a seed: one `tg-paper tune` from nothing, into a
-database of its own. It is kept in FILE (eto_cells.json) under its setting: program, processor, threads, trials. Cells of one
-setting are never computed twice, those of others stay in the file, so a run may be ended at any moment. `--print` computes
-nothing. Types without a program of ours say so. Full searches go on to the end (`--tuner to-the-end`), which is after 256 trials
-without a gain at the latest; all others end as they do by default.
+A cell is a file (an operator type of `examples/paper/eto`, or a network), a kind of reuse and a seed: one `tg-paper
+tune` from scratch, with its own database. It is kept in FILE (eto_cells.json) under its setting: program, processor,
+threads, trials. Cells of one setting are never computed twice, and those of other settings stay in the file, so a run
+can be interrupted at any time. `--print` computes nothing. Types for which we have no program are marked. Full searches
+continue to the end (`--tuner to-the-end`), at the latest after 256 trials without a gain; all other searches end by the
+default criteria.
 
-Throughput is of the programs that were found, each timed in turns with the schedule by rule: of a type the geometric mean over
-its operators, of a network as often as they occur; in percent of that of the full search. Medians over seeds. The speed-up is
-of the full search's seconds until its best program, as published, comparisons at the end left out of both.
+Throughput is that of the best programs, each timed interleaved with the default schedule, in percent of that of the
+full search: for a type the geometric mean over its operators, for a network weighted by occurrences. Figures are
+medians over seeds. The speedup is that over the full search's seconds until its best program, as published; neither
+includes the final comparisons.
 """
 
 import argparse
@@ -29,7 +32,7 @@ import time
 
 from kept import ROOT, Commands, run_main
 
-REUSE = ["full", "eto", "no-bridges", "top", "selective", "random"]  # others are eto with switches of the same name
+REUSE = ["full", "eto", "no-bridges", "top", "selective", "random"]  # other kinds are eto with the switch of that name
 KINDS = [*REUSE, "all-bridges", "random-shapes", "to-the-end"]
 OF_TYPES = ["full", "eto", "top", "random-shapes"]
 OF_NETWORKS = ["full", "eto", "no-bridges", "all-bridges", "top", "selective", "random", "random-shapes", "to-the-end"]
@@ -56,7 +59,7 @@ def processor():
 
 
 def setting(options):
-    """What cells depend on: two programs never share any."""
+    """Returns the setting that cells depend on. It includes the program, so two programs never share cells."""
     program = hashlib.sha1(options.tg.read_bytes()).hexdigest()[:12]
     return f"program {program}; {processor()}; {options.threads} threads; {options.trials} trials"
 
@@ -78,7 +81,7 @@ class Cells:
 
 
 def trials_of(options, cells, name, kind, seed):
-    """Of each operator at most. Random programs are as many as reuse tried, operator for operator on average."""
+    """Returns the maximum number of trials per operator. `random` gets as many as reuse needed on average."""
     eto = cells.find(name, "eto", seed)
     if kind != "random" or not eto or not tuned(eto):
         return options.trials
@@ -86,7 +89,7 @@ def trials_of(options, cells, name, kind, seed):
 
 
 def compute(options, commands, name, kind, seed, trials):
-    """One cell; Ctrl-C and errors end the run."""
+    """Computes one cell. Ctrl-C and errors end the run."""
     reuse, switches = (kind, []) if kind in REUSE else ("eto", [kind])
     if kind == "full":
         switches = ["to-the-end"]
@@ -122,14 +125,14 @@ def gain_of_network(cell):
 
 
 def to_best(cell):
-    """Trials and seconds until the best programs, operator by operator."""
+    """Returns the trials and the seconds until the best program, summed over operators."""
     shares = [(line["trials_to_best"] or line["trials"], line) for line in cell["operators"] if line["trials"] > 0]
     until_best = [(line["seconds"] - line["compared_seconds"]) * best / line["trials"] for best, line in shares]
     return sum(best for best, _ in shares), sum(until_best)
 
 
 def searching(cell):
-    """Seconds without the comparisons that end each operator, which the publication does not have."""
+    """Returns the seconds without each operator's final comparison, which the publication does not have."""
     return sum(line["seconds"] - line["compared_seconds"] for line in cell["operators"])
 
 
@@ -142,7 +145,7 @@ def wanted(options, rows):
 
 def run(options, cells, rows):
     start, commands = time.monotonic(), Commands()
-    for seed in range(1, options.seeds + 1):  # seed after seed, so that a part is of all
+    for seed in range(1, options.seeds + 1):  # seed by seed, so that a partial run covers all rows
         for name, kind in wanted(options, rows):
             if cells.find(name, kind, seed):
                 continue
@@ -155,7 +158,7 @@ def run(options, cells, rows):
 
 
 class Medians:
-    """Of one row: throughput in percent of the full search's, trials, and speed-ups, over the seeds that both have."""
+    """One row's throughput in percent of the full search's, trials, and speedups, as medians over seeds."""
 
     def __init__(self, options, cells, name):
         self.gain = gain_of_type if name.isupper() else gain_of_network
@@ -193,7 +196,7 @@ class Medians:
                 f"{spread(self.gain, '.3f')} | {self.throughput(kind)} | {self.ratio(kind)} |")
 
     def ratio(self, kind):
-        """Expected over actual trials of reuses, mean, by the tree and when they began."""
+        """Returns the mean ratios of expected to actual trials of reuses: expected by the tree, and at the start."""
         lines = [line for cell in self.cells[kind] for line in cell["operators"] if line["reused_from"] and line["trials"] > 0]
         if not lines:
             return "-"

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""The search that we ship with a guide in its seat, and without: `tg opt FILE --policy GUIDE` beside `tg opt FILE`, in pairs.
+"""Compares the shipped search with and without a guide: `tg opt FILE --policy GUIDE` against `tg opt FILE`, in pairs.
 
     ./dev bench -- paper guided --state FOLDER --guide GUIDE [--networks gpt2,paper/bert] [--limits 1,5] [--seeds 3]
         [--cost analytic:cpu] [--clock wall|processor] [--tables]
 
-A cell is a network, a time limit, a seed and one of the two; both of a pair run one after the other, which goes first
-alternates with the seed. It is written to FOLDER/cells.json as soon as it is done and not computed again; one that came about by
-another guide, other prices or another clock is refused. GUIDE is a file of `tg-paper train --policy guide` (`gains` and `motifs` do,
-too). One thread, the default strategy, nothing is run: prices decide. `--tables` computes nothing. On a machine that others use
-`--clock processor` has processor time be the time of day for `tg` (processor_clock.c).
+A cell is a network, a time limit, a seed and one of the two searches. The two cells of a pair run one after the other;
+the order alternates with the seed. A cell is written to FOLDER/cells.json when it is done and is not computed again; an
+existing cell with another guide, other prices or another clock is an error. GUIDE is a file of `tg-paper train --policy
+guide` (or `gains` or `motifs`). The search uses one thread and the default strategy, and only prices decide: nothing is
+run. `--tables` computes nothing. On a shared machine, `--clock processor` replaces wall time by processor time in `tg`
+(processor_clock.c).
 
-In the table costs are medians of the seeds; "cheaper" and "dearer" count the pairs in which the guided search ends by more than
-0.1% below or above the other; "by itself" those of all runs that ended before the time limit.
+Costs in the table are medians of the seeds. "cheaper" and "dearer" count the pairs in which the guided search ends more
+than 0.1% below or above the other. "by itself" counts the runs that ended before the time limit.
 """
 import argparse
 import hashlib
@@ -21,11 +22,11 @@ from pathlib import Path
 
 from kept import ROOT, Experiment, commits_of, run_main
 
-# Those of agents_bench.cpp: what a guide is trained on there is not among them.
+# The networks of agents_bench.cpp, which do not include its training networks.
 NETWORKS = ["gpt2", "paper/nasrnn", "paper/bert", "paper/resnext50", "paper/vgg19", "paper/inceptionv3", "paper/vit_base",
             "paper/dalle", "paper/transformer_transducer", "paper/resnet50", "bert_base", "vit_base", "resnet50", "inceptionv3",
             "paper/mobilenetv2", "mobilenetv2"]
-AS_GOOD = 0.001  # a cost that differs by no more than this share is as good
+AS_GOOD = 0.001  # costs within this relative difference count as equal
 
 
 def percent(ratio, digits=2):
@@ -65,7 +66,7 @@ class Guided(Experiment):
             "commits": self.commits()})
 
     def pairs(self, network, limit):
-        """(without, with the guide) of each seed that has both."""
+        """Returns the pairs of cells (without the guide, with the guide) of each seed that has both."""
         both = [[self.cells.get("guided", self.name(network, limit, seed, guided)) for guided in (False, True)]
                 for seed in range(1, self.o.seeds + 1)]
         return [pair for pair in both if all(pair)]

@@ -1,5 +1,5 @@
-"""What experiments over `tg` have in common: cells that are kept in FOLDER/cells.json, commands that end by themselves where the
-experiment is to end, one command of `tg` with its report, and tables in Markdown."""
+"""Shared by experiments over `tg`: cells kept in FOLDER/cells.json, commands that end by themselves when the experiment
+is interrupted, reports of `tg` commands, and tables in Markdown."""
 import ctypes
 import fcntl
 import json
@@ -15,11 +15,11 @@ ROOT = Path(__file__).resolve().parents[2]
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
-NOT_KEPT = "not kept"  # the commit of what was computed before cells had theirs
+NOT_KEPT = "not kept"  # the commit of cells that are older than the record of commits
 
 
 class Ended(BaseException):
-    """By a signal."""
+    """A signal ended the experiment."""
 
     def __init__(self, number):
         super().__init__(number)
@@ -27,7 +27,7 @@ class Ended(BaseException):
 
 
 def run_main(main):
-    """The exit code of `main`; where a signal ended it, this program ends by that, so that a shell sees it."""
+    """Returns the exit code of `main`. If a signal ended it, this process ends by the same signal, for the shell."""
     try:
         return main()
     except Ended as ended:
@@ -39,7 +39,7 @@ def run_main(main):
 
 
 def begin_command(mask):
-    """In a new process, before its program: the signals of before, and one where the experiment is killed."""
+    """Runs in a new process before exec: restores the signal mask, and requests SIGTERM if the experiment is killed."""
     LIBC.prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGTERM))
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
@@ -53,14 +53,14 @@ def git(*arguments):
 
 
 def commits_of(cells):
-    """Those that cells come from, in a line."""
+    """Returns the commits of the cells in a line."""
     return ", ".join(dict.fromkeys(commit for cell in cells for commit in cell.get("commits", [NOT_KEPT]))) or "none"
 
 
 class Commands:
-    """One after the other. The first signal is passed on to the command that runs, which `tg` ends by with what it has; nothing is
-    begun after it. A second one is passed on as well, and ends `tg` at once. Each command has a session of its own: Ctrl-C in a
-    terminal, which is for all of a group, would come twice."""
+    """Runs commands one after another. The first signal is forwarded to the running command, on which `tg` stops with
+    its best result; no further command is started. A second signal is also forwarded and ends `tg` at once. Each
+    command has its own session: otherwise Ctrl-C in a terminal, which signals the whole group, would arrive twice."""
 
     def __init__(self):
         self.asked, self.running = None, None
@@ -78,9 +78,9 @@ class Commands:
             raise Ended(self.asked)
 
     def run(self, command, env=None):
-        """With its exit code, output and errors, also where a signal comes meanwhile."""
+        """Runs a command. Returns its exit code, output and errors, even if a signal arrives meanwhile."""
         self.end_if_asked()
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # until it is known whom to pass it on to
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # until the process to forward to is known
         try:
             self.running = subprocess.Popen(list(map(str, command)), cwd=ROOT, env=env, text=True, stdout=subprocess.PIPE,
                                             stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, start_new_session=True,
@@ -93,7 +93,7 @@ class Commands:
 
 
 class Cells:
-    """FOLDER/cells.json: an object of each kind of cell, by name."""
+    """FOLDER/cells.json: an object per kind of cell, with the cells by name."""
 
     def __init__(self, folder):
         self.path = folder / "cells.json"
@@ -103,7 +103,7 @@ class Cells:
         return self.all.get(kind, {}).get(name)
 
     def put(self, kind, name, cell):
-        """Beside what other runs wrote meanwhile."""
+        """Writes a cell and keeps the cells that other runs wrote meanwhile."""
         with open(self.path.with_suffix(".lock"), "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self.read()
@@ -117,8 +117,9 @@ class Cells:
 
 
 class Experiment:
-    """Of options with `tg`, `state`, a folder that is made, and `clock`, "wall" or "processor" (processor_clock.c). A signal ends
-    it (Ended) when a command is over; what that did not do to the end is in no cell, but for what asks for it (`unfinished`)."""
+    """An experiment with the options `tg`, `state` (a folder, created if missing) and `clock` ("wall" or "processor",
+    see processor_clock.c). A signal ends it (Ended) after the current command. An interrupted command gives no cell,
+    except with `unfinished`."""
 
     def __init__(self, options):
         self.o = options
@@ -132,7 +133,7 @@ class Experiment:
         print(text, file=sys.stderr, flush=True)
 
     def environment(self, clock):
-        """With the library that tells processor time, built if it is not there."""
+        """Returns the environment that preloads the clock of processor time, building the library if it is missing."""
         if clock != "processor":
             return None
         library = self.folder / "processor_clock.so"
@@ -147,7 +148,8 @@ class Experiment:
         return {**os.environ, "LD_PRELOAD": str(library)}
 
     def commits(self, cell=None):
-        """Of a cell that is put: those that it has, and that of the tree when this run began to compute, with the version of `tg`."""
+        """Returns the commits of a cell to write: its earlier ones, and the tree's commit at the start of this run with
+        the version of `tg`."""
         before = cell.get("commits", [NOT_KEPT]) if cell else []
         return before if self.commit in before else [*before, self.commit]
 
@@ -158,8 +160,8 @@ class Experiment:
         self.commit = f"{commit}{changes}" + (f" ({version})" if version else "")
 
     def tg(self, *args, clock=None, unfinished=False):
-        """The report of a command, and the processor time that it took; None where it failed. With `unfinished` also that of one
-        that a signal ended: who asks ends then."""
+        """Returns the report of a command with its processor time, or None if it failed. With `unfinished` it also
+        returns the report of an interrupted command; the caller must then end."""
         if self.commit is None:
             self.find_commit()
         environment = self.environment(clock or self.o.clock)
@@ -179,7 +181,7 @@ class Experiment:
         return ["--cost", self.o.cost, "--threads", "1", "--finalists", "0"]
 
     def refuse_others(self, kind, name, depends):
-        """Ends where the cell that is there came about otherwise; one that does not say how is taken."""
+        """Exits if the existing cell has other settings. A cell without recorded settings is accepted."""
         known = (self.cells.get(kind, name) or {}).get("depends", depends)
         others = ", ".join(f"{key} {known.get(key)}, not {value}" for key, value in depends.items() if known.get(key) != value)
         if others:

@@ -1,28 +1,29 @@
 #!/usr/bin/env python3
-"""X-RLflow's experiment (He et al., MLSys 2023), computed here: TASO's backtracking, a policy trained on each network, and
-the search that we ship.
+"""Repeats X-RLflow's experiment (He et al., MLSys 2023): TASO's backtracking, a policy trained on each network, and the
+shipped search.
 
     ./dev bench -- paper xrlflow --state FOLDER [--networks squeezenet,bert] [--seeds 5] [--episodes 1000]
         [--train-seconds 600] [--rewards prices|runs] [--cost analytic:cpu] [STAGE...]
 
-Stages, all of them in this order by default; each goes on where it was stopped:
+Stages (default: all, in this order). Each resumes where it was stopped:
 
-    search     TASO's backtracking with the published script's settings and with its default ones, and our search
-    train      a policy for each network and seed (`--seeds` of squeezenet and bert, one of others), `--train-seconds` each
-               time that this is run, until `--episodes`; then it is followed once
-    transfer   a policy trained on one shape is followed on others, beside one that is trained there
-    measure    whole runs of all distinct graphs of a network, interleaved, `--rounds` processes each; wants an idle machine
-    tables     what FOLDER/cells.json has, as Markdown
+    search     TASO's backtracking with the settings of the published script and with its defaults, and our search
+    train      a policy for each network and seed (`--seeds` seeds for squeezenet and bert, one for others),
+               `--train-seconds` per call, until `--episodes`; then the policy is followed once
+    transfer   a policy trained on one shape is followed on other shapes, against a policy trained there
+    measure    whole runs of all distinct graphs of a network, interleaved, `--rounds` processes each; requires an idle
+               machine
+    tables     the content of FOLDER/cells.json as Markdown
 
-Networks are the paper's seven as skeletons, and complete ones (NAME-complete) where examples/ has them.
-Every cell is written to FOLDER/cells.json as soon as it is done, under what it depends on; policies and graphs lie
-beside it. Ctrl-C loses nothing that was trained. Where a training is killed its policy is ahead of its cell: it goes on, and
-the tables say of how many episodes the seconds, graphs timed and rules are lost.
+The networks are the paper's seven as skeletons, and complete ones (NAME-complete) if examples/ has them.
+Every cell is written with its settings to FOLDER/cells.json when it is done; policies and graphs are files in the same
+folder. Ctrl-C loses no training. If a training is killed, its policy is ahead of its cell: it continues from the
+policy, and the tables give the number of episodes whose seconds, timed graphs and rules are lost.
 
-The result of a policy is the best graph that its training met, as rewarded, or, by prices, one that it leads to
-when it is followed: what is most likely, then seven episodes that are drawn. On a machine that others use
-`--clock processor` has all but the stage `measure` take processor time for the time of day (processor_clock.c): limits,
-seconds, and rewards by whole runs, which have one thread.
+The result of a policy is the best graph of its training by reward, or, with rewards by prices, a cheaper graph found by
+following the policy: one episode of the most likely actions, then seven sampled episodes. On a shared machine,
+`--clock processor` replaces wall time by processor time in all stages but `measure` (processor_clock.c): in limits,
+seconds, and rewards by whole runs, which use one thread.
 """
 import argparse
 import hashlib
@@ -36,7 +37,7 @@ from pathlib import Path
 from kept import NOT_KEPT, ROOT, Experiment, commits_of, run_main
 
 NETWORKS = ["squeezenet", "bert", "resnext50", "inceptionv3", "dalle", "transformer_transducer", "vit_base"]
-# The networks themselves, where examples/ has them, by the skeleton's name.
+# The complete networks of examples/, by the skeleton's name.
 COMPLETE = {"squeezenet-complete": "squeezenet", "bert-complete": "bert_base", "inceptionv3-complete": "inceptionv3",
             "vit_base-complete": "vit_base"}
 SEVERAL_SEEDS = {"squeezenet", "bert"}
@@ -47,7 +48,7 @@ SEARCHES = {
     "ours": ("ours, all rules", []),
 }
 POLICIES = {"xrlflow": "X-RLflow", "xrlflow-scored": "scoring heads"}
-# Of a network other sizes of its input, each by what of its text it replaces; none: as it is, which is trained on.
+# Other input sizes of a network, each with the replacements in its text; the size without replacements is trained on.
 SHAPES = {
     "squeezenet": {"224": {}, **{str(side): {"224, 224": f"{side}, {side}", "kernel = 13": f"kernel = {rest}"}
                                  for side, rest in [(160, 9), (192, 11), (288, 17)]}},
@@ -59,7 +60,8 @@ SHAPES = {
 
 
 def episodes_of(policy):
-    """What a file of `tg-paper train` notes in its head (safetensors); 0 where there is none."""
+    """Returns the number of episodes in the metadata of a file of `tg-paper train` (safetensors), or 0 if it is
+    missing."""
     try:
         with open(policy, "rb") as file:
             size = min(int.from_bytes(file.read(8), "little"), policy.stat().st_size)
@@ -67,7 +69,7 @@ def episodes_of(policy):
     except FileNotFoundError:
         return 0
     except (KeyError, TypeError, ValueError):
-        return 0  # `tg` says what is wrong with it
+        return 0  # `tg` will report the error
 
 
 class Bench(Experiment):
@@ -80,12 +82,12 @@ class Bench(Experiment):
         return self.o.seeds if network in SEVERAL_SEEDS else 1
 
     def trainings(self, network):
-        """Of each policy and seed that has one, its cell."""
+        """Returns the existing training cells by policy and seed."""
         both = [(policy, seed) for policy in POLICIES for seed in range(1, self.seeds_of(network) + 1)]
         return {(p, s): cell for p, s in both if (cell := self.cells.get("train", f"{network}.{p}.{s}"))}
 
     def trained(self, network):
-        """Policies and seeds whose training has come to something."""
+        """Returns the policies and seeds whose training has a result."""
         return [both for both, cell in self.trainings(network).items() if "price_us" in cell]
 
     # --- searches -------------------------------------------------------------------------------------
@@ -119,8 +121,9 @@ class Bench(Experiment):
         return ["--by-prices", "--cost", self.o.cost] if self.o.rewards == "prices" else []
 
     def train_one(self, model, name, seed):
-        """A policy goes on for so many seconds; its cell adds up what all calls took. Its file is written after each update, and
-        the cell when `tg` has ended. Where that failed or was killed the file is ahead, and it is the file that goes on."""
+        """Continues the training of a policy for `--train-seconds`. Its cell sums the costs of all calls. The file is
+        written after each update, the cell when `tg` has ended. If `tg` failed or was killed, the file is ahead of the
+        cell, and training resumes from the file."""
         self.cells.read()  # another run may have trained it
         depends = self.training(seed)
         self.refuse_others("train", name, depends)
@@ -128,7 +131,7 @@ class Bench(Experiment):
         if cell is None:
             cell = {"depends": depends, "episodes": 0, "seconds": 0, "processor_s": 0, "measurements": 0, "rules": {},
                     "updates": [], "commits": []}
-            self.cells.put("train", name, cell)  # so that what is in the file later is known to be of these settings
+            self.cells.put("train", name, cell)  # records the settings of the file before it exists
         policy = self.folder / f"{name}.safetensors"
         if cell["episodes"] < self.o.episodes or episodes_of(policy) > cell["episodes"]:
             self.train_on(model, name, seed, cell)
@@ -137,7 +140,7 @@ class Bench(Experiment):
         return cell
 
     def train_on(self, model, name, seed, cell):
-        """From what the file has: no training is thrown away."""
+        """Resumes training from the file, so that no training is discarded."""
         policy, graph = self.folder / f"{name}.safetensors", self.folder / f"{name}.tg"
         known = episodes_of(policy)
         if known < cell["episodes"]:
@@ -156,7 +159,7 @@ class Bench(Experiment):
         self.commands.end_if_asked()
 
     def add(self, cell, trained, graph):
-        """To a cell what a training came to. What its policy leads to is to be found anew then."""
+        """Adds the result of a training to a cell. If the policy changed, it must be followed again."""
         if uncounted := trained["earlier_episodes"] - cell["episodes"]:
             cell["uncounted_episodes"] = cell.get("uncounted_episodes", 0) + uncounted
             cell["commits"] = list(dict.fromkeys([*cell.get("commits", []), NOT_KEPT]))
@@ -184,7 +187,7 @@ class Bench(Experiment):
         self.cells.put("train", name, cell)
 
     def follow(self, model, policy, end=None):
-        """What the policy takes for most likely, once, and seven episodes that are drawn."""
+        """Follows the policy: one episode of the most likely actions and seven sampled ones."""
         found = self.tg("opt", model, "--search", "rl", "--policy", policy, "--rules", "taso", "--depth", self.o.depth,
                         *self.priced(), *(["-o", end] if end else []))
         if found is None:
@@ -218,7 +221,7 @@ class Bench(Experiment):
             if episodes == 0:
                 continue
             for shape in list(shapes)[1:]:
-                # The policy of the first shape is trained where that is asked for, with settings that have to be these.
+                # The stage `train` trains the policy of the first shape; its settings must be the current ones.
                 self.refuse_others("train", f"{network}.{self.o.policy}.1", self.training(1))
                 self.refuse_others("transfer", f"{network}, {shape}", self.training(1))
                 model = self.shaped(network, shape)
@@ -235,7 +238,7 @@ class Bench(Experiment):
     # --- whole runs -----------------------------------------------------------------------------------
 
     def graphs_of(self, network):
-        """Distinct graphs by what they hold, with the source; and which of them each cell has."""
+        """Returns the distinct graphs by digest, including the source, and the digest of each cell's graph."""
         graphs, names = {"source": self.source(network)}, {}
         found = [(f"{network} {name}", "search") for name in SEARCHES]
         found += [(f"{network}.{policy}.{seed}", "train") for policy, seed in self.trained(network)]
@@ -253,7 +256,7 @@ class Bench(Experiment):
         return graphs, names
 
     def measure(self):
-        """In each round of a network every graph once, in a process of its own; the order differs from round to round."""
+        """Runs every graph once per round, each in a separate process, in a different order in each round."""
         begun = time.monotonic()
         depends = {"runs": self.o.runs, "run_threads": self.o.run_threads}
         for network in self.o.networks:
@@ -282,14 +285,16 @@ class Bench(Experiment):
     # --- tables ---------------------------------------------------------------------------------------
 
     def ratios(self, network, cell):
-        """Of the rounds that have it: its time, and how many times faster than the source it was."""
+        """Returns the times of a cell's graph in all rounds that have it, and its speedups over the source in these
+        rounds."""
         measured = self.cells.get("measure", network) or {"names": {}, "rounds": []}
         name = "source" if cell == "source" else measured["names"].get(cell)
         rounds = [times for times in measured["rounds"] if name in times]
         return [times[name] for times in rounds], sorted(times["source"] / times[name] for times in rounds)
 
     def speed_up(self, network, cell):
-        """The least of the rounds, since others' work only adds; over the source's; and the ratios within rounds."""
+        """Returns the minimum over rounds (other load only adds), and its speedup over the source's with the range of
+        the ratios within rounds."""
         times, ratios = self.ratios(network, cell)
         if not times:
             return "", ""
@@ -300,7 +305,7 @@ class Bench(Experiment):
         return ms, f"{source / min(times):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})"
 
     def episodes_text(self, cell):
-        """Those of a run that was killed have no seconds, graphs timed and rules."""
+        """Formats the number of episodes. Those of a killed run have no seconds, timed graphs and rules."""
         uncounted = cell.get("uncounted_episodes", 0)
         return f"{cell['episodes']}, {uncounted} of them not counted" if uncounted else str(cell["episodes"])
 
@@ -379,14 +384,14 @@ class Bench(Experiment):
                     "kept", "episodes", "its own"], rows)
 
     def print_not_followed(self):
-        """Where Ctrl-C came before that: a training is in the tables with what it is followed to."""
+        """Lists the trainings that were interrupted before they were followed, which are not in the tables."""
         names = [f"{network}.{policy}.{seed}" for network in self.o.networks
                  for (policy, seed), cell in self.trainings(network).items() if cell["episodes"] > 0 and "price_us" not in cell]
         if names:
             print(f"Trained, but not followed yet, which the stage `train` does next: {', '.join(names)}\n")
 
     def print_commits(self):
-        """Those that what is shown was computed at."""
+        """Prints the commits of the shown cells."""
         shown = {"search": [cell for network in self.o.networks for name in SEARCHES
                             if (cell := self.cells.get("search", f"{network} {name}"))],
                  "train": [self.trainings(network)[both] for network in self.o.networks for both in self.trained(network)],

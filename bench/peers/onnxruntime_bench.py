@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Tangram beside ONNX Runtime on the same machine, in the same run.
+"""Compares Tangram with ONNX Runtime on the same machine, in the same run.
 
     bench/peers/onnxruntime_bench.py [--tg build/tg] [--threads 1,2] [--cost measured:cpu] [--runs N]
                                      [--json FILE] [MODEL...]
 
-Each network of the demo is built as an ONNX model of the same operators, shapes and attributes as
-examples/paper/MODEL.tg, for resnet50 examples/resnet50.tg (random weights: neither runtime's time
-depends on them), and run by ONNX Runtime with all its graph optimisations. Tangram runs the .tg file as it stands and after
-`tg opt` (measured costs unless --cost says otherwise). The rounds of the three alternate, so that a busy machine is busy for
-all; the median and the least of all rounds are printed.
+Each network of the demo is built as an ONNX model with the operators, shapes and attributes of
+examples/paper/MODEL.tg (for resnet50 of examples/resnet50.tg) and with random weights, on which neither
+runtime's time depends. ONNX Runtime runs it with all graph optimisations. Tangram runs the .tg file
+unchanged and after `tg opt` (by default with measured costs). The rounds of the three are interleaved,
+so that other load affects all of them. Prints the median and the minimum of all rounds.
 
-Wants `pip install onnxruntime onnx numpy`; without them it says so and ends with 0.
+Requires `pip install onnxruntime onnx numpy`; without them it prints a message and exits with 0.
 """
 import argparse
 import json
@@ -35,7 +35,7 @@ except ImportError as missing:
 
 
 class Net:
-    """An ONNX graph under construction; values are names."""
+    """Builds an ONNX graph; values are represented by their names."""
 
     def __init__(self, name):
         self.name, self.nodes, self.weights, self.inputs, self.outputs = name, [], [], [], []
@@ -71,7 +71,7 @@ class Net:
         return self.op(kind, *operands, shape=self.shapes[operands[0]])
 
     def window(self, x, kernel, stride, pad):
-        """Explicit padding and the size of the result; `same` as TensorFlow has it."""
+        """Returns the explicit padding and the size of the result; `same` follows TensorFlow."""
         sizes, pads = [], []
         for size in self.shapes[x][2:]:
             if pad == "same":
@@ -248,7 +248,7 @@ class OnnxRuntime:
         random = np.random.default_rng(2)
         self.feeds = {i.name: random.standard_normal(i.shape).astype(np.float32)
                       for i in self.session.get_inputs()}
-        # Inputs and outputs stay in memory of the runtime: Tangram's times hold no copies either.
+        # Inputs and outputs stay in the runtime's memory, because Tangram's times include no copies either.
         self.binding = self.session.io_binding()
         for name, value in self.feeds.items():
             self.binding.bind_ortvalue_input(name, ort.OrtValue.ortvalue_from_numpy(value))
@@ -276,7 +276,7 @@ def tangram_times(tg, path, threads, runs):
 
 
 def source_of(name):
-    """The .tg file of a network: ResNet-50 is the complete one, the others are the papers' skeletons."""
+    """Returns the .tg file of a network: the complete ResNet-50, else the paper's skeleton."""
     return ROOT / "examples" / ("" if name == "resnet50" else "paper") / f"{name}.tg"
 
 
