@@ -33,7 +33,7 @@ TEST(CudnnModels, HasEnginesForTheConvolutionsOfTheExamples) {
       SourceManager sources;
       DiagnosticSink sink;
       std::optional<Graph> graph = load_graph(sources, it->path(), {}, sink);
-      if (!graph) continue; // several models: their tests name them
+      if (!graph) continue; // a file of several models
       Plan plan = plan_from_graph(*graph);
       for (const PlanStep& step : plan.steps) {
         if (step.op != OpKind::Conv2d) continue;

@@ -115,7 +115,7 @@ inline std::vector<Network> example_networks(size_t& changed) {
   for (const std::string& file : example_files()) {
     DiagnosticSink own;
     std::optional<Graph> graph = load_graph(sources, file, {}, own);
-    if (!graph) continue; // several models: their tests name them
+    if (!graph) continue; // a file of several models
     llvm::StringRef name =
         llvm::StringRef(file).substr(std::string(TG_SOURCE_DIR "/examples/").size());
     add_in_dtypes(networks, name.str(), *graph);

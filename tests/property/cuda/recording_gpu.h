@@ -201,7 +201,7 @@ private:
   std::vector<AlignedBuffer> pinned_;
   std::vector<std::string> kernels_;
   std::vector<OwnGraph> graphs_;
-  // Of the graph that is being captured.
+  // The state of the graph that is being captured.
   std::vector<Mark> marks_;
   double captured_us_ = 0;
   std::vector<double> times_; // of events

@@ -157,7 +157,7 @@ template <class F> Array image(int64_t n, int64_t c, int64_t h, int64_t w, F f) 
   return y;
 }
 
-/// torch.nn.functional.conv2d: filter o sees the channels of its group.
+/// torch.nn.functional.conv2d: filter o uses the channels of its group.
 inline Array conv(const Array& x, const Array& k, Window w, const Array* bias = nullptr) {
   w.kernel_h = k.dim(2), w.kernel_w = k.dim(3);
   int64_t per_group = k.dim(1), groups = x.dim(1) / per_group, filters = k.dim(0) / groups;

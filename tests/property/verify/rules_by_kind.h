@@ -16,7 +16,7 @@ struct KindRule {
 
 /// A law, with its integers that a right side may use in computations.
 struct Law {
-  const char *params, *left, *right, *where; // `where` "" if there is none
+  const char *params, *left, *right, *where; // `where` is "" without a condition
   std::vector<const char*> integers;
 };
 

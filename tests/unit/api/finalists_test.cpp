@@ -96,7 +96,7 @@ struct Finalists : testing::Test {
     others.push_back(candidate(3, 30));
     others.push_back(candidate(2, 20));
     others.push_back(candidate(1, 10));  // equal to the best
-    others.push_back(candidate(5, 500)); // dearer than the source
+    others.push_back(candidate(5, 500)); // above the source
     FinalistOptions options{most, groups.prices.empty() ? nullptr : &groups, complete};
     Finalist chosen =
         choose_finalist(chain(6), candidate(1, 10), std::move(others), runs, options, report);

@@ -1,4 +1,4 @@
-// Tests the price model on invented prices: it reproduces what it has learned, interpolates,
+// Tests the price model on invented prices: it reproduces its samples, interpolates,
 // reports its uncertainty, and keeps families of operators apart.
 #include "compiler/extract/cost/price_model.h"
 

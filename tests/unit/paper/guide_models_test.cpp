@@ -1,5 +1,5 @@
-// Tests the guide as models: the numbering of nodes and rules does not matter,
-// it learns what it studies, files keep the whole state of training, and damaged files are refused.
+// Tests the guide as models: the numbering of nodes and rules does not matter, it learns from its
+// samples, files keep the whole state of training, and damaged files are refused.
 #include "bench/paper/learned/followed_policy.h"
 #include "bench/paper/learned/guide_models.h"
 

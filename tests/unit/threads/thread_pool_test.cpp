@@ -323,7 +323,7 @@ TEST(ThreadPool, LeavesWorkersOutWhileTheyArePutAside) {
   EXPECT_TRUE(came_back);
 }
 
-/// Keeps the thread computing for so much of its own processor time.
+/// Computes for this much of the thread's own processor time.
 void compute_for(int64_t microseconds) {
   auto used = [] {
     timespec time = {};
