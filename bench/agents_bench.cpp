@@ -11,7 +11,7 @@
 //
 // "halving" uses the guide with sequential halving over the best --arms actions of the root
 // (halving.h) instead of bounds. Each decision has --few simulations (default: a quarter of
-// --simulations). Where simulations are counted, it makes only the first decision.
+// --simulations); the counted searches make only the first decision.
 //
 // The guide's training target mixes each action's share of visits with its share of gains. --visits
 // is the weight of the visits.

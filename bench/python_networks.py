@@ -569,7 +569,7 @@ def compile_all(names, threads, options, folder, kept):
 
 
 def measure_all(options, folder):
-    """Measures what is missing. Returns the rows and the seconds to compile."""
+    """Measures missing rows or seconds. Returns the rows and the seconds to compile."""
     rows, compiled = Kept(folder / "rows.json"), Kept(folder / "seconds.json")
     wanted = [name for name in NETWORKS if not options.networks or name in options.networks]
     for name in wanted if options.prepare else ():
