@@ -169,8 +169,8 @@ TEST(Classes, CastsOfEqualIntegersAreExact) {
       }
 }
 
-/// Equal integer expressions that rounding separates, with operations between the casts,
-/// not before them.
+/// Expressions that are equal for integers, but not after rounding, since one side computes
+/// between the casts.
 TEST(Classes, CastsOfUnequalIntegersAreNotExact) {
   const std::pair<const char*, const char*> laws[] = {
       {"cast(x + y, f32)", "cast(x, f32) + cast(y, f32)"},

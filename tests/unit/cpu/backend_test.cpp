@@ -120,7 +120,7 @@ TEST(CpuBackend, ConvolutionsAreOursWhereTheyAreFaster) {
       {64, 14, 96, 3, 1, "tile:avx2 dense", ""},         // by Winograd's algorithm
       {64, 14, 96, 5, 2, "tile:avx2 dense", "tile:avx512 dense"},
       {3, 30, 64, 7, 2, "tile:avx2 dense", "tile:avx512 dense"},
-      {1024, 6, 3, 5, 1, "", ""}}; // only a part of each cache line of x would be used
+      {1024, 6, 3, 5, 1, "", ""}}; // lines of x are evicted
   for (const Layer& layer : kLayers) {
     Builder b;
     NodeId x = b.input("x", {1, layer.in, layer.size, layer.size});

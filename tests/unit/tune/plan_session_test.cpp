@@ -229,7 +229,7 @@ TEST_F(Guessed, WhoHasNothingToGainIsDoneWithOneTrialAndReused) {
   EXPECT_EQ(report.trials, device.measured()) << "the guess is measured once";
   EXPECT_LE(report.trials, 1 + 2 * 30);
   EXPECT_EQ(store.size(), 3u);
-  for (double clock : {0.97, 0.9}) { // relative to the measured peak
+  for (double clock : {0.97, 0.9}) { // relative to the clock at the measurement of the peak
     Store none;
     SyntheticPlan slower({kOut}, none);
     guess_best(slower);

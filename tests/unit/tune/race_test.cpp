@@ -9,8 +9,8 @@
 namespace tg::tune {
 namespace {
 
-/// Races candidates with these times in microseconds. Noise lengthens each run by up
-/// to `noise` times.
+/// Races candidates with these times in microseconds. Each run is longer by up to the fraction
+/// `noise`.
 std::optional<Race> race_of(const std::vector<double>& us, double noise, uint64_t seed = 1,
                             const RaceOptions& options = {}) {
   RandomDraws random(seed);
