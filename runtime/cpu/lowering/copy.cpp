@@ -4,6 +4,7 @@
 // Other copies, of scattered scalars, are done element by element.
 #include "runtime/convert.h"
 #include "runtime/cpu/lowering/lowering.h"
+#include "runtime/cpu/lowering/slices.h"
 #include "runtime/cpu/parallel.h"
 
 #include <algorithm>
