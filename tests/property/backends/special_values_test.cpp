@@ -328,7 +328,7 @@ void check_threads(const Graph& graph) {
   }
 }
 
-TEST(SpecialValues, EveryThreadIsAsked) {
+TEST(SpecialValues, EveryThreadIsChecked) {
   Builder product, convolution;
   NodeId x = product.input("x", {192, 256});
   NodeId r = product.op(OpKind::Neg, {product.input("r", {192, 256})}); // added in place

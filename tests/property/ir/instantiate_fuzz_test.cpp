@@ -114,7 +114,7 @@ void expect_sound(const std::string& name, const std::string& text) {
   EXPECT_EQ(difference(*b.graph, *again.graph), "");
 }
 
-TEST(InstantiateFuzz, MistakesAreSaidNotSuffered) {
+TEST(InstantiateFuzz, MistakesAreReported) {
   int programs = 0;
   for (const char* folder : {"examples", "tests/golden/ir"})
     for (const std::string& name : test::tg_files(folder)) {

@@ -185,7 +185,7 @@ TEST_F(CalibratedCostTest, WhatIsNotSettledInPlaceIsNotKept) {
   }
 }
 
-TEST_F(CalibratedCostTest, WhatTwoSearchesAgreeOnInPlaceIsKeptThoughOthersTookALittle) {
+TEST_F(CalibratedCostTest, ResultOfTwoSearchesIsKeptUnderLightLoad) {
   OwnedInstance relu = read("relu(f32[1048576])"), tanh = read("tanh(f32[1048576])");
   auto placed = [&](OwnedInstance& of, double us) {
     PlacedTime time{of.instance(), us};

@@ -125,7 +125,7 @@ TEST_F(Finalists, TheCheapestStaysWithinTheNoise) {
 }
 
 /// The fastest in brief runs may be no faster than the cheapest in long runs; the second may be.
-TEST_F(Finalists, TheTwoFastestMeetTheCheapest) {
+TEST_F(Finalists, TwoFastestAreComparedWithCheapest) {
   runs.times = {{1, 50}, {2, 40}, {3, 42}};
   runs.at_length = {{2, 51}, {3, 40}};
   EXPECT_EQ(choose(8), 3u);

@@ -229,7 +229,7 @@ TEST(Api, AResultIsVerifiedAndExplained) {
   EXPECT_TRUE(best->steps.empty());
 }
 
-TEST(Api, ModelsAreHeldAgainstEachOther) {
+TEST(Api, ModelsAreCompared) {
   Model twice = parsed("model m(x: f32[3]) -> (y: f32[3]) { x + x }");
   Model doubled = parsed("model m(x: f32[3]) -> (y: f32[3]) { 2 * x }");
   Model squared = parsed("model m(x: f32[3]) -> (y: f32[3]) { x * x }");

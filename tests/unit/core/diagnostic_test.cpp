@@ -151,7 +151,7 @@ TEST(Codes, AreFourDigitsOnceEach) {
 #include "lang/core/diagnostics.def"
 }
 
-TEST(NearMiss, FindsSlipsAndLeavesStrangersAlone) {
+TEST(NearMiss, FindsTyposAndIgnoresOtherWords) {
   std::vector<llvm::StringRef> names = {"relu", "conv2d", "matmul", "x", "concat", "true"};
   EXPECT_EQ(near_miss("rleu", names), "relu");
   EXPECT_EQ(near_miss("conv2", names), "conv2d");

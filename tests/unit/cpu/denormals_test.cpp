@@ -28,7 +28,7 @@ using Names = std::vector<std::string>;
 
 #if defined(__SSE__)
 
-TEST(Denormals, OfAConstantAreMet) {
+TEST(Denormals, OfAConstantAreReported) {
   for (int threads : {1, 2, 3}) { // on all threads: a network of any size
     for (Shape shape : {Shape{8, 8}, Shape{512, 1024}}) {
       Builder b;

@@ -272,7 +272,7 @@ TEST_P(Simd, SumsAndMaximaOfEveryLength) {
   }
 }
 
-TEST_P(Simd, SoftmaxSumsToOneAndStandsLargeValues) {
+TEST_P(Simd, SoftmaxSumsToOneAndHandlesLargeValues) {
   for (int64_t n : {1, 3, 16, 17, 1000}) {
     std::vector<float> a(static_cast<size_t>(n)), out(a.size());
     for (size_t i = 0; i < a.size(); ++i) a[i] = 1e4f + static_cast<float>(i % 7);

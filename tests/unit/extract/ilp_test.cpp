@@ -141,7 +141,7 @@ std::vector<pid_t> children() {
 
 /// If the process that a thread keeps ends, one problem loses its proof. Later problems start a new
 /// process.
-TEST(SolverProcess, ItsEndIsNotOurs) {
+TEST(SolverProcess, SurvivesCrashOfSolver) {
   ExtractionProblem problem = cover(20, 60);
   auto solve = [&] { return solve_small_problem(problem, 1e9, {.seconds = 20}, {}); };
   MipResult first = solve();

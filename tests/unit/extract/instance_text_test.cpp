@@ -41,7 +41,7 @@ TEST(InstanceText, ResultsAreInferred) {
   EXPECT_EQ(read->weight_operands, 2u);
 }
 
-TEST(InstanceText, WhatIsNoInstanceIsNone) {
+TEST(InstanceText, OtherTextIsRejected) {
   for (const char* key : {"",
                           "relu",
                           "relu(",

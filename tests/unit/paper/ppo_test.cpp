@@ -50,7 +50,7 @@ private:
 };
 
 /// Otherwise a training that continues would lead to another policy than an uninterrupted one.
-TEST_F(Ppo, HalfAnUpdateIsNone) {
+TEST_F(Ppo, PartialUpdateIsDiscarded) {
   Cancellation wish;
   RewriteEnvironment env =
       environment({.horizon = 3, .measure_every = 1, .stop = StopToken(&wish)});

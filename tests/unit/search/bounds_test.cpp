@@ -38,7 +38,7 @@ TEST(Bounds, WithoutAProofTheLargestEGraphIsAllThereIs) {
             (std::vector<size_t>{500}));
 }
 
-TEST(Bounds, OneEGraphIsToldOfOnce) {
+TEST(Bounds, EachEGraphIsReportedOnce) {
   EXPECT_EQ(nodes_of(bounds_on(10, {bound(10, 10, 300, true)})), (std::vector<size_t>{300}));
 }
 

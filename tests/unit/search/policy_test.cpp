@@ -117,7 +117,7 @@ TEST(Policy, EitherUserLeadsTheSearchToAGain) {
   }
 }
 
-TEST(Policy, AStrangerDecidesWhatIsTriedAndIsToldWhatItGained) {
+TEST(Policy, CustomPolicyChoosesActionsAndReceivesGains) {
   std::vector<Rule> rules = rules_of(kSumRules);
   auto wanted = llvm::find_if(rules, [](const Rule& r) { return r.name == "residual"; });
   uint32_t number = static_cast<uint32_t>(wanted - rules.begin());
@@ -149,7 +149,7 @@ private:
   std::atomic<size_t>& seats_;
 };
 
-TEST(Policy, AStrangerTakesTheSeatInEverySearchOfThePortfolio) {
+TEST(Policy, CustomPolicyIsUsedInEverySearchOfThePortfolio) {
   Graph graph = test::layers(6);
   std::vector<Rule> rules = rules_of(kSumRules);
   UnitCost model;

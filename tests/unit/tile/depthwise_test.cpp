@@ -59,7 +59,7 @@ std::vector<float> around(Isa isa, float special, int64_t channels, Clamp clamp)
   return run_dense(s, x, std::vector<float>(static_cast<size_t>(9 * channels), 1.0f), tail);
 }
 
-TEST_P(TileDepthwise, NumbersThatAreNoneAndTinyOnes) {
+TEST_P(TileDepthwise, NanAndTinyNumbers) {
   for (float special : kSpecialNumbers)
     for (Clamp clamp : kClamps)
       for (int64_t channels : {8, 11, 16, 27})

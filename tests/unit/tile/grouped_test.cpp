@@ -130,7 +130,7 @@ std::vector<float> around(Isa isa, float special, int64_t groups, int64_t channe
   return run_dense(s, x, std::vector<float>(weights, 1.0f), tail);
 }
 
-TEST_P(TileGrouped, NumbersThatAreNoneAndTinyOnes) {
+TEST_P(TileGrouped, NanAndTinyNumbers) {
   for (float special : kSpecialNumbers)
     for (Clamp clamp : kClamps)
       for (auto [groups, channels] : {std::pair{5, 4}, {7, 4}, {7, 2}, {2, 11}, {3, 3}, {1, 21}})

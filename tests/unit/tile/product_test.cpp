@@ -137,7 +137,7 @@ std::vector<float> row_times(const std::vector<float>& x, const std::vector<floa
   return y;
 }
 
-TEST(TileProduct, NumbersThatAreNoneAndTinyOnes) {
+TEST(TileProduct, NanAndTinyNumbers) {
   for (Isa isa : instruction_sets()) {
     const TileKernels& tiles = kernels(isa);
     for (float special : {std::nanf(""), INFINITY, -INFINITY, 1e-42f, -1e-42f, 1e-45f, -0.0f})

@@ -137,7 +137,7 @@ TEST_P(TileVolumes, PaddingIsLeftOut) {
 }
 
 /// A volume of zeros with one number in the middle, convolved with ones.
-TEST_P(TileVolumes, NumbersThatAreNoneAndTinyOnes) {
+TEST_P(TileVolumes, NanAndTinyNumbers) {
   for (float special : kSpecialNumbers)
     for (Clamp clamp : kClamps)
       for (auto [groups, channels] : {std::pair{1, 11}, {5, 4}, {11, 1}}) {
