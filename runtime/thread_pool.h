@@ -3,10 +3,10 @@
 // A worker that the system has descheduled, or that does not exist,
 // therefore delays a loop only if it holds a chunk at that moment.
 //
-// A worker that runs out of work spins for 100 microseconds and then sleeps. Where a loop waited
+// A worker that runs out of work spins for 100 microseconds and then sleeps. After a loop waited
 // for a worker that the system had preempted, its caller works alone for some milliseconds, and
-// longer where that happens again. A worker that computes all the while is not preempted, however
-// long the caller waits for it. Workers that could not be started are tried again later.
+// longer if that happens again. A worker that computes all the time does not count as preempted,
+// however long the caller waits for it. Workers that could not be started are retried later.
 #pragma once
 
 #include <llvm/ADT/STLFunctionalExtras.h>

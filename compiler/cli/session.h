@@ -27,8 +27,8 @@ struct Session {
   DiagnosticSink sink;
   llvm::raw_ostream& out;
   llvm::raw_ostream& err;
-  /// Tells running work to end with the best result so far: on Ctrl-C, or when the time limit of
-  /// the command is over, counted from now.
+  /// Makes running work end with the best result so far: on Ctrl-C, or when the time limit of the
+  /// command, counted from now, is over.
   StopToken stop;
   /// Set from the moment at which Ctrl-C would lose a result.
   std::unique_ptr<Interruptible> interruptible = {};

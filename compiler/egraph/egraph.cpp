@@ -249,7 +249,7 @@ EGraph EGraph::replica(std::shared_ptr<Symbols> symbols, SymbolMap& to) const {
   return copy;
 }
 
-// --- what follows from the methods --------------------------------------------------------------
+// --- functions over the methods -----------------------------------------------------------------
 
 EGraph egraph_of(const Graph& graph) {
   EGraph egraph(graph.shared_symbols());

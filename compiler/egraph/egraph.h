@@ -239,11 +239,11 @@ inline size_t class_count(const EGraph& egraph) { return egraph.counters().live_
 /// Live nodes, filtered ones included.
 inline size_t node_count(const EGraph& egraph) { return egraph.counters().live_nodes; }
 inline size_t filtered_count(const EGraph& egraph) { return egraph.counters().filtered_nodes; }
-/// True if all operands of a node are weight-only and it is no input.
+/// Returns true if the node is not an input and all its operands are weight-only.
 bool is_weight_only(const EGraph& egraph, ENodeId id);
 
-/// Checks what the comments above promise.
-/// Empty if all is well, else what is wrong. Requires clean().
+/// Checks the invariants of this file. Returns "" or a description of the first violation. Requires
+/// clean().
 std::string verify(const EGraph& egraph);
 
 /// Returns true if two e-graphs are in the same state, number by number; else `why` names a

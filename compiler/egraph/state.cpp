@@ -169,7 +169,7 @@ void EGraphState::undo(Checkpoint to, Delta* kept) {
   auto& inserts = trail_.inserts();
   for (size_t i = words.size(); i-- > frame.words;) {
     WordWrite& w = words[i];
-    // Of an element that a later checkpoint knew, but this one does not: it goes with its tail.
+    // Skips an element that was added after this checkpoint: it is removed with the tail.
     if (w.index >= frame.sizes[static_cast<size_t>(column_of(w.which))]) continue;
     std::swap(word(w.which, w.index), w.value);
   }
@@ -266,8 +266,8 @@ bool EGraphState::feed(const Delta& delta, SymbolMap& from) {
   replay(delta);
   for (size_t i = old_nodes; i < nodes.size(); ++i) nodes[i].attrs = from(nodes[i].attrs);
   for (size_t i = old_classes; i < classes.size(); ++i) classes[i].type = from(classes[i].type);
-  // A node that was renamed within the change is entered as it is after it: nobody can ask for the
-  // names between, since a rollback takes back the change as a whole.
+  // A node that was renamed within the change is entered with its final name. The intermediate
+  // names are never looked up, because a rollback undoes the change as a whole.
   for (const HashInsert& entry : delta.inserts)
     if (const ENode& node = nodes[entry.node]; node.alive())
       insert_hash(hash_of(node.op, node.attrs, children(node)), {entry.node});

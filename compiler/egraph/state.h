@@ -1,6 +1,6 @@
 // The state of an e-graph: columns that grow, and words in them that are overwritten. A change
-// since a checkpoint can be taken back, and done again (trail.h). What the columns promise is said
-// in egraph.h, whose class alone changes them.
+// since a checkpoint can be undone and redone (trail.h). The invariants of the columns are stated
+// in egraph.h; only its class changes them.
 //
 // Bytes for a node: 40 and 12 for each operand, about 12 in the hash table, 4 in the operator
 // index, 4 in the change log; for a class 28.

@@ -54,7 +54,7 @@ WholeRange remainder(const WholeRange& x, const WholeRange& y) {
           std::max<int64_t>(y.high > 0 ? y.high - 1 : 0, 0)};
 }
 
-/// Whether x < y (or x <= y) everywhere or nowhere.
+/// Returns the range of x < y (or x <= y) as a bool: [1, 1] always, [0, 0] never, else [0, 1].
 WholeRange is_less(const WholeRange& x, const WholeRange& y, bool or_equal) {
   bool always = or_equal ? x.high <= y.low : x.high < y.low;
   bool never = or_equal ? x.low > y.high : x.low >= y.high;
@@ -211,7 +211,7 @@ WholeRange WholeRanges::selected(NodeId id, Of of) {
   return joined(under(operands[1], operands[0], true), under(operands[2], operands[0], false));
 }
 
-/// Ranges of what the condition compares.
+/// Returns the ranges of the compared values that follow from the condition.
 WholeRanges::Known WholeRanges::implied(NodeId condition, bool holds) {
   Known known;
   llvm::SmallVector<std::pair<NodeId, bool>, 8> open{{condition, holds}};

@@ -133,9 +133,10 @@ struct Rank {
   }
 };
 
-/// What it saves that a form has the operators of the graph as one. One that maps or moves elements
-/// reads its operands and writes its result once, and takes no longer than the dearest of them. Of
-/// others nothing is known: another runtime's kernel may be slower than they are.
+/// Returns the price that a form saves by joining the operators of the graph into one. A joined
+/// operator that maps or moves elements reads its operands and writes its result once, so it is
+/// assumed to cost as much as the most expensive of them. For other operators the result is 0,
+/// because another runtime's kernel may be slower than the separate operators.
 double saved_by_joining(const Graph& graph, double price_us, PriceCache& prices) {
   GraphInstances priced = instances_of(graph);
   double dearest = 0;
@@ -173,7 +174,7 @@ Preference compare_with_source(const Graph& source, const Candidate& found,
       return in_time ? price_fused(graph, rules, prices, options.explore.numerics)
                      : price_graph(graph, prices);
     };
-    llvm::StringMap<double> saved; // by what is joined
+    llvm::StringMap<double> saved; // by digest of the joined graph
     auto rank = [&](const UsedForm& form) {
       double cost = price(form.graph);
       for (const Graph& one : form.joined) {

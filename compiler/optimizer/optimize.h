@@ -30,8 +30,8 @@ class SearchStrategy;
 struct UsedForm {
   Graph graph; // with the operators of that form
   size_t operators = 0;
-  std::string digest; // equal for equal forms, names apart
-  /// What is one operator in that form and several in `graph`, each alone.
+  std::string digest; // equal for forms that are equal except for names
+  /// Subgraphs of `graph` that are one operator each in that form.
   std::vector<Graph> joined = {};
 };
 

@@ -62,8 +62,8 @@ private:
                             llvm::ArrayRef<Timed> timed, const StopToken& stop);
   PriceGuess guess(const Symbols& symbols, const OpInstance& instance, bool in_place);
   PriceFeatures features(const Symbols& symbols, const OpInstance& instance, bool in_place);
-  /// Of times in place that are not confirmed yet, returns those that agree with an earlier search,
-  /// as the minimum of both. The others remain in `rows`, for the next search to confirm.
+  /// Returns the unconfirmed times in place that agree with an earlier search, as the minimum of
+  /// both. The others remain in `rows`, for the next search to confirm.
   std::vector<CostRow> confirmed(std::vector<CostRow>& rows);
   /// Returns the price if it needs no timing.
   std::optional<double> known(const Symbols& symbols, const OpInstance& instance);

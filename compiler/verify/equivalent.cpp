@@ -44,8 +44,8 @@ bool says_too_little(const PointBound& bound, size_t points, const EquivalenceOp
   return bound.log2_miss * static_cast<double>(points) > options.log2_target;
 }
 
-/// `Equal` if these pairs of nodes, which say the same as the outputs of `joined`, agree at as many
-/// points as are asked for.
+/// Returns `Equal` if these pairs of nodes agree at the required number of points. Their agreement
+/// implies that of the outputs of `joined`.
 std::optional<Equivalence> agreement(const Joined& same, llvm::ArrayRef<NodeId> pairs,
                                      const Joined& joined, const EquivalenceOptions& options) {
   Equivalence result;
@@ -62,15 +62,14 @@ std::optional<Equivalence> agreement(const Joined& same, llvm::ArrayRef<NodeId> 
   return result;
 }
 
-/// Whether the models agree part by part, where that says more than as wholes.
+/// Checks the models part by part if that gives a better bound than checking them as a whole.
 std::optional<Equivalence> check_in_parts(const Joined& joined, const EquivalenceOptions& options) {
   std::optional<Joined> parts = cut_at_necks(joined, options);
   if (!parts) return std::nullopt;
   return agreement(*parts, Pairs(*parts).wanted, joined, options);
 }
 
-/// Whether the models agree once their integers are rewritten; outputs that become one node count
-/// as well.
+/// Checks the models with rewritten integers. Outputs that became one node count as equal.
 std::optional<Equivalence> check_simple(const Joined& simple, llvm::ArrayRef<size_t> outputs,
                                         const Joined& joined, const EquivalenceOptions& options) {
   llvm::SmallVector<NodeId, 8> pairs;

@@ -2,12 +2,12 @@
 //
 // 1. Both become one graph (join.h); outputs that are one node are equal by construction.
 // 2. The others are evaluated modulo random primes at random points (field.h), as many as bring the
-//    chance of a miss (bound.h) below the target. Agreement proves equality up to that chance;
-//    where it is no small one, nothing is decided. Where they differ, the same is tried once their
-//    integers are rewritten (integers.h).
-// 3. Where the field shows a difference, float64 decides: both models at ordinary and adversarial
-//    inputs (probe.h). Values that differ there refute, and the inputs are made small
-//    (minimise.cpp); if none do, the models are equal as far as float64 can tell, which is said.
+//    chance of a miss (bound.h) below the target. Agreement proves equality up to that chance; if
+//    the chance is not small, nothing is decided. If they differ, the check is repeated after
+//    rewriting their integers (integers.h).
+// 3. If the field shows a difference, float64 decides: both models at ordinary and adversarial
+//    inputs (probe.h). Different values refute, and the inputs are minimised (minimise.cpp). If no
+//    values differ, the verdict is that the models are equal as far as float64 can show.
 //
 // The third answer is undecided: the bound is useless, or the evidence proves nothing.
 #pragma once

@@ -84,7 +84,7 @@ private:
   bool changed_ = false;
 };
 
-/// Adds a node, or what is simpler and the same.
+/// Adds a node, or a simpler equal one.
 NodeId Simplifier::make(OpKind op, llvm::ArrayRef<ValueId> attrs, llvm::ArrayRef<NodeId> given) {
   llvm::SmallVector<NodeId, 5> operands(given.begin(), given.end());
   if (op == OpKind::Gather || op == OpKind::Scatter) {

@@ -1,14 +1,15 @@
-// Integers and bools of a pair, rewritten by laws that hold for all of them, overflows included.
-// The field takes quotients, remainders and comparisons for arbitrary functions, so it does not
-// know that a remainder is below its divisor, or what a select takes where two numbers are equal.
-// Two graphs that differ in this alone are one after it.
+// Rewrites integers and bools of a pair by laws that hold for all values, overflows included. The
+// field treats quotients, remainders and comparisons as arbitrary functions, so it cannot use, for
+// example, that a remainder is below its divisor. Two graphs that differ only in such facts become
+// one graph.
 #pragma once
 
 #include "compiler/verify/join.h"
 
 namespace tg {
 
-/// The same functions, for inputs within their ranges. nullopt if there is nothing to rewrite.
+/// Returns graphs of the same functions for inputs within their ranges, or nullopt if there is
+/// nothing to rewrite.
 std::optional<Joined> with_simple_integers(const Joined& joined);
 
 } // namespace tg

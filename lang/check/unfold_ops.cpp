@@ -349,7 +349,7 @@ private:
     return made_.fail(std::move(d));
   }
 
-  /// Names and their previous values; invalid if there was none.
+  /// Names and their previous values; invalid if the name had no value.
   using Shadowed = std::vector<std::pair<llvm::StringRef, ExprId>>;
 
   void shadow(const Site& site, const ast::Stmt& s, Shadowed& shadowed) {

@@ -31,13 +31,13 @@ struct Trait {
     View = 1 << 5,     // never needs a copy if operands are contiguous
     Sugar = 1 << 6,    // only in the language: never a node of a graph
     Fused = 1 << 7,
-    Opaque = 1 << 8, // asks Math (semantics.h) for a function that is not rational
+    Opaque = 1 << 8, // calls a function of Math (semantics.h) that is not rational
     Yields = 1 << 9, // to a function of a program that has its name: it came later than programs
     Exact = 1 << 10, // adds no rounding: results are elements of operands, or have their digits
-    InDoubles = 1 << 11, // its definition computes in float64, whatever the scalar is
-    Own = 1 << 12,     // only our runtime has it: another runs what it stands for, at another price
-    Strided = 1 << 13, // a view where a backend's tensors may have any strides
-    Pole = 1 << 14,    // infinite at a point
+    InDoubles = 1 << 11,  // its definition computes in float64, whatever the scalar is
+    Own = 1 << 12,        // only our runtime has it: others run its definition, at another price
+    Strided = 1 << 13,    // a view where a backend's tensors may have any strides
+    Pole = 1 << 14,       // infinite at a point
     SignedPole = 1 << 15, // at 0, of whose sign that infinity is; -log(0) is not
     // Which dtypes the operands may have (dtype_fits);
     // without one of these, numbers: floats, i32 and i64.
@@ -60,7 +60,7 @@ enum class ResultShape : uint8_t {
   rank_of_x,
   widest,  // the highest rank of the operands that must be given
   reduced, // with `keepdims`, the second attribute, the rank of the first operand
-  listed,  // in the first attribute, where -1 is what is left
+  listed,  // in the first attribute, where -1 is inferred
   rank2,
   rank3,
   rank4,

@@ -29,9 +29,9 @@ class Report:
 
     The fields are those of `tg opt --json` (docs/json.md), with the same names: costs (`cost_before_us`,
     `cost_after_us`, `lower_bound_us`) in microseconds by the prices in use; `median_before_us`,
-    `median_after_us` and `speedup` of whole runs, where both graphs were run; `nodes_before`, `nodes_after`;
-    `rules_applied` {rule: nodes that it made}; `notes` what did not go as asked; `stopped_by`, `total_s`,
-    `source_returned` and others. Beside these, `steps` is the chain of rewrites, with
+    `median_after_us` and `speedup` of whole runs, if both graphs were run; `nodes_before`, `nodes_after`;
+    `rules_applied` {rule: nodes that it made}; `notes` on requests that were not fulfilled; `stopped_by`, `total_s`,
+    `source_returned` and others. In addition, `steps` is the chain of rewrites, with
     `optimize(explain=True)`, and `verified` is 'not asked', 'equal' or 'undecided'.
 
     >>> import tangram

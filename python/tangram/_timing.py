@@ -15,8 +15,8 @@ _LEAST_PAIRS, _MOST_PAIRS = 9, 500
 @dataclass(frozen=True)
 class Comparison:
     """`ratio` is the median of first / second over pairs of runs (above 1: the second is faster), and
-    [low, high] its 95% interval. `first_us` is a median, in microseconds, and `second_us` what the second
-    takes beside it: `first_us / ratio`."""
+    [low, high] its 95% interval. `first_us` is a median in microseconds, and `second_us` is
+    `first_us / ratio`."""
 
     first_us: float
     second_us: float

@@ -1,5 +1,5 @@
 // Reads the texts of this folder: words, numbers and signs on a line.
-// An error says what was expected and what was found.
+// An error names the expected and the found text.
 #pragma once
 
 #include "lang/core/result.h"

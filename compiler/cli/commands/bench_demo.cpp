@@ -24,7 +24,7 @@ struct Row {
   double optimise_s = 0; // without the whole runs that judge the result
 
   double before_us() const { return runs.first_us; }
-  /// Of the returned graph: the source where the new one is not faster.
+  /// Returns the time of the returned graph, which is the source if the new one is not faster.
   double after_us() const { return report.changed() ? runs.second_us : before_us(); }
   double speedup() const { return report.changed() ? runs.ratio : 1; }
 };

@@ -22,7 +22,8 @@ struct ProgramTables {
                                  llvm::ArrayRef<const OptionRow*> given) = nullptr;
   /// Sets up the search of the program's own options for an optimisation. Errors: of files.
   Result<void> (*prepare)(const Options& options, tangram::OptimizeOptions& search) = nullptr;
-  /// Gives `tune` what the program's own options ask for; what it returns lives as long as the run.
+  /// Applies the program's own options to the session of `tune`. The returned object is kept alive
+  /// during the run.
   std::shared_ptr<const void> (*prepare_tuning)(const Options& options,
                                                 tune::PlanTuneOptions& session) = nullptr;
 };

@@ -1,7 +1,7 @@
 // Ctrl-C and SIGTERM, which are treated alike. By default they end the program as usual, after
-// removing temporary files. While something runs that has a best result so far (Interruptible), the
-// first signal asks it to end with that result. The second ends the program at once with a message.
-// While the result is being written, and at the prompt, it takes a third.
+// removing temporary files. During work that has a best result so far (Interruptible), the first
+// signal makes it end with that result. The second ends the program at once with a message. While
+// the result is being written, and at the prompt, only the third does.
 //
 // A dedicated thread waits for the signals, and all other threads block them: kernels of oneDNN for
 // AVX2 keep their stack in a buffer of a few pages, which the frame of a handler would overrun.

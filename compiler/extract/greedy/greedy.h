@@ -57,7 +57,7 @@ struct GreedyDagLimits {
 };
 
 struct GreedyDagResult {
-  Choice choice; // trimmed to what the roots reach
+  Choice choice; // trimmed to the classes that the roots reach
   /// The cost of the union of the roots' sets.
   double reported_cost = 0;
   /// The reason why the work ended before convergence; empty otherwise.

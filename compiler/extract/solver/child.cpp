@@ -1,6 +1,6 @@
 // CLP solves the linear relaxation first; it bounds the optimum and is sent at once. Then CBC
-// searches from the given start. It is asked to stop a little before the limit, so that it can
-// still return its best solution. It often does not stop; then the parent kills it.
+// searches from the given start. Its limit is a little before the real one, so that it can still
+// return its best solution. It often does not stop; then the parent kills it.
 #include "compiler/extract/solver/child.h"
 
 #include <coin/Cbc_C_Interface.h>

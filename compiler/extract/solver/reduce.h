@@ -37,8 +37,8 @@ struct ReducedProblem {
   Choice expand(const ExtractionProblem& original, const Choice& reduced) const;
 };
 
-/// Reduces a problem. `greedy` is its own greedy result, which tells which classes can be
-/// extracted. All roots must be extractable. `stop` is polled; nullopt if it ended the work.
+/// Reduces a problem. `greedy` is its own greedy result, which has the extractable classes. All
+/// roots must be extractable. `stop` is polled; nullopt if it ended the work.
 std::optional<ReducedProblem> reduce(const ExtractionProblem& problem, const GreedyResult& greedy,
                                      llvm::function_ref<bool()> stop = {});
 

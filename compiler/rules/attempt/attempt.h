@@ -1,7 +1,7 @@
-// One attempt at an instance of a rule: a walk down its left side (sample.h has the idea). A term
-// is asked for a shape, or for any, and asks its operands for the shapes that give it. The parts:
-// `draws` (what is random), `hints` (what conditions say), `terms` (what has a type), and
-// `operators` (by shape rule).
+// One attempt at an instance of a rule: a walk down its left side (sample.h explains the idea).
+// Each term gets a required shape, or none, and requires shapes of its operands that result in it.
+// The parts: `draws` (random choices), `hints` (facts from conditions), `terms` (types of terms),
+// and `operators` (by shape rule).
 #pragma once
 
 #include "compiler/rules/attempt/operators.h"

@@ -166,7 +166,7 @@ bool OperatorGuess::make_winograd_conv2d(TermId id, const Shape* want) {
                                      {pad, terms_.attr_or(term, 1, draws_.any_act())});
 }
 
-/// Of a shape that is wanted, one that stride 1 without padding gives.
+/// If a shape is required, uses stride 1 without padding, which can result in it.
 bool OperatorGuess::make_conv_transpose2d(TermId id, const Shape* want) {
   const Term& term = terms_[id];
   if (want && want->size() != 4) return false;

@@ -44,7 +44,7 @@ uint8_t number_dtypes(const Term& constant) {
   return whole ? kFloats | kIntegers : kFloats;
 }
 
-/// Adds what the tables say of operands, and of the result.
+/// Adds the facts of the operator table about the operands and the result.
 void add_operands(DTypeFacts& facts, const OpInfo& info, size_t operands) {
   for (size_t i = 0; i < operands; ++i) {
     OperandKind kind = info.operand_rows[info.variadic() ? 0 : i].kind;

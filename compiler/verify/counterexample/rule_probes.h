@@ -50,7 +50,7 @@ public:
   /// Inputs and both results that showed the class: "x = [inf, 0.5], where the left side is nan and
   /// the right side 0.5".
   const std::string& where() const { return where_; }
-  /// The same for the last refutation; "" if there was none.
+  /// Returns the same for the last refutation, or "".
   const std::string& refutation() const { return refutation_; }
   /// Forgets the refutation of an instance that other checks refuted.
   void forget_refutation() { refutation_.clear(); }

@@ -26,7 +26,7 @@ std::vector<bool> needed_by(const Graph& graph, llvm::ArrayRef<NodeId> roots) {
   return needed;
 }
 
-/// A double as an element of an integer dtype: the end of the range where it lies beyond.
+/// Converts a double to an element of an integer dtype, saturating at the ends of its range.
 Integer whole_of(DType dtype, double x) {
   return Math<Integer>::literal(Math<double>::cast(dtype, x));
 }

@@ -51,7 +51,8 @@ protected:
     return op ? pointwise<Degree>(*op, &x) : x;
   }
 
-  /// What integers have of their own: a random function beside the definition (ir/evaluate.h).
+  /// Returns true for operators that add a random function to their definition for integers
+  /// (ir/evaluate.h).
   bool whole_function(NodeId id) const {
     OpKind op = graph_.node(id).op;
     if (op == OpKind::Cast)
@@ -160,7 +161,8 @@ private:
     return x;
   }
 
-  /// The row of a softmax is asked for once a score; its members are summed with the values.
+  /// The random function of a softmax row is evaluated once per score; its members are summed with
+  /// the values.
   Degree attention(NodeId id) {
     const TensorType &q = graph_.type(graph_.operands(id)[0]), &result = graph_.type(id);
     auto given = [&](size_t i) { return !graph_.type(graph_.operands(id)[i]).is_none(); };

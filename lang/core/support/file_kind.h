@@ -12,7 +12,7 @@ namespace tg {
 
 struct FileKind {
   llvm::StringRef what;   // "a GGUF file"
-  llvm::StringRef ending; // of its path, ".gguf"; empty if there are several
+  llvm::StringRef ending; // suffix of the path, ".gguf"; empty if there are several
   llvm::StringRef advice; // what the user can do
 };
 

@@ -38,12 +38,13 @@ Timing summarise_times(std::vector<double> samples_us);
 struct Comparison {
   Timing first, second; // of all runs
   double ratio = 1, low = 0, high = 0;
-  /// The median of the first over pairs, and what the second takes beside that: `first_us / ratio`.
-  /// On a busy machine two medians are of different moments; only the ratio is of the same ones.
+  /// The median of the first over pairs, and the comparable time of the second, `first_us / ratio`.
+  /// On a busy machine two medians are from different moments; only the ratio compares the same
+  /// ones.
   double first_us = 0, second_us = 0;
-  bool remembered = false; // from earlier runs: of both, the median alone is known
-  bool cut = false; // ended before there were as many runs as were asked for: decides nothing
-  /// Faster beyond the noise, and by the medians too.
+  bool remembered = false; // from earlier runs: only the medians are known
+  bool cut = false;        // ended before the requested number of runs, so it decides nothing
+  /// Returns true if the second is faster beyond the noise, and also by the medians.
   bool second_faster() const { return !cut && low > 1 && second.median_us < first.median_us; }
   bool second_slower() const { return high < 1; }
 };

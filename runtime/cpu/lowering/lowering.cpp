@@ -278,7 +278,7 @@ void Lowering::find_concat_slots() {
   }
 }
 
-// Elementwise steps follow their operands, so that those behind them are asked, too.
+// Elementwise steps use the layout of their operands, so their readers are checked, too.
 bool Lowering::wants_image(PlanValueId value) const {
   constexpr int64_t kImage = 4, kVolume = 5;
   int64_t rank = type(value).rank();

@@ -109,9 +109,10 @@ public:
   void add_op(Phase phase, Op op) { program(phase).ops.push_back(std::move(op)); }
   Program& program(Phase phase) { return phase == Phase::Load ? load : run_program; }
 
-  /// Runs a step whose floats are not all f32 by a rule for f32: operands that are not stored as
-  /// f32 are converted before, and the result behind. What is known at load is converted there. The
-  /// rule goes by the dtypes of places, which are not those of the plan's values here.
+  /// Runs a step whose floats are not all f32 by a rule for f32: converts operands that are not
+  /// stored as f32 before the step, and the result after it. Operands that are known at load are
+  /// converted there. The rule uses the dtypes of places, which differ here from those of the
+  /// plan's values.
   Result<void> widened(const PlanStep& step, LowerFn rule);
 
   /// Adds an op that copies src to dst (same shape, other strides).

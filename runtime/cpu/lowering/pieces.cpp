@@ -24,9 +24,8 @@ Place windows(const Place& p, const PlanStep& step) {
   return out;
 }
 
-/// For a reshape that is no view, of which an image comes (channels that are shuffled): a copy
-/// whose channels lie side by side, as those that read it want them. None where it is for something
-/// else.
+/// Copies a reshape that is not a view and whose result is an image (shuffled channels) to
+/// channels-last, the layout of its readers. Returns nothing for other reshapes.
 Result<std::optional<Place>> copied_as_image(Lowering& l, const PlanStep& step) {
   const TensorType& type = l.type(step.result);
   if (type.rank() != 4 || l.plan.values[step.result].is_output || !l.wants_image(step.result))

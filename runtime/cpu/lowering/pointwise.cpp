@@ -1,8 +1,8 @@
 // Elementwise operators, and trees of them (fused_map), in one pass: the loop nest over the result
 // is cut into blocks of about a thousand elements, and a small program of vector instructions runs
-// over each block while it is in the first-level cache. An operand that lies contiguously in a
-// block is read where it lies; a broadcast or strided one is staged into a block of scratch first,
-// and kept there as long as the next block needs the same (a per-channel factor is staged once).
+// over each block while it is in the first-level cache. An operand that is contiguous in a block is
+// read in place; a broadcast or strided one is first staged into a block of scratch, and kept there
+// as long as the next block needs the same (a per-channel factor is staged once).
 // Registers are floats: f16, bf16 and bool are converted as they are staged, and back as the result
 // is written. Values of f16 that are stored as f32 (Lowering::stored_dtype) are rounded to f16 in
 // registers instead.

@@ -8,7 +8,7 @@ namespace tg::cuda {
 
 namespace {
 
-/// One of them, asked for an element.
+/// The expression of one element of an operator that moves elements.
 class Move {
 public:
   using Index = llvm::ArrayRef<IndexId>;

@@ -43,8 +43,8 @@ struct FileFacts {
   /// Outputs that the graph pads to the largest number of rows, and the axis of the rows. In a file
   /// they have the actual number.
   std::map<std::string, int64_t> open_outputs = {};
-  /// Of those that several operators compute: the graph's output that says how many rows there are,
-  /// which no file has.
+  /// For open outputs that several operators compute: the graph's output with the number of rows,
+  /// which files do not have.
   std::map<std::string, std::string> open_counts = {};
   /// Inputs and outputs that are integers of types that Tangram does not have: their types in ONNX.
   std::map<std::string, int32_t> elements = {};

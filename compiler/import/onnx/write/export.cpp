@@ -376,7 +376,8 @@ Operand Exporter::first_rows(const Operand& rows, const ShownAs& shown) {
   return nodes_.node("Compress", {rows, there}, rows.dtype, {Attr::whole("axis", shown.open_axis)});
 }
 
-/// What no node of its own has made under the name: an input, a weight, a second name.
+/// Adds nodes for outputs whose name no node has: those that are an input or a weight, and second
+/// names of a value.
 void Exporter::finish_outputs() {
   for (const ShownAs& shown : shown_as_) {
     Operand value = value_[shown.node.index];

@@ -32,7 +32,7 @@ struct WrittenForm {
 /// are recognised: others take several steps, each with its own rounding.
 std::optional<WrittenForm> form_of(const Graph& graph, NodeId root);
 
-/// Writes the form over its operands. If it has no scale, `scale` is none.
+/// Writes the form over its operands. `scale` is absent if the form has no scale.
 Operand write_form(NodeWriter& nodes, const WrittenForm& form, const TensorType& type,
                    const Operand& x, const Operand& scale);
 

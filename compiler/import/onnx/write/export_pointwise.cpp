@@ -169,7 +169,7 @@ Operand Writer::select_bool(const Operand& condition, const Operand& x, const Op
 
 bool may_be(const Operand& x, int64_t n) { return x.range.low <= n && n <= x.range.high; }
 
-/// Where elements of x are below zero and those of y are not, or the other way round.
+/// Writes a mask of the elements for which exactly one of x and y is below zero.
 Operand Writer::differ_in_sign(const Operand& x, const Operand& y) {
   auto below = [&](const Operand& one) { return test("Less", {one, number(0)}); };
   if (y.range.low >= 0) return below(x);
@@ -177,15 +177,15 @@ Operand Writer::differ_in_sign(const Operand& x, const Operand& y) {
   return test("Xor", {below(x), below(y)});
 }
 
-/// ONNX's remainder of integers has the sign of y, as ours, but nothing is said of y = 0, and
-/// processors trap at the smallest x and y = -1; ours are both 0.
+/// Writes the remainder of integers. ONNX's has the sign of y, as ours, but y = 0 is undefined, and
+/// processors trap for the smallest x and y = -1; ours is 0 in both cases.
 Operand Writer::whole_mod(const Operand& x, const Operand& y) {
   if (!may_be(y, 0) && !may_be(y, -1)) return node("Mod", {x, y});
   Operand special = test("Or", {test("Equal", {y, number(0)}), test("Equal", {y, number(-1)})});
   return node("Mod", {x, node("Where", {special, number(1), y})});
 }
 
-/// Of integers by one that is neither 0 nor -1. ONNX's quotient is cut, ours rounded down.
+/// Writes the quotient of integers for y other than 0 and -1. ONNX truncates it, we round it down.
 Operand Writer::floor_quotient(const Operand& x, const Operand& y) {
   Operand cut = node("Div", {x, y});
   if (x.range.low >= 0 && y.range.low >= 0) return cut;
@@ -194,7 +194,8 @@ Operand Writer::floor_quotient(const Operand& x, const Operand& y) {
   return node("Sub", {cut, below});
 }
 
-/// Ours is 0 for y = 0. By y = -1 processors do not divide the smallest x.
+/// Writes the quotient of integers. Ours is 0 for y = 0. Processors cannot divide the smallest x by
+/// -1.
 Operand Writer::whole_quotient(const Operand& x, const Operand& y) {
   if (!may_be(y, 0) && !may_be(y, -1)) return floor_quotient(x, y);
   Operand zero = test("Equal", {y, number(0)}), minus = test("Equal", {y, number(-1)});

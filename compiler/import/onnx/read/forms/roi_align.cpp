@@ -19,7 +19,7 @@ struct Regions {
   double least = 0; // least size of a region
 };
 
-/// Where regions start, and how long their bins are: [regions, 1].
+/// The starts of the regions and the lengths of their bins, [regions, 1].
 struct Bins {
   NodeId start, length;
 };
