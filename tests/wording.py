@@ -107,7 +107,7 @@ def reader(path):
     if path.suffix == ".md":
         return of_prose
     if path.suffix in {".tg", ".txt", ".cmake"}:
-        return of_marks("//" if path.suffix == ".tg" else "#")
+        return of_marks("#")
     return None
 
 

@@ -84,7 +84,7 @@ TEST(Field, KnowsPrimes) {
   for (uint64_t n : {3215031751ul, 341550071728321ul, 2152302898747ul}) EXPECT_FALSE(is_prime(n));
 }
 
-TEST(Field, NumbersOfOneStructureAreRejected) {
+TEST(Field, DiffersIfOneStructureDiffers) {
   // 2^61 is 1 modulo 2^61 - 1.
   EXPECT_NE(number(uint64_t{1} << 61), number(1));
   EXPECT_NE(number((uint64_t{1} << 61) - 1), Field{});
