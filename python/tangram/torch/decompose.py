@@ -63,7 +63,7 @@ def lstm_layer(x: Any, w_x: Any, w_h: Any, b_x: Any, b_h: Any, h: Any, c: Any, r
 
 
 def cdist(x: Any, y: Any, p: float, compute_mode: int | None) -> Any:
-    """norms of differences of rows; of many rows by a product, as PyTorch does"""
+    """norms of differences of rows; for many rows through a product, as in PyTorch"""
     if not x.numel() or not y.numel():  # PyTorch cannot trace some norms of empty tensors
         return NotImplemented
     if p == 2 and compute_mode != 2 and (compute_mode == 1 or max(x.shape[-2], y.shape[-2]) > 25):
@@ -73,7 +73,7 @@ def cdist(x: Any, y: Any, p: float, compute_mode: int | None) -> Any:
 
 
 def pdist(x: Any, p: float = 2) -> Any:
-    """`gather` of each two rows, and norms of their differences"""
+    """`gather` of each pair of rows, and norms of their differences"""
     if x.shape[0] < 2 or not x.numel():
         return NotImplemented
     first, second = torch.triu_indices(x.shape[0], x.shape[0], 1)
@@ -110,7 +110,7 @@ def masked_scatter(x: Any, mask: Any, source: Any) -> Any:
 
 
 def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
-    """means, and without what was there: `scatter` that counts, besides"""
+    """means, or without the previous elements: a second `scatter` that counts"""
     if x.dim() == 0 or include_self and reduce != "mean":
         return NotImplemented
     least = {"sum": 0, "mean": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}[reduce]
@@ -126,7 +126,7 @@ def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, inclu
 
 
 def as_strided(x: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
-    """`gather` of places in memory, of what lies there without gaps"""
+    """`gather` by places in memory, for a tensor without gaps"""
     same = [pair for pair in zip(size, stride) if pair[0] != 1] == [
         pair for pair in zip(x.shape, x.stride()) if pair[0] != 1]
     start = 0 if storage_offset is None else storage_offset - x.storage_offset()
@@ -166,7 +166,7 @@ def _adaptive_axes(x: Any, sizes: Any) -> list[tuple[int, int]]:
 
 
 def adaptive_avg_pool(x: Any, sizes: Any) -> Any:
-    """means of windows that `gather` makes"""
+    """means of windows from `gather`"""
     axes = _adaptive_axes(x, sizes)
     even = len(sizes) == 2 and x.dim() == 4 and all(x.shape[dim] % to == 0 for dim, to in axes)
     if even or not axes:
@@ -179,7 +179,7 @@ def adaptive_avg_pool(x: Any, sizes: Any) -> Any:
 
 
 def adaptive_max_pool(x: Any, sizes: Any) -> Any:
-    """largest of windows that `gather` makes, and where they are"""
+    """maxima of windows from `gather`, and their indices"""
     axes = _adaptive_axes(x, sizes)
     if not axes:
         return NotImplemented
@@ -193,7 +193,7 @@ def adaptive_max_pool(x: Any, sizes: Any) -> Any:
 
 
 def round_to(x: Any, *, decimals: int) -> Any:
-    """`round`, of what is shifted by as many places"""
+    """`round` of x shifted by that many decimal places"""
     scale = 10.0 ** abs(decimals)
     return (x * scale).round() / scale if decimals >= 0 else (x / scale).round() * scale
 
@@ -208,19 +208,19 @@ def kron(x: Any, y: Any) -> Any:
 
 
 def hypot(x: Any, y: Any) -> Any:
-    """`sqrt(1 + (low / high)^2) * high`, which overflows nowhere"""
+    """`sqrt(1 + (low / high)^2) * high`, which does not overflow"""
     high, low = torch.maximum(x.abs(), y.abs()), torch.minimum(x.abs(), y.abs())
     found = torch.where(high == low, high * math.sqrt(2), high * (1 + (low / high) ** 2).sqrt())
     return torch.where(x.isinf() | y.isinf(), math.inf, found)
 
 
 def fmax(x: Any, y: Any) -> Any:
-    """`maximum`, and of a NaN the other"""
+    """`maximum`; the other operand for a NaN"""
     return torch.where(x.isnan(), y, torch.where(y.isnan(), x, torch.maximum(x, y)))
 
 
 def fmin(x: Any, y: Any) -> Any:
-    """`minimum`, and of a NaN the other"""
+    """`minimum`; the other operand for a NaN"""
     return torch.where(x.isnan(), y, torch.where(y.isnan(), x, torch.minimum(x, y)))
 
 
@@ -230,7 +230,7 @@ def erfc(x: Any) -> Any:
 
 
 def bucketize(x: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
-    """how many boundaries are below, or not above"""
+    """the number of boundaries that are below, or not above"""
     wide = x.unsqueeze(-1)
     below = wide >= boundaries if right else wide > boundaries
     found = (below | wide.isnan()).sum(-1)
@@ -238,7 +238,7 @@ def bucketize(x: Any, boundaries: Any, *, out_int32: bool = False, right: bool =
 
 
 def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
-    """how many are in each of the parts between two numbers that are given"""
+    """the number of elements in each part between two given numbers"""
     if min >= max:  # the minimum and maximum of the values
         return NotImplemented
     x = x.reshape(-1, 1)
@@ -247,7 +247,7 @@ def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
 
 
 def grouped_mm(x: Any, weight: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
-    """`gather` of a matrix for each row and `@`, where there are no more rows than matrices"""
+    """`gather` of a matrix for each row, and `@`, if there are no more rows than matrices"""
     if x.dim() != 2 or weight.dim() != 3 or bias is not None or out_dtype not in (None, x.dtype):
         return NotImplemented
     if len(x) > len(weight):  # PyTorch reads each matrix once

@@ -87,7 +87,7 @@ def exp2(w: Writer, node: Node) -> str:
 
 @row(aten.atan2.default)
 def atan2(w: Writer, node: Node) -> str:
-    """`atan(abs(y) / abs(x))`, in the quadrant of the signs, of which zeros have one, too"""
+    """`atan(abs(y) / abs(x))`, in the quadrant of the signs, including those of zeros"""
     y, x = _operands(w, node)
     high, wide = w.let(f"abs({y})"), w.let(f"abs({x})")
     same = w.let(f"select({wide} == 0, 0.0, {math.pi / 4!r})")  # also if both are infinite
@@ -130,7 +130,7 @@ def fmod(w: Writer, node: Node) -> str:
 
 @row(aten.div.Tensor_mode, aten.div.Scalar_mode, aten.floor_divide.default)
 def div_mode(w: Writer, node: Node) -> str:
-    """`div` of integers, which rounds down; towards 0 by signs; of floats `round((a - mod(a, b)) / b)`"""
+    """`div` for integers, which rounds down, corrected by signs to round towards 0; `round((a - mod(a, b)) / b)` for floats"""
     mode = "floor" if node.target is aten.floor_divide.default else node.kwargs.get("rounding_mode")
     a, b = _operands(w, node)
     whole = not fake(node).is_floating_point()
@@ -194,7 +194,7 @@ def _dims(node: Node) -> tuple[list[int], str]:
 
 @row(aten.any.default, aten.any.dim, aten.any.dims)
 def any_of(w: Writer, node: Node) -> str:
-    """`reduce_max`, of 0 and 1"""
+    """`reduce_max` of zeros and ones"""
     axes, keep = _dims(node)
     flags = w.cast(node.args[0], torch.bool)
     return f"cast(reduce_max(cast({flags}, i32), axes = {axes}, keepdims = {keep}), bool)"
@@ -260,7 +260,7 @@ def argmax(w: Writer, node: Node) -> str:
 
 @row(aten.argmin.default)
 def argmin(w: Writer, node: Node) -> str:
-    """`argmax(-x)`, of integers `top_k`"""
+    """`argmax(-x)`; `top_k` for integers"""
     return _place_of_the_first(w, node.args[0], argument(node, "dim"), bool(argument(node, "keepdim")), False)
 
 
@@ -282,13 +282,13 @@ pieces(aten.min.dim)(_extreme("reduce_min"))
 
 @pieces(aten.topk.default)
 def topk(w: Writer, node: Node, place: int) -> str:
-    """`top_k`, and `gather` of all axes as one"""
+    """`top_k`, and `gather` over all axes joined"""
     return _ordered(w, node, argument(node, "dim"), argument(node, "k"), bool(argument(node, "largest")), place)
 
 
 @pieces(aten.sort.default, aten.sort.stable)
 def sort(w: Writer, node: Node, place: int) -> str:
-    """`top_k` of all elements, and `gather` of all axes as one"""
+    """`top_k` of all elements, and `gather` over all axes joined"""
     axis = argument(node, "dim")
     return _ordered(w, node, axis, fake(node).shape[axis], bool(argument(node, "descending")), place)
 

@@ -19,8 +19,9 @@ from .writer import Handler, NotSupported, Writer, dtype_word, fake, literal
 
 @row(aten.index.Tensor, aten._unsafe_index.Tensor)
 def index(w: Writer, node: Node) -> str:
-    """`gather`; by several tensors, of axes as one, which are the first where they are apart; `resize` where constants
-    repeat each element of an image"""
+    """`gather`, over joined axes for several tensors; `resize` if constants repeat each element of an image
+
+    Joined axes come first in the result if they are not adjacent, as in PyTorch."""
     x, indices = node.args
     places = [axis for axis, one in enumerate(indices) if one is not None]
     if image := repeated_image(w, x, {axis: indices[axis] for axis in places}, list(fake(node).shape)):
@@ -41,7 +42,7 @@ def index(w: Writer, node: Node) -> str:
 
 @row(aten.gather.default)
 def gather(w: Writer, node: Node) -> str:
-    """`gather`, of all axes as one"""
+    """`gather` over all axes joined"""
     x, axis, places = node.args[:3]
     return along(w, x, axis, from_the_start(w, places, fake(x).shape[axis]), list(fake(places).shape))
 
@@ -70,7 +71,7 @@ def repeat(w: Writer, node: Node) -> str:
 
 @row(aten.diagonal.default)
 def diagonal(w: Writer, node: Node) -> str:
-    """`gather` of two axes as one, which are the last"""
+    """`gather` over the two axes, joined as the last"""
     x = node.args[0]
     shape, rank = list(fake(x).shape), fake(x).dim()
     first, second = argument(node, "dim1", 0) % rank, argument(node, "dim2", 1) % rank
@@ -125,7 +126,7 @@ _JOIN = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min", "add": "add"
 
 @row(aten.scatter.value, aten.scatter.src, aten.scatter.reduce, aten.scatter_add.default, aten.scatter_reduce.two)
 def scatter(w: Writer, node: Node) -> str:
-    """`scatter`, of all axes as one"""
+    """`scatter` over all axes joined"""
     x, axis, places, source = node.args[:4]
     reduce = "sum" if node.target is aten.scatter_add.default else argument(node, "reduce")
     if reduce not in (None, *_JOIN) or not argument(node, "include_self", True):
@@ -159,7 +160,7 @@ def _numbers(node: Node, joins: bool) -> None:
 
 @row(aten.index_put.default, aten._unsafe_index_put.default)
 def index_put(w: Writer, node: Node) -> str:
-    """`scatter`, by several tensors of neighbouring axes as one; by a mask `select`"""
+    """`scatter`, with several index tensors over the joined adjacent axes; `select` for a mask"""
     x, indices, values = node.args[:3]
     joins = bool(argument(node, "accumulate", False))
     _numbers(node, joins)
@@ -191,7 +192,7 @@ def _by_mask(w: Writer, node: Node, mask: Node, values: Node, others: bool) -> s
 
 @row(aten.select_scatter.default)
 def select_scatter(w: Writer, node: Node) -> str:
-    """`concat` of what lies around it"""
+    """`concat` with the elements before and after"""
     x, source, axis, place = node.args[:4]
     shape = list(fake(x).shape)
     axis %= len(shape)
@@ -201,7 +202,7 @@ def select_scatter(w: Writer, node: Node) -> str:
 
 @row(aten.slice_scatter.default)
 def slice_scatter(w: Writer, node: Node) -> str:
-    """`concat` of what lies around it; with steps `scatter`"""
+    """`concat` with the elements before and after; `scatter` for steps"""
     x, source = node.args[:2]
     axis = argument(node, "dim", 0) % fake(x).dim()
     start, stop, step = slice(argument(node, "start"), argument(node, "end"),

@@ -105,7 +105,7 @@ def reciprocal(w: Writer, node: Node) -> str:
 
 @row(aten.sign.default)
 def sign(w: Writer, node: Node) -> str:
-    """`sign`, and 0 of a NaN"""
+    """`sign`, and 0 for a NaN"""
     x = w.cast(node.args[0], fake(node).dtype)
     return f"select({x} == {x}, sign({x}), 0.0)" if fake(node).is_floating_point() else f"sign({x})"
 
@@ -135,7 +135,7 @@ def gelu(w: Writer, node: Node) -> str:
 
 @row(aten.hardtanh.default, aten.clamp.default)
 def clip(w: Writer, node: Node) -> str:
-    """`clip`; from 0 to 6 `relu6`, from 0 on `relu`; of integers `maximum` and `minimum`"""
+    """`clip`; `relu6` from 0 to 6, `relu` from 0; `maximum` and `minimum` for integers"""
     hard = node.target is aten.hardtanh.default
     low = argument(node, "min_val" if hard else "min")
     high = argument(node, "max_val" if hard else "max")
@@ -199,7 +199,7 @@ def same(w: Writer, node: Node) -> str:
 
 @row(aten.mm.default, aten.bmm.default, aten.matmul.default)
 def matmul(w: Writer, node: Node) -> str:
-    """`@`; of vectors with an axis of size 1"""
+    """`@`; vectors get an axis of size 1"""
     a, b = (w.operand(arg) for arg in node.args)
     if fake(node.args[0]).dim() == 1:
         a = f"reshape({a}, [1, -1])"
@@ -222,7 +222,7 @@ def addmm(w: Writer, node: Node) -> str:
 
 @row(aten.linear.default)
 def linear(w: Writer, node: Node) -> str:
-    """`x @ transpose(w) + b`; of vectors with an axis of size 1"""
+    """`x @ transpose(w) + b`; vectors get an axis of size 1"""
     x, weight = (w.operand(arg) for arg in node.args[:2])
     if fake(node.args[0]).dim() == 1:
         x = f"reshape({x}, [1, -1])"
@@ -237,7 +237,7 @@ def linear(w: Writer, node: Node) -> str:
 
 @row(aten.convolution.default)
 def convolution(w: Writer, node: Node) -> str:
-    """`conv2d`; of one axis with an axis of size 1; `conv_transpose2d`; `conv3d`"""
+    """`conv2d`, also for one axis with an added axis of size 1; `conv_transpose2d`; `conv3d`"""
     x, kernel = node.args[:2]
     bias = argument(node, "bias")
     flat, axes = fake(x).dim() == 3, fake(x).dim() - 2
@@ -309,7 +309,7 @@ def _for_each_head(w: Writer, x: Node, query: torch.Tensor) -> str:
 
 @row(aten.scaled_dot_product_attention.default, aten._scaled_dot_product_flash_attention_for_cpu.default)
 def scaled_dot_product_attention(w: Writer, node: Node) -> str:
-    """`softmax(scale * (q @ transpose(k)) + mask) @ v`, zeros where a row is masked whole"""
+    """`softmax(scale * (q @ transpose(k)) + mask) @ v`; zeros for a fully masked row"""
     if argument(node, "dropout_p", 0):
         raise NotSupported("attention with dropout")
     q, k, v = node.args[:3]
@@ -413,13 +413,13 @@ def reshape(w: Writer, node: Node) -> str:
 
 @row(aten.view_as_real.default)
 def view_as_real(w: Writer, node: Node) -> str:
-    """of constants: computed when the graph is compiled"""
+    """for constants only: computed when the graph is compiled"""
     return w.known_elsewhere(node)
 
 
 @row(aten.as_strided.default)
 def as_strided(w: Writer, node: Node) -> str:
-    """`reshape`, where it adds or drops axes of size 1"""
+    """`reshape`, if it only adds or drops axes of size 1"""
     def steps(value: torch.Tensor) -> list[tuple[int, int]]:
         return [pair for pair in zip(value.shape, value.stride()) if pair[0] != 1]
     x = fake(node.args[0])
@@ -478,14 +478,14 @@ def _indexed(w: Writer, x: Node, axis: int, index: str) -> str:
 
 @row(aten.cat.default)
 def cat(w: Writer, node: Node) -> str:
-    """`concat`, of those that have elements"""
+    """`concat` of the operands that have elements"""
     parts = ", ".join(w.cast(arg, fake(node).dtype) for arg in node.args[0] if fake(arg).numel())
     return f"concat([{parts}], axis = {argument(node, 'dim', 0)})"
 
 
 @row(aten.constant_pad_nd.default)
 def pad(w: Writer, node: Node) -> str:
-    """`pad`; an index where sizes are below 0"""
+    """`pad`; an index for negative sizes"""
     sizes, shape = list(node.args[1]), list(fake(node.args[0]).shape)
     before, after = [0] * len(shape), [0] * len(shape)
     for place in range(len(sizes) // 2):

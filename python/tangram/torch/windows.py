@@ -22,7 +22,7 @@ def vector(w: Writer, given: Any, like: Node, count: int, value: float) -> str:
 
 @row(aten.native_layer_norm.default)
 def layer_norm(w: Writer, node: Node) -> str:
-    """`layer_norm`, over the last axes as one"""
+    """`layer_norm` over the last axes joined"""
     x, sizes, scale, shift = node.args[:4]
     shape, count = list(fake(x).shape), math.prod(sizes)
     scale, shift = vector(w, scale, x, count, 1.0), vector(w, shift, x, count, 0.0)
@@ -51,7 +51,7 @@ def _scaled(w: Writer, text: str, scale: Any, shift: Any, rank: int) -> str:
 
 @pieces(aten.native_group_norm.default)
 def group_norm(w: Writer, node: Node, place: int) -> str:
-    """`(x - mean) * rsqrt(var + eps) * scale + shift`, of groups"""
+    """`(x - mean) * rsqrt(var + eps) * scale + shift`, by group"""
     if place != 0:
         raise NotSupported(f"output {place} of {node.target}")
     x, scale, shift, batch, _, _, groups, eps = node.args
@@ -63,7 +63,7 @@ def group_norm(w: Writer, node: Node, place: int) -> str:
 
 @pieces(aten._native_batch_norm_legit.no_stats)
 def instance_norm(w: Writer, node: Node, place: int) -> str:
-    """`(x - mean) * rsqrt(var + eps) * scale + shift`, of channels"""
+    """`(x - mean) * rsqrt(var + eps) * scale + shift`, by channel"""
     if place != 0:
         raise NotSupported(f"output {place} of {node.target}")
     x, scale, shift = node.args[:3]
@@ -77,7 +77,7 @@ def instance_norm(w: Writer, node: Node, place: int) -> str:
 
 @row(aten.unfold.default)
 def unfold(w: Writer, node: Node) -> str:
-    """`windows`, and `transpose` where others follow the axis"""
+    """`windows`, and `transpose` if other axes follow"""
     x, axis, size, step = node.args
     rank = fake(x).dim()
     if 0 in fake(node).shape:
@@ -113,7 +113,7 @@ def im2col(w: Writer, node: Node) -> str:
 @row(aten._adaptive_avg_pool2d.default, aten.adaptive_avg_pool2d.default, aten._adaptive_avg_pool3d.default,
      aten.adaptive_avg_pool3d.default)
 def adaptive_avg_pool(w: Writer, node: Node) -> str:
-    """`reduce_mean`; `avg_pool2d` where sizes divide; else means of slices, or of windows that `gather` makes"""
+    """`reduce_mean`; `avg_pool2d` if sizes divide; else means of slices, or of windows from `gather`"""
     x, rank = w.operand(node.args[0]), len(node.args[1])
     sizes, wanted = fake(node.args[0]).shape[-rank:], fake(node).shape[-rank:]
     if set(wanted) == {1}:
@@ -126,7 +126,7 @@ def adaptive_avg_pool(w: Writer, node: Node) -> str:
 
 @pieces(aten.adaptive_max_pool2d.default, aten.adaptive_max_pool3d.default)
 def adaptive_max_pool(w: Writer, node: Node, place: int) -> str:
-    """`reduce_max` of slices, or of windows that `gather` makes"""
+    """`reduce_max` of slices, or of windows from `gather`"""
     if place != 0:
         raise NotSupported(f"output {place} of {node.target}")
     return _adaptive(w, node, w.operand(node.args[0]), len(node.args[1]), "reduce_max")
