@@ -18,15 +18,15 @@
 //   egraph.rebuild(); // egraph.find(a) == egraph.find(b), by congruence
 //
 // Invariants between operations, checked by verify():
-//  - every member of a class has the type of the class; what `infer` refuses never enters;
+//  - every member of a class has the type of the class; a node that `infer` refuses is not added;
 //  - after rebuild(), children of live nodes are canonical, no two live nodes are equal, and a
 //    class is weight-only if and only if a member is (a member whose children all are);
-//  - of two nodes that became equal the older lives on, with its own filter flag: so the oldest
+//  - of two nodes that became equal the older survives, with its own filter flag: so the oldest
 //    live node of a class is never filtered, if filtering takes the newest node of a cycle
 //    (cycle.h).
 //
-// The state is in columns that can be rolled back and forward (state.h). EGraph has what needs the
-// invariants; what follows from its methods is a function below it.
+// The state is in columns that can be rolled back and forward (state.h). EGraph has the operations
+// that rely on the invariants; operations that its methods can express are functions below it.
 #pragma once
 
 #include "compiler/egraph/memos.h"

@@ -1,8 +1,8 @@
 // An extractor picks one node for each class that the roots need, so that the picked nodes form an
 // acyclic graph of least cost. The cost of a graph is its DAG cost: each distinct node counts once,
 // however many users share it. Finding the least DAG cost is NP-hard, so there are several
-// algorithms behind one interface: greedy ones take next to no time, and proving ones also return a
-// certified lower bound and go on until it equals the cost.
+// algorithms behind one interface: greedy ones take almost no time, and proving ones also return a
+// certified lower bound and continue until it equals the cost.
 //
 // Example: either x = a * a, where a costs 4 and the product 1, or x = f(b) with a free b.
 //
@@ -19,8 +19,8 @@
 //   best.lower_bound; // == 5: so the choice is proved optimal
 //
 // Invariants of every answer:
-//   - The choice is complete, acyclic and trimmed to what the roots reach. check_choice(), which
-//     shares no code with the algorithms, computes its figures.
+//   - The choice is complete, acyclic and trimmed to the classes that the roots reach.
+//     check_choice(), which shares no code with the algorithms, computes its figures.
 //   - dag_cost is at most that of the greedy choice, and lower_bound <= the optimum <= dag_cost.
 //   - Equal problems have equal answers unless a time limit ended the work: ties are broken by the
 //     order of classes and nodes.

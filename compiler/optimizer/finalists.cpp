@@ -37,8 +37,8 @@ std::vector<const Graph*> graphs_of(llvm::ArrayRef<Candidate> candidates) {
 }
 
 /// Keeps the first, the choice of a second opinion, and the best of the others, at most `most`.
-/// They are ranked by group prices if available, because operators' prices do not show what the
-/// device fuses when it loads a graph.
+/// They are ranked by group prices if available, because operators' prices do not include the
+/// fusions of the device when it loads a graph.
 void keep_best(std::vector<Candidate>& chosen, size_t most, GroupPricer* groups,
                OptimizeReport& report) {
   if (chosen.size() <= most) return;

@@ -32,8 +32,8 @@ struct WeightRow {
 /// in the order of the file. Without a file all weights are random.
 std::vector<WeightRow> compare_weights(const Graph& graph, const WeightFile* file);
 
-/// Errors: `missing_weights` or `mismatched_weight` if the file does not have what the graph needs,
-/// with the first few names.
+/// Errors: `missing_weights` or `mismatched_weight`, with the first few names, if the file lacks
+/// weights that the graph needs or has other types of them.
 Result<void> check_weights(llvm::ArrayRef<WeightRow> rows, llvm::StringRef model,
                            llvm::StringRef file_name);
 

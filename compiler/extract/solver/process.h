@@ -3,11 +3,11 @@
 // be killed on time, limited in memory, and muted, and its crash ends no other process.
 //
 // The child is this program itself, started again (/proc/self/exe) with TANGRAM_SOLVER_FD in its
-// environment. Before main() runs, a constructor in process.cpp sees the variable, solves what it
-// reads from that descriptor, and exits. So there is one binary to ship, any program that links the
-// library works, and nothing is inherited from the parent's threads, as it would be after a bare
-// fork(). Messages are binary records over a socket pair. Results that the child has sent before it
-// is killed (the relaxation, bounds) are kept.
+// environment. Before main() runs, a constructor in process.cpp sees the variable, solves the
+// problem that it reads from that descriptor, and exits. So there is one binary to ship, any
+// program that links the library works, and no state of the parent's threads is inherited, as it
+// would be by fork() alone. Messages are binary records over a socket pair. Results that the child
+// sent before it is killed (the relaxation, bounds) are kept.
 #pragma once
 
 #include "compiler/extract/problem.h"

@@ -1,8 +1,8 @@
 // The prover: shows that a rule holds for all sizes, ranks and attributes for which the engine
 // would apply it. Both sides of the rule become sums of products over index spaces with symbolic
 // sizes (sums.h), are brought into a normal form, and are compared at a symbolic index. Z3 answers
-// the questions about integers. What the rule leaves open is split into cases (case.h): ranks,
-// absent operands, padding, which sizes are 1, which piece of a concat an index is in.
+// the questions about integers. Properties that the rule leaves open are split into cases (case.h):
+// ranks, absent operands, padding, which sizes are 1, which piece of a concat an index is in.
 //
 // Example:
 //

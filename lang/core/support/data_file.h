@@ -83,8 +83,8 @@ llvm::ArrayRef<EmbeddedFile> embedded_files();
 std::string cache_path(llvm::StringRef name);
 
 /// Returns true if `path` is a regular file or does not exist yet.
-/// The program opens its caches without being asked to, and opening a pipe or a device in place
-/// of one could block for ever.
+/// The program opens its caches on its own, and opening a pipe or a device in place of one could
+/// block for ever.
 bool is_usable_cache(llvm::StringRef path);
 /// Like read_data_file(), for a cache. Errors: also `cannot_read` if the file is not regular.
 Result<std::unique_ptr<llvm::MemoryBuffer>> read_cache_file(llvm::StringRef path);
