@@ -34,7 +34,7 @@
 #include "bench/paper/learned/guide_models.h"
 #include "bench/paper/learned/train_agent.h"
 #include "compiler/api/files/model.h"
-#include "compiler/api/seated_policy.h"
+#include "compiler/api/policy_file.h"
 #include "compiler/ir/from_ast.h"
 #include "compiler/pricing/cost_model.h"
 #include "compiler/rules/from_ast.h"
@@ -171,7 +171,7 @@ struct Row {
   std::string network, agent;
   std::optional<double> needed; // empty: not reached for most seeds
   double few_us = 0, final_us = 0, timed_us = 0, simulation_ms = 0, asking = 0;
-  size_t looks = 0;
+  size_t assessments = 0;
 };
 
 class Bench {
@@ -291,7 +291,7 @@ private:
       seconds += course.seconds;
       if (!agent.guides()) continue;
       GuidedPolicy::Use use = static_cast<const GuidedPolicy&>(*policy).use();
-      row.looks += use.looks, asked += use.seconds;
+      row.assessments += use.assessments, asked += use.seconds;
     }
     row.timed_us = median(finals);
     row.asking = asked / seconds;
@@ -300,7 +300,7 @@ private:
   void print(const Row& row) const {
     std::string needed = row.needed ? llvm::formatv("{0:f0}", *row.needed).str() : "-";
     std::string asking =
-        row.looks ? llvm::formatv("{0:f1}%", 100 * row.asking).str() : std::string();
+        row.assessments ? llvm::formatv("{0:f1}%", 100 * row.asking).str() : std::string();
     std::string timed = s_.seconds > 0 ? llvm::formatv("{0:f2}", row.timed_us).str() : "";
     llvm::outs() << llvm::formatv(
         "{0,-28} {1,-7} {2,7} {3,12:f2} {4,12:f2} {5,12} {6,9:f2} {7,7}\n", row.network, row.agent,
@@ -381,7 +381,7 @@ private:
           json.attribute("final_us", row.final_us);
           if (s_.seconds > 0) json.attribute("timed_us", row.timed_us);
           json.attribute("simulation_ms", row.simulation_ms);
-          json.attribute("looks", static_cast<int64_t>(row.looks));
+          json.attribute("looks", static_cast<int64_t>(row.assessments));
           json.attribute("asking", row.asking);
         });
     });

@@ -56,7 +56,7 @@ Result<Row> measure(const Graph& graph, const Options& options) {
   TimingOptions timing;
   timing.seconds = options.seconds;
   timing.max_runs = 1000;
-  TG_TRY(Comparison times, time_in_turns(*wide.executable, *half.executable, timing));
+  TG_TRY(Comparison times, time_interleaved(*wide.executable, *half.executable, timing));
   TG_TRY(std::vector<Tensor> expected, wide.executable->outputs());
   TG_TRY(std::vector<Tensor> got, half.executable->outputs());
   Row row{graph.name(), times, {}};

@@ -114,7 +114,7 @@ double scan_ms(llvm::StringRef text, FileId file) {
   Watch watch;
   SyntaxErrors errors(file);
   RawTokens raw = scan(text, errors);
-  std::vector<Token> tokens = lay_out(raw.tokens, text, errors);
+  std::vector<Token> tokens = insert_line_ends(raw.tokens, text, errors);
   return watch.lap();
 }
 

@@ -48,7 +48,7 @@ public:
     return placed_.empty() ? "calibrated, held out" : "in place, held out";
   }
   double price(const Symbols& symbols, const OpInstance& instance) override {
-    if (samples_.costs_nothing(symbols, instance)) return 0;
+    if (samples_.needs_no_timing(symbols, instance)) return 0;
     if (auto known = placed_.find(instance_key(symbols, instance)); known != placed_.end())
       return known->second.sum_us / known->second.count;
     PriceFeatures features = price_features(roofline_, symbols, instance, washed_mib_);
@@ -61,7 +61,7 @@ public:
   /// its times.
   void learn_placed(const Symbols& symbols, llvm::ArrayRef<PlacedTime> times, double washed_mib) {
     for (const PlacedTime& time : times) {
-      if (samples_.costs_nothing(symbols, time.instance)) continue;
+      if (samples_.needs_no_timing(symbols, time.instance)) continue;
       Placed& placed = placed_[instance_key(symbols, time.instance)];
       placed.sum_us += time.microseconds;
       if (placed.count++ > 0) continue;

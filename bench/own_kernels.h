@@ -75,7 +75,7 @@ inline Result<Comparison> compare_kernels(Executable& theirs, Executable& ours, 
   timing.seconds = seconds;
   timing.max_runs = 2000;
   timing.warmup = 10;
-  return time_in_turns(theirs, ours, timing);
+  return time_interleaved(theirs, ours, timing);
 }
 
 /// Returns the cells of a row: medians in microseconds, the speedup of the second with its

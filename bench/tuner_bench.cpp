@@ -37,7 +37,9 @@ public:
                                                 int threads) override {
     return count(tuned_->find_winograd(shape, threads));
   }
-  bool ours(llvm::StringRef op, bool by_rule) override { return tuned_->ours(op, by_rule); }
+  bool uses_own_kernel(llvm::StringRef op, bool by_rule) override {
+    return tuned_->uses_own_kernel(op, by_rule);
+  }
   int asked = 0, tuned = 0;
 
 private:

@@ -15,7 +15,7 @@
 #include "compiler/emit/plan_from_graph.h"
 #include "lang/core/diagnostics/source.h"
 #include "runtime/cpu/tuning/tune_device.h"
-#include "runtime/tune/other_clock.h"
+#include "runtime/tune/device_wrapper.h"
 #include "runtime/tune/ranges.h"
 #include "runtime/tune/search/full_search.h"
 
@@ -38,9 +38,9 @@ struct RangeOptions {
 };
 
 /// Records all programs that ran.
-class Recorder final : public tune::OtherClock {
+class Recorder final : public tune::DeviceWrapper {
 public:
-  explicit Recorder(tune::PlanDevice& device) : OtherClock(device), device_(device) {}
+  explicit Recorder(tune::PlanDevice& device) : DeviceWrapper(device), device_(device) {}
   std::optional<double> measure(const tune::Program& program) override {
     std::optional<double> us = device_.measure(program);
     if (us) ran.push_back({program, *us});

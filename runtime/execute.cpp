@@ -27,13 +27,13 @@ Result<AlignedBuffer> allocate(int64_t bytes) {
   return buffer;
 }
 
-Result<void> go_on(const StopToken& stop) {
+Result<void> check_stop(const StopToken& stop) {
   if (stop.asked()) return error(Code::limit_no_answer, "the run was ended before it was done");
   return {};
 }
 
 Result<Tensor> contents_of(const PlanValue& value, const CompileOptions& options, Tensor spare) {
-  TG_CHECK(go_on(options.stop));
+  TG_CHECK(check_stop(options.stop));
   if (value.kind == PlanValue::Kind::Constant) {
     TG_TRY(Tensor tensor, Tensor::zeros(value.type));
     auto count = static_cast<int64_t>(value.constant.size() + value.exact.size());

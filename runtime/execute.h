@@ -10,7 +10,7 @@
 namespace tg {
 
 /// Errors: `limit_no_answer` if loading or running must stop.
-Result<void> go_on(const StopToken& stop);
+Result<void> check_stop(const StopToken& stop);
 
 /// Returns the name of the contents of a weight, for `options.shared`. Errors:
 /// those of the weight source.
@@ -18,7 +18,7 @@ Result<std::string> name_of_weight(const PlanValue& value, const CompileOptions&
 
 /// Returns the contents of a weight or constant, from the options' source or at random,
 /// for copying: at any address. `spare` is memory that may be reused for them.
-/// Errors: those of the source; `bad_data_file` if it gives another type; those of go_on().
+/// Errors: those of the source; `bad_data_file` if it gives another type; those of check_stop().
 Result<Tensor> contents_of(const PlanValue& value, const CompileOptions& options,
                            Tensor spare = {});
 /// The same for computing: aligned.

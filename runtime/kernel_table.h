@@ -61,14 +61,14 @@ private:
   consteval void add(const Row& row) {
     size_t index = static_cast<size_t>(row.op);
     if (has_[index]) duplicate_kernel();
-    if (!is_executable(row.op)) kernel_of_a_leaf();
+    if (!is_executable(row.op)) leaf_has_no_kernel();
     slots_[index] = row.kernel;
     has_[index] = true;
   }
 
   // Not constexpr: a call during constant evaluation is a compile error.
   static void duplicate_kernel() {}
-  static void kernel_of_a_leaf() {}
+  static void leaf_has_no_kernel() {}
 
   std::array<Kernel, kOpCount> slots_{};
   std::array<bool, kOpCount> has_{};

@@ -73,7 +73,7 @@ Result<Tensor> Tensor::in_place_of(Tensor spare, const TensorType& type) {
   return spare;
 }
 
-Tensor Tensor::lent(TensorType type, std::shared_ptr<const std::byte> elements) {
+Tensor Tensor::borrowed(TensorType type, std::shared_ptr<const std::byte> elements) {
   Tensor tensor;
   tensor.type_ = std::move(type);
   tensor.lent_ = std::move(elements);

@@ -60,9 +60,9 @@ public:
   static Tensor of_indices(llvm::ArrayRef<int32_t> values);
   /// Returns a tensor over immutable elements stored elsewhere, such as a mapped file,
   /// at any address. Copies share them.
-  static Tensor lent(TensorType type, std::shared_ptr<const std::byte> elements);
+  static Tensor borrowed(TensorType type, std::shared_ptr<const std::byte> elements);
   /// Returns true if the elements are lent.
-  bool is_lent() const { return lent_ != nullptr; }
+  bool is_borrowed() const { return lent_ != nullptr; }
   /// Returns the tensor with elements aligned to kAlignment, unchanged or copied. Errors:
   /// memory_limit.
   static Result<Tensor> aligned(Tensor tensor);

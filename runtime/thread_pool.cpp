@@ -331,7 +331,7 @@ void ThreadPool::run(int threads, int64_t chunks, Work work) {
   if (team && !team->is_alive()) (void)team.release(); // its threads do not exist in this process
   if (!team) team = std::make_unique<Team>();
   team->run(threads, chunks, work);
-  give_back(std::move(team));
+  return_team(std::move(team));
 }
 
 std::unique_ptr<ThreadPool::Team> ThreadPool::take_team() {
@@ -342,7 +342,7 @@ std::unique_ptr<ThreadPool::Team> ThreadPool::take_team() {
   return nullptr;
 }
 
-void ThreadPool::give_back(std::unique_ptr<Team> team) {
+void ThreadPool::return_team(std::unique_ptr<Team> team) {
   for (std::atomic<Team*>& place : idle_) {
     Team* none = nullptr;
     if (!place.compare_exchange_strong(none, team.get(), std::memory_order_acq_rel)) continue;

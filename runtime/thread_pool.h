@@ -53,7 +53,7 @@ public:
 private:
   class Team;
   std::unique_ptr<Team> take_team();
-  void give_back(std::unique_ptr<Team> team);
+  void return_team(std::unique_ptr<Team> team);
 
   static constexpr size_t kIdleTeams = 16; // further idle teams are destroyed
   std::array<std::atomic<Team*>, kIdleTeams> idle_ = {};

@@ -15,7 +15,7 @@ static_assert(Environment::kTraits == tg::kNodeTraits);
 
 namespace {
 
-RewriteStep to_public(const tg::StepTaken& step) {
+RewriteStep to_public(const tg::RewardInputs& step) {
   return {step.step, step.measured, step.first, step.last, step.now, step.done};
 }
 
@@ -29,7 +29,7 @@ tg::GraphTime clock_of(const EnvironmentOptions& options, const Model& source) {
 
 tg::EnvironmentOptions options_of(const EnvironmentOptions& o, const tg::StopToken& stop) {
   tg::EnvironmentOptions out;
-  out.explore.numerics = tg::part_of(o.search.numerics);
+  out.explore.numerics = tg::to_internal(o.search.numerics);
   out.explore.node_limit = 50'000; // for one graph and a rewrite; graphs that can be run have fewer
   out.horizon = o.horizon;
   out.measure_every = o.measure_every;
@@ -39,7 +39,7 @@ tg::EnvironmentOptions options_of(const EnvironmentOptions& o, const tg::StopTok
   out.features = true;
   out.stop = stop;
   if (o.reward)
-    out.reward = [reward = o.reward](const tg::StepTaken& s) { return reward(to_public(s)); };
+    out.reward = [reward = o.reward](const tg::RewardInputs& s) { return reward(to_public(s)); };
   return out;
 }
 
@@ -82,9 +82,9 @@ struct Environment::Impl {
     return {};
   }
   /// Names rewrites by their rules, with the recorded places.
-  std::vector<Rewrite> named(llvm::ArrayRef<tg::RewriteTaken> path) const {
+  std::vector<Rewrite> named(llvm::ArrayRef<tg::PathStep> path) const {
     std::vector<Rewrite> out;
-    for (const tg::RewriteTaken& step : path) out.push_back({rules[step.rule].name, step.place});
+    for (const tg::PathStep& step : path) out.push_back({rules[step.rule].name, step.place});
     return out;
   }
 

@@ -18,7 +18,7 @@ IlpOptions ilp_options(const tangram::ExtractOptions& o, const StopToken& stop) 
   auto memory = static_cast<uint64_t>(memory_limit_bytes(o.memory_limit_mb));
   options.memory_limit_bytes = std::min(memory, stop.bytes_left());
   options.seed = o.seed;
-  options.cycles = part_of(o.ilp_cycles);
+  options.cycles = to_internal(o.ilp_cycles);
   options.stop = [stop](const ExtractionProgress&) { return stop.cancelled() || stop.full(); };
   return options;
 }
@@ -26,17 +26,17 @@ IlpOptions ilp_options(const tangram::ExtractOptions& o, const StopToken& stop) 
 /// Names the roots without a solution by their ids; the extractor only knows class numbers.
 Diagnostic name_roots(const SerializedEGraph& egraph, Diagnostic fault) {
   constexpr size_t kMostNamed = 5;
-  std::vector<ClassIx> hopeless = roots_without_solution(egraph.problem);
-  if (hopeless.empty()) return fault;
+  std::vector<ClassIx> without_solution = roots_without_solution(egraph.problem);
+  if (without_solution.empty()) return fault;
   std::string names;
-  for (size_t i = 0; i < std::min(hopeless.size(), kMostNamed); ++i)
-    names += (i > 0 ? ", `" : "`") + egraph.classes[hopeless[i].index].str() + "`";
-  if (hopeless.size() > kMostNamed)
-    names += llvm::formatv(" and {0} more", hopeless.size() - kMostNamed).str();
+  for (size_t i = 0; i < std::min(without_solution.size(), kMostNamed); ++i)
+    names += (i > 0 ? ", `" : "`") + egraph.classes[without_solution[i].index].str() + "`";
+  if (without_solution.size() > kMostNamed)
+    names += llvm::formatv(" and {0} more", without_solution.size() - kMostNamed).str();
   return error(Code::no_solution,
                "{0} cannot be extracted: every derivation is cyclic, forbidden "
                "or of infinite cost",
-               (hopeless.size() > 1 ? "the root classes " : "the root class ") + names);
+               (without_solution.size() > 1 ? "the root classes " : "the root class ") + names);
 }
 
 /// Checks the answer with a checker that shares no code with the extractors.
@@ -78,7 +78,7 @@ Result<tangram::Extraction> extract(llvm::function_ref<Result<SerializedEGraph>(
   TG_TRY(SerializedEGraph egraph, read());
   double read_s = watch.seconds();
   Result<Extraction> answer =
-      run_extractor(egraph.problem, part_of(o.extract), ilp_options(o, stop));
+      run_extractor(egraph.problem, to_internal(o.extract), ilp_options(o, stop));
   if (!answer) return name_roots(egraph, std::move(answer.error()));
   if (o.check) TG_CHECK(check_answer(egraph, *answer));
   tangram::Extraction out = to_public(egraph, *answer);

@@ -7,8 +7,8 @@
 #include "compiler/api/files/model.h"
 #include "compiler/api/files/onnx_export.h"
 #include "compiler/api/own_search.h"
+#include "compiler/api/policy_file.h"
 #include "compiler/api/public_types.h"
-#include "compiler/api/seated_policy.h"
 #include "compiler/api/verify/rule_trust.h"
 #include "compiler/api/verify/verify_rules.h"
 #include "compiler/emit/plan_from_graph.h"
@@ -123,7 +123,7 @@ void set_tree_options(const Public& o, OptimizeOptions& options) {
 
 OptimizeOptions optimize_options(const Public& o) {
   OptimizeOptions options;
-  options.search = part_of(o.search);
+  options.search = to_internal(o.search);
   if (o.own_search && o.own_search->strategy) {
     options.strategy = o.own_search->strategy.get();
     options.strategy_name = o.own_search->name;
@@ -135,16 +135,16 @@ OptimizeOptions optimize_options(const Public& o) {
   explore.iterations = static_cast<int>(o.iterations);
   explore.multi_iterations = static_cast<int>(o.multi_iterations);
   explore.memory_limit_mb = static_cast<size_t>(memory >> 20);
-  explore.cycle_filter = part_of(o.cycle_filter);
-  explore.numerics = part_of(o.numerics);
+  explore.cycle_filter = to_internal(o.cycle_filter);
+  explore.numerics = to_internal(o.numerics);
   explore.seed = o.seed;
   explore.compatible = o.backoff;
   explore.multi_node_limit = static_cast<size_t>(std::max<int64_t>(o.multi_node_limit, 0));
   ExtractOptions& extract = options.extract;
-  extract.extractor = part_of(o.extract);
+  extract.extractor = to_internal(o.extract);
   extract.max_weight_growth = o.max_weight_growth;
   extract.ilp.memory_limit_bytes = static_cast<uint64_t>(memory);
-  extract.ilp.cycles = part_of(o.ilp_cycles);
+  extract.ilp.cycles = to_internal(o.ilp_cycles);
   set_limits(options, o.time_limit_s, o.node_limit, is_calibrated(o.cost));
   options.search_on = o.time_limit_s >= 0 || o.budget > 0 || !o.priors.empty();
   return options;
@@ -162,7 +162,7 @@ Result<std::unique_ptr<CostModel>> cost_model(const Graph& as_run, const Public&
   CostModelOptions options;
   options.spec = o.cost;
   options.cost_db = o.cost_db;
-  options.cache = part_of(o.cost_cache);
+  options.cache = to_internal(o.cost_cache);
   options.allow_tf32 = in_tf32(o);
   options.threads = static_cast<int>(o.threads);
   options.memory_limit_bytes = memory_limit_bytes(o.memory_limit_mb);
@@ -182,7 +182,7 @@ Result<OperatorCosts> operator_costs(const Graph& graph, const Public& o, const 
                                      std::function<void(size_t, size_t)> progress) {
   TG_TRY(std::unique_ptr<CostModel> model, cost_model(graph, o, stop, std::move(progress)));
   std::optional<RetypedCost> narrow;
-  CostModel& costs = in_dtype(part_of(o.dtype), *model, narrow);
+  CostModel& costs = in_dtype(to_internal(o.dtype), *model, narrow);
   PriceCache prices(graph.symbols(), costs);
   GraphInstances instances = instances_of(graph);
   prices.prepare(instances.instances);
@@ -274,22 +274,22 @@ public:
   Result<Verified> verify(Optimized& result, llvm::ArrayRef<Rule> rules) const;
 
 private:
-  LaterWork later_work() const;
+  ReservedWork later_work() const;
   Result<PrepareOptions> run_options() const;
   CostModel& in_runtime(CostModel& prices, std::optional<ExportCost>& foreign) const;
   WholeRunOptions whole_runs(FinalistRunner* judge) const;
   bool tracing() const { return o_.record_trace || host_.traced; }
   OptimizeOptions told(SearchTrace& trace) const;
   /// Returns the policy that guides the tree search, or null if none is requested.
-  Result<std::shared_ptr<Policy>> seated_policy() const;
+  Result<std::shared_ptr<Policy>> requested_policy() const;
   std::string own_note(llvm::ArrayRef<Rule> rules) const;
   NotifyProgress progress_listener(double time_limit_s, bool timed) const;
   Result<void> write_files(const Optimized& result, const CostTable& prices) const;
-  void look_at_result(Optimized& found, llvm::ArrayRef<Rule> rules, WholeRunPolicy& runs,
-                      const PrepareOptions& run) const;
+  void add_result_notes(Optimized& found, llvm::ArrayRef<Rule> rules, WholeRunPolicy& runs,
+                        const PrepareOptions& run) const;
   void choose_kernels(Optimized& found, const PrepareOptions& run) const;
   void add_time_notes(OptimizeReport& report, const PrepareOptions& run) const;
-  void time_beside_f32(Optimized& found, const PrepareOptions& run) const;
+  void compare_time_with_f32(Optimized& found, const PrepareOptions& run) const;
 
   const Graph& source_;
   const Public& o_;
@@ -299,7 +299,7 @@ private:
 };
 
 /// Returns the work after the search that the options require.
-LaterWork Optimization::later_work() const {
+ReservedWork Optimization::later_work() const {
   bool runs = o_.finalists > 0 && (host_.judge || whole_runs(nullptr).asked());
   return {.whole_runs = runs, .replay = o_.explain, .proof = o_.verify};
 }
@@ -369,10 +369,10 @@ NotifyProgress Optimization::progress_listener(double time_limit_s, bool timed) 
   return [notify](const SearchProgress& progress) { notify(to_public(progress)); };
 }
 
-Result<std::shared_ptr<Policy>> Optimization::seated_policy() const {
+Result<std::shared_ptr<Policy>> Optimization::requested_policy() const {
   if (o_.own_search && o_.own_search->policy) return o_.own_search->policy;
   if (o_.policy.empty()) return std::shared_ptr<Policy>();
-  TG_TRY(std::unique_ptr<Policy> policy, open_seated_policy(o_.policy));
+  TG_TRY(std::unique_ptr<Policy> policy, open_policy_file(o_.policy));
   return std::shared_ptr<Policy>(std::move(policy));
 }
 
@@ -415,7 +415,7 @@ void Optimization::add_time_notes(OptimizeReport& report, const PrepareOptions& 
 
 /// Times a requested narrow float interleaved with f32. Without memory or time for both there is no
 /// note.
-void Optimization::time_beside_f32(Optimized& found, const PrepareOptions& run) const {
+void Optimization::compare_time_with_f32(Optimized& found, const PrepareOptions& run) const {
   if (run.dtype == DType::F32 || run.externs || time_.end().asked()) return;
   Stopwatch clock;
   PrepareOptions in_f32 = run;
@@ -425,15 +425,15 @@ void Optimization::time_beside_f32(Optimized& found, const PrepareOptions& run) 
   if (!wide || !narrow) return;
   TimingOptions timing;
   timing.stop = time_.end();
-  Result<Comparison> times = time_in_turns(*wide->executable, *narrow->executable, timing);
+  Result<Comparison> times = time_interleaved(*wide->executable, *narrow->executable, timing);
   if (times && !times->cut)
     found.report.notes.push_back(text_of(DTypeTimes{run.dtype, times->second_us, times->first_us}));
   found.report.total_s += clock.seconds();
 }
 
 /// Adds notes on the result and on its other measurements.
-void Optimization::look_at_result(Optimized& found, llvm::ArrayRef<Rule> rules,
-                                  WholeRunPolicy& runs, const PrepareOptions& run) const {
+void Optimization::add_result_notes(Optimized& found, llvm::ArrayRef<Rule> rules,
+                                    WholeRunPolicy& runs, const PrepareOptions& run) const {
   std::vector<std::string>& notes = found.report.notes;
   if (std::string note = own_note(rules); !note.empty()) notes.push_back(std::move(note));
   if (runs.turned_off() && found.report.found_other)
@@ -441,11 +441,11 @@ void Optimization::look_at_result(Optimized& found, llvm::ArrayRef<Rule> rules,
   if (is_measured(o_.cost) && !runs.turned_off()) choose_kernels(found, run);
   if (!runs.runner() || host_.judge) return;
   if (!o_.portable) add_time_notes(found.report, run);
-  time_beside_f32(found, run);
+  compare_time_with_f32(found, run);
 }
 
 Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
-  DType dtype = part_of(o_.dtype);
+  DType dtype = to_internal(o_.dtype);
   TG_TRY(Graph as_run, retype(source_, dtype));
   TG_TRY(std::unique_ptr<CostModel> costs, cost_model(as_run, o_, time_.end(), host_.timing));
   RecordingCost recorder(*costs);
@@ -457,7 +457,7 @@ Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
   if (host_.judge) judged.emplace(host_.judge, time_);
   WholeRunPolicy runs(whole_runs(judged ? &*judged : nullptr), run, time_);
   TG_TRY(std::unique_ptr<CostModel> analytic, make_analytic_cost(profile_of_backend(run.backend)));
-  CostModel& second_opinion =
+  CostModel& alternative_costs =
       in_runtime(in_dtype(dtype, *analytic, narrow_analytic), foreign_analytic);
   SearchTrace trace;
   OptimizeOptions options = told(trace);
@@ -468,17 +468,17 @@ Result<OptimizedModel> Optimization::search(llvm::ArrayRef<Rule> rules) const {
     TG_TRY(PriorTable table, parse_priors(text, o_.priors));
     options.portfolio.priors = &priors.emplace(std::move(table));
   }
-  TG_TRY(std::shared_ptr<Policy> policy, seated_policy());
+  TG_TRY(std::shared_ptr<Policy> policy, requested_policy());
   options.portfolio.policy = policy.get();
   bool measured = is_measured(o_.cost);
   options.portfolio.progress = progress_listener(options.explore.time_limit_s, measured);
   Result<Optimized> found = optimize(source_, rules, prices, options, runs.runner(),
-                                     measured ? &second_opinion : nullptr);
+                                     measured ? &alternative_costs : nullptr);
   if (host_.searched) host_.searched();
   if (!found) return std::move(found.error());
   if (o_.groups == tangram::Groups::On && !recorder.groups())
     found->report.notes.push_back("these costs have no prices of groups: --groups does nothing");
-  look_at_result(*found, rules, runs, run);
+  add_result_notes(*found, rules, runs, run);
   TG_CHECK(write_files(*found, recorder.table()));
   std::string text;
   if (tracing()) text = trace_json(trace, source_, *found, rules, o_.priors);

@@ -27,7 +27,7 @@ StopToken stop_within(double time_limit_s, int64_t memory_limit_mb,
 PrepareOptions run_options(const tangram::CompileOptions& o) {
   PrepareOptions run;
   run.backend = name_of(o.backend);
-  run.dtype = part_of(o.dtype);
+  run.dtype = to_internal(o.dtype);
   run.threads = o.threads;
   run.memory_limit_bytes = memory_limit_bytes(o.memory_limit_mb);
   run.seed = o.seed;

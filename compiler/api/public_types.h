@@ -41,15 +41,15 @@ static_assert(same(CacheState::AsNetwork, tangram::CacheState::AsNetwork) &&
 /// Formats a number of an option: "15", "1.05", "1e-09".
 std::string number_text(double number);
 
-constexpr Search part_of(tangram::Search s) { return static_cast<Search>(s); }
-constexpr Extractor part_of(tangram::Extractor e) { return static_cast<Extractor>(e); }
-constexpr Numerics part_of(tangram::Numerics n) { return static_cast<Numerics>(n); }
-constexpr CycleFilter part_of(tangram::CycleFilter f) { return static_cast<CycleFilter>(f); }
-constexpr IlpCycles part_of(tangram::IlpCycles c) { return static_cast<IlpCycles>(c); }
-constexpr CacheState part_of(tangram::CacheState s) { return static_cast<CacheState>(s); }
-constexpr tangram::Numerics public_of(Numerics n) { return static_cast<tangram::Numerics>(n); }
-inline DType part_of(tangram::DType t) { return *parse_dtype(tangram::word(t)); }
-inline tangram::DType public_of(DType t) {
+constexpr Search to_internal(tangram::Search s) { return static_cast<Search>(s); }
+constexpr Extractor to_internal(tangram::Extractor e) { return static_cast<Extractor>(e); }
+constexpr Numerics to_internal(tangram::Numerics n) { return static_cast<Numerics>(n); }
+constexpr CycleFilter to_internal(tangram::CycleFilter f) { return static_cast<CycleFilter>(f); }
+constexpr IlpCycles to_internal(tangram::IlpCycles c) { return static_cast<IlpCycles>(c); }
+constexpr CacheState to_internal(tangram::CacheState s) { return static_cast<CacheState>(s); }
+constexpr tangram::Numerics to_public(Numerics n) { return static_cast<tangram::Numerics>(n); }
+inline DType to_internal(tangram::DType t) { return *parse_dtype(tangram::word(t)); }
+inline tangram::DType to_public(DType t) {
   return *tangram::from_word<tangram::DType>(std::string_view(dtype_name(t)));
 }
 

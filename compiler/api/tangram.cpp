@@ -62,7 +62,7 @@ std::vector<int64_t> shape_of(const tg::TensorType& type) {
 }
 
 TensorSpec spec(std::string name, const tg::TensorType& type) {
-  return {std::move(name), tg::public_of(type.dtype), shape_of(type)};
+  return {std::move(name), tg::to_public(type.dtype), shape_of(type)};
 }
 
 /// Checks that the backend supports f32 products in tf32; `where` names the context in the message.
@@ -80,8 +80,8 @@ tg::ExternKernel wrapped(const ExternOp& op) {
                               const tg::TensorType& type, std::byte* result) {
     std::vector<ConstTensorView> views;
     for (const tg::ExternOperand& operand : operands)
-      views.push_back({operand.data, tg::public_of(operand.type->dtype), shape_of(*operand.type)});
-    kernel(views, {result, tg::public_of(type.dtype), shape_of(type)});
+      views.push_back({operand.data, tg::to_public(operand.type->dtype), shape_of(*operand.type)});
+    kernel(views, {result, tg::to_public(type.dtype), shape_of(type)});
   };
 }
 
@@ -227,7 +227,7 @@ Expected<Model> parse_file(const std::string& path, const ParseOptions& options)
 namespace {
 
 tg::TensorType to_type(const ConstTensorView& view) {
-  return {tg::part_of(view.dtype), tg::Shape(view.shape.begin(), view.shape.end())};
+  return {tg::to_internal(view.dtype), tg::Shape(view.shape.begin(), view.shape.end())};
 }
 
 Expected<Model> with_file(const Model& model, std::shared_ptr<const tg::WeightFile> file) {
@@ -241,7 +241,7 @@ Expected<Model> with_file(const Model& model, std::shared_ptr<const tg::WeightFi
 } // namespace
 
 Expected<Model> with_weights(const Model& model, const std::vector<GivenWeight>& weights) {
-  std::vector<tg::HeldTensor> tensors;
+  std::vector<tg::TensorInMemory> tensors;
   for (const GivenWeight& weight : weights)
     tensors.push_back({weight.path, to_type(weight.view),
                        static_cast<const std::byte*>(weight.view.data), weight.owner});
@@ -306,7 +306,7 @@ Expected<std::string> report_page(std::string_view trace_json) {
 std::string graph_svg(const Model& model, const Model* other) {
   const tg::Graph& graph = model.impl().graph;
   tg::Picture picture =
-      other ? tg::picture_beside(graph, other->impl().graph) : tg::picture_of(graph);
+      other ? tg::picture_with_changes(graph, other->impl().graph) : tg::picture_of(graph);
   return picture.nodes.size() > tg::pages::kMostDrawn ? "" : tg::pages::svg_text(picture);
 }
 
@@ -380,7 +380,7 @@ RuleVerdict to_public(const tg::Rule& rule, const tg::RuleVerdict& v) {
   out.status = tg::status_of(v);
   out.cases = v.cases, out.in_field = v.in_field;
   if (v.in_field > 0) out.error_bound = std::exp2(v.log2_error);
-  out.numerics = tg::public_of(v.numerics), out.observed = tg::public_of(v.observed);
+  out.numerics = tg::to_public(v.numerics), out.observed = tg::to_public(v.observed);
   out.why = v.why, out.unproved = v.unproved, out.counterexample = v.counterexample;
   return out;
 }
@@ -395,7 +395,7 @@ Expected<std::vector<RuleInfo>> list_rules(const std::vector<std::string>& selec
   std::vector<RuleInfo> infos;
   for (const tg::Rule& rule : *rules)
     infos.push_back({rule.name, rule.set, rule.file, rule.line, rule.with_program,
-                     tg::public_of(rule.numerics), tg::rule_text(rule),
+                     tg::to_public(rule.numerics), tg::rule_text(rule),
                      tg::rule_fingerprint(rule)});
   return infos;
 }
@@ -479,7 +479,7 @@ Expected<tg::PrepareOptions> prepare_options(const Model& model, const tg::Graph
 
 /// Makes a loaded program read the weights of its model only while the model exists. The program
 /// owns the weights it runs on, packed or not. Weights that it updates start as the model's.
-void hold_weights_weakly(const Model& model, tg::LoadedProgram& program) {
+void reference_weights_weakly(const Model& model, tg::LoadedProgram& program) {
   const std::shared_ptr<const tg::WeightFile>& weights = model.impl().weights;
   const tg::Plan& plan = program.prepared.plan;
   bool updates =
@@ -505,7 +505,7 @@ Expected<Program> compile(const Model& model, const CompileOptions& options) {
   prepare->shared = tg::SharedWeights::of_process();
   tg::Result<tg::LoadedProgram> loaded = tg::load_program(graph, *prepare);
   if (!loaded) return to_error(loaded.error());
-  hold_weights_weakly(model, *loaded);
+  reference_weights_weakly(model, *loaded);
   return Program(std::make_unique<Program::Impl>(Program::Impl{std::move(*loaded)}));
 }
 
@@ -650,7 +650,7 @@ tg::Result<std::vector<std::byte*>> output_places(const tg::Plan& plan,
   std::vector<std::byte*> places;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const tg::TensorType& type = plan.values[plan.outputs[i].value].type;
-    if (outputs[i].dtype != tg::public_of(type.dtype) || !llvm::equal(outputs[i].shape, type.shape))
+    if (outputs[i].dtype != tg::to_public(type.dtype) || !llvm::equal(outputs[i].shape, type.shape))
       return tg::error(tg::Code::bad_input_value, "the place for output {0} must be {1}", i,
                        type.text());
     places.push_back(static_cast<std::byte*>(outputs[i].data));

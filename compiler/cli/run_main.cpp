@@ -19,7 +19,7 @@ static int run_command(int argc, char** argv) {
 
 int run_main(int argc, char** argv) {
   open_missing_streams();
-  end_where_memory_ends();
+  exit_on_failed_allocation();
   return with_usual_stack([&] { return finish_output(run_command(argc, argv)); });
 }
 

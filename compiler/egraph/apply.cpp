@@ -100,7 +100,7 @@ bool Applier::check(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
     for (size_t i = 0; i < verdict.steps.size(); ++i) built_[i].typing = verdict.steps[i];
     return verdict.applies;
   }
-  bool applies = work_out(rule, roots, values);
+  bool applies = check_application(rule, roots, values);
   llvm::SmallVector<Typing, 8> steps;
   if (applies)
     for (const Built& built : built_) steps.push_back(built.typing);
@@ -109,8 +109,8 @@ bool Applier::check(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
 }
 
 /// Checks conditions, and types bottom up, without building anything.
-bool Applier::work_out(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
-                       llvm::ArrayRef<ValueId> values) {
+bool Applier::check_application(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
+                                llvm::ArrayRef<ValueId> values) {
   Facts facts(egraph_, classes_);
   RuleMatch match{*rule.rule, egraph_.symbols(), values, facts};
   if (!conditions_hold(match)) return false;

@@ -42,8 +42,8 @@ private:
   };
   bool check(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
              llvm::ArrayRef<ValueId> values);
-  bool work_out(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
-                llvm::ArrayRef<ValueId> values);
+  bool check_application(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots,
+                         llvm::ArrayRef<ValueId> values);
   bool closes_cycle(llvm::ArrayRef<ENodeId> roots);
   bool build(const CompiledRule& rule, llvm::ArrayRef<ENodeId> roots);
   void note(const CompiledRule& rule, llvm::ArrayRef<ValueId> values);

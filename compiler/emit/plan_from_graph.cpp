@@ -27,7 +27,7 @@ public:
       }
     for (uint32_t i = 0; i < graph_.size(); ++i)
       if (needed_[i] && !is_leaf({i}) && graph_.node({i}).weight_only) step({i}, Phase::Load);
-    Schedule schedule = recompute(graph_, best_order(graph_), options_);
+    RunOrder schedule = recompute(graph_, best_order(graph_), options_);
     for (NodeId id : schedule.order) step(id, Phase::Run);
     for (const GraphOutput& output : graph_.outputs()) {
       PlanValueId value = value_of_[output.node.index];

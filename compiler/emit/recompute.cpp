@@ -42,7 +42,7 @@ public:
   Position peak_at() const { return peak_at_; }
   int64_t held(Position at) const { return held_[at]; }
   /// Returns the position until which the bytes of this result are kept.
-  Position lies_until(Position at) const { return last_[at]; }
+  Position kept_until(Position at) const { return last_[at]; }
   /// Returns the first reader after `behind`; kEnd: none, or an output.
   Position reader_behind(Position at, Position behind) const {
     auto found = llvm::upper_bound(next_[at], behind);
@@ -130,8 +130,8 @@ public:
     best_.recomputed.peak_kept_bytes = best_.recomputed.peak_bytes = live().peak();
   }
 
-  Schedule run() {
-    while (options_.most_share > 0 && !order_.empty() && lower_the_peak()) {
+  RunOrder run() {
+    while (options_.most_share > 0 && !order_.empty() && reduce_peak()) {
       int64_t peak = live().peak();
       if (peak >= best_.recomputed.peak_bytes) continue;
       best_.order = order_;
@@ -189,7 +189,7 @@ private:
       if (!is_run_[operand.index] || llvm::is_contained(again.nodes, operand)) continue;
       Position made = live.made_before(operand, again.reader);
       // The operand of a view may be kept only for the view. (kEnd is the largest position.)
-      if (live.lies_until(made) >= again.reader && !is_view_op(graph_.node(node).op)) continue;
+      if (live.kept_until(made) >= again.reader && !is_view_op(graph_.node(node).op)) continue;
       if (!may_recompute(graph_, operand))
         again.kept = operand;
       else if (!collect(live, operand, again))
@@ -220,7 +220,7 @@ private:
 
   /// Recomputes one more value, or several that read the same kept operand, such as all results
   /// computed from a convolution. Returns false if no value at the peak qualifies.
-  bool lower_the_peak() {
+  bool reduce_peak() {
     const Lifetimes now = live();
     const std::vector<Again> found = candidates(now);
     for (const Again& again : llvm::makeArrayRef(found).take_front(kMostTried))
@@ -241,12 +241,12 @@ private:
   std::vector<NodeId> order_;
   const size_t once_ = order_.size();
   double added_us_ = 0;
-  Schedule best_;
+  RunOrder best_;
 };
 
 } // namespace
 
-Schedule recompute(const Graph& graph, std::vector<NodeId> order, const RecomputeOptions& options) {
+RunOrder recompute(const Graph& graph, std::vector<NodeId> order, const RecomputeOptions& options) {
   return Recomputing(graph, std::move(order), options).run();
 }
 

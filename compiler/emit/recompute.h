@@ -25,7 +25,7 @@ struct Recomputed {
 
 /// The order in which a plan runs. A repeated operator is computed again, and readers of its result
 /// read the latest one.
-struct Schedule {
+struct RunOrder {
   std::vector<NodeId> order;
   Recomputed recomputed;
 };
@@ -37,7 +37,7 @@ struct Schedule {
 /// always kept. Recomputed operators that do not lower the final peak are removed.
 ///
 /// Results are the same to the bit, since an operator is repeated on the same operands.
-Schedule recompute(const Graph& graph, std::vector<NodeId> order, const RecomputeOptions& options);
+RunOrder recompute(const Graph& graph, std::vector<NodeId> order, const RecomputeOptions& options);
 
 /// Returns the highest sum of live bytes of run-time results, like peak_of_order(), but views
 /// (reshapes, transpositions, slices) share the bytes of their operands. A backend that copies a

@@ -34,10 +34,10 @@ public:
   bool run() {
     double start = best_cost_;
     uint64_t length = kShortest * open_.size();
-    cool(0, length); // descend first: removes obvious waste of the start
+    anneal_once(0, length); // descend first: removes obvious waste of the start
     double heat = kHottest * typical_rise();
     for (; heat > 0 && !over(); length *= 4)
-      for (double hotter : {1.0, kAlsoHotter}) cool(hotter * heat, length);
+      for (double hotter : {1.0, kAlsoHotter}) anneal_once(hotter * heat, length);
     return best_cost_ < start;
   }
 
@@ -242,7 +242,7 @@ private:
   }
 
   /// Makes one run from hot to cold, starting from the best choice.
-  void cool(double heat, uint64_t length) {
+  void anneal_once(double heat, uint64_t length) {
     double factor = std::pow(kColdest, 1.0 / static_cast<double>(length));
     for (uint64_t i = 0; i < length && !open_.empty() && !over(); ++i, ++moves_, heat *= factor) {
       std::optional<Move> made = move();

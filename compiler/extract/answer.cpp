@@ -2,7 +2,7 @@
 
 namespace tg {
 
-bool StopQuestion::operator()(double dag_cost, double lower_bound) {
+bool StopPoll::operator()(double dag_cost, double lower_bound) {
   constexpr double kEvery = 0.02; // seconds; memory grows by some ten MB in that time
   double now = watch_.seconds();
   if (stopped_ || !options_.stop || now < next_) return stopped_;

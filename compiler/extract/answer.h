@@ -9,9 +9,9 @@
 namespace tg {
 
 /// Polls IlpOptions::stop: at once, then some ten times a second, however often it is called.
-class StopQuestion {
+class StopPoll {
 public:
-  explicit StopQuestion(const IlpOptions& options) : options_(options) {}
+  explicit StopPoll(const IlpOptions& options) : options_(options) {}
   bool operator()(double dag_cost = kInfiniteCost, double lower_bound = -kInfiniteCost);
 
 private:

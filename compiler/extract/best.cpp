@@ -70,7 +70,7 @@ public:
     std::optional<ReducedProblem> reduced = reduce(problem_, greedy, [this] { return over(); });
     if (reduced && open_parts(*reduced)) {
       stages_ == Stages::All ? work_on_parts() : prove_parts();
-      Choice together = put_together(reduced->problem); // also sets algorithm_
+      Choice together = combine_parts(reduced->problem); // also sets algorithm_
       offer(reduced->expand(problem_, together), algorithm_);
     }
     if (!best_) return no_solution(problem_, greedy);
@@ -91,7 +91,7 @@ private:
       grow_tree(part,
                 (mostly_cyclic(part.problem()) ? kShareOfCyclicTree : kShareOfTree) * seconds);
     });
-    each_part([&](OpenPart& part, double seconds) { ask_cbc(part, seconds); });
+    each_part([&](OpenPart& part, double seconds) { solve_with_cbc(part, seconds); });
     // CBC gives up early on a poor bound.
     each_part([&](OpenPart& part, double seconds) { grow_tree(part, seconds); });
   }
@@ -100,7 +100,7 @@ private:
     each_part([&](OpenPart& part, double seconds) {
       if (part.best && part.problem().node_count() <= options_.small_nodes) prove(part, seconds);
       if (part.proven) return;
-      std::string why = solve_ilp(part, options_, seconds, [&] { return asked_to_stop(); });
+      std::string why = solve_ilp(part, options_, seconds, [&] { return stop_requested(); });
       if (!why.empty()) stopped_ = why;
     });
   }
@@ -120,7 +120,7 @@ private:
   double left() const {
     return asked_to_stop_ ? 0 : options_.time_limit_s - reserved_s_ - watch_.seconds();
   }
-  bool over() { return asked_to_stop() || left() <= 0; }
+  bool over() { return stop_requested() || left() <= 0; }
 
   void offer(std::optional<Choice> choice, std::string algorithm) {
     if (!choice) return;
@@ -128,11 +128,11 @@ private:
     if (!figures.ok() || figures.stored_bytes > problem_.byte_limit()) return;
     if (best_ && figures.dag_cost >= best_->dag_cost) return;
     best_ = checked_answer(problem_, std::move(*choice), std::move(algorithm));
-    asked_to_stop();
+    stop_requested();
   }
 
   /// Reports progress. Returns true if the work has to end.
-  bool asked_to_stop() {
+  bool stop_requested() {
     constexpr double kEvery = 0.02; // seconds; memory grows by some ten MB in that time
     if (!options_.stop || asked_to_stop_) return asked_to_stop_;
     double cost = best_ ? best_->dag_cost : kInfiniteCost;
@@ -153,7 +153,7 @@ private:
     GreedyDagLimits limits;
     limits.trees = &trees;
     limits.seconds = kShareOfGreedy * left();
-    limits.stop = [this] { return asked_to_stop(); };
+    limits.stop = [this] { return stop_requested(); };
     if (auto dag = greedy_dag(problem_, limits)) offer(std::move(dag->choice), "greedy-dag");
   }
 
@@ -164,7 +164,7 @@ private:
       if (best_->choice[problem_.class_of(reduced.origin[n])] == reduced.origin[n])
         known.node[reduced.problem.class_of({n}).index] = {n};
     constexpr size_t kProcess = 300; // nodes; each solver run needs a process
-    for (Part& part : take_apart(reduced.problem, stages_ == Stages::All ? 0 : kProcess)) {
+    for (Part& part : split_into_parts(reduced.problem, stages_ == Stages::All ? 0 : kProcess)) {
       if (over()) return false;
       OpenPart& open = parts_.emplace_back();
       open.part = std::move(part);
@@ -202,21 +202,21 @@ private:
     llvm::stable_sort(order, [&](uint32_t a, uint32_t b) {
       return parts_[a].problem().node_count() < parts_[b].problem().node_count();
     });
-    sum_up();
+    sum_parts();
     for (uint32_t i : order) {
       double size = static_cast<double>(parts_[i].problem().node_count());
       double seconds = left() * size / nodes;
       nodes -= size;
-      if (seconds <= kLeastShare || asked_to_stop()) break;
-      look_at(&parts_[i]);
+      if (seconds <= kLeastShare || stop_requested()) break;
+      select_part(&parts_[i]);
       work(parts_[i], seconds);
     }
-    look_at(nullptr);
+    select_part(nullptr);
   }
 
   /// Keeps the sums over all parts except the current one: with hundreds of thousands of parts,
   /// polling must not add them up each time.
-  void look_at(const OpenPart* part) {
+  void select_part(const OpenPart* part) {
     if (part_) {
       others_cost_ += part_->cost;
       others_bound_ += part_->bound;
@@ -227,7 +227,7 @@ private:
     others_bound_ -= part_->bound;
   }
 
-  void sum_up() {
+  void sum_parts() {
     others_cost_ = others_bound_ = 0;
     summed_up_ = true;
     for (const OpenPart& part : parts_) {
@@ -239,7 +239,7 @@ private:
   void search_locally(OpenPart& part, double seconds) {
     const ExtractionProblem& problem = part.problem();
     Choice choice = *part.best;
-    auto stop = [&] { return asked_to_stop(); };
+    auto stop = [&] { return stop_requested(); };
     if (improve_by_sharing(problem, choice, kShareOfLocal * seconds, stop))
       part.offer(std::move(choice), "sharing");
     search_exactly(part, {kShareOfExact * seconds});
@@ -252,7 +252,7 @@ private:
   void search_exactly(OpenPart& part, const BranchCutLimits& limits) {
     auto take = [&](const Choice& found, double) { part.offer(found, "exact-search"); };
     auto raise = [&](double bound) { part.raise(bound); };
-    auto stop = [&] { return asked_to_stop(); };
+    auto stop = [&] { return stop_requested(); };
     if (exact_search(part.problem(), part.cost, limits, {take, raise, stop}).proven) part.prove();
   }
 
@@ -262,7 +262,7 @@ private:
     AnnealLimits limits{kShareOfAnnealing * seconds,
                         kMovesForEachNode * part.problem().node_count(), options_.seed};
     Choice choice = *part.best;
-    if (improve_by_annealing(part.problem(), choice, limits, [&] { return asked_to_stop(); }))
+    if (improve_by_annealing(part.problem(), choice, limits, [&] { return stop_requested(); }))
       part.offer(std::move(choice), "annealing");
   }
 
@@ -281,7 +281,7 @@ private:
       seen = known.solution;
       part.offer(choice_of(problem, seen), "branch-and-cut");
     };
-    auto stop = [&](const MipResult& known) { return take(known), asked_to_stop(); };
+    auto stop = [&](const MipResult& known) { return take(known), stop_requested(); };
     MipResult result = solve(stop);
     take(result);
     if (result.status == MipStatus::Optimal) part.prove();
@@ -296,19 +296,19 @@ private:
   }
 
   /// Skips parts whose first relaxation would take all the time.
-  void ask_cbc(OpenPart& part, double seconds) {
+  void solve_with_cbc(OpenPart& part, double seconds) {
     constexpr double kSecondsForNode = 1e-4;
     if (seconds < kSecondsForNode * static_cast<double>(part.problem().node_count())) return;
-    (void)solve_ilp(part, options_, seconds, [&] { return asked_to_stop(); });
+    (void)solve_ilp(part, options_, seconds, [&] { return stop_requested(); });
   }
 
-  Choice put_together(const ExtractionProblem& reduced) {
+  Choice combine_parts(const ExtractionProblem& reduced) {
     Choice whole(reduced.class_count());
     bound_ = 0;
     for (const OpenPart& part : parts_) {
       bound_ += part.bound;
       if (!part.best) continue;
-      part.part.put_back(reduced, *part.best, whole);
+      part.part.copy_to_whole(reduced, *part.best, whole);
       if (part.algorithm != "greedy") algorithm_ = part.algorithm;
     }
     return whole;
@@ -316,20 +316,20 @@ private:
 
   Result<Extraction> finish() {
     best_->lower_bound = std::min(std::max(bound_, best_->lower_bound), best_->dag_cost);
-    best_->optimal = meets(best_->dag_cost, best_->lower_bound);
+    best_->optimal = bound_proves(best_->dag_cost, best_->lower_bound);
     if (best_->optimal) best_->lower_bound = best_->dag_cost;
     if (best_->optimal && stages_ == Stages::Exact)
       best_->algorithm = "ilp"; // `ilp` proved it, whichever algorithm found it first
     best_->seconds = watch_.seconds();
-    best_->out_of_time = !best_->optimal && why_open() == kTimeLimit;
+    best_->out_of_time = !best_->optimal && reason_not_proved() == kTimeLimit;
     if (!best_->optimal)
       best_->note =
           llvm::formatv("{0}: {1}; the answer is by {2}", stages_ == Stages::All ? "best" : "ilp",
-                        why_open(), best_->algorithm);
+                        reason_not_proved(), best_->algorithm);
     return std::move(*best_);
   }
 
-  llvm::StringRef why_open() const {
+  llvm::StringRef reason_not_proved() const {
     if (asked_to_stop_) return "it was asked to stop";
     return stopped_.empty() ? llvm::StringRef(kTimeLimit) : llvm::StringRef(stopped_);
   }

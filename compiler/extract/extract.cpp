@@ -122,7 +122,7 @@ private:
     for (ENodeId node : candidates(out_.cls[cls.index])) {
       if (poll_.after(kStepsForNode)) return;
       double price = price_of(node);
-      out_.problem.add_node(cls, price + tie_of(node), children(node));
+      out_.problem.add_node(cls, price + tie_break(node), children(node));
       out_.node.push_back(node);
       out_.price.push_back(price);
     }
@@ -157,7 +157,7 @@ private:
     return prices_.price(instance_of(id, types));
   }
 
-  double tie_of(ENodeId id) const {
+  double tie_break(ENodeId id) const {
     if (op_info(egraph_.node(id).op).has(Trait::Leaf)) return 0;
     double load = 0;
     for (ClassId child : egraph_.children(id))

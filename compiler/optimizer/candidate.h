@@ -20,11 +20,11 @@ struct Candidate {
   void set_explanation(Result<Derivation> found);
 };
 
-/// The prices by which the candidate is chosen. `second_opinion` may be null.
+/// The prices by which the candidate is chosen. `alternative_costs` may be null.
 struct PricingContext {
   CostModel& costs;
-  PriceCache& prices;                  // of `costs`
-  CostModel* second_opinion = nullptr; // only with whole runs
+  PriceCache& prices;                     // of `costs`
+  CostModel* alternative_costs = nullptr; // only with whole runs
   /// Receives the other findings if they may be measured.
   std::vector<Candidate>* others = nullptr;
   /// Group prices for refining the candidate; null: no refinement.

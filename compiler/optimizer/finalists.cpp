@@ -73,7 +73,7 @@ void complete_others(std::vector<Candidate>& chosen, const FinalistOptions& opti
   chosen = distinct(std::move(chosen.front()), std::move(others), source_us);
 }
 
-std::string how_chosen(const Candidate& winner, const Candidate& cheapest) {
+std::string choice_reason(const Candidate& winner, const Candidate& cheapest) {
   if (!winner.chosen_by.empty())
     return llvm::formatv("the one that {0} prices chose", winner.chosen_by);
   double above_us = winner.cost_us - cheapest.cost_us;
@@ -117,7 +117,7 @@ std::optional<size_t> fastest(const Graph& source, llvm::ArrayRef<Candidate> cho
   if (winner > 0)
     report.notes.push_back(llvm::formatv("of {0} finalists measured whole, {1} runs faster, by "
                                          "{2:f2}x",
-                                         chosen.size(), how_chosen(chosen[winner], chosen[0]),
+                                         chosen.size(), choice_reason(chosen[winner], chosen[0]),
                                          ratio));
   return winner;
 }

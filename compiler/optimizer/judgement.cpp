@@ -44,7 +44,7 @@ std::string new_graph(const ResultSection& report) {
 }
 
 /// The note for a found graph that there was no time to run.
-std::string why_unmet(const ResultSection& report, llvm::StringRef what_ended) {
+std::string unmeasured_note(const ResultSection& report, llvm::StringRef what_ended) {
   return llvm::formatv("{0} did not meet the source ({1}): the source is returned; with "
                        "`--finalists 0` prices alone decide",
                        new_graph(report), what_ended);
@@ -55,7 +55,7 @@ std::string why_source(const ResultSection& report, const WholeRuns& runs) {
   std::string graph = new_graph(report);
   if (!runs.fault.empty()) return graph + " " + runs.fault + ": the source is returned";
   if (runs.times.cut)
-    return why_unmet(
+    return unmeasured_note(
         report,
         llvm::formatv("the time was over after {0} runs of each", runs.times.first.runs).str());
   return llvm::formatv("as measured{3}, {0} is {1} ({2:f2}x): the source is returned", graph,
@@ -80,7 +80,7 @@ Optimized judge_without_runs(const Graph& source, Optimized optimized, const Dia
     report.comparison = report.recalled_times;
     return optimized;
   }
-  std::string note = why_unmet(report, why.message);
+  std::string note = unmeasured_note(report, why.message);
   return keep_source(source, std::move(report), std::move(note));
 }
 

@@ -58,7 +58,7 @@ void keep_lasting(const Graph& source, llvm::ArrayRef<Rule> rules, const Optimiz
 
 /// Notifies the listener of the search of the final result, which may include kernels added at the
 /// end.
-void tell_result(const OptimizeOptions& options, const OptimizeReport& report) {
+void notify_result(const OptimizeOptions& options, const OptimizeReport& report) {
   if (!options.portfolio.progress) return;
   SearchProgress end{report.explore_s + report.extract_s, options.explore.time_limit_s,
                      report.cost_before_us, report.cost_after_us};
@@ -71,7 +71,7 @@ void tell_result(const OptimizeOptions& options, const OptimizeReport& report) {
 /// Records the result for the listener and the trace. A search in one e-graph is a single step from
 /// source to result.
 void note_result(const OptimizeOptions& options, const OptimizeReport& report) {
-  tell_result(options, report);
+  notify_result(options, report);
   SearchTrace* trace = options.trace;
   if (!trace) return;
   if (trace->points.empty() || trace->points.front().where != "source")
@@ -161,7 +161,7 @@ Diagnostic with_notes(Diagnostic failure, const CostModel& costs) {
 OptimizeOptions with_shared_time(const OptimizeOptions& given) {
   OptimizeOptions out = given;
   SearchTime time =
-      given.time.search({.extracts_at_the_end = strategy_of(given).extracts_at_the_end(),
+      given.time.search({.extracts_after_exploring = strategy_of(given).extracts_after_exploring(),
                          .greedy = is_greedy(given.extract.extractor),
                          .explains = given.explain});
   out.explore.trace = given.trace;
@@ -176,12 +176,12 @@ OptimizeOptions with_shared_time(const OptimizeOptions& given) {
 class Optimization {
 public:
   Optimization(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
-               const OptimizeOptions& given, FinalistRunner* runner, CostModel* second_opinion)
+               const OptimizeOptions& given, FinalistRunner* runner, CostModel* alternative_costs)
       : source_(source), rules_(rules), options_(with_shared_time(given)),
         prices_(source.symbols(), costs), pricing_{.costs = costs,
                                                    .prices = prices_,
-                                                   .second_opinion =
-                                                       runner ? second_opinion : nullptr,
+                                                   .alternative_costs =
+                                                       runner ? alternative_costs : nullptr,
                                                    .runner = runner} {}
 
   /// Errors: `limit_no_answer` if the operators were not priced in time.
@@ -274,8 +274,8 @@ void set_limits(OptimizeOptions& options, double time_limit_s, int64_t node_limi
 
 Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
                            const OptimizeOptions& options, FinalistRunner* finalists,
-                           CostModel* second_opinion) {
-  Optimization steps(source, rules, costs, options, finalists, second_opinion);
+                           CostModel* alternative_costs) {
+  Optimization steps(source, rules, costs, options, finalists, alternative_costs);
   TG_CHECK(steps.price_source());
   TG_TRY(Candidate found, steps.search());
   Finalist chosen = steps.choose(std::move(found));

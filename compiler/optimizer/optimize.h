@@ -178,10 +178,10 @@ public:
 };
 
 /// `finalists` may be null, or fail on the source; then only prices decide. If there was no time to
-/// run it, the result is the source. The choice of a `second_opinion` (null: none) by its own
+/// run it, the result is the source. The choice of `alternative_costs` (null: none) by its own
 /// prices is one of several finalists. Errors: `no_solution`.
 Result<Optimized> optimize(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
                            const OptimizeOptions& options, FinalistRunner* finalists,
-                           CostModel* second_opinion = nullptr);
+                           CostModel* alternative_costs = nullptr);
 
 } // namespace tg

@@ -35,7 +35,7 @@ public:
   double settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses, double graph_us,
                 const StopToken& stop) override;
   bool guesses() const override { return inner_.guesses(); }
-  bool wants_notice() const override { return inner_.wants_notice(); }
+  bool needs_preparation() const override { return inner_.needs_preparation(); }
   llvm::ArrayRef<KernelPattern> patterns() const override { return inner_.patterns(); }
   GroupPricer* groups() override { return groups_ ? &*groups_ : nullptr; }
   std::vector<std::string> notes() const override { return inner_.notes(); }

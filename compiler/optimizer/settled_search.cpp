@@ -50,12 +50,12 @@ public:
   Result<Candidate> run() {
     std::optional<KnownResult> known = earlier_result();
     if (known && known->judging_s > kLongToJudge && !options_.search_on)
-      return take_at_once(std::move(*known));
+      return adopt_earlier_result(std::move(*known));
     place(nullptr);
     const double placing_s = report_.placed_s; // time to load and time a graph
     watch_ = Stopwatch(); // the source must be loaded for the whole runs anyway
-    settle_source();
-    if (known) hold_against(std::move(*known));
+    measure_source();
+    if (known) compare_with(std::move(*known));
     const OptimizeReport before = report_;
     for (size_t round = 1;; ++round) {
       Stopwatch watch;
@@ -64,7 +64,7 @@ public:
              strategy_of(options_).find({source_, rules_, pricing_, options_}, report_));
       found.rules = report_.rules_applied;
       report_.searches = round;
-      if (round == 1 && recalled_ && !betters_recalled(found)) return take_recalled();
+      if (round == 1 && recalled_ && !improves_on_recalled(found)) return adopt_recalled();
       // The last finding is timed as well, because a choice by guessed prices may not be the best.
       bool more = round < kMostRounds && time_for(watch.seconds() + placing_s);
       bool changed = (more || time_for(placing_s)) && moved(found.graph);
@@ -108,7 +108,7 @@ private:
   }
 
   /// Takes the earlier result with its prices and times.
-  Candidate take_at_once(KnownResult known) {
+  Candidate adopt_earlier_result(KnownResult known) {
     report_.cost_before_us = known.before_us;
     report_.cost_after_us = known.after_us;
     report_.tried_us = known.tried_us;
@@ -125,7 +125,7 @@ private:
   }
 
   /// Makes an earlier result the one that this search must improve on.
-  void hold_against(KnownResult known) {
+  void compare_with(KnownResult known) {
     Candidate one{std::move(known.graph)};
     price_again(one);
     one.rules = std::move(known.rules_applied);
@@ -138,13 +138,13 @@ private:
 
   /// Returns true if the gain justifies building and running another graph; otherwise records the
   /// graph.
-  bool betters_recalled(const Candidate& found) {
+  bool improves_on_recalled(const Candidate& found) {
     if (found.cost_us > (1 - kMoved) * to_better_us_) return false;
     earlier_.push_back(*std::exchange(recalled_, std::nullopt));
     return true;
   }
 
-  Candidate take_recalled() {
+  Candidate adopt_recalled() {
     report_.cost_after_us = recalled_->cost_us;
     report_.rules_applied = recalled_->rules;
     report_.forget_bounds();
@@ -155,7 +155,7 @@ private:
   }
 
   /// Measures the source's operators, because rewrites replace nearly all of them.
-  void settle_source() {
+  void measure_source() {
     Uses uses;
     uses.add(source_, 1);
     (void)settle(uses);
@@ -167,7 +167,7 @@ private:
   bool place(const Graph* found) {
     const Graph& graph = found ? *found : source_;
     if (!places_ || options_.explore.stop.asked() ||
-        !pricing_.costs.wants_placed(graph.symbols(), instances_of(graph).instances))
+        !pricing_.costs.needs_placed_times(graph.symbols(), instances_of(graph).instances))
       return false;
     Stopwatch watch;
     Result<std::vector<PlacedNodes>> nodes = pricing_.runner->time_in_place(source_, found);
@@ -184,11 +184,11 @@ private:
     }
     pricing_.costs.learn_placed(graph.symbols(), times.times, nodes->back().trust);
     ++report_.graphs_placed;
-    begin_with_new_prices();
+    restart_with_new_prices();
     return true;
   }
 
-  void begin_with_new_prices() {
+  void restart_with_new_prices() {
     pricing_.prices.forget();
     report_.cost_before_us = price_graph(source_, pricing_.prices);
     stale_ = true;
@@ -213,7 +213,7 @@ private:
         options_.explore.stop.within(std::max(options_.settle_time_s - watch_.seconds(), 0.0));
     double moved_us =
         pricing_.costs.settle(source_.symbols(), uses.differing(), report_.cost_before_us, stop);
-    if (moved_us > 0) begin_with_new_prices();
+    if (moved_us > 0) restart_with_new_prices();
     report_.settle_s += watch.seconds();
     return moved_us;
   }

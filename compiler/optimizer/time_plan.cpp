@@ -30,8 +30,10 @@ SearchTime TimePlan::search(const SearchWork& work) const {
   double left = end_.seconds_left();
   if (later_.proof || later_.replay) left *= later_.proof ? kBeforeProof : kBeforeReplay;
   if (later_.whole_runs) left *= kBeforeWholeRuns;
-  double share = !work.extracts_at_the_end ? 1 : work.greedy ? kExplorationIfGreedy : kExploration;
-  double memory = (work.extracts_at_the_end ? kExplorationMemoryInOne : kExplorationMemory) *
+  double share = !work.extracts_after_exploring ? 1
+                 : work.greedy                  ? kExplorationIfGreedy
+                                                : kExploration;
+  double memory = (work.extracts_after_exploring ? kExplorationMemoryInOne : kExplorationMemory) *
                   (work.explains ? kMemoryBeforeExplanation : 1);
   double explore_s = share * left;
   return {.explore = end_.with_memory(memory).within(explore_s),

@@ -13,7 +13,7 @@
 namespace tg {
 
 /// The work after search and extraction for which time is reserved.
-struct LaterWork {
+struct ReservedWork {
   bool whole_runs = false; // the result is run beside the source
   bool replay = false;     // the chain of rewrites is checked against the rules
   bool proof = false;      // the result is verified, which includes a replay
@@ -21,9 +21,9 @@ struct LaterWork {
 
 /// How a search divides its time.
 struct SearchWork {
-  bool extracts_at_the_end = false; // explores first; otherwise it extracts as it goes
-  bool greedy = false;              // extraction solves no program
-  bool explains = false;            // derives a chain of rewrites, which takes memory
+  bool extracts_after_exploring = false; // explores first; otherwise it extracts as it goes
+  bool greedy = false;                   // extraction solves no program
+  bool explains = false;                 // derives a chain of rewrites, which takes memory
 };
 
 /// The limits of a search, from the moment of the request. Seconds are infinite if there is no
@@ -44,7 +44,7 @@ class TimePlan {
 public:
   /// No deadline, and nothing follows the search.
   TimePlan() = default;
-  explicit TimePlan(StopToken end, LaterWork later = {}) : end_(std::move(end)), later_(later) {}
+  explicit TimePlan(StopToken end, ReservedWork later = {}) : end_(std::move(end)), later_(later) {}
 
   /// Ends all phases; also used by work without its own share.
   const StopToken& end() const { return end_; }
@@ -65,7 +65,7 @@ public:
 
 private:
   StopToken end_;
-  LaterWork later_;
+  ReservedWork later_;
   Stopwatch since_;
 };
 

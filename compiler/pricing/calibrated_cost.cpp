@@ -30,7 +30,7 @@ double washed_mib_of(llvm::StringRef layout) {
 void learn_times(PriceModel& model, AnalyticCost& roofline, CostDb& database,
                  llvm::function_ref<bool(llvm::StringRef key, bool in_place)> leave_out) {
   Symbols symbols;
-  for (const auto& [layout, row] : database.rows_alike()) {
+  for (const auto& [layout, row] : database.rows_of_all_layouts()) {
     if (llvm::StringRef(layout).startswith(kOnceLayout)) continue;
     bool in_place = llvm::StringRef(layout).startswith(kPlacedLayout);
     if (leave_out && leave_out(row.instance, in_place)) continue;
@@ -77,7 +77,8 @@ double CalibratedCost::price(const Symbols& symbols, const OpInstance& instance)
   return guess(symbols, instance).mean_us();
 }
 
-bool CalibratedCost::wants_placed(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) {
+bool CalibratedCost::needs_placed_times(const Symbols& symbols,
+                                        llvm::ArrayRef<OpInstance> instances) {
   return llvm::any_of(instances, [&](const OpInstance& instance) {
     return measured_->is_timed(symbols, instance) &&
            !placed_->find(instance_key(symbols, instance));
@@ -124,9 +125,8 @@ void CalibratedCost::learn_placed(const Symbols& symbols, llvm::ArrayRef<PlacedT
 }
 
 /// Times again what took much longer than similar operators, since it may have been disturbed.
-void CalibratedCost::time_surprises_again(const Symbols& symbols,
-                                          llvm::ArrayRef<OpInstance> instances,
-                                          llvm::ArrayRef<Timed> timed, const StopToken& stop) {
+void CalibratedCost::retime_outliers(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances,
+                                     llvm::ArrayRef<Timed> timed, const StopToken& stop) {
   std::vector<OpInstance> surprising;
   for (const Timed& one : timed) {
     std::optional<double> now = measured_->known_price(symbols, instances[one.instance]);
@@ -146,7 +146,7 @@ std::vector<CalibratedCost::Timed> CalibratedCost::time(const Symbols& symbols,
     if (!measured_->known_price(symbols, instances[i]))
       timed.push_back({i, guess(symbols, instances[i], false)});
   measured_->time(symbols, instances, stop);
-  time_surprises_again(symbols, instances, timed, stop);
+  retime_outliers(symbols, instances, timed, stop);
   llvm::erase_if(timed, [&](Timed& one) {
     std::optional<double> now = measured_->known_price(symbols, instances[one.instance]);
     if (!now || !std::isfinite(*now)) return true; // out of time, or it cannot be timed
@@ -161,11 +161,11 @@ std::vector<CalibratedCost::Timed> CalibratedCost::time(const Symbols& symbols,
 
 double CalibratedCost::settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses,
                               double graph_us, const StopToken& stop) {
-  struct Doubt {
+  struct UncertainPrice {
     const PriceUse* use;
     double risk_us;
   };
-  std::vector<Doubt> doubts;
+  std::vector<UncertainPrice> doubts;
   double left = 0; // the variance of the decision
   for (const PriceUse& use : uses) {
     if (known(symbols, use.instance) || measured_->known_price(symbols, use.instance)) continue;
@@ -174,9 +174,11 @@ double CalibratedCost::settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> u
     doubts.push_back({&use, risk});
     left += risk * risk;
   }
-  llvm::stable_sort(doubts, [](const Doubt& a, const Doubt& b) { return a.risk_us > b.risk_us; });
+  llvm::stable_sort(doubts, [](const UncertainPrice& a, const UncertainPrice& b) {
+    return a.risk_us > b.risk_us;
+  });
   std::vector<OpInstance> asked;
-  for (const Doubt& doubt : doubts) {
+  for (const UncertainPrice& doubt : doubts) {
     if (std::sqrt(left) <= kSettled * graph_us || doubt.risk_us <= kTrifle * graph_us) break;
     left = std::max(left - doubt.risk_us * doubt.risk_us, 0.0);
     asked.push_back(doubt.use->instance);

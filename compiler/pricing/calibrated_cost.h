@@ -33,7 +33,7 @@ public:
   bool guesses() const override { return true; }
   double settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses, double graph_us,
                 const StopToken& stop) override;
-  bool wants_placed(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
+  bool needs_placed_times(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
   void learn_placed(const Symbols& symbols, llvm::ArrayRef<PlacedTime> times,
                     TimeTrust trust) override;
   std::vector<std::string> notes() const override;
@@ -58,8 +58,8 @@ public:
   MeasuredCost& measured() { return *measured_; }
 
 private:
-  void time_surprises_again(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances,
-                            llvm::ArrayRef<Timed> timed, const StopToken& stop);
+  void retime_outliers(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances,
+                       llvm::ArrayRef<Timed> timed, const StopToken& stop);
   PriceGuess guess(const Symbols& symbols, const OpInstance& instance, bool in_place);
   PriceFeatures features(const Symbols& symbols, const OpInstance& instance, bool in_place);
   /// Returns the unconfirmed times in place that agree with an earlier search, as the minimum of

@@ -28,7 +28,7 @@ bool is_calibrated(const CostSpec& spec) { return resolved(spec).source == Sourc
 
 bool is_timed(const CostSpec& spec) { return is_measured(spec) || is_calibrated(spec); }
 
-bool meets_source(const CostSpec& spec) {
+bool is_compared_with_source(const CostSpec& spec) {
   bool estimates = resolved(spec).source == Source::Analytic && spec.name.empty();
   return is_timed(spec) || estimates;
 }

@@ -48,7 +48,7 @@ bool is_timed(const CostSpec& spec);
 /// Returns true if the result of a search is run as a whole and compared with its source before it
 /// is returned: for measured prices and, by default, for estimates about this machine. A named
 /// profile (`analytic:cpu`) and a table describe a machine that may not be present.
-bool meets_source(const CostSpec& spec);
+bool is_compared_with_source(const CostSpec& spec);
 /// Returns the backend that such prices describe and that runs finalists: the processor's if
 /// none is named.
 tangram::Backend backend_of_costs(const CostSpec& spec);

@@ -24,14 +24,14 @@ public:
   bool known(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override {
     return inner_.known(symbols, instances);
   }
-  bool wants_notice() const override { return inner_.wants_notice(); }
+  bool needs_preparation() const override { return inner_.needs_preparation(); }
   bool guesses() const override { return inner_.guesses(); }
   double settle(const Symbols& symbols, llvm::ArrayRef<PriceUse> uses, double graph_us,
                 const StopToken& stop) override {
     return inner_.settle(symbols, uses, graph_us, stop);
   }
-  bool wants_placed(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override {
-    return inner_.wants_placed(symbols, instances);
+  bool needs_placed_times(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override {
+    return inner_.needs_placed_times(symbols, instances);
   }
   void learn_placed(const Symbols& symbols, llvm::ArrayRef<PlacedTime> times,
                     TimeTrust trust) override {

@@ -114,7 +114,7 @@ std::vector<GroupPrice> MeasuredGroups::price(llvm::ArrayRef<const Graph*> graph
   return prices;
 }
 
-bool MeasuredCost::costs_nothing(const Symbols& symbols, const OpInstance& instance) const {
+bool MeasuredCost::needs_no_timing(const Symbols& symbols, const OpInstance& instance) const {
   return op_info(instance.op).has(Trait::Leaf) ||
          backend_->is_view(instance.op, symbols.type(instance.result));
 }
@@ -131,7 +131,7 @@ std::optional<std::string> MeasuredCost::key_to_time(const Symbols& symbols,
 std::optional<double> MeasuredCost::known_price(const Symbols& symbols,
                                                 const OpInstance& instance) {
   if (instance.op == OpKind::Extern) return extern_price(symbols, instance);
-  if (costs_nothing(symbols, instance)) return 0;
+  if (needs_no_timing(symbols, instance)) return 0;
   std::string key = instance_key(symbols, instance);
   if (failures_.count(key)) return std::numeric_limits<double>::infinity();
   return database_->find(key);
@@ -188,7 +188,7 @@ void MeasuredCost::time_all(llvm::ArrayRef<std::string> keys, llvm::ArrayRef<Ste
     return_freed_memory();
     if (options_.progress) options_.progress(done + count, specs.size());
   }
-  if (options_.watch) database_->keep_yardstick(options_.watch->usual_us());
+  if (options_.watch) database_->store_yardstick(options_.watch->usual_us());
 }
 
 /// Starts at the first timing, so that a model that times nothing has no overhead.

@@ -71,7 +71,7 @@ public:
   double price(const Symbols& symbols, const OpInstance& instance) override;
   void prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
   bool known(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
-  bool wants_notice() const override { return true; }
+  bool needs_preparation() const override { return true; }
   llvm::ArrayRef<KernelPattern> patterns() const override { return backend_->patterns(); }
   /// For backends with a StepTimer, under the conditions of single operators.
   GroupPricer* groups() override { return groups_ ? &*groups_ : nullptr; }
@@ -102,10 +102,10 @@ public:
                   const StopToken& stop);
 
   /// Returns true if nothing runs for it, so that there is nothing to time.
-  bool costs_nothing(const Symbols& symbols, const OpInstance& instance) const;
+  bool needs_no_timing(const Symbols& symbols, const OpInstance& instance) const;
   /// Returns true if its price is a measured time.
   bool is_timed(const Symbols& symbols, const OpInstance& instance) const {
-    return instance.op != OpKind::Extern && !costs_nothing(symbols, instance);
+    return instance.op != OpKind::Extern && !needs_no_timing(symbols, instance);
   }
 
 private:

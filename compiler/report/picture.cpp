@@ -100,7 +100,7 @@ Picture picture_of(const Graph& graph) {
   return picture;
 }
 
-Picture picture_beside(const Graph& graph, const Graph& other) {
+Picture picture_with_changes(const Graph& graph, const Graph& other) {
   std::vector<uint64_t> hashes = node_hashes(graph);
   llvm::DenseSet<uint64_t> known;
   for (uint64_t hash : node_hashes(other)) known.insert(hash >> 2);

@@ -32,6 +32,6 @@ struct Picture {
 /// their readers.
 Picture picture_of(const Graph& graph);
 /// The same; marks nodes without an equal node in `other` as changed.
-Picture picture_beside(const Graph& graph, const Graph& other);
+Picture picture_with_changes(const Graph& graph, const Graph& other);
 
 } // namespace tg

@@ -15,17 +15,17 @@ using llvm::json::Object;
 using Json = llvm::json::Value;
 using Where = llvm::json::Path;
 
-enum class Holds : uint8_t { Text, Flag, Number, NumberOrNull };
+enum class FieldType : uint8_t { Text, Flag, Number, NumberOrNull };
 
 struct Key {
   llvm::StringLiteral name;
-  Holds holds;
+  FieldType holds;
 };
 
 template <class T>
-constexpr Holds kHeld = std::is_same_v<T, std::string>             ? Holds::Text
-                        : std::is_same_v<T, std::optional<double>> ? Holds::NumberOrNull
-                                                                   : Holds::Number;
+constexpr FieldType kHeld = std::is_same_v<T, std::string>             ? FieldType::Text
+                            : std::is_same_v<T, std::optional<double>> ? FieldType::NumberOrNull
+                                                                       : FieldType::Number;
 constexpr Key kReport[] = {
 #define TG_KEY_Always_(field)
 #define TG_KEY_Known_(field)
@@ -39,25 +39,28 @@ constexpr Key kReport[] = {
 #undef TG_KEY_Drawn_
 };
 constexpr Key kPoint[] = {
-    {"s", Holds::Number}, {"cost_us", Holds::NumberOrNull}, {"where", Holds::Text}};
-constexpr Key kTreeNode[] = {{"rule", Holds::Text},
-                             {"where", Holds::Text},
-                             {"places", Holds::Number},
-                             {"visits", Holds::Number},
-                             {"nodes", Holds::Number},
-                             {"value", Holds::NumberOrNull},
-                             {"cost_us", Holds::NumberOrNull},
-                             {"chosen", Holds::Flag}};
-constexpr Key kApplied[] = {{"rule", Holds::Text}};
-constexpr Key kStep[] = {
-    {"where", Holds::Text}, {"before_us", Holds::NumberOrNull}, {"after_us", Holds::NumberOrNull}};
-constexpr Key kRewrite[] = {{"rule", Holds::Text},
-                            {"where", Holds::Text},
-                            {"before", Holds::Text},
-                            {"after", Holds::Text},
-                            {"backwards", Holds::Flag}};
-constexpr Key kOperator[] = {
-    {"op", Holds::Text}, {"type", Holds::Text}, {"attrs", Holds::Text}, {"changed", Holds::Flag}};
+    {"s", FieldType::Number}, {"cost_us", FieldType::NumberOrNull}, {"where", FieldType::Text}};
+constexpr Key kTreeNode[] = {{"rule", FieldType::Text},
+                             {"where", FieldType::Text},
+                             {"places", FieldType::Number},
+                             {"visits", FieldType::Number},
+                             {"nodes", FieldType::Number},
+                             {"value", FieldType::NumberOrNull},
+                             {"cost_us", FieldType::NumberOrNull},
+                             {"chosen", FieldType::Flag}};
+constexpr Key kApplied[] = {{"rule", FieldType::Text}};
+constexpr Key kStep[] = {{"where", FieldType::Text},
+                         {"before_us", FieldType::NumberOrNull},
+                         {"after_us", FieldType::NumberOrNull}};
+constexpr Key kRewrite[] = {{"rule", FieldType::Text},
+                            {"where", FieldType::Text},
+                            {"before", FieldType::Text},
+                            {"after", FieldType::Text},
+                            {"backwards", FieldType::Flag}};
+constexpr Key kOperator[] = {{"op", FieldType::Text},
+                             {"type", FieldType::Text},
+                             {"attrs", FieldType::Text},
+                             {"changed", FieldType::Flag}};
 
 bool fail(Where where, llvm::StringLiteral why) {
   where.report(why);
@@ -77,13 +80,13 @@ bool whole_number(const Json& value, int64_t least, int64_t end, Where where) {
   return (*number >= least && *number < end) || fail(where, "value out of range");
 }
 
-bool holds(const Json* value, Holds what, Where where) {
+bool holds(const Json* value, FieldType what, Where where) {
   if (!value) return fail(where, "missing value");
   switch (what) {
-  case Holds::Text: return value->getAsString() || fail(where, "expected a text");
-  case Holds::Flag: return value->getAsBoolean() || fail(where, "expected true or false");
-  case Holds::Number: return is_number(*value) || fail(where, "expected a number");
-  case Holds::NumberOrNull:
+  case FieldType::Text: return value->getAsString() || fail(where, "expected a text");
+  case FieldType::Flag: return value->getAsBoolean() || fail(where, "expected true or false");
+  case FieldType::Number: return is_number(*value) || fail(where, "expected a number");
+  case FieldType::NumberOrNull:
     return value->getAsNull() || is_number(*value) || fail(where, "expected a number or null");
   }
   return false;
@@ -129,7 +132,7 @@ bool is_cell(const Json& cell, int64_t columns, Where where) {
   for (const Json& place : *places)
     if (!place.getAsString()) return fail(where.index(2), "expected texts");
   return whole_number((*parts)[0], 0, columns, where.index(0)) &&
-         holds(&(*parts)[1], Holds::Number, where.index(1));
+         holds(&(*parts)[1], FieldType::Number, where.index(1));
 }
 
 bool are_applications(const Object& trace, Where where) {

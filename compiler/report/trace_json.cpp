@@ -19,7 +19,7 @@ void write_texts(llvm::json::OStream& json, llvm::StringRef key,
 /// Writes the nodes that the outputs need, as they are drawn.
 void write_graph(llvm::json::OStream& json, const Graph& graph, const Graph& other) {
   json.array([&] {
-    for (const PictureNode& node : picture_beside(graph, other).nodes)
+    for (const PictureNode& node : picture_with_changes(graph, other).nodes)
       json.object([&] {
         json.attribute("op", node.op);
         if (!node.name.empty()) json.attribute("name", node.name);

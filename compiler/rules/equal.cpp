@@ -71,7 +71,7 @@ private:
     using Kind = ValueExpr::Kind;
     const ValueExpr &x = a_.exprs[std::get<0>(pair)], &y = b_.exprs[std::get<1>(pair)];
     if (x.kind != y.kind || x.operands.size() != y.operands.size()) return false;
-    bool of_class = x.asks_class() || x.kind == Kind::TypeLike;
+    bool of_class = x.queries_class() || x.kind == Kind::TypeLike;
     if (x.kind == Kind::Literal && !(x.literal == y.literal)) return false;
     if (x.kind == Kind::Variable && !values_.same(x.variable, y.variable)) return false;
     if (of_class && !classes_.same(x.variable, y.variable)) return false;

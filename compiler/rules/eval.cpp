@@ -197,11 +197,11 @@ public:
     const ValueExpr& e = m_.rule.exprs[at];
     if (e.kind == Kind::Literal) return of_value(e.literal);
     if (e.kind == Kind::Variable) return variable(e.variable);
-    if (e.asks_class() || e.kind == Kind::TypeLike) return about_class(e);
+    if (e.queries_class() || e.kind == Kind::TypeLike) return evaluate_class_query(e);
     if (e.kind == Kind::And || e.kind == Kind::Or) return logic(e);
     if (e.is_operation()) return e.operands.size() == 1 ? unary(e) : binary(e);
     if (e.kind == Kind::List || e.kind == Kind::Floats) return list(e);
-    return about_list(e);
+    return evaluate_list_operation(e);
   }
 
   bool truth(ExprIndex at) const {
@@ -220,7 +220,7 @@ private:
     return m_.symbols.type(m_.classes.type(variable));
   }
 
-  MaybeItem about_class(const ValueExpr& e) const {
+  MaybeItem evaluate_class_query(const ValueExpr& e) const {
     switch (e.kind) {
     case Kind::IsWeight: return of_bool(m_.classes.weight_only(e.variable));
     case Kind::IsConstant: return of_bool(m_.classes.constant(e.variable));
@@ -282,7 +282,7 @@ private:
     return numbers.empty() ? of_ints(ints) : of_numbers(std::move(numbers));
   }
 
-  MaybeItem about_list(const ValueExpr& e) const {
+  MaybeItem evaluate_list_operation(const ValueExpr& e) const {
     MaybeItem a = run(e.operands[0]), b = run(e.operands[1]);
     if (!a || !b) return std::nullopt;
     bool at = b->is(Value::Kind::Int);

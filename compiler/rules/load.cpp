@@ -24,14 +24,14 @@ bool is_file(llvm::StringRef entry) {
 }
 
 /// `-name` switches rules off.
-bool is_off(llvm::StringRef entry) { return entry.startswith("-") && entry != "-"; }
+bool is_exclusion(llvm::StringRef entry) { return entry.startswith("-") && entry != "-"; }
 
 std::string module_file(llvm::StringRef module) {
   module.consume_front("rules.");
   return ("rules/" + module + ".tg").str();
 }
 
-bool answers_to(const Rule& rule, llvm::StringRef name) {
+bool matches_name(const Rule& rule, llvm::StringRef name) {
   return rule.name == name || rule.declared == name || (!rule.set.empty() && rule.set == name);
 }
 
@@ -43,12 +43,12 @@ public:
 
   std::optional<std::vector<Rule>> select(llvm::ArrayRef<std::string> selection) {
     std::vector<std::string> entries(selection.begin(), selection.end());
-    bool only_off = llvm::all_of(entries, is_off);
+    bool only_off = llvm::all_of(entries, is_exclusion);
     if (only_off) entries.insert(entries.begin(), "default");
     for (const std::string& entry : entries)
-      if (!is_off(entry)) add(entry);
+      if (!is_exclusion(entry)) add(entry);
     for (const std::string& entry : entries)
-      if (is_off(entry)) remove(llvm::StringRef(entry).drop_front());
+      if (is_exclusion(entry)) remove(llvm::StringRef(entry).drop_front());
     return finish();
   }
 
@@ -84,16 +84,16 @@ private:
     }
     std::vector<Rule> found;
     for (const Rule& rule : known())
-      if (answers_to(rule, entry)) found.push_back(rule);
+      if (matches_name(rule, entry)) found.push_back(rule);
     if (found.empty()) return report_unknown(entry);
     take(found);
   }
 
   void remove(llvm::StringRef entry) {
     size_t before = taken_.size();
-    llvm::erase_if(taken_, [&](const Rule& rule) { return answers_to(rule, entry); });
+    llvm::erase_if(taken_, [&](const Rule& rule) { return matches_name(rule, entry); });
     if (taken_.size() != before) return;
-    if (llvm::none_of(known(), [&](const Rule& rule) { return answers_to(rule, entry); }))
+    if (llvm::none_of(known(), [&](const Rule& rule) { return matches_name(rule, entry); }))
       report_unknown(entry); // switching off a rule that is not on is allowed
   }
 
@@ -228,7 +228,7 @@ private:
       if (!has(*used, name.text)) report_not_there(name, used->rules);
     for (const Rule& rule : used->rules)
       if (wanted.empty() ||
-          llvm::any_of(wanted, [&](auto& name) { return answers_to(rule, name.text); }))
+          llvm::any_of(wanted, [&](auto& name) { return matches_name(rule, name.text); }))
         if (llvm::none_of(into.rules,
                           [&](auto& r) { return r.name == rule.name && r.file == rule.file; }))
           into.rules.push_back(rule);
@@ -241,7 +241,7 @@ private:
   static bool has(const File& file, llvm::StringRef name) {
     return file.operators.ops.count(name) || file.operators.fns.count(name) ||
            llvm::is_contained(file.others, name) ||
-           llvm::any_of(file.rules, [&](auto& rule) { return answers_to(rule, name); });
+           llvm::any_of(file.rules, [&](auto& rule) { return matches_name(rule, name); });
   }
 
   void report_not_there(const ast::Name& name, llvm::ArrayRef<Rule> rules) {

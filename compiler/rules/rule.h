@@ -89,7 +89,7 @@ struct ValueExpr {
   uint32_t variable = 0, variable2 = 0;
   llvm::SmallVector<ExprIndex, 2> operands;
 
-  bool asks_class() const { return kind >= Kind::Rank && kind <= Kind::SameType; }
+  bool queries_class() const { return kind >= Kind::Rank && kind <= Kind::SameType; }
   bool is_operation() const { return kind >= Kind::Add && kind <= Kind::Prod; }
   /// The operation of is_operation().
   ConstOp operation() const {

@@ -112,7 +112,7 @@ private:
 
   std::string call(const ValueExpr& e, llvm::StringRef name) const {
     std::string args;
-    if (e.asks_class()) args = rule_.class_var_names[e.variable];
+    if (e.queries_class()) args = rule_.class_var_names[e.variable];
     if (e.kind == Kind::SameType) args += ", " + rule_.class_var_names[e.variable2];
     std::string rest = list(e.operands);
     if (!args.empty() && !rest.empty()) args += ", ";

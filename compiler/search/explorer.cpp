@@ -77,15 +77,15 @@ bool Explorer::occurs(uint32_t pattern) {
   return known == 1;
 }
 
-void Explorer::look_since(uint32_t since) {
-  matcher_.look_since(since);
+void Explorer::search_since(uint32_t since) {
+  matcher_.search_since(since);
   occurs_.assign(book_.patterns().size(), -1);
 }
 
 void Explorer::find_new(uint32_t since, std::vector<Match>& out,
                         llvm::function_ref<bool(uint64_t)> wanted) {
   joiner_.clear();
-  look_since(since);
+  search_since(since);
   auto fresh = [&](const PatternUse& use) { return occurs(use.pattern); };
   for (const CompiledRule* rule : enabled_) {
     // A joint match is new if any of its component matches is new.
@@ -142,7 +142,7 @@ uint64_t Explorer::group_of(const CompiledRule& rule, llvm::ArrayRef<uint32_t> w
 }
 
 std::vector<bool> Explorer::occurring() {
-  look_since(0);
+  search_since(0);
   std::vector<bool> out;
   for (const CompiledRule* rule : enabled_)
     out.push_back(
@@ -162,7 +162,7 @@ Explorer::Step Explorer::apply_everywhere(const CompiledRule& rule) {
   refresh_order();
   uint32_t mark = egraph_.change_mark(), since = egraph_.rule_seen(rule.id);
   joiner_.clear();
-  if (!rule.multi()) matcher_.look_since(since);
+  if (!rule.multi()) matcher_.search_since(since);
   Step step;
   step.matches = find(rule, since);
   step.complete = step.matches < options_.match_limit;

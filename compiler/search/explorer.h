@@ -71,7 +71,7 @@ public:
 
 private:
   size_t find(const CompiledRule& rule, uint32_t since);
-  void look_since(uint32_t since);
+  void search_since(uint32_t since);
   bool occurs(uint32_t pattern);
   Outcome apply_row(const CompiledRule& rule, size_t row);
   void append(const CompiledRule& rule, std::vector<Match>& out,

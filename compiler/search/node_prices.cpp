@@ -26,14 +26,14 @@ bool has_price(const EGraph& egraph, ENodeId id) {
 
 } // namespace
 
-double NodePrices::ask(ENodeId node) {
+double NodePrices::compute_price(ENodeId node) {
   if (!has_price(egraph_, node)) return 0;
   TypeList types;
   return prices_.price(instance_of(egraph_, node, types));
 }
 
 void NodePrices::announce() {
-  if (!prices_.wants_notice()) return;
+  if (!prices_.needs_preparation()) return;
   std::deque<TypeList> types;
   std::vector<OpInstance> instances;
   for (uint32_t n = 0; n < egraph_.node_bound(); ++n)

@@ -19,7 +19,8 @@ public:
   double price(ENodeId node) {
     if (node.index >= known_.size()) known_.resize(egraph_.node_bound());
     Entry& entry = known_[node.index];
-    if (entry.stamp != egraph_.node(node).stamp) entry = {egraph_.node(node).stamp, ask(node)};
+    if (entry.stamp != egraph_.node(node).stamp)
+      entry = {egraph_.node(node).stamp, compute_price(node)};
     return entry.price;
   }
   bool knows(ENodeId node) const {
@@ -39,7 +40,7 @@ private:
     uint32_t stamp = UINT32_MAX;
     double price = 0;
   };
-  double ask(ENodeId node);
+  double compute_price(ENodeId node);
 
   const EGraph& egraph_;
   PriceCache& prices_;

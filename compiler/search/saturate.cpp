@@ -14,7 +14,7 @@ namespace tg {
 namespace {
 
 /// Matches of one rule that wait to be applied.
-struct Turn {
+struct PendingMatches {
   const CompiledRule* rule = nullptr;
   const Rows* rows = nullptr; // single-pattern rules: all matches
   JointCursor joint;          // multi-pattern rules: joined on demand
@@ -53,17 +53,17 @@ private:
   bool run_single(int iteration);
   bool enabled(const CompiledRule& rule) const;
   uint32_t oldest_mark(bool multi) const;
-  bool search_single(std::vector<Turn>& turns);
+  bool search_single(std::vector<PendingMatches>& pending_matches);
   bool search_pattern(uint32_t index, Rows& rows);
-  void search_compatible(int iteration, std::vector<Turn>& turns);
+  void search_compatible(int iteration, std::vector<PendingMatches>& pending_matches);
   void tally_pattern(uint32_t index, size_t limit);
   bool banned(const CompiledRule& rule, int iteration);
   void ban(const CompiledRule& rule, int iteration);
-  bool finish(std::vector<Turn>& turns, uint32_t mark, bool complete);
-  bool take_turns(std::vector<Turn>& turns);
-  bool apply_single(Turn& turn);
-  bool apply_joint(Turn& turn);
-  void count(const Turn& turn, Outcome outcome);
+  bool finish(std::vector<PendingMatches>& pending_matches, uint32_t mark, bool complete);
+  bool apply_pending(std::vector<PendingMatches>& pending_matches);
+  bool apply_single(PendingMatches& turn);
+  bool apply_joint(PendingMatches& turn);
+  void count(const PendingMatches& turn, Outcome outcome);
   void settle();
   bool multi_spent() const {
     return options_.multi_node_limit != 0 && multi_nodes_ >= options_.multi_node_limit;
@@ -176,44 +176,44 @@ uint32_t Saturation::oldest_mark(bool multi) const {
 
 bool Saturation::run_multi() {
   auto stop = [&] { return stop_now(); };
-  std::vector<Turn> turns;
+  std::vector<PendingMatches> pending_matches;
   uint32_t mark = egraph_.change_mark();
   joiner_.clear();
   bool complete = true;
   uint32_t since = oldest_mark(true);
   for (const CompiledRule& rule : book_.rules()) {
     if (!rule.multi() || !enabled(rule)) continue;
-    Turn turn;
+    PendingMatches turn;
     turn.rule = &rule;
     complete = joiner_.search(rule, since, stop) && joiner_.start(rule, turn.joint, stop);
     if (!complete) break;
     waiting_bytes_ += turn.joint.memory_bytes();
-    turns.push_back(std::move(turn));
+    pending_matches.push_back(std::move(turn));
   }
-  return finish(turns, mark, complete);
+  return finish(pending_matches, mark, complete);
 }
 
 // --- one pattern -----------------------------------------------------------------------------
 
 bool Saturation::run_single(int iteration) {
-  std::vector<Turn> turns;
+  std::vector<PendingMatches> pending_matches;
   uint32_t mark = egraph_.change_mark();
   for (auto& rows : rows_) rows.reset();
   pointwise_.clear();
   any_left_ = false;
   bool complete = true;
   if (options_.compatible)
-    search_compatible(iteration, turns);
+    search_compatible(iteration, pending_matches);
   else
-    complete = search_single(turns);
-  return finish(turns, mark, complete);
+    complete = search_single(pending_matches);
+  return finish(pending_matches, mark, complete);
 }
 
-bool Saturation::search_single(std::vector<Turn>& turns) {
-  matcher_.look_since(oldest_mark(false));
+bool Saturation::search_single(std::vector<PendingMatches>& pending_matches) {
+  matcher_.search_since(oldest_mark(false));
   for (const CompiledRule& rule : book_.rules()) {
     if (rule.multi() || !enabled(rule)) continue;
-    Turn turn;
+    PendingMatches turn;
     turn.rule = &rule;
     if (rule.native()) {
       if (pointwise_.words.empty()) matcher_.search_pointwise(pointwise_);
@@ -228,7 +228,7 @@ bool Saturation::search_single(std::vector<Turn>& turns) {
       turn.partial = partial_[rule.sources[0].pattern];
     }
     report_.rules[rule.id].matches += turn.rows->size();
-    turns.push_back(std::move(turn));
+    pending_matches.push_back(std::move(turn));
   }
   return true;
 }
@@ -248,7 +248,7 @@ bool Saturation::search_pattern(uint32_t index, Rows& rows) {
 /// Counts all matches, but applies only those that are new since the rule was last applied, because
 /// the e-graph contains the results of the others. Rules that share a pattern have the same matches
 /// and hence the same bans. A pattern that was banned is searched from scratch.
-void Saturation::search_compatible(int iteration, std::vector<Turn>& turns) {
+void Saturation::search_compatible(int iteration, std::vector<PendingMatches>& pending_matches) {
   tally_.look();
   for (const CompiledRule& rule : book_.rules()) {
     if (rule.multi() || !enabled(rule) || banned(rule, iteration)) continue;
@@ -256,7 +256,7 @@ void Saturation::search_compatible(int iteration, std::vector<Turn>& turns) {
     const Rows* rows = &pointwise_;
     if (rule.native()) {
       if (pointwise_.words.empty()) {
-        matcher_.look_since(0);
+        matcher_.search_since(0);
         matcher_.search_pointwise(pointwise_);
       }
       matches = pointwise_.size();
@@ -272,7 +272,7 @@ void Saturation::search_compatible(int iteration, std::vector<Turn>& turns) {
     }
     report_.rules[rule.id].matches += matches;
     if (rows->size() == 0) continue;
-    Turn& turn = turns.emplace_back();
+    PendingMatches& turn = pending_matches.emplace_back();
     turn.rule = &rule;
     turn.rows = rows;
   }
@@ -302,12 +302,13 @@ void Saturation::ban(const CompiledRule& rule, int iteration) {
 
 /// Applies the matches if the search was complete, then rebuilds. Only rules whose matches were all
 /// applied count as run up to the mark.
-bool Saturation::finish(std::vector<Turn>& turns, uint32_t mark, bool complete) {
+bool Saturation::finish(std::vector<PendingMatches>& pending_matches, uint32_t mark,
+                        bool complete) {
   phase(report_.search_s);
-  complete = complete && take_turns(turns);
+  complete = complete && apply_pending(pending_matches);
   phase(report_.apply_s);
   if (complete)
-    for (const Turn& turn : turns)
+    for (const PendingMatches& turn : pending_matches)
       if (!turn.partial) egraph_.set_rule_seen(turn.rule->id, mark);
   waiting_bytes_ = 0;
   settle();
@@ -317,11 +318,11 @@ bool Saturation::finish(std::vector<Turn>& turns, uint32_t mark, bool complete) 
 
 // --- applying --------------------------------------------------------------------------------
 
-bool Saturation::take_turns(std::vector<Turn>& turns) {
+bool Saturation::apply_pending(std::vector<PendingMatches>& pending_matches) {
   bool open = true;
   while (open) {
     open = false;
-    for (Turn& turn : turns) {
+    for (PendingMatches& turn : pending_matches) {
       if (turn.done) continue;
       do {
         if (!(turn.rule->multi() ? apply_joint(turn) : apply_single(turn))) return false;
@@ -333,7 +334,7 @@ bool Saturation::take_turns(std::vector<Turn>& turns) {
 }
 
 /// Applies the next rows of a single-pattern rule. Returns false if stopped.
-bool Saturation::apply_single(Turn& turn) {
+bool Saturation::apply_single(PendingMatches& turn) {
   size_t end = std::min(turn.next + kTurn, turn.rows->size());
   for (; turn.next < end; ++turn.next) {
     if (stop_now()) return false;
@@ -346,7 +347,7 @@ bool Saturation::apply_single(Turn& turn) {
 }
 
 /// Applies the next rows of a join. Returns false if stopped.
-bool Saturation::apply_joint(Turn& turn) {
+bool Saturation::apply_joint(PendingMatches& turn) {
   JointRows chunk = turn.joint.form();
   if (!turn.joint.fill(kTurn, chunk, [&] { return stop_now(); })) return false;
   report_.rules[turn.rule->id].matches += chunk.rows.size();
@@ -360,7 +361,7 @@ bool Saturation::apply_joint(Turn& turn) {
   return true;
 }
 
-void Saturation::count(const Turn& turn, Outcome outcome) {
+void Saturation::count(const PendingMatches& turn, Outcome outcome) {
   RuleStats& stats = report_.rules[turn.rule->id];
   stats.applied += outcome == Outcome::Applied;
   stats.cyclic += outcome == Outcome::Cyclic;

@@ -48,7 +48,7 @@ public:
   double price(const Symbols& symbols, const OpInstance& instance) override;
   void prepare(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
   bool known(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override;
-  bool wants_notice() const override { return model_.wants_notice(); }
+  bool needs_preparation() const override { return model_.needs_preparation(); }
   llvm::ArrayRef<KernelPattern> patterns() const override { return model_.patterns(); }
   std::vector<std::string> notes() const override { return model_.notes(); }
 

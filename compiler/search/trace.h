@@ -53,7 +53,7 @@ struct SearchTrace {
   static constexpr size_t kMostTreeNodes = 4'000; // more cannot be displayed
 
   /// Sets the column. Searches with many steps share columns.
-  void stand_at(size_t step, size_t steps) {
+  void set_column(size_t step, size_t steps) {
     columns = static_cast<uint32_t>(step * kMostSearchColumns / steps);
   }
 

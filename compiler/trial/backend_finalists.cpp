@@ -37,7 +37,7 @@ Diagnostic over(const StopToken& stop) {
                                                        : "the time was over");
 }
 
-std::string does_not_run(const Diagnostic& why) { return "does not run: " + why.message; }
+std::string run_failure_text(const Diagnostic& why) { return "does not run: " + why.message; }
 
 /// Returns the differences of outputs from the expected ones, or "" if there are none, or if the
 /// source's own outputs are not finite and so cannot be compared.
@@ -146,7 +146,7 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
   LoadedGraph* one = *source;
   Result<LoadedGraph*> other = loaded_.get(second, one, in_parts);
   if (!other && stop.asked()) return over(stop);
-  if (!other) return WholeRuns{{}, does_not_run(other.error())};
+  if (!other) return WholeRuns{{}, run_failure_text(other.error())};
   LoadedGraph* two = *other;
   timing.warmup = one->run_s() + two->run_s() > 2 * kSlowRun ? 0 : 1; // each graph has run
   auto [seconds, patience_s] =
@@ -156,9 +156,9 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
   if (!fault.empty()) return WholeRuns{{}, std::move(fault)};
   MachineWatch* watch = watch_for(one->parts.front().prepared);
   Result<Comparison> times =
-      time_in_turns([&] { return one->timed_run(); }, [&] { return two->timed_run(); }, timing);
+      time_interleaved([&] { return one->timed_run(); }, [&] { return two->timed_run(); }, timing);
   if (!times && stop.asked()) return over(stop);
-  if (!times) return WholeRuns{{}, does_not_run(times.error())}; // the first graph ran, above
+  if (!times) return WholeRuns{{}, run_failure_text(times.error())}; // the first graph ran, above
   std::string note = join(parts_note(*one, *two),
                           join(not_finite_note(first, one->outputs), denormals_note(*one)));
   WholeRuns runs{*times, {}, note};
@@ -167,7 +167,7 @@ Result<WholeRuns> BackendFinalists::compare(const Graph& first, const Graph& sec
   Disturbance all_signs = watch->disturbance();
   runs.disturbance = watch->taken_by_others();
   runs.slow_machine = all_signs != runs.disturbance; // by the yardstick
-  database_->keep_yardstick(watch->usual_us());
+  database_->store_yardstick(watch->usual_us());
   return runs;
 }
 
@@ -206,9 +206,10 @@ Result<std::vector<ScreeningResult>> BackendFinalists::screen(const Graph& sourc
       continue;
     }
     Result<ScreeningResult> one = screen_one(*graph, *own);
-    screened.push_back(one                      ? std::move(*one)
-                       : options().stop.asked() ? ScreeningResult{0, kNotRun}
-                                                : ScreeningResult{0, does_not_run(one.error())});
+    screened.push_back(one ? std::move(*one)
+                       : options().stop.asked()
+                           ? ScreeningResult{0, kNotRun}
+                           : ScreeningResult{0, run_failure_text(one.error())});
   }
   return screened;
 }
@@ -258,7 +259,7 @@ Result<std::vector<PlacedNodes>> BackendFinalists::time_in_place(const Graph& so
       disturbed[i].push_back(watch->disturbance());
     }
   }
-  database_->keep_yardstick(watch->usual_us());
+  database_->store_yardstick(watch->usual_us());
   for (size_t i = 0; i < graphs.size(); ++i)
     if (on_usual_numbers(*graphs[i])) out[i].trust = trust_of(disturbed[i]);
   return out;

@@ -25,10 +25,12 @@ public:
         time_(std::move(time)), guessed_(guessed) {
     timing_.stop = this->options().stop;
   }
-  explicit BackendFinalists(const PrepareOptions& options, TimingOptions timing = careful())
+  explicit BackendFinalists(const PrepareOptions& options, TimingOptions timing = precise_timing())
       : BackendFinalists(options, std::move(timing), TimePlan(options.stop)) {}
   /// The timing of comparisons whose prices were measured.
-  static TimingOptions careful() { return {.min_runs = 15, .seconds = 1.5, .patience_seconds = 8}; }
+  static TimingOptions precise_timing() {
+    return {.min_runs = 15, .seconds = 1.5, .patience_seconds = 8};
+  }
   Result<WholeRuns> compare(const Graph& first, const Graph& second) override {
     return compare(first, second, timing_);
   }

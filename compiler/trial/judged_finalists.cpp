@@ -24,9 +24,9 @@ double screened(const std::function<double()>& run) {
 }
 
 /// Interleaved runs of two graphs, which alternate in going first.
-class Turns {
+class InterleavedRuns {
 public:
-  Turns(const std::function<double()>& first, const std::function<double()>& second)
+  InterleavedRuns(const std::function<double()>& first, const std::function<double()>& second)
       : run_{&first, &second} {}
 
   /// Runs both once. Returns false if a run of the graph `failed()` failed.
@@ -65,7 +65,7 @@ Result<WholeRuns> JudgedFinalists::compare(const Graph& first, const Graph& seco
   Run a = ready(first), b = ready(second);
   if (!a) return error(Code::device, "the source {0}", kRefused);
   if (!b) return runs.fault = kRefused.str(), runs;
-  Turns turns(a, b);
+  InterleavedRuns turns(a, b);
   Stopwatch watch;
   size_t look = kLeastRuns;
   for (bool counts = false;; counts = true) {

@@ -54,7 +54,7 @@ Result<Timing> time_instances(LoadedProgram& program, llvm::ArrayRef<Tensor> inp
     others.push_back(std::move(other));
     instances.push_back(others.back().executable.get());
   }
-  return time_side_by_side(instances, timing);
+  return time_concurrently(instances, timing);
 }
 
 /// Times each step, in separate runs.

@@ -92,7 +92,7 @@ std::string difference_text(double difference);
 
 /// Times rounds in which every instance runs once; all start together, each in its own thread.
 /// Errors: that of the first instance that fails.
-Result<Timing> time_side_by_side(llvm::ArrayRef<Executable*> instances,
+Result<Timing> time_concurrently(llvm::ArrayRef<Executable*> instances,
                                  const TimingOptions& options);
 
 } // namespace tg

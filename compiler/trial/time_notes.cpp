@@ -28,7 +28,7 @@ namespace {
 constexpr llvm::StringLiteral kGapNote("a whole run takes ");
 
 /// Returns the cause if prices are not times of this machine, else "".
-llvm::StringRef cause_in_prices(PriceOrigin origin) {
+llvm::StringRef price_error_cause(PriceOrigin origin) {
   switch (origin) {
   case PriceOrigin::Timed: return "";
   case PriceOrigin::Estimated:
@@ -52,7 +52,7 @@ std::string likely_cause(const PriceGap& gap, bool slower) {
   bool elsewhere = gap.origin == PriceOrigin::Table || gap.origin == PriceOrigin::Profile;
   if (gap.slow_machine && slower && !elsewhere)
     return "the machine computes slower now than it did when the prices were taken";
-  if (llvm::StringRef cause = cause_in_prices(gap.origin); !cause.empty()) return cause.str();
+  if (llvm::StringRef cause = price_error_cause(gap.origin); !cause.empty()) return cause.str();
   if (gap.threads > 1 && slower)
     return "threads that wait for one another; compare with `--threads 1`";
   if (slower) return "operands that are not in the caches, as they are where operators are timed";

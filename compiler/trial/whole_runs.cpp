@@ -16,7 +16,7 @@ namespace {
 /// Guessed prices, which take no time, do not justify minutes of runs.
 BackendFinalists runner_of(const PrepareOptions& run, const TimePlan& time, bool measured) {
   const TimingOptions quick = {.min_runs = 5, .seconds = 1, .patience_seconds = 2};
-  return {run, measured ? BackendFinalists::careful() : quick, time, !measured};
+  return {run, measured ? BackendFinalists::precise_timing() : quick, time, !measured};
 }
 
 /// Returns the conditions, besides the graphs, on which whole runs depend; nullopt if they cannot
@@ -55,7 +55,7 @@ std::string digest_of_weights(const Graph& graph, const PrepareOptions& run) {
   return llvm::toHex(digest.final(), /*LowerCase=*/true);
 }
 
-bool WholeRunOptions::asked() const { return wanted && (judge || meets_source(cost)); }
+bool WholeRunOptions::asked() const { return wanted && (judge || is_compared_with_source(cost)); }
 
 WholeRunPolicy::WholeRunPolicy(const WholeRunOptions& options, const PrepareOptions& run,
                                const TimePlan& time)

@@ -1,5 +1,5 @@
 // Selects the whole runs for the costs in use. If the costs are of this machine, the chosen graph
-// is compared with the source before it is returned (cost_model.h, meets_source).
+// is compared with the source before it is returned (cost_model.h, is_compared_with_source).
 #pragma once
 
 #include "compiler/trial/backend_finalists.h"

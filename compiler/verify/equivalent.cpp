@@ -1,7 +1,7 @@
 #include "compiler/verify/equivalent.h"
 
 #include "compiler/ir/evaluate.h"
-#include "compiler/verify/counterexample/float_look.h"
+#include "compiler/verify/counterexample/float_comparison.h"
 #include "compiler/verify/counterexample/narrow.h"
 #include "compiler/verify/field/check.h"
 #include "compiler/verify/integers.h"
@@ -40,7 +40,7 @@ size_t points_of(const PointBound& bound, const EquivalenceOptions& options) {
 }
 
 /// Returns true if `points` agreements leave a larger chance of a miss than the target.
-bool says_too_little(const PointBound& bound, size_t points, const EquivalenceOptions& options) {
+bool is_inconclusive(const PointBound& bound, size_t points, const EquivalenceOptions& options) {
   return bound.log2_miss * static_cast<double>(points) > options.log2_target;
 }
 
@@ -51,7 +51,7 @@ std::optional<Equivalence> agreement(const Joined& same, llvm::ArrayRef<NodeId> 
   Equivalence result;
   result.per_point = bound_of(same.graph, pairs);
   size_t points = points_of(result.per_point, options);
-  if (says_too_little(result.per_point, points, options)) return std::nullopt;
+  if (is_inconclusive(result.per_point, points, options)) return std::nullopt;
   FieldCheck field(same, pairs, options);
   while (result.points < points)
     if (field.run(result.points++) != FieldCheck::Outcome::Agree) return std::nullopt;
@@ -132,7 +132,7 @@ Equivalence check_equivalence(const Joined& joined, const EquivalenceOptions& op
   result.per_point = bound_of(joined.graph, pairs.wanted);
   result.method = Equivalence::Method::Field;
   size_t points = points_of(result.per_point, options);
-  if (says_too_little(result.per_point, points, options))
+  if (is_inconclusive(result.per_point, points, options))
     if (std::optional<Equivalence> parts = check_in_parts(joined, options))
       return std::move(*parts);
   FieldCheck field(joined, pairs.wanted, options);
@@ -141,7 +141,7 @@ Equivalence check_equivalence(const Joined& joined, const EquivalenceOptions& op
     outcome = field.run(result.points++);
   result.log2_error = result.per_point.log2_miss * static_cast<double>(result.points);
   if (outcome == FieldCheck::Outcome::Stopped) return undecided(result, "stopped");
-  if (outcome == FieldCheck::Outcome::Spoilt)
+  if (outcome == FieldCheck::Outcome::NoUsablePoint)
     return undecided(result, "a divisor is zero wherever the models were evaluated");
   if (outcome == FieldCheck::Outcome::Agree) {
     confirm_in_float64(joined, options, result);

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kMostNodes = 64; // of an expression that is written anew
 constexpr int kMostDepth = 24;    // of rewrites within rewrites
 
-using Became = llvm::DenseMap<uint32_t, NodeId>;
+using ReplacedNodes = llvm::DenseMap<uint32_t, NodeId>;
 
 class Simplifier {
 public:
@@ -59,9 +59,9 @@ private:
   NodeId cast(NodeId id);
   NodeId of_selected_divisor(NodeId id);
   NodeId without_remainders(NodeId x, int64_t divisor);
-  bool equals_where(NodeId condition, NodeId x, NodeId y);
+  bool equal_under_condition(NodeId condition, NodeId x, NodeId y);
   NodeId assuming(NodeId id, NodeId condition, bool holds);
-  NodeId rewritten(NodeId id, Became became);
+  NodeId rewritten(NodeId id, ReplacedNodes became);
 
   OpKind op(NodeId id) const { return to_.node(id).op; }
   NodeId operand(NodeId id, size_t i) const { return to_.operands(id)[i]; }
@@ -267,7 +267,7 @@ NodeId Simplifier::without_remainders(NodeId x, int64_t divisor) {
     if (is_multiple(id)) operands = operands.take_front();
     open.append(operands.begin(), operands.end());
   }
-  Became became;
+  ReplacedNodes became;
   for (uint32_t i : nodes) {
     llvm::SmallVector<NodeId, 3> operands(to_.operands({i}).begin(), to_.operands({i}).end());
     const TensorType type = to_.type({i});
@@ -288,11 +288,11 @@ NodeId Simplifier::select(NodeId id) {
     return make(OpKind::Select, {operand(condition, 0), y, x});
   NodeId in_x = assuming(x, condition, true), in_y = assuming(y, condition, false);
   if (in_x != x || in_y != y) return make(OpKind::Select, {condition, in_x, in_y});
-  return equals_where(condition, x, y) ? y : NodeId{};
+  return equal_under_condition(condition, x, y) ? y : NodeId{};
 }
 
 /// True if y is x wherever the condition, one or several equations with numbers, holds.
-bool Simplifier::equals_where(NodeId condition, NodeId x, NodeId y) {
+bool Simplifier::equal_under_condition(NodeId condition, NodeId x, NodeId y) {
   llvm::SmallVector<NodeId, 4> open{condition};
   while (!open.empty()) {
     NodeId id = open.pop_back_val();
@@ -305,7 +305,7 @@ bool Simplifier::equals_where(NodeId condition, NodeId x, NodeId y) {
     if (known(one)) std::swap(one, other);
     std::optional<int64_t> value = known(other);
     if (!value) return false;
-    const Became there({{one.index, number(*value, to_.type(one))}});
+    const ReplacedNodes there({{one.index, number(*value, to_.type(one))}});
     NodeId in_x = rewritten(x, there), in_y = rewritten(y, there);
     std::optional<int64_t> number_x = known(in_x);
     if (in_x != in_y && !(number_x && number_x == known(in_y))) return false;
@@ -315,7 +315,7 @@ bool Simplifier::equals_where(NodeId condition, NodeId x, NodeId y) {
 
 /// The node where the condition holds, or does not.
 NodeId Simplifier::assuming(NodeId id, NodeId condition, bool holds) {
-  Became became;
+  ReplacedNodes became;
   llvm::SmallVector<std::pair<NodeId, bool>, 8> open{{condition, holds}};
   while (!open.empty()) {
     auto [one, is] = open.pop_back_val();
@@ -329,7 +329,7 @@ NodeId Simplifier::assuming(NodeId id, NodeId condition, bool holds) {
 
 /// The node with others in the place of some, as far as it depends on their elements at its own
 /// places.
-NodeId Simplifier::rewritten(NodeId id, Became became) {
+NodeId Simplifier::rewritten(NodeId id, ReplacedNodes became) {
   uint32_t first = UINT32_MAX;
   for (const auto& [index, made] : became) first = std::min(first, index);
   if (auto at = became.find(id.index); at != became.end()) return fitted(at->second, to_.type(id));

@@ -87,7 +87,7 @@ private:
     if (e.kind == Kind::Literal) return e.literal.text_form();
     if (e.kind == Kind::Variable) return value(e.variable);
     std::vector<std::string> operands;
-    if (e.asks_class() || e.kind == Kind::TypeLike) operands.push_back(tensor(e.variable));
+    if (e.queries_class() || e.kind == Kind::TypeLike) operands.push_back(tensor(e.variable));
     if (e.kind == Kind::SameType) operands.push_back(tensor(e.variable2));
     for (ExprIndex operand : e.operands) operands.push_back(expr(operand));
     std::optional<Kind> other = mirrored(e.kind);

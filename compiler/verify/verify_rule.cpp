@@ -6,7 +6,7 @@
 #include "compiler/rules/instances/sample.h"
 #include "compiler/rules/text.h"
 #include "compiler/verify/counterexample/climb.h"
-#include "compiler/verify/counterexample/float_look.h"
+#include "compiler/verify/counterexample/float_comparison.h"
 #include "compiler/verify/counterexample/instance_changes.h"
 #include "compiler/verify/counterexample/narrow.h"
 #include "compiler/verify/counterexample/rule_probes.h"
@@ -275,14 +275,14 @@ private:
       double error = result.method == Equivalence::Method::Field ? result.log2_error : kSameGraph;
       verdict_.log2_error = verdict_.in_field == 1 ? error : std::max(verdict_.log2_error, error);
     }
-    if (!in_field) keep_apart(instance, sides.size);
-    bool tame = in_field || RuleProbes::tame(sides.joined, options_.seed);
-    if (tame && result.method != Equivalence::Method::Identical)
+    if (!in_field) keep_small_instance(instance, sides.size);
+    bool has_finite_values = in_field || RuleProbes::has_finite_values(sides.joined, options_.seed);
+    if (has_finite_values && result.method != Equivalence::Method::Identical)
       watch_.look(symbols_, instance, sides.joined, options_.seed + verdict_.cases);
   }
 
   /// Keeps the smallest instances for which only float64 decided.
-  void keep_apart(const RuleInstance& instance, int64_t size) {
+  void keep_small_instance(const RuleInstance& instance, int64_t size) {
     apart_.push_back({size, instance});
     std::stable_sort(apart_.begin(), apart_.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -299,7 +299,7 @@ private:
       if (!sides) continue;
       PiecewiseAnswer solved = solve_piecewise(sides->joined);
       if (solved.status == PiecewiseAnswer::Status::Agree) continue;
-      std::optional<Climbed> found = solved.where;
+      std::optional<ClimbResult> found = solved.where;
       if (!found) found = climb(sides->joined, options_.seed, kClimbing);
       if (!found) continue;
       options_.smaller = 0; // these inputs belong to this instance
@@ -334,7 +334,8 @@ private:
       options.seed = options_.seed;
       options.caveats = false;
       options.stop = [this] { return options_.stop.asked(); };
-      FloatFindings found = look_in_float64(sides->joined, options, Adversary::Effort::Whole);
+      FloatFindings found =
+          compare_in_float64(sides->joined, options, AdversarialInputs::Effort::Whole);
       const Counterexample* example = found.different ? &*found.different : nullptr;
       if (example && std::isfinite(example->a.as_real()) && std::isfinite(example->b.as_real())) {
         options_.smaller = 0; // these inputs belong to this instance
@@ -358,7 +359,7 @@ private:
     Equivalence result = equivalence(sides, false);
     if (result.method == Equivalence::Method::Identical) return false;
     bool in_field = result.equal() && result.method != Equivalence::Method::Float64;
-    if (!differ(result)) return probes_.refuted_alike(sides, in_field);
+    if (!differ(result)) return probes_.is_refuted_again(sides, in_field);
     probes_.forget_refutation();
     return true;
   }

@@ -366,7 +366,7 @@ private:
     if (made_.failed() || !value) return;
     llvm::ArrayRef<ast::Name> targets = site.tree[s.targets];
     if (!s.destructures) {
-      ExprId named = made_.worked_out(value);
+      ExprId named = made_.fold_value(value);
       (*site.names)[targets[0].text] = named;
       return;
     }

@@ -187,7 +187,7 @@ ExprId UnfoldedTree::shape_part(const ast::Expr& at, ExprId x, int64_t before, i
   return failed_ ? ExprId{} : make(index);
 }
 
-ExprId UnfoldedTree::worked_out(ExprId value) {
+ExprId UnfoldedTree::fold_value(ExprId value) {
   const ast::Expr e = out_[value]; // a copy: the array grows
   bool computed = e.kind == ExprKind::Unary || e.kind == ExprKind::Binary ||
                   e.kind == ExprKind::Call || e.kind == ExprKind::Index;

@@ -81,7 +81,7 @@ public:
   ast::ExprId shape_part(const ast::Expr& at, ast::ExprId x, int64_t before, int64_t behind);
   /// Replaces an expression by its value if that is a number or a bool, so that loop counters stay
   /// small.
-  ast::ExprId worked_out(ast::ExprId value);
+  ast::ExprId fold_value(ast::ExprId value);
 
 private:
   static constexpr size_t kMaxLets = 32;       // of the rule's own

@@ -19,7 +19,7 @@ constexpr bool (*kRules[])(Inference&) = {
 };
 
 /// Returns the table's dtypes in words.
-const char* dtypes_taken(const OpInfo& op) {
+const char* accepted_dtypes(const OpInfo& op) {
   if (op.has(Trait::Floating)) return "floats";
   return op.has(Trait::Logical) ? "bool" : "numbers";
 }
@@ -48,7 +48,7 @@ bool check_operands(const Inference& in) {
     if (type.dtype != dtype)
       return in.fail("dtypes differ: {0} and {1}", dtype_name(dtype), dtype_name(type.dtype));
     if (!dtype_fits(in.info, dtype))
-      return in.fail("{0} takes {1}, got {2}", in.info.name, dtypes_taken(in.info), type);
+      return in.fail("{0} takes {1}, got {2}", in.info.name, accepted_dtypes(in.info), type);
   }
   return true;
 }

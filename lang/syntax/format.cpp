@@ -58,7 +58,7 @@ bool needs_parentheses(const ast::Expr& parent, const ast::Expr& operand, bool l
 }
 
 /// When a comma follows the last item of a sequence.
-enum class Comma { Never, WhereBroken, Always };
+enum class Comma { Never, IfMultiline, Always };
 
 /// The queue of comments, in source order.
 class Comments {
@@ -159,10 +159,10 @@ private:
   /// Prints `open item, item close` on one line, or one item per line.
   template <class Item, class Print>
   Doc sequence(StringRef open, ArrayRef<Item> all, uint32_t close_at, StringRef close, Print print,
-               bool filled = false, Comma trailing = Comma::WhereBroken);
+               bool filled = false, Comma trailing = Comma::IfMultiline);
   template <class Item, class Print>
   Doc ungrouped(StringRef open, ArrayRef<Item> all, uint32_t close_at, StringRef close, Print print,
-                bool filled = false, Comma trailing = Comma::WhereBroken);
+                bool filled = false, Comma trailing = Comma::IfMultiline);
   /// Prints items one after the other, as many as fit on a line.
   template <class Item, class Print> Doc listing(ArrayRef<Item> all, Print print);
 
@@ -222,7 +222,7 @@ Doc Formatter::ungrouped(StringRef open, ArrayRef<Item> all, uint32_t close_at, 
                          Print print, bool filled, Comma trailing) {
   llvm::SmallVector<Doc, 16> inner;
   Doc last_comma = trailing == Comma::Always        ? text(",")
-                   : trailing == Comma::WhereBroken ? docs_.if_broken(",")
+                   : trailing == Comma::IfMultiline ? docs_.if_broken(",")
                                                     : Doc{};
   for (size_t i = 0; i < all.size(); ++i) {
     Span span = place(tree_, all[i]);
@@ -350,7 +350,7 @@ Doc Formatter::args(ast::List<ast::Arg> list, uint32_t close) {
   }
   bool open_ended = !all.empty() && all.back().kind == ArgKind::Rest;
   return sequence("(", all, close, ")", print, false,
-                  open_ended ? Comma::Never : Comma::WhereBroken);
+                  open_ended ? Comma::Never : Comma::IfMultiline);
 }
 
 Doc Formatter::arg(const ast::Arg& a) {

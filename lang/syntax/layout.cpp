@@ -100,7 +100,7 @@ private:
     if (starts_declaration(t.kind)) {
       close_down_to(0, t.begin);
     } else if (in_round_or_square()) {
-      if (!starts_statement(t.kind) && !forgot_to_close(t)) return;
+      if (!starts_statement(t.kind) && !misses_closer(t)) return;
       close_forgotten(T::LBRACE, t.begin);
     }
     end_line_before(t);
@@ -108,7 +108,7 @@ private:
 
   /// Two consecutive operands inside a bracket: a comma or the closing bracket is missing.
   /// The indentation decides which.
-  bool forgot_to_close(const Token& t) const {
+  bool misses_closer(const Token& t) const {
     if (!ends_operand(out_.back().kind) || !starts_operand(t.kind)) return false;
     auto outermost = open_.end();
     while (outermost != open_.begin() && (outermost - 1)->kind != T::LBRACE) --outermost;
@@ -175,7 +175,7 @@ private:
            closer_of(open_[match - 1].kind) != t.kind)
       --match;
     bool found = match > 0 && open_[match - 1].kind != T::LBRACE;
-    if (!found) return wrong_closer(t);
+    if (!found) return report_wrong_closer(t);
     close_down_to(match, t.begin);
     push(t);
     open_.pop_back();
@@ -210,7 +210,7 @@ private:
   }
 
   /// `f(x]` is a typing error; `f(x])`, where the next bracket fits, has one bracket too many.
-  void wrong_closer(const Token& t) {
+  void report_wrong_closer(const Token& t) {
     Open top = open_.back();
     if (next_kind_ == closer_of(top.kind)) return stray(t);
     if (first_bracket_error()) {
@@ -322,8 +322,8 @@ private:
 
 } // namespace
 
-std::vector<Token> lay_out(const std::vector<Token>& raw, llvm::StringRef text,
-                           SyntaxErrors& errors) {
+std::vector<Token> insert_line_ends(const std::vector<Token>& raw, llvm::StringRef text,
+                                    SyntaxErrors& errors) {
   return Layout(text, errors).run(raw);
 }
 

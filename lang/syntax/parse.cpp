@@ -52,7 +52,7 @@ Diagnostic other_kind(llvm::StringRef path, const FileKind& kind) {
 }
 
 /// Reports the errors found while reading, in the order of the text, up to the limit.
-void hand_over(std::vector<Diagnostic>& found, DiagnosticSink& sink) {
+void report_errors(std::vector<Diagnostic>& found, DiagnosticSink& sink) {
   std::stable_sort(found.begin(), found.end(), [](const Diagnostic& a, const Diagnostic& b) {
     return a.span.begin < b.span.begin;
   });
@@ -104,13 +104,13 @@ Ast parse(const SourceManager& sources, FileId file, DiagnosticSink& sink) {
   llvm::StringRef text = sources.file(file).text();
   SyntaxErrors errors(file);
   RawTokens raw = scan(text, errors);
-  std::vector<Token> tokens = lay_out(raw.tokens, text, errors);
+  std::vector<Token> tokens = insert_line_ends(raw.tokens, text, errors);
   errors.seal();
   TokenCursor cursor(tokens, text, errors);
   AstBuilder builder(text, errors);
   Grammar(cursor, builder).parse();
   Ast tree = builder.finish(std::move(raw.comments));
-  hand_over(errors.found(), sink);
+  report_errors(errors.found(), sink);
   return tree;
 }
 

@@ -1,5 +1,5 @@
 /* The grammar. Actions only build the tree; syntax_error.cpp has the error messages. Lists are
-   left-recursive, so the parser's stack is bounded by the nesting that lay_out allows. Error
+   left-recursive, so the parser's stack is bounded by the nesting that insert_line_ends allows. Error
    recovery has two points, a statement and a declaration: on an error the remainder of it is skipped
    (TokenCursor::skip_statement finds its end, because brackets match), so that one mistake causes
    one message and does not affect the next statement. */

@@ -104,7 +104,7 @@ llvm::StringRef foreign_word(llvm::StringRef word) {
       .Default("");
 }
 
-struct Stuck {
+struct ParseFailure {
   TokenCursor& cursor;
   const Token& at;
   const Token& first; // of the statement
@@ -116,7 +116,7 @@ struct Stuck {
   }
 };
 
-bool foreign(Stuck& s) {
+bool foreign(ParseFailure& s) {
   // At the word itself or directly after it.
   bool near = &s.at == &s.first || &s.at == &s.first + 1;
   llvm::StringRef word = s.cursor.text(s.first);
@@ -129,7 +129,7 @@ bool foreign(Stuck& s) {
   return true;
 }
 
-bool outside(Stuck& s) {
+bool outside(ParseFailure& s) {
   bool statement = starts_statement(s.first.kind) || s.first.kind == T::IF;
   if (s.first.depth != 0 || &s.at != &s.first || !statement) return false;
   s.report(Code::syntax, s.at, ("`" + s.text() + "` stands outside of a function").str()).help =
@@ -137,13 +137,13 @@ bool outside(Stuck& s) {
   return true;
 }
 
-bool chained_comparison(Stuck& s) {
+bool chained_comparison(ParseFailure& s) {
   if (!is_comparison_token(s.at.kind) || !s.expected.has(S::S_AND)) return false;
   s.report(Code::syntax, s.at, "comparisons do not chain").help = "write `a < b and b < c`";
   return true;
 }
 
-bool keyword_as_name(Stuck& s) {
+bool keyword_as_name(ParseFailure& s) {
   bool word = !s.text().empty() && llvm::isAlpha(s.text().front());
   bool wanted = s.expected.has(S::S_NAME) && !s.expected.has(S::S_FN);
   if (!word || !wanted || s.at.kind == T::NAME || s.at.kind == T::IF || starts_statement(s.at.kind))
@@ -159,7 +159,7 @@ bool keyword_as_name(Stuck& s) {
   return true;
 }
 
-bool typed_let(Stuck& s) {
+bool typed_let(ParseFailure& s) {
   bool let = s.first.kind == T::LET || s.first.kind == T::VAR;
   if (!let || s.at.kind != T::COLON || !s.expected.has(S::S_ASSIGN)) return false;
   s.report(Code::syntax, s.at, "a type after a name of `let` or `var`").help =
@@ -167,7 +167,7 @@ bool typed_let(Stuck& s) {
   return true;
 }
 
-std::string found_words(const Stuck& s) {
+std::string found_words(const ParseFailure& s) {
   constexpr size_t kShown = 30;
   switch (s.at.kind) {
   case T::NEWLINE:
@@ -180,7 +180,7 @@ std::string found_words(const Stuck& s) {
 }
 
 /// Returns advice about a mistaken sign, by the sign found and those expected.
-llvm::StringRef advice_on_sign(const Stuck& s) {
+llvm::StringRef advice_on_sign(const ParseFailure& s) {
   bool begins = &s.at == &s.first, second = &s.at == &s.first + 1;
   if (begins && s.text().startswith("/")) return "a comment begins with `#`";
   if (s.expected.has(S::S_BECOMES)) return "`=>` rewrites one way, `<=>` both ways";
@@ -196,7 +196,7 @@ llvm::StringRef advice_on_sign(const Stuck& s) {
   return "";
 }
 
-std::string plain_advice(const Stuck& s) {
+std::string plain_advice(const ParseFailure& s) {
   if (llvm::StringRef advice = advice_on_sign(s); !advice.empty()) return advice.str();
   bool head = s.first.kind == T::FN || s.first.kind == T::MODEL;
   if (head && s.expected.has(S::S_COLON)) return "a parameter has a type: `x: f32[N, C]`, `n: int`";
@@ -219,7 +219,7 @@ std::string plain_advice(const Stuck& s) {
   return "";
 }
 
-void unexpected(Stuck& s) {
+void unexpected(ParseFailure& s) {
   std::string help = plain_advice(s), words = s.expected.words(), found = found_words(s);
   Diagnostic& d =
       s.report(Code::syntax, s.at,
@@ -235,7 +235,7 @@ void Grammar::report_syntax_error(const context& context) const {
   uint32_t end = cursor.skip_statement();
   if (at.synthetic || cursor.errors().any_within(first.begin, at.end)) return;
   cursor.errors().drop_weak(at.begin, end);
-  Stuck stuck{cursor, at, first, Expected(context)};
+  ParseFailure stuck{cursor, at, first, Expected(context)};
   // A block that was not opened is closed later, where `}` then has no partner.
   if (stuck.expected.has(S::S_LBRACE)) {
     uint32_t partner = cursor.errors().next_weak(at.begin);

@@ -1,4 +1,4 @@
-// Classes of tokens for lay_out and the error messages.
+// Classes of tokens for insert_line_ends and the error messages.
 #pragma once
 
 #include "lang/syntax/parser.h"

@@ -1,10 +1,10 @@
 // Tokens between the scanner and the grammar. The text passes through these stages:
 //
 //   scan (lexer.l)  ->  raw tokens, comments
-//   lay_out         ->  the same with line ends and with brackets that always match
+//   insert_line_ends         ->  the same with line ends and with brackets that always match
 //   the grammar     ->  the tree
 //
-// Invariant after lay_out, on which the grammar's error recovery depends:
+// Invariant after insert_line_ends, on which the grammar's error recovery depends:
 // brackets are balanced and nested no deeper than ast::kMaxNesting,
 // each statement of a block is followed by one NEWLINE, each declaration by one DECL_END,
 // and END comes last. Tokens that had to be added or dropped for that have been reported.
@@ -23,7 +23,7 @@ struct Token {
   uint32_t begin = 0, end = 0;
   uint32_t depth = 0;       // enclosing braces; the braces themselves count as outside
   bool starts_line = false; // the first token of its line
-  bool synthetic = false;   // added by lay_out to mend a reported error
+  bool synthetic = false;   // added by insert_line_ends to mend a reported error
 };
 
 /// The errors of one file while it is read. Later phases query the places of earlier errors,
@@ -65,7 +65,7 @@ private:
   std::vector<Diagnostic> found_;
   std::vector<uint32_t> places_; // positions of errors; ascending once sealed
   bool sealed_ = false;
-  std::vector<uint32_t> weak_; // positions of weak errors; ascending, as lay_out advances
+  std::vector<uint32_t> weak_; // positions of weak errors; ascending, as insert_line_ends advances
 };
 
 struct RawTokens {
@@ -74,7 +74,7 @@ struct RawTokens {
 };
 
 RawTokens scan(llvm::StringRef text, SyntaxErrors& errors);
-std::vector<Token> lay_out(const std::vector<Token>& raw, llvm::StringRef text,
-                           SyntaxErrors& errors);
+std::vector<Token> insert_line_ends(const std::vector<Token>& raw, llvm::StringRef text,
+                                    SyntaxErrors& errors);
 
 } // namespace tg

@@ -94,8 +94,8 @@ template <class T> std::string python_type() {
     return "list";
 }
 
-template <class T, class Limits> std::string words_in(const Limits&) { return ""; }
-template <class T, class E> std::string words_in(const fields::Of<E>& of) {
+template <class T, class Limits> std::string word_list(const Limits&) { return ""; }
+template <class T, class E> std::string word_list(const fields::Of<E>& of) {
   return words_of<E>(of.only);
 }
 
@@ -130,7 +130,7 @@ nb::list option_rows() {
 #define TG_SEARCH_OPTION(field, flag, value_name, kind, value, limits, group, basic, commands,     \
                          strategies, help, detail)                                                 \
   rows.append(nb::make_tuple(name_of(flag), python_type<decltype(OptimizeOptions::field)>(),       \
-                             words_in<decltype(OptimizeOptions::field)>(limits),                   \
+                             word_list<decltype(OptimizeOptions::field)>(limits),                  \
                              std::string(help) + (*(detail) ? ". " : "") + (detail)));
 #include "tangram/tables/options.def"
   return rows;

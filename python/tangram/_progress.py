@@ -31,7 +31,7 @@ def _in_notebook() -> bool:
 
 
 @contextmanager
-def _in_a_cell() -> Iterator[Notify]:
+def _progress_in_notebook() -> Iterator[Notify]:
     from IPython.display import HTML, display  # type: ignore[import-not-found]
 
     handle = display(HTML(""), display_id=True)
@@ -40,7 +40,7 @@ def _in_a_cell() -> Iterator[Notify]:
 
 
 @contextmanager
-def _on_a_line(out: TextIO) -> Iterator[Notify]:
+def _progress_on_terminal(out: TextIO) -> Iterator[Notify]:
     def show(progress: _core.SearchProgress) -> None:
         out.write(f"\r\x1b[2K{bar(progress)}")
         out.flush()
@@ -58,10 +58,10 @@ def listener(progress: bool | Notify) -> Iterator[Notify | None]:
     if callable(progress):
         yield progress
     elif progress and _in_notebook():
-        with _in_a_cell() as notify:
+        with _progress_in_notebook() as notify:
             yield notify
     elif progress and sys.stderr.isatty():
-        with _on_a_line(sys.stderr) as notify:
+        with _progress_on_terminal(sys.stderr) as notify:
             yield notify
     else:
         yield None

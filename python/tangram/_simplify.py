@@ -75,7 +75,7 @@ def _difference(new: Sequence[numpy.ndarray], old: Sequence[numpy.ndarray]) -> f
     return float(worst)
 
 
-def judge_in(runtime: Runtime, folder: str, threads: int = 0) -> Callable[[Model], Callable[[], float] | None]:
+def runtime_judge(runtime: Runtime, folder: str, threads: int = 0) -> Callable[[Model], Callable[[], float] | None]:
     """For `Model.optimize(judge=...)`: writes graphs to a folder and runs them in that runtime."""
     count = 0
 
@@ -159,7 +159,7 @@ def simplify(
                 if error.code not in OF_THE_FILE:
                     raise
                 raise NotUsable(str(error).splitlines()[0]) from error
-            fast, report = model.optimize(judge=judge_in(runtime, folder, threads), portable=True,
+            fast, report = model.optimize(judge=runtime_judge(runtime, folder, threads), portable=True,
                                           verify=True, threads=threads, **options)
             facts.update(rewrites=dict(report.rules_applied), nodes_before=report.nodes_before,
                          nodes_after=report.nodes_after, verified=report.verified, notes=report.notes)

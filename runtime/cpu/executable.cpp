@@ -93,11 +93,11 @@ Result<void> CpuExecutable::load(const CompileOptions& options, Products product
   OneLibraryThread one;
   TG_TRY(engine_, make_engine());
   TG_TRY(stream_, make_stream(engine_.get()));
-  if (std::unique_ptr<PlanLook> look =
-          schedules ? schedules->look(std::max(1, options.threads)) : nullptr) {
-    Lowering first(*plan_, options, engine_.get(), *pool_, products, look.get());
+  if (std::unique_ptr<PlanObserver> plan_observer =
+          schedules ? schedules->observe_plan(std::max(1, options.threads)) : nullptr) {
+    Lowering first(*plan_, options, engine_.get(), *pool_, products, plan_observer.get());
     TG_CHECK(first.run());
-    look->seen();
+    plan_observer->seen();
   }
   Lowering l(*plan_, options, engine_.get(), *pool_, products, schedules);
   TG_CHECK(l.run());
@@ -267,7 +267,7 @@ Result<void> CpuExecutable::run_load_program(Lowering& l) {
   std::vector<bool> needed = needed_at_load(l);
   for (uint32_t i = 0; i < l.load.ops.size(); ++i) {
     Op& op = l.load.ops[i];
-    TG_CHECK(go_on(stop_));
+    TG_CHECK(check_stop(stop_));
     if (op.kernel && needed[i] && !is_made(l, op)) {
       for (BufferId b : op.buffers) TG_CHECK(ensure(l, b));
       TG_CHECK(bind(op));
@@ -377,7 +377,7 @@ Result<void> CpuExecutable::run_program(bool exact, std::vector<size_t>* denorma
   clock_.start();
   for (size_t i = 0; i < program_.ops.size(); ++i) {
     Op& op = program_.ops[i];
-    TG_CHECK(go_on(stop_));
+    TG_CHECK(check_stop(stop_));
     if (op.kernel) {
       if (denormals) (void)take_denormal_flag();
       if (exact) {
@@ -456,7 +456,7 @@ Result<std::vector<Tensor>> CpuExecutable::run(llvm::ArrayRef<Tensor> inputs,
     const Place& place = places_[plan_->inputs[i]];
     std::byte* elements = read_only(inputs[i]);
     bool aligned = reinterpret_cast<uintptr_t>(elements) % kAlignment == 0;
-    if (inputs[i].is_lent() && aligned && inputs[i].bytes() >= kLarge && is_plain(place))
+    if (inputs[i].is_borrowed() && aligned && inputs[i].bytes() >= kLarge && is_plain(place))
       move(place.buffer, elements);
     else
       bind(place, plain_like(place), elements, inputs[i].bytes());

@@ -32,7 +32,7 @@ struct OwnConvolution {
   tile::Plane capsules = {0, 0};
 };
 
-class PlanLook;
+class PlanObserver;
 
 /// The finders return nullopt for the default schedule, or a schedule that suits.
 /// Results stay the same during the process. Thread-safe.
@@ -47,10 +47,10 @@ public:
   virtual std::optional<WinogradCut> find_winograd(const WinogradShape& shape, int threads) = 0;
   /// Returns true if our kernel runs an operator (operator_text) for which both libraries have one.
   /// `by_rule` is the default choice.
-  virtual bool ours(llvm::StringRef op, bool by_rule) = 0;
+  virtual bool uses_own_kernel(llvm::StringRef op, bool by_rule) = 0;
   /// Returns an observer of all operators of a plan for `threads` threads before the plan
   /// is loaded; null: none.
-  virtual std::unique_ptr<PlanLook> look(int /*threads*/) { return nullptr; }
+  virtual std::unique_ptr<PlanObserver> observe_plan(int /*threads*/) { return nullptr; }
 };
 
 /// Defaults for everything; a base class for observers of some of the queries.
@@ -66,11 +66,11 @@ public:
   std::optional<WinogradCut> find_winograd(const WinogradShape&, int) override {
     return std::nullopt;
   }
-  bool ours(llvm::StringRef, bool by_rule) override { return by_rule; }
+  bool uses_own_kernel(llvm::StringRef, bool by_rule) override { return by_rule; }
 };
 
 /// The plan is lowered once with this object, without effect, and then `seen` is called.
-class PlanLook : public TileSchedules {
+class PlanObserver : public TileSchedules {
 public:
   virtual void seen() = 0;
 };

@@ -50,7 +50,7 @@ public:
   Result<std::unique_ptr<Executable>> compile(const Plan& plan,
                                               const CompileOptions& options) const override {
     TG_TRY(std::unique_ptr<cuda::GpuDevice> device, cuda::open_gpu());
-    ask_dnn(plan);
+    load_dnn_if_useful(plan);
     cuda::CubinCache cache(cuda::default_kernel_cache(), *compiler_);
     auto made = cuda::CudaExecutable::make(plan, options, std::move(device), cache, libraries_);
     keep_notes(cache.notes());
@@ -78,7 +78,7 @@ private:
                                            cuda::KnownUnits known) const {
     auto device = cuda::open_gpu();
     if (!device) return std::vector<Result<cuda::PlanTime>>(plans.size(), device.error());
-    for (const Plan* plan : plans) ask_dnn(*plan);
+    for (const Plan* plan : plans) load_dnn_if_useful(*plan);
     bool use = known == cuda::KnownUnits::Use;
     if (use && !prices_) prices_ = open_plans(plan_db_, *device_, "units: " + description_);
     cuda::CubinCache cache(cuda::default_kernel_cache(), *compiler_);
@@ -94,14 +94,14 @@ private:
       if (!llvm::is_contained(notes_, note)) notes_.push_back(note);
   }
 
-  static bool wants_dnn(const PlanStep& step) {
+  static bool can_use_dnn(const PlanStep& step) {
     return step.op == OpKind::Conv2d || step.op == OpKind::WinogradConv2d ||
            step.op == OpKind::Softmax || step.op == OpKind::Attention;
   }
   /// Loads cuDNN on the first plan that it can help, because loading takes a while.
   /// Without it all steps are generated.
-  void ask_dnn(const Plan& plan) const {
-    if (llvm::any_of(plan.steps, wants_dnn)) std::call_once(dnn_asked_, [this] { open_dnn(); });
+  void load_dnn_if_useful(const Plan& plan) const {
+    if (llvm::any_of(plan.steps, can_use_dnn)) std::call_once(dnn_asked_, [this] { open_dnn(); });
   }
   void open_dnn() const {
     auto dnn = cuda::Cudnn::open();

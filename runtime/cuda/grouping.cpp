@@ -41,7 +41,7 @@ DnnAnswers assumed_answers(AssumedPrices prices) {
 }
 
 Result<GroupedPlan> group_plan(const Plan& plan, const AssumedPrices& prices) {
-  LaidOutPlan laid =
+  PlanWithLayouts laid =
       rewrite_for_dnn(lower_winograd(expand_operators(plan).plan).plan, assumed_answers(prices));
   LoweredPlan lowered = lower_products(
       laid.edited.plan, [](const MatmulProblem& problem) { return !has_few_rows(problem); });

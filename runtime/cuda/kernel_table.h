@@ -12,7 +12,7 @@ namespace tg::cuda {
 /// One row: a generated kernel, its tunables, and its resource use.
 struct KernelRow {
   std::string name;
-  Schedule schedule{};
+  KernelSchedule schedule{};
   Tunables tunables;
   int64_t blocks = 1;
   KernelUse use;

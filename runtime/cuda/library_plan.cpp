@@ -33,7 +33,7 @@ void LibraryPlan::prepare_convolutions(const CompileOptions& options, ScratchTim
   limits.allow_tf32 = options.allow_tf32;
   DnnTuner tuner(timer, *libraries_.dnn, libraries_.dnn_plans.get(), limits);
   DnnSteps steps(tuner, generated);
-  LaidOutPlan laid = steps.prepare(plan_);
+  PlanWithLayouts laid = steps.prepare(plan_);
   plan_ = std::move(laid.edited.plan);
   origin_ = compose(origin_, laid.edited.origin);
   channels_last_ = std::move(laid.channels_last);

@@ -8,13 +8,13 @@ namespace tg::cuda {
 
 namespace {
 
-const char* schedule_name(Schedule schedule) {
+const char* schedule_name(KernelSchedule schedule) {
   switch (schedule) {
-  case Schedule::Map: return "map";
-  case Schedule::Rows: return "rows";
-  case Schedule::Columns: return "columns";
-  case Schedule::Serial: return "serial";
-  case Schedule::Tiles: return "tiles";
+  case KernelSchedule::Map: return "map";
+  case KernelSchedule::Rows: return "rows";
+  case KernelSchedule::Columns: return "columns";
+  case KernelSchedule::Serial: return "serial";
+  case KernelSchedule::Tiles: return "tiles";
   }
   return "";
 }
@@ -23,13 +23,13 @@ const char* schedule_name(Schedule schedule) {
 std::string tunables_text(const KernelRow& row) {
   const Tunables& t = row.tunables;
   std::string text;
-  if (row.schedule == Schedule::Tiles) {
+  if (row.schedule == KernelSchedule::Tiles) {
     text = llvm::formatv("cuda:tiles:{0}x{1}x{2}:{3}x{4}", t.tile_rows, t.tile_columns, t.depth,
                          t.own_rows, t.own_columns);
     return t.splits > 1 ? text + ":s" + std::to_string(t.splits) : text;
   }
   text = llvm::formatv("cuda:{0}:v{1}:t{2}", schedule_name(row.schedule), t.vector, t.threads);
-  if (row.schedule == Schedule::Rows || row.schedule == Schedule::Columns)
+  if (row.schedule == KernelSchedule::Rows || row.schedule == KernelSchedule::Columns)
     text += llvm::formatv(":r{0}:k{1}", t.row_threads, t.kept);
   return text;
 }
@@ -175,8 +175,8 @@ Result<void> PreparedPlan::run_product(const Launch& launch) const {
 
 // --- on scratch memory ---------------------------------------------------------------------------
 
-void PreparedPlan::lend(size_t launch, Address scratch) {
-  memory_.lend(launches_[launch].values, scratch);
+void PreparedPlan::use_scratch(size_t launch, Address scratch) {
+  memory_.use_scratch(launches_[launch].values, scratch);
   set_parameters(launches_[launch]);
 }
 

@@ -49,7 +49,7 @@ public:
   int64_t scratch_bytes(const Launch& launch) const { return memory_.bytes_of(launch.values); }
   Result<void> fill_scratch(const Launch& launch, Address scratch, const PatternOf& pattern) const;
   /// From now on the unit runs on that memory.
-  void lend(size_t launch, Address scratch);
+  void use_scratch(size_t launch, Address scratch);
 
   /// Returns the launched operation with its shapes: a library's operation, or the kernel's name.
   std::string key(const Launch& launch) const;

@@ -30,7 +30,7 @@ void ValueMemory::find_roots(llvm::ArrayRef<UnitValues> units) {
 }
 
 /// Returns the outputs to be placed consecutively, so that one copy fetches several.
-std::vector<PlanValueId> ValueMemory::outputs_together() const {
+std::vector<PlanValueId> ValueMemory::adjacent_outputs() const {
   llvm::SmallSetVector<PlanValueId, 4> made;
   for (const PlanOutput& output : plan_.outputs)
     if (block_of(output.value) == Block::Arena) made.insert(root_[output.value]);
@@ -41,7 +41,7 @@ std::vector<PlanValueId> ValueMemory::outputs_together() const {
 void ValueMemory::place(llvm::ArrayRef<UnitValues> units) {
   find_roots(units);
   offsets_.assign(plan_.values.size(), -1);
-  std::vector<PlanValueId> together = outputs_together();
+  std::vector<PlanValueId> together = adjacent_outputs();
   std::vector<BufferLife> lives;
   std::map<PlanValueId, size_t> life_of;
   auto touch = [&](PlanValueId value, uint32_t unit) {
@@ -116,7 +116,7 @@ int64_t ValueMemory::bytes_of(llvm::ArrayRef<PlanValueId> values) const {
   return bytes;
 }
 
-void ValueMemory::lend(llvm::ArrayRef<PlanValueId> values, Address scratch) {
+void ValueMemory::use_scratch(llvm::ArrayRef<PlanValueId> values, Address scratch) {
   (void)on_scratch(values, scratch, [&](PlanValueId root, Address at) -> Result<void> {
     addresses_[root] = at;
     return {};

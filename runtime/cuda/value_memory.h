@@ -46,15 +46,15 @@ public:
   template <class Use>
   Result<void> on_scratch(llvm::ArrayRef<PlanValueId> values, Address scratch, Use use) const;
   /// From now on the values are in that scratch memory.
-  void lend(llvm::ArrayRef<PlanValueId> values, Address scratch);
-  /// For put_back() after memory was lent.
+  void use_scratch(llvm::ArrayRef<PlanValueId> values, Address scratch);
+  /// For restore_addresses() after memory was lent.
   std::vector<Address> addresses() const { return addresses_; }
-  void put_back(std::vector<Address> addresses) { addresses_ = std::move(addresses); }
+  void restore_addresses(std::vector<Address> addresses) { addresses_ = std::move(addresses); }
 
 private:
   bool stays(PlanValueId value) const;
   void find_roots(llvm::ArrayRef<UnitValues> units);
-  std::vector<PlanValueId> outputs_together() const;
+  std::vector<PlanValueId> adjacent_outputs() const;
 
   const Plan& plan_;
   std::vector<PlanValueId> root_; // of values: owner of the memory

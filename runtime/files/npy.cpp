@@ -56,10 +56,10 @@ public:
 
   Result<NpyHeader> run() {
     bool has_descr = false, has_order = false, has_shape = false;
-    if (!eat("{")) return bad("its header is no dictionary");
-    while (!eat("}")) {
+    if (!consume("{")) return bad("its header is no dictionary");
+    while (!consume("}")) {
       std::optional<llvm::StringRef> key = string();
-      if (!key || !eat(":")) return bad("its header is no dictionary");
+      if (!key || !consume(":")) return bad("its header is no dictionary");
       bool* seen = *key == "descr"           ? &has_descr
                    : *key == "fortran_order" ? &has_order
                    : *key == "shape"         ? &has_shape
@@ -67,7 +67,8 @@ public:
       if (!seen || *seen) return bad("its header has an unknown or repeated key");
       *seen = true;
       TG_CHECK(seen == &has_descr ? descr() : seen == &has_order ? order() : shape());
-      if (!eat(",") && !rest_.ltrim().startswith("}")) return bad("its header is no dictionary");
+      if (!consume(",") && !rest_.ltrim().startswith("}"))
+        return bad("its header is no dictionary");
     }
     if (!rest_.trim().empty()) return bad("text follows its header");
     if (!has_descr || !has_order || !has_shape) return bad("its header lacks a key");
@@ -79,7 +80,7 @@ private:
     return error(Code::bad_data_file, "`{0}` is no tensor file that can be read: {1}", file_, what);
   }
 
-  bool eat(llvm::StringRef token) {
+  bool consume(llvm::StringRef token) {
     rest_ = rest_.ltrim();
     return rest_.consume_front(token);
   }
@@ -110,27 +111,28 @@ private:
   }
 
   Result<void> order() {
-    if (eat("False")) return {};
-    if (eat("True")) return bad("it is in Fortran order; save numpy.ascontiguousarray of it");
+    if (consume("False")) return {};
+    if (consume("True")) return bad("it is in Fortran order; save numpy.ascontiguousarray of it");
     return bad("its header is no dictionary");
   }
 
   Result<void> shape() {
-    if (!eat("(")) return bad("its shape is no tuple");
+    if (!consume("(")) return bad("its shape is no tuple");
     int64_t elements = 1;
-    while (!eat(")")) {
+    while (!consume(")")) {
       rest_ = rest_.ltrim();
       llvm::StringRef digits = rest_.take_while(llvm::isDigit);
       int64_t dim = 0;
       if (digits.empty() || digits.getAsInteger(10, dim))
         return bad("its shape is no tuple of ints");
       rest_ = rest_.drop_front(digits.size());
-      eat("L"); // Python 2 writes it
+      consume("L"); // Python 2 writes it
       if (type_.rank() == kMaxRank) return bad("its rank is over the limit");
       if (dim > kMaxElements / elements) return bad("its shape is too large");
       elements *= std::max<int64_t>(dim, 1);
       type_.shape.push_back(dim);
-      if (!eat(",") && !rest_.ltrim().startswith(")")) return bad("its shape is no tuple of ints");
+      if (!consume(",") && !rest_.ltrim().startswith(")"))
+        return bad("its shape is no tuple of ints");
     }
     return {};
   }

@@ -84,21 +84,21 @@ private:
     return bad(llvm::formatv("`{0}` {1}", entry.name, what).str());
   }
 
-  bool eat(char c) {
+  bool consume(char c) {
     rest_ = rest_.ltrim(" \t\r\n");
     return rest_.consume_front(llvm::StringRef(&c, 1));
   }
 
   /// Reads `{"name": value, ...}`; `value` reads each value and gets its name.
   Result<void> members(llvm::function_ref<Result<void>(std::string)> value) {
-    if (!eat('{')) return bad("its header is no JSON of the form that the format has");
-    if (eat('}')) return {};
+    if (!consume('{')) return bad("its header is no JSON of the form that the format has");
+    if (consume('}')) return {};
     do {
       TG_TRY(std::string name, string());
-      if (!eat(':')) return bad("its header is no JSON of the form that the format has");
+      if (!consume(':')) return bad("its header is no JSON of the form that the format has");
       TG_CHECK(value(std::move(name)));
-    } while (eat(','));
-    if (!eat('}')) return bad("its header is no JSON of the form that the format has");
+    } while (consume(','));
+    if (!consume('}')) return bad("its header is no JSON of the form that the format has");
     return {};
   }
 
@@ -156,8 +156,8 @@ private:
   /// Reads `[1, 2]`, a list of non-negative integers.
   Result<llvm::SmallVector<uint64_t, 5>> numbers() {
     llvm::SmallVector<uint64_t, 5> list;
-    if (!eat('[')) return bad("a shape or place is no list of sizes");
-    if (eat(']')) return list;
+    if (!consume('[')) return bad("a shape or place is no list of sizes");
+    if (consume(']')) return list;
     do {
       rest_ = rest_.ltrim(" \t\r\n");
       llvm::StringRef digits = rest_.take_while([](char c) { return llvm::isDigit(c); });
@@ -167,14 +167,14 @@ private:
         return bad("a shape or place is no list of sizes");
       rest_ = rest_.drop_front(digits.size());
       list.push_back(number);
-    } while (eat(','));
-    if (!eat(']')) return bad("a shape or place is no list of sizes");
+    } while (consume(','));
+    if (!consume(']')) return bad("a shape or place is no list of sizes");
     return list;
   }
 
   /// Reads a JSON string and resolves its escapes.
   Result<std::string> string() {
-    if (!eat('"')) return bad("its header is no JSON of the form that the format has");
+    if (!consume('"')) return bad("its header is no JSON of the form that the format has");
     std::string text;
     while (!rest_.empty() && rest_[0] != '"') {
       auto c = static_cast<unsigned char>(rest_[0]);

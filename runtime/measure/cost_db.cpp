@@ -377,7 +377,7 @@ double CostDb::yardstick() {
   return usual > 0 && usual <= kMaxPrice ? usual : 0;
 }
 
-void CostDb::keep_yardstick(double microseconds) {
+void CostDb::store_yardstick(double microseconds) {
   if (!db_ || !(microseconds > 0)) return;
   constexpr const char* kSql = "INSERT OR REPLACE INTO usual_yardstick VALUES (?1, ?2)";
   sqlite3_stmt* statement = nullptr;
@@ -391,7 +391,7 @@ void CostDb::keep_yardstick(double microseconds) {
   if (code != SQLITE_DONE) give_up("cannot write");
 }
 
-std::vector<std::pair<std::string, CostRow>> CostDb::rows_alike() {
+std::vector<std::pair<std::string, CostRow>> CostDb::rows_of_all_layouts() {
   std::vector<std::pair<std::string, CostRow>> rows;
   sqlite3_stmt* statement = nullptr;
   if (!db_ || sqlite3_prepare_v2(db_, kFindAlike, -1, &statement, nullptr) != SQLITE_OK)

@@ -61,7 +61,7 @@ public:
   /// Returns all rows of this processor, library and number of threads, for any layout of operands,
   /// with the `layout` of each row's environment, in the order of their keys.
   /// A cost model is trained on them.
-  std::vector<std::pair<std::string, CostRow>> rows_alike();
+  std::vector<std::pair<std::string, CostRow>> rows_of_all_layouts();
   /// Stores rows in one transaction; later rows replace earlier rows with the same key.
   void store(llvm::ArrayRef<CostRow> rows);
   /// Removes the rows of this processor, in any environment, whose instance and implementation
@@ -75,7 +75,7 @@ public:
   /// unknown.
   double yardstick();
   /// Stores the time, replacing the previous one.
-  void keep_yardstick(double microseconds);
+  void store_yardstick(double microseconds);
 
   /// Returns true while rows are written to a file.
   bool persistent() const { return db_ != nullptr; }

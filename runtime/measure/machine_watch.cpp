@@ -103,15 +103,15 @@ double yardstick_us(Executable& executable) {
   return least;
 }
 
-class SignWatch final : public MachineWatch {
+class ReadingsWatch final : public MachineWatch {
 public:
-  SignWatch(std::function<MachineSigns()> read, double usual_us)
+  ReadingsWatch(std::function<MachineReadings()> read, double usual_us)
       : read_(std::move(read)), last_(read_()), usual_(usual_us) {
     usual_.add(last_.yardstick_us);
   }
 
   Disturbance disturbance() override {
-    MachineSigns now = read_();
+    MachineReadings now = read_();
     double taken = now.waited_us - last_.waited_us + now.stolen_us - last_.stolen_us;
     double passed = now.clock_us - last_.clock_us;
     double yardstick_us = std::max(last_.yardstick_us, now.yardstick_us);
@@ -135,8 +135,8 @@ private:
   /// A clock rate that follows the load varies by less. Another user of a core costs more.
   static constexpr double kDrift = 1.25;
 
-  std::function<MachineSigns()> read_;
-  MachineSigns last_;
+  std::function<MachineReadings()> read_;
+  MachineReadings last_;
   UsualTime usual_;
   Disturbance taken_ = Disturbance::None;
 };
@@ -170,8 +170,8 @@ double stolen_us(llvm::StringRef stat, double us_per_tick) {
   return static_cast<double>(ticks) * us_per_tick;
 }
 
-std::unique_ptr<MachineWatch> watch_signs(std::function<MachineSigns()> read, double usual_us) {
-  return std::make_unique<SignWatch>(std::move(read), usual_us);
+std::unique_ptr<MachineWatch> watch_signs(std::function<MachineReadings()> read, double usual_us) {
+  return std::make_unique<ReadingsWatch>(std::move(read), usual_us);
 }
 
 std::unique_ptr<MachineWatch> watch_machine(const Backend& backend, int threads, double usual_us) {
@@ -184,7 +184,7 @@ std::unique_ptr<MachineWatch> watch_machine(const Backend& backend, int threads,
   // With more threads than cores, threads wait for each other.
   bool threads_fit = threads <= available_cores();
   auto read = [yardstick, threads_fit, start = Clock::now()] {
-    MachineSigns signs;
+    MachineReadings signs;
     if (yardstick) signs.yardstick_us = yardstick_us(*yardstick);
     if (threads_fit) signs.waited_us = waited_us();
     signs.stolen_us = read_stolen_us();

@@ -57,7 +57,7 @@ private:
 };
 
 /// The signs at one moment, including the clock.
-struct MachineSigns {
+struct MachineReadings {
   double clock_us = 0;
   double waited_us = 0;    // of all threads together, so far
   double yardstick_us = 0; // 0: there is no yardstick
@@ -66,7 +66,8 @@ struct MachineSigns {
 
 /// Judges by the signs that `read` returns, when the watch is created and at each call. `usual_us`:
 /// the yardstick's time from earlier processes; 0: unknown.
-std::unique_ptr<MachineWatch> watch_signs(std::function<MachineSigns()> read, double usual_us = 0);
+std::unique_ptr<MachineWatch> watch_signs(std::function<MachineReadings()> read,
+                                          double usual_us = 0);
 
 /// Parses the stolen time so far from the text of /proc/stat; 0 if it is not reported.
 double stolen_us(llvm::StringRef stat, double us_per_tick);

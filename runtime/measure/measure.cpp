@@ -50,7 +50,7 @@ public:
   Result<void> run(const MeasureOptions& options) {
     Clock::time_point start = Clock::now();
     if (options.watch) (void)options.watch->quiet(); // discards earlier disturbances
-    for (int round = 0; goes_on(round, seconds_since(start), options.rounds); ++round) {
+    for (int round = 0; should_continue(round, seconds_since(start), options.rounds); ++round) {
       executable_->profile(true);
       for (int i = 0; i < runs_; ++i) TG_CHECK(executable_->run_once());
       bool quiet = !options.watch || options.watch->quiet();
@@ -66,7 +66,7 @@ public:
 private:
   /// Returns true if another round is needed: the usual number,
   /// and as many again for steps that are not settled.
-  bool goes_on(int round, double spent, int rounds) const {
+  bool should_continue(int round, double spent, int rounds) const {
     constexpr int kLeastRounds = 2;
     if (round < rounds && (round < kLeastRounds || spent <= seconds_)) return true;
     bool settled = llvm::all_of(times_, [](const StepTime& time) { return time.settled; });

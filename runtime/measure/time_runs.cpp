@@ -12,7 +12,7 @@ Result<double> timed_run(Executable& executable) {
 }
 
 /// Returns true if another sample is needed after `done` samples.
-bool go_on(const TimingOptions& options, size_t done, const Stopwatch& watch) {
+bool check_stop(const TimingOptions& options, size_t done, const Stopwatch& watch) {
   if (done > 0 && options.stop.asked()) return false;
   if (options.runs != 0) return done < options.runs;
   if (done < options.min_runs) return true;
@@ -25,7 +25,7 @@ Result<Timing> time_repeated(const TimingOptions& options,
                              llvm::function_ref<Result<double>()> run) {
   for (size_t i = 0; i < options.warmup; ++i) TG_CHECK(run());
   std::vector<double> samples;
-  for (Stopwatch watch; go_on(options, samples.size(), watch);) {
+  for (Stopwatch watch; check_stop(options, samples.size(), watch);) {
     TG_TRY(double us, run());
     samples.push_back(us);
   }
@@ -36,15 +36,15 @@ Result<Timing> time_runs(Executable& executable, const TimingOptions& options) {
   return time_repeated(options, [&] { return timed_run(executable); });
 }
 
-Result<Comparison> time_in_turns(Executable& first, Executable& second,
-                                 const TimingOptions& options) {
-  return time_in_turns([&] { return timed_run(first); }, [&] { return timed_run(second); },
-                       options);
+Result<Comparison> time_interleaved(Executable& first, Executable& second,
+                                    const TimingOptions& options) {
+  return time_interleaved([&] { return timed_run(first); }, [&] { return timed_run(second); },
+                          options);
 }
 
-Result<Comparison> time_in_turns(llvm::function_ref<Result<double>()> first,
-                                 llvm::function_ref<Result<double>()> second,
-                                 const TimingOptions& options) {
+Result<Comparison> time_interleaved(llvm::function_ref<Result<double>()> first,
+                                    llvm::function_ref<Result<double>()> second,
+                                    const TimingOptions& options) {
   for (size_t i = 0; i < options.warmup; ++i) {
     TG_CHECK(first());
     TG_CHECK(second());
@@ -60,7 +60,7 @@ Result<Comparison> time_in_turns(llvm::function_ref<Result<double>()> first,
     return {};
   };
   Stopwatch watch;
-  while (go_on(options, samples[0].size(), watch)) TG_CHECK(pair());
+  while (check_stop(options, samples[0].size(), watch)) TG_CHECK(pair());
   auto undecided = [&] {
     Comparison c = compare_times(samples[0], samples[1], kRunsPerPair);
     return !c.second_faster() && !c.second_slower();

@@ -17,7 +17,7 @@ struct TimingOptions {
   size_t warmup = 2;
   size_t min_runs = 5, max_runs = 300;
   double seconds = 0.5;
-  /// For time_in_turns: if the samples do not decide which program is faster,
+  /// For time_interleaved: if the samples do not decide which program is faster,
   /// measuring continues for up to this time. The decision is checked only when the number
   /// of pairs has doubled, because frequent checks would decide by chance.
   double patience_seconds = 0;
@@ -35,10 +35,10 @@ Result<Timing> time_runs(Executable& executable, const TimingOptions& options);
 /// Runs two programs interleaved; which goes first alternates.
 /// Each call returns the microseconds of a run. If `stop` ended it before `runs` or `min_runs`,
 /// the result is marked as cut. Errors: those of the runs.
-Result<Comparison> time_in_turns(llvm::function_ref<Result<double>()> first,
-                                 llvm::function_ref<Result<double>()> second,
-                                 const TimingOptions& options);
-Result<Comparison> time_in_turns(Executable& first, Executable& second,
-                                 const TimingOptions& options);
+Result<Comparison> time_interleaved(llvm::function_ref<Result<double>()> first,
+                                    llvm::function_ref<Result<double>()> second,
+                                    const TimingOptions& options);
+Result<Comparison> time_interleaved(Executable& first, Executable& second,
+                                    const TimingOptions& options);
 
 } // namespace tg

@@ -65,7 +65,7 @@ public:
   Result<void> run_once() override {
     clock_.start();
     for (size_t i = 0; i < steps_.size(); ++i) {
-      TG_CHECK(go_on(stop_));
+      TG_CHECK(check_stop(stop_));
       if (steps_[i].kernel) steps_[i].kernel->run();
       clock_.stop(i);
     }
@@ -154,7 +154,7 @@ private:
     std::vector<Step> steps;
     prepare(storage, Phase::Load, steps, workspace_.get());
     for (const Step& step : steps) {
-      TG_CHECK(go_on(stop_));
+      TG_CHECK(check_stop(stop_));
       if (step.kernel) step.kernel->run();
     }
     return {};

@@ -87,7 +87,7 @@ double distinct_elements(const Input& input, const Positions& positions) {
   return all;
 }
 
-std::vector<int64_t> count_up(int64_t count) {
+std::vector<int64_t> first_integers(int64_t count) {
   std::vector<int64_t> all(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) all[static_cast<size_t>(i)] = i;
   return all;
@@ -243,7 +243,7 @@ double ThreadCost::loads(const Staged& staged, const ThreadShape& shape) const {
   for (size_t a = 0; a < nest_.space.size(); ++a)
     positions.push_back(
         touched({{shape.virtuals[a], shape.grid[a] * shape.inner[a]}, {shape.inner[a], 1}}));
-  for (int64_t extent : fetched_) positions.push_back(count_up(extent));
+  for (int64_t extent : fetched_) positions.push_back(first_integers(extent));
   return distinct_elements(*staged.input, positions);
 }
 

@@ -87,10 +87,12 @@ public:
   const Device& device() const { return device_; }
   int64_t count() const { return count_; }
   int64_t filtered() const { return filtered_; }
-  bool spent() const { return count_ >= most_ || has_enough() || tired() || device_.stopped(); }
+  bool spent() const {
+    return count_ >= most_ || has_enough() || out_of_patience() || device_.stopped();
+  }
   /// Ends after this number of consecutive trials without a program at least a hundredth faster
   /// than all before; 0: never.
-  void be_patient(int64_t patience) { patience_ = patience; }
+  void set_patience(int64_t patience) { patience_ = patience; }
   /// Returns true if there is nothing more to gain.
   bool has_enough() const { return best_us_ <= enough_us_; }
   /// Returns all programs that ran, in the order of the trials.
@@ -101,7 +103,7 @@ public:
   std::vector<Measured> ranking() const;
 
 private:
-  bool tired() const { return patience_ > 0 && count_ - last_gain_ >= patience_; }
+  bool out_of_patience() const { return patience_ > 0 && count_ - last_gain_ >= patience_; }
 
   Device& device_;
   Nest nest_;

@@ -1,7 +1,7 @@
 // Neighbours, likely programs, and the comparison that decides between them.
 #include "runtime/tune/near.h"
 
-#include "runtime/tune/other_clock.h"
+#include "runtime/tune/device_wrapper.h"
 #include "runtime/tune/ranges.h"
 #include "runtime/tune/reuse.h"
 
@@ -26,11 +26,11 @@ double between(double value, double a, double b) {
 /// Blocks and memory are likely in the middle of their ranges.
 /// Threads, which are register tiles on a CPU, are likely as large as those of the reused program,
 /// as far as their range allows.
-class LikelyDevice final : public OtherClock {
+class LikelyDevice final : public DeviceWrapper {
 public:
   LikelyDevice(const Device& device, const Operator& target, const Program& reused,
                llvm::function_ref<bool()> late)
-      : OtherClock(device), nest_(nest_of(target)), late_(late) {
+      : DeviceWrapper(device), nest_(nest_of(target)), late_(late) {
     Features of = features(reused, nest_of(reused.op));
     Growth grows = growth(target, reused.op);
     FeatureRanges ranges = feature_ranges(grows);
@@ -39,17 +39,17 @@ public:
                of.threads * between(grows.space, ranges.threads.low, ranges.threads.high),
                of.shared * middle(ranges.shared)};
   }
-  bool stopped() const override { return late_() || OtherClock::stopped(); }
+  bool stopped() const override { return late_() || DeviceWrapper::stopped(); }
   // Choosing a shape may take longer than a trial.
   Extents choose_block(const Operator& op, const Nest& nest, int64_t points,
                        BlockCost& cost) const override {
-    return late_() ? Extents() : OtherClock::choose_block(op, nest, points, cost);
+    return late_() ? Extents() : DeviceWrapper::choose_block(op, nest, points, cost);
   }
   std::optional<ThreadShape> choose_threads(const Operator& op, const Nest& nest,
                                             const Extents& block, const Extents& fetched,
                                             int64_t threads) const override {
     if (late_()) return std::nullopt;
-    return OtherClock::choose_threads(op, nest, block, fetched, threads);
+    return DeviceWrapper::choose_threads(op, nest, block, fetched, threads);
   }
   std::optional<double> measure(const Program& program) override {
     Features of = features(program, nest_);

@@ -55,9 +55,9 @@ public:
 
   PlanTuneReport run() {
     Clock::time_point start = Clock::now();
-    sort_out();
+    add_trivial_lines();
     if (!asked_.empty()) {
-      ask_library();
+      measure_library();
       try_first();
     }
     if (!asked_.empty()) {
@@ -72,12 +72,12 @@ public:
   }
 
 private:
-  bool is_impatient() const { return options_.until_enough && options_.reuse_patience > 0; }
+  bool has_reuse_patience() const { return options_.until_enough && options_.reuse_patience > 0; }
   bool by_features() const { return !options_.baseline; }
 
   /// Adds a line for each operator that needs no trials, and one for each distinct operator after
   /// the device's rounding.
-  void sort_out() {
+  void add_trivial_lines() {
     for (size_t i = 0; i < device_.operators().size(); ++i) {
       const PlanOperator& op = device_.operators()[i];
       PlanTuneLine line{i, op.name};
@@ -101,7 +101,7 @@ private:
     }
   }
 
-  void ask_library() {
+  void measure_library() {
     if (!options_.library || device_.stopped()) return;
     Clock::time_point start = Clock::now();
     (void)device_.library_us(asked_[0]); // not part of any operator's seconds
@@ -142,7 +142,7 @@ private:
     line.seconds = seconds_from(start);
     if (!device_.stopped()) reusable_.push_back({found.program, line.name});
     add(std::move(line));
-    take_alike(at, found);
+    use_for_equal_operators(at, found);
     return true;
   }
 
@@ -169,7 +169,7 @@ private:
   /// An operator for which reuse would find nothing but the guess is moved behind all others,
   /// so that it may reuse those before it is searched in full.
   void expect_trials() {
-    if (!is_impatient()) return;
+    if (!has_reuse_patience()) return;
     llvm::BitVector done(static_cast<unsigned>(graph_.operators.size()));
     done.set(static_cast<unsigned>(first_reusable()), done.size());
     std::vector<TuneStep> steps, later;
@@ -201,13 +201,13 @@ private:
       selection.known.push_back(one.program.op);
     }
     if (options_.dry_estimates) selection.dry_runs = &dry_runs_;
-    if (options_.dry_estimates && is_impatient())
+    if (options_.dry_estimates && has_reuse_patience())
       selection.reuse_trials = by_features() ? static_cast<double>(options_.reuse_patience + 1)
                                              : options_.baseline->reuse_trials();
     selection.estimate.thread_limit = device_.limits().threads_of_block + 1;
     selection.occurrence_weight = options_.occurrence_weight;
     for (size_t i : asked_) selection.occurrences.push_back(device_.operators()[i].occurrences);
-    if (bridges && is_impatient()) {
+    if (bridges && has_reuse_patience()) {
       // A bridge costs as many trials as the reuse that it enables,
       // so it pays only if it saves a full search. Without bridges,
       // the number of full searches may already be minimal.
@@ -321,7 +321,7 @@ private:
       line.state = found.ranking.empty() ? TuneState::Failed : TuneState::Bridge;
     line.seconds = seconds_from(start) + (first_trial_ ? first_trial_->seconds : 0);
     add(std::move(line));
-    if (original) take_alike(asked_[step.op], found.ranking);
+    if (original) use_for_equal_operators(asked_[step.op], found.ranking);
   }
 
   const FirstTrial* first_of(size_t op) const {
@@ -390,7 +390,7 @@ private:
     bool cut_off = device_.stopped();
     Clock::time_point start = Clock::now();
     if (of_its_own && !cut_off && !begun_.count(*line.op))
-      line.found = nothing_changes(*line.op, ranking);
+      line.found = untuned_if_fastest(*line.op, ranking);
     if (!line.found) line.found = compared(*line.op, ranking, of_its_own);
     line.compared_seconds = seconds_from(start);
     if (!line.found) {
@@ -406,7 +406,7 @@ private:
   }
 
   /// If no trial was faster than that of the untuned program, there is nothing to compare.
-  std::optional<KeptProgram> nothing_changes(size_t op, llvm::ArrayRef<Measured> ranking) {
+  std::optional<KeptProgram> untuned_if_fastest(size_t op, llvm::ArrayRef<Measured> ranking) {
     for (const Measured& one : ranking) {
       if (ranking[0].microseconds < kSame * one.microseconds) break;
       if (device_.is_untuned(op, one.program)) return KeptProgram{one, one.microseconds};
@@ -445,7 +445,7 @@ private:
   }
 
   /// Operators that are rounded up to the same operator use its programs.
-  void take_alike(size_t of, llvm::ArrayRef<Measured> ranking) {
+  void use_for_equal_operators(size_t of, llvm::ArrayRef<Measured> ranking) {
     for (auto [op, same] : alike_) {
       if (same != of) continue;
       Clock::time_point start = Clock::now();

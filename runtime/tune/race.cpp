@@ -19,7 +19,7 @@ public:
   std::optional<Race> run(llvm::function_ref<std::optional<double>(size_t)> run) {
     Race race;
     double spent = 0;
-    for (; race.decided && goes_on(race.rounds, spent); ++race.rounds) {
+    for (; race.decided && should_continue(race.rounds, spent); ++race.rounds) {
       for (size_t way = 0; way < times_.size() && race.decided; ++way) {
         if (way > 0 && !open_[way]) continue;
         std::optional<double> us = run(way);
@@ -49,7 +49,7 @@ private:
     return needed <= options_.most_us * (over ? 1 : kFaster);
   }
 
-  bool goes_on(size_t rounds, double spent) const {
+  bool should_continue(size_t rounds, double spent) const {
     if (rounds == options_.most_rounds || (rounds >= kFewestRounds && spent >= options_.most_us))
       return false;
     for (size_t way = 1; way < times_.size(); ++way)

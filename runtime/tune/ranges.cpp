@@ -18,7 +18,7 @@ bool is_one(double ratio) { return std::abs(ratio - 1) < kEqual; }
 double real(int64_t number) { return static_cast<double>(number); }
 
 /// Returns the nearest divisor of `total` on the side of `from` opposite to the growth.
-std::optional<int64_t> just_past(int64_t from, bool below, int64_t total) {
+std::optional<int64_t> nearest_divisor_beyond(int64_t from, bool below, int64_t total) {
   std::optional<int64_t> found;
   for (int64_t d : divisors(total)) {
     if (below && d < from) found = d;
@@ -89,7 +89,8 @@ std::vector<int64_t> block_sizes(const Growth& growth, const Footprint& reused, 
   std::vector<int64_t> sizes =
       dividers(real(reused.block) / growth.reduction, real(reused.block) * growth.all, points);
   bool grows = growth.all > 1 + kEqual;
-  if (is_one(growth.reduction)) add_once(sizes, just_past(reused.block, grows, points));
+  if (is_one(growth.reduction))
+    add_once(sizes, nearest_divisor_beyond(reused.block, grows, points));
   std::sort(sizes.begin(), sizes.end());
   if (grows) std::reverse(sizes.begin(), sizes.end());
   return sizes;
@@ -123,7 +124,7 @@ std::vector<int64_t> flat_threads(const Growth& growth, int64_t reused, int64_t 
   std::vector<int64_t> counts =
       dividers(real(reused) / growth.reduction, real(reused) * growth.all, length);
   if (is_one(growth.reduction))
-    add_once(counts, just_past(reused, growth.all > 1 + kEqual, length));
+    add_once(counts, nearest_divisor_beyond(reused, growth.all > 1 + kEqual, length));
   return counts;
 }
 

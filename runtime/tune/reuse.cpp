@@ -259,7 +259,7 @@ Tile tile_of(const Nest& nest, const ThreadShape& shape, const Extents& block, i
 ReuseResult tune_by_reuse(const Operator& target, const Program& reused, Device& device,
                           const ReuseOptions& options) {
   Trials trials(device, target, INT64_MAX, options.to_the_end);
-  trials.be_patient(options.patience);
+  trials.set_patience(options.patience);
   trials.remember(options.remembered);
   if (options.start) trials.measure(*options.start);
   ReuseResult result;

@@ -5,7 +5,7 @@
 
 #include "bench/paper/learned/guide_models.h"
 #include "bench/paper/learned/training_notes.h"
-#include "compiler/api/seated_policy.h"
+#include "compiler/api/policy_file.h"
 #include "compiler/optimizer/strategy/notes.h"
 
 namespace tg::paper {
@@ -79,7 +79,7 @@ private:
     report_.explore_s = watch_.seconds();
     report_.cost_after_us = best.time;
     std::vector<size_t> counts(task_.rules.size());
-    for (const RewriteTaken& step : best.path) ++counts[step.rule];
+    for (const PathStep& step : best.path) ++counts[step.rule];
     std::vector<RuleUse> used;
     for (RuleId rule = 0; rule < counts.size(); ++rule)
       if (counts[rule] > 0) used.push_back({rule, counts[rule]});
@@ -92,14 +92,14 @@ private:
   }
 
   /// Replays the path and records the history of each step.
-  std::shared_ptr<MoveMade> replayed(llvm::ArrayRef<RewriteTaken> path) const {
-    std::shared_ptr<MoveMade> last;
+  std::shared_ptr<LocalMove> replayed(llvm::ArrayRef<PathStep> path) const {
+    std::shared_ptr<LocalMove> last;
     Graph graph = task_.source;
-    for (const RewriteTaken& step : path) {
+    for (const PathStep& step : path) {
       Rewrites rewrites(graph, task_.rules, environment_.options().explore, /*record=*/true);
       Graph after = *rewrites.make(step.rewrite);
       last =
-          std::make_shared<MoveMade>(MoveMade{graph, after, rewrites.history(), std::move(last)});
+          std::make_shared<LocalMove>(LocalMove{graph, after, rewrites.history(), std::move(last)});
       graph = std::move(after);
     }
     return last;
@@ -154,7 +154,7 @@ followed_policy(const tangram::OptimizeOptions& options) {
 }
 
 Result<std::unique_ptr<Policy>> open_policy(const std::string& path) {
-  if (holds_text(path)) return open_seated_policy(path);
+  if (holds_text(path)) return open_policy_file(path);
   GuideModelOptions options;
   options.run.threads = 1; // the network is small and runs between the phases that use all threads
   TG_TRY(std::shared_ptr<GuideRunner> network, GuideModels::open(path, std::move(options)));

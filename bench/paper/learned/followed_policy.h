@@ -12,7 +12,7 @@ Result<std::shared_ptr<const tangram::OwnSearch>>
 followed_policy(const tangram::OptimizeOptions& options);
 
 /// Opens a policy that guides the tree search: the guide, or a table
-/// (compiler/api/seated_policy.h). Errors: those of the file.
+/// (compiler/api/policy_file.h). Errors: those of the file.
 Result<std::unique_ptr<Policy>> open_policy(const std::string& path);
 
 /// Returns the shipped search guided by the policy in `path`. Errors: those of the file.

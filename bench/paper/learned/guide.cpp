@@ -87,33 +87,34 @@ GuidedPolicy::Use GuidedPolicy::use() const {
   return shared_->use;
 }
 
-std::shared_ptr<const Opinion> GuidedPolicy::look(const Graph& best,
-                                                  llvm::ArrayRef<Rule> rules) const {
+std::shared_ptr<const Assessment> GuidedPolicy::assess(const Graph& best,
+                                                       llvm::ArrayRef<Rule> rules) const {
   GraphFeatures features = features_of(best);
   std::lock_guard lock(shared_->mutex);
   Stopwatch watch;
-  Result<GuideRunner::Answer> answer = shared_->network->look(features, rules);
-  ++shared_->use.looks;
+  Result<GuideRunner::Answer> answer = shared_->network->assess(features, rules);
+  ++shared_->use.assessments;
   shared_->use.seconds += watch.seconds();
   // Rejects answers that are not finite.
   if (!answer || !std::isfinite(answer->gain) ||
       !llvm::all_of(answer->logits, [](float logit) { return std::isfinite(logit); }))
     return nullptr;
-  auto opinion = std::make_shared<Opinion>();
-  opinion->gain = answer->gain;
+  auto assessment = std::make_shared<Assessment>();
+  assessment->gain = answer->gain;
   float most = *std::max_element(answer->logits.begin(), answer->logits.end());
   for (float logit : answer->logits)
-    opinion->weights.push_back(std::max(std::exp(logit - most), static_cast<float>(kLeastShare)));
-  return opinion;
+    assessment->weights.push_back(
+        std::max(std::exp(logit - most), static_cast<float>(kLeastShare)));
+  return assessment;
 }
 
 void GuidedPolicy::weigh(const StateFeatures& state, llvm::ArrayRef<ActionFeatures> actions,
                          llvm::MutableArrayRef<double> weights) const {
   seen_.weigh(state, actions, weights);
-  if (!state.opinion) return;
+  if (!state.assessment) return;
   for (size_t i = 0; i < actions.size(); ++i)
     weights[i] *=
-        state.opinion->weight(static_cast<RuleId>(actions[i].rule_number), actions[i].grain);
+        state.assessment->weight(static_cast<RuleId>(actions[i].rule_number), actions[i].grain);
 }
 
 void GuidedPolicy::learn(const StateFeatures& state, const ActionFeatures& action, double gain) {
@@ -158,7 +159,7 @@ public:
 
   /// Trains for some epochs over all samples. Returns the mean loss of the last, or nothing if it
   /// was interrupted.
-  Result<std::optional<double>> study(size_t round) {
+  Result<std::optional<double>> train_step(size_t round) {
     if (samples_.size() > kMostSamples)
       samples_.erase(samples_.begin(), samples_.end() - static_cast<long>(kMostSamples));
     std::vector<const GuideSample*> order;
@@ -172,7 +173,7 @@ public:
       while (!left.empty()) {
         if (options_.stop.asked()) return std::optional<double>();
         size_t size = std::min(options_.minibatch, left.size());
-        TG_TRY(double of_batch, network_->study(left.take_front(size), rules_));
+        TG_TRY(double of_batch, network_->train_step(left.take_front(size), rules_));
         loss += of_batch * static_cast<double>(size) / static_cast<double>(order.size());
         left = left.drop_front(size);
       }
@@ -207,7 +208,7 @@ Result<void> train_guide(llvm::ArrayRef<const Graph*> networks, llvm::ArrayRef<P
               static_cast<double>(count);
     }
     if (options.stop.asked()) break; // an incomplete round is not studied
-    TG_TRY(std::optional<double> loss, training.study(round));
+    TG_TRY(std::optional<double> loss, training.train_step(round));
     if (!loss) break; // interrupted training is discarded
     TG_CHECK(done({round + 1, training.samples(), gain, *loss, watch.seconds()}));
   }

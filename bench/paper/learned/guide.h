@@ -39,10 +39,10 @@ public:
     std::vector<float> logits;
     double gain = 0;
   };
-  virtual Result<Answer> look(const GraphFeatures& graph, llvm::ArrayRef<Rule> rules) = 0;
+  virtual Result<Answer> assess(const GraphFeatures& graph, llvm::ArrayRef<Rule> rules) = 0;
   /// Does one step of gradient descent. Returns the loss.
-  virtual Result<double> study(llvm::ArrayRef<const GuideSample*> minibatch,
-                               llvm::ArrayRef<Rule> rules) = 0;
+  virtual Result<double> train_step(llvm::ArrayRef<const GuideSample*> minibatch,
+                                    llvm::ArrayRef<Rule> rules) = 0;
 };
 
 /// Weighs an action by the network's prediction for its rule and by the search's own statistics. If
@@ -52,9 +52,10 @@ public:
   /// Only one thread at a time calls the network.
   explicit GuidedPolicy(std::shared_ptr<GuideRunner> network);
   std::string name() const override { return "guide"; }
-  bool looks() const override { return true; }
+  bool assesses() const override { return true; }
   bool guides() const override { return true; }
-  std::shared_ptr<const Opinion> look(const Graph& best, llvm::ArrayRef<Rule> rules) const override;
+  std::shared_ptr<const Assessment> assess(const Graph& best,
+                                           llvm::ArrayRef<Rule> rules) const override;
   void weigh(const StateFeatures& state, llvm::ArrayRef<ActionFeatures> actions,
              llvm::MutableArrayRef<double> weights) const override;
   void learn(const StateFeatures& state, const ActionFeatures& action, double gain) override;
@@ -62,7 +63,7 @@ public:
 
   /// The number and total time of network evaluations, of this policy and of all that fresh() made.
   struct Use {
-    size_t looks = 0;
+    size_t assessments = 0;
     double seconds = 0;
   };
   Use use() const;

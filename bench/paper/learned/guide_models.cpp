@@ -14,7 +14,7 @@ namespace {
 constexpr llvm::StringLiteral kGuide = "guide", kGuideModels = "bench/paper/learned/guide.tg",
                               kGuideVersion = "1";
 constexpr size_t kFeatures = kOpCount + kNodeTraits;
-/// Graphs for look() are padded to this number of nodes times a power of two. Each size needs its
+/// Graphs for assess() are padded to this number of nodes times a power of two. Each size needs its
 /// own program, whose compilation takes as long as about ten evaluations of a small graph.
 constexpr size_t kLookedAt = 96;
 constexpr size_t kMostAnswers = 8 << 20; // in bytes
@@ -24,8 +24,8 @@ std::vector<int64_t> shape_of(std::initializer_list<size_t> sizes) {
 }
 
 /// Returns a view of the tensor, for a run that ends before the tensor is destroyed.
-Tensor lent(const Tensor& tensor) {
-  return Tensor::lent(tensor.type(), {std::shared_ptr<const std::byte>(), tensor.data()});
+Tensor borrowed(const Tensor& tensor) {
+  return Tensor::borrowed(tensor.type(), {std::shared_ptr<const std::byte>(), tensor.data()});
 }
 
 /// Graphs as inputs of the network (guide.tg): padded to a number of nodes and graphs, and the
@@ -106,7 +106,7 @@ std::vector<float> traits_of(llvm::ArrayRef<Rule> rules) {
 
 Result<Prepared> GuideModels::load(llvm::StringRef model, NetworkSettings settings) const {
   NetworkRun run = options_.run;
-  // Optimising saves 2 to 4% of a training step. It does not speed up look(), which runs about a
+  // Optimising saves 2 to 4% of a training step. It does not speed up assess(), which runs about a
   // hundred times.
   run.optimised &= model == "study";
   return load_network(kGuideModels, model, std::move(settings), run, options_.seed);
@@ -151,8 +151,8 @@ Result<void> GuideModels::read(llvm::ArrayRef<Rule> rules) {
   return {};
 }
 
-Result<GuideRunner::Answer> GuideModels::look(const GraphFeatures& graph,
-                                              llvm::ArrayRef<Rule> rules) {
+Result<GuideRunner::Answer> GuideModels::assess(const GraphFeatures& graph,
+                                                llvm::ArrayRef<Rule> rules) {
   TG_CHECK(read(rules));
   uint64_t digest = digest_of(graph);
   if (auto known = answers_.find(digest); known != answers_.end()) return known->second;
@@ -160,7 +160,7 @@ Result<GuideRunner::Answer> GuideModels::look(const GraphFeatures& graph,
   size_t most = kLookedAt * llvm::PowerOf2Ceil(llvm::divideCeil(nodes, kLookedAt));
   GraphBatch batch(&graph, 1, most);
   TG_TRY(Prepared * program, this->program("look", rules.size(), {1, most, batch.edges()}));
-  std::vector<Tensor> inputs = {lent(theta_), lent(read_[0]), lent(read_[1])};
+  std::vector<Tensor> inputs = {borrowed(theta_), borrowed(read_[0]), borrowed(read_[1])};
   batch.add_to(inputs);
   TG_TRY(std::vector<Tensor> outputs, program->executable->run(inputs));
   llvm::ArrayRef<float> logits = outputs[0].floats();
@@ -168,8 +168,8 @@ Result<GuideRunner::Answer> GuideModels::look(const GraphFeatures& graph,
   return answers_[digest] = {{logits.begin(), logits.end()}, outputs[1].floats()[0]};
 }
 
-Result<double> GuideModels::study(llvm::ArrayRef<const GuideSample*> minibatch,
-                                  llvm::ArrayRef<Rule> rules) {
+Result<double> GuideModels::train_step(llvm::ArrayRef<const GuideSample*> minibatch,
+                                       llvm::ArrayRef<Rule> rules) {
   size_t most = options_.least_nodes, actions = rules.size() * kGrains;
   std::vector<const GraphFeatures*> seen;
   for (const GuideSample* sample : minibatch) {
@@ -216,7 +216,7 @@ Result<std::unique_ptr<GuideModels>> GuideModels::fresh(GuideModelOptions option
 }
 
 Result<void> GuideModels::save(llvm::StringRef path, const PolicyNotes& notes) const {
-  if (!all_finite(theta_)) return learned_nothing_finite();
+  if (!all_finite(theta_)) return not_finite_error();
   const std::pair<llvm::StringRef, const Tensor*> tensors[] = {
       {"mean", &mean_}, {"theta", &theta_}, {"variance", &variance_}};
   std::vector<SafetensorsItem> items;

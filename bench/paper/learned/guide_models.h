@@ -27,9 +27,9 @@ public:
   /// hold a guide or its operators differ from this program's.
   static Result<std::unique_ptr<GuideModels>> open(llvm::StringRef path, GuideModelOptions options);
 
-  Result<Answer> look(const GraphFeatures& graph, llvm::ArrayRef<Rule> rules) override;
-  Result<double> study(llvm::ArrayRef<const GuideSample*> minibatch,
-                       llvm::ArrayRef<Rule> rules) override;
+  Result<Answer> assess(const GraphFeatures& graph, llvm::ArrayRef<Rule> rules) override;
+  Result<double> train_step(llvm::ArrayRef<const GuideSample*> minibatch,
+                            llvm::ArrayRef<Rule> rules) override;
 
   /// Writes the weights, Adam's state and the notes as safetensors.
   Result<void> save(llvm::StringRef path, const PolicyNotes& notes) const;
@@ -60,7 +60,8 @@ private:
   const Rule* rules_ = nullptr;
   std::vector<std::string> names_;
   std::vector<float> traits_;
-  std::vector<Tensor> read_; // the network's encoding of them, the input of look(); empty at first
+  std::vector<Tensor>
+      read_; // the network's encoding of them, the input of assess(); empty at first
   std::map<uint64_t, Answer> answers_; // by digest of the graph: searches revisit many graphs
 };
 

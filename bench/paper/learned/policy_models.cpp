@@ -24,8 +24,8 @@ Tensor scalar(double value) { return Tensor::of_floats({}, {static_cast<float>(v
 
 /// Returns a view of the tensor, so that a run reads it without a copy: the published form has 33
 /// MB of weights.
-Tensor lent(const std::shared_ptr<Tensor>& tensor) {
-  return Tensor::lent(tensor->type(), {tensor, std::as_const(*tensor).data()});
+Tensor borrowed(const std::shared_ptr<Tensor>& tensor) {
+  return Tensor::borrowed(tensor->type(), {tensor, std::as_const(*tensor).data()});
 }
 
 std::shared_ptr<Tensor> shared(Tensor tensor) {
@@ -179,7 +179,7 @@ void add_tensors(const StateBatch& batch, std::vector<Tensor>& out) {
 Result<Decision> PolicyModels::decide(const EncodedState& state) {
   StateBatch batch = batch_of(&state, 1);
   TG_TRY(Prepared * act, program("act", batch.sizes));
-  std::vector<Tensor> inputs = {lent(theta_)};
+  std::vector<Tensor> inputs = {borrowed(theta_)};
   add_tensors(batch, inputs);
   TG_TRY(std::vector<Tensor> outputs, act->executable->run(inputs));
   llvm::ArrayRef<float> log_probs = outputs[0].floats().take_front(state.candidates);
@@ -203,7 +203,7 @@ Result<LearnReport> PolicyModels::learn(llvm::ArrayRef<Sample> minibatch) {
     target[i] = static_cast<float>(minibatch[i].target);
     counts[i] = 1;
   }
-  std::vector<Tensor> inputs = {lent(theta_), lent(mean_), lent(variance_),
+  std::vector<Tensor> inputs = {borrowed(theta_), borrowed(mean_), borrowed(variance_),
                                 scalar(static_cast<double>(++steps_))};
   add_tensors(batch, inputs);
   auto b = static_cast<int64_t>(sizes.states), c = static_cast<int64_t>(sizes.candidates);
@@ -237,7 +237,7 @@ Result<std::unique_ptr<PolicyModels>> PolicyModels::fresh(const PolicyForm& form
 }
 
 Result<void> PolicyModels::save(llvm::StringRef path, const PolicyNotes& notes) const {
-  if (!all_finite(*theta_)) return learned_nothing_finite();
+  if (!all_finite(*theta_)) return not_finite_error();
   const std::pair<llvm::StringRef, const Tensor*> tensors[] = {{"best", best_.get()},
                                                                {"mean", mean_.get()},
                                                                {"theta", theta_.get()},
@@ -271,7 +271,7 @@ bool all_finite(const Tensor& tensor) {
   return llvm::all_of(tensor.floats(), [](float x) { return std::isfinite(x); });
 }
 
-Diagnostic learned_nothing_finite() {
+Diagnostic not_finite_error() {
   return error(Code::not_finite, "weights that were learned are not finite")
       .suggest("smaller steps: a lower `--learning-rate`");
 }

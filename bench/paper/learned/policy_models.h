@@ -47,7 +47,7 @@ Result<Tensor> read_tensor(const Safetensors& file, llvm::StringRef path, llvm::
 /// Returns true if all elements of an f32 tensor are finite.
 bool all_finite(const Tensor& tensor);
 /// The error `not_finite`, for which weights are not saved.
-Diagnostic learned_nothing_finite();
+Diagnostic not_finite_error();
 
 /// The metadata of a policy's file.
 using PolicyNotes = std::map<std::string, std::string>;

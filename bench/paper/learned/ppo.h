@@ -69,7 +69,7 @@ struct Episode {
     double log_prob = 0, value = 0, reward = 0;
   };
   std::vector<Transition> steps;
-  std::vector<RewriteTaken> path;
+  std::vector<PathStep> path;
   bool cut = false;       // ended by the horizon
   double value_after = 0; // value of the last state if cut
   double time = 0;        // time of the graph at the end
@@ -96,7 +96,7 @@ struct TrainingProgress {
   TrainingState state;
   double mean_reward = 0; // of the episodes since the last update
   double best_time = 0, source_time = 0;
-  llvm::ArrayRef<RewriteTaken> best_path; // to the best graph of all
+  llvm::ArrayRef<PathStep> best_path; // to the best graph of all
   size_t measurements = 0;
   double seconds = 0; // of this update, including its episodes
   LearnReport learned;

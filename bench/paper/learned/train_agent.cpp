@@ -2,8 +2,8 @@
 
 #include "bench/paper/learned/guide_models.h"
 #include "bench/paper/learned/training_notes.h"
+#include "compiler/api/policy_file.h"
 #include "compiler/api/public_types.h"
-#include "compiler/api/seated_policy.h"
 #include "compiler/pricing/cost_model.h"
 #include "compiler/search/portfolio/searcher.h"
 #include "lang/core/support/data_file.h"
@@ -92,7 +92,7 @@ Result<void> AgentTraining::add(const Graph& network) {
 
 MctsOptions AgentTraining::search_options() const {
   MctsOptions out = optimize_options(o_).portfolio.mcts;
-  out.explore.numerics = part_of(o_.numerics);
+  out.explore.numerics = to_internal(o_.numerics);
   out.explore.cycle_filter = CycleFilter::Efficient;
   out.explore.node_limit = 2'000;
   out.stop = stop_;

@@ -116,7 +116,7 @@ Result<void> Training::follow_best(RewriteEnvironment& environment) const {
 
 EnvironmentOptions Training::environment_options() const {
   EnvironmentOptions out;
-  out.explore.numerics = part_of(o_.numerics);
+  out.explore.numerics = to_internal(o_.numerics);
   out.explore.node_limit = 50'000; // for one graph and a rewrite, more than any graph that is run
   out.horizon = training_.horizon;
   out.measure_every = training_.measure_every;
@@ -139,13 +139,12 @@ PpoOptions Training::ppo_options() const {
 Result<void> Training::note(const TrainingProgress& progress) {
   state_ = progress.state;
   for (const Episode& episode : progress.played)
-    for (const RewriteTaken& step : episode.path) ++counts_[step.rule];
+    for (const PathStep& step : episode.path) ++counts_[step.rule];
   PolicyNotes notes = settings_;
   notes["episodes"] = std::to_string(state_.episodes);
   notes["best_reward"] = exact_text(state_.best_reward);
   std::vector<std::string> rewrites;
-  for (const RewriteTaken& step : progress.best_path)
-    rewrites.push_back(std::to_string(step.rewrite));
+  for (const PathStep& step : progress.best_path) rewrites.push_back(std::to_string(step.rewrite));
   notes["best_path"] = llvm::join(rewrites, " ");
   return policy_->save(training_.path, notes);
 }

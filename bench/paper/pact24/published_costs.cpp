@@ -56,7 +56,7 @@ public:
     for (ClassId cls : order) {
       if (stop_.asked()) return out;
       value(cls);
-      if (shared_) forget_what_is_read(cls);
+      if (shared_) release_read_histories(cls);
     }
     llvm::SmallVector<ClassId, 8> roots;
     for (const EGraphRoot& root : egraph_.roots()) roots.push_back(egraph_.find(root.id));
@@ -86,7 +86,7 @@ private:
     for (ClassId cls : order) each_child(cls, [](Row& row) { ++row.readers; });
     for (const EGraphRoot& root : egraph_.roots()) ++rows_[egraph_.find(root.id).index].readers;
   }
-  void forget_what_is_read(ClassId cls) {
+  void release_read_histories(ClassId cls) {
     each_child(cls, [](Row& row) {
       if (--row.readers == 0) History().swap(row.history);
     });

@@ -81,11 +81,11 @@ constexpr OptionRow kOptions[] = {
 
 /// Rows of `tg` that commands of this program also accept, and the commands whose --help shows
 /// them.
-struct Taken {
+struct SharedRow {
   llvm::StringLiteral flag;
   CommandSet commands, basic;
 };
-constexpr Taken kTaken[] = {
+constexpr SharedRow kTaken[] = {
     {"--model", Train, Train},         {"--set", Train, Train},
     {"--shape", Train, None},          {"--dim", Train, None},
     {"--rules", kBoth, None},          {"--numerics", Train, None},
@@ -156,7 +156,7 @@ std::vector<OptionRow> make_options() {
   auto named = [&](StringRef flag) {
     return llvm::find_if(rows, [&](const OptionRow& row) { return row.flag == flag; });
   };
-  for (const columns::Taken& taken : columns::kTaken) {
+  for (const columns::SharedRow& taken : columns::kTaken) {
     auto row = named(taken.flag);
     row->commands = row->commands | taken.commands;
     row->basic = row->basic | taken.basic;

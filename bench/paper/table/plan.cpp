@@ -12,7 +12,7 @@
 namespace tg::paper {
 namespace {
 
-template <class Asked, class T> bool asked_for(const std::vector<Asked>& asked, const T& one) {
+template <class Asked, class T> bool is_selected(const std::vector<Asked>& asked, const T& one) {
   return asked.empty() || llvm::is_contained(asked, one);
 }
 
@@ -25,7 +25,8 @@ PaperPlan plan_paper(const Options& options, const PaperCells& cells) {
   plan.total_limit_s = options.total_limit_s;
   for (const PaperNetwork& network : paper_networks())
     for (const PaperApproach& approach : paper_approaches()) {
-      if (!asked_for(options.networks, network.name) || !asked_for(options.approaches, approach.id))
+      if (!is_selected(options.networks, network.name) ||
+          !is_selected(options.approaches, approach.id))
         continue;
       for (int64_t i = 0; i < (approach.seeded ? options.seeds : 1); ++i) {
         uint64_t seed = approach.seeded ? options.seed + static_cast<uint64_t>(i) : 1;

@@ -86,7 +86,7 @@ public:
 
   /// Returns the library's overhead around a convolution of channels-first images. In half types
   /// its matrix-unit engines support only channels last, so it transposes inputs and outputs.
-  double around_us(const Plan& plan, const PlanStep& convolution, bool channels_last) {
+  double layout_change_us(const Plan& plan, const PlanStep& convolution, bool channels_last) {
     const TensorType& result = plan.values[convolution.result].type;
     if (channels_last || dtype_size(result.dtype) != 2) return 0;
     return transpose_us(plan.values[convolution.operands[0]].type) + transpose_us(result);
@@ -145,13 +145,13 @@ private:
       price.microseconds += costs_.together(roofline(grouped, unit));
       const PlanStep& step = grouped.plan.steps[unit.group.steps[0]];
       if (unit.kind == cuda::Unit::Kind::Library && step.op == OpKind::Conv2d)
-        price.microseconds +=
-            rooflines_.around_us(grouped.plan, step, lies_last(grouped, step.result));
+        price.microseconds += rooflines_.layout_change_us(
+            grouped.plan, step, is_stored_channels_last(grouped, step.result));
     }
     return price;
   }
 
-  static bool lies_last(const cuda::GroupedPlan& grouped, PlanValueId id) {
+  static bool is_stored_channels_last(const cuda::GroupedPlan& grouped, PlanValueId id) {
     return id < grouped.channels_last.size() && grouped.channels_last[id];
   }
 
@@ -173,8 +173,8 @@ private:
   }
 
   static bool turns(const cuda::GroupedPlan& grouped, const PlanStep& step) {
-    return step.op == OpKind::Identity &&
-           lies_last(grouped, step.operands[0]) != lies_last(grouped, step.result);
+    return step.op == OpKind::Identity && is_stored_channels_last(grouped, step.operands[0]) !=
+                                              is_stored_channels_last(grouped, step.result);
   }
 
   /// Returns the bytes of the results and of the inputs from outside. For a slice or a gather only
@@ -210,7 +210,7 @@ cuda::AssumedPrices assumed_prices(const AnalyticCost& costs) {
   auto rooflines = std::make_shared<PlanRooflines>(costs);
   return {[rooflines, &costs](const Plan& plan, const PlanStep& step, bool last) {
             return costs.together(rooflines->of(plan, step)) +
-                   rooflines->around_us(plan, step, last);
+                   rooflines->layout_change_us(plan, step, last);
           },
           [rooflines](const TensorType& type) { return rooflines->transpose_us(type); }};
 }

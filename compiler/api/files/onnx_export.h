@@ -30,7 +30,7 @@ std::optional<UsedForm> written_form(const Graph& graph, const KeptOperators* ke
 
 /// Returns true if both graphs are written with the same nodes and weights, ignoring names. For
 /// example, operators with an activation are written as two nodes.
-bool written_alike(const Graph& a, const Graph& b, const KeptOperators* kept = nullptr);
+bool have_same_export(const Graph& a, const Graph& b, const KeptOperators* kept = nullptr);
 
 /// Exports the graph made from a model that was read. Notes also name nodes of its file that could
 /// not be kept.

@@ -25,10 +25,10 @@ Tensor within(std::shared_ptr<const void> owner, const TensorType& type, llvm::S
   const auto* elements = reinterpret_cast<const std::byte*>(bytes.data());
   constexpr size_t kLarge = 1 << 20;
   if (bytes.size() >= kLarge)
-    return Tensor::lent(type, {elements, [owner = std::move(owner), bytes](const std::byte*) {
-                                 release_mapped_pages(bytes);
-                               }});
-  return Tensor::lent(type, std::shared_ptr<const std::byte>(std::move(owner), elements));
+    return Tensor::borrowed(type, {elements, [owner = std::move(owner), bytes](const std::byte*) {
+                                     release_mapped_pages(bytes);
+                                   }});
+  return Tensor::borrowed(type, std::shared_ptr<const std::byte>(std::move(owner), elements));
 }
 
 class SafetensorsWeights final : public WeightFile {
@@ -92,10 +92,10 @@ private:
   std::vector<std::pair<std::string, std::string>> metadata_;
 };
 
-class HeldWeights final : public WeightFile {
+class WeightsInMemory final : public WeightFile {
 public:
-  explicit HeldWeights(std::vector<HeldTensor> tensors) {
-    for (HeldTensor& tensor : tensors) {
+  explicit WeightsInMemory(std::vector<TensorInMemory> tensors) {
+    for (TensorInMemory& tensor : tensors) {
       size_t before = entries().size();
       add({tensor.name, tensor.type, tensor.type.text()});
       if (entries().size() > before) tensors_.push_back(std::move(tensor));
@@ -112,10 +112,11 @@ private:
     if (type.bytes() < Spare::kLeast) return copy;
     auto held = std::make_shared<Tensor>(std::move(copy));
     const std::byte* elements = std::as_const(*held).data();
-    return Tensor::lent(type, {elements, [held, known = std::weak_ptr(spare_)](const std::byte*) {
-                                 if (std::shared_ptr<Spare> spare = known.lock())
-                                   spare->give(std::move(*held));
-                               }});
+    return Tensor::borrowed(type,
+                            {elements, [held, known = std::weak_ptr(spare_)](const std::byte*) {
+                               if (std::shared_ptr<Spare> spare = known.lock())
+                                 spare->give(std::move(*held));
+                             }});
   }
 
   /// Memory of the copies that were released last, for the next ones of about their sizes, which
@@ -149,7 +150,7 @@ private:
     std::vector<Tensor> memory_; // the oldest first
   };
 
-  std::vector<HeldTensor> tensors_; // by entry
+  std::vector<TensorInMemory> tensors_; // by entry
   std::shared_ptr<Spare> spare_ = std::make_shared<Spare>();
 };
 
@@ -172,8 +173,8 @@ std::shared_ptr<const WeightFile> weight_file(Safetensors file) {
   return std::make_shared<const SafetensorsWeights>(std::move(file));
 }
 
-std::shared_ptr<const WeightFile> weight_file(std::vector<HeldTensor> tensors) {
-  return std::make_shared<const HeldWeights>(std::move(tensors));
+std::shared_ptr<const WeightFile> weight_file(std::vector<TensorInMemory> tensors) {
+  return std::make_shared<const WeightsInMemory>(std::move(tensors));
 }
 
 std::shared_ptr<const WeightFile> weight_file(std::shared_ptr<const onnx::ModelFile> file,

@@ -55,13 +55,13 @@ Result<std::shared_ptr<const WeightFile>> open_weight_file(llvm::StringRef path)
 
 std::shared_ptr<const WeightFile> weight_file(Safetensors file);
 /// A tensor in memory that `owner` keeps.
-struct HeldTensor {
+struct TensorInMemory {
   std::string name;
   TensorType type;
   const std::byte* data = nullptr;
   std::shared_ptr<const void> owner = {};
 };
-std::shared_ptr<const WeightFile> weight_file(std::vector<HeldTensor> tensors);
+std::shared_ptr<const WeightFile> weight_file(std::vector<TensorInMemory> tensors);
 /// Weights of a graph that was made from the file.
 std::shared_ptr<const WeightFile> weight_file(std::shared_ptr<const onnx::ModelFile> file,
                                               llvm::ArrayRef<onnx::ImportedWeight> weights);

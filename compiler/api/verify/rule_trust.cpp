@@ -140,7 +140,7 @@ RuleVerdict stopped() {
 }
 
 /// Describes the death of a child: "signal 8, Floating point exception".
-std::string death_text(const ChildAnswer& answer) {
+std::string termination_text(const ChildAnswer& answer) {
   if (answer.signal == 0) return "its process ended";
   return llvm::formatv("signal {0}, {1}", answer.signal, strsignal(answer.signal));
 }
@@ -167,7 +167,7 @@ void verify_in_children(llvm::ArrayRef<Rule> rules, llvm::ArrayRef<size_t> which
           verdict = {};
           verdict.status = RuleVerdict::Status::Fault;
           verdict.why = llvm::formatv("internal fault while checking rule `{0}` ({1})",
-                                      rules[which[i]].name, death_text(answer));
+                                      rules[which[i]].name, termination_text(answer));
         } else {
           verdict = verdict_of(answer.text);
         }

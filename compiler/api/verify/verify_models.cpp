@@ -38,7 +38,7 @@ Result<void> open_file(VerifySide& side, const std::string& path) {
 
 /// Returns the computation of the file's folded weights from the weights of the file before the one
 /// that `values` reads, by that file's record.
-Graph one_file_back(const Graph& values, const Graph& earlier, const WeightFile& file) {
+Graph unfold_one_file(const Graph& values, const Graph& earlier, const WeightFile& file) {
   Graph all = values;
   for (const GraphOutput& output : earlier.outputs()) {
     bool known = llvm::any_of(values.outputs(), [&](auto& o) { return o.name == output.name; });
@@ -57,7 +57,7 @@ Result<std::optional<Graph>> folding_from(Sides& sides, const VerifySide& side,
   TG_TRY(std::vector<Graph> foldings, read_foldings(*side.weights));
   std::optional<Graph> values;
   for (const Graph& folding : foldings) {
-    values = values ? one_file_back(*values, folding, *side.weights) : folding;
+    values = values ? unfold_one_file(*values, folding, *side.weights) : folding;
     std::string path = lacking(*values, source);
     if (path.empty()) {
       sides.untraced.clear();
@@ -154,7 +154,7 @@ Result<void> read_weights(Sides& sides, const tangram::VerifyOptions& o, const S
   return match_by_content(sides);
 }
 
-std::string alone_text(llvm::ArrayRef<std::string> paths, llvm::StringRef file) {
+std::string unmatched_weights_text(llvm::ArrayRef<std::string> paths, llvm::StringRef file) {
   std::string text = "`" + paths[0] + "`";
   if (paths.size() > 1) text += llvm::formatv(" and {0} more", paths.size() - 1);
   return llvm::formatv("{0} {1} of `{2}` alone, and what the other model has in {3} place is not "
@@ -202,7 +202,7 @@ void judge_weights(const Sides& sides, Equivalence& result) {
     llvm::append_range(alone, side == &sides.a ? sides.known_a : sides.known_b);
     if (alone.empty()) continue;
     result.verdict = Equivalence::Verdict::Undecided;
-    result.undecided = alone_text(alone, side->file);
+    result.undecided = unmatched_weights_text(alone, side->file);
     result.help =
         side->weights && !sides.untraced.empty()
             ? llvm::formatv("a file says that it was computed from `{0}`, which the other lacks",

@@ -68,7 +68,7 @@ Result<Row> finish_row(const Options& o, const LoadedModel& source, Optimized op
   return row;
 }
 
-std::optional<Row> demonstrate(Session& session, const std::string& path) {
+std::optional<Row> run_demo_model(Session& session, const std::string& path) {
   const Options& o = session.options;
   session.stop = stop_of(o); // each model has its own time limit
   std::optional<LoadedModel> source = load(session, path, o.files.size() > 1);
@@ -183,7 +183,7 @@ int run_bench_demo(Session& outer) {
   std::vector<Row> rows;
   for (const std::string& path : options.files) {
     if (!options.quiet && !options.json) session.err << "optimising " << path << "\n";
-    std::optional<Row> row = demonstrate(session, path);
+    std::optional<Row> row = run_demo_model(session, path);
     if (!row) return session.fail();
     rows.push_back(std::move(*row));
   }

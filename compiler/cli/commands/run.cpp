@@ -184,10 +184,10 @@ void print_run_json(Session& session, const RunReport& report, const OptimizeRep
   session.out << "\n";
 }
 
-Result<RunReport> run_as_told(Session& session, const Graph& source, const Graph& graph,
-                              PrepareOptions options) {
+Result<RunReport> run_with_options(Session& session, const Graph& source, const Graph& graph,
+                                   PrepareOptions options) {
   const Options& o = session.options;
-  options.dtype = part_of(o.dtype);
+  options.dtype = to_internal(o.dtype);
   options.interrupt = interrupts();
   RunModelOptions run;
   run.timing.runs = static_cast<size_t>(o.runs);
@@ -243,7 +243,7 @@ void print_steps_json(Session& session, const StepsRun& run) {
 int run_steps_command(Session& session, const Graph& source, const Graph& graph,
                       PrepareOptions options) {
   const Options& o = session.options;
-  Result<StepsRun> run = run_steps_as_told(session, source, graph, std::move(options));
+  Result<StepsRun> run = run_steps_with_options(session, source, graph, std::move(options));
   if (!run) return session.fail(run.error());
   const RunReport& report = run->report;
   double us = report.times.timing.median_us;
@@ -273,7 +273,7 @@ void note_gap(OptimizeReport& found, const RunReport& run, const Options& option
 bool run_graph(Session& session, const Graph& source, const Graph& graph, WeightSource weights) {
   Result<PrepareOptions> options = prepare_options(session.options, LoadedModel{source});
   if (options && !options->weights) options->weights = std::move(weights);
-  Result<RunReport> report = options ? run_as_told(session, source, graph, std::move(*options))
+  Result<RunReport> report = options ? run_with_options(session, source, graph, std::move(*options))
                                      : Result<RunReport>(std::move(options.error()));
   if (!report) {
     session.sink.report(report.error());
@@ -299,7 +299,7 @@ int run_run(Session& session) {
   if (!options) return session.fail(options.error());
   const Graph& graph = best ? best->result.graph : source->graph;
   if (o.steps > 0) return run_steps_command(session, source->graph, graph, std::move(*options));
-  Result<RunReport> report = run_as_told(session, source->graph, graph, std::move(*options));
+  Result<RunReport> report = run_with_options(session, source->graph, graph, std::move(*options));
   if (!report) return session.fail(report.error());
   if (best) note_gap(best->result.report, *report, o);
   const OptimizeReport* optimized = best ? &best->result.report : nullptr;

@@ -54,10 +54,10 @@ Result<void> save_trained(const Graph& source, PrepareOptions options, const Run
 
 } // namespace
 
-Result<StepsRun> run_steps_as_told(Session& session, const Graph& source, const Graph& graph,
-                                   PrepareOptions options) {
+Result<StepsRun> run_steps_with_options(Session& session, const Graph& source, const Graph& graph,
+                                        PrepareOptions options) {
   const Options& o = session.options;
-  options.dtype = part_of(o.dtype);
+  options.dtype = to_internal(o.dtype);
   options.interrupt = interrupts();
   TG_TRY(LoadedProgram program, load_program(graph, options));
   const Plan& plan = program.prepared.plan;

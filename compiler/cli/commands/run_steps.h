@@ -20,7 +20,7 @@ struct StepsRun {
 
 /// Runs `graph`, which is `source` or its optimised form. Prints values as they arrive, and writes
 /// the files of --output and --weights-out.
-Result<StepsRun> run_steps_as_told(Session& session, const Graph& source, const Graph& graph,
-                                   PrepareOptions options);
+Result<StepsRun> run_steps_with_options(Session& session, const Graph& source, const Graph& graph,
+                                        PrepareOptions options);
 
 } // namespace tg::cli

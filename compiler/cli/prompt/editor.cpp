@@ -26,12 +26,12 @@ namespace {
 class PlainSource : public LineSource {
 public:
   ~PlainSource() override { std::free(buffer_); }
-  Got read(llvm::StringRef, std::string& line) override {
+  EditorEvent read(llvm::StringRef, std::string& line) override {
     ssize_t length = getline(&buffer_, &capacity_, stdin);
-    if (length < 0) return Got::End;
+    if (length < 0) return EditorEvent::End;
     line.assign(buffer_, static_cast<size_t>(length));
     while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.pop_back();
-    return Got::Line;
+    return EditorEvent::Line;
   }
 
 private:
@@ -98,7 +98,7 @@ public:
   }
   bool usable() const { return edit_ && history_; }
 
-  Got read(llvm::StringRef prompt, std::string& line) override {
+  EditorEvent read(llvm::StringRef prompt, std::string& line) override {
     prompt_ = prompt.str();
     interrupted_ = false;
     int count = 0;
@@ -106,14 +106,14 @@ public:
     // between would arrive as a letter.
     el_set(edit_, EL_PREP_TERM, 1);
     const char* text = el_gets(edit_, &count);
-    if (interrupted_) return Got::Interrupt;
+    if (interrupted_) return EditorEvent::Interrupt;
     if (!text || count <= 0) {
       std::fputs("\n", stdout);
-      return Got::End;
+      return EditorEvent::End;
     }
     line.assign(text, static_cast<size_t>(count));
     while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.pop_back();
-    return Got::Line;
+    return EditorEvent::Line;
   }
 
   void remember(const std::string& line) override {

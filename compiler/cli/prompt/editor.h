@@ -13,12 +13,12 @@ namespace tg::cli {
 
 class LineSource {
 public:
-  enum class Got : uint8_t { Line, Interrupt, End };
+  enum class EditorEvent : uint8_t { Line, Interrupt, End };
 
   virtual ~LineSource() = default;
   /// Reads the next line, without its newline. Interrupt: Ctrl-C was pressed and the line
   /// is discarded.
-  virtual Got read(llvm::StringRef prompt, std::string& line) = 0;
+  virtual EditorEvent read(llvm::StringRef prompt, std::string& line) = 0;
   /// Adds a line to the history, for this and later sessions.
   virtual void remember(const std::string&) {}
 };

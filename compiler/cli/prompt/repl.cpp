@@ -22,7 +22,7 @@ bool Repl::step(llvm::StringRef text) {
   else if (text == "help" && !llvm::is_contained(session_.words(), text.str()))
     help_on(session_, "");
   else if (!leave)
-    tell(text);
+    print_message(text);
   session_.remember(text.str(), std::move(before));
   session_.flush();
   return !leave && !commands_.leaving();
@@ -36,7 +36,7 @@ bool Repl::leaves(llvm::StringRef text) const {
 
 // --- entries ------------------------------------------------------------------------------------
 
-void Repl::tell(llvm::StringRef text) {
+void Repl::print_message(llvm::StringRef text) {
   std::vector<Cell> cells = read_cells(text);
   if (cells.empty()) return;
   Notebook next = session_.state().notebook;
@@ -109,9 +109,9 @@ bool read_line(LineSource& source, std::string& text) {
   std::string row;
   while (true) {
     switch (source.read(text.empty() ? "tg> " : "... ", row)) {
-    case LineSource::Got::End: return !text.empty();
-    case LineSource::Got::Interrupt: text.clear(); continue;
-    case LineSource::Got::Line: break;
+    case LineSource::EditorEvent::End: return !text.empty();
+    case LineSource::EditorEvent::Interrupt: text.clear(); continue;
+    case LineSource::EditorEvent::Line: break;
     }
     bool blank = llvm::StringRef(row).trim().empty();
     if (blank && text.empty()) continue;

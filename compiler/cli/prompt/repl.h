@@ -26,7 +26,7 @@ public:
 
 private:
   bool leaves(llvm::StringRef text) const;
-  void tell(llvm::StringRef text);
+  void print_message(llvm::StringRef text);
   bool declare(Session& session, const Notebook& next, llvm::ArrayRef<Cell> cells);
   bool evaluate(Session& session, const Notebook& next, const Cell& cell);
 

@@ -23,7 +23,7 @@ namespace {
 constexpr size_t kUsualStack = size_t{8} << 20; // the default of Linux
 
 /// Ends the program without allocating.
-[[noreturn]] void end_without_memory() {
+[[noreturn]] void exit_without_allocating() {
   constexpr char kText[] = "error[E0701]: `tg` needs more memory than the system gives it "
                            "(`ulimit -a` shows the limits of the shell)\n";
   [[maybe_unused]] ssize_t written = write(STDERR_FILENO, kText, sizeof kText - 1);
@@ -69,9 +69,9 @@ int finish_output(int exit_code) {
   return exit_code;
 }
 
-void end_where_memory_ends() {
-  std::set_new_handler(end_without_memory);
-  llvm::install_bad_alloc_error_handler([](void*, auto, bool) { end_without_memory(); });
+void exit_on_failed_allocation() {
+  std::set_new_handler(exit_without_allocating);
+  llvm::install_bad_alloc_error_handler([](void*, auto, bool) { exit_without_allocating(); });
 }
 
 int with_usual_stack(llvm::function_ref<int()> body) {
@@ -89,7 +89,7 @@ int with_usual_stack(llvm::function_ref<int()> body) {
   pthread_t thread;
   int failed = pthread_create(&thread, &usual, do_work, &work);
   pthread_attr_destroy(&usual);
-  if (failed != 0) end_without_memory();
+  if (failed != 0) exit_without_allocating();
   pthread_join(thread, nullptr);
   return work.exit_code;
 }

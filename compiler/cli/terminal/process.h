@@ -16,7 +16,7 @@ int finish_output(int exit_code);
 
 /// From now on, a failed allocation ends the program with a message and exit code 3, and removes
 /// temporary files.
-void end_where_memory_ends();
+void exit_on_failed_allocation();
 
 /// Calls `body` with a stack of the usual size, even if the shell's limit (`ulimit -s`) is smaller.
 /// Threads that start later get one too. Returns the result of `body`.

@@ -70,10 +70,10 @@ void trim(Derivation& chain) {
   for (uint32_t i = 0; i < chain.steps.size(); ++i)
     for (const Exchange& exchange : chain.steps[i].exchanges)
       closure.merge(exchange.from, exchange.to, i);
-  closure.catch_up();
+  closure.include_new_nodes();
   std::vector<bool> needed(chain.steps.size());
   for (const TermClosure::Edge& edge :
-       closure.proof(chain.start, chain.end, TermClosure::Ways::Forest))
+       closure.proof(chain.start, chain.end, TermClosure::ProofPaths::Forest))
     needed[edge.why] = true;
   Derivation kept(chain.terms.shared_symbols());
   Translation into(chain.terms, kept.terms);

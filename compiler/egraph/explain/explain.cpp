@@ -35,17 +35,17 @@ using Proof = std::vector<TermClosure::Edge>;
 bool is_proof(const ExplainLedger& ledger, const Proof& proof, const Derivation& chain) {
   TermClosure closure(ledger.terms);
   for (const TermClosure::Edge& edge : proof) closure.merge(edge.from, edge.to, edge.why);
-  closure.catch_up();
+  closure.include_new_nodes();
   return llvm::all_of(llvm::zip(chain.start, chain.end), [&](auto pair) {
     return closure.same(std::get<0>(pair), std::get<1>(pair));
   });
 }
 
 Proof find_proof(const ExplainLedger& ledger, const Derivation& chain, const StopToken& stop) {
-  using Ways = TermClosure::Ways;
-  Proof proof = ledger.closure.proof(chain.start, chain.end, Ways::Shortest, stop);
+  using ProofPaths = TermClosure::ProofPaths;
+  Proof proof = ledger.closure.proof(chain.start, chain.end, ProofPaths::Shortest, stop);
   if (stop.asked() || is_proof(ledger, proof, chain)) return proof;
-  return ledger.closure.proof(chain.start, chain.end, Ways::Forest, stop);
+  return ledger.closure.proof(chain.start, chain.end, ProofPaths::Forest, stop);
 }
 
 /// Converts equations to steps. The equations of one application in one direction become one step,
@@ -80,7 +80,7 @@ Result<Derivation> explain(const History& history, llvm::ArrayRef<Rule> rules, c
   Translation of_source(source, ledger.terms), of_result(result, ledger.terms);
   for (const GraphOutput& output : source.outputs()) chain.start.push_back(of_source(output.node));
   for (const GraphOutput& output : result.outputs()) chain.end.push_back(of_result(output.node));
-  ledger.closure.catch_up();
+  ledger.closure.include_new_nodes();
   for (size_t i = 0; i < chain.start.size(); ++i)
     if (!ledger.closure.same(chain.start[i], chain.end[i]))
       return error(Code::internal,

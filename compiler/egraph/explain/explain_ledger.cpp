@@ -23,7 +23,7 @@ ExplainLedger::ExplainLedger(const History& history, llvm::ArrayRef<Rule> rules,
     : terms(std::move(symbols)), closure(terms), rules_(rules), stop_(stop) {
   name_classes(history);
   read(history);
-  closure.catch_up();
+  closure.include_new_nodes();
 }
 
 void ExplainLedger::name_classes(const History& history) {
@@ -68,7 +68,7 @@ bool ExplainLedger::take_bound(RuleApplication& a, llvm::ArrayRef<uint32_t> word
   for (uint32_t word : words.take_front(r.class_vars))
     a.classes.push_back(word < names_.size() ? names_[word] : NodeId{});
   for (uint32_t word : words.drop_front(r.class_vars)) a.values.push_back({word});
-  if (!conditions_hold(terms, r, {a.classes, a.values}) && !mend(a)) return false;
+  if (!conditions_hold(terms, r, {a.classes, a.values}) && !repair_application(a)) return false;
   return build_sides(a);
 }
 
@@ -84,11 +84,11 @@ bool ExplainLedger::build_sides(RuleApplication& a) {
 }
 
 /// Replaces the variables' terms, one by one, by equal terms that satisfy the conditions.
-bool ExplainLedger::mend(RuleApplication& a) {
+bool ExplainLedger::repair_application(RuleApplication& a) {
   for (bool constant : {true, false})
     for (NodeId& term : a.classes) {
       if (!term.valid()) continue;
-      closure.catch_up();
+      closure.include_new_nodes();
       NodeId before = term, form = constant ? constant_form(term) : weight_form(term, kWeightDepth);
       if (!form.valid() || form == term) continue;
       term = form;

@@ -43,7 +43,7 @@ private:
   bool build_sides(RuleApplication& a);
   bool take_bound(RuleApplication& a, llvm::ArrayRef<uint32_t> words);
   bool take_native(RuleApplication& a, llvm::ArrayRef<uint32_t> words);
-  bool mend(RuleApplication& a);
+  bool repair_application(RuleApplication& a);
   NodeId weight_form(NodeId term, int depth);
   NodeId constant_form(NodeId term) const;
   void state(RuleApplication a);

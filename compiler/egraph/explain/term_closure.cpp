@@ -25,7 +25,7 @@ bool TermClosure::congruent(uint32_t a, uint32_t b) const {
   });
 }
 
-void TermClosure::catch_up() {
+void TermClosure::include_new_nodes() {
   for (uint32_t term = static_cast<uint32_t>(leader_.size()); term < terms_.size(); ++term) {
     leader_.push_back(term);
     members_.push_back({term});
@@ -51,7 +51,7 @@ void TermClosure::look_up(uint32_t term) {
 }
 
 void TermClosure::merge(NodeId a, NodeId b, uint32_t why) {
-  catch_up();
+  include_new_nodes();
   stated_[a.index].push_back({why, a, b});
   stated_[b.index].push_back({why, b, a});
   pending_.push_back({a.index, b.index, why});
@@ -120,7 +120,7 @@ std::vector<TermClosure::Edge> TermClosure::path(NodeId a, NodeId b) const {
 /// The open goals are on a stack, with the next one on top.
 class TermClosure::Proof {
 public:
-  Proof(const TermClosure& closure, Ways ways) : closure_(closure), ways_(ways) {}
+  Proof(const TermClosure& closure, ProofPaths ways) : closure_(closure), ways_(ways) {}
 
   void ask(NodeId a, NodeId b) { open_.push_back({kCongruence, a, b}); }
 
@@ -142,7 +142,7 @@ private:
   void show(NodeId a, NodeId b) {
     auto [low, high] = std::minmax(a.index, b.index);
     if (a == b || !asked_.insert({low, high}).second) return;
-    bool shortest = ways_ == Ways::Shortest && work_ < kMostWork;
+    bool shortest = ways_ == ProofPaths::Shortest && work_ < kMostWork;
     std::vector<Edge> way = shortest ? shortest_way(a, b) : closure_.path(a, b);
     for (const Edge& edge : llvm::reverse(way)) {
       if (edge.why != kCongruence) {
@@ -202,7 +202,7 @@ private:
   static constexpr size_t kBetweenLooks = 256, kMostWork = 4'000'000;
 
   const TermClosure& closure_;
-  Ways ways_;
+  ProofPaths ways_;
   std::vector<Edge> open_, edges_; // in `open_`, congruence edges are pairs still to be proved
   llvm::DenseSet<std::pair<uint32_t, uint32_t>> asked_;
   llvm::DenseSet<uint32_t> told_;
@@ -211,7 +211,7 @@ private:
 };
 
 std::vector<TermClosure::Edge> TermClosure::proof(llvm::ArrayRef<NodeId> from,
-                                                  llvm::ArrayRef<NodeId> to, Ways ways,
+                                                  llvm::ArrayRef<NodeId> to, ProofPaths ways,
                                                   const StopToken& stop) const {
   Proof proof(*this, ways);
   for (size_t i = from.size(); i-- > 0;) {

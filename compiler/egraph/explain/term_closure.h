@@ -1,7 +1,7 @@
 // Congruence closure over terms that produces proofs (Nieuwenhuis and Oliveras 2005,
 // "Proof-producing congruence closure"). A forest over all terms has an edge for each effective
 // union, labelled with its equation or with congruence. Terms are the nodes of a graph; nodes added
-// to the graph are included by the next catch_up().
+// to the graph are included by the next include_new_nodes().
 //
 // The e-graph records only its operations (EGraph::history). The closure is built from that record
 // when an explanation is requested.
@@ -19,7 +19,7 @@ public:
   explicit TermClosure(const Graph& terms) : terms_(terms) {}
 
   /// Includes the nodes added to the graph since the last call.
-  void catch_up();
+  void include_new_nodes();
   /// States that two terms are equal because of equation number `why`.
   void merge(NodeId a, NodeId b, uint32_t why);
   bool same(NodeId a, NodeId b) const { return leader_[a.index] == leader_[b.index]; }
@@ -31,7 +31,7 @@ public:
     NodeId from, to; // in the direction of the path
   };
   /// How a proof connects two terms of a class.
-  enum class Ways : uint8_t {
+  enum class ProofPaths : uint8_t {
     Forest,  // along the forest: always a proof
     Shortest // by the fewest of all stated equations, including
              // redundant ones; congruent terms count as one. Usually a shorter proof, but
@@ -40,7 +40,7 @@ public:
   /// Returns equations by which each term of `from` equals the corresponding term of `to`, each
   /// once, in an order in which they can be used as rewrites: equations on lower terms first, where
   /// the path starts there. Empty also if `stop` ended it. Requires same(from[i], to[i]).
-  std::vector<Edge> proof(llvm::ArrayRef<NodeId> from, llvm::ArrayRef<NodeId> to, Ways ways,
+  std::vector<Edge> proof(llvm::ArrayRef<NodeId> from, llvm::ArrayRef<NodeId> to, ProofPaths ways,
                           const StopToken& stop = {}) const;
 
 private:

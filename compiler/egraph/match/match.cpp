@@ -59,7 +59,7 @@ size_t Frontier::memory_bytes() const {
   return bytes;
 }
 
-void Matcher::look_since(uint32_t since) {
+void Matcher::search_since(uint32_t since) {
   since_ = since;
   frontier_.compute(egraph_, since, book_.depth(), book_.inner_ops());
 }

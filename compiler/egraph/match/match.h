@@ -44,7 +44,7 @@ public:
       : egraph_(egraph), book_(book), machine_(egraph) {}
 
   /// Computes the frontier of all changes since the mark, for later searches.
-  void look_since(uint32_t since);
+  void search_since(uint32_t since);
   enum class End : uint8_t { Complete, Limit, Stopped };
   /// Finds new matches of a pattern, at most `limit`. Starts at root number `start` and wraps
   /// around. At the limit, sets `start` to where to continue.

@@ -22,7 +22,7 @@ uint32_t hash_of(const uint32_t* row, llvm::ArrayRef<uint32_t> key) {
   return h.finish();
 }
 
-bool bound_before(const CompiledRule& rule, size_t source, uint32_t variable, bool is_class) {
+bool is_bound_before(const CompiledRule& rule, size_t source, uint32_t variable, bool is_class) {
   for (size_t s = 0; s < source; ++s)
     if (llvm::is_contained(is_class ? rule.sources[s].class_map : rule.sources[s].value_map,
                            variable))
@@ -143,7 +143,7 @@ JointCursor Joiner::cursor(const CompiledRule& rule, size_t source) {
   llvm::SmallVector<uint32_t, 8> key;
   uint32_t word = 1;
   auto share = [&](uint32_t variable, bool is_class, uint32_t first) {
-    if (bound_before(rule, source, variable, is_class)) {
+    if (is_bound_before(rule, source, variable, is_class)) {
       key.push_back(word);
       out.left_key_.push_back(first + variable);
     }

@@ -76,7 +76,7 @@ public:
   /// Returns true if all these prices are known without measuring.
   virtual bool known(const Symbols&, llvm::ArrayRef<OpInstance>) { return true; }
   /// Returns true if prepare() is useful because prices are measured.
-  virtual bool wants_notice() const { return false; }
+  virtual bool needs_preparation() const { return false; }
   /// Returns true if prices are estimates that settle() can improve.
   virtual bool guesses() const { return false; }
   /// Measures, until `stop`, the uncertain prices on which a decision between graphs of about
@@ -88,7 +88,7 @@ public:
     return 0;
   }
   /// Returns true if times within whole runs would make these prices more accurate.
-  virtual bool wants_placed(const Symbols&, llvm::ArrayRef<OpInstance>) { return false; }
+  virtual bool needs_placed_times(const Symbols&, llvm::ArrayRef<OpInstance>) { return false; }
   /// Replaces prices by times within whole runs. All prices requested before are invalid.
   virtual void learn_placed(const Symbols&, llvm::ArrayRef<PlacedTime>, TimeTrust) {}
   /// Returns the multi-operator kernels of the device (the backend's list, runtime/backend.h);
@@ -118,7 +118,7 @@ public:
     entries_.clear();
     size_ = 0;
   }
-  bool wants_notice() const { return model_.wants_notice(); }
+  bool needs_preparation() const { return model_.needs_preparation(); }
   llvm::ArrayRef<KernelPattern> patterns() const { return model_.patterns(); }
   /// Number of distinct instances requested.
   size_t size() const { return size_; }

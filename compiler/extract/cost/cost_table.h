@@ -66,15 +66,15 @@ public:
     if (moved_us > 0) table_.microseconds.clear(); // all valid prices are requested again
     return moved_us;
   }
-  bool wants_placed(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override {
-    return inner_.wants_placed(symbols, instances);
+  bool needs_placed_times(const Symbols& symbols, llvm::ArrayRef<OpInstance> instances) override {
+    return inner_.needs_placed_times(symbols, instances);
   }
   void learn_placed(const Symbols& symbols, llvm::ArrayRef<PlacedTime> times,
                     TimeTrust trust) override {
     inner_.learn_placed(symbols, times, trust);
     table_.microseconds.clear();
   }
-  bool wants_notice() const override { return inner_.wants_notice(); }
+  bool needs_preparation() const override { return inner_.needs_preparation(); }
   llvm::ArrayRef<KernelPattern> patterns() const override { return inner_.patterns(); }
   GroupPricer* groups() override { return inner_.groups(); }
   std::vector<std::string> notes() const override { return inner_.notes(); }

@@ -216,8 +216,8 @@ private:
     double cheap = 0, dear = 0;
     auto count = [&](OpKind op) { // a formula counts as often as it has flops
       double flops = op_info(op).flops;
-      (is_dear(op) ? dear : cheap) +=
-          std::max(1.0, is_dear(op) ? flops / kTranscendentalFlops : flops);
+      (is_expensive(op) ? dear : cheap) +=
+          std::max(1.0, is_expensive(op) ? flops / kTranscendentalFlops : flops);
     };
     std::optional<FusedBody> body;
     if (instance_.op == OpKind::FusedMap) body = parse_fused_body(attr("body")->text);
@@ -238,7 +238,7 @@ private:
     add(!is_float(result().dtype), kOtherForm);
   }
 
-  static bool is_dear(OpKind op) {
+  static bool is_expensive(OpKind op) {
     const OpInfo& info = op_info(op);
     return info.work == Work::transcendental || op == OpKind::Div || op == OpKind::Sqrt;
   }

@@ -120,16 +120,16 @@ std::optional<Choice> extract_greedy_near(const ExtractionProblem& problem, cons
 
 std::vector<ClassIx> roots_without_solution(const ExtractionProblem& problem) {
   GreedyResult greedy = greedy_trees(problem);
-  std::vector<ClassIx> hopeless;
+  std::vector<ClassIx> without_solution;
   for (ClassIx root : problem.roots())
-    if (!greedy.choice[root].valid() && !llvm::is_contained(hopeless, root))
-      hopeless.push_back(root);
-  return hopeless;
+    if (!greedy.choice[root].valid() && !llvm::is_contained(without_solution, root))
+      without_solution.push_back(root);
+  return without_solution;
 }
 
 Result<Extraction> extract_by_greedy(const ExtractionProblem& problem, const IlpOptions& options) {
   Stopwatch watch;
-  StopQuestion stop(options);
+  StopPoll stop(options);
   bool stopped = false;
   std::optional<Choice> choice = extract_greedy(problem, [&] { return stopped = stop(); });
   if (!choice && stopped) return stopped_early();

@@ -58,7 +58,7 @@ private:
   void update(NodeIx node) {
     ClassIx cls = problem_.class_of(node);
     double& best = cost_[cls.index];
-    if (!worth_a_union(node, best)) return;
+    if (!may_improve(node, best)) return;
     DagSets::Mark mark = sets_.mark();
     DagSets::Set needed = DagSets::kEmpty;
     for (ClassIx child : problem_.children(node)) needed = sets_.unite(needed, set_[child.index]);
@@ -77,7 +77,7 @@ private:
 
   /// Returns false if the union cannot be cheap enough: without rewards it costs at least as much
   /// as its most expensive part.
-  bool worth_a_union(NodeIx node, double best) const {
+  bool may_improve(NodeIx node, double best) const {
     if (problem_.has_rewards()) return true;
     double least = 0;
     for (ClassIx child : problem_.children(node))
@@ -138,7 +138,7 @@ Result<Extraction> extract_by_greedy_dag(const ExtractionProblem& problem,
   Stopwatch watch;
   GreedyDagLimits limits;
   limits.seconds = options.time_limit_s;
-  limits.stop = [stop = StopQuestion(options)]() mutable { return stop(); };
+  limits.stop = [stop = StopPoll(options)]() mutable { return stop(); };
   std::optional<GreedyDagResult> found = greedy_dag(problem, limits);
   std::string stopped = found ? found->stopped : "";
   Result<Extraction> out = answer_of(problem, std::move(found), "greedy-dag", watch);

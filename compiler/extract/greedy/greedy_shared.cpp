@@ -125,7 +125,7 @@ std::optional<GreedySharedResult> greedy_shared(const ExtractionProblem& problem
 Result<Extraction> extract_by_greedy_shared(const ExtractionProblem& problem,
                                             const IlpOptions& options) {
   Stopwatch watch;
-  StopQuestion stop(options);
+  StopPoll stop(options);
   std::optional<GreedySharedResult> found =
       greedy_shared(problem, options.time_limit_s, [&] { return stop(); });
   std::string note = found ? found->note : "";

@@ -160,7 +160,7 @@ private:
       if (bound >= threshold()) return closed();
       root_.take(lp_);
       fix_by_reduced_cost();
-      if (worth_a_restart()) return Outcome::Restart;
+      if (should_restart()) return Outcome::Restart;
       bool gained = bound - last > kLeastGain * std::max(cutoff_ - bound, 1e-9);
       idle = gained ? 0 : idle + 1;
       if (gained) last = bound;
@@ -174,7 +174,7 @@ private:
 
   /// Returns true if enough nodes are fixed at 0 that reductions (reduce.h) will find more.
   /// Restarts are nested, so their number is limited.
-  bool worth_a_restart() const {
+  bool should_restart() const {
     constexpr double kShare = 0.03;
     constexpr int kMostRestarts = 12;
     if (restarts_ == kMostRestarts) return false;
@@ -351,7 +351,7 @@ private:
       if (late() || result_.nodes >= limits_.nodes) return Outcome::Open;
       next = visit(std::move(*next), open);
       if (cutoff_ < fixed_for_) fix_by_reduced_cost();
-      if (worth_a_restart()) return Outcome::Restart;
+      if (should_restart()) return Outcome::Restart;
     }
     raise_bound(given_up_);
     return given_up_ < threshold() ? Outcome::Stopped : closed();

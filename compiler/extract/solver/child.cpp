@@ -107,7 +107,7 @@ struct ColumnMatrix {
   }
 };
 
-void keep_within(const SolverLimits& limits) {
+void apply_limits(const SolverLimits& limits) {
   // The parent kills the child on time; these limits hold even if it cannot.
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
@@ -298,7 +298,7 @@ int solver_child_main(int fd) {
   SolverLimits limits;
   while (read_all(fd, &header, sizeof header)) {
     if (!read_all(fd, &limits, sizeof limits)) return 1;
-    keep_within(limits);
+    apply_limits(limits);
     if (!read_all(fd, &header, sizeof header)) return 1;
     std::vector<char> bytes(header.bytes);
     if (!read_all(fd, bytes.data(), bytes.size())) return 1;

@@ -195,13 +195,13 @@ private:
     if (stopped_) return true;
     std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start_;
     stopped_ = taken.count() > limits_.seconds || (events_.stop && events_.stop());
-    stopped_ |= hopeless();
+    stopped_ |= without_solution();
     return stopped_;
   }
 
   /// Returns true if the search has no chance; it is given more nodes if the first bound is
   /// near the cutoff.
-  bool hopeless() const {
+  bool without_solution() const {
     double share = frames_.empty() ? 1 : frames_.front().bound / cutoff_;
     return (share < 0.5 && result_.nodes > 500) || (share < 0.65 && result_.nodes > 2'000);
   }

@@ -51,7 +51,7 @@ void FunnelCutter::take_present() {
   }
 }
 
-ClassIx FunnelCutter::way_down(NodeIx node) const {
+ClassIx FunnelCutter::largest_child(NodeIx node) const {
   ClassIx best;
   for (ClassIx child : problem_.children(node))
     if (share_[child.index] > (best.valid() ? share_[best.index] : 0)) best = child;
@@ -71,7 +71,8 @@ uint32_t FunnelCutter::find_top(uint32_t bottom) {
     for (NodeIx node : problem_.nodes({cls})) {
       steps_ += 1 + problem_.children(node).size();
       if (x_[node.index] < kPresent) continue;
-      if (ClassIx down = way_down(node); down.valid()) leads += x_[node.index] * share_[down.index];
+      if (ClassIx down = largest_child(node); down.valid())
+        leads += x_[node.index] * share_[down.index];
     }
     share_[cls] = std::min(1.0, leads / there_[cls]);
     if (leads - there_[bottom] <= most) continue;
@@ -90,7 +91,8 @@ FunnelCutter::Found FunnelCutter::best_cut(uint32_t bottom, uint32_t top) {
   return best;
 }
 
-/// Builds S from the top along the present nodes' way_down(), while shares are above the threshold.
+/// Builds S from the top along the present nodes' largest_child(), while shares are above the
+/// threshold.
 FunnelCutter::Found FunnelCutter::cut_above(double threshold, uint32_t bottom, uint32_t top) {
   std::vector<uint32_t> members = {bottom, top};
   in_[bottom] = in_[top] = true;
@@ -98,7 +100,7 @@ FunnelCutter::Found FunnelCutter::cut_above(double threshold, uint32_t bottom, u
     for (NodeIx node : problem_.nodes({members[i]})) {
       ++steps_;
       if (!problem_.usable(node) || x_[node.index] < kPresent) continue;
-      ClassIx down = way_down(node);
+      ClassIx down = largest_child(node);
       if (!down.valid() || share_[down.index] < threshold || in_[down.index]) continue;
       in_[down.index] = true;
       members.push_back(down.index);

@@ -37,7 +37,7 @@ private:
   Found best_cut(uint32_t bottom, uint32_t top);
   Found cut_above(double threshold, uint32_t bottom, uint32_t top);
   /// Returns the child of the node with the largest share; invalid if no child has any.
-  ClassIx way_down(NodeIx node) const;
+  ClassIx largest_child(NodeIx node) const;
 
   const ExtractionProblem& problem_;
   std::vector<ClassIx> order_;   // children first

@@ -83,9 +83,9 @@ void forbid_cycle(const ExtractionProblem& problem, llvm::ArrayRef<ClassIx> cycl
 class Rounds {
 public:
   Rounds(OpenPart& part, const IlpOptions& options, double seconds,
-         llvm::function_ref<bool()> asked_to_stop)
+         llvm::function_ref<bool()> stop_requested)
       : part_(part), problem_(part.problem()), options_(options), seconds_(seconds),
-        asked_to_stop_(asked_to_stop) {}
+        asked_to_stop_(stop_requested) {}
 
   /// Returns why there is no proof.
   std::string run() {
@@ -104,7 +104,7 @@ public:
       part_.offer(read_choice(problem_, result.solution), "ilp");
       part_.raise(result.bound);
       if (result.status != MipStatus::Optimal) return result.why;
-      if (meets(part_.cost, part_.bound)) part_.prove();
+      if (bound_proves(part_.cost, part_.bound)) part_.prove();
       return "";
     }
     return "the limit on rounds of cuts";
@@ -149,8 +149,8 @@ private:
 } // namespace
 
 std::string solve_ilp(OpenPart& part, const IlpOptions& options, double seconds,
-                      llvm::function_ref<bool()> asked_to_stop) {
-  return Rounds(part, options, seconds, asked_to_stop).run();
+                      llvm::function_ref<bool()> stop_requested) {
+  return Rounds(part, options, seconds, stop_requested).run();
 }
 
 } // namespace tg

@@ -83,7 +83,7 @@ struct Extraction {
 /// Solves the program of a part by CBC within a time limit, starting from the part's best choice.
 /// Returns why there is no proof; empty if there is one.
 std::string solve_ilp(OpenPart& part, const IlpOptions& options, double seconds,
-                      llvm::function_ref<bool()> asked_to_stop);
+                      llvm::function_ref<bool()> stop_requested);
 
 /// Returns the integer program of a problem. Columns 0 to node_count() - 1 are the nodes. There may
 /// be a row for each pair of classes, so `stop` can end the work; then the program is incomplete.

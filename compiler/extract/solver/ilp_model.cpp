@@ -30,7 +30,7 @@ public:
       for (const auto& [user, nodes] : users_by_class({c}))
         if (!root_[c]) need({c}, nodes);
     }
-    if (problem_.has_rewards()) only_what_is_needed();
+    if (problem_.has_rewards()) require_used_nodes();
     if (problem_.byte_limit() != kInfiniteCost) bound_bytes();
     if (cycles != IlpCycles::None) order(cycles == IlpCycles::Int);
     return std::move(model_);
@@ -69,7 +69,7 @@ private:
   /// With rewards, choosing more can cost less. So each class gets at most one node, and only
   /// nodes that a chosen node needs. Without cycles, the second row excludes every node that is not
   /// below a root.
-  void only_what_is_needed() {
+  void require_used_nodes() {
     for (uint32_t c = 0; c < problem_.class_count() && !poll_.stopped(); ++c) {
       if (root_[c]) continue;
       Row one, needed;

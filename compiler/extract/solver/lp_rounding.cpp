@@ -84,8 +84,8 @@ private:
   double cost_ = kInfiniteCost;
 };
 
-std::function<bool(const MipResult&)> asked_to_stop(const IlpOptions& options) {
-  return [stop = StopQuestion(options)](const MipResult& known) mutable {
+std::function<bool(const MipResult&)> stop_requested(const IlpOptions& options) {
+  return [stop = StopPoll(options)](const MipResult& known) mutable {
     return stop(kInfiniteCost, known.bound);
   };
 }
@@ -115,7 +115,7 @@ Result<Extraction> extract_by_lp(const ExtractionProblem& problem, const IlpOpti
   GreedyResult greedy = greedy_trees(problem);
   for (ClassIx root : problem.roots())
     if (!greedy.choice[root].valid()) return no_solution(problem, greedy);
-  auto stop = asked_to_stop(options);
+  auto stop = stop_requested(options);
   // Rounding and the later steps take about as long as the earlier ones.
   auto left = [&] { return options.time_limit_s - 2 * watch.seconds(); };
   auto reduced = reduce(problem, greedy, [&] { return left() <= 0 || stop({}); });

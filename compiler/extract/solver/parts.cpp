@@ -4,7 +4,7 @@
 
 namespace tg {
 
-void Part::put_back(const ExtractionProblem& whole, const Choice& part, Choice& into) const {
+void Part::copy_to_whole(const ExtractionProblem& whole, const Choice& part, Choice& into) const {
   for (NodeIx node : part.node) {
     if (!node.valid()) continue;
     NodeIx there = origin[node.index];
@@ -30,7 +30,7 @@ void OpenPart::offer(std::optional<Choice> choice, llvm::StringRef by) {
   algorithm = by.str();
 }
 
-std::vector<Part> take_apart(const ExtractionProblem& problem, size_t small) {
+std::vector<Part> split_into_parts(const ExtractionProblem& problem, size_t small) {
   std::vector<uint32_t> part_of = independent_parts(problem);
   bool whole = problem.byte_limit() != kInfiniteCost; // the limit ties all parts together
   std::vector<size_t> size;

@@ -18,13 +18,13 @@ struct Part {
   std::vector<NodeIx> origin; // by node
 
   /// Writes a choice for the part into a choice for the whole.
-  void put_back(const ExtractionProblem& whole, const Choice& part, Choice& into) const;
+  void copy_to_whole(const ExtractionProblem& whole, const Choice& part, Choice& into) const;
   /// Restricts a choice for the whole to the part.
   Choice project(const ExtractionProblem& from, const Choice& whole) const;
 };
 
 /// Returns true if a bound proves a choice, up to rounding and the solver's tolerance.
-inline bool meets(double cost, double bound) {
+inline bool bound_proves(double cost, double bound) {
   return cost - bound <= 1e-7 * std::max(1.0, std::abs(cost));
 }
 
@@ -48,6 +48,6 @@ struct OpenPart {
 
 /// Returns the independent parts. Small parts with at most `small` nodes together share a problem.
 /// With a byte limit, which ties all classes together, there is one part.
-std::vector<Part> take_apart(const ExtractionProblem& problem, size_t small);
+std::vector<Part> split_into_parts(const ExtractionProblem& problem, size_t small);
 
 } // namespace tg

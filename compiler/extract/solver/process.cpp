@@ -36,7 +36,7 @@ constexpr double kStartSeconds = 20;
 constexpr double kGraceSeconds = 0.5;
 
 /// Replaces main() in the child; see process.h.
-__attribute__((constructor)) void become_solver_if_asked() {
+__attribute__((constructor)) void run_as_solver_child() {
   const char* fd = std::getenv(kChildVariable);
   if (fd) _exit(solver_child_main(std::atoi(fd)));
 }
@@ -179,12 +179,12 @@ private:
 };
 
 /// One conversation: sends hello, limits and model, and receives messages.
-class Conversation {
+class SolverConversation {
 public:
-  Conversation(const MipModel& model, SolverProcess& process, const MipLimits& limits)
+  SolverConversation(const MipModel& model, SolverProcess& process, const MipLimits& limits)
       : model_(&model), columns_(model.columns()), process_(process), limits_(limits) {}
-  Conversation(const ExtractionProblem& problem, double cutoff, SolverProcess& process,
-               const MipLimits& limits, BranchCutLimits counts = {})
+  SolverConversation(const ExtractionProblem& problem, double cutoff, SolverProcess& process,
+                     const MipLimits& limits, BranchCutLimits counts = {})
       : search_(to_search(problem, cutoff)), columns_(problem.node_count()), process_(process),
         limits_(limits), counts_(counts) {}
 
@@ -300,12 +300,12 @@ private:
 
 MipResult solve_mip(const MipModel& model, const MipLimits& limits) {
   SolverProcess process;
-  return Conversation(model, process, limits).run();
+  return SolverConversation(model, process, limits).run();
 }
 
 MipResult solve_problem(const ExtractionProblem& problem, double cutoff, const MipLimits& limits) {
   SolverProcess process;
-  return Conversation(problem, cutoff, process, limits).run();
+  return SolverConversation(problem, cutoff, process, limits).run();
 }
 
 Choice choice_of(const ExtractionProblem& problem, llvm::ArrayRef<double> solution) {
@@ -320,7 +320,7 @@ MipResult solve_small_problem(const ExtractionProblem& problem, double cutoff,
                               const std::function<bool(const MipResult&)>& stop) {
   thread_local SolverProcess process;
   MipLimits bounds{limits.seconds, /*memory_bytes=*/0, stop};
-  Conversation conversation(problem, cutoff, process, bounds, limits);
+  SolverConversation conversation(problem, cutoff, process, bounds, limits);
   MipResult result = conversation.run();
   process.stop = {};
   if (!conversation.answered()) process.end_now();

@@ -68,7 +68,7 @@ public:
   /// Marks nodes. The marks are sound at any point, given the landmarks.
   std::vector<bool> run() {
     if (poll_.now()) return std::move(marked_);
-    mark_dear();
+    mark_expensive();
     for (uint32_t c = 0; c < problem_.class_count(); ++c)
       for (NodeIx n : problem_.nodes({c})) {
         if (marked_[n.index]) continue;
@@ -107,7 +107,7 @@ private:
   }
 
   /// Marks nodes whose bound exceeds greedy's choice, part by part.
-  void mark_dear() {
+  void mark_expensive() {
     constexpr double kTolerance = 1e-9; // relative: rounding of sums in another order
     std::vector<uint32_t> part = independent_parts(problem_);
     std::vector<double> known(problem_.class_count()), floor(problem_.class_count());

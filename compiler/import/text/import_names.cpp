@@ -29,7 +29,7 @@ StringRef without_result_number(StringRef name) {
 }
 
 /// Returns true for the names that exporters give to values that they know nothing about.
-bool says_nothing(StringRef word) {
+bool is_generic_name(StringRef word) {
   StringRef stem = without_number(word);
   if (stem.size() <= 1) return true;
   return llvm::StringSwitch<bool>(stem)
@@ -41,7 +41,7 @@ bool says_nothing(StringRef word) {
 /// Returns true for names such as `val_12` that the exporter invented for a weight.
 bool is_made_up(StringRef word) {
   StringRef stem = without_number(word);
-  return stem.size() > 1 && stem.size() < word.size() && says_nothing(word);
+  return stem.size() > 1 && stem.size() < word.size() && is_generic_name(word);
 }
 
 /// Returns true for names of ONNX operators: "Conv", "LayerNormalization_1".
@@ -215,7 +215,7 @@ private:
     if (parts.empty()) return after_weight(id);
     if (!is_operator(parts.back())) {
       std::string name = joined(parts);
-      return parts.size() == 1 && says_nothing(name) ? after_weight(id) : name;
+      return parts.size() == 1 && is_generic_name(name) ? after_weight(id) : name;
     }
     if (parts.size() == 1) return after_weight(id);
     // The last value that a module computes gets the module's name.

@@ -14,7 +14,7 @@ using Base = ParamKind::Base;
 namespace {
 
 /// Returns a hint for a quoted word, as in `pad = "same"`.
-std::string about_quotes(llvm::StringRef name, const ParamKind& kind, const Val& val) {
+std::string quoted_word_hint(llvm::StringRef name, const ParamKind& kind, const Val& val) {
   AttrKind words = kind.base == Base::Pad     ? AttrKind::pad
                    : kind.base == Base::Act   ? AttrKind::act
                    : kind.base == Base::DType ? AttrKind::dtype
@@ -87,7 +87,7 @@ bool convert(Val& val, const ParamKind& kind) {
   return false;
 }
 
-bool Arguments::bind(Frame& caller, Frame& frame, Span call, const Given& given) {
+bool Arguments::bind(Frame& caller, Frame& frame, Span call, const GivenArguments& given) {
   llvm::ArrayRef<ast::Param> params = frame.ast[frame.decl.params];
   bool good = true;
   for (size_t i = 0; i < params.size(); ++i)
@@ -120,7 +120,7 @@ bool Arguments::bind_constant(Frame& frame, const Site& site, Val val) {
         error(code, site.arg.span, "`{0}` of `{1}` is of kind {2}, got {3}", param.name.text,
               frame.decl.name.text, kind_name(kind), report_.describe(val))
             .at(param.span, "declared here");
-    d.help = about_quotes(param.name.text, kind, val);
+    d.help = quoted_word_hint(param.name.text, kind, val);
     bool size = val.is(Val::Kind::Const) && val.value.is(Value::Kind::Int);
     if (size && site.arg.kind == ast::ArgKind::Positional && kind.base == Base::Bool)
       d.help = takes(frame);
@@ -262,7 +262,7 @@ bool Arguments::defaults(Frame& frame) {
         report_.fail(frame,
                      error(Code::wrong_kind, span, "`{0}` is of kind {1}, its default is {2}",
                            param.name.text, kind_name(kind), report_.describe(val))
-                         .suggest(about_quotes(param.name.text, kind, val)));
+                         .suggest(quoted_word_hint(param.name.text, kind, val)));
       return false;
     }
     frame.bind(param.name.text, std::move(val), Bound::Parameter, param.name.span);

@@ -14,9 +14,9 @@ public:
       : expressions_(expressions), types_(types), nodes_(nodes), report_(report) {}
 
   /// For each parameter, the argument and its value; null if omitted.
-  using Given = std::vector<std::pair<const ast::Arg*, Val>>;
+  using GivenArguments = std::vector<std::pair<const ast::Arg*, Val>>;
   /// Binds the parameters of `frame` to the caller's arguments.
-  bool bind(Frame& caller, Frame& frame, Span call, const Given& given);
+  bool bind(Frame& caller, Frame& frame, Span call, const GivenArguments& given);
   /// Binds omitted parameters to their defaults, except the inputs of a model.
   bool defaults(Frame& frame);
   bool check_where(Frame& frame, Span call_site);

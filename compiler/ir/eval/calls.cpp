@@ -14,7 +14,7 @@ Val Calls::function(Frame& caller, ast::ExprId id, FnRef fn) {
   auto frame = std::make_unique<Frame>(program_, fn); // large: not on the stack
   Callee callee{Callee::Kind::Fn, fn, nullptr, {}};
   auto args = match_arguments(signature(program_, callee), caller.ast, e.args);
-  Arguments::Given given(args.size());
+  Arguments::GivenArguments given(args.size());
   bool poison = false;
   for (size_t i = 0; i < args.size(); ++i) {
     if (!args[i]) continue;

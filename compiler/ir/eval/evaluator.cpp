@@ -246,7 +246,7 @@ Val Evaluator::call_builtin(Frame& frame, ast::ExprId id, const ast::Expr& e,
     for (const ast::Arg* arg : match_arguments(slots, frame.ast, e.args)) {
       good &= evaluate(arg);
       if (arg && slots.slots[args.size() - 1].name == "dtype")
-        args.back() = word_meant(frame, arg->value, std::move(args.back()));
+        args.back() = resolve_word(frame, arg->value, std::move(args.back()));
     }
   }
   if (!good) return {};

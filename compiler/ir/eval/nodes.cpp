@@ -76,7 +76,7 @@ Val Nodes::apply(const Frame& frame, ast::ExprId site, llvm::StringRef op,
 Val Nodes::sign(const Frame& frame, ast::ExprId id, const Val& a, const Val& b) {
   const ast::Expr& e = frame.ast[id];
   Operand x{{}, e.a}, y{{}, e.b};
-  DType dtype = dtype_met({&a, &b});
+  DType dtype = first_dtype({&a, &b});
   bool good = tensor(frame, a, frame.ast[e.a].span, x.node, dtype);
   good &= tensor(frame, b, frame.ast[e.b].span, y.node, dtype);
   if (!good) return {};
@@ -143,7 +143,7 @@ bool elements_of(const Val& val, Shape& shape, std::vector<const Val*>& out) {
 } // namespace
 
 /// Returns the dtype of the first value that has one.
-DType Nodes::dtype_met(llvm::ArrayRef<const Val*> values) const {
+DType Nodes::first_dtype(llvm::ArrayRef<const Val*> values) const {
   for (const Val* val : values)
     if (val->is(Val::Kind::Tensor) && !val->weak) return type(val->node).dtype;
   return DType::None;

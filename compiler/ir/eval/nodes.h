@@ -34,7 +34,7 @@ public:
   /// Returns true if a number can be an element of this dtype, and reports an error otherwise.
   bool fits(const Frame& frame, double value, DType dtype, Span span);
   /// Returns the dtype of the first value that has one.
-  DType dtype_met(llvm::ArrayRef<const Val*> values) const;
+  DType first_dtype(llvm::ArrayRef<const Val*> values) const;
 
   /// The value of a weight in the next run.
   struct Update {

@@ -26,7 +26,7 @@ OpCall::OpCall(Nodes& nodes, Report& report, const Frame& frame, ast::ExprId id,
       info_(op_info(op)) {
   attrs_.resize(info_.attrs().size());
   if (!info_.variadic()) operands_.resize(info_.operands().size());
-  for (Given& place : operands_) place.val = Val::unit();
+  for (GivenValue& place : operands_) place.val = Val::unit();
 }
 
 Val OpCall::result(llvm::MutableArrayRef<Val> given) {
@@ -62,10 +62,10 @@ bool OpCall::settle(Operands& out) {
   llvm::SmallVector<const Val*, 6> meeting;
   for (size_t i = 0; i < operands_.size(); ++i)
     if (!own(i)) meeting.push_back(&operands_[i].val);
-  DType met = nodes_.dtype_met(meeting);
+  DType met = nodes_.first_dtype(meeting);
   bool good = true;
   for (size_t i = 0; i < operands_.size(); ++i) {
-    const Given& given = operands_[i];
+    const GivenValue& given = operands_[i];
     Operand operand{{}, given.expr};
     if (given.val.is(Val::Kind::Unit) || given.val.absent())
       operand.node = nodes_.graph().none();
@@ -92,7 +92,7 @@ bool OpCall::place_named(const ast::Arg& arg, Val& val) {
   int operand = info_.operand_index(arg.name.text), slot = info_.attr_slot(arg.name.text);
   if (operand < 0) return slot < 0 || set_attribute(static_cast<size_t>(slot), arg, val);
   if (info_.variadic()) return place_list(arg, val), true;
-  Given& place = operands_[static_cast<size_t>(operand)];
+  GivenValue& place = operands_[static_cast<size_t>(operand)];
   if (!place.val.is(Val::Kind::Unit)) {
     report_.fail(frame_,
                  error(Code::duplicate_name, arg.name.span, "`{0}` is given twice", arg.name.text));
@@ -138,7 +138,7 @@ bool OpCall::set_attribute(size_t slot, const ast::Arg& arg, const Val& given) {
   const AttrInfo& attr = info_.attrs()[slot];
   bool word =
       attr.kind == AttrKind::act || attr.kind == AttrKind::pad || attr.kind == AttrKind::dtype;
-  const Val val = word ? word_meant(frame_, arg.value, given) : given;
+  const Val val = word ? resolve_word(frame_, arg.value, given) : given;
   if (attrs_[slot]) {
     report_.fail(frame_, error(Code::duplicate_name, arg.span, "`{0}` is given twice", attr.name));
     return false;

@@ -14,7 +14,7 @@ public:
   Val result(llvm::MutableArrayRef<Val> given);
 
 private:
-  struct Given {
+  struct GivenValue {
     Val val; // Unit where not given
     ast::ExprId expr;
     Span span;
@@ -36,7 +36,7 @@ private:
   ast::ExprId id_;
   const ast::Expr& e_;
   const OpInfo& info_;
-  llvm::SmallVector<Given, 6> operands_;
+  llvm::SmallVector<GivenValue, 6> operands_;
   llvm::SmallVector<std::optional<Value>, kMaxAttrs> attrs_;
   size_t next_operand_ = 0, next_attr_ = 0;
 };

@@ -118,7 +118,7 @@ std::string Report::written(const Frame& frame, ast::ExprId expr) const {
   return text.take_front(cut).rtrim().str() + "…";
 }
 
-std::string Report::turned_back(const Frame& frame, ast::ExprId expr) const {
+std::string Report::transposed_operand(const Frame& frame, ast::ExprId expr) const {
   if (!expr || frame.ast[expr].kind != ast::ExprKind::Call) return {};
   const ast::Expr& e = frame.ast[expr];
   bool swaps = e.callee.text == "transpose" && e.args.size() == 1 &&
@@ -260,10 +260,10 @@ Val Report::refused(const Frame& frame, ast::ExprId site, OpKind op,
     if (const ast::Arg* arg = frame.ast.find_arg(e.args, name)) d.span = arg->span;
   }
   if (op == OpKind::Matmul && present.size() == 2)
-    d.help =
-        transpose_help(type(present[0].node), type(present[1].node),
-                       written(frame, present[0].expr), written(frame, present[1].expr),
-                       turned_back(frame, present[0].expr), turned_back(frame, present[1].expr));
+    d.help = transpose_help(type(present[0].node), type(present[1].node),
+                            written(frame, present[0].expr), written(frame, present[1].expr),
+                            transposed_operand(frame, present[0].expr),
+                            transposed_operand(frame, present[1].expr));
   if (d.code == Code::shape_mismatch && d.help.empty())
     d.help = swap_help(frame, site, op, operands);
   if (d.code == Code::dtype_mismatch && present.size() >= 2)

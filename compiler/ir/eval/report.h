@@ -40,7 +40,7 @@ public:
   /// Returns the text of an operand, truncated if long.
   std::string written(const Frame& frame, ast::ExprId expr) const;
   /// Returns the x of `transpose(x)`, and "" for other expressions.
-  std::string turned_back(const Frame& frame, ast::ExprId expr) const;
+  std::string transposed_operand(const Frame& frame, ast::ExprId expr) const;
   /// "in cell(width = 256), called from rnn at line 23"
   std::string call_text(const Frame& frame, FileId from) const;
 

@@ -78,7 +78,7 @@ std::optional<Value> as_value(const Val& val) {
   return numbers ? std::optional(Value::of_floats(std::move(reals))) : std::nullopt;
 }
 
-Val word_meant(const Frame& frame, ast::ExprId written, Val val) {
+Val resolve_word(const Frame& frame, ast::ExprId written, Val val) {
   const ast::Expr& e = frame.ast[written];
   if (!val.is(Val::Kind::Tensor) || e.kind != ast::ExprKind::Name) return val;
   std::optional<Value> word = constant_of_name(e.text);

@@ -87,7 +87,7 @@ struct Operand {
 
 /// Resolves a bare word of the language (`relu` in `act = relu`) that is also the name of a tensor.
 /// If a word is expected and a tensor is not allowed, the word is meant.
-Val word_meant(const Frame& frame, ast::ExprId written, Val val);
+Val resolve_word(const Frame& frame, ast::ExprId written, Val val);
 
 /// The interface of the expression evaluator, for types, arguments, brackets and statements.
 class Expressions {

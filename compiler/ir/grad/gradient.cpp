@@ -99,7 +99,7 @@ private:
       for (size_t i = 0; i < r.operands.size(); ++i)
         if (NodeId share = walk.gradient(r.operands[i]);
             r.wanted(i) && share.valid() && given.insert(r.operands[i].index).second)
-          r.give(i, share);
+          r.add_gradient(i, share);
     };
     std::vector<bool> wanted;
     for (NodeId operand : b_.graph().operands(node))

@@ -22,14 +22,14 @@ NodeId scattered(NodeBuilder& b, NodeId onto, NodeId indices, NodeId updates, in
 
 /// Casts between floats; `carries` excludes other casts.
 void cast(Reverse& r) {
-  if (r.wanted(0)) r.give(0, r.b.cast(r.dy, r.b.dtype(r.x())));
+  if (r.wanted(0)) r.add_gradient(0, r.b.cast(r.dy, r.b.dtype(r.x())));
 }
 
 void concat(Reverse& r) {
   int64_t axis = r.number("axis"), start = 0;
   for (size_t i = 0; i < r.operands.size(); ++i) {
     int64_t stop = start + r.b.size(r.operands[i], axis);
-    if (r.wanted(i)) r.give(i, r.b.slice(r.dy, axis, start, stop));
+    if (r.wanted(i)) r.add_gradient(i, r.b.slice(r.dy, axis, start, stop));
     start = stop;
   }
 }
@@ -39,7 +39,7 @@ void slice(Reverse& r) {
   auto axis = static_cast<size_t>(r.number("axis"));
   before[axis] = r.number("start");
   after[axis] = r.b.shape(r.x())[axis] - r.number("stop");
-  r.give(0, r.b.pad(r.dy, before, after));
+  r.add_gradient(0, r.b.pad(r.dy, before, after));
 }
 
 /// Each element of a window is added to the element that it is.
@@ -53,26 +53,26 @@ void windows(Reverse& r) {
   };
   NodeId places = b.add(places_of(0, "step"), places_of(1, "dilation"));
   flat[axis] = count * size;
-  r.give(0, scattered(b, b.filled(0, b.type(r.x())), b.reshape(places, {flat[axis]}),
-                      b.reshape(r.dy, flat), static_cast<int64_t>(axis), "add"));
+  r.add_gradient(0, scattered(b, b.filled(0, b.type(r.x())), b.reshape(places, {flat[axis]}),
+                              b.reshape(r.dy, flat), static_cast<int64_t>(axis), "add"));
 }
 
-void reshape(Reverse& r) { r.give(0, r.b.reshape(r.dy, r.b.shape(r.x()))); }
+void reshape(Reverse& r) { r.add_gradient(0, r.b.reshape(r.dy, r.b.shape(r.x()))); }
 
 void transpose(Reverse& r) {
   NodeBuilder::Ints perm = r.ints("perm");
   Shape back(perm.size());
   for (size_t i = 0; i < perm.size(); ++i)
     back[static_cast<size_t>(perm[i])] = static_cast<int64_t>(i);
-  r.give(0, r.b.transpose(r.dy, back));
+  r.add_gradient(0, r.b.transpose(r.dy, back));
 }
 
-void pad(Reverse& r) { r.give(0, cut(r.b, r.dy, r.ints("before"), r.b.shape(r.x()))); }
+void pad(Reverse& r) { r.add_gradient(0, cut(r.b, r.dy, r.ints("before"), r.b.shape(r.x()))); }
 
 void enlarge(Reverse& r) {
   NodeBuilder::Ints small = r.b.shape(r.x()), large = r.b.shape(r.node);
   Shape before = {0, 0, (large[2] - small[2]) / 2, (large[3] - small[3]) / 2};
-  r.give(0, cut(r.b, r.dy, before, small));
+  r.add_gradient(0, cut(r.b, r.dy, before, small));
 }
 
 /// In [.., count, O, count, I, ..], only rows of the i-th group and columns of the i-th place carry
@@ -85,7 +85,7 @@ void merge_gconv(Reverse& r) {
   TensorType square{DType::F32, {count, 1, count, 1}};
   NodeId own = b.equal(b.iota(square, 0), b.iota(square, 2));
   NodeId kept = b.select(own, apart, b.like(r.dy, 0));
-  r.give(0, b.reshape(b.reduce(OpKind::ReduceSum, kept, {3}, false), b.shape(r.x())));
+  r.add_gradient(0, b.reshape(b.reduce(OpKind::ReduceSum, kept, {3}, false), b.shape(r.x())));
 }
 
 /// Sums the gradients of slices taken several times. An index outside of x gave NaN, which has no
@@ -96,18 +96,18 @@ void gather(Reverse& r) {
   auto axis = static_cast<size_t>(r.number("axis"));
   Shape flat = copied(b.shape(r.x()));
   flat[axis] = b.type(r.operands[1]).elements();
-  r.give(0, scattered(b, b.filled(0, b.type(r.x())), b.reshape(r.operands[1], {flat[axis]}),
-                      b.reshape(r.dy, flat), static_cast<int64_t>(axis), "add"));
+  r.add_gradient(0, scattered(b, b.filled(0, b.type(r.x())), b.reshape(r.operands[1], {flat[axis]}),
+                              b.reshape(r.dy, flat), static_cast<int64_t>(axis), "add"));
 }
 
-void broadcast(Reverse& r) { r.give(0, r.dy); }
+void broadcast(Reverse& r) { r.add_gradient(0, r.dy); }
 
 namespace {
 
 /// Returns dy for the updates whose number remains after the numbers are scattered to the indices.
 /// With distinct numbers this selects the last update of each index; with equal numbers, all
 /// updates inside x.
-NodeId of_those_left(Reverse& r, int64_t axis, NodeId numbers) {
+NodeId gradient_of_remaining_updates(Reverse& r, int64_t axis, NodeId numbers) {
   NodeBuilder& b = r.b;
   NodeId none = b.filled(0, {DType::I64, {b.size(r.x(), axis)}});
   NodeId left = scattered(b, none, r.operands[1], numbers, 0, "none");
@@ -122,16 +122,18 @@ NodeId of_those_left(Reverse& r, int64_t axis, NodeId numbers) {
 void scatter_none(Reverse& r, int64_t axis) {
   NodeBuilder& b = r.b;
   NodeId nothing = b.filled(0, b.type(r.operands[2]));
-  if (r.wanted(0)) r.give(0, scattered(b, r.dy, r.operands[1], nothing, axis, "none"));
+  if (r.wanted(0)) r.add_gradient(0, scattered(b, r.dy, r.operands[1], nothing, axis, "none"));
   TensorType numbers{DType::I64, {b.size(r.operands[2], axis)}};
   if (r.wanted(2))
-    r.give(2, of_those_left(r, axis, b.add(b.iota(numbers, 0), b.filled(1, numbers))));
+    r.add_gradient(
+        2, gradient_of_remaining_updates(r, axis, b.add(b.iota(numbers, 0), b.filled(1, numbers))));
 }
 
 void scatter_add(Reverse& r, int64_t axis) {
-  r.give(0, r.dy);
+  r.add_gradient(0, r.dy);
   TensorType numbers{DType::I64, {r.b.size(r.operands[2], axis)}};
-  if (r.wanted(2)) r.give(2, of_those_left(r, axis, r.b.filled(1, numbers)));
+  if (r.wanted(2))
+    r.add_gradient(2, gradient_of_remaining_updates(r, axis, r.b.filled(1, numbers)));
 }
 
 /// The gradient is the product of x and all other updates; `rest` has the nonzero ones. A zero
@@ -140,7 +142,7 @@ void scatter_add(Reverse& r, int64_t axis) {
 void scatter_mul(Reverse& r, int64_t axis) {
   NodeBuilder& b = r.b;
   NodeId indices = r.operands[1], u = r.operands[2];
-  if (r.wanted(0)) r.give(0, scattered(b, r.dy, indices, u, axis, "mul"));
+  if (r.wanted(0)) r.add_gradient(0, scattered(b, r.dy, indices, u, axis, "mul"));
   if (!r.wanted(2)) return;
   NodeId is_zero = b.equal(u, b.like(u, 0));
   NodeId zero = b.cast(is_zero, b.dtype(u)), factor = b.select(is_zero, b.like(u, 1), u);
@@ -148,7 +150,7 @@ void scatter_mul(Reverse& r, int64_t axis) {
   NodeId rest = scattered(b, b.mul(r.x(), r.dy), indices, factor, axis, "mul");
   NodeId counts = b.equal(b.gather(zeros, indices, axis), zero);
   // Select before dividing: the NaN outside of x would make a second gradient NaN.
-  r.give(2, b.div(b.select(counts, b.gather(rest, indices, axis), b.like(u, 0)), factor));
+  r.add_gradient(2, b.div(b.select(counts, b.gather(rest, indices, axis), b.like(u, 0)), factor));
 }
 
 /// Sends the gradient to the largest or smallest of x and the updates. Equal elements share it.
@@ -159,8 +161,8 @@ void scatter_extreme(Reverse& r, int64_t axis) {
   DType dtype = b.dtype(r.dy);
   NodeId count = scattered(b, b.cast(of_x, dtype), indices, b.cast(of_u, dtype), axis, "add");
   NodeId share = b.div(r.dy, count);
-  r.give(0, b.select(of_x, share, zero));
-  r.give(2, b.select(of_u, b.gather(share, indices, axis), zero));
+  r.add_gradient(0, b.select(of_x, share, zero));
+  r.add_gradient(2, b.select(of_u, b.gather(share, indices, axis), zero));
 }
 
 } // namespace

@@ -231,7 +231,7 @@ void by_partials(Reverse& r) {
   N dy = N::of({&r.b, r.dy, 0, r.b.dtype(r.dy)});
   for (size_t i = 0; i < r.operands.size(); ++i)
     if (Partial partial = row_of(r.op()).partials[i]; partial && r.wanted(i))
-      r.give(i, partial(at, dy).value().node);
+      r.add_gradient(i, partial(at, dy).value().node);
 }
 
 void by_formula(Reverse& r) { r.through(formulas::value<Terms>(r.op(), terms_of(r).data())->node); }

@@ -18,12 +18,12 @@ void matmul(Reverse& r) {
   NodeBuilder& b = r.b;
   if (without_epilogue(r, b.shape(r.operands[2]))) return;
   NodeId x = r.operands[0], y = r.operands[1];
-  if (r.wanted(0)) r.give(0, b.matmul(r.dy, turned(b, y)));
+  if (r.wanted(0)) r.add_gradient(0, b.matmul(r.dy, turned(b, y)));
   if (!r.wanted(1)) return;
   if (b.rank(y) == 2) // one product over all rows, not a sum of a product for each batch element
-    r.give(1, b.matmul(turned(b, rows_of(b, x)), rows_of(b, r.dy)));
+    r.add_gradient(1, b.matmul(turned(b, rows_of(b, x)), rows_of(b, r.dy)));
   else
-    r.give(1, b.matmul(turned(b, x), r.dy));
+    r.add_gradient(1, b.matmul(turned(b, x), r.dy));
 }
 
 void attention(Reverse& r) {

@@ -23,7 +23,7 @@ int64_t reduced_elements(Reverse& r) {
 void softmax(Reverse& r) {
   NodeBuilder& b = r.b;
   NodeId weighted = b.mul(r.dy, r.node);
-  r.give(0, b.sub(weighted, b.mul(r.node, b.sum(weighted, {r.number("axis")}))));
+  r.add_gradient(0, b.sub(weighted, b.mul(r.node, b.sum(weighted, {r.number("axis")}))));
 }
 
 /// Rewrites it as a scale and an offset for each channel, which are differentiated instead.
@@ -44,19 +44,21 @@ void layer_norm(Reverse& r) {
   NodeId far = b.sub(r.x(), b.mean(r.x(), last));
   NodeId root = b.unary(OpKind::Rsqrt, b.add(b.mean(b.mul(far, far), last), r.attr("eps").real));
   NodeId normal = b.mul(far, root);
-  if (r.wanted(1)) r.give(1, b.mul(r.dy, normal));
-  if (r.wanted(2)) r.give(2, r.dy);
+  if (r.wanted(1)) r.add_gradient(1, b.mul(r.dy, normal));
+  if (r.wanted(2)) r.add_gradient(2, r.dy);
   if (!r.wanted(0)) return;
   NodeId scaled = b.mul(r.dy, r.operands[1]);
   NodeId along = b.mul(normal, b.mean(b.mul(scaled, normal), last));
-  r.give(0, b.mul(root, b.sub(b.sub(scaled, b.mean(scaled, last)), along)));
+  r.add_gradient(0, b.mul(root, b.sub(b.sub(scaled, b.mean(scaled, last)), along)));
 }
 
-void reduce_sum(Reverse& r) { r.give(0, r.b.expand(r.b.reshape(r.dy, kept(r)), r.b.shape(r.x()))); }
+void reduce_sum(Reverse& r) {
+  r.add_gradient(0, r.b.expand(r.b.reshape(r.dy, kept(r)), r.b.shape(r.x())));
+}
 
 void reduce_mean(Reverse& r) {
   NodeId share = r.b.div(r.dy, static_cast<double>(reduced_elements(r)));
-  r.give(0, r.b.expand(r.b.reshape(share, kept(r)), r.b.shape(r.x())));
+  r.add_gradient(0, r.b.expand(r.b.reshape(share, kept(r)), r.b.shape(r.x())));
 }
 
 /// Sends the gradient to the largest or smallest element. Equal elements share it.
@@ -65,7 +67,7 @@ void reduce_extreme(Reverse& r) {
   NodeId chosen = b.equal(r.x(), b.reshape(r.node, kept(r)));
   NodeId zero = b.like(r.dy, 0);
   NodeId count = b.sum(b.select(chosen, b.like(r.dy, 1), zero), r.ints("axes"));
-  r.give(0, b.select(chosen, b.div(b.reshape(r.dy, kept(r)), count), zero));
+  r.add_gradient(0, b.select(chosen, b.div(b.reshape(r.dy, kept(r)), count), zero));
 }
 
 /// Computes the product of all others without a division, which would fail for zeros: each row is
@@ -86,14 +88,14 @@ void reduce_prod(Reverse& r) {
   NodeId others = b.select(self, b.like(r.x(), 1), lines);
   NodeId product = b.reduce(OpKind::ReduceProd, others, {2}, false);
   NodeId share = b.mul(product, b.reshape(r.dy, {rows, 1}));
-  r.give(0, b.transpose(b.reshape(share, b.shape(turned)), back));
+  r.add_gradient(0, b.transpose(b.reshape(share, b.shape(turned)), back));
 }
 
 /// An element contributes to all sums from its own place on.
 void cumsum(Reverse& r) {
   int64_t axis = r.number("axis");
   NodeId sums = r.b.op(OpKind::Cumsum, {r.b.reverse(r.dy, axis)}, {{"axis", Value::of_int(axis)}});
-  r.give(0, r.b.reverse(sums, axis));
+  r.add_gradient(0, r.b.reverse(sums, axis));
 }
 
 } // namespace tg::grad

@@ -36,7 +36,7 @@ const Value& Reverse::attr(llvm::StringRef name) const {
   return b.graph().attr(node, static_cast<size_t>(slot));
 }
 
-void Reverse::give(size_t i, NodeId gradient) {
+void Reverse::add_gradient(size_t i, NodeId gradient) {
   gradient = sum_to(b, gradient, b.shape(operands[i]));
   given_[i] = given_[i].valid() ? b.add(given_[i], gradient) : gradient;
 }

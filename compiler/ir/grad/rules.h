@@ -33,7 +33,7 @@ public:
   NodeBuilder::Ints ints(llvm::StringRef name) const { return attr(name).ints; }
 
   /// Adds to the operand's gradient; sums it along the axes on which the operand was broadcast.
-  void give(size_t i, NodeId gradient);
+  void add_gradient(size_t i, NodeId gradient);
   /// Differentiates `equal` instead: the same value, computed by operators with rules.
   void through(NodeId equal) { walk_(*this, equal); }
   /// Reports that there is no rule.

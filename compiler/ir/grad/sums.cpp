@@ -60,7 +60,7 @@ NodeId line_of(NodeBuilder& b, llvm::ArrayRef<Piece> pieces, size_t begin, size_
   return b.pad(line, before, after);
 }
 
-void put_pieces_together(NodeBuilder& b, std::vector<NodeId>& shares) {
+void join_pieces(NodeBuilder& b, std::vector<NodeId>& shares) {
   std::vector<Piece> pieces;
   std::vector<NodeId> rest;
   for (NodeId share : shares)
@@ -88,7 +88,7 @@ bool sums_few_rows(const NodeBuilder& b, NodeId share) {
   return graph.node(operands[0]).op == OpKind::Transpose && k * (m + n) <= m * n;
 }
 
-void put_products_together(NodeBuilder& b, std::vector<NodeId>& shares) {
+void join_products(NodeBuilder& b, std::vector<NodeId>& shares) {
   llvm::SmallVector<NodeId, 8> x, y;
   std::vector<NodeId> rest;
   for (NodeId share : shares) {
@@ -108,8 +108,8 @@ void put_products_together(NodeBuilder& b, std::vector<NodeId>& shares) {
 
 NodeId sum_of_shares(NodeBuilder& b, std::vector<NodeId> shares) {
   if (shares.size() > 1) {
-    put_pieces_together(b, shares);
-    put_products_together(b, shares);
+    join_pieces(b, shares);
+    join_products(b, shares);
   }
   NodeId sum = shares.front();
   for (NodeId share : llvm::makeArrayRef(shares).drop_front()) sum = b.add(sum, share);

@@ -142,8 +142,8 @@ void convolution_rule(Reverse& r, const Sliding& s) {
   NodeId x = r.x(), w = r.operands[1];
   int64_t groups = b.size(x, 1) / b.size(w, 1);
   auto image = s.axes() == 2 ? image_gradient_2d : image_gradient_3d;
-  if (r.wanted(0)) r.give(0, image(b, r.dy, w, s, sizes_of(b, x), groups));
-  if (r.wanted(1)) r.give(1, kernel_gradient(b, x, r.dy, w, s));
+  if (r.wanted(0)) r.add_gradient(0, image(b, r.dy, w, s, sizes_of(b, x), groups));
+  if (r.wanted(1)) r.add_gradient(1, kernel_gradient(b, x, r.dy, w, s));
 }
 
 /// Returns the shape that broadcasts a bias over the axes after the first two.
@@ -183,8 +183,8 @@ void conv_transpose2d(Reverse& r) {
   }
   NodeId wide = resized(b, r.dy, s.before, s.after); // cropped elements had no influence
   s.before = s.after = {0, 0};
-  if (r.wanted(0)) r.give(0, convolution(b, wide, w, s));
-  if (r.wanted(1)) r.give(1, kernel_gradient(b, wide, x, w, s));
+  if (r.wanted(0)) r.add_gradient(0, convolution(b, wide, w, s));
+  if (r.wanted(1)) r.add_gradient(1, kernel_gradient(b, wide, x, w, s));
 }
 
 // --- pooling -------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ void max_pool2d(Reverse& r) {
   spread = b.transpose(b.reshape(spread, {n, c, h, w, kh, kw}), {0, 1, 2, 4, 3, 5});
   spread = b.reshape(spread, {n, c, h * kh, w * kw});
   spread = added_at(b, spread, 3, columns, b.size(x, 3));
-  r.give(0, added_at(b, spread, 2, rows, b.size(x, 2)));
+  r.add_gradient(0, added_at(b, spread, 2, rows, b.size(x, 2)));
 }
 
 /// Treats each channel separately, with a kernel of ones.
@@ -261,7 +261,7 @@ void avg_pool2d(Reverse& r) {
   int64_t images = b.size(x, 0) * b.size(x, 1);
   dy = b.reshape(dy, {images, 1, b.size(dy, 2), b.size(dy, 3)});
   NodeId ones = b.filled(1, {b.dtype(x), {1, 1, s.kernel[0], s.kernel[1]}});
-  r.give(0, b.reshape(image_gradient_2d(b, dy, ones, s, sizes_of(b, x), 1), b.shape(x)));
+  r.add_gradient(0, b.reshape(image_gradient_2d(b, dy, ones, s, sizes_of(b, x), 1), b.shape(x)));
 }
 
 /// The transpose of each axis's taps: each tap adds its weight times the gradient of its result
@@ -274,7 +274,7 @@ void resize(Reverse& r) {
     if (resize.axes[i].is_kept()) continue;
     auto axis = static_cast<int64_t>(resize.first_axis + i);
     AxisTaps taps = axis_taps(resize.how, resize.axes[i]);
-    if (taps.places.empty()) return r.give(0, b.filled(0, b.type(r.x())));
+    if (taps.places.empty()) return r.add_gradient(0, b.filled(0, b.type(r.x())));
     Shape results;
     for (int64_t at = 0; at < taps.results(); ++at)
       results.append(static_cast<size_t>(taps.count(at)), at);
@@ -284,7 +284,7 @@ void resize(Reverse& r) {
     if (!taps.is_selection()) dy = b.mul(dy, b.graph().constant(std::move(taps.weights), type));
     dy = added_at(b, dy, axis, taps.places, resize.axes[i].in);
   }
-  r.give(0, dy);
+  r.add_gradient(0, dy);
 }
 
 } // namespace tg::grad

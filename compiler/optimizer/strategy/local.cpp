@@ -40,7 +40,7 @@ public:
   Result<Candidate> find(const StrategyTask& task, OptimizeReport& report) const override {
     LocalReport found = search_(task.source, task.rules, task.pricing.prices, local_options(task));
     note_local(found, task.rules, report);
-    auto candidate = [&](Graph graph, double cost_us, const MoveMade* last) {
+    auto candidate = [&](Graph graph, double cost_us, const LocalMove* last) {
       Candidate out{std::move(graph), cost_us};
       if (task.options.explain)
         out.set_explanation(

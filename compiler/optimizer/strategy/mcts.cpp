@@ -55,11 +55,11 @@ Candidate other_search(const StrategyTask& task) {
   const auto& [source, rules, pricing, options] = task;
   PortfolioOptions portfolio = portfolio_options(options, 0);
   portfolio.mcts.trace = nullptr;
-  PortfolioReport found = search_portfolio(source, rules, *pricing.second_opinion, portfolio);
+  PortfolioReport found = search_portfolio(source, rules, *pricing.alternative_costs, portfolio);
   double cost = price_graph(found.graph, pricing.prices);
   return {std::move(found.graph),         cost,
           std::move(found.chain),         std::move(found.unexplained),
-          std::move(found.rules_applied), pricing.second_opinion->name()};
+          std::move(found.rules_applied), pricing.alternative_costs->name()};
 }
 
 /// Adds kernels that the search missed to the best candidate, as a separate step.
@@ -101,7 +101,7 @@ Result<Candidate> PortfolioStrategy::find(const StrategyTask& task, OptimizeRepo
     pricing.others->push_back({std::move(other.graph), other.cost_us, std::move(other.chain), "",
                                std::move(other.rules_applied)});
   complete_best(candidate, task, report);
-  if (has_second_opinion(pricing)) pricing.others->push_back(other_search(task));
+  if (has_alternative_costs(pricing)) pricing.others->push_back(other_search(task));
   return candidate;
 }
 

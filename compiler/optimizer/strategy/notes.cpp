@@ -22,12 +22,12 @@ void note_cut_extractions(size_t count, OptimizeReport& report) {
         llvm::formatv("{0} extraction{1} ended by the clock", count, count == 1 ? "" : "s"));
 }
 
-Result<Derivation> explain_moves(const Graph& source, const MoveMade* last,
+Result<Derivation> explain_moves(const Graph& source, const LocalMove* last,
                                  llvm::ArrayRef<Rule> rules, const StopToken& stop) {
-  std::vector<const MoveMade*> moves;
+  std::vector<const LocalMove*> moves;
   for (; last; last = last->earlier.get()) moves.push_back(last);
   Derivation chain = derivation_of(source);
-  for (const MoveMade* move : llvm::reverse(moves)) {
+  for (const LocalMove* move : llvm::reverse(moves)) {
     TG_TRY(Derivation next, explain(move->history, rules, move->before, move->after, stop));
     append(chain, next);
   }

@@ -13,7 +13,7 @@ void note_activity(llvm::ArrayRef<RuleStats> stats, llvm::ArrayRef<Rule> rules,
 void note_cut_extractions(size_t count, OptimizeReport& report);
 
 /// Derives the result of the last move from the source, move by move; null: no moves.
-Result<Derivation> explain_moves(const Graph& source, const MoveMade* last,
+Result<Derivation> explain_moves(const Graph& source, const LocalMove* last,
                                  llvm::ArrayRef<Rule> rules, const StopToken& stop);
 
 /// Factor of candidates kept over those measured; choose_finalist() selects.
@@ -22,8 +22,8 @@ inline constexpr size_t kKeptForEach = 4;
 inline size_t candidates_to_keep(const StrategyTask& task) {
   return task.pricing.others ? kKeptForEach * task.options.finalists : 0;
 }
-inline bool has_second_opinion(const PricingContext& pricing) {
-  return pricing.others && pricing.second_opinion;
+inline bool has_alternative_costs(const PricingContext& pricing) {
+  return pricing.others && pricing.alternative_costs;
 }
 
 /// Notifies a listener of the growth of an e-graph and the cost of its best graph.

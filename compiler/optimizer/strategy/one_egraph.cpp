@@ -40,7 +40,7 @@ void note_extraction(const ExtractedGraph& extracted, llvm::ArrayRef<Rule> rules
 std::optional<ExtractedGraph> other_finalist(const EGraph& egraph, const Graph& source,
                                              const PricingContext& pricing,
                                              const OptimizeOptions& options) {
-  PriceCache other_prices(source.symbols(), *pricing.second_opinion);
+  PriceCache other_prices(source.symbols(), *pricing.alternative_costs);
   Result<ExtractedGraph> other = extract(egraph, source, other_prices, options.extract);
   if (!other) return std::nullopt;
   other->cost_us = price_graph(other->graph, pricing.prices);
@@ -104,9 +104,9 @@ void extract_others(const EGraph& egraph, const Graph& source, llvm::ArrayRef<Ru
     candidate.chosen_by = std::move(chosen_by);
     pricing.others->push_back(std::move(candidate));
   };
-  if (has_second_opinion(pricing))
+  if (has_alternative_costs(pricing))
     if (auto found = other_finalist(egraph, source, pricing, options))
-      keep(std::move(*found), pricing.second_opinion->name());
+      keep(std::move(*found), pricing.alternative_costs->name());
   for (Extractor extractor : greedy_extractors()) {
     if (extractor == options.extract.extractor) continue;
     ExtractOptions other = options.extract;

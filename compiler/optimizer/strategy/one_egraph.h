@@ -10,7 +10,7 @@ namespace tg {
 class OneEGraph : public SearchStrategy {
 public:
   Result<Candidate> find(const StrategyTask& task, OptimizeReport& report) const final;
-  bool extracts_at_the_end() const final { return true; }
+  bool extracts_after_exploring() const final { return true; }
 
 private:
   /// Grows the e-graph as the options specify, and records the statistics.

@@ -31,7 +31,7 @@ public:
 
   /// True if the strategy explores first and extracts afterwards, which takes time and memory as
   /// well.
-  virtual bool extracts_at_the_end() const { return false; }
+  virtual bool extracts_after_exploring() const { return false; }
   /// True if single kernels of the device are added to its result (OptimizeOptions::kernels). False
   /// for searches that were published without.
   virtual bool takes_kernels() const { return false; }

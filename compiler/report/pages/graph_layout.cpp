@@ -301,7 +301,7 @@ Route Layers::route(uint32_t from, uint32_t to, double arrival, llvm::ArrayRef<d
 
 } // namespace
 
-Layout lay_out(const Picture& picture, llvm::ArrayRef<Box> boxes) {
+Layout compute_layout(const Picture& picture, llvm::ArrayRef<Box> boxes) {
   return Layers(picture, boxes).layout();
 }
 

@@ -31,6 +31,6 @@ struct Layout {
   std::vector<Route> routes;
 };
 
-Layout lay_out(const Picture& picture, llvm::ArrayRef<Box> boxes);
+Layout compute_layout(const Picture& picture, llvm::ArrayRef<Box> boxes);
 
 } // namespace tg::pages

@@ -113,7 +113,7 @@ std::string svg_text(const Picture& picture, llvm::StringRef id) {
     lines.push_back(lines_of(node));
     boxes.push_back(box_of(lines.back()));
   }
-  Layout layout = lay_out(picture, boxes);
+  Layout layout = compute_layout(picture, boxes);
   std::string w = number(layout.width), h = number(layout.height);
   std::string text = "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"graph\" role=\"img\"";
   if (!id.empty()) text += (" id=\"" + id + "\"").str();

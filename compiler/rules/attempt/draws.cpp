@@ -187,7 +187,7 @@ double InstanceDraws::any_number(DType dtype) {
     double x = (chance(25) ? -near : near) + kBeside[between(0, 5)];
     return is_float(dtype) ? x : std::round(x);
   }
-  if (!is_float(dtype)) return static_cast<double>(whole_in(kind, dtype, 0, rng_()));
+  if (!is_float(dtype)) return static_cast<double>(integer_in(kind, dtype, 0, rng_()));
   // Few digits, so that counterexamples are readable.
   double x = number_in(kind, dtype, rng_());
   double parts = kind == Partition::Tiny ? 1e8 : 16;

@@ -104,7 +104,7 @@ void RuleDraft::note_operand(OpKind op, size_t index, TermId operand) {
   if (!dtype_var_ && number && made.kind == Term::Kind::ClassVar) dtype_var_ = made.variable;
 }
 
-void RuleDraft::give_dtypes(const Term& user) {
+void RuleDraft::set_number_dtypes(const Term& user) {
   auto is_number = [&](TermId id) { return numbers_.count(id) != 0; };
   std::optional<uint32_t> like;
   for (size_t i = 0; i < user.operands.size() && !like; ++i)

@@ -100,7 +100,7 @@ public:
   /// Notes an operand on the left, whose dtype constants may take.
   void note_operand(OpKind op, size_t index, TermId operand);
   /// Gives numbers among the operands the dtype of their neighbours, as in models.
-  void give_dtypes(const Term& user);
+  void set_number_dtypes(const Term& user);
 
   /// Returns a slot that must equal a computed value: a fresh variable and a condition.
   TermAttr equal_to(ExprIndex expr, const AttrInfo& info);

@@ -77,7 +77,7 @@ ExprIndex RuleExprs::of(const TermAttr& attr) {
 
 bool RuleExprs::has_variables(ExprIndex at) const {
   const ValueExpr& e = rule_.exprs[at];
-  if (e.kind == Kind::Variable || e.kind == Kind::TypeLike || e.asks_class()) return true;
+  if (e.kind == Kind::Variable || e.kind == Kind::TypeLike || e.queries_class()) return true;
   return llvm::any_of(e.operands, [&](ExprIndex operand) { return has_variables(operand); });
 }
 

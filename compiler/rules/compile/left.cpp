@@ -116,7 +116,7 @@ std::optional<TermId> LeftSide::name(ast::ExprId id) {
   if (!names_.find(e) && e.text == "none") return draft_.none_term();
   if (RuleNames::Meaning* named = names_.let(e)) {
     named->used = e.span;
-    RuleNames::Before guard(names_, *named);
+    RuleNames::LetScope guard(names_, *named);
     Terms parts;
     if (!roots(named->let, parts)) return std::nullopt;
     size_t part = named->part < 0 ? 0 : static_cast<size_t>(named->part);
@@ -139,7 +139,7 @@ std::optional<TermId> LeftSide::call(const RuleCall& call) {
     draft_.note_operand(call.op, term.operands.size(), *at);
     term.operands.push_back(*at);
   }
-  draft_.give_dtypes(term);
+  draft_.set_number_dtypes(term);
   if (info.has(Trait::Commutes)) {
     uint32_t nth = commuting_++;
     if (nth < 32 && (swaps_ >> nth & 1) != 0) std::swap(term.operands[0], term.operands[1]);

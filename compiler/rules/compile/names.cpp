@@ -259,7 +259,7 @@ bool RuleNames::name_is_tensor(const ast::Expr& e) {
            (meaning->kind == Meaning::Kind::Unknown && !meaning->value_only);
   auto known = let_is_tensor_.find(meaning->let.index);
   if (known != let_is_tensor_.end()) return known->second;
-  Before before(*this, *meaning);
+  LetScope before(*this, *meaning);
   bool tensor = is_tensor(meaning->let);
   let_is_tensor_[meaning->let.index] = tensor;
   return tensor;

@@ -66,12 +66,12 @@ public:
   bool check_all_used();
 
   /// Hides later lets during its lifetime.
-  class Before {
+  class LetScope {
   public:
-    Before(RuleNames& names, const Meaning& let) : limit_(names.let_limit_), before_(limit_) {
+    LetScope(RuleNames& names, const Meaning& let) : limit_(names.let_limit_), before_(limit_) {
       limit_ = let.order;
     }
-    ~Before() { limit_ = before_; }
+    ~LetScope() { limit_ = before_; }
 
   private:
     uint32_t &limit_, before_;

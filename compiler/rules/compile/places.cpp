@@ -155,7 +155,7 @@ std::optional<TermId> RulePlaces::floor_division(ast::ExprId id) {
   if (!y) return std::nullopt;
   divides_ = true;
   Term first = Term::of(integers_ ? OpKind::Mod : OpKind::Div, {*x, *y});
-  draft_.give_dtypes(first);
+  draft_.set_number_dtypes(first);
   std::optional<uint32_t> like = draft_.types().dtype_like(*x);
   if (!like) like = draft_.types().dtype_like(*y);
   if (!like)

@@ -79,7 +79,7 @@ bool RightSide::name(ast::ExprId id, Terms& out) {
   if (cached != lets_.end()) {
     terms = cached->second;
   } else {
-    RuleNames::Before guard(names_, *named);
+    RuleNames::LetScope guard(names_, *named);
     if (!tensors(named->let, terms)) return false;
     lets_[named->let.index] = terms;
   }
@@ -140,7 +140,7 @@ std::optional<TermId> RightSide::call(const RuleCall& call) {
     if (!at) return std::nullopt;
     term.operands.push_back(*at);
   }
-  draft_.give_dtypes(term);
+  draft_.set_number_dtypes(term);
   for (size_t slot = 0; slot < info.attr_count; ++slot) {
     std::optional<TermAttr> made = attr(call, slot, term.operands);
     if (!made) return std::nullopt;

@@ -85,7 +85,7 @@ std::optional<ExprIndex> TermTypes::shape(TermId id) {
 }
 
 /// Returns true for a constant of rank 0; on the left its type is a variable
-/// (RuleDraft::give_dtypes).
+/// (RuleDraft::set_number_dtypes).
 bool TermTypes::is_number(TermId id) const {
   const Term& term = rule_.terms[id];
   if (term.kind != Term::Kind::Op || term.op != OpKind::Constant) return false;

@@ -27,7 +27,7 @@ constexpr Function kFunctions[] = {
     {"same_type", Kind::SameType, 2, 0},  {"compose", Kind::Permute, 0, 2},
 };
 
-bool is_truth(const ValueExpr& e, const std::optional<AttrKind>& kind) {
+bool is_boolean(const ValueExpr& e, const std::optional<AttrKind>& kind) {
   if (e.kind == Kind::Literal) return e.literal.is(Value::Kind::Bool);
   if (e.kind == Kind::Variable) return kind == AttrKind::boolean;
   return (e.kind >= Kind::IsWeight && e.kind <= Kind::SameType) ||
@@ -76,7 +76,7 @@ std::optional<ExprIndex> RuleValues::name(ast::ExprId id, std::optional<AttrKind
     return errors_.fail(error(Code::wrong_kind, e.span, "`{0}` is no activation", name));
   }
   case RuleNames::Meaning::Kind::Let: {
-    RuleNames::Before guard(names_, *meaning);
+    RuleNames::LetScope guard(names_, *meaning);
     return value(meaning->let, kind);
   }
   default:
@@ -217,7 +217,7 @@ std::optional<ExprIndex> RuleValues::question(ast::ExprId id, Kind kind, size_t 
       expr.operands.push_back(*at);
       continue;
     }
-    std::optional<ast::ExprId> name = asked_about(arg.value, kind);
+    std::optional<ast::ExprId> name = queried_parameter(arg.value, kind);
     if (!name)
       return errors_.fail(error(Code::rule_pattern, arg.span,
                                 "`{0}` asks about a parameter of the rule", e.callee.text));
@@ -230,28 +230,28 @@ std::optional<ExprIndex> RuleValues::question(ast::ExprId id, Kind kind, size_t 
 
 /// Returns the parameter with the same rank, shape or dtype: the name itself, or the operand of
 /// operators that keep these.
-std::optional<ast::ExprId> RuleValues::asked_about(ast::ExprId id, Kind kind) {
+std::optional<ast::ExprId> RuleValues::queried_parameter(ast::ExprId id, Kind kind) {
   const ast::Expr& e = tree_[id];
   bool type = kind == Kind::Rank || kind == Kind::Dim || kind == Kind::ShapeOf ||
               kind == Kind::DTypeOf || kind == Kind::IsFloat;
   RuleNames::Meaning* named = names_.let(e);
   if (named && named->part < 0 && type) {
-    RuleNames::Before guard(names_, *named);
+    RuleNames::LetScope guard(names_, *named);
     named->used = e.span;
-    return asked_about(named->let, kind);
+    return queried_parameter(named->let, kind);
   }
   if (e.kind == ast::ExprKind::Name) return id;
   if (!type) return std::nullopt;
-  if (e.kind == ast::ExprKind::Unary && e.op == ast::Op::Neg) return asked_about(e.a, kind);
+  if (e.kind == ast::ExprKind::Unary && e.op == ast::Op::Neg) return queried_parameter(e.a, kind);
   if (e.kind == ast::ExprKind::Binary && e.op >= ast::Op::Add && e.op <= ast::Op::Pow &&
       e.op != ast::Op::MatMul && names_.is_tensor(e.a) != names_.is_tensor(e.b)) // next to a number
-    return asked_about(names_.is_tensor(e.a) ? e.a : e.b, kind);
+    return queried_parameter(names_.is_tensor(e.a) ? e.a : e.b, kind);
   std::optional<OpKind> op = e.kind == ast::ExprKind::Call ? names_.operator_of(e) : std::nullopt;
   if (!op || e.args.empty() || tree_[e.args][0].kind != ast::ArgKind::Positional)
     return std::nullopt;
   ShapeRule rule = op_info(*op).shape;
   if (!keeps_shape(rule) || rule == ShapeRule::cast) return std::nullopt; // cast changes the dtype
-  return asked_about(tree_[e.args][0].value, kind);
+  return queried_parameter(tree_[e.args][0].value, kind);
 }
 
 /// Lowers `min(a, b, c)`, `sqrt(a)` as the language does, two operands at a time.
@@ -285,7 +285,7 @@ bool RuleValues::condition(ast::ExprId id) {
   if (e.kind == ast::ExprKind::Call && e.callee.text == "finite") return assume_finite(e);
   std::optional<ExprIndex> at = value(id);
   if (!at) return false;
-  if (!is_truth(draft_.rule().exprs[*at], draft_.kind_of(*at))) {
+  if (!is_boolean(draft_.rule().exprs[*at], draft_.kind_of(*at))) {
     errors_.fail(error(Code::wrong_kind, e.span, "a condition must be true or false"));
     return false;
   }

@@ -26,7 +26,7 @@ private:
   std::optional<ExprIndex> binary(ast::ExprId expr);
   std::optional<ExprIndex> call(ast::ExprId expr);
   std::optional<ExprIndex> question(ast::ExprId call, ValueExpr::Kind kind, size_t tensors);
-  std::optional<ast::ExprId> asked_about(ast::ExprId expr, ValueExpr::Kind kind);
+  std::optional<ast::ExprId> queried_parameter(ast::ExprId expr, ValueExpr::Kind kind);
   std::optional<ExprIndex> arithmetic(ast::ExprId call, ConstOp op);
   std::optional<ExprIndex> argument(llvm::StringRef function, const ast::Arg& arg);
   std::nullopt_t unknown_function(const ast::Expr& call);

@@ -38,13 +38,13 @@ RuleInstance RuleChanges::changed(const RuleInstance& from) {
   RuleInstance to = from;
   change(to);
   for (int more = 0; more < 2 && chance(30); ++more) change(to);
-  mend(to);
+  adapt(to);
   return to;
 }
 
-void RuleChanges::mend(RuleInstance& instance) {
-  mend_shapes(instance);
-  mend_numbers(instance);
+void RuleChanges::adapt(RuleInstance& instance) {
+  adapt_shapes(instance);
+  adapt_numbers(instance);
   for (uint32_t v = 0; v < rule_.class_vars; ++v) { // many numbers, of another shape
     auto& numbers = instance.literals[v];
     const TypeId id = instance.types[v];
@@ -57,7 +57,7 @@ void RuleChanges::mend(RuleInstance& instance) {
 
 /// Adapts reshapes of a tensor with changed sizes; otherwise no change of a single size
 /// would be valid.
-void RuleChanges::mend_shapes(RuleInstance& instance) {
+void RuleChanges::adapt_shapes(RuleInstance& instance) {
   for (const Term& term : rule_.terms) {
     if (term.op != OpKind::Reshape || term.attrs[0].kind != TermAttr::Kind::Variable) continue;
     const Term& operand = rule_.terms[term.operands[0]];
@@ -74,7 +74,7 @@ void RuleChanges::mend_shapes(RuleInstance& instance) {
 }
 
 /// Gives numbers of the left side the dtype of their neighbours.
-void RuleChanges::mend_numbers(RuleInstance& instance) {
+void RuleChanges::adapt_numbers(RuleInstance& instance) {
   for (ExprIndex condition : rule_.conditions) {
     std::optional<NumberLike> number = number_like(rule_, rule_.exprs[condition]);
     if (!number || instance.types[number->like] == TypeId{}) continue;

@@ -25,7 +25,7 @@ public:
 
   /// Adapts parts that depend on sizes and dtypes: shapes given to reshapes, numbers of the left
   /// side, the elements of constants.
-  void mend(RuleInstance& instance);
+  void adapt(RuleInstance& instance);
 
 private:
   int64_t between(int64_t low, int64_t high);
@@ -37,8 +37,8 @@ private:
   int64_t size_of(const RuleInstance& instance);
 
   void change(RuleInstance& instance);
-  void mend_shapes(RuleInstance& instance);
-  void mend_numbers(RuleInstance& instance);
+  void adapt_shapes(RuleInstance& instance);
+  void adapt_numbers(RuleInstance& instance);
   void change_value(RuleInstance& instance);
   Value shifted(Value pad);
   Value other(AttrKind kind, const Value& value);

@@ -181,7 +181,7 @@ void RuleGoals::add_size_goals() {
           goals_.push_back({.number = static_cast<int64_t>(x) + beside, .sized = v});
 }
 
-bool RuleGoals::meets(const RuleInstance& instance, const Goal& goal) const {
+bool RuleGoals::reaches_goal(const RuleInstance& instance, const Goal& goal) const {
   if (goal.atom) return outcome(instance, atoms_[*goal.atom].expr) == goal.outcome;
   auto is = [&](const RuleCell& cell) {
     std::optional<Value> v = solver_.value(instance, cell);
@@ -205,7 +205,7 @@ void RuleGoals::reached(const RuleInstance& instance) {
   for (Atom& atom : atoms_)
     if (std::optional<int> at = outcome(instance, atom.expr)) atom.reached.insert(*at);
   for (Goal& goal : goals_)
-    if (goal.met < kGoalEach && meets(instance, goal)) ++goal.met;
+    if (goal.met < kGoalEach && reaches_goal(instance, goal)) ++goal.met;
   ++seen_;
   if (bases_.size() < kBases)
     bases_.push_back(instance);
@@ -230,8 +230,8 @@ std::optional<RuleInstance> RuleGoals::make(const Goal& goal) {
     RuleInstance instance = bases_[rng_() % bases_.size()];
     const std::vector<RuleCell> cells = places(instance, goal);
     if (cells.empty()) continue;
-    auto holds = [&](const RuleInstance& at) { return meets(at, goal); };
-    InstanceSolver::Wish wish{cells, holds};
+    auto holds = [&](const RuleInstance& at) { return reaches_goal(at, goal); };
+    InstanceSolver::InstanceRequirement wish{cells, holds};
     if (goal.atom) wish.expr = atoms_[*goal.atom].expr;
     if (!goal.atom) wish.number = goal.number;
     if (solver_.solve(instance, &wish, kGoalSteps) && solver_.admitted(instance)) return instance;

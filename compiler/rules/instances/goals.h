@@ -58,7 +58,7 @@ private:
   RuleBounds::Range gap_range(const ValueExpr& e);
   std::optional<double> number(const RuleInstance& instance, ExprIndex at) const;
   std::optional<int> outcome(const RuleInstance& instance, ExprIndex at) const;
-  bool meets(const RuleInstance& instance, const Goal& goal) const;
+  bool reaches_goal(const RuleInstance& instance, const Goal& goal) const;
   std::optional<RuleInstance> make(const Goal& goal);
   std::vector<RuleCell> places(const RuleInstance& instance, const Goal& goal) const;
   bool reached_enough(const Atom& atom);

@@ -115,7 +115,7 @@ double number_in(Partition partition, DType dtype, uint64_t bits) {
   }
 }
 
-int64_t whole_in(Partition partition, DType dtype, int64_t limit, uint64_t bits) {
+int64_t integer_in(Partition partition, DType dtype, int64_t limit, uint64_t bits) {
   if (dtype == DType::Bool)
     return partition == Partition::Zero  ? 0
            : partition == Partition::One ? 1

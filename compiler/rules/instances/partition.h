@@ -46,7 +46,7 @@ double number_in(Partition partition, DType dtype, uint64_t bits);
 
 /// The same for an integer dtype or bool; `limit` is an exclusive bound on indices, 0 for
 /// other integers.
-int64_t whole_in(Partition partition, DType dtype, int64_t limit, uint64_t bits);
+int64_t integer_in(Partition partition, DType dtype, int64_t limit, uint64_t bits);
 
 /// Returns the most specific partition of a single number.
 Partition partition_of(double number);

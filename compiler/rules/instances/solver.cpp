@@ -263,7 +263,8 @@ bool InstanceSolver::holds(const RuleInstance& instance, ExprIndex condition) co
   return tg::holds({rule_, symbols_, instance.values, instance}, condition);
 }
 
-size_t InstanceSolver::violated(const RuleInstance& instance, const Wish* wish) const {
+size_t InstanceSolver::violated(const RuleInstance& instance,
+                                const InstanceRequirement* wish) const {
   size_t count = wish && !wish->holds(instance);
   for (ExprIndex condition : conditions_) count += !holds(instance, condition);
   return count;
@@ -283,7 +284,7 @@ bool InstanceSolver::admitted(const RuleInstance& instance) {
   return changes_.admitted(instance, types_, kMaxSolvedElements);
 }
 
-bool InstanceSolver::solve(RuleInstance& instance, const Wish* wish, size_t steps) {
+bool InstanceSolver::solve(RuleInstance& instance, const InstanceRequirement* wish, size_t steps) {
   for (size_t i = 0; i < steps; ++i) {
     if (violated(instance, wish) == 0) return true;
     step(instance, wish);
@@ -292,7 +293,7 @@ bool InstanceSolver::solve(RuleInstance& instance, const Wish* wish, size_t step
 }
 
 /// Makes one open condition, or the wish, hold by changing one place.
-bool InstanceSolver::step(RuleInstance& instance, const Wish* wish) {
+bool InstanceSolver::step(RuleInstance& instance, const InstanceRequirement* wish) {
   std::vector<std::optional<ExprIndex>> open; // nullopt: the wish
   for (ExprIndex condition : conditions_)
     if (!holds(instance, condition)) open.push_back(condition);
@@ -330,7 +331,7 @@ bool InstanceSolver::step(RuleInstance& instance, const Wish* wish) {
     if (!apply(trial, cell, fits[which])) return false;
     int64_t hint = fits[which].is(Value::Kind::Int) ? fits[which].number : 2;
     for (int more = 0; more < std::min(attempt, 3); ++more) repair(trial, hint);
-    changes_.mend(trial);
+    changes_.adapt(trial);
     if (!left_typed(trial) || violated(trial, wish) > before) continue;
     instance = std::move(trial);
     return true;
@@ -483,7 +484,7 @@ void InstanceSolver::shrink(RuleInstance& instance, int64_t kept) {
         std::replace(type.shape.begin(), type.shape.end(), before, to);
         id = symbols_.type(type);
       }
-      changes_.mend(next);
+      changes_.adapt(next);
       if (left_typed(next)) small = std::move(next);
     }
   }

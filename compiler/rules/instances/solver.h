@@ -34,18 +34,18 @@ public:
   /// All arguments must outlive the object.
   InstanceSolver(Symbols& symbols, const Rule& rule, std::mt19937_64& rng);
 
-  using Holds = llvm::function_ref<bool(const RuleInstance&)>;
+  using InstancePredicate = llvm::function_ref<bool(const RuleInstance&)>;
   /// A further requirement besides the conditions, to be met by changing these places.
-  struct Wish {
+  struct InstanceRequirement {
     llvm::ArrayRef<RuleCell> cells;
-    Holds holds;
+    InstancePredicate holds;
     std::optional<ExprIndex> expr = {}; // the expression it concerns
     std::optional<int64_t> number = {}; // the value that a place should have
   };
 
   /// Changes an instance of the left side until all conditions and the wish hold. Returns false
   /// after `steps` steps; then `instance` is unusable.
-  bool solve(RuleInstance& instance, const Wish* wish, size_t steps);
+  bool solve(RuleInstance& instance, const InstanceRequirement* wish, size_t steps);
 
   /// Returns the places that an expression reads at an instance.
   std::vector<RuleCell> cells(const RuleInstance& instance, ExprIndex expr) const;
@@ -68,8 +68,8 @@ private:
   std::optional<double> number(const RuleInstance& instance, ExprIndex expr) const;
   void add_differences(const RuleInstance& instance, ExprIndex expr, double current,
                        std::vector<double>& numbers) const;
-  size_t violated(const RuleInstance& instance, const Wish* wish) const;
-  bool step(RuleInstance& instance, const Wish* wish);
+  size_t violated(const RuleInstance& instance, const InstanceRequirement* wish) const;
+  bool step(RuleInstance& instance, const InstanceRequirement* wish);
   bool apply(RuleInstance& instance, const RuleCell& cell, const Value& value);
   void carry_size(RuleInstance& instance, const RuleCell& cell, int64_t before, int64_t after);
   void carry_rank(RuleInstance& instance, const RuleCell& cell, int64_t rank);

@@ -54,7 +54,9 @@ uint64_t plain_of(double x) {
 uint64_t mixed(uint64_t key, uint64_t with) { return scramble(key ^ scramble(with + 1)); }
 
 /// Returns a number from 0.5 to 1.
-double about_one(uint64_t key) { return 0.5 + static_cast<double>(scramble(key) >> 11) * 0x1p-54; }
+double number_near_one(uint64_t key) {
+  return 0.5 + static_cast<double>(scramble(key) >> 11) * 0x1p-54;
+}
 
 /// The maximum of two is y + d * step(d) with d = x - y and step(-d) = 1 - step(d), so that
 /// relu(x) - relu(-x) is x. The maximum of more is some function of the set.
@@ -261,7 +263,7 @@ std::optional<double> Expressions::literal_of(uint32_t value) const {
 Traced Expressions::leaf(uint64_t key, uint32_t at, DType dtype) {
   Node n = made(Kind::Leaf, at);
   n.plain = mixed(mixed(key_of_text("leaf"), key), at) % kPrime;
-  n.size = about_one(n.plain);
+  n.size = number_near_one(n.plain);
   n.held = holders(dtype);
   uint32_t value = intern(std::move(n));
   if (!is_float(dtype)) return {value, 0};
@@ -377,7 +379,7 @@ Traced Expressions::div(Traced x, Traced y) {
   bool known = by && *by != 0;
   uint64_t key = mixed(key_of_text("reciprocal"), below.plain);
   n.plain = times(above.plain, known ? inverse(below.plain) : key % kPrime);
-  n.size = above.size * (known ? 1 / *by : about_one(key) * (1 + below.size));
+  n.size = above.size * (known ? 1 / *by : number_near_one(key) * (1 + below.size));
   if (std::optional<uint64_t> share = as_softmax(x.value, y.value)) n.plain = *share;
   return {intern(std::move(n)), reads};
 }
@@ -451,7 +453,7 @@ Traced Expressions::call(uint32_t function, llvm::ArrayRef<Traced> args, uint8_t
     size += nodes_[x.value].size;
   }
   n.plain = flip ? negative(key % kPrime) : key % kPrime;
-  n.size = about_one(key) * size;
+  n.size = number_near_one(key) * size;
   n.held = held;
   return {intern(std::move(n)), reads};
 }

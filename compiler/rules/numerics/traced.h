@@ -142,7 +142,9 @@ template <> struct Math<Traced> {
   static Traced binary(OpKind op, Traced x, Traced y);
   static Traced select(Traced condition, Traced x, Traced y);
   static Traced cast(DType, Traced x) { return x; } // without the source dtype; see Expressions
-  static bool is_exacter(OpKind op) { return op != OpKind::Abs && Math<double>::is_exacter(op); }
+  static bool has_precise_form(OpKind op) {
+    return op != OpKind::Abs && Math<double>::has_precise_form(op);
+  }
   /// Returns an index, or none, determined by the expression of the value.
   static int64_t index(Traced x, int64_t size);
   static Traced missing() { return Expressions::current().nan(); }

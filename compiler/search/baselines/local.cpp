@@ -21,10 +21,10 @@ namespace {
 using Path = std::map<RuleId, size_t>; // rules applied on the path to a graph
 
 /// Returns the chain extended by this move, or null unless explanations are requested.
-std::shared_ptr<MoveMade> made_by(const Rewrites& moves, const Graph& before, const Graph& after,
-                                  std::shared_ptr<MoveMade> earlier) {
+std::shared_ptr<LocalMove> made_by(const Rewrites& moves, const Graph& before, const Graph& after,
+                                   std::shared_ptr<LocalMove> earlier) {
   if (!moves.recording()) return nullptr;
-  return std::make_shared<MoveMade>(MoveMade{before, after, moves.history(), std::move(earlier)});
+  return std::make_shared<LocalMove>(LocalMove{before, after, moves.history(), std::move(earlier)});
 }
 
 /// Estimates the size of a graph: each node, its operands and its entry in the hash index.
@@ -54,7 +54,7 @@ private:
     Graph graph;
     double cost = 0;
     Path path;
-    std::shared_ptr<MoveMade> last;
+    std::shared_ptr<LocalMove> last;
   };
 
   std::optional<Graph> make(Rewrites& moves, size_t i) {
@@ -65,14 +65,14 @@ private:
     ++stats.applied;
     ++report_.moves;
     report_.most_nodes = std::max(report_.most_nodes, moves.nodes());
-    hold(moves);
+    update_peak_memory(moves);
     if (elapsed() - notified_s_ >= kBetweenNotificationsS) notify();
     if (options_.trace) options_.trace->apply(moves.match(i).rule, 1, moves.place(i));
     return made;
   }
 
   void see(const Graph& graph, double cost, const Path& path,
-           const std::shared_ptr<MoveMade>& last) {
+           const std::shared_ptr<LocalMove>& last) {
     if (!(cost < report_.best_cost * (1 - kLeastGain))) return;
     keep_finalist();
     report_.best_cost = cost;
@@ -112,7 +112,7 @@ private:
   }
 
   /// Updates the peak memory: the current graph, the best one and the queue.
-  void hold(const Rewrites& moves) {
+  void update_peak_memory(const Rewrites& moves) {
     report_.memory_bytes = std::max(report_.memory_bytes,
                                     moves.memory_bytes() + bytes_of(report_.best) + queued_bytes_);
   }
@@ -140,10 +140,10 @@ LocalReport Local::anneal() {
   size_t budget = options_.budget ? options_.budget : 4'000;
   Entry now{report_.best, report_.best_cost, {}, nullptr};
   auto moves = std::make_unique<Rewrites>(now.graph, rules_, options_.explore, options_.explain);
-  hold(*moves);
+  update_peak_memory(*moves);
   double cooling = std::log(options_.end_temperature / options_.start_temperature);
   for (size_t i = 0; i < budget && !limited(); ++i) {
-    if (options_.trace) options_.trace->stand_at(i, budget);
+    if (options_.trace) options_.trace->set_column(i, budget);
     if (moves->size() == 0 || moves->full()) {
       report_.stop = moves->full() ? StopReason::Nodes : StopReason::Saturated;
       break;
@@ -174,7 +174,7 @@ LocalReport Local::taso() {
   std::multimap<double, Entry> queue;
   queue.emplace(report_.best_cost, Entry{report_.best, report_.best_cost, {}, nullptr});
   for (size_t i = 0; i < budget; ++i) {
-    if (options_.trace) options_.trace->stand_at(i, budget);
+    if (options_.trace) options_.trace->set_column(i, budget);
     if (limited()) return finish();
     if (queue.empty()) {
       if (report_.stop != StopReason::Nodes) report_.stop = StopReason::Saturated;
@@ -191,7 +191,7 @@ LocalReport Local::taso() {
 void Local::expand(const Entry& entry, std::multimap<double, Entry>& queue) {
   if (entry.cost > options_.alpha * report_.best_cost) return;
   Rewrites moves(entry.graph, rules_, options_.explore, options_.explain);
-  hold(moves);
+  update_peak_memory(moves);
   if (moves.full()) report_.stop = StopReason::Nodes; // this graph is not expanded
   if (moves.full()) return;
   for (size_t i = 0; i < moves.size() && !limited(); ++i) {

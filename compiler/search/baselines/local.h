@@ -28,14 +28,14 @@ struct LocalOptions : SearchLimits {
 };
 
 /// One move on the path of a local search, kept for explanations.
-struct MoveMade {
+struct LocalMove {
   Graph before, after;
   History history; // history of the e-graph in which the move was made
-  std::shared_ptr<MoveMade> earlier;
+  std::shared_ptr<LocalMove> earlier;
 
   /// Releases the chain iteratively, because a long one would overflow the stack.
-  ~MoveMade() {
-    for (std::shared_ptr<MoveMade> next = std::move(earlier); next && next.use_count() == 1;)
+  ~LocalMove() {
+    for (std::shared_ptr<LocalMove> next = std::move(earlier); next && next.use_count() == 1;)
       next = std::move(next->earlier);
   }
 };
@@ -44,8 +44,8 @@ struct MoveMade {
 struct LocalFinalist {
   Graph graph;
   double cost_us = 0;
-  std::vector<RuleUse> rules_applied;  // on the path to this graph, in any order
-  std::shared_ptr<MoveMade> last_move; // with LocalOptions::explain
+  std::vector<RuleUse> rules_applied;   // on the path to this graph, in any order
+  std::shared_ptr<LocalMove> last_move; // with LocalOptions::explain
 };
 
 struct LocalReport {
@@ -57,7 +57,7 @@ struct LocalReport {
   size_t most_nodes = 0, memory_bytes = 0;
   std::vector<RuleStats> rules;         // by RuleId
   std::vector<RuleUse> rules_applied;   // on the path to the best graph, in any order
-  std::shared_ptr<MoveMade> last_move;  // made the best graph; with LocalOptions::explain
+  std::shared_ptr<LocalMove> last_move; // made the best graph; with LocalOptions::explain
   std::vector<LocalFinalist> finalists; // cheapest first
 };
 

@@ -73,8 +73,8 @@ RolloutReport Rollouts::run() {
       break;
     }
     if (options_.trace)
-      options_.trace->stand_at(static_cast<size_t>(report_.rollouts),
-                               static_cast<size_t>(options_.rollouts));
+      options_.trace->set_column(static_cast<size_t>(report_.rollouts),
+                                 static_cast<size_t>(options_.rollouts));
     roll();
     ++report_.rollouts;
   }
@@ -167,7 +167,7 @@ size_t Rollouts::search(const CompiledRule& rule) {
     cursor.fill(options_.node_limit, joint_, never); // more matches could not be applied
     return joint_.rows.size();
   }
-  matcher_.look_since(since);
+  matcher_.search_since(since);
   if (rule.native())
     matcher_.search_pointwise(rows_);
   else

@@ -82,7 +82,7 @@ Result<RewriteEnvironment::Step> RewriteEnvironment::step(size_t action) {
     path_.push_back({chosen.rule, chosen.rewrite, chosen.place});
     state_ = state_of(after(action));
   }
-  StepTaken taken{path_.size() + stops, false, first_, last_, last_, false};
+  RewardInputs taken{path_.size() + stops, false, first_, last_, last_, false};
   Step out;
   out.cut = !stops && !state_->candidates.empty() && path_.size() >= options_.horizon;
   out.done = taken.done = stops || state_->candidates.empty() || out.cut;
@@ -114,7 +114,7 @@ Result<void> RewriteEnvironment::follow(llvm::ArrayRef<size_t> rewrites) {
   return {};
 }
 
-double RewriteEnvironment::reward(const StepTaken& step) const {
+double RewriteEnvironment::reward(const RewardInputs& step) const {
   if (options_.reward) return options_.reward(step);
   return step.measured ? 100 * (step.last - step.now) / step.first : options_.waiting_reward;
 }

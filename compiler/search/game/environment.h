@@ -18,13 +18,13 @@ namespace tg {
 using GraphTime = std::function<Result<double>(const Graph& graph)>;
 
 /// The inputs of a reward function.
-struct StepTaken {
+struct RewardInputs {
   size_t step = 0;                     // within the episode, from 1
   bool measured = false;               // otherwise `now` equals `last`
   double first = 0, last = 0, now = 0; // times of the source, the last measured and this graph
   bool done = false;
 };
-using RewardOf = std::function<double(const StepTaken& step)>;
+using RewardOf = std::function<double(const RewardInputs& step)>;
 
 struct EnvironmentOptions {
   ExplorerOptions explore = {};
@@ -54,7 +54,7 @@ struct RewriteState {
 };
 
 /// A step on the path to a graph: the index of the rewrite in the previous graph, and its rule.
-struct RewriteTaken {
+struct PathStep {
   RuleId rule{};
   size_t rewrite = 0;
   std::string place = {};
@@ -77,18 +77,18 @@ public:
   /// Takes an action. Requires an unfinished episode and an action of the state. Errors: those of
   /// `time`; `limit_no_answer` if the episode was stopped.
   Result<Step> step(size_t action);
-  /// Replays these rewrites (RewriteTaken::rewrite) from the source as far as they exist, then
+  /// Replays these rewrites (PathStep::rewrite) from the source as far as they exist, then
   /// times the resulting graph. If no graph but the source was known, this graph becomes the best
   /// one regardless of its time. Errors: those of `time`.
   Result<void> follow(llvm::ArrayRef<size_t> rewrites);
   /// Returns the graph after an action. Requires an action of the state.
   Graph after(size_t action) const;
   /// Returns the reward inputs of the last step.
-  const StepTaken& taken() const { return taken_; }
+  const RewardInputs& taken() const { return taken_; }
 
   const std::shared_ptr<const RewriteState>& state() const { return state_; }
   /// Rewrites taken since reset().
-  llvm::ArrayRef<RewriteTaken> path() const { return path_; }
+  llvm::ArrayRef<PathStep> path() const { return path_; }
   /// Time of the graph measured last, and of the source.
   double time() const { return last_; }
   double source_time() const { return first_; }
@@ -97,7 +97,7 @@ public:
   struct Best {
     Graph graph;
     double time = 0;
-    std::vector<RewriteTaken> path = {};
+    std::vector<PathStep> path = {};
   };
   const Best& best() const { return best_; }
   /// Number of graphs that were timed.
@@ -108,7 +108,7 @@ public:
 private:
   std::shared_ptr<const RewriteState> state_of(Graph graph);
   Result<double> time_of(const Graph& graph);
-  double reward(const StepTaken& step) const;
+  double reward(const RewardInputs& step) const;
 
   const Graph& source_;
   llvm::ArrayRef<Rule> rules_;
@@ -119,8 +119,8 @@ private:
   /// too many.
   llvm::DenseMap<uint64_t, std::shared_ptr<const RewriteState>> known_;
   std::shared_ptr<const RewriteState> state_;
-  std::vector<RewriteTaken> path_;
-  StepTaken taken_;
+  std::vector<PathStep> path_;
+  RewardInputs taken_;
   double first_ = 0, last_ = 0;
   Best best_;
 };

@@ -66,7 +66,7 @@ void ActionPool::collect() {
     if (!spent_[i] && !refused(pool_[i]->group)) open_[pool_[i]->rule].push_back(i);
 }
 
-void ActionPool::forget_spent(RuleId rule) {
+void ActionPool::remove_spent_matches(RuleId rule) {
   llvm::erase_if(open_[rule], [&](uint32_t number) { return spent_[number]; });
 }
 

@@ -61,7 +61,7 @@ public:
   /// Recomputes the open matches: those neither spent nor refused.
   void collect();
   /// Removes the spent matches of one rule from the open ones.
-  void forget_spent(RuleId rule);
+  void remove_spent_matches(RuleId rule);
   /// Returns all actions of a state in the order in which they are to be tried.
   std::vector<Action> list(const StateFeatures& state, const Policy& policy,
                            std::mt19937_64& rng) const;

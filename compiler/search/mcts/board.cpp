@@ -12,7 +12,7 @@ StateFeatures Board::state(uint32_t depth) const {
           source_cost,
           depth,
           last,
-          opinion};
+          assessment};
 }
 
 size_t Board::act(const Action& action, uint32_t depth, Simulation& simulation) {
@@ -50,7 +50,7 @@ void Board::roll_out(uint32_t depth, const Policy& policy, Simulation& simulatio
     }
     uint32_t mark = egraph_.change_mark();
     size_t applied = act(action, depth++, simulation);
-    pool.forget_spent(action.rule);
+    pool.remove_spent_matches(action.rule);
     if (applied == 0) {
       if (options_.actions.firing) --i; // no change: the pool shrank, so the loop ends
       continue;

@@ -53,9 +53,9 @@ public:
   Explorer explorer;
   Incumbent incumbent;
   ActionPool pool;
-  double source_cost = 0;           // cost of the first state of the search
-  RuleId last = kSourceRule;        // rule of the last action
-  const Opinion* opinion = nullptr; // for the current state; may be null
+  double source_cost = 0;                 // cost of the first state of the search
+  RuleId last = kSourceRule;              // rule of the last action
+  const Assessment* assessment = nullptr; // for the current state; may be null
 
   StateFeatures state(uint32_t depth) const;
   /// Applies the matches, prices the state and records the action. Returns the number of matches

@@ -14,7 +14,7 @@ public:
       : map_(original.symbols(), *symbols_), egraph_(original.replica(symbols_, map_)),
         prices_(*symbols_, costs), board_(egraph_, rules, prices_, options, refused, &map_) {
     board_.source_cost = source_cost;
-    stand();
+    set_root();
   }
 
   void play(const SearchTree& tree, Simulation& simulation, const Policy& policy,
@@ -32,13 +32,13 @@ public:
     feed(change);
     egraph_.release(root_);
     board_.explorer.moved();
-    stand();
+    set_root();
   }
 
   size_t memory_bytes() const { return most_bytes_; }
 
 private:
-  void stand() {
+  void set_root() {
     root_ = egraph_.checkpoint();
     root_mark_ = egraph_.change_mark();
   }
@@ -62,7 +62,7 @@ private:
     const SearchTree::Node& leaf = tree[simulation.path.back()];
     board_.incumbent.restore(leaf.incumbent);
     board_.last = leaf.rule;
-    board_.opinion = leaf.opinion.get();
+    board_.assessment = leaf.assessment.get();
   }
 
   std::shared_ptr<Symbols> symbols_ = std::make_shared<Symbols>();

@@ -47,7 +47,7 @@ private:
   void descend(Simulation& simulation);
   void list(int32_t at);
   Graph best_of(const SearchTree::Node& node);
-  void arrive(const SearchTree::Node& node);
+  void restore_incumbent(const SearchTree::Node& node);
   void note_credit(const Simulation& simulation);
   void enter(int32_t at, Simulation& simulation);
   bool expand(Simulation& simulation);
@@ -65,7 +65,7 @@ private:
   void see(double cost);
   void go_back();
   /// Returns true if the best cost is below the start cost by more than this share of it.
-  bool ahead_by(double share) const;
+  bool gained_more_than(double share) const;
   /// Returns the number of simulations without a gain after which the next decision is made.
   size_t patience_now() const;
   bool limited();
@@ -119,7 +119,7 @@ MctsReport TreeSearch::run() {
       report_.stop = StopReason::Nodes;
       break;
     }
-    if (without_gain >= (ahead_by(0) ? options_.patience : 1)) {
+    if (without_gain >= (gained_more_than(0) ? options_.patience : 1)) {
       report_.stop = StopReason::Iterations;
       break;
     }
@@ -141,13 +141,13 @@ void TreeSearch::start() {
   note("start");
 }
 
-bool TreeSearch::ahead_by(double share) const {
+bool TreeSearch::gained_more_than(double share) const {
   return report_.best_cost < report_.start_cost * (1 - std::max(share, kLeastGain));
 }
 
 size_t TreeSearch::patience_now() const {
   bool promising =
-      report_.decisions < options_.promising_decisions && ahead_by(options_.promising_gain);
+      report_.decisions < options_.promising_decisions && gained_more_than(options_.promising_gain);
   int patience = options_.simulation_patience;
   return static_cast<size_t>(promising ? std::max(patience, options_.promising_patience)
                                        : patience);
@@ -256,7 +256,7 @@ void TreeSearch::descend(Simulation& simulation) {
     assert(done && "the e-graph is in the state of the parent");
     board_.explorer.moved();
     enter(child, simulation);
-    arrive(tree_[child]);
+    restore_incumbent(tree_[child]);
   }
   simulation.refused = board_.pool.refused_here();
   for (int32_t at : simulation.path) tree_.visit(at);
@@ -266,12 +266,12 @@ void TreeSearch::descend(Simulation& simulation) {
 /// opinion of a graph is kept until the best graph is clearly cheaper.
 void TreeSearch::list(int32_t at) {
   SearchTree::Node& node = tree_[at];
-  bool other = !node.opinion || node.incumbent.cost < node.opinion_us * (1 - kOtherGraph);
-  if (policy_.looks() && other) {
-    node.opinion = policy_.look(best_of(node), rules_);
+  bool other = !node.assessment || node.incumbent.cost < node.opinion_us * (1 - kOtherGraph);
+  if (policy_.assesses() && other) {
+    node.assessment = policy_.assess(best_of(node), rules_);
     node.opinion_us = node.incumbent.cost;
   }
-  board_.opinion = node.opinion.get();
+  board_.assessment = node.assessment.get();
   board_.pool.collect();
   node.actions = board_.pool.list(board_.state(node.depth), policy_, rng_);
   node.listed = true;
@@ -286,10 +286,10 @@ Graph TreeSearch::best_of(const SearchTree::Node& node) {
 }
 
 /// Restores the incumbent of a node. The e-graph must be in the node's state.
-void TreeSearch::arrive(const SearchTree::Node& node) {
+void TreeSearch::restore_incumbent(const SearchTree::Node& node) {
   board_.incumbent.restore(node.incumbent);
   board_.last = node.rule;
-  board_.opinion = node.opinion.get();
+  board_.assessment = node.assessment.get();
 }
 
 /// Appends the node to the path and adds its matches to the pool.
@@ -314,7 +314,7 @@ void TreeSearch::go_to(const Simulation& simulation) {
   for (uint32_t number : simulation.spent) board_.pool.spend(number);
   for (uint64_t group : simulation.refused) board_.pool.refuse(group);
   board_.explorer.moved();
-  arrive(tree_[simulation.path.back()]);
+  restore_incumbent(tree_[simulation.path.back()]);
 }
 
 void TreeSearch::roll_out(Simulation& simulation) {
@@ -329,7 +329,7 @@ void TreeSearch::go_back() {
       std::max(report_.memory_bytes, board_.memory_bytes() + tree_.memory_bytes());
   egraph_.rollback(root_);
   board_.explorer.moved();
-  arrive(tree_.root());
+  restore_incumbent(tree_.root());
 }
 
 // --- leaves -------------------------------------------------------------------------------------
@@ -375,7 +375,7 @@ void TreeSearch::grow(Simulation& simulation, uint32_t number, size_t applied, C
   if (options_.trace) made.where = board_.pool.place_text(action);
   made.spent = action.matches;
   made.incumbent = board_.incumbent.save();
-  made.opinion = node.opinion, made.opinion_us = node.opinion_us;
+  made.assessment = node.assessment, made.opinion_us = node.opinion_us;
   board_.explorer.find_new(mark, made.found);
   made.stats = tree_.stats_of(egraph_);
   made.change = egraph_.take_back(before);
@@ -442,8 +442,8 @@ void TreeSearch::see(double cost) {
   report_.best_cost = cost;
   gained_ = true;
   std::vector<ENodeId> nodes = board_.incumbent.used_nodes();
-  report_.best.emplace(Found{graph_of(egraph_, source_, nodes), cost, rules_behind(egraph_, nodes),
-                             told_by(egraph_)});
+  report_.best.emplace(Found{graph_of(egraph_, source_, nodes), cost,
+                             rules_that_made(egraph_, nodes), recorded_history(egraph_)});
   note("");
 }
 
@@ -493,8 +493,8 @@ void TreeSearch::back_up(const Simulation& simulation) {
   double gain = std::max(1 - simulation.least / report_.start_cost, 0.0);
   most_gain_ = std::max(most_gain_, gain);
   const SearchTree::Node& leaf = tree_[simulation.path.back()];
-  if (leaf.opinion) {
-    double expected = 1 - leaf.opinion_us * (1 - leaf.opinion->gain) / report_.start_cost;
+  if (leaf.assessment) {
+    double expected = 1 - leaf.opinion_us * (1 - leaf.assessment->gain) / report_.start_cost;
     gain = std::max(gain, (gain + expected) / 2);
   }
   for (int32_t at : simulation.path) tree_.credit(at, gain, simulation.least);
@@ -553,11 +553,11 @@ MctsReport search_mcts(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule>
   return TreeSearch(egraph, source, rules, prices, options, policy).run();
 }
 
-std::shared_ptr<const History> told_by(const EGraph& egraph) {
+std::shared_ptr<const History> recorded_history(const EGraph& egraph) {
   return egraph.recording() ? std::make_shared<const History>(history_of(egraph)) : nullptr;
 }
 
-std::vector<RuleUse> rules_behind(const EGraph& egraph, llvm::ArrayRef<ENodeId> nodes) {
+std::vector<RuleUse> rules_that_made(const EGraph& egraph, llvm::ArrayRef<ENodeId> nodes) {
   llvm::DenseSet<std::pair<uint32_t, uint32_t>> seen;
   std::map<RuleId, size_t> counts;
   for (ENodeId id : nodes) {

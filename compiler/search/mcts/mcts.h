@@ -126,9 +126,9 @@ MctsReport search_mcts(EGraph& egraph, const Graph& source, llvm::ArrayRef<Rule>
                        PriceCache& prices, const MctsOptions& options, Policy& policy);
 
 /// Returns the history of an e-graph, or null unless it records one.
-std::shared_ptr<const History> told_by(const EGraph& egraph);
+std::shared_ptr<const History> recorded_history(const EGraph& egraph);
 
 /// Returns the rules that made the chosen nodes, each with its number of places. Ignores merges.
-std::vector<RuleUse> rules_behind(const EGraph& egraph, llvm::ArrayRef<ENodeId> nodes);
+std::vector<RuleUse> rules_that_made(const EGraph& egraph, llvm::ArrayRef<ENodeId> nodes);
 
 } // namespace tg

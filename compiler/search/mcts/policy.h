@@ -26,7 +26,7 @@ enum class Grain : uint8_t { Rule, Group, Match };
 inline constexpr size_t kGrains = 3;
 
 /// A policy's assessment of a graph.
-struct Opinion {
+struct Assessment {
   std::vector<float> weights; // [rules, kGrains], > 0
   double gain = 0;            // expected further relative gain
   double weight(RuleId rule, Grain grain) const {
@@ -45,9 +45,9 @@ struct ActionFeatures {
 struct StateFeatures {
   size_t nodes = 0, classes = 0, node_limit = 0;
   double cost_us = 0, source_cost_us = 0;
-  uint32_t depth = 0;               // actions since the root of the tree
-  RuleId last = kSourceRule;        // rule of the previous action
-  const Opinion* opinion = nullptr; // on the graph of this state or of an earlier one
+  uint32_t depth = 0;                     // actions since the root of the tree
+  RuleId last = kSourceRule;              // rule of the previous action
+  const Assessment* assessment = nullptr; // on the graph of this state or of an earlier one
 };
 
 /// Statistics of a rule: summed over actions, or read from a file.
@@ -66,11 +66,11 @@ public:
                      llvm::MutableArrayRef<double> weights) const = 0;
   /// Called after an action. The cost of the new state is 1 - gain times the cost before.
   virtual void learn(const StateFeatures& state, const ActionFeatures& action, double gain) = 0;
-  /// Returns true if the policy looks at graphs. Then look() is called with the best graph of a
+  /// Returns true if the policy looks at graphs. Then assess() is called with the best graph of a
   /// state, again when that is clearly cheaper, and by several searches at once.
-  virtual bool looks() const { return false; }
-  virtual std::shared_ptr<const Opinion> look(const Graph& /*best*/,
-                                              llvm::ArrayRef<Rule> /*rules*/) const {
+  virtual bool assesses() const { return false; }
+  virtual std::shared_ptr<const Assessment> assess(const Graph& /*best*/,
+                                                   llvm::ArrayRef<Rule> /*rules*/) const {
     return nullptr;
   }
   /// Returns true if the weights are priors that also guide the descent (PUCT), instead of only the

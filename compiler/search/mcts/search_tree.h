@@ -35,7 +35,7 @@ public:
     Incumbent::State incumbent;
     /// The policy's opinion of the node's best graph, or of an earlier graph that was hardly more
     /// expensive, and the cost of that graph.
-    std::shared_ptr<const Opinion> opinion;
+    std::shared_ptr<const Assessment> assessment;
     double opinion_us = 0;
     std::vector<Action> actions; // in the order of trials; listed at the first visit
     std::vector<Edge> edges;     // for the first of the actions

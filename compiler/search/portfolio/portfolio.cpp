@@ -45,18 +45,18 @@ RuleSelection select_distinct(llvm::ArrayRef<Rule> rules) {
 }
 
 /// Searches running in parallel; `turn` guards them.
-struct UnderWay {
+struct ParallelSearches {
   std::mutex turn;
-  std::vector<SearchSoFar> searches; // by task
+  std::vector<SearchStatus> searches; // by task
   size_t done = 0;
   bool whole = true;      // the tasks search the network, else segments of it
   bool of_source = false; // the tasks start at the source, not at the best graph
 };
 
-class Portfolio {
+class PortfolioSearch {
 public:
-  Portfolio(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
-            const PortfolioOptions& options)
+  PortfolioSearch(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
+                  const PortfolioOptions& options)
       : source_(source), rules_(rules), distinct_(select_distinct(rules)), costs_(costs),
         options_(options), prices_(source.symbols(), costs_), report_{source} {
     report_.rules.resize(rules.size());
@@ -100,9 +100,9 @@ private:
   }
   void notify(const std::string& where);
   void begin(std::string phase);
-  void add(const UnderWay& under_way, SearchProgress& progress,
+  void add(const ParallelSearches& under_way, SearchProgress& progress,
            std::vector<RuleCount>& rules) const;
-  void show(const std::string& where, const UnderWay* under_way = nullptr);
+  void show(const std::string& where, const ParallelSearches* under_way = nullptr);
   /// Returns true if plain saturation's result is better than the best of the search.
   bool plain_is_best() const { return plain_ && plain_->cost_us < report_.cost_us; }
   double best_us() const { return plain_is_best() ? plain_->cost_us : report_.cost_us; }
@@ -126,7 +126,7 @@ private:
   Clock::time_point start_ = Clock::now(), deadline_;
 };
 
-PortfolioReport Portfolio::run() {
+PortfolioReport PortfolioSearch::run() {
   SharedCost::BusyThread busy(costs_);
   report_.source_us = report_.cost_us = price_graph(source_, prices_);
   notify("source");
@@ -157,7 +157,7 @@ PortfolioReport Portfolio::run() {
 }
 
 /// Runs one stage: e-graphs of one node limit until they yield nothing more.
-void Portfolio::sweeps_and_whole() {
+void PortfolioSearch::sweeps_and_whole() {
   bool thorough = false;
   int without_gain = 0; // thorough: with these cuts, other cuts, longer segments
   for (int i = 0; i < options_.sweeps && options_.use_segments && !stopped(); ++i) {
@@ -173,7 +173,7 @@ void Portfolio::sweeps_and_whole() {
 
 /// Saturates the source. The search does not continue from the result, because an e-graph cut off
 /// by the node limit leads to dead ends. The result is compared with the search's at the end.
-void Portfolio::saturate_source() {
+void PortfolioSearch::saturate_source() {
   SearchTask task{&source_, SearchTask::Kind::Plain, "whole network, saturation"};
   begin(task.where);
   plain_ = std::move(work(task, distinct_).front());
@@ -186,7 +186,7 @@ void Portfolio::saturate_source() {
 
 /// Takes a finding for the whole network, starting at the source, if it is cheaper, or as cheap
 /// with fewer operators.
-void Portfolio::keep_better(const Finding& other, const std::string& where) {
+void PortfolioSearch::keep_better(const Finding& other, const std::string& where) {
   auto simpler = [&] {
     return other.cost_us <= report_.cost_us && other.graph->op_count() < report_.graph.op_count();
   };
@@ -206,7 +206,7 @@ void Portfolio::keep_better(const Finding& other, const std::string& where) {
 
 /// Searches the source with the effective rules alone. With few rules one e-graph reaches deeper,
 /// and combines changes that the searches found separately.
-void Portfolio::focus() {
+void PortfolioSearch::focus() {
   RuleSelection few;
   for (size_t i = 0; i < distinct_.rules.size(); ++i) {
     const Rule& rule = distinct_.rules[i];
@@ -224,7 +224,7 @@ void Portfolio::focus() {
 }
 
 /// Searches the best network in one e-graph. Returns true on a gain.
-bool Portfolio::whole(SearchTask::Kind kind) {
+bool PortfolioSearch::whole(SearchTask::Kind kind) {
   Graph graph = report_.graph;
   SearchTask task{&graph, kind, "whole network"};
   begin(task.where);
@@ -239,7 +239,7 @@ bool Portfolio::whole(SearchTask::Kind kind) {
 
 /// Computes bounds from e-graphs that contain the result, and takes cheaper graphs found there.
 /// With a small node limit, runs only if no bound is known.
-void Portfolio::bound_result() {
+void PortfolioSearch::bound_result() {
   report_.bounds = bounds_on(report_.cost_us, bounds_);
   bool large = options_.mcts.explore.node_limit > kFirstStageNodes;
   bool certifies = proves_optimum(options_.extract.extractor);
@@ -251,7 +251,7 @@ void Portfolio::bound_result() {
 
 /// Runs a sweep. `thorough`: segments in which tree search finds nothing more are saturated and
 /// extracted. `longer`: segments are longer, to cross all other cuts.
-bool Portfolio::sweep(int number, bool thorough, bool longer) {
+bool PortfolioSearch::sweep(int number, bool thorough, bool longer) {
   SegmentOptions cuts = options_.segments;
   if (longer) cuts.most = cuts.first_most = cuts.most * 3 / 2;
   Sweep s = plan_sweep(report_.graph, cuts, longer ? 0 : number, options_.use_repeats);
@@ -317,7 +317,7 @@ void renumber(Finding& finding, const RuleSelection& selection, size_t all) {
 }
 
 /// Returns rule statistics from the earlier searches and from the given priors.
-PriorTable Portfolio::known_of_rules() const {
+PriorTable PortfolioSearch::known_of_rules() const {
   PriorTable known = report_.learned;
   if (options_.priors)
     for (const auto& [name, record] : options_.priors->priors()) {
@@ -328,8 +328,8 @@ PriorTable Portfolio::known_of_rules() const {
 }
 
 /// Runs all tasks on the available threads. Findings are in the order of the tasks.
-std::vector<Finding> Portfolio::work(llvm::ArrayRef<SearchTask> tasks,
-                                     const RuleSelection& selection) {
+std::vector<Finding> PortfolioSearch::work(llvm::ArrayRef<SearchTask> tasks,
+                                           const RuleSelection& selection) {
   std::vector<Finding> findings(tasks.size());
   PriorTable learned = known_of_rules();
   TableStore store(learned);
@@ -343,11 +343,11 @@ std::vector<Finding> Portfolio::work(llvm::ArrayRef<SearchTask> tasks,
   // Threads without a task help within the searches.
   int threads_each = count > 0 ? static_cast<int>(threads_wanted / count) : 1;
   std::atomic<size_t> next = 0;
-  UnderWay under_way;
+  ParallelSearches under_way;
   under_way.searches.resize(tasks.size());
   under_way.whole = count == 0 || tasks.front().whole;
   under_way.of_source = count > 0 && tasks.front().graph == &source_;
-  auto follow = [&](size_t i, const SearchSoFar& so_far, size_t done) {
+  auto follow = [&](size_t i, const SearchStatus& so_far, size_t done) {
     std::lock_guard lock(under_way.turn);
     under_way.searches[i] = so_far, under_way.done += done;
     std::string of = std::to_string(under_way.done) + " of " + std::to_string(tasks.size());
@@ -355,7 +355,7 @@ std::vector<Finding> Portfolio::work(llvm::ArrayRef<SearchTask> tasks,
   };
   auto follower = [&](size_t i) -> FollowSearch {
     if (!options_.progress) return {};
-    return [&follow, i](const SearchSoFar& so_far) { follow(i, so_far, 0); };
+    return [&follow, i](const SearchStatus& so_far) { follow(i, so_far, 0); };
   };
   auto loop = [&] {
     for (size_t i; (i = next++) < tasks.size();) {
@@ -402,7 +402,7 @@ void append_trace(const Finding& finding, const SearchTask& task, size_t times,
 }
 
 /// Adds a finding that was spliced at this many places to the report.
-void Portfolio::account(const Finding& finding, const SearchTask& task, size_t times) {
+void PortfolioSearch::account(const Finding& finding, const SearchTask& task, size_t times) {
   report_.decisions += finding.decisions;
   report_.simulations += finding.simulations;
   report_.egraphs += finding.egraphs;
@@ -420,7 +420,7 @@ void Portfolio::account(const Finding& finding, const SearchTask& task, size_t t
 }
 
 /// Takes the network if it costs less than the best so far.
-bool Portfolio::take(Graph graph) {
+bool PortfolioSearch::take(Graph graph) {
   double cost = price_graph(graph, prices_);
   bool better = cost < report_.cost_us * (1 - kLeastGain);
   if (better) {
@@ -433,7 +433,7 @@ bool Portfolio::take(Graph graph) {
 }
 
 /// Inserts a finalist by cost; among equal ones the latest comes first.
-void Portfolio::keep_finalist(PortfolioFinalist finalist) {
+void PortfolioSearch::keep_finalist(PortfolioFinalist finalist) {
   if (!(finalist.cost_us < report_.source_us)) return;
   std::vector<PortfolioFinalist>& kept = report_.finalists;
   auto dearer = [&](const PortfolioFinalist& one) { return one.cost_us >= finalist.cost_us; };
@@ -442,14 +442,14 @@ void Portfolio::keep_finalist(PortfolioFinalist finalist) {
 }
 
 /// Keeps the best graph as a finalist before it is replaced.
-void Portfolio::keep_best_so_far() {
+void PortfolioSearch::keep_best_so_far() {
   if (options_.finalists > 0)
     keep_finalist({report_.graph, report_.cost_us, most_often_first(applied_), report_.chain});
 }
 
 /// Keeps a finding for the whole network that starts at the source and is not the best.
-void Portfolio::keep_found(const Graph& graph, std::vector<RuleCount> applied,
-                           const std::optional<Derivation>& chain) {
+void PortfolioSearch::keep_found(const Graph& graph, std::vector<RuleCount> applied,
+                                 const std::optional<Derivation>& chain) {
   if (options_.finalists == 0 || (options_.explain && !chain)) return;
   PortfolioFinalist found{transfer(graph, source_.shared_symbols()), 0, std::move(applied)};
   found.cost_us = price_graph(found.graph, prices_);
@@ -462,7 +462,7 @@ void Portfolio::keep_found(const Graph& graph, std::vector<RuleCount> applied,
 }
 
 /// Extends the chain by a finding for the whole network.
-void Portfolio::extend_chain(const Finding& finding) {
+void PortfolioSearch::extend_chain(const Finding& finding) {
   if (!report_.chain) return;
   if (finding.chain) {
     append(*report_.chain, *finding.chain);
@@ -474,8 +474,8 @@ void Portfolio::extend_chain(const Finding& finding) {
 }
 
 /// Extends the chain by findings for segments.
-void Portfolio::extend_chain(const Graph& before, llvm::ArrayRef<Replacement> replacements,
-                             llvm::ArrayRef<const Finding*> findings) {
+void PortfolioSearch::extend_chain(const Graph& before, llvm::ArrayRef<Replacement> replacements,
+                                   llvm::ArrayRef<const Finding*> findings) {
   if (!report_.chain) return;
   std::vector<SegmentChain> chains;
   for (size_t i = 0; i < findings.size(); ++i) {
@@ -490,23 +490,23 @@ void Portfolio::extend_chain(const Graph& before, llvm::ArrayRef<Replacement> re
   append_segments(*report_.chain, before, chains);
 }
 
-void Portfolio::notify(const std::string& where) {
+void PortfolioSearch::notify(const std::string& where) {
   if (options_.mcts.trace)
     options_.mcts.trace->points.push_back(
         {elapsed(), best_us(), report_.simulations, report_.most_nodes, where});
   show(where);
 }
 
-void Portfolio::begin(std::string phase) {
+void PortfolioSearch::begin(std::string phase) {
   phase_ = std::move(phase);
   show(phase_);
 }
 
 /// Adds running searches' results, which are not accounted for yet, to the progress. For segments
 /// only the rules are added, because the gain for the network is known only after splicing.
-void Portfolio::add(const UnderWay& under_way, SearchProgress& progress,
-                    std::vector<RuleCount>& rules) const {
-  for (const SearchSoFar& search : under_way.searches) {
+void PortfolioSearch::add(const ParallelSearches& under_way, SearchProgress& progress,
+                          std::vector<RuleCount>& rules) const {
+  for (const SearchStatus& search : under_way.searches) {
     progress.nodes = std::max(progress.nodes, search.nodes);
     progress.simulations += search.simulations;
     if (under_way.whole) {
@@ -518,7 +518,7 @@ void Portfolio::add(const UnderWay& under_way, SearchProgress& progress,
   }
 }
 
-void Portfolio::show(const std::string& where, const UnderWay* under_way) {
+void PortfolioSearch::show(const std::string& where, const ParallelSearches* under_way) {
   if (!options_.progress) return;
   SearchProgress p;
   p.seconds = elapsed();
@@ -536,7 +536,7 @@ void Portfolio::show(const std::string& where, const UnderWay* under_way) {
   options_.progress(p);
 }
 
-bool Portfolio::stopped() {
+bool PortfolioSearch::stopped() {
   // The searches check memory; the whole network and its report are small in comparison.
   SearchLimits limits = options_.mcts;
   limits.time_limit_s -= reserved_s_;
@@ -550,7 +550,7 @@ bool Portfolio::stopped() {
 
 PortfolioReport search_portfolio(const Graph& source, llvm::ArrayRef<Rule> rules, CostModel& costs,
                                  const PortfolioOptions& options) {
-  return Portfolio(source, rules, costs, options).run();
+  return PortfolioSearch(source, rules, costs, options).run();
 }
 
 std::vector<GraphBound> bounds_on(double cost_us, llvm::ArrayRef<GraphBound> known) {

@@ -38,7 +38,9 @@ public:
     switch (task_.kind) {
     case SearchTask::Kind::Thorough: saturate_once(exhaustive(), true); break;
     case SearchTask::Kind::Plain: out_.complete = saturate_source(); break;
-    case SearchTask::Kind::Deeper: go_deeper(1, options_.mcts.explore.node_limit, true); break;
+    case SearchTask::Kind::Deeper:
+      add_multi_iterations(1, options_.mcts.explore.node_limit, true);
+      break;
     case SearchTask::Kind::Search: search(); break;
     }
     return std::move(out_);
@@ -68,7 +70,7 @@ private:
     Saturated source = saturate_once(options_.saturate, true);
     size_t limit = options_.mcts.explore.node_limit;
     if (source.proved && !source.complete && limit > kFirstStageNodes)
-      return go_deeper(options_.saturate.multi_iterations + 1, limit, false);
+      return add_multi_iterations(options_.saturate.multi_iterations + 1, limit, false);
     if (source.complete || !source.proved || source.filtered) return source.complete;
     SaturateOptions all = exhaustive();
     all.node_limit = std::min(options_.saturate.node_limit, std::max(limit, 2 * out_.most_nodes));
@@ -78,7 +80,7 @@ private:
   /// Increases the iterations of multi-pattern rules one by one until an e-graph is cut off,
   /// because each such iteration multiplies the nodes. The e-graph that was cut off is extracted
   /// only with `extract_anyway`. Returns true if nothing else can be found.
-  bool go_deeper(int first, size_t node_limit, bool extract_anyway) {
+  bool add_multi_iterations(int first, size_t node_limit, bool extract_anyway) {
     anew_ = true;
     SaturateOptions options = exhaustive();
     options.node_limit = node_limit;
@@ -176,7 +178,8 @@ private:
 
   /// Reports the e-graph being grown, by tree search if `tree` is given, else by saturation.
   void show(size_t nodes, const MctsReport* tree = nullptr) {
-    SearchSoFar now{std::max(out_.most_nodes, nodes), out_.simulations, out_.cost_us, out_.applied};
+    SearchStatus now{std::max(out_.most_nodes, nodes), out_.simulations, out_.cost_us,
+                     out_.applied};
     if (tree) now.simulations += tree->simulations;
     if (tree && tree->best && tree->best->cost_us < now.cost_us) {
       now.cost_us = tree->best->cost_us;
@@ -220,7 +223,7 @@ private:
                              multi_iterations, found->bound_bytes});
     bool optimal = found->optimal;
     if (!storable) return optimal;
-    std::shared_ptr<const History> history = told_by(egraph);
+    std::shared_ptr<const History> history = recorded_history(egraph);
     take(std::move(found->graph), found->rules_used, history.get());
     if (of_source && options_.finalists > 0) extract_others(egraph, history.get());
     return optimal;

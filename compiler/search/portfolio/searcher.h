@@ -48,12 +48,12 @@ struct OwnTask {
 OwnTask own_task(const SearchTask& task);
 
 /// Progress of a search: in the e-graph being grown and in earlier ones.
-struct SearchSoFar {
+struct SearchStatus {
   size_t nodes = 0, simulations = 0;
   double cost_us = kInfiniteCost;
   std::vector<RuleCount> applied = {};
 };
-using FollowSearch = std::function<void(const SearchSoFar&)>;
+using FollowSearch = std::function<void(const SearchStatus&)>;
 
 /// Searches until nothing is gained, with at most `options.rounds` e-graphs. `memory_limit_mb` is
 /// the limit of this search alone. `threads` is the number of threads that it may use, which query

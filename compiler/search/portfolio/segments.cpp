@@ -89,7 +89,7 @@ public:
 
   CutOut run(llvm::ArrayRef<uint32_t> place, llvm::ArrayRef<uint32_t> last) {
     for (uint32_t i = segment_.first; i <= segment_.last; ++i) {
-      for (NodeId operand : whole_.operands(operators_[i])) bring(operand, place);
+      for (NodeId operand : whole_.operands(operators_[i])) add_operand_node(operand, place);
       copier_.add(operators_[i]);
     }
     for (uint32_t i = segment_.first; i <= segment_.last; ++i) {
@@ -103,7 +103,7 @@ public:
 
 private:
   /// Adds an operand from outside the segment: as a new input, or copied if it is known at load.
-  void bring(NodeId node, llvm::ArrayRef<uint32_t> place) {
+  void add_operand_node(NodeId node, llvm::ArrayRef<uint32_t> place) {
     if (copier_.known(node)) return;
     if (place[node.index] != kNowhere || !whole_.node(node).weight_only) {
       out_.inputs.push_back(node);

@@ -26,11 +26,11 @@ public:
     }
   }
 
-  std::optional<Climbed> run(size_t evaluations) {
+  std::optional<ClimbResult> run(size_t evaluations) {
     if (best_.leaves.empty()) return std::nullopt;
     double height = -1;
     for (size_t since = kRestart; evaluations > 0; --evaluations) {
-      Climbed next = best_;
+      ClimbResult next = best_;
       if (since++ >= kRestart) {
         restart(next);
         since = 0;
@@ -49,7 +49,7 @@ public:
   }
 
 private:
-  void restart(Climbed& at) {
+  void restart(ClimbResult& at) {
     constexpr Partition kStarts[] = {Partition::Ordinary, Partition::Positive, Partition::Negative,
                                      Partition::Ties, Partition::Large};
     Partition partition = kStarts[rng_() % std::size(kStarts)];
@@ -61,13 +61,13 @@ private:
         if (is_float(type.dtype))
           values.reals.push_back(number_in(partition, type.dtype, rng_()));
         else
-          values.wholes.emplace_back(whole_in(partition, type.dtype, limits_[i], rng_()));
+          values.wholes.emplace_back(integer_in(partition, type.dtype, limits_[i], rng_()));
       }
     }
   }
 
   /// Changes one element, or all of one tensor.
-  void change(Climbed& at) {
+  void change(ClimbResult& at) {
     size_t which = rng_() % at.leaves.size();
     auto& [id, values] = at.leaves[which];
     DType dtype = sides_.graph.type(id).dtype;
@@ -77,7 +77,7 @@ private:
     for (size_t i = 0; i < values.size(); ++i) {
       if (!all && i != element) continue;
       if (!is_float(dtype))
-        values.wholes[i] = Integer(whole_in(Partition::Ordinary, dtype, limits_[which], rng_()));
+        values.wholes[i] = Integer(integer_in(Partition::Ordinary, dtype, limits_[which], rng_()));
       else
         values.reals[i] = changed(values.reals[i], values.reals[rng_() % values.size()], how);
     }
@@ -104,12 +104,12 @@ private:
   llvm::SmallVector<NodeId, 4> wanted_;
   std::vector<double> thresholds_;
   std::vector<int64_t> limits_; // for indices, by leaf
-  Climbed best_;
+  ClimbResult best_;
 };
 
 } // namespace
 
-double measure(const Joined& sides, Climbed& at) {
+double measure(const Joined& sides, ClimbResult& at) {
   llvm::SmallVector<NodeId, 4> wanted;
   for (size_t i = 0; i < sides.a.size(); ++i) wanted.append({sides.a[i], sides.b[i]});
   auto source = [&](const Graph&, NodeId id) {
@@ -132,7 +132,7 @@ double measure(const Joined& sides, Climbed& at) {
   return largest;
 }
 
-std::optional<Climbed> climb(const Joined& sides, uint64_t seed, size_t evaluations) {
+std::optional<ClimbResult> climb(const Joined& sides, uint64_t seed, size_t evaluations) {
   return Climber(sides, seed).run(evaluations);
 }
 

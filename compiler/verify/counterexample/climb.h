@@ -11,7 +11,7 @@
 
 namespace tg {
 
-struct Climbed {
+struct ClimbResult {
   std::vector<std::pair<NodeId, TypedValues>> leaves;
   size_t output = 0, element = 0;
   double a = 0, b = 0;
@@ -22,12 +22,12 @@ inline constexpr double kRounding = 0x1p-36;
 
 /// Returns the difference of the sides at these inputs, relative to the largest number that occurs,
 /// and records its position.
-double measure(const Joined& sides, Climbed& at);
+double measure(const Joined& sides, ClimbResult& at);
 
 /// Returns inputs whose results differ by more than rounding explains, or nullopt if none was found
 /// within this number of evaluations. Tries only ordinary numbers: up to 10^6, and near the graph's
 /// own. Deterministic.
-std::optional<Climbed> climb(const Joined& sides, uint64_t seed, size_t evaluations);
+std::optional<ClimbResult> climb(const Joined& sides, uint64_t seed, size_t evaluations);
 
 /// Elementwise functions composed of relu, minimum, maximum, clip, abs, comparisons, select, sums
 /// and scales. Z3 decides whether two of them agree for all reals, or finds a point where they
@@ -41,7 +41,7 @@ struct PiecewiseAnswer {
     Differ,  // at `where`, confirmed in float64
   };
   Status status = Status::Outside;
-  std::optional<Climbed> where;
+  std::optional<ClimbResult> where;
 };
 
 /// Deterministic: Z3's work is limited in its own units.

@@ -21,7 +21,7 @@ template <> struct Math<Extended> : RealFunctions<Extended> {
   /// Returns the rational of the shortest decimal text, rounded once.
   static Extended literal(double value);
   static Extended integer(int64_t value) { return static_cast<Extended>(value); }
-  static bool is_exacter(OpKind op) { return Math<double>::is_exacter(op); }
+  static bool has_precise_form(OpKind op) { return Math<double>::has_precise_form(op); }
   static Extended select(Extended condition, Extended x, Extended y);
   static Extended cast(DType to, Extended x);
   static Extended missing() { return std::numeric_limits<Extended>::quiet_NaN(); }

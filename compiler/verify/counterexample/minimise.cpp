@@ -36,12 +36,13 @@ public:
     // Each attempt takes several evaluations: of the models, and of the models with noise.
     double budget = kMinimiseFlops / kEvaluations / std::max(evaluation_flops(graph_), 1.0);
     if (budget >= kLeastAttempts) budget_ = static_cast<size_t>(std::min(budget, kMaxAttempts));
-    for (Sight sight : {Sight::BeyondRounding, Sight::Any, Sight::Literals})
+    for (DifferenceKind sight :
+         {DifferenceKind::BeyondRounding, DifferenceKind::Any, DifferenceKind::Literals})
       if (seen_by(sight)) {
         sight_ = sight;
         break;
       }
-    if (sight_ == Sight::Literals) budget_ /= kLiteralEvaluations;
+    if (sight_ == DifferenceKind::Literals) budget_ /= kLiteralEvaluations;
   }
 
   void minimise() {
@@ -95,13 +96,14 @@ private:
   }
 
   /// How a difference shows: beyond rounding; possibly by rounding; or only by literals.
-  enum class Sight : uint8_t { BeyondRounding, Any, Literals };
+  enum class DifferenceKind : uint8_t { BeyondRounding, Any, Literals };
 
-  std::optional<Trial::Difference> seen_by(Sight sight) const {
+  std::optional<Trial::Difference> seen_by(DifferenceKind sight) const {
     switch (sight) {
-    case Sight::BeyondRounding: return trial_.run_beyond_rounding(values_, Trial::Results::Any);
-    case Sight::Any: return trial_.run(values_);
-    case Sight::Literals: return run_by_literals(trial_, values_);
+    case DifferenceKind::BeyondRounding:
+      return trial_.run_beyond_rounding(values_, Trial::Results::Any);
+    case DifferenceKind::Any: return trial_.run(values_);
+    case DifferenceKind::Literals: return run_by_literals(trial_, values_);
     }
     return std::nullopt;
   }
@@ -181,7 +183,7 @@ private:
   const Graph& graph_;
   LeafValues values_;
   Trial::Difference difference_;
-  Sight sight_ = Sight::BeyondRounding;
+  DifferenceKind sight_ = DifferenceKind::BeyondRounding;
   size_t budget_ = 0;
 };
 

@@ -1,7 +1,7 @@
 #include "compiler/verify/counterexample/narrow.h"
 
 #include "compiler/ir/to_text.h"
-#include "compiler/verify/counterexample/float_look.h"
+#include "compiler/verify/counterexample/float_comparison.h"
 
 #include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/STLExtras.h>

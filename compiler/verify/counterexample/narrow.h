@@ -12,7 +12,7 @@
 #pragma once
 
 #include "compiler/ir/evaluate.h"
-#include "compiler/verify/counterexample/adversary.h"
+#include "compiler/verify/counterexample/adversarial_inputs.h"
 #include "compiler/verify/equivalent.h"
 #include "compiler/verify/field/field.h"
 #include "compiler/verify/join.h"

@@ -243,7 +243,7 @@ private:
   /// Rounds the solver's inputs to doubles, and returns them if both sides differ there.
   PiecewiseAnswer shown_in_floats(Z3_model model) const {
     Z3_context c = terms().context;
-    Climbed found;
+    ClimbResult found;
     size_t at = 0;
     for (uint32_t i = 0; i < sides_.graph.size(); ++i) {
       OpKind op = sides_.graph.node({i}).op;

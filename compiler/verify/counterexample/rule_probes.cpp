@@ -121,7 +121,7 @@ TypedValues RuleProbes::fill(const Graph& graph, const Leaf& leaf, uint64_t prob
     else if (near && std::abs(threshold) < 0x1p62)
       values.wholes.emplace_back(static_cast<int64_t>(std::round(threshold)));
     else
-      values.wholes.emplace_back(whole_in(partition, type.dtype, leaf.limit, bits));
+      values.wholes.emplace_back(integer_in(partition, type.dtype, leaf.limit, bits));
   }
   return values;
 }
@@ -251,7 +251,7 @@ bool RuleProbes::refuted(const RuleInstance& instance, const Joined& sides, bool
   return false;
 }
 
-bool RuleProbes::refuted_alike(const Joined& sides, bool in_field) {
+bool RuleProbes::is_refuted_again(const Joined& sides, bool in_field) {
   std::vector<Leaf> leaves = leaves_of(sides);
   for (Leaf& leaf : leaves)
     if (auto found = refuting_.find(leaf.variable); found != refuting_.end())
@@ -265,7 +265,7 @@ bool RuleProbes::refuted_alike(const Joined& sides, bool in_field) {
   return false;
 }
 
-bool RuleProbes::tame(const Joined& sides, uint64_t seed) {
+bool RuleProbes::has_finite_values(const Joined& sides, uint64_t seed) {
   llvm::SmallVector<NodeId, 4> wanted(sides.a.begin(), sides.a.end());
   wanted.append(sides.b.begin(), sides.b.end());
   auto leaves = [&](const Graph& graph, NodeId id) {
@@ -276,7 +276,7 @@ bool RuleProbes::tame(const Joined& sides, uint64_t seed) {
       if (is_float(type.dtype))
         values.reals.push_back(number_in(Partition::Positive, type.dtype, stream.bits(i)));
       else
-        values.wholes.emplace_back(whole_in(Partition::Zero, type.dtype, 0, 0));
+        values.wholes.emplace_back(integer_in(Partition::Zero, type.dtype, 0, 0));
     }
     return values;
   };

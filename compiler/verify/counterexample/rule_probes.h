@@ -39,11 +39,11 @@ public:
   /// if the rule is wrong; then no other instance is needed.
   bool refuted(const RuleInstance& instance, const Joined& sides, bool in_field);
   /// The same at the partitions that refuted before, for another instance. Changes no counts.
-  bool refuted_alike(const Joined& sides, bool in_field);
+  bool is_refuted_again(const Joined& sides, bool in_field);
 
   /// Returns true if ordinary inputs of this instance give finite intermediate results: no constant
   /// divisor is zero.
-  static bool tame(const Joined& sides, uint64_t seed);
+  static bool has_finite_values(const Joined& sides, uint64_t seed);
 
   /// The least class that fits all comparisons.
   Numerics observed() const { return observed_; }

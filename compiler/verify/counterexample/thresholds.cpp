@@ -35,7 +35,7 @@ void add_literals(OpKind op, std::vector<double>& values) {
 }
 
 /// A cast clamps a float beyond the range of an integer dtype to its limit.
-void add_ends(const Graph& graph, NodeId id, std::vector<double>& values) {
+void add_cast_limits(const Graph& graph, NodeId id, std::vector<double>& values) {
   if (graph.node(id).op != OpKind::Cast) return;
   DType from = graph.type(graph.operands(id)[0]).dtype, to = graph.type(id).dtype;
   if (is_float(from) && is_integer(to)) values.push_back(to == DType::I32 ? 0x1p31 : 0x1p63);
@@ -44,7 +44,7 @@ void add_ends(const Graph& graph, NodeId id, std::vector<double>& values) {
 void add_attributes(const Graph& graph, NodeId id, std::vector<double>& values) {
   const OpInfo& info = op_info(graph.node(id).op);
   add_literals(info.kind, values);
-  add_ends(graph, id, values);
+  add_cast_limits(graph, id, values);
   for (size_t slot = 0; slot < graph.attrs(id).size(); ++slot) {
     const Value& value = graph.attr(id, slot);
     if (value.is(Value::Kind::Float)) values.push_back(value.real);

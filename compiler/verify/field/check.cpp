@@ -79,7 +79,7 @@ FieldCheck::Outcome FieldCheck::run(size_t number) {
     evaluation.stop_when(options_.stop);
     auto values = evaluation.run(leaves());
     assert(values && "every leaf is filled");
-    if (evaluation.stopped() || point_.asked_to_stop()) return Outcome::Stopped;
+    if (evaluation.stopped() || point_.stop_requested()) return Outcome::Stopped;
     if (field_point.spoilt) continue;
     for (size_t i = 0; 2 * i < pairs_.size(); ++i)
       if ((*values)[2 * i] != (*values)[2 * i + 1]) {
@@ -88,7 +88,7 @@ FieldCheck::Outcome FieldCheck::run(size_t number) {
       }
     return Outcome::Agree;
   }
-  return Outcome::Spoilt;
+  return Outcome::NoUsablePoint;
 }
 
 } // namespace tg

@@ -14,9 +14,9 @@ public:
 
   enum class Outcome : uint8_t {
     Agree,
-    Differ,  // at `differing`
-    Stopped, // by the options
-    Spoilt,  // every drawn point has a divisor that is zero modulo only some primes
+    Differ,        // at `differing`
+    Stopped,       // by the options
+    NoUsablePoint, // every drawn point has a divisor that is zero modulo only some primes
   };
   /// Evaluates the pairs at the point of this number.
   Outcome run(size_t number);

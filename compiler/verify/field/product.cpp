@@ -96,7 +96,7 @@ void multiply(const FieldProduct& product, FieldPath path) {
   std::vector<FieldRange> ranges = ranges_of(product);
   std::atomic<size_t> next = 0;
   auto work = [&] {
-    for (size_t i; (i = next++) < ranges.size() && !field_point.asked_to_stop();)
+    for (size_t i; (i = next++) < ranges.size() && !field_point.stop_requested();)
       multiply_range(product, ranges[i], path);
   };
   size_t helpers = std::min(static_cast<size_t>(std::max(field_point.threads, 1)), ranges.size());

@@ -23,7 +23,7 @@ const Tensor& Types::with_rank(TermId id, size_t rank) {
   if (term.kind == Term::Kind::ClassVar && !variables_.known(term.variable)) {
     Tensor like;
     bool found =
-        variables_.like_another(term.variable, like) && like.dims.size() == rank && !like.packed;
+        variables_.apply_equality(term.variable, like) && like.dims.size() == rank && !like.packed;
     variables_.bind(term.variable, found ? like : fresh_tensor(facts_.arith(), rank));
   }
   const Tensor& made = type(id);

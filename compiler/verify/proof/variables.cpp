@@ -29,7 +29,7 @@ Variables::Variables(const Rule& rule, const Ranks& ranks, std::optional<size_t>
 
 // --- tensors ----------------------------------------------------------------------------------
 
-bool Variables::like_another(uint32_t v, Tensor& type) {
+bool Variables::apply_equality(uint32_t v, Tensor& type) {
   for (ExprIndex condition : rule_.conditions) {
     const ValueExpr& e = rule_.exprs[condition];
     if (e.kind != Kind::Eq) continue;
@@ -51,7 +51,7 @@ bool Variables::like_another(uint32_t v, Tensor& type) {
 const Tensor& Variables::tensor(uint32_t v) {
   if (tensors_[v]) return *tensors_[v];
   Tensor type;
-  if (like_another(v, type)) {
+  if (apply_equality(v, type)) {
     bind(v, std::move(type));
   } else if (std::optional<size_t> rank = ranks_.variables[v]) {
     bind(v, fresh_tensor(facts_.arith(), *rank));

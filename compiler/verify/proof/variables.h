@@ -42,7 +42,7 @@ public:
   bool known(uint32_t v) const { return tensors_[v].has_value(); }
   void bind(uint32_t v, Tensor type);
   /// Applies shape(x) == shape(y) or rank(x) == rank(y), if the other one is known.
-  bool like_another(uint32_t v, Tensor& type);
+  bool apply_equality(uint32_t v, Tensor& type);
   bool may_be_absent(uint32_t v) const { return may_be_absent_[v]; }
 
   const std::optional<Attr>& value(uint32_t v) const override { return values_[v]; }

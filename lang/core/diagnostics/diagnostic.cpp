@@ -171,7 +171,7 @@ private:
   void heading() {
     static constexpr const char* kWords[] = {"error", "warning", "note"};
     out_ << c_.mark << kWords[static_cast<size_t>(d_.severity)] << "[" << code_text(d_.code) << "]"
-         << c_.off << c_.strong << ": " << printable(d_.message, /*lines_stay=*/true) << c_.off
+         << c_.off << c_.strong << ": " << printable(d_.message, /*keep_lines=*/true) << c_.off
          << "\n";
   }
 

@@ -86,14 +86,14 @@ bool CodePoint::visible() const {
   return llvm::sys::unicode::isPrintable(static_cast<int>(value));
 }
 
-std::string printable(llvm::StringRef text, bool lines_stay) {
+std::string printable(llvm::StringRef text, bool keep_lines) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
     char first = text.front();
     CodePoint point = first_code_point(text);
     size_t bytes = std::max<size_t>(point.bytes, 1);
-    if (point.bytes == 0 || (is_control(first) && !(lines_stay && first == '\n')))
+    if (point.bytes == 0 || (is_control(first) && !(keep_lines && first == '\n')))
       out += hex(first);
     else if (first == '\n' || point.visible() || is_odd_space(point.value))
       out += text.take_front(bytes);

@@ -18,8 +18,8 @@ std::optional<std::string> unescaped(llvm::StringRef body, size_t& bad);
 
 /// Returns `text` with \xHH for control characters and bytes that are not UTF-8,
 /// and \u{HHHH} for other characters that are invisible or change the direction of text.
-/// Line ends are kept if `lines_stay`.
-std::string printable(llvm::StringRef text, bool lines_stay = false);
+/// Line ends are kept if `keep_lines`.
+std::string printable(llvm::StringRef text, bool keep_lines = false);
 
 /// The first code point of UTF-8 text and its size in bytes; {0,
 /// 0} if the text does not begin with one.

@@ -45,8 +45,8 @@ template <class W> struct Meaning {
 
 /// Evaluates the operator's formula, unless Math has a more precise form.
 template <class W> W by_formula(OpKind op, const W* args) {
-  if constexpr (requires { Math<W>::is_exacter(op); })
-    if (Math<W>::is_exacter(op)) return Math<W>::unary(op, args[0]);
+  if constexpr (requires { Math<W>::has_precise_form(op); })
+    if (Math<W>::has_precise_form(op)) return Math<W>::unary(op, args[0]);
   return *formulas::value<Meaning<W>>(op, args);
 }
 

@@ -10,7 +10,7 @@ using Doubles = RealFunctions<double>;
 
 double Math<double>::unary(OpKind op, double x) { return Doubles::unary(op, x); }
 
-bool Math<double>::is_exacter(OpKind op) {
+bool Math<double>::has_precise_form(OpKind op) {
   switch (op) {
   case OpKind::Abs: // for -0, where the formula may give either zero
   case OpKind::Log1p:

@@ -138,7 +138,7 @@ template <> struct Math<double> {
   /// relu, sigmoid, tanh, gelu, exp, sqrt, erf, log, sin, cos, atan, floor, round, sign;
   /// and operators with a more precise form than their formula.
   static double unary(OpKind op, double x);
-  static bool is_exacter(OpKind op);
+  static bool has_precise_form(OpKind op);
   static double maximum(double x, double y);
   /// minimum, pow, mod, less, less_equal, equal.
   static double binary(OpKind op, double x, double y);

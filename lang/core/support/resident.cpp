@@ -41,7 +41,7 @@ uint64_t recent_look() {
 
 /// Runs on one thread at a time and not repeatedly at short intervals,
 /// because it walks over all allocations.
-uint64_t look_without_what_is_free() {
+uint64_t resident_after_trim() {
 #ifdef __GLIBC__
   int64_t last = trimmed_us.load(std::memory_order_relaxed), now = now_us();
   if (now - last >= kBetweenTrimsUs && trimmed_us.compare_exchange_strong(last, now))
@@ -70,7 +70,7 @@ uint64_t resident_bytes() {
 
 bool MemoryCeiling::reached() {
   if (reached_.load(std::memory_order_relaxed)) return true;
-  if (recent_look() < bytes_ || look_without_what_is_free() < bytes_) return false;
+  if (recent_look() < bytes_ || resident_after_trim() < bytes_) return false;
   reached_.store(true, std::memory_order_relaxed);
   return true;
 }

@@ -193,11 +193,11 @@ def follow(graph: Graph, inputs: Mapping[Node, int]) -> list[Axis | None]:
             axes[node] = _rule(node)(node, axes)
             if _keeps_values(node) and node.args[0] in axes.positions:
                 axes.positions.add(node)
-        elif (begun := _begun(node)) is not None:
+        elif (begun := _starting_axis(node)) is not None:
             axes[node] = begun
             if node.target is aten.arange.start_step:
                 axes.positions.add(node)
-        _need(_is_the_only_one(node, axes.get(node)), node)
+        _need(_is_only_axis_with_factor(node, axes.get(node)), node)
     if any(isinstance(one, int) and _has_factor(one) for one in _outputs(graph)):
         raise Dependent("a size is an output")
     return [axes.get(one) for one in _outputs(graph)]
@@ -224,7 +224,7 @@ def _has_factor(size: float) -> bool:
     return size != 0 and size % PRIME == 0
 
 
-def _is_the_only_one(node: Node, axis: Axis | None) -> bool:
+def _is_only_axis_with_factor(node: Node, axis: Axis | None) -> bool:
     """Returns true if no other axis of a tensor has the factor; pieces of several are checked where they
     are taken."""
     if not isinstance(node.meta.get("val"), torch.Tensor):
@@ -232,7 +232,7 @@ def _is_the_only_one(node: Node, axis: Axis | None) -> bool:
     return [at for at, size in enumerate(_shape(node)) if _has_factor(size)] == ([] if axis is None else [axis[0]])
 
 
-def _begun(node: Node) -> Axis | None:
+def _starting_axis(node: Node) -> Axis | None:
     """Returns the axis of a constant, a range or a broadcast, whose elements along it depend only
     on their position."""
     if not isinstance(node.meta.get("val"), torch.Tensor):
@@ -295,7 +295,7 @@ def _viewed(node: Node, axes: Axes) -> Axis:
     raise Dependent(str(node.target))
 
 
-def _apart(axes_of: Callable[[Node], Any], removes: Callable[[Node], bool] = lambda node: False) -> Rule:
+def _mixes_axes(axes_of: Callable[[Node], Any], removes: Callable[[Node], bool] = lambda node: False) -> Rule:
     """For operators that mix only these axes, which the result may not have."""
     def rule(node: Node, axes: Axes) -> Axis:
         axis, *rest = _first(node, axes)
@@ -320,13 +320,13 @@ def _dims(node: Node) -> Sequence[int]:
     return [dims] if isinstance(dims, int) else dims or ()
 
 
-_reduction = _apart(_dims, lambda node: not _argument(node, "keepdim"))
-_along = _apart(_dims)
+_reduction = _mixes_axes(_dims, lambda node: not _argument(node, "keepdim"))
+_along = _mixes_axes(_dims)
 
 
 def _of_images(count: int) -> Rule:
     """For operators that mix the last axes."""
-    return _apart(lambda node: range(-count, 0))
+    return _mixes_axes(lambda node: range(-count, 0))
 
 
 def _convolution(node: Node, axes: Axes) -> Axis:
@@ -475,8 +475,8 @@ _RULES: dict[Any, Rule] = {
     **{packet: _of_images(axes) for axes, packets in _RESAMPLING.items() for packet in packets},
     **dict.fromkeys((aten.mm, aten.bmm, aten.addmm), _product),
     **dict.fromkeys((aten.index, aten._unsafe_index), _indexed),
-    **dict.fromkeys((aten.select, aten.squeeze, aten.unbind), _apart(_dims, lambda node: True)),
-    aten.gather: _gathered, aten.index_select: _selected, aten.flip: _apart(_dims),
+    **dict.fromkeys((aten.select, aten.squeeze, aten.unbind), _mixes_axes(_dims, lambda node: True)),
+    aten.gather: _gathered, aten.index_select: _selected, aten.flip: _mixes_axes(_dims),
     aten.convolution: _convolution, aten._native_batch_norm_legit_no_training: _batch_norm,
     aten.native_layer_norm: _layer_norm, aten.native_group_norm: _of_group,
     aten.permute: _permuted, aten.transpose: _transposed, aten.t: _transposed,

@@ -25,7 +25,7 @@ class Pair(NamedTuple):
     im: Any
 
 
-def take_apart(graph: Graph, known: Mapping[Any, Callable[..., Any]]) -> None:
+def decompose_graph(graph: Graph, known: Mapping[Any, Callable[..., Any]]) -> None:
     """Decomposes a graph of core operators, whose nodes have values (`meta["val"]`).
     `known` decomposes the results of rules."""
     if not any(_is_complex(node) for node in graph.nodes):
@@ -149,7 +149,7 @@ def _pair(value: Any) -> Pair:
     return value if isinstance(value, Pair) else Pair(value, None)
 
 
-def _part_by_part(target: Any) -> Callable[..., Any]:
+def _apply_to_parts(target: Any) -> Callable[..., Any]:
     def rule(x: Any, *others: Any, **named: Any) -> Any:
         if not isinstance(x, Pair) or "dtype" in named:
             return NotImplemented
@@ -172,7 +172,7 @@ for _target in (
         aten.index_select.default, aten.gather.default, aten.flip.default, aten.roll.default, aten.repeat.default,
         aten.neg.default, aten.sum.dim_IntList, aten.sum.default, aten.mean.dim, aten.mean.default,
         aten.split.Tensor, aten.split_with_sizes.default, aten.unbind.int, aten.diagonal.default):
-    _rule(_target)(_part_by_part(_target))
+    _rule(_target)(_apply_to_parts(_target))
 
 
 @_rule(aten.cat.default)
@@ -308,7 +308,7 @@ _rule(aten.sub.Tensor, aten.sub.Scalar)(_sum(torch.sub))
 LONGEST = 256
 
 
-def _turned(x: Any, dim: int, matrix: Any) -> Any:
+def _matmul(x: Any, dim: int, matrix: Any) -> Any:
     return (x.movedim(dim, -1) @ matrix.to(x.dtype)).movedim(-1, dim)
 
 
@@ -327,7 +327,7 @@ def _transformed(x: Pair, dims: list[int], forward: bool) -> Pair:
         n = x.re.shape[dim]
         angles = _angles(n, n, n)
         cos, sin = torch.cos(angles), torch.sin(angles) * (-1 if forward else 1)
-        x = Pair(_turned(x.re, dim, cos) - _turned(x.im, dim, sin), _turned(x.re, dim, sin) + _turned(x.im, dim, cos))
+        x = Pair(_matmul(x.re, dim, cos) - _matmul(x.im, dim, sin), _matmul(x.re, dim, sin) + _matmul(x.im, dim, cos))
     return x
 
 
@@ -350,7 +350,7 @@ def _fft_r2c(x: Any, dims: list[int], normalization: int, onesided: bool) -> Any
         return NotImplemented
     n = lengths[-1]
     angles = _angles(n, n // 2 + 1 if onesided else n, n)
-    half = Pair(_turned(x, dims[-1], torch.cos(angles)), _turned(x, dims[-1], -torch.sin(angles)))
+    half = Pair(_matmul(x, dims[-1], torch.cos(angles)), _matmul(x, dims[-1], -torch.sin(angles)))
     return _scaled(_transformed(half, dims[:-1], True), _scale(lengths, normalization))
 
 
@@ -363,4 +363,4 @@ def _fft_c2r(x: Any, dims: list[int], normalization: int, n: int) -> Any:
     rows = n // 2 + 1
     angles, places = _angles(rows, n, n), torch.arange(rows).unsqueeze(1)
     twice = torch.where((places == 0) | (places * 2 == n), 1.0, 2.0) * _scale(lengths, normalization)
-    return (_turned(x.re, dims[-1], torch.cos(angles) * twice) - _turned(x.im, dims[-1], torch.sin(angles) * twice))
+    return (_matmul(x.re, dims[-1], torch.cos(angles) * twice) - _matmul(x.im, dims[-1], torch.sin(angles) * twice))

@@ -265,7 +265,7 @@ def has_axes(target: Any) -> bool:
     return any(one.name in ("dim", "dims", "dim0", "dim1") for one in target._schema.arguments)
 
 
-def of_numbers(target: Any, rule: Callable[..., Any] | None) -> Callable[..., Any]:
+def with_scalars(target: Any, rule: Callable[..., Any] | None) -> Callable[..., Any]:
     """Applies the operator of vectors to tensors of rank 0; otherwise applies the rule, if there is one."""
     def apply(*args: Any, **kwargs: Any) -> Any:
         if not isinstance(args[0], torch.Tensor) or args[0].dim() != 0:
@@ -307,7 +307,7 @@ RULES: dict[Any, Callable[..., Any]] = {
 }
 
 
-def rules_of_others() -> dict[Any, Callable[..., Any]]:
+def rules_of_packages() -> dict[Any, Callable[..., Any]]:
     """Returns rules of operators that imported packages add: transformers, for `_grouped_mm`, and torchao."""
     own = getattr(torch.ops.transformers, "grouped_mm_fallback", None)
     return ({own.default: grouped_mm} if own is not None else {}) | quantized.rules()

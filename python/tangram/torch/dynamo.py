@@ -36,7 +36,7 @@ from . import complex as complex_numbers
 from .core import STAYS
 from .exported import model_of_graph, run_options
 from .operators import HANDLERS, decompositions
-from .writer import NotSupported, computed, fake, is_random, is_table, without_elements, write, write_alone
+from .writer import NotSupported, computed, fake, is_random, is_table, without_elements, write, write_single_operator
 
 
 @dataclass
@@ -98,7 +98,7 @@ def backend(gm: GraphModule, example_inputs: Sequence[Any], *, options: dict[str
         warnings.warn(f"mode={mode!r} selects settings of Inductor and has no effect on the backend tangram; "
                       "options={...} takes those of tangram.Model.optimize", stacklevel=2)
     if _is_differentiated(gm):
-        return _left_for_gradients(gm)
+        return _fall_back_for_gradients(gm)
     most = _whole_number(options.pop("sizes", MOST_SIZES))
     if Specialised.wanted(gm):
         return Specialised(gm, options, most)
@@ -119,7 +119,7 @@ def _is_differentiated(gm: GraphModule) -> bool:
                for node in gm.graph.output_node().all_input_nodes)
 
 
-def _left_for_gradients(gm: GraphModule) -> Callable[..., Any]:
+def _fall_back_for_gradients(gm: GraphModule) -> Callable[..., Any]:
     global _warned
     _reports.append(GraphReport(note="left to PyTorch: gradients"))
     if not _warned:
@@ -155,7 +155,7 @@ class Specialised:
         return any(not isinstance(value, torch.Tensor) for value in values) or bool(_floats(gm))
 
     def __call__(self, *inputs: Any) -> Any:
-        wide = self._wide_ones(inputs)
+        wide = self._symbols_to_widen(inputs)
         sizes = {name: size for group, size in wide.items() for name in group}
         given = [self._widened(at, value, sizes) for at, value in enumerate(inputs)] if sizes else inputs
         key = tuple(self._key(at, value) for at, value in enumerate(given))
@@ -189,7 +189,7 @@ class Specialised:
                 graph.erase_node(item)
         return GraphModule(self._gm, graph)
 
-    def _wide_ones(self, inputs: Sequence[Any]) -> dict[frozenset[str], tuple[int, int]]:
+    def _symbols_to_widen(self, inputs: Sequence[Any]) -> dict[frozenset[str], tuple[int, int]]:
         """Returns the symbols that get a larger size together: their own size and the larger one."""
         sizes = {name: inputs[at].shape[axis] for at, one in enumerate(self._places) for axis, name in one.items()}
         wide: dict[frozenset[str], tuple[int, int]] = {}
@@ -210,7 +210,7 @@ class Specialised:
             try:
                 with _disable_current_modes():
                     self._outputs[group] = buckets.independent(
-                        self._with_floats(inputs), inputs, self._places, self._numbers, group, _apart())
+                        self._with_floats(inputs), inputs, self._places, self._numbers, group, _decomposition_table())
             except buckets.Dependent as why:
                 self._outputs[group] = None
                 self._reasons.update(dict.fromkeys(group, str(why)))
@@ -250,7 +250,7 @@ def _core_set() -> dict[Any, Callable[..., Any]]:
     return dict(core_aten_decompositions().items())  # PyTorch recomputes it, in a fifth of a second
 
 
-def _apart() -> dict[Any, Callable[..., Any]]:
+def _decomposition_table() -> dict[Any, Callable[..., Any]]:
     return decompositions(_core_set())
 
 
@@ -264,8 +264,8 @@ def _compiled(gm: GraphModule, inputs: Sequence[Any], options: dict[str, Any]) -
     def compile_graph(graph: GraphModule, _: Sequence[Any]) -> Callable[..., Any]:
         start = time.perf_counter()
         with _disable_current_modes(), torch.no_grad():  # weights are real tensors
-            complex_numbers.take_apart(graph.graph, apart)
-            quantized.leave_out_round_trips(graph.graph)
+            complex_numbers.decompose_graph(graph.graph, apart)
+            quantized.remove_round_trips(graph.graph)
             weights = _tensors_of(graph, gm, inputs)
             run = Lowering(graph, weights, options, made).module().forward  # without the overhead of module hooks
         made.seconds = time.perf_counter() - start
@@ -279,12 +279,12 @@ def _compiled(gm: GraphModule, inputs: Sequence[Any], options: dict[str, Any]) -
     def refuse(graph: GraphModule, _: Sequence[Any]) -> Callable[..., Any]:
         raise _Differentiated
 
-    apart = _apart()
+    apart = _decomposition_table()
     try:  # in the caller's grad mode: Dynamo's graph changes it and depends on its initial value
         run = aot_module_simplified(gm, list(inputs), fw_compiler=refuse, bw_compiler=refuse,
                                     inference_compiler=compile_graph, decompositions=apart)
     except _Differentiated:
-        return _left_for_gradients(gm)
+        return _fall_back_for_gradients(gm)
     _reports.append(made)
     return run
 
@@ -305,7 +305,7 @@ def _tensors_of(graph: GraphModule, gm: GraphModule, inputs: Sequence[Any]) -> l
             return None if whole is None else getattr(whole, described.attr)
         return None
 
-    changed = _changed_by_itself()
+    changed = _inputs_changed_in_place()
     return [None if place in changed else tensor(node.meta.get("desc"))
             for place, node in enumerate(graph.graph.find_nodes(op="placeholder"))]
 
@@ -327,7 +327,7 @@ class Supported(OperatorSupportBase):
         try:  # outputs stay with their operator: all are supported, or none
             for one in (source, *(user for user in source.users if user.target is operator.getitem)):
                 if one.users:  # otherwise an assertion, which is omitted
-                    parse(write_alone(one, self._constants, HANDLERS), "<alone>", "", {})
+                    parse(write_single_operator(one, self._constants, HANDLERS), "<alone>", "", {})
         except (NotSupported, Error) as why:
             if node in self._constants and all(self.is_node_supported({}, user) for user in node.users):
                 return True  # PyTorch computes it from tables when a program of its users is made
@@ -339,7 +339,7 @@ class Supported(OperatorSupportBase):
         return True
 
 
-def _computed_of(graph: Graph, tables: set[Node], constants: Collection[Node]) -> set[Node]:
+def _nodes_from_constants(graph: Graph, tables: set[Node], constants: Collection[Node]) -> set[Node]:
     """Returns the nodes that depend only on tables and constants, including those."""
     known = {*tables, *constants}
     for node in graph.nodes:
@@ -370,7 +370,7 @@ def fold(gm: GraphModule) -> dict[Node, torch.Tensor]:
             known[node] = computed(node, known)
     for node, value in known.items():
         if node not in held and isinstance(value, torch.Tensor) and not known.keys() >= set(node.users):
-            held[_held(gm, node, value)] = value
+            held[_constant_node(gm, node, value)] = value
     return held
 
 
@@ -383,7 +383,7 @@ def _can_be_computed(node: Node) -> bool:
         and not node.target._schema.is_mutable)
 
 
-def _held(gm: GraphModule, node: Node, value: torch.Tensor) -> Node:
+def _constant_node(gm: GraphModule, node: Node, value: torch.Tensor) -> Node:
     """Returns a node that reads the value, in place of one that computes it;
     callers get copies of outputs."""
     path = f"constant_{node.name}"
@@ -413,7 +413,7 @@ class Lowering:
         constants = fold(self._graph)
         self._graph.graph.eliminate_dead_code()
         tables = {node for node, tensor in self._weights.items() if is_table(tensor)}
-        known = _computed_of(self._graph.graph, tables, constants)
+        known = _nodes_from_constants(self._graph.graph, tables, constants)
         partitioner = CapabilityBasedPartitioner(self._graph, Supported(known, self._made),
                                                  allows_single_node_partition=True)
         fused = partitioner.fuse_partitions(partitioner.propose_partitions())
@@ -484,7 +484,7 @@ class Part:
                  changing: Sequence[int], forms: Sequence[Form | None], single: bool,
                  dtypes: Sequence[torch.dtype]) -> None:
         self._model, self._weights, self._options, self._dtypes = model, weights, options, dtypes
-        self._inputs, self._changing, self._single = _taker(inputs), _taker(changing), single
+        self._inputs, self._changing, self._single = _selector(inputs), _selector(changing), single
         self._forms = forms if any(forms) else None
         self._watch = Watch()
         self._state: list[int] | None = None
@@ -505,7 +505,7 @@ class Part:
         return tensors[0] if self._single else tuple(tensors)
 
 
-def _taker(places: Sequence[int]) -> Callable[[Sequence[Any]], list[Any]]:
+def _selector(places: Sequence[int]) -> Callable[[Sequence[Any]], list[Any]]:
     """Returns a function that selects the elements at these places, without Python code for each."""
     if len(places) < 2:
         return lambda values: [values[place] for place in places]
@@ -520,13 +520,13 @@ Form = Callable[[torch.Tensor], torch.Tensor]
 def _form(value: torch.Tensor) -> Form | None:
     """Returns the conversion for a tensor that has another layout in PyTorch, where the remaining operators
     may rely on the memory layout; and for bf16, which NumPy arrays do not have."""
-    strides = value.stride() if _in_another_order(value) else None
+    strides = value.stride() if _has_other_layout(value) else None
     if strides is not None:
         return lambda tensor: torch.empty_strided(tensor.shape, strides, dtype=value.dtype).copy_(tensor)
     return (lambda tensor: tensor.to(torch.bfloat16)) if value.dtype == torch.bfloat16 else None
 
 
-def _in_another_order(value: torch.Tensor) -> bool:
+def _has_other_layout(value: torch.Tensor) -> bool:
     reach = 1
     for stride, size in sorted(zip(value.stride(), value.shape)):
         if size != 1 and stride != reach:
@@ -554,7 +554,7 @@ class Watch:
         return [*map(torch.Tensor.data_ptr, tensors), *map(self._version, self._counted)]
 
 
-def _changed_by_itself() -> set[int]:
+def _inputs_changed_in_place() -> set[int]:
     """Returns the inputs that the graph being compiled changes, such as a cache of keys:
     as weights they would be reloaded before each call."""
     context = TracingContext.try_get()

@@ -233,7 +233,7 @@ def var_mean(w: Writer, node: Node, place: int) -> str:
     return variance if place == 0 else f"reshape({mean}, {literal(list(node.meta['val'][1].shape))})"
 
 
-def _place_of_the_first(w: Writer, x: Node, axis: int | None, keep: bool, largest: bool) -> str:
+def _first_extreme_index(w: Writer, x: Node, axis: int | None, keep: bool, largest: bool) -> str:
     """Returns the index of the largest or smallest element; the first of equal ones,
     and a NaN counts as either."""
     shape = list(fake(x).shape)
@@ -255,13 +255,13 @@ def _place_of_the_first(w: Writer, x: Node, axis: int | None, keep: bool, larges
 @row(aten.argmax.default)
 def argmax(w: Writer, node: Node) -> str:
     """`argmax`"""
-    return _place_of_the_first(w, node.args[0], argument(node, "dim"), bool(argument(node, "keepdim")), True)
+    return _first_extreme_index(w, node.args[0], argument(node, "dim"), bool(argument(node, "keepdim")), True)
 
 
 @row(aten.argmin.default)
 def argmin(w: Writer, node: Node) -> str:
     """`argmax(-x)`; `top_k` for integers"""
-    return _place_of_the_first(w, node.args[0], argument(node, "dim"), bool(argument(node, "keepdim")), False)
+    return _first_extreme_index(w, node.args[0], argument(node, "dim"), bool(argument(node, "keepdim")), False)
 
 
 def _extreme(name: str) -> Any:
@@ -269,7 +269,7 @@ def _extreme(name: str) -> Any:
         x, axis = node.args[:2]
         keep = bool(argument(node, "keepdim"))
         if place == 1:
-            return _place_of_the_first(w, x, axis, keep, name == "reduce_max")
+            return _first_extreme_index(w, x, axis, keep, name == "reduce_max")
         found = f"{name}({_ordinal(w, x)}, axes = [{axis}], keepdims = {literal(keep)})"
         return f"cast({found}, bool)" if fake(x).dtype == torch.bool else found
     piece.__doc__ = f"`{name}`, and its index as of `aten.arg{name[-3:]}`"
@@ -326,7 +326,7 @@ def linear(w: Writer, steps: list[str], sizes: list[int]) -> str:
     return place
 
 
-def from_the_start(w: Writer, indices: Node, size: int) -> str:
+def from_end_indices(w: Writer, indices: Node, size: int) -> str:
     """Converts negative indices, which count from the end."""
     text = w.cast(indices, torch.int64)
     return w.let(f"select({text} < 0, {text} + {size}, {text})")

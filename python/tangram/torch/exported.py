@@ -46,8 +46,8 @@ def model_and_state(program: torch.export.ExportedProgram) -> tuple[Model, list[
         raise TypeError(f"program is what torch.export.export returns, not {program!r}")
     apart = decompositions(torch.export.default_decompositions())
     graph, program = core_graph(program, apart)
-    complex_numbers.take_apart(graph, apart)
-    quantized.leave_out_round_trips(graph)
+    complex_numbers.decompose_graph(graph, apart)
+    quantized.remove_round_trips(graph)
     signature = program.graph_signature
     if signature.user_inputs_to_mutate:
         raise NotSupported("a program that changes its inputs")

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from .elements import along, flat_places, from_the_start, linear
+from .elements import along, flat_places, from_end_indices, linear
 from .resize import repeated_image
 from .rows import argument, aten, pieces, row
 from .writer import Handler, NotSupported, Writer, dtype_word, fake, literal
@@ -29,7 +29,7 @@ def index(w: Writer, node: Node) -> str:
     if any(fake(indices[axis]).dtype in (torch.bool, torch.uint8) for axis in places):
         raise NotSupported("an index by a mask, whose count of elements depends on values")
     sizes, text = list(fake(x).shape), w.operand(x)
-    steps = [from_the_start(w, indices[axis], sizes[axis]) for axis in places]
+    steps = [from_end_indices(w, indices[axis], sizes[axis]) for axis in places]
     first, last = places[0], places[-1] + 1
     if last - first != len(places):
         perm = [*places, *(axis for axis in range(len(sizes)) if axis not in places)]
@@ -44,7 +44,7 @@ def index(w: Writer, node: Node) -> str:
 def gather(w: Writer, node: Node) -> str:
     """`gather` over all axes joined"""
     x, axis, places = node.args[:3]
-    return along(w, x, axis, from_the_start(w, places, fake(x).shape[axis]), list(fake(places).shape))
+    return along(w, x, axis, from_end_indices(w, places, fake(x).shape[axis]), list(fake(places).shape))
 
 
 @row(aten.flip.default)
@@ -139,9 +139,9 @@ def scatter(w: Writer, node: Node) -> str:
         updates = f"reshape({updates}[{cut}], [-1])"
     else:
         updates = f"broadcast({_number(w, source, x)}, [{math.prod(shape)}])"
-    flat = w.let(flat_places(w, sizes, axis, from_the_start(w, places, sizes[axis]), shape))
+    flat = w.let(flat_places(w, sizes, axis, from_end_indices(w, places, sizes[axis]), shape))
     return (f"reshape(scatter(reshape({w.operand(x)}, [-1]), reshape({flat}, [-1]), {updates}, "
-            f"{_how(reduce)}), {literal(sizes)})")
+            f"{_scatter_arguments(reduce)}), {literal(sizes)})")
 
 
 def _number(w: Writer, value: Any, like: Node) -> str:
@@ -149,7 +149,7 @@ def _number(w: Writer, value: Any, like: Node) -> str:
     return f"full([1], {w.cast(value, kind)}, {dtype_word(kind)})"
 
 
-def _how(reduce: str | None) -> str:
+def _scatter_arguments(reduce: str | None) -> str:
     return "axis = 0" + ("" if reduce is None else f', reduce = "{_JOIN[reduce]}"')
 
 
@@ -171,7 +171,7 @@ def index_put(w: Writer, node: Node) -> str:
     if places != list(range(places[0], places[-1] + 1)):
         raise NotSupported("an index by tensors on axes apart")
     sizes, first, last = list(fake(x).shape), places[0], places[-1] + 1
-    steps = [from_the_start(w, indices[axis], sizes[axis]) for axis in places]
+    steps = [from_end_indices(w, indices[axis], sizes[axis]) for axis in places]
     count = list(torch.broadcast_shapes(*(fake(indices[axis]).shape for axis in places)))
     place = f"reshape(broadcast({linear(w, steps, sizes[first:last])}, {literal(count)}), [-1])"
     updates = f"broadcast({w.cast(values, fake(x).dtype)}, {literal([*sizes[:first], *count, *sizes[last:]])})"

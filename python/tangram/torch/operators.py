@@ -242,7 +242,7 @@ def convolution(w: Writer, node: Node) -> str:
     bias = argument(node, "bias")
     flat, axes = fake(x).dim() == 3, fake(x).dim() - 2
     stride, pad, dilation, outer = (([0] if name in ("padding", "output_padding") else [1]) * flat
-                                    + of_each(list(argument(node, name)), axes)
+                                    + per_axis(list(argument(node, name)), axes)
                                     for name in ("stride", "padding", "dilation", "output_padding"))
     if len(stride) != 2 and (len(stride) != 3 or argument(node, "transposed")):
         raise NotSupported(f"a convolution of {len(stride)} axes, transposed or not")
@@ -256,7 +256,7 @@ def convolution(w: Writer, node: Node) -> str:
     return f"reshape({result}, {literal(list(fake(node).shape))})" if flat else result
 
 
-def of_each(numbers: list[int], axes: int) -> list[int]:
+def per_axis(numbers: list[int], axes: int) -> list[int]:
     """A single number applies to all axes, as in `padding="valid"`."""
     return numbers * axes if len(numbers) == 1 else numbers
 
@@ -271,7 +271,7 @@ def _image(w: Writer, arg: Node) -> str:
 
 def attention(w: Writer, q: Node, k: Node, v: Node, mask: Any, causal: bool, scale: float | None) -> str:
     query, key = fake(q), fake(k)
-    keys, values = _for_each_head(w, k, query), _for_each_head(w, v, query)
+    keys, values = _expand_heads(w, k, query), _expand_heads(w, v, query)
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     scores = w.let(f"{literal(float(scale))} * ({w.operand(q)} @ transpose({keys}))")
     if causal:
@@ -283,10 +283,10 @@ def attention(w: Writer, q: Node, k: Node, v: Node, mask: Any, causal: bool, sca
     elif mask is not None:
         scores = w.let(f"{scores} + {w.operand(mask)}")
     found = f"softmax({scores}) @ {values}"
-    return found if mask is None else f"select({_sees_any(w, mask)}, {w.let(found)}, 0.0)"
+    return found if mask is None else f"select({_rows_with_visible_keys(w, mask)}, {w.let(found)}, 0.0)"
 
 
-def _sees_any(w: Writer, mask: Node) -> str:
+def _rows_with_visible_keys(w: Writer, mask: Node) -> str:
     """Returns for each row of scores whether the mask leaves an element: otherwise PyTorch's attention gives
     zeros."""
     axes = literal([fake(mask).dim() - 1])
@@ -295,7 +295,7 @@ def _sees_any(w: Writer, mask: Node) -> str:
     return w.let(f"reduce_max({w.operand(mask)}, axes = {axes}, keepdims = true) > -inf")
 
 
-def _for_each_head(w: Writer, x: Node, query: torch.Tensor) -> str:
+def _expand_heads(w: Writer, x: Node, query: torch.Tensor) -> str:
     """Expands keys or values [.., heads, S, D] that several consecutive heads of the queries share."""
     sizes = list(fake(x).shape)
     if sizes[:-2] == list(query.shape[:-2]):
@@ -414,7 +414,7 @@ def reshape(w: Writer, node: Node) -> str:
 @row(aten.view_as_real.default)
 def view_as_real(w: Writer, node: Node) -> str:
     """for constants only: computed when the graph is compiled"""
-    return w.known_elsewhere(node)
+    return w.value_of_other_model(node)
 
 
 @row(aten.as_strided.default)

@@ -31,7 +31,7 @@ def rules() -> dict[Any, Callable[..., Any]]:
             for name, overload in _TAKEN_APART}
 
 
-def leave_out_round_trips(graph: Graph) -> None:
+def remove_round_trips(graph: Graph) -> None:
     """Replaces a float converted from an integer by the original float, if that is a whole number
     in range."""
     for node in graph.find_nodes(op="call_function", target=aten._to_copy.default):

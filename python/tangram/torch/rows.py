@@ -57,8 +57,8 @@ def decompositions(known: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callabl
     that the row does not support."""
     rules = {target: _of_floats(rule) if getattr(target, "overloadpacket", None) in _RANGES else rule
              for target, rule in known.items() if target not in HANDLERS}
-    rules |= decompose.RULES | decompose.rules_of_others()
-    return rules | {target: decompose.of_numbers(target, rules.get(target)) for target in HANDLERS if decompose.has_axes(target)}
+    rules |= decompose.RULES | decompose.rules_of_packages()
+    return rules | {target: decompose.with_scalars(target, rules.get(target)) for target in HANDLERS if decompose.has_axes(target)}
 
 
 def table() -> str:

@@ -116,7 +116,7 @@ class Writer:
         is_weight = isinstance(arg, Node) and arg.op == "placeholder" and arg in self._names
         return value if isinstance(value, torch.Tensor) and not is_weight else None
 
-    def known_elsewhere(self, node: Node) -> str:
+    def value_of_other_model(self, node: Node) -> str:
         """Returns a value that PyTorch computes from a constant of another model."""
         if not all(self._others.get(one) for one in node.all_input_nodes):
             raise NotSupported(f"elements of {fake(node.all_input_nodes[0]).dtype}")
@@ -138,7 +138,7 @@ class Writer:
         self._inputs.append(f"{name}: {type_text(value)}")
         return name
 
-    def written_elsewhere(self, node: Node, known: bool) -> None:
+    def register_other_value(self, node: Node, known: bool) -> None:
         """The node is an input here if it is used; known: it is a table or a constant in the other model."""
         self._others[node] = known
 
@@ -228,14 +228,14 @@ def computed(node: Node, known: Mapping[Node, Any]) -> Any:
     return node.target(*args, **kwargs)
 
 
-def write_alone(node: Node, constants: Collection[Node], handlers: Mapping[Any, Handler]) -> str:
+def write_single_operator(node: Node, constants: Collection[Node], handlers: Mapping[Any, Handler]) -> str:
     """Returns the text of a model with only this operator; its operands are inputs."""
     writer = Writer("alone", handlers)
     for operand in node.all_input_nodes:
         if isinstance(operand.meta.get("val"), torch.Tensor) and operand not in constants:
             type_text(fake(operand))
         for one in (operand, *operand.all_input_nodes):  # a piece reads the split tensor
-            writer.written_elsewhere(one, one in constants)
+            writer.register_other_value(one, one in constants)
     writer.node(node)
     return writer.text([node], typed=isinstance(node.meta.get("val"), torch.Tensor))
 

@@ -104,7 +104,7 @@ Result<void> lower_attention(Lowering& l, const PlanStep& step) {
   };
   given("mask", places.mask);
   given("seen", places.seen);
-  Shape strides = l.preferred_strides_behind_reshape(step.result);
+  Shape strides = l.preferred_strides_after_reshape(step.result);
   const Shape& shape = l.type(step.result).shape;
   if (shape.back() != 1 && strides.back() != 1) strides = contiguous_strides(shape);
   places.y = l.new_result(step, strides);

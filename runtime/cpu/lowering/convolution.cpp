@@ -54,7 +54,7 @@ bool has_empty_window(const Convolution& c) {
 }
 
 /// Returns true if pixels of the result, channels last, are not 16-byte aligned.
-bool is_off_vectors(const Convolution& c) {
+bool is_unaligned(const Convolution& c) {
   return c.dst.offset % 4 != 0 ||
          llvm::any_of(c.dst.strides, [](int64_t stride) { return stride != 1 && stride % 4 != 0; });
 }
@@ -80,7 +80,7 @@ Result<PrimitiveDescHandle> describe_convolution(Lowering& l, const Convolution&
     wrong.push_back(kBrgemm);
   // Also in 2.6.3, SSE4.1 code for depthwise convolutions uses memory operands
   // that must be 16-byte aligned.
-  if (is_off_vectors(c)) wrong.push_back(kDepthwiseSse41);
+  if (is_unaligned(c)) wrong.push_back(kDepthwiseSse41);
   return make_primitive_desc(&desc, attrs, l.engine, "a convolution", wrong, c.implementation);
 }
 

@@ -42,9 +42,9 @@ std::string operator_text(const Plan& plan, const PlanStep& step, int threads) {
   return text;
 }
 
-bool runs_on_ours(const Lowering& l, const PlanStep& step, bool by_rule) {
+bool chooses_own_kernel(const Lowering& l, const PlanStep& step, bool by_rule) {
   if (l.products != Products::Chosen || !l.schedules) return by_rule;
-  return l.schedules->ours(operator_text(l.plan, step, l.options.threads), by_rule);
+  return l.schedules->uses_own_kernel(operator_text(l.plan, step, l.options.threads), by_rule);
 }
 
 } // namespace tg::cpu

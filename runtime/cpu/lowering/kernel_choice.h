@@ -11,6 +11,6 @@ namespace tg::cpu {
 std::string operator_text(const Plan& plan, const PlanStep& step, int threads);
 
 /// Requires that both kernels exist.
-bool runs_on_ours(const Lowering& l, const PlanStep& step, bool by_rule);
+bool chooses_own_kernel(const Lowering& l, const PlanStep& step, bool by_rule);
 
 } // namespace tg::cpu

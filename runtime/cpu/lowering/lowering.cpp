@@ -125,16 +125,16 @@ Result<void> lower_step(Lowering& l, const PlanStep& step) {
 
 /// How a step deals with values of f16 that are stored as f32.
 enum class WideValues : uint8_t {
-  Refused,  // operands and result have the dtype of their type
-  Taken,    // an elementwise kernel, which rounds to f16 in registers
-  Wanted,   // kernels of f32 between conversions, which such values spare
-  PassedOn, // the result is stored as the operands are
+  Refused,            // operands and result have the dtype of their type
+  Taken,              // an elementwise kernel, which rounds to f16 in registers
+  Wanted,             // kernels of f32 between conversions, which such values spare
+  StoredLikeOperands, // the result is stored as the operands are
 };
 
 WideValues wide_values(const Plan& plan, const PlanStep& step) {
   if (step.phase != Phase::Run) return WideValues::Refused;
   LowerFn rule = kRules[step.op];
-  if (rule == lower_view || rule == lower_concat) return WideValues::PassedOn;
+  if (rule == lower_view || rule == lower_concat) return WideValues::StoredLikeOperands;
   StepDTypes dtypes(plan, step);
   bool to_bool = rule == lower_cast && plan.values[step.result].type.dtype == DType::Bool;
   if ((rule == lower_pointwise || rule == lower_cast) && dtypes.held && !to_bool)
@@ -154,7 +154,7 @@ std::vector<bool> find_wide_values(const Plan& plan) {
     visit(step.result);
   };
   for (const PlanStep& step : plan.steps)
-    if (wide_values(plan, step) == WideValues::PassedOn)
+    if (wide_values(plan, step) == WideValues::StoredLikeOperands)
       each_value(step, [&](PlanValueId id) { classes.join(id, step.result); });
   classes.compress();
   std::vector<bool> narrow(classes.getNumClasses()), wanted(classes.getNumClasses());
@@ -279,7 +279,7 @@ void Lowering::find_concat_slots() {
 }
 
 // Elementwise steps use the layout of their operands, so their readers are checked, too.
-bool Lowering::wants_image(PlanValueId value) const {
+bool Lowering::needs_image(PlanValueId value) const {
   constexpr int64_t kImage = 4, kVolume = 5;
   int64_t rank = type(value).rank();
   bool found = rank == kImage; // readers of volumes need not be convolutions
@@ -306,7 +306,7 @@ void Lowering::place_leaves() {
     if (value.kind == PlanValue::Kind::Temporary) continue;
     bool input = value.kind == PlanValue::Kind::Input;
     Shape strides = contiguous_strides(value.type.shape);
-    if (input && options.io_layout == IoLayout::Native && wants_image(id))
+    if (input && options.io_layout == IoLayout::Native && needs_image(id))
       strides = nhwc_strides(value.type.shape);
     int64_t bytes = value.type.bytes();
     if (value.kind == PlanValue::Kind::Constant && value.constant.size() == 1) {
@@ -513,7 +513,7 @@ void Lowering::set_view(const PlanStep& step, Place place) {
   add_op(step.phase, std::move(op));
 }
 
-Shape Lowering::preferred_strides_behind_reshape(PlanValueId value) const {
+Shape Lowering::preferred_strides_after_reshape(PlanValueId value) const {
   const PlanStep* reader = only_reader(*this, value);
   if (!reader || reader->op != OpKind::Reshape) return preferred_strides(value);
   Place behind;
@@ -527,7 +527,7 @@ namespace {
 
 /// Returns true if a reader needs adjacent channels, or reads the value together
 /// with an image whose channels are adjacent.
-bool meets_image(const Lowering& l, PlanValueId value) {
+bool is_read_with_image(const Lowering& l, PlanValueId value) {
   constexpr int64_t kImage = 4;
   if (l.type(value).rank() != kImage) return false;
   auto lies_so = [&](PlanValueId other) {
@@ -552,7 +552,7 @@ Shape Lowering::preferred_strides(PlanValueId value) const {
   const PlanStep& reader = plan.steps[readers_[value][0]];
   if (reader.op != OpKind::Transpose) return plain;
   Shape after = contiguous_strides(type(reader.result).shape), strides(shape.size());
-  if (meets_image(*this, reader.result)) after = nhwc_strides(type(reader.result).shape);
+  if (is_read_with_image(*this, reader.result)) after = nhwc_strides(type(reader.result).shape);
   for (size_t i = 0; i < shape.size(); ++i)
     strides[static_cast<size_t>(reader.attrs[0].ints[i])] = after[i];
   return strides;

@@ -97,14 +97,14 @@ public:
   bool at_load(PlanValueId value) const;
   bool at_load(const Place& place) const;
   /// Returns true if readers of the value need adjacent channels.
-  bool wants_image(PlanValueId value) const;
+  bool needs_image(PlanValueId value) const;
   /// Returns the steps that read a value, once per operand.
   llvm::ArrayRef<PlanStepId> readers(PlanValueId value) const { return readers_[value]; }
   /// Returns the strides that make the only reader, a transpose, a view that is row-major,
   /// or channels last if it is combined with images; row-major if there is no such reader.
   Shape preferred_strides(PlanValueId value) const;
   /// The same if the only reader is a reshape that such a transpose reads (heads in groups).
-  Shape preferred_strides_behind_reshape(PlanValueId value) const;
+  Shape preferred_strides_after_reshape(PlanValueId value) const;
 
   void add_op(Phase phase, Op op) { program(phase).ops.push_back(std::move(op)); }
   Program& program(Phase phase) { return phase == Phase::Load ? load : run_program; }

@@ -28,7 +28,7 @@ Place windows(const Place& p, const PlanStep& step) {
 /// channels-last, the layout of its readers. Returns nothing for other reshapes.
 Result<std::optional<Place>> copied_as_image(Lowering& l, const PlanStep& step) {
   const TensorType& type = l.type(step.result);
-  if (type.rank() != 4 || l.plan.values[step.result].is_output || !l.wants_image(step.result))
+  if (type.rank() != 4 || l.plan.values[step.result].is_output || !l.needs_image(step.result))
     return std::optional<Place>();
   Place image{kNoBuffer, 0, type.shape, nhwc_strides(type.shape), type.dtype};
   std::optional<Place> before = reshape(image, l.type(step.operands[0]).shape);
@@ -55,18 +55,18 @@ bool is_normalised_whole(const Lowering& l, const PlanStep& flatten) {
   return back && back->op == OpKind::Reshape && l.type(back->result).shape == image;
 }
 
-bool lies_channels_last(const Place& image) { return is_nhwc(image) && !is_plain(image); }
+bool is_channels_last(const Place& image) { return is_nhwc(image) && !is_plain(image); }
 
 /// Returns the rows of channels-last images, in memory order.
-std::optional<Place> rows_as_they_lie(const Lowering& l, const PlanStep& flatten) {
+std::optional<Place> rows_in_memory_order(const Lowering& l, const PlanStep& flatten) {
   const Place& x = l.place(flatten.operands[0]);
-  if (!lies_channels_last(x) || !is_normalised_whole(l, flatten)) return std::nullopt;
+  if (!is_channels_last(x) || !is_normalised_whole(l, flatten)) return std::nullopt;
   const Shape& shape = l.type(flatten.result).shape;
   return Place{x.buffer, x.offset, shape, contiguous_strides(shape), x.dtype};
 }
 
-/// The inverse of rows_as_they_lie().
-std::optional<Place> image_of_such_rows(const Lowering& l, const PlanStep& back) {
+/// The inverse of rows_in_memory_order().
+std::optional<Place> image_from_rows(const Lowering& l, const PlanStep& back) {
   auto maker = [&](PlanValueId value) -> const PlanStep* {
     const PlanValue& v = l.plan.values[value];
     return v.kind == PlanValue::Kind::Temporary ? &l.plan.steps[v.defined_by] : nullptr;
@@ -74,7 +74,7 @@ std::optional<Place> image_of_such_rows(const Lowering& l, const PlanStep& back)
   const PlanStep* norm = maker(back.operands[0]);
   if (!norm || norm->op != OpKind::LayerNorm) return std::nullopt;
   const PlanStep* flatten = maker(operand(*norm, "x"));
-  if (!flatten || !rows_as_they_lie(l, *flatten)) return std::nullopt;
+  if (!flatten || !rows_in_memory_order(l, *flatten)) return std::nullopt;
   const Place& rows = l.place(back.operands[0]);
   assert(is_plain(rows) && "as its only reader, a reshape, likes it");
   const Shape& shape = l.type(back.result).shape;
@@ -94,8 +94,8 @@ Result<void> lower_view(Lowering& l, const PlanStep& step) {
   case OpKind::Transpose: l.set_view(step, transpose(x, attr(step, "perm").ints)); return {};
   case OpKind::Reshape: {
     const Shape& shape = l.type(step.result).shape;
-    std::optional<Place> view = rows_as_they_lie(l, step);
-    if (!view) view = image_of_such_rows(l, step);
+    std::optional<Place> view = rows_in_memory_order(l, step);
+    if (!view) view = image_from_rows(l, step);
     if (!view) view = reshape(x, shape);
     if (!view) {
       TG_TRY(view, copied_as_image(l, step));

@@ -144,7 +144,7 @@ bool is_depthwise(const Lowering& l, const PlanStep& step) {
 }
 
 /// Returns true if our kernels are an option at all.
-bool may_be_ours(const Lowering& l, const PlanStep& step) {
+bool may_use_own_kernel(const Lowering& l, const PlanStep& step) {
   for (PlanValueId id : step.operands)
     if (id != kNoValue && l.place(id).dtype != DType::F32) return false;
   if (l.type(step.result).elements() == 0 || l.type(operand(step, "x")).elements() == 0)
@@ -444,10 +444,10 @@ Result<void> lower_by(Lowering& l, const PlanStep& step, typename Form::Shape sh
 }
 
 /// Returns false if the shape does not suit, or oneDNN is as fast.
-template <class Form> Result<bool> lower_if_it_suits(Lowering& l, const PlanStep& step) {
+template <class Form> Result<bool> lower_with(Lowering& l, const PlanStep& step) {
   typename Form::Shape shape = Form::shape(l, step);
   if (!Form::Kernel::suits(shape)) return false;
-  if (!runs_on_ours(l, step, pays(l, step) && Form::pays(l, shape))) return false;
+  if (!chooses_own_kernel(l, step, pays(l, step) && Form::pays(l, shape))) return false;
   TG_CHECK(lower_by<Form>(l, step, std::move(shape)));
   return true;
 }
@@ -455,9 +455,9 @@ template <class Form> Result<bool> lower_if_it_suits(Lowering& l, const PlanStep
 /// Uses the first form if it suits, else the second; the choice between our kernels and oneDNN's
 /// is queried once.
 template <class First, class Second>
-Result<bool> lower_the_first(Lowering& l, const PlanStep& step) {
-  if (First::Kernel::suits(First::shape(l, step))) return lower_if_it_suits<First>(l, step);
-  return lower_if_it_suits<Second>(l, step);
+Result<bool> lower_with_first(Lowering& l, const PlanStep& step) {
+  if (First::Kernel::suits(First::shape(l, step))) return lower_with<First>(l, step);
+  return lower_with<Second>(l, step);
 }
 
 /// The kernel has the memory layout of w[C, O / groups, kh, kw];
@@ -537,15 +537,15 @@ tile::Isa convolution_isa(const tile::TransposedShape& shape) {
 }
 
 Result<bool> lower_tile_convolution(Lowering& l, const PlanStep& step) {
-  if (!may_be_ours(l, step)) return false;
-  if (is_depthwise(l, step)) return lower_the_first<LongDepthwiseForm, DepthwiseForm>(l, step);
-  return lower_the_first<LongRowsForm, GroupedForm>(l, step);
+  if (!may_use_own_kernel(l, step)) return false;
+  if (is_depthwise(l, step)) return lower_with_first<LongDepthwiseForm, DepthwiseForm>(l, step);
+  return lower_with_first<LongRowsForm, GroupedForm>(l, step);
 }
 
 Result<bool> lower_tile_conv_transpose2d(Lowering& l, const PlanStep& step) {
-  if (!may_be_ours(l, step)) return false;
+  if (!may_use_own_kernel(l, step)) return false;
   tile::TransposedShape shape = transposed_shape(l, step);
-  if (!tile::Transposed::suits(shape) || !runs_on_ours(l, step, pays(l, step))) return false;
+  if (!tile::Transposed::suits(shape) || !chooses_own_kernel(l, step, pays(l, step))) return false;
   TG_CHECK(lower_transposed(l, step, std::move(shape)));
   return true;
 }

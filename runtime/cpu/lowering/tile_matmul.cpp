@@ -213,7 +213,7 @@ const tile::TileKernels* tiles_for(const Lowering& l, const PlanStep& step) {
   }
   const tile::TileKernels* tiles = best_tiles(dtype);
   bool by_rule = has_packed_matrix(l, step) && !suits_matrix_unit(l, step);
-  return tiles && runs_on_ours(l, step, by_rule) ? tiles : nullptr;
+  return tiles && chooses_own_kernel(l, step, by_rule) ? tiles : nullptr;
 }
 
 ChosenSchedule product_schedule(const Lowering& l, const PlanStep& step,

@@ -48,14 +48,14 @@ bool all_finite(const float* x, int64_t count) {
 
 /// Returns the range [first, last) that covers the set flags of a row; first == last: none is set.
 void span_of(const uint8_t* flags, int64_t& first, int64_t& last) {
-  auto eight_are_0 = [&](int64_t at) {
+  auto eight_are_zero = [&](int64_t at) {
     uint64_t eight = 0;
     std::memcpy(&eight, flags + at, sizeof(eight));
     return eight == 0;
   };
-  while (last - first >= 8 && eight_are_0(last - 8)) last -= 8;
+  while (last - first >= 8 && eight_are_zero(last - 8)) last -= 8;
   while (last > first && !flags[last - 1]) --last;
-  while (last - first >= 8 && eight_are_0(first)) first += 8;
+  while (last - first >= 8 && eight_are_zero(first)) first += 8;
   while (last > first && !flags[first]) ++first;
 }
 
@@ -69,7 +69,7 @@ Attention::Attention(AttentionShape shape, const TileKernels* kernels, int threa
       score_row_(copied_row(panel_count(shape_.places, width_) * width_)) {
   const AttentionShape& s = shape_;
   for (size_t i = 0; i < s.heads.size(); ++i) {
-    const HeadStart* before = i > 0 ? &s.heads[i - 1] : nullptr;
+    const HeadOffsets* before = i > 0 ? &s.heads[i - 1] : nullptr;
     bool shares = before && before->keys == s.heads[i].keys && before->values == s.heads[i].values;
     if (!shares) groups_.push_back({i, i});
     groups_.back().last = i + 1;
@@ -142,7 +142,7 @@ void Attention::run_group(const Group& group, int64_t first_block, int64_t last_
   }
 }
 
-void Attention::pack(const HeadStart& head, Work& work) const {
+void Attention::pack(const HeadOffsets& head, Work& work) const {
   const AttentionShape& s = shape_;
   const AttentionData& data = work.data;
   pack_panels(work.keys, {data.keys + head.keys, s.width, s.places, s.key_width, s.key_place},
@@ -293,11 +293,11 @@ void Attention::sum_values(const Block& block, const Work& work) const {
 void Attention::run_few(const Group& group, Work& work) const {
   const AttentionShape& s = shape_;
   const AttentionData& data = work.data;
-  const HeadStart& shared = s.heads[group.first];
+  const HeadOffsets& shared = s.heads[group.first];
   auto count = static_cast<int64_t>(group.last - group.first);
   int64_t first = may_skip(data) ? s.places : 0, last = may_skip(data) ? 0 : s.places;
   for (int64_t i = 0; i < count; ++i) {
-    const HeadStart& head = s.heads[group.first + static_cast<size_t>(i)];
+    const HeadOffsets& head = s.heads[group.first + static_cast<size_t>(i)];
     copy_rows(work.queries + i * s.rows * query_row_, query_row_,
               {data.q + head.q, s.rows, s.width, s.q_row, s.q_width});
     if (!may_skip(data)) continue;
@@ -314,13 +314,13 @@ void Attention::run_few(const Group& group, Work& work) const {
   else
     add_rows(scores, keys, s.key_width, s.width, first, last);
   for (int64_t i = 0; i < count; ++i) {
-    const HeadStart& head = s.heads[group.first + static_cast<size_t>(i)];
+    const HeadOffsets& head = s.heads[group.first + static_cast<size_t>(i)];
     Block block{head, 0, s.rows, first, last};
     for (int64_t r = 0; r < s.rows; ++r)
       soften_row(work.scores + (i * s.rows + r) * score_row_, r, block, work);
   }
   for (int64_t i = 0; i < count; ++i) {
-    const HeadStart& head = s.heads[group.first + static_cast<size_t>(i)];
+    const HeadOffsets& head = s.heads[group.first + static_cast<size_t>(i)];
     InPlaceRows sums{work.scores + i * s.rows * score_row_, score_row_, data.y + head.y, s.y_row,
                      s.rows};
     add_rows(sums, data.values + shared.values, s.value_place, s.places, 0, s.value_width);

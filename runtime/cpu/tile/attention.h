@@ -30,7 +30,7 @@
 namespace tg::tile {
 
 /// The start of the matrices of one head, in elements.
-struct HeadStart {
+struct HeadOffsets {
   int64_t q = 0, keys = 0, values = 0, y = 0, mask = 0, seen = 0;
 };
 
@@ -43,7 +43,7 @@ struct AttentionShape {
   int64_t value_place = 0, value_column = 1;
   int64_t y_row = 0;
   int64_t mask_row = 0, mask_place = 1, seen_row = 0, seen_place = 1;
-  std::vector<HeadStart> heads = {{}};
+  std::vector<HeadOffsets> heads = {{}};
 };
 
 /// The addresses of one run; `mask` and `seen` may be null. `scratch` is aligned to 64 bytes.
@@ -91,14 +91,14 @@ private:
   };
   /// Rows of one head, and the places [first, last) that any of them sees.
   struct Block {
-    const HeadStart& head;
+    const HeadOffsets& head;
     int64_t row, rows;
     int64_t first, last;
   };
 
   void run_group(const Group& group, int64_t first_block, int64_t last_block, Work& work) const;
   void run_few(const Group& group, Work& work) const;
-  void pack(const HeadStart& head, Work& work) const;
+  void pack(const HeadOffsets& head, Work& work) const;
   void run_block(Block block, const Work& work) const;
   void score(const Block& block, const Work& work) const;
   bool soften(const Block& block, const Work& work) const;

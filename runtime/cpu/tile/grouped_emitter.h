@@ -145,10 +145,10 @@ private:
     int64_t unrolled = unrolled_inputs(s_), rounds = s_.inputs / unrolled;
     Xbyak::Label next;
     mov(at_, x_row_);
-    if (asks_for_pixels()) add(x_row_, bytes(columns_ * s_.x.pixel));
+    if (prefetches_pixels()) add(x_row_, bytes(columns_ * s_.x.pixel));
     if (rounds > 1) mov(count_, rounds);
     L(next);
-    ask_for_pixels();
+    prefetch_pixels();
     for (int64_t i = 0; i < unrolled; ++i) some_input(i);
     add(at_, bytes(unrolled));
     if (rounds > 1) {
@@ -156,28 +156,29 @@ private:
       jnz(next, T_NEAR);
     }
     for (int64_t i = 0; i < s_.inputs % unrolled; ++i) some_input(i);
-    if (asks_for_pixels()) sub(x_row_, bytes(columns_ * s_.x.pixel + 16 * asked_lines() * rounds));
+    if (prefetches_pixels())
+      sub(x_row_, bytes(columns_ * s_.x.pixel + 16 * prefetched_lines() * rounds));
   }
   /// Returns true if the pixels of the next tile of a plane are prefetched during this tile:
   /// if both fit in the first-level cache (with AVX-512, in a part of the second),
   /// and each is used once.
-  bool asks_for_pixels() const {
+  bool prefetches_pixels() const {
     constexpr int64_t kFewInputs = 16;
     int64_t most = (is_wide() ? 64 : 12) << 10;
     return is_product_of_planes(s_) && s_.stride.columns == 1 && s_.inputs >= kFewInputs &&
            4 * columns_ * s_.inputs <= most;
   }
   /// Two lines for four inputs are as much as eight columns need.
-  int64_t asked_lines() const { return std::max<int64_t>(2, ceil_div(columns_, 4)); }
-  void ask_for_pixels() {
-    if (!asks_for_pixels()) return;
-    int lines = static_cast<int>(asked_lines());
+  int64_t prefetched_lines() const { return std::max<int64_t>(2, ceil_div(columns_, 4)); }
+  void prefetch_pixels() {
+    if (!prefetches_pixels()) return;
+    int lines = static_cast<int>(prefetched_lines());
     for (int line = 0; line < lines; ++line) prefetcht1(ptr[x_row_ + 64 * line]);
     add(x_row_, 64 * lines);
   }
   /// Prefetches weights that do not stay in the first-level cache, some lines ahead:
   /// the hardware prefetcher stops at page boundaries.
-  void ask_for_weights() {
+  void prefetch_weights() {
     if (!streams_weights(s_, t_.vectors)) return;
     int64_t of_input = weight_bytes(s_.kernel.columns, 0);
     for (int64_t at = 0; at < of_input; at += 64)
@@ -187,7 +188,7 @@ private:
   /// Processes the input that is `ahead` after at_.
   void some_input(int64_t ahead) {
     ahead_ = ahead;
-    ask_for_weights();
+    prefetch_weights();
     if (vectors_ == 1)
       one_vector(0);
     else if (columns_ > vectors_)

@@ -41,7 +41,7 @@ int64_t pixel_loads(const GroupedShape& s, int64_t columns) {
   return loads;
 }
 
-bool lines_stay(const GroupedShape& s, int64_t columns) {
+bool lines_stay_cached(const GroupedShape& s, int64_t columns) {
   return s.inputs == 1 || pixels_of(s, columns) <= s.pixels_in_first_level();
 }
 
@@ -50,7 +50,8 @@ bool lines_stay(const GroupedShape& s, int64_t columns) {
 /// longer.
 double line_cycles(const GroupedShape& s, int64_t columns, int64_t pixels) {
   constexpr int64_t kPage = 4096;
-  if (s.isa == Isa::Avx2) return lines_stay(s, columns) ? 0 : 3 * static_cast<double>(pixels);
+  if (s.isa == Isa::Avx2)
+    return lines_stay_cached(s, columns) ? 0 : 3 * static_cast<double>(pixels);
   bool pages = 4 * s.x.pixel % kPage == 0;
   int64_t room = s.pixels_in_first_level() + (pages ? 1 : -1);
   if (s.inputs == 1 || pixels <= room) return 0;
@@ -215,7 +216,7 @@ bool Grouped::suits(const GroupedShape& s, const ConvolutionTail&,
 bool Grouped::keeps_lines(const GroupedShape& s) {
   GroupedTile t = tile(s);
   int64_t columns = widest_tile(s, t), pixels = pixels_of(s, columns);
-  if (lines_stay(s, columns)) return true;
+  if (lines_stay_cached(s, columns)) return true;
   auto products = static_cast<double>(columns * t.vectors * s.kernel.columns);
   return s.isa == Isa::Avx512 && pixels <= s.pixels_in_first_level() + 1 &&
          line_cycles(s, columns, pixels) <= products;

@@ -221,7 +221,7 @@ void Product::run_tile(const Block& block, int64_t tile, int64_t panel, TileCall
   const auto& [work, rows, panels, depth] = block;
   int64_t row = first_rows_[static_cast<size_t>(tile)], index = tile - rows.tiles.begin;
   int64_t count = panels_at(panel, panels);
-  int64_t next = index * asked_ahead(call.depth), ahead = schedule_.panels_ahead * count;
+  int64_t next = index * prefetched_cells(call.depth), ahead = schedule_.panels_ahead * count;
   bool more = ahead > 0 && panel + ahead < work.panels.end && next < call.depth * width_;
   call.ahead = more ? call.panel + ahead * width_ * steps_ + next : call.panel;
   int64_t of_block = row - first_rows_[static_cast<size_t>(rows.tiles.begin)];

@@ -92,7 +92,7 @@ struct TileCall {
 };
 
 /// The number of cells that a call of `depth` steps prefetches.
-constexpr int64_t asked_ahead(int64_t depth) { return depth / 4 * 16; }
+constexpr int64_t prefetched_cells(int64_t depth) { return depth / 4 * 16; }
 
 using TileFn = void (*)(const TileCall*);
 

@@ -39,7 +39,7 @@ std::array<std::array<int64_t, N>, 2> parts_of_factors(const std::array<int64_t,
 }
 
 /// Converts points along the convolution's loops to those of capsules.
-tune::Extents parted_box(const tune::Extents& flat, int64_t channels) {
+tune::Extents capsule_box(const tune::Extents& flat, int64_t channels) {
   int64_t f = std::gcd(flat[kFlatChannels], channels);
   return {flat[kFlatImages], flat[kFlatRows], flat[kFlatColumns], 1, flat[kFlatChannels] / f, f};
 }
@@ -113,7 +113,7 @@ tune::Program CapsulePrograms::flattened(const tune::Program& program) const {
   return flat;
 }
 
-tune::Program CapsulePrograms::parted(const tune::Program& program) const {
+tune::Program CapsulePrograms::to_capsules(const tune::Program& program) const {
   tune::Program capsules{op(), program.sketch, {}, {}};
   const auto& space = program.tile.space;
   const auto& reduction = program.tile.reduction;
@@ -139,7 +139,7 @@ std::string CapsulePrograms::name() const {
 
 tune::Program CapsulePrograms::adapted(tune::Program program) const {
   if (!has_loops(program)) return program;
-  return parted(flat_->adapted(flattened(program)));
+  return to_capsules(flat_->adapted(flattened(program)));
 }
 
 std::string CapsulePrograms::why_not(const tune::Program& program) const {
@@ -154,7 +154,7 @@ tune::Extents CapsulePrograms::choose_block(const tune::Nest&, int64_t points,
   tune::Nest nest = tune::nest_of(flat_->op());
   tune::BlockCost cost(nest);
   tune::Extents block = flat_->choose_block(nest, points, cost);
-  return block.empty() ? block : parted_box(block, op().space[kPartF]);
+  return block.empty() ? block : capsule_box(block, op().space[kPartF]);
 }
 
 std::optional<tune::ThreadShape> CapsulePrograms::choose_threads(const tune::Extents& block,
@@ -168,7 +168,7 @@ std::optional<tune::ThreadShape> CapsulePrograms::choose_threads(const tune::Ext
   for (auto [to, from] :
        {std::pair{&shape.inner, &flat->inner}, std::pair{&shape.grid, &flat->grid},
         std::pair{&shape.virtuals, &flat->virtuals}}) {
-    *to = parted_box(*from, left);
+    *to = capsule_box(*from, left);
     left /= to->back();
   }
   return shape;
@@ -177,13 +177,14 @@ std::optional<tune::ThreadShape> CapsulePrograms::choose_threads(const tune::Ext
 std::optional<tune::Program> CapsulePrograms::guess() const {
   std::optional<tune::Program> flat = flat_->guess();
   if (!flat) return flat;
-  return parted(*flat);
+  return to_capsules(*flat);
 }
 
-Result<std::unique_ptr<Way>> CapsulePrograms::way(const tune::Program* program, Runs& runs) const {
-  if (!program) return flat_->way(nullptr, runs);
+Result<std::unique_ptr<Implementation>>
+CapsulePrograms::implementation(const tune::Program* program, Runs& runs) const {
+  if (!program) return flat_->implementation(nullptr, runs);
   tune::Program flat = flattened(*program);
-  return flat_->way(&flat, runs);
+  return flat_->implementation(&flat, runs);
 }
 
 std::unique_ptr<OperatorPrograms> programs_of_convolution(const OwnConvolution& convolution,

@@ -26,7 +26,7 @@ public:
   const ConvolutionPrograms& flat() const { return *flat_; }
   /// Convert a program of capsules to the convolution's program, and back.
   tune::Program flattened(const tune::Program& program) const;
-  tune::Program parted(const tune::Program& program) const;
+  tune::Program to_capsules(const tune::Program& program) const;
 
   std::string key() const override;
   std::string name() const override;
@@ -41,7 +41,8 @@ public:
   bool is_untuned(const tune::Program& program) const override {
     return flat_->is_untuned(flattened(program));
   }
-  Result<std::unique_ptr<Way>> way(const tune::Program* program, Runs& runs) const override;
+  Result<std::unique_ptr<Implementation>> implementation(const tune::Program* program,
+                                                         Runs& runs) const override;
 
 private:
   CapsulePrograms(std::unique_ptr<ConvolutionPrograms> flat, tune::Operator op, int threads)

@@ -24,9 +24,9 @@ double seconds_from(ChoiceClock::time_point start) {
 }
 
 /// Forwards all queries about schedules; subclasses decide which kernels run.
-class Asking : public TileSchedules {
+class ForwardingSchedules : public TileSchedules {
 public:
-  explicit Asking(std::shared_ptr<TileSchedules> kept) : kept_(std::move(kept)) {}
+  explicit ForwardingSchedules(std::shared_ptr<TileSchedules> kept) : kept_(std::move(kept)) {}
   std::optional<tile::Schedule> find(const tile::ProductShape& shape, tile::Isa isa,
                                      int threads) override {
     return kept_->find(shape, isa, threads);
@@ -48,23 +48,23 @@ protected:
 
 /// Uses the default choices; records the operators for which there is a choice,
 /// and the default for each.
-class ByRule final : public Asking {
+class ByRule final : public ForwardingSchedules {
 public:
-  using Asking::Asking;
-  bool ours(llvm::StringRef op, bool by_rule) override {
+  using ForwardingSchedules::ForwardingSchedules;
+  bool uses_own_kernel(llvm::StringRef op, bool by_rule) override {
     rules.try_emplace(op, by_rule);
-    return kept_->ours(op, by_rule);
+    return kept_->uses_own_kernel(op, by_rule);
   }
   llvm::StringMap<bool> rules;
 };
 
 /// Reverses the choice for some operators.
-class Otherwise final : public Asking {
+class Otherwise final : public ForwardingSchedules {
 public:
   Otherwise(std::shared_ptr<TileSchedules> kept, llvm::StringSet<> which)
-      : Asking(std::move(kept)), which_(std::move(which)) {}
-  bool ours(llvm::StringRef op, bool by_rule) override {
-    return which_.contains(op) ? !by_rule : kept_->ours(op, by_rule);
+      : ForwardingSchedules(std::move(kept)), which_(std::move(which)) {}
+  bool uses_own_kernel(llvm::StringRef op, bool by_rule) override {
+    return which_.contains(op) ? !by_rule : kept_->uses_own_kernel(op, by_rule);
   }
 
 private:
@@ -205,7 +205,7 @@ private:
     if (changed.empty()) return {};
     TG_TRY(std::unique_ptr<Executable> best, load(std::make_shared<Otherwise>(kept_, changed)));
     TG_TRY(report_.whole,
-           time_in_turns(rule, *best, {.min_runs = 2 * kRunsPerPair, .seconds = seconds_}));
+           time_interleaved(rule, *best, {.min_runs = 2 * kRunsPerPair, .seconds = seconds_}));
     if (report_.whole->ratio >= 1) return {};
     for (tune::KernelLine& line : report_.lines) line.otherwise = false;
     return {};
@@ -215,9 +215,9 @@ private:
     for (auto& [text, op] : operators_) {
       const tune::KernelLine& line = report_.lines[op.line];
       if (op.rule_us.size() < kFewestRounds) continue; // it was stopped
-      Whose whose = !line.otherwise     ? Whose::Rule
-                    : line.ours_by_rule ? Whose::Library
-                                        : Whose::Ours;
+      KernelOwner whose = !line.otherwise     ? KernelOwner::Rule
+                          : line.ours_by_rule ? KernelOwner::Library
+                                              : KernelOwner::Ours;
       choices_->keep(text, whose, line.otherwise ? line.times.second_us : line.times.first_us);
     }
   }

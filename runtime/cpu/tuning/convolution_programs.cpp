@@ -273,10 +273,10 @@ ConvolutionExtents extents_of(const OwnConvolution& own) {
   return e;
 }
 
-class ConvolutionWay final : public Way {
+class ConvolutionImplementation final : public Implementation {
 public:
-  ConvolutionWay(std::unique_ptr<tile::Convolution> made, const OwnConvolution& own, int threads,
-                 Runs& runs)
+  ConvolutionImplementation(std::unique_ptr<tile::Convolution> made, const OwnConvolution& own,
+                            int threads, Runs& runs)
       : made_(std::move(made)), extents_(extents_of(own)), finish_(own.tail.finish),
         threads_(threads), runs_(runs) {}
   Result<double> run() override { return runs_.run(*made_, extents_, finish_, threads_); }
@@ -576,8 +576,8 @@ std::optional<tune::Program> ConvolutionPrograms::guess() const {
   return program;
 }
 
-Result<std::unique_ptr<Way>> ConvolutionPrograms::way(const tune::Program* program,
-                                                      Runs& runs) const {
+Result<std::unique_ptr<Implementation>>
+ConvolutionPrograms::implementation(const tune::Program* program, Runs& runs) const {
   tile::ConvolutionSchedule s = program ? schedule(*program) : untuned_;
   std::unique_ptr<tile::Convolution> made;
   if (own_.depthwise) {
@@ -592,8 +592,8 @@ Result<std::unique_ptr<Way>> ConvolutionPrograms::way(const tune::Program* progr
   } else {
     TG_TRY(made, tile::Grouped::make(own_.shape, own_.tail, s, threads()));
   }
-  return std::unique_ptr<Way>(
-      std::make_unique<ConvolutionWay>(std::move(made), own_, threads(), runs));
+  return std::unique_ptr<Implementation>(
+      std::make_unique<ConvolutionImplementation>(std::move(made), own_, threads(), runs));
 }
 
 } // namespace tg::cpu

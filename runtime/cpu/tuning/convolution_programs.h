@@ -46,7 +46,8 @@ public:
   bool is_untuned(const tune::Program& program) const override {
     return own_.form != OwnConvolution::Form::Transposed && schedule(program) == untuned_;
   }
-  Result<std::unique_ptr<Way>> way(const tune::Program* program, Runs& runs) const override;
+  Result<std::unique_ptr<Implementation>> implementation(const tune::Program* program,
+                                                         Runs& runs) const override;
 
   /// Requires a legal program.
   tile::ConvolutionSchedule schedule(const tune::Program& program) const;

@@ -15,8 +15,8 @@ namespace {
 
 constexpr llvm::StringLiteral kRule = "by rule", kOurs = "ours", kLibrary = "library";
 
-llvm::StringRef word(Whose whose) {
-  return whose == Whose::Ours ? kOurs : whose == Whose::Library ? kLibrary : kRule;
+llvm::StringRef word(KernelOwner whose) {
+  return whose == KernelOwner::Ours ? kOurs : whose == KernelOwner::Library ? kLibrary : kRule;
 }
 
 /// Has another prefix than the keys of prices, which are removed by prefix.
@@ -46,19 +46,19 @@ std::unique_ptr<KernelChoices> KernelChoices::open(llvm::StringRef path,
       new KernelChoices(CostDb::open(file, environment(processor))));
 }
 
-std::optional<Whose> KernelChoices::find(llvm::StringRef op) {
+std::optional<KernelOwner> KernelChoices::find(llvm::StringRef op) {
   std::lock_guard<std::mutex> lock(mutex_);
   std::optional<CostRow> row = rows_->find_row(key_of(op));
   if (!row) return std::nullopt;
-  return llvm::StringSwitch<std::optional<Whose>>(row->implementation)
-      .Case(kRule, Whose::Rule)
-      .Case(kOurs, Whose::Ours)
-      .Case(kLibrary, Whose::Library)
+  return llvm::StringSwitch<std::optional<KernelOwner>>(row->implementation)
+      .Case(kRule, KernelOwner::Rule)
+      .Case(kOurs, KernelOwner::Ours)
+      .Case(kLibrary, KernelOwner::Library)
       .Default(std::nullopt);
 }
 
-void KernelChoices::keep(llvm::StringRef op, Whose whose, double microseconds) {
-  Whose before = find(op).value_or(Whose::Rule);
+void KernelChoices::keep(llvm::StringRef op, KernelOwner whose, double microseconds) {
+  KernelOwner before = find(op).value_or(KernelOwner::Rule);
   std::lock_guard<std::mutex> lock(mutex_);
   rows_->store(CostRow{key_of(op), microseconds, word(whose).str()});
   if (whose == before) return;

@@ -13,7 +13,7 @@
 namespace tg::cpu {
 
 /// Rule: neither kernel is faster than the default.
-enum class Whose : uint8_t { Rule, Ours, Library };
+enum class KernelOwner : uint8_t { Rule, Ours, Library };
 
 class KernelChoices {
 public:
@@ -23,10 +23,10 @@ public:
   static CostEnvironment environment(llvm::StringRef processor);
 
   /// Returns the choice for an operator (operator_text); nullopt if not measured.
-  std::optional<Whose> find(llvm::StringRef op);
+  std::optional<KernelOwner> find(llvm::StringRef op);
   /// `microseconds`: time of the faster kernel. If the choice for the operator changes,
   /// prices of its kind, whole runs, and search results based on them are removed.
-  void keep(llvm::StringRef op, Whose whose, double microseconds);
+  void keep(llvm::StringRef op, KernelOwner whose, double microseconds);
   const std::vector<std::string>& notes() const { return rows_->notes(); }
 
 private:

@@ -34,9 +34,9 @@ NormShape norm_of(const tune::Operator& op) {
   return {op.space[0], length, length, true};
 }
 
-class NormWay final : public Way {
+class NormImplementation final : public Implementation {
 public:
-  NormWay(const NormShape& shape, const NormSchedule& schedule, int threads, Runs& runs)
+  NormImplementation(const NormShape& shape, const NormSchedule& schedule, int threads, Runs& runs)
       : shape_(shape), schedule_(schedule), threads_(threads), runs_(runs) {}
   Result<double> run() override {
     int64_t step = std::max(shape_.row_step, shape_.rows > 1 ? int64_t{0} : shape_.length);
@@ -110,7 +110,7 @@ NormSchedule NormPrograms::schedule(const tune::Program& program) const {
   return s;
 }
 
-bool NormPrograms::falls_to_threads(const NormSchedule& s) const {
+bool NormPrograms::occupies_threads(const NormSchedule& s) const {
   constexpr double kIdle = 1.1; // times the work: limit of the idle time of threads
   auto rounds = [&](const NormSchedule& of) {
     int64_t parts = ceil_div(shape_.rows, of.rows) * of.pieces;
@@ -125,7 +125,7 @@ std::string NormPrograms::why_not(const tune::Program& program) const {
   if (adapted(program) != program) return "it is no schedule of norms";
   NormSchedule s = schedule(program);
   if (!suits(shape_, s)) return "there is no such code, or a piece is too small";
-  if (!falls_to_threads(s)) return llvm::formatv("its parts do not fall to {0} threads", threads());
+  if (!occupies_threads(s)) return llvm::formatv("its parts do not fall to {0} threads", threads());
   return {};
 }
 
@@ -136,9 +136,11 @@ std::optional<tune::Program> NormPrograms::guess() const {
   return program;
 }
 
-Result<std::unique_ptr<Way>> NormPrograms::way(const tune::Program* program, Runs& runs) const {
+Result<std::unique_ptr<Implementation>> NormPrograms::implementation(const tune::Program* program,
+                                                                     Runs& runs) const {
   NormSchedule s = program ? schedule(*program) : untuned();
-  return std::unique_ptr<Way>(std::make_unique<NormWay>(shape_, s, threads(), runs));
+  return std::unique_ptr<Implementation>(
+      std::make_unique<NormImplementation>(shape_, s, threads(), runs));
 }
 
 } // namespace tg::cpu

@@ -33,14 +33,15 @@ public:
   bool is_untuned(const tune::Program& program) const override {
     return schedule(program) == untuned();
   }
-  Result<std::unique_ptr<Way>> way(const tune::Program* program, Runs& runs) const override;
+  Result<std::unique_ptr<Implementation>> implementation(const tune::Program* program,
+                                                         Runs& runs) const override;
 
   /// Requires a legal program.
   NormSchedule schedule(const tune::Program& program) const;
   NormSchedule untuned() const { return default_norm_schedule(shape_); }
 
 private:
-  bool falls_to_threads(const NormSchedule& schedule) const;
+  bool occupies_threads(const NormSchedule& schedule) const;
 
   NormShape shape_;
   int64_t lanes_;

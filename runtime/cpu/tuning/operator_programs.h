@@ -38,7 +38,8 @@ public:
   virtual bool is_untuned(const tune::Program&) const { return false; }
   /// Requires a legal program; null: the untuned implementation. Errors:
   /// `device` if there is no memory for code.
-  virtual Result<std::unique_ptr<Way>> way(const tune::Program* program, Runs& runs) const = 0;
+  virtual Result<std::unique_ptr<Implementation>> implementation(const tune::Program* program,
+                                                                 Runs& runs) const = 0;
 
 protected:
   OperatorPrograms(tune::Operator op, int threads) : op_(std::move(op)), threads_(threads) {}

@@ -197,9 +197,9 @@ tile::Schedule ProductPrograms::schedule(const tune::Program& program) const {
 
 namespace {
 
-class ProductWay final : public Way {
+class ProductImplementation final : public Implementation {
 public:
-  ProductWay(tile::Product product, int threads, Runs& runs)
+  ProductImplementation(tile::Product product, int threads, Runs& runs)
       : product_(std::move(product)), threads_(threads), runs_(runs) {}
   Result<double> run() override { return runs_.run(product_, threads_); }
 
@@ -219,9 +219,11 @@ int64_t rows_of_tile(int64_t loop, int64_t rows, int64_t most) {
 
 } // namespace
 
-Result<std::unique_ptr<Way>> ProductPrograms::way(const tune::Program* program, Runs& runs) const {
+Result<std::unique_ptr<Implementation>>
+ProductPrograms::implementation(const tune::Program* program, Runs& runs) const {
   tile::Product product(shape_, program ? schedule(*program) : untuned(), runs.tiles());
-  return std::unique_ptr<Way>(std::make_unique<ProductWay>(std::move(product), threads(), runs));
+  return std::unique_ptr<Implementation>(
+      std::make_unique<ProductImplementation>(std::move(product), threads(), runs));
 }
 
 std::optional<tune::Program> ProductPrograms::guess() const {

@@ -45,7 +45,8 @@ public:
   bool is_untuned(const tune::Program& program) const override {
     return tile::text(schedule(program), isa_) == tile::text(untuned(), isa_);
   }
-  Result<std::unique_ptr<Way>> way(const tune::Program* program, Runs& runs) const override;
+  Result<std::unique_ptr<Implementation>> implementation(const tune::Program* program,
+                                                         Runs& runs) const override;
 
   /// Requires a legal program.
   tile::Schedule schedule(const tune::Program& program) const;

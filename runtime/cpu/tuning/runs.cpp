@@ -129,7 +129,7 @@ double tile_peak_flops(const tile::TileKernels& tiles, const Threads& threads, i
         return std::vector<float>(static_cast<size_t>(count), 0.5f);
       };
       std::vector<float> x = floats(rows * kDepth), y = floats(rows * columns);
-      std::vector<float> w = floats(columns * kDepth + tile::asked_ahead(kDepth));
+      std::vector<float> w = floats(columns * kDepth + tile::prefetched_cells(kDepth));
       tile::TileCall call;
       call.x = x.data();
       call.x_row = kDepth * 4;

@@ -12,9 +12,9 @@
 namespace tg::cpu {
 
 /// One implementation of an operator: by a schedule, or by a library.
-class Way {
+class Implementation {
 public:
-  virtual ~Way() = default;
+  virtual ~Implementation() = default;
   /// Returns the microseconds of one run. Errors: `memory_limit`,
   /// if the operator is the largest so far.
   virtual Result<double> run() = 0;

@@ -4,7 +4,7 @@
 #include "runtime/cpu/lowering/tile_matmul.h"
 #include "runtime/cpu/tuning/capsule_programs.h"
 #include "runtime/cpu/tuning/convolution_programs.h"
-#include "runtime/cpu/tuning/near_look.h"
+#include "runtime/cpu/tuning/near_tuner.h"
 #include "runtime/cpu/tuning/norm_programs.h"
 #include "runtime/cpu/tuning/product_programs.h"
 #include "runtime/cpu/tuning/tuned_programs.h"
@@ -30,7 +30,7 @@ namespace tg::cpu {
 namespace {
 
 /// Records operators while a plan is lowered, without affecting anything but the choice of kernels.
-class OperatorRecorder : public PlanLook {
+class OperatorRecorder : public PlanObserver {
 public:
   explicit OperatorRecorder(std::shared_ptr<TileSchedules> kept) : kept_(std::move(kept)) {}
   struct Seen {
@@ -59,7 +59,9 @@ public:
     weight_bytes += 4 * shape.positions() * shape.inputs * shape.outputs;
     return std::nullopt;
   }
-  bool ours(llvm::StringRef op, bool by_rule) override { return kept_->ours(op, by_rule); }
+  bool uses_own_kernel(llvm::StringRef op, bool by_rule) override {
+    return kept_->uses_own_kernel(op, by_rule);
+  }
   void seen() override {}
   llvm::MapVector<std::string, Seen, std::map<std::string, unsigned>>
       operators;            // in the order of the plan
@@ -174,12 +176,12 @@ public:
       best_op_ = of;
       best_us_ = HUGE_VAL;
     }
-    Result<std::unique_ptr<Way>> way = of->way(&program, *runs_);
-    if (!way) return std::nullopt;
+    Result<std::unique_ptr<Implementation>> implementation = of->implementation(&program, *runs_);
+    if (!implementation) return std::nullopt;
     ++measured_;
     double least = HUGE_VAL;
     for (int again = 0; again <= kTakenAgain; ++again) {
-      std::optional<double> us = time(**way);
+      std::optional<double> us = time(**implementation);
       if (!us) return std::nullopt;
       least = std::min(least, *us);
       bool quiet = watch_->disturbance() != Disturbance::Heavy;
@@ -188,7 +190,7 @@ public:
     }
     double enough = enough_us(program.op);
     if (is_first && least > enough && least <= kJustShort * enough)
-      if (std::optional<double> us = time(**way)) least = std::min(least, *us);
+      if (std::optional<double> us = time(**implementation)) least = std::min(least, *us);
     best_us_ = std::min(best_us_, least);
     return least;
   }
@@ -238,11 +240,12 @@ public:
       std::chrono::duration<double, std::micro> spent = std::chrono::steady_clock::now() - start;
       return limit.strict ? limit.most_us - spent.count() : limit.most_us;
     };
-    std::vector<std::unique_ptr<Way>> ways;
+    std::vector<std::unique_ptr<Implementation>> ways;
     auto add = [&](const tune::Program* program) {
-      Result<std::unique_ptr<Way>> way = programs_[op]->way(program, *runs_);
-      if (way) ways.push_back(std::move(*way));
-      return way.ok();
+      Result<std::unique_ptr<Implementation>> implementation =
+          programs_[op]->implementation(program, *runs_);
+      if (implementation) ways.push_back(std::move(*implementation));
+      return implementation.ok();
     };
     bool all = add(nullptr);
     for (const tune::Program& program : programs) all = all && left_us() > 0 && add(&program);
@@ -311,11 +314,11 @@ private:
       if (step.step != kNever) library_us_[step.step] += step.measured_us;
   }
 
-  std::optional<double> time(Way& way) {
+  std::optional<double> time(Implementation& implementation) {
     double least = HUGE_VAL, spent = 0;
-    if (!way.run()) return std::nullopt; // warm-up
+    if (!implementation.run()) return std::nullopt; // warm-up
     for (int run = 0; run < kMostRuns && (run < kFewestRuns || spent < kTrialUs); ++run) {
-      Result<double> us = way.run();
+      Result<double> us = implementation.run();
       if (!us) return std::nullopt;
       least = std::min(least, *us);
       spent += *us;
@@ -341,10 +344,10 @@ private:
   int64_t measured_ = 0, disturbed_ = 0;
 };
 
-class NearLook final : public OperatorRecorder {
+class NearTuner final : public OperatorRecorder {
 public:
-  NearLook(std::shared_ptr<TunedPrograms> kept, TileSchedules& choices,
-           std::vector<tune::Program> known, int threads, double milliseconds)
+  NearTuner(std::shared_ptr<TunedPrograms> kept, TileSchedules& choices,
+            std::vector<tune::Program> known, int threads, double milliseconds)
       : OperatorRecorder(borrowed(choices)), tuned_(std::move(kept)), known_(std::move(known)),
         threads_(threads), milliseconds_(milliseconds) {}
 
@@ -403,12 +406,13 @@ bool has_schedule(llvm::StringRef implementation) {
 
 } // namespace
 
-std::unique_ptr<PlanLook> look_near(std::shared_ptr<TunedPrograms> kept, TileSchedules& choices,
-                                    int threads, double milliseconds) {
+std::unique_ptr<PlanObserver> make_near_tuner(std::shared_ptr<TunedPrograms> kept,
+                                              TileSchedules& choices, int threads,
+                                              double milliseconds) {
   std::vector<tune::Program> known = kept->programs(threads);
   if (known.empty()) return nullptr;
-  return std::make_unique<NearLook>(std::move(kept), choices, std::move(known), threads,
-                                    milliseconds);
+  return std::make_unique<NearTuner>(std::move(kept), choices, std::move(known), threads,
+                                     milliseconds);
 }
 
 Result<std::unique_ptr<tune::PlanDevice>> make_tune_device(const Plan& plan,

@@ -4,7 +4,7 @@
 #include "lang/core/price.h"
 #include "runtime/cpu/tuning/capsule_programs.h"
 #include "runtime/cpu/tuning/kernel_choices.h"
-#include "runtime/cpu/tuning/near_look.h"
+#include "runtime/cpu/tuning/near_tuner.h"
 #include "runtime/cpu/tuning/norm_programs.h"
 #include "runtime/cpu/tuning/product_programs.h"
 #include "runtime/cpu/tuning/winograd_programs.h"
@@ -25,7 +25,7 @@ constexpr llvm::StringLiteral kFaster = "tuned", kNotFaster = "untuned";
 } // namespace
 
 /// Returns the prefixes of the instances whose prices a program of this type changes.
-static std::vector<llvm::StringRef> priced_as(tune::OpType type) {
+static std::vector<llvm::StringRef> instance_prefixes(tune::OpType type) {
   switch (type) {
   case tune::OpType::BMM: return {"matmul("};
   case tune::OpType::C3D: return {"conv3d("};
@@ -103,40 +103,40 @@ public:
     return say(convolutions_, key, convolution, threads);
   }
   std::optional<NormSchedule> find_norm(const NormShape& shape, int threads) override {
-    return say_of(
+    return cached_lookup(
         norms_, [&] { return NormPrograms(shape, threads).key(); },
         [&] { return tuned_->find_norm(shape, threads); });
   }
   std::optional<WinogradCut> find_winograd(const WinogradShape& shape, int threads) override {
-    return say_of(
+    return cached_lookup(
         cuts_, [&] { return WinogradPrograms(shape, threads).key(); },
         [&] { return tuned_->find_winograd(shape, threads); });
   }
-  bool ours(llvm::StringRef op, bool by_rule) override {
+  bool uses_own_kernel(llvm::StringRef op, bool by_rule) override {
     std::lock_guard<std::mutex> lock(mutex_);
     open();
     if (!choices_) return by_rule;
     auto [at, first] = whose_.try_emplace(op);
-    if (first) at->second = choices_->find(op).value_or(Whose::Rule);
-    return at->second == Whose::Rule ? by_rule : at->second == Whose::Ours;
+    if (first) at->second = choices_->find(op).value_or(KernelOwner::Rule);
+    return at->second == KernelOwner::Rule ? by_rule : at->second == KernelOwner::Ours;
   }
 
-  std::unique_ptr<PlanLook> look(int threads) override {
+  std::unique_ptr<PlanObserver> observe_plan(int threads) override {
     if (near_ms_ <= 0) return nullptr;
     std::lock_guard<std::mutex> lock(mutex_);
     open();
-    return tuned_ ? look_near(tuned_, *this, threads, near_ms_) : nullptr;
+    return tuned_ ? make_near_tuner(tuned_, *this, threads, near_ms_) : nullptr;
   }
 
 private:
-  template <class T> using Said = llvm::StringMap<std::optional<T>>;
+  template <class T> using LookupCache = llvm::StringMap<std::optional<T>>;
 
   template <class T, class Key, class... Asked>
-  std::optional<T> say(Said<T>& said, const Key& key, const Asked&... asked) {
-    return say_of(said, key, [&] { return tuned_->find(asked...); });
+  std::optional<T> say(LookupCache<T>& said, const Key& key, const Asked&... asked) {
+    return cached_lookup(said, key, [&] { return tuned_->find(asked...); });
   }
   template <class T, class Key, class Find>
-  std::optional<T> say_of(Said<T>& said, const Key& key, const Find& find) {
+  std::optional<T> cached_lookup(LookupCache<T>& said, const Key& key, const Find& find) {
     std::lock_guard<std::mutex> lock(mutex_);
     open();
     if (!tuned_) return std::nullopt;
@@ -159,11 +159,11 @@ private:
   bool asked_ = false;
   std::shared_ptr<TunedPrograms> tuned_;
   std::unique_ptr<KernelChoices> choices_;
-  llvm::StringMap<Whose> whose_;
-  Said<tile::Schedule> products_;
-  Said<tile::ConvolutionSchedule> convolutions_;
-  Said<NormSchedule> norms_;
-  Said<WinogradCut> cuts_;
+  llvm::StringMap<KernelOwner> whose_;
+  LookupCache<tile::Schedule> products_;
+  LookupCache<tile::ConvolutionSchedule> convolutions_;
+  LookupCache<NormSchedule> norms_;
+  LookupCache<WinogradCut> cuts_;
 };
 
 } // namespace
@@ -235,14 +235,14 @@ void TunedPrograms::keep(const OperatorPrograms& op, const tune::KeptProgram& fo
   rows_->store(CostRow{op.key(), found.best.microseconds, kept_text(found)});
   if (!found.faster && !(before && before->faster)) return; // the default is still used
   llvm::StringRef kernel = op.op().type == tune::OpType::WIN ? "winograd" : "tile:";
-  for (llvm::StringRef instance : priced_as(op.op().type)) rows_->forget(instance, kernel);
+  for (llvm::StringRef instance : instance_prefixes(op.op().type)) rows_->forget(instance, kernel);
   forget_whole_runs(*rows_);
 }
 
 std::vector<tune::Program> TunedPrograms::programs(int threads) {
   std::lock_guard<std::mutex> lock(mutex_);
   std::vector<tune::Program> all;
-  for (const auto& [layout, alike] : rows_->rows_alike()) {
+  for (const auto& [layout, alike] : rows_->rows_of_all_layouts()) {
     if (!llvm::StringRef(alike.instance).contains(key_of_threads(threads))) continue;
     std::optional<CostRow> row = rows_->find_row(alike.instance);
     if (!row) continue; // of other caches

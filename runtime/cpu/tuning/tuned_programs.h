@@ -32,7 +32,7 @@ public:
   /// For plans: opened at the first query, and only if the file exists,
   /// so that without tuning nothing is read or written. Answers do not change.
   /// `near_ms`: milliseconds per plan in which unknown operators may try the programs
-  /// of their tuned neighbours (near_look.h); 0: none.
+  /// of their tuned neighbours (near_tuner.h); 0: none.
   static std::shared_ptr<TileSchedules> on_demand(llvm::StringRef path, llvm::StringRef processor,
                                                   double near_ms = 0);
   /// The environment of its rows.
@@ -45,7 +45,7 @@ public:
   std::optional<NormSchedule> find_norm(const NormShape& shape, int threads) override;
   std::optional<WinogradCut> find_winograd(const WinogradShape& shape, int threads) override;
   /// Provides schedules only: KernelChoices has the choices of kernels.
-  bool ours(llvm::StringRef /*op*/, bool by_rule) override { return by_rule; }
+  bool uses_own_kernel(llvm::StringRef /*op*/, bool by_rule) override { return by_rule; }
 
   std::optional<tune::KeptProgram> kept(const OperatorPrograms& op);
   void keep(const OperatorPrograms& op, const tune::KeptProgram& found);

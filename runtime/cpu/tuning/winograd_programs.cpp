@@ -55,9 +55,10 @@ std::string steps_text(const ImageSteps& s) {
   return llvm::formatv("{0} {1} {2}", s.image, s.row, s.pixel);
 }
 
-class WinogradWay final : public Way {
+class WinogradImplementation final : public Implementation {
 public:
-  WinogradWay(const WinogradShape& shape, int threads, const WinogradCut& cut, Runs& runs)
+  WinogradImplementation(const WinogradShape& shape, int threads, const WinogradCut& cut,
+                         Runs& runs)
       : schedule_(shape, runs.threads(threads), cut), runs_(runs) {}
   Result<double> run() override {
     const WinogradShape& s = schedule_.shape();
@@ -241,9 +242,11 @@ std::optional<tune::Program> WinogradPrograms::guess() const {
   return std::nullopt;
 }
 
-Result<std::unique_ptr<Way>> WinogradPrograms::way(const tune::Program* program, Runs& runs) const {
+Result<std::unique_ptr<Implementation>>
+WinogradPrograms::implementation(const tune::Program* program, Runs& runs) const {
   WinogradCut c = program ? cut(*program) : untuned();
-  return std::unique_ptr<Way>(std::make_unique<WinogradWay>(shape_, threads(), c, runs));
+  return std::unique_ptr<Implementation>(
+      std::make_unique<WinogradImplementation>(shape_, threads(), c, runs));
 }
 
 } // namespace tg::cpu

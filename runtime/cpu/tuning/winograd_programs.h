@@ -37,7 +37,8 @@ public:
                                                   int64_t threads) const override;
   std::optional<tune::Program> guess() const override;
   bool is_untuned(const tune::Program& program) const override { return cut(program) == untuned(); }
-  Result<std::unique_ptr<Way>> way(const tune::Program* program, Runs& runs) const override;
+  Result<std::unique_ptr<Implementation>> implementation(const tune::Program* program,
+                                                         Runs& runs) const override;
 
   /// Requires a legal program.
   WinogradCut cut(const tune::Program& program) const;

@@ -250,8 +250,8 @@ private:
     const PlanStep& step = plan_.steps[group.steps[0]];
     if (group.steps.size() > 1 || !op_info(step.op).has(Trait::View)) return false;
     PlanValueId from = step.operands[0];
-    return lies_plainly(plan_.values[from].type.shape, strides_(from)) &&
-           lies_plainly(plan_.values[step.result].type.shape, strides_(step.result));
+    return is_row_major(plan_.values[from].type.shape, strides_(from)) &&
+           is_row_major(plan_.values[step.result].type.shape, strides_(step.result));
   }
 
   Unit unit(const Group& group) const {

@@ -11,7 +11,7 @@
 namespace tg::cuda {
 
 int64_t Kernel::full_blocks() const {
-  if (schedule == Schedule::Tiles) return tiles() * tunables.splits;
+  if (schedule == KernelSchedule::Tiles) return tiles() * tunables.splits;
   int64_t per_block = shares_rows() ? rows_per_block() : tunables.threads;
   return (iterations + per_block - 1) / per_block;
 }
@@ -79,7 +79,7 @@ public:
   std::unique_ptr<Kernel> best(const Tunables* fixed) {
     if (tiles_)
       if (auto kernel = build_tiles(fixed)) return kernel;
-    Schedule schedule = choose_schedule();
+    KernelSchedule schedule = choose_schedule();
     if (fixed) return build(schedule, fixed->vector, fixed);
     std::unique_ptr<Kernel> best;
     double least = std::numeric_limits<double>::infinity();
@@ -141,7 +141,7 @@ private:
   /// Returns null if the factors mix rows and columns after all.
   std::unique_ptr<Kernel> build_tiles(const Tunables* fixed) {
     auto kernel = std::make_unique<Kernel>();
-    kernel->schedule = Schedule::Tiles;
+    kernel->schedule = KernelSchedule::Tiles;
     kernel->iterations = extent(sides_[kBatch]);
     kernel->rows = extent(sides_[kRows]);
     kernel->columns = extent(sides_[kColumns]);
@@ -198,13 +198,14 @@ private:
 
   /// Threads share rows if rows are long and few and their elements are contiguous
   /// and not also those of many other rows (as in a product of many rows).
-  Schedule choose_schedule() {
-    if (!rows_.reduces) return Schedule::Map;
-    if (rows_.length < kCooperativeRow) return Schedule::Serial;
-    auto kernel = build(Schedule::Rows, 1, nullptr);
+  KernelSchedule choose_schedule() {
+    if (!rows_.reduces) return KernelSchedule::Map;
+    if (rows_.length < kCooperativeRow) return KernelSchedule::Serial;
+    auto kernel = build(KernelSchedule::Rows, 1, nullptr);
     bool few = sharers(kernel->iterations, kernel->row) >= kLeastSharers;
-    if (lies_along_rows(*kernel)) return few || !plain_ ? Schedule::Rows : Schedule::Serial;
-    return few ? Schedule::Columns : Schedule::Serial;
+    if (reads_along_rows(*kernel))
+      return few || !plain_ ? KernelSchedule::Rows : KernelSchedule::Serial;
+    return few ? KernelSchedule::Columns : KernelSchedule::Serial;
   }
 
   /// Returns the number of threads for one of `rows` rows, a power of two;
@@ -216,7 +217,7 @@ private:
 
   /// Returns true if most of the elements read have their neighbour at the next position
   /// in the row.
-  bool lies_along_rows(const Kernel& kernel) const {
+  bool reads_along_rows(const Kernel& kernel) const {
     int64_t near = 0, far = 0;
     for (const Stage& stage : kernel.stages)
       for (ExprId id : reachable(kernel, stage.values, {}))
@@ -238,22 +239,22 @@ private:
     return false;
   }
 
-  int widest(Schedule schedule) const {
-    if (schedule == Schedule::Serial) return 1;
-    int64_t count = schedule == Schedule::Map ? domain_.elements() : rows_.length;
+  int widest(KernelSchedule schedule) const {
+    if (schedule == KernelSchedule::Serial) return 1;
+    int64_t count = schedule == KernelSchedule::Map ? domain_.elements() : rows_.length;
     int vector = static_cast<int>(16 / std::max<int64_t>(2, dtype_size(domain_.dtype)));
     while (count % vector != 0) vector /= 2;
     return vector;
   }
 
-  std::unique_ptr<Kernel> build(Schedule schedule, int vector, const Tunables* fixed) {
+  std::unique_ptr<Kernel> build(KernelSchedule schedule, int vector, const Tunables* fixed) {
     auto kernel = std::make_unique<Kernel>();
     kernel->schedule = schedule;
     kernel->tunables.vector = vector;
     Puller puller(plan_, group_, strides_, *kernel);
-    auto lanes = schedule == Schedule::Map ? map_lanes(*kernel) : row_lanes(*kernel, puller);
+    auto lanes = schedule == KernelSchedule::Map ? map_lanes(*kernel) : row_lanes(*kernel, puller);
     for (uint32_t r = 0; r < group_.results.size(); ++r) {
-      Store store{r, schedule != Schedule::Map && rows_.axes.empty(), {}, {}};
+      Store store{r, schedule != KernelSchedule::Map && rows_.axes.empty(), {}, {}};
       for (llvm::ArrayRef<IndexId> index : lanes) {
         store.indices.push_back(kernel->indices.offset(index, strides_(group_.results[r])));
         store.values.push_back(puller.pull(group_.results[r], index, kAlways));
@@ -345,18 +346,18 @@ private:
 
   static void choose_threads(Kernel& kernel, const Tunables* fixed) {
     Tunables& t = kernel.tunables;
-    t.threads = kernel.schedule == Schedule::Map ? 256 : 128;
-    if (kernel.schedule == Schedule::Columns) share_columns(kernel);
-    if (kernel.schedule == Schedule::Rows) t.row_threads = threads_of_row(kernel);
-    if (kernel.schedule == Schedule::Map) spread(kernel, kLeastMapThreads);
-    if (kernel.schedule == Schedule::Rows && t.row_threads < t.threads)
+    t.threads = kernel.schedule == KernelSchedule::Map ? 256 : 128;
+    if (kernel.schedule == KernelSchedule::Columns) share_columns(kernel);
+    if (kernel.schedule == KernelSchedule::Rows) t.row_threads = threads_of_row(kernel);
+    if (kernel.schedule == KernelSchedule::Map) spread(kernel, kLeastMapThreads);
+    if (kernel.schedule == KernelSchedule::Rows && t.row_threads < t.threads)
       spread(kernel, t.row_threads);
     if (fixed) {
       t.threads = fixed->threads;
       t.row_threads = kernel.shares_rows() ? fixed->row_threads : 1;
     }
     if (!kernel.shares_rows()) return;
-    if (kernel.schedule == Schedule::Rows && t.row_threads > kWarp)
+    if (kernel.schedule == KernelSchedule::Rows && t.row_threads > kWarp)
       t.threads = t.row_threads; // a barrier covers all threads of a block
     t.threads = std::max(t.threads, t.row_threads);
     auto steps = (kernel.row + t.row_threads - 1) / t.row_threads;

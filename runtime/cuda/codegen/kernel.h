@@ -49,7 +49,7 @@ struct Store {
   llvm::SmallVector<ExprId, 8> values;
 };
 
-enum class Schedule : uint8_t { Map, Rows, Columns, Serial, Tiles };
+enum class KernelSchedule : uint8_t { Map, Rows, Columns, Serial, Tiles };
 
 /// The parameters that may be tuned. All values that divide as required give the same results.
 struct Tunables {
@@ -70,7 +70,7 @@ struct Tunables {
 };
 
 struct Kernel {
-  Schedule schedule{};
+  KernelSchedule schedule{};
   Tunables tunables;
   int64_t iterations = 1;                  // of variable 0: elements / vector, or rows
   int64_t row = 1;                         // of variable 1: elements of a row / vector
@@ -91,7 +91,9 @@ struct Kernel {
   int64_t tiles_across() const {
     return (columns + tunables.tile_columns - 1) / tunables.tile_columns;
   }
-  bool shares_rows() const { return schedule == Schedule::Rows || schedule == Schedule::Columns; }
+  bool shares_rows() const {
+    return schedule == KernelSchedule::Rows || schedule == KernelSchedule::Columns;
+  }
   int rows_per_block() const { return tunables.threads / tunables.row_threads; }
   int64_t tiles() const { return iterations * tiles_down() * tiles_across(); }
   /// Returns the number of blocks that gives every thread work once.

@@ -205,8 +205,8 @@ std::vector<bool> choose_layouts(const Plan& plan, const LayoutPrices& prices) {
   return Chooser(plan, prices).run();
 }
 
-LaidOutPlan lay_out(const Plan& plan, std::vector<bool> last) {
-  LaidOutPlan out;
+PlanWithLayouts assign_layouts(const Plan& plan, std::vector<bool> last) {
+  PlanWithLayouts out;
   PlanEdit edit(plan);
   std::map<PlanValueId, PlanValueId> converted;
   auto in_layout = [&](PlanValueId id, bool wanted) {
@@ -219,7 +219,7 @@ LaidOutPlan lay_out(const Plan& plan, std::vector<bool> last) {
     it->second = step.result = edit.value(plan.values[id].type);
     last.push_back(wanted);
     edit.emit(std::move(step), kNever);
-    out.conversions += !lies_plainly(plan.values[id].type.shape,
+    out.conversions += !is_row_major(plan.values[id].type.shape,
                                      channels_last_strides(plan.values[id].type.shape));
     return it->second;
   };
@@ -240,7 +240,7 @@ LaidOutPlan lay_out(const Plan& plan, std::vector<bool> last) {
   return out;
 }
 
-bool lies_plainly(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides) {
+bool is_row_major(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides) {
   Shape plain = contiguous_strides(shape);
   for (size_t axis = 0; axis < shape.size(); ++axis)
     if (shape[axis] > 1 && strides[axis] != plain[axis]) return false;

@@ -27,7 +27,7 @@ struct LayoutPrices {
 /// Returns for each value whether it has channels last.
 std::vector<bool> choose_layouts(const Plan& plan, const LayoutPrices& prices);
 
-struct LaidOutPlan {
+struct PlanWithLayouts {
   EditedPlan edited;
   std::vector<bool> channels_last; // for each value, including new ones
   int conversions = 0;             // inserted conversions
@@ -35,10 +35,10 @@ struct LaidOutPlan {
 };
 /// Inserts a conversion (`identity`) wherever a convolution, an output or a step
 /// with a fixed layout reads a value of the other layout.
-LaidOutPlan lay_out(const Plan& plan, std::vector<bool> channels_last);
+PlanWithLayouts assign_layouts(const Plan& plan, std::vector<bool> channels_last);
 
 /// Returns true for row-major strides; the strides of axes of one element are ignored.
-bool lies_plainly(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
+bool is_row_major(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
 
 /// Returns strides by a table of choices, which must outlive the function;
 /// values beyond it are row-major.

@@ -132,7 +132,7 @@ Phases plan_phases(const Kernel& kernel) {
   }
   phases.passes.push_back({{}, true});
   int64_t threads = kernel.tunables.row_threads;
-  if (kernel.schedule == Schedule::Rows && kernel.iterations * threads <= kEnoughThreads) {
+  if (kernel.schedule == KernelSchedule::Rows && kernel.iterations * threads <= kEnoughThreads) {
     phases.passes[0].early = loads_ahead(kernel, phases.passes);
     phases.kept = kept_by(kernel, phases.passes);
     auto steps = static_cast<size_t>((kernel.row + threads - 1) / threads);

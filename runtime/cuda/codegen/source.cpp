@@ -25,11 +25,11 @@ public:
   std::string write() {
     out_ << "  typedef " << (kernel_.wide_indices ? "long long" : "int") << " tg_index;\n";
     switch (kernel_.schedule) {
-    case Schedule::Map: map(); break;
-    case Schedule::Rows:
-    case Schedule::Columns: rows(); break;
-    case Schedule::Serial: serial(); break;
-    case Schedule::Tiles: tiles(); break;
+    case KernelSchedule::Map: map(); break;
+    case KernelSchedule::Rows:
+    case KernelSchedule::Columns: rows(); break;
+    case KernelSchedule::Serial: serial(); break;
+    case KernelSchedule::Tiles: tiles(); break;
     }
     return out_.str();
   }
@@ -102,16 +102,16 @@ private:
         "    for (tg_index first1 = begin - {8}; first1 < end; first1 += {8}) {{\n"
         "      TG_THREADS_BEGIN\n",
         kernel_.tiles_down() * kernel_.tiles_across(), kernel_.tiles_across(), kernel_.tiles_down(),
-        t.tile_rows, t.tile_columns, t.own_rows * t.own_columns, brought(t.tile_rows),
-        brought(t.tile_columns), t.depth);
+        t.tile_rows, t.tile_columns, t.own_rows * t.own_columns, elements_per_load(t.tile_rows),
+        elements_per_load(t.tile_columns), t.depth);
     Side left{"left", kernel_.left, 2, kernel_.rows, t.tile_rows},
         right{"right", kernel_.right, 3, kernel_.columns, t.tile_columns};
-    bring(left);
-    bring(right);
+    load_registers(left);
+    load_registers(right);
     sum_terms();
     out_ << "      TG_THREADS_END\n      TG_BARRIER;\n      TG_THREADS_BEGIN\n";
-    put_down(left);
-    put_down(right);
+    store_registers(left);
+    store_registers(right);
     out_ << "      TG_THREADS_END\n      TG_BARRIER;\n    }\n";
     if (t.splits > 1) {
       out_ << "#if TG_CLUSTERS\n";
@@ -133,7 +133,7 @@ private:
   static int padded(int tile) { return tile + 4; }
 
   /// The number of elements of a factor that a thread loads at a time.
-  int brought(int tile) const {
+  int elements_per_load(int tile) const {
     const Tunables& t = kernel_.tunables;
     return (t.depth * tile + t.threads - 1) / t.threads;
   }
@@ -155,7 +155,7 @@ private:
   /// divisions, and neighbouring threads read neighbours in memory.
   void each_brought(const Side& side) {
     const Tunables& t = kernel_.tunables;
-    int count = brought(side.tile), across = side.tile / count;
+    int count = elements_per_load(side.tile), across = side.tile / count;
     bool along = steps_by_one(side.factor, side.variable);
     bool one_term = count * t.threads == t.depth * side.tile && across * count == side.tile &&
                     across >= kLeastNeighbours;
@@ -172,7 +172,7 @@ private:
   }
 
   /// Loads the elements of the next terms into registers.
-  void bring(const Side& side) {
+  void load_registers(const Side& side) {
     int depth = kernel_.tunables.depth;
     each_brought(side);
     out_ << llvm::formatv("        const tg_index v1 = first1 + {0} + term, v{1} = first{1} + "
@@ -187,7 +187,7 @@ private:
   }
 
   /// Stores registers to shared memory.
-  void put_down(const Side& side) {
+  void store_registers(const Side& side) {
     each_brought(side);
     out_ << llvm::formatv("        if (i < {0}) {1}[term * {2} + place] = "
                           "TG_AT(next_{1})[e];\n      }\n",
@@ -311,7 +311,7 @@ private:
     out_ << "  }\n";
   }
 
-  bool columns() const { return kernel_.schedule == Schedule::Columns; }
+  bool columns() const { return kernel_.schedule == KernelSchedule::Columns; }
   /// Returns the thread's row within the block, and its part of the row.
   std::string own_row() const {
     if (columns()) return "TG_THREAD % " + std::to_string(kernel_.rows_per_block());
@@ -404,7 +404,7 @@ KernelSource kernel_source(Kernel& kernel) {
                          (p.written ? std::string() : "const ") + "tg_" +
                          storage_name(p.dtype).str() + "*";
   source.body = BodyWriter(kernel).write();
-  if (kernel.schedule == Schedule::Tiles) {
+  if (kernel.schedule == KernelSchedule::Tiles) {
     source.blocks_at_once = blocks_of_tiles_at_once(kernel.tunables);
     source.cluster = kernel.tunables.splits;
   }

@@ -47,7 +47,7 @@ public:
       else
         emit(plan_.steps[s], s, std::nullopt);
     }
-    mend_lifetimes();
+    update_lifetimes();
     return std::move(out_);
   }
 
@@ -177,7 +177,7 @@ private:
     out_.problems.push_back(problem);
   }
 
-  void mend_lifetimes() {
+  void update_lifetimes() {
     Plan& plan = out_.plan;
     for (PlanValue& value : plan.values) value.defined_by = value.last_use = kNever;
     for (PlanStepId s = 0; s < plan.steps.size(); ++s) {

@@ -70,7 +70,7 @@ void merge_batch(MatmulProblem& p) {
   p.x.stride = p.result.stride = 0;
 }
 
-Shape or_plain(const Shape& strides, llvm::ArrayRef<int64_t> shape) {
+Shape strides_or_row_major(const Shape& strides, llvm::ArrayRef<int64_t> shape) {
   return strides.empty() ? contiguous_strides(shape) : strides;
 }
 
@@ -114,9 +114,9 @@ std::optional<MatmulProblem> matmul_problem(const Plan& plan, const PlanStep& st
   p.n = out.back();
   p.k = x.back();
   for (int64_t size : out.drop_back(2)) p.batch *= size;
-  auto left = layout_of(x, or_plain(strides.x, x), out.drop_back(2));
-  auto right = layout_of(y, or_plain(strides.y, y), out.drop_back(2));
-  auto made = layout_of(out, or_plain(strides.result, out), out.drop_back(2));
+  auto left = layout_of(x, strides_or_row_major(strides.x, x), out.drop_back(2));
+  auto right = layout_of(y, strides_or_row_major(strides.y, y), out.drop_back(2));
+  auto made = layout_of(out, strides_or_row_major(strides.result, out), out.drop_back(2));
   if (!left || !right || !made || made->transposed) return std::nullopt;
   p.x = *left;
   p.y = *right;

@@ -22,7 +22,7 @@ Address span(const MatmulProblem& p, const MatrixLayout& how, int64_t rows, int6
 
 /// Assigns consecutive addresses to operands, result and workspace;
 /// `at` ends at the start of the workspace.
-MatmulAddresses behind_each_other(const MatmulProblem& p, Address& at) {
+MatmulAddresses consecutive_addresses(const MatmulProblem& p, Address& at) {
   auto take = [&](Address bytes) { return std::exchange(at, at + bytes); };
   Address result = span(p, p.result, p.m, p.n);
   MatmulAddresses addresses;
@@ -38,13 +38,13 @@ MatmulAddresses behind_each_other(const MatmulProblem& p, Address& at) {
 /// Returns the bytes that one algorithm touches.
 int64_t bytes_of(const MatmulProblem& problem, const MatmulPlan& plan, size_t candidate) {
   Address bytes = 0;
-  (void)behind_each_other(problem, bytes);
+  (void)consecutive_addresses(problem, bytes);
   return static_cast<int64_t>(bytes) + plan.workspace_bytes(candidate);
 }
 
 ScratchTimer::Work work_of(const MatmulProblem& problem, const MatmulPlan& plan, size_t candidate) {
   return [&problem, &plan, candidate](GpuDevice& device, Address scratch, Stream stream) {
-    MatmulAddresses addresses = behind_each_other(problem, scratch);
+    MatmulAddresses addresses = consecutive_addresses(problem, scratch);
     return device.run_library(
         [&plan, candidate, addresses](void* raw) { return plan.run(candidate, addresses, raw); },
         stream);

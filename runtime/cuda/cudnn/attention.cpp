@@ -34,7 +34,7 @@ public:
   std::optional<PlanStep> at(PlanStepId s) const {
     const PlanStep& context = plan_.steps[s];
     if (!plain_product(context)) return std::nullopt;
-    const PlanStep* softmax = sole_maker(context.operands[0]);
+    const PlanStep* softmax = unshared_producer(context.operands[0]);
     size_t rank = type(context.result).shape.size(), width = rank - 1, places = rank - 2;
     if (!softmax || softmax->op != OpKind::Softmax ||
         softmax->attrs[0].number != static_cast<int64_t>(width))
@@ -91,7 +91,7 @@ private:
     return &plan_.steps[made];
   }
   /// Returns null if the value has other readers, because then it must be stored.
-  const PlanStep* sole_maker(PlanValueId id) const {
+  const PlanStep* unshared_producer(PlanValueId id) const {
     return readers_[id].size() == 1 && !plan_.values[id].is_output ? maker(id) : nullptr;
   }
 
@@ -109,7 +109,7 @@ private:
   /// Returns the product of queries and keys, possibly scaled by multiplication or division
   /// with a number, `scale`; null if there is none.
   const PlanStep* scaled_product(PlanValueId value, double& scale) const {
-    const PlanStep* scores = sole_maker(value);
+    const PlanStep* scores = unshared_producer(value);
     if (scores && (scores->op == OpKind::Mul || scores->op == OpKind::Div)) {
       std::optional<double> by = number(scores->operands[1]);
       PlanValueId from = scores->operands[0];
@@ -119,7 +119,7 @@ private:
       }
       if (!by || *by == 0) return nullptr;
       scale = scores->op == OpKind::Mul ? *by : 1 / *by;
-      scores = sole_maker(from);
+      scores = unshared_producer(from);
     }
     return scores && plain_product(*scores) ? scores : nullptr;
   }

@@ -33,8 +33,8 @@ public:
     left_ = (residual ? 1 : 0) + (bias ? 1 : 0) + (act != Act::None ? 1 : 0);
     DnnTensorId sum = conv.result = next();
     problem_.graph.ops.push_back(std::move(conv));
-    if (residual) sum = then(DnnPointwise::Add, sum, value(step_.operands[3]));
-    if (bias) sum = then(DnnPointwise::Add, sum, bias_tensor());
+    if (residual) sum = add_pointwise(DnnPointwise::Add, sum, value(step_.operands[3]));
+    if (bias) sum = add_pointwise(DnnPointwise::Add, sum, bias_tensor());
     if (act != Act::None) activate(act, sum);
     return finish();
   }
@@ -59,7 +59,7 @@ private:
     problem_.values.push_back(kNoValue);
     return problem_.graph.inner_like(y_);
   }
-  DnnTensorId then(DnnPointwise mode, DnnTensorId x, DnnTensorId b) {
+  DnnTensorId add_pointwise(DnnPointwise mode, DnnTensorId x, DnnTensorId b) {
     DnnTensorId result = next();
     problem_.graph.pointwise(mode, x, b, result);
     return result;
@@ -68,10 +68,10 @@ private:
     switch (act) {
     case Act::None: break;
     case Act::Relu:
-    case Act::Relu6: then(DnnPointwise::Relu, sum, kNoTensor); break;
-    case Act::Tanh: then(DnnPointwise::Tanh, sum, kNoTensor); break;
-    case Act::Sigmoid: then(DnnPointwise::Sigmoid, sum, kNoTensor); break;
-    case Act::Gelu: then(DnnPointwise::Gelu, sum, kNoTensor); break;
+    case Act::Relu6: add_pointwise(DnnPointwise::Relu, sum, kNoTensor); break;
+    case Act::Tanh: add_pointwise(DnnPointwise::Tanh, sum, kNoTensor); break;
+    case Act::Sigmoid: add_pointwise(DnnPointwise::Sigmoid, sum, kNoTensor); break;
+    case Act::Gelu: add_pointwise(DnnPointwise::Gelu, sum, kNoTensor); break;
     }
     if (act == Act::Relu6) problem_.graph.ops.back().upper = 6;
   }

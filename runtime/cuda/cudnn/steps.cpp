@@ -59,7 +59,7 @@ StridesOf all_images(const Plan& plan, bool channels_last) {
   };
 }
 
-LaidOutPlan rewrite_for_dnn(const Plan& plan, const DnnAnswers& answers) {
+PlanWithLayouts rewrite_for_dnn(const Plan& plan, const DnnAnswers& answers) {
   EditedPlan fused = with_attention(plan, answers);
   EditedPlan cut = cut_activations(
       fused.plan, [&](const PlanStep& step) { return answers.cuts_activation(fused.plan, step); });
@@ -68,7 +68,7 @@ LaidOutPlan rewrite_for_dnn(const Plan& plan, const DnnAnswers& answers) {
       [&](const PlanStep& step, bool last) { return answers.convolution(cut.plan, step, last); },
       answers.conversion,
   };
-  LaidOutPlan laid = lay_out(cut.plan, choose_layouts(cut.plan, prices));
+  PlanWithLayouts laid = assign_layouts(cut.plan, choose_layouts(cut.plan, prices));
   laid.edited.origin = compose(cut.origin, laid.edited.origin);
   return laid;
 }
@@ -135,7 +135,7 @@ bool DnnSteps::worth_cutting(const Plan& plan, const PlanStep& step) {
   return cut + conversion(plan.values[step.result].type) < whole;
 }
 
-LaidOutPlan DnnSteps::prepare(const Plan& plan) {
+PlanWithLayouts DnnSteps::prepare(const Plan& plan) {
   return rewrite_for_dnn(
       plan, {[this](const Plan& from, const PlanStep& step) {
                return tuner_.best(attention_problem(from, step).graph).plan != nullptr;
@@ -168,7 +168,7 @@ std::optional<DnnCall> DnnSteps::call(const Plan& plan, const PlanStep& step,
   why = choice.why;
   if (!choice.plan) return std::nullopt;
   why.clear();
-  bool last = !lies_plainly(plan.values[step.result].type.shape, strides(step.result));
+  bool last = !is_row_major(plan.values[step.result].type.shape, strides(step.result));
   if (has_rival(plan, step, last))
     if (auto time = rival(plan, step, strides, choice.microseconds)) {
       why = llvm::formatv("{0:f1} us, cuDNN {1:f1} us", *time, choice.microseconds);

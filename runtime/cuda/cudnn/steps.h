@@ -26,7 +26,7 @@ struct DnnAnswers {
   std::function<double(const TensorType&)> conversion;
 };
 /// Fuses attention into one step, splits off activations, and chooses layouts by region.
-LaidOutPlan rewrite_for_dnn(const Plan& plan, const DnnAnswers& answers);
+PlanWithLayouts rewrite_for_dnn(const Plan& plan, const DnnAnswers& answers);
 
 /// Returns strides with all images of a plan in one layout.
 StridesOf all_images(const Plan& plan, bool channels_last);
@@ -44,7 +44,7 @@ public:
       : tuner_(tuner), generated_(std::move(generated)) {}
 
   /// Returns the plan that is to be run.
-  LaidOutPlan prepare(const Plan& plan);
+  PlanWithLayouts prepare(const Plan& plan);
   /// Returns the call by which the library runs a step whose values have these strides;
   /// `why` is the reason if it was considered and does not.
   std::optional<DnnCall> call(const Plan& plan, const PlanStep& step, const StridesOf& strides,

@@ -25,7 +25,7 @@ constexpr CUresult kNoPtxCompiler[] = {221, 223};
 
 /// Returns true for errors after which every call fails in the same way until the process ends:
 /// kernel faults (700, 714 to 719) and a kernel timeout.
-bool loses_context(CUresult result) {
+bool invalidates_context(CUresult result) {
   constexpr CUresult kIllegalAddress = 700, kTimeout = 702, kStackError = 714, kLaunchFailed = 719;
   return result == kIllegalAddress || result == kTimeout ||
          (result >= kStackError && result <= kLaunchFailed);
@@ -34,7 +34,7 @@ bool loses_context(CUresult result) {
 /// Returns advice to append to a message; empty if there is none.
 const char* advice(CUresult result) {
   constexpr CUresult kUnavailable = 46, kUnknown = 999;
-  if (loses_context(result)) return "; the GPU's context is lost: start the program anew";
+  if (invalidates_context(result)) return "; the GPU's context is lost: start the program anew";
   if (result == kUnavailable) return "; another program may have the GPU to itself";
   if (result == kUnknown)
     return "; the driver may have lost the GPU: start the program anew, then the machine";
@@ -43,18 +43,18 @@ const char* advice(CUresult result) {
 
 /// Retains the primary context until the process ends. Between a search and a run no device may be
 /// open, and the state of cuDNN and cuBLASLt, which stay loaded, would be lost with the context.
-class LastingContext {
+class RetainedContext {
 public:
-  LastingContext(const DriverApi& api, CUdevice device)
+  RetainedContext(const DriverApi& api, CUdevice device)
       : release_(api.DevicePrimaryCtxRelease), device_(device) {
     CUcontext context = nullptr;
     held_ = api.DevicePrimaryCtxRetain(&context, device) == 0;
   }
-  ~LastingContext() {
+  ~RetainedContext() {
     if (held_) release_(device_); // of a driver that is never unloaded (libraries.h)
   }
-  LastingContext(const LastingContext&) = delete;
-  LastingContext& operator=(const LastingContext&) = delete;
+  RetainedContext(const RetainedContext&) = delete;
+  RetainedContext& operator=(const RetainedContext&) = delete;
 
 private:
   int (*release_)(CUdevice);
@@ -85,7 +85,7 @@ public:
     TG_CHECK(
         check(api_->DeviceTotalMem(&memory_bytes_, device_), "reading the size of its memory"));
     TG_CHECK(check(api_->DevicePrimaryCtxRetain(&context_, device_), "making a context"));
-    static const LastingContext lasting(*api_, device_);
+    static const RetainedContext lasting(*api_, device_);
     TG_CHECK(enter());
     architecture_ = "sm_" + std::to_string(major) + std::to_string(minor);
     description_ = std::string(name) + ", driver " + version_text(Library::Driver, driver);
@@ -267,7 +267,7 @@ private:
   Result<void> enter() { return check(api_->CtxSetCurrent(context_), "entering the context"); }
   Result<void> check(CUresult result, const char* what) const {
     if (result == 0) return {};
-    if (loses_context(result)) context_lost_by = result;
+    if (invalidates_context(result)) context_lost_by = result;
     Code code = result == kOutOfMemory ? Code::memory_limit : Code::device;
     return error(code, "{0} failed on the GPU: {1}{2}", what, api_->message(result),
                  advice(result));

@@ -29,7 +29,7 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
-LibraryPlaces places_here() {
+LibraryPlaces library_places_of_environment() {
   std::string cuda = environment("CUDA_HOME");
   if (cuda.empty()) cuda = environment("CUDA_PATH");
   return {cuda,
@@ -111,7 +111,7 @@ constexpr TriedVersion kTried[] = {
     {Library::Cudnn, "9.19", Tried::Planned}};
 
 /// A patch version such as 9.19.1 counts as 9.19.
-Tried how_tried(Library library, llvm::StringRef version) {
+Tried tried_as(Library library, llvm::StringRef version) {
   for (const TriedVersion& tried : kTried)
     if (tried.library == library && (version + ".").str().starts_with((tried.version + ".").str()))
       return tried.how;
@@ -244,7 +244,8 @@ std::vector<std::string> library_candidates(Library library, const LibraryPlaces
 Result<std::unique_ptr<SharedLibrary>> SharedLibrary::open(Library library) {
   std::string reason;
   int cuda = of_cuda(library) ? driver_cuda() : 0;
-  for (const std::string& path : library_candidates(library, places_here(), cuda)) {
+  for (const std::string& path :
+       library_candidates(library, library_places_of_environment(), cuda)) {
     // Never unloaded before the process ends: these libraries leave state behind,
     // which then stays reachable.
     if (void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE))
@@ -289,7 +290,7 @@ Installation find_installation() {
       found.problem = with_help(file.error());
     } else if (int64_t number = library_version(library, **file)) {
       found.version = version_text(library, number);
-      found.tried = how_tried(library, found.version);
+      found.tried = tried_as(library, found.version);
     } else {
       found.problem = (library_name(library) + " does not give its version").str();
     }

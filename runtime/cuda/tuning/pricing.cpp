@@ -51,7 +51,7 @@ public:
     timer_.emplace(*device_, plan.stream());
     collect(plan);
     time_all();
-    plan.memory().put_back(std::move(own));
+    plan.memory().restore_addresses(std::move(own));
     plan.set_parameters();
     std::vector<double> times;
     for (const Launch& launch : plan.launches()) {
@@ -160,10 +160,10 @@ private:
     for (const Unit& unit : units) {
       for (int copy = 0; copy < unit.copies; ++copy)
         TG_CHECK(unit.plan->fill_scratch(unit.launched(), at(unit, scratch, copy), pattern_));
-      unit.plan->lend(unit.launch, scratch);
+      unit.plan->use_scratch(unit.launch, scratch);
       TG_CHECK(unit.plan->launch(unit.launched())); // loads kernels, which a capture must not
       works.push_back({[&unit, scratch](int copy) {
-                         unit.plan->lend(unit.launch, at(unit, scratch, copy));
+                         unit.plan->use_scratch(unit.launch, at(unit, scratch, copy));
                          return unit.plan->launch(unit.launched());
                        },
                        unit.copies});

@@ -1,7 +1,7 @@
 #include "runtime/tune/pairs/dry_runs.h"
 
 #include "lang/core/support/random.h"
-#include "runtime/tune/other_clock.h"
+#include "runtime/tune/device_wrapper.h"
 #include "runtime/tune/reuse.h"
 #include "runtime/tune/search/space.h"
 
@@ -13,10 +13,10 @@ namespace {
 
 /// The device with a different clock: times are pseudo-random and reproducible,
 /// and the guess is faster than all others.
-class DryDevice : public OtherClock {
+class DryDevice : public DeviceWrapper {
 public:
   DryDevice(const Device& device, uint64_t seed, const std::optional<Program>& guess)
-      : OtherClock(device), seed_(seed), guess_(guess) {}
+      : DeviceWrapper(device), seed_(seed), guess_(guess) {}
   std::optional<double> measure(const Program& program) override {
     constexpr uint64_t kTimes = 1 << 20;
     return program == guess_ ? 0.5 : 1 + static_cast<double>(number(program) % kTimes);

@@ -26,7 +26,7 @@ public:
 
   void run() {
     if (options_.start && seen_.insert(text(*options_.start)).second) measure(*options_.start);
-    for (int fruitless = 0; !trials_.spent() && !tired() && fruitless < kFruitless;) {
+    for (int fruitless = 0; !trials_.spent() && !out_of_patience() && fruitless < kFruitless;) {
       std::vector<Program> next = generation();
       fruitless = next.empty() ? fruitless + 1 : 0;
       for (const Program& program : next) measure(program);
@@ -37,7 +37,7 @@ public:
   int64_t trials_to_best() const { return trials_to_best_; }
 
 private:
-  bool tired() const {
+  bool out_of_patience() const {
     return options_.patience > 0 && trials_.count() - last_gain_ >= options_.patience;
   }
 
@@ -59,13 +59,13 @@ private:
     bool first = !has_begun_ || trials_.ran().empty() || options_.only_random;
     has_begun_ = true;
     if (!first) choose_parents();
-    std::vector<Program> bred;
+    std::vector<Program> offspring;
     for (size_t i = 0; i < options_.batch * (first ? 1 : kBredForOne); ++i) {
-      std::optional<Program> child = first ? space_.random() : breed();
-      if (child && seen_.insert(text(*child)).second) bred.push_back(std::move(*child));
+      std::optional<Program> child = first ? space_.random() : next_candidate();
+      if (child && seen_.insert(text(*child)).second) offspring.push_back(std::move(*child));
     }
-    if (!first) pick(bred);
-    return bred;
+    if (!first) pick(offspring);
+    return offspring;
   }
 
   void choose_parents() {
@@ -82,7 +82,7 @@ private:
     return parents_[std::min(a, b)].program;
   }
 
-  std::optional<Program> breed() {
+  std::optional<Program> next_candidate() {
     switch (space_.below(5)) {
     case 0: return space_.random();
     case 1: return space_.crossed(parent(), parent());
@@ -91,9 +91,10 @@ private:
   }
 
   /// Picks a batch; programs that are not picked may be bred again.
-  void pick(std::vector<Program>& bred) {
+  void pick(std::vector<Program>& offspring) {
     std::vector<std::pair<double, size_t>> order;
-    for (size_t i = 0; i < bred.size(); ++i) order.push_back({model_.predict(bred[i]), i});
+    for (size_t i = 0; i < offspring.size(); ++i)
+      order.push_back({model_.predict(offspring[i]), i});
     llvm::sort(order);
     size_t by_chance = std::min(options_.batch / kOneByChance, order.size() / 2);
     for (size_t i = 0; i < by_chance; ++i) // from the end towards the front
@@ -101,10 +102,10 @@ private:
     std::vector<Program> kept;
     for (size_t i = 0; i < order.size(); ++i)
       if (i < options_.batch)
-        kept.push_back(std::move(bred[order[i].second]));
+        kept.push_back(std::move(offspring[order[i].second]));
       else
-        seen_.erase(text(bred[order[i].second]));
-    bred = std::move(kept);
+        seen_.erase(text(offspring[order[i].second]));
+    offspring = std::move(kept);
   }
 
   Trials& trials_;

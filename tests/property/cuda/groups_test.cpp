@@ -25,7 +25,7 @@ std::vector<std::string> texts_of(const Plan& plan, llvm::ArrayRef<cuda::Unit> u
       const TensorType& type = plan.values[step.result].type;
       text += " " + std::string(cuda::is_attention(step) ? "attention" : op_info(step.op).name) +
               ":" + type.text();
-      if (!cuda::lies_plainly(type.shape, strides(step.result))) text += "|last";
+      if (!cuda::is_row_major(type.shape, strides(step.result))) text += "|last";
     }
     texts.push_back(std::move(text));
   }

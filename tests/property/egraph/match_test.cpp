@@ -89,7 +89,7 @@ private:
 std::set<Match> by_matcher(const EGraph& egraph, const RuleBook& book, const CompiledRule& rule,
                            uint32_t since) {
   Matcher matcher(egraph, book);
-  matcher.look_since(since);
+  matcher.search_since(since);
   Rows rows;
   size_t start = 0;
   matcher.search(book.patterns()[rule.sources[0].pattern], SIZE_MAX, start, rows,

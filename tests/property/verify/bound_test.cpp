@@ -68,7 +68,7 @@ TEST(BoundProperty, IsNeverBelowTheTrueChance) {
     for (uint64_t p : {11, 17, 31}) {
       double bound = 2 * degree / static_cast<double>(p - 1);
       if (bound >= 1) continue;
-      FieldScope scope(point_of_primes({p}, seed));
+      FieldScope scope(point_from_primes({p}, seed));
       size_t zeros = 0, all = 0;
       for (uint64_t x = 1; x < p; ++x)
         for (uint64_t y = 1; y < p; ++y)
@@ -104,7 +104,7 @@ TEST(BoundProperty, CountsTheBitsOfLiterals) {
     double log2_product = 0; // of the primes that divide it: at most its magnitude
     for (uint64_t p = 101; p < 3000; p += 2) {
       if (!is_prime(p)) continue;
-      FieldScope scope(point_of_primes({p}, 1));
+      FieldScope scope(point_from_primes({p}, 1));
       auto values = Evaluation<Field>(graph, {value}).run({});
       if ((*values)[0][0].is_zero()) log2_product += std::log2(static_cast<double>(p));
     }

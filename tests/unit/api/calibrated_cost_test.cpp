@@ -154,10 +154,10 @@ TEST_F(CalibratedCostTest, ATimeInPlaceIsThePriceAndIsKept) {
     auto costs = model();
     (void)costs->time(symbols, relu.instance(), {});
     EXPECT_EQ(costs->price(symbols, relu.instance()), 777);
-    EXPECT_TRUE(costs->wants_placed(symbols, relu.instance()));
+    EXPECT_TRUE(costs->needs_placed_times(symbols, relu.instance()));
     costs->learn_placed(symbols, placed, TimeTrust::Settled);
     EXPECT_EQ(costs->price(symbols, relu.instance()), 900);
-    EXPECT_FALSE(costs->wants_placed(symbols, relu.instance()));
+    EXPECT_FALSE(costs->needs_placed_times(symbols, relu.instance()));
     PlacedTime later{relu.instance(), 1000};
     costs->learn_placed(symbols, later, TimeTrust::Settled);
     EXPECT_EQ(costs->price(symbols, relu.instance()), 900) << "prices are of one moment";
@@ -165,7 +165,7 @@ TEST_F(CalibratedCostTest, ATimeInPlaceIsThePriceAndIsKept) {
     EXPECT_EQ(costs->settle(symbols, use, 1000, {}), 0) << "nothing is left to be found out";
   }
   auto again = model();
-  EXPECT_FALSE(again->wants_placed(symbols, relu.instance()));
+  EXPECT_FALSE(again->needs_placed_times(symbols, relu.instance()));
   EXPECT_EQ(again->price(symbols, relu.instance()), 900);
   EXPECT_EQ(again->samples(), 2u) << "in place and alone";
 }
@@ -180,7 +180,7 @@ TEST_F(CalibratedCostTest, WhatIsNotSettledInPlaceIsNotKept) {
       EXPECT_EQ(costs->price(symbols, relu.instance()), 900)
           << "it holds as long as the model lives";
     }
-    EXPECT_TRUE(model()->wants_placed(symbols, relu.instance()));
+    EXPECT_TRUE(model()->needs_placed_times(symbols, relu.instance()));
     EXPECT_EQ(model()->samples(), 0u);
   }
 }
@@ -196,9 +196,9 @@ TEST_F(CalibratedCostTest, ResultOfTwoSearchesIsKeptUnderLightLoad) {
   placed(tanh, 2000);
   placed(relu, 950);
   auto costs = model();
-  EXPECT_FALSE(costs->wants_placed(symbols, relu.instance()));
+  EXPECT_FALSE(costs->needs_placed_times(symbols, relu.instance()));
   EXPECT_EQ(costs->price(symbols, relu.instance()), 900) << "others only ever add";
-  EXPECT_TRUE(costs->wants_placed(symbols, tanh.instance()));
+  EXPECT_TRUE(costs->needs_placed_times(symbols, tanh.instance()));
   EXPECT_EQ(costs->samples(), 1u);
   placed(tanh, 2100); // confirms 2000
   EXPECT_EQ(model()->price(symbols, tanh.instance()), 2000);
@@ -210,11 +210,11 @@ TEST_F(CalibratedCostTest, WhatPassesIsNeverKeptHoweverOftenItComes) {
   OwnedInstance relu = read("relu(f32[1048576])");
   PlacedTime slow{relu.instance(), 2000};
   for (int i = 0; i < 3; ++i) model()->learn_placed(symbols, slow, TimeTrust::Passing);
-  EXPECT_TRUE(model()->wants_placed(symbols, relu.instance()));
+  EXPECT_TRUE(model()->needs_placed_times(symbols, relu.instance()));
   model()->learn_placed(symbols, slow, TimeTrust::Unconfirmed);
-  EXPECT_TRUE(model()->wants_placed(symbols, relu.instance())) << "those confirm nothing";
+  EXPECT_TRUE(model()->needs_placed_times(symbols, relu.instance())) << "those confirm nothing";
   model()->learn_placed(symbols, slow, TimeTrust::Passing);
-  EXPECT_TRUE(model()->wants_placed(symbols, relu.instance())) << "nor does this";
+  EXPECT_TRUE(model()->needs_placed_times(symbols, relu.instance())) << "nor does this";
 }
 
 /// If operators are half as slow again in place, the prices of operators that were timed alone, or
@@ -250,7 +250,7 @@ TEST_F(CalibratedCostTest, TimesWithinACalibrationsNetworksAreNoOthersPrices) {
       ->store(CostRow{"relu(f32[1048576])", 20 * before, ""});
   auto costs = model();
   EXPECT_EQ(costs->samples(), 1u);
-  EXPECT_TRUE(costs->wants_placed(symbols, relu.instance()));
+  EXPECT_TRUE(costs->needs_placed_times(symbols, relu.instance()));
   EXPECT_GT(costs->price(symbols, relu.instance()), 4 * before);
   PlacedTime placed{relu.instance(), 500};
   costs->learn_placed(symbols, placed, TimeTrust::Settled);

@@ -70,8 +70,8 @@ struct Finalists : testing::Test {
   MadeUpRuns runs;
   MadeUpGroups groups; // without prices, the device launches single operators
   OptimizeReport report;
-  std::string fault;          // of the chosen graph
-  std::string second_opinion; // chose the dearest candidate
+  std::string fault;             // of the chosen graph
+  std::string alternative_costs; // chose the dearest candidate
   std::function<void(Candidate&)> complete;
 
   Graph load(std::string text) {
@@ -91,8 +91,8 @@ struct Finalists : testing::Test {
     report.cost_before_us = 100;
     std::vector<Candidate> others;
     others.push_back(candidate(4, 40));
-    others.back().chosen_by = second_opinion;
-    if (second_opinion.empty()) others.clear();
+    others.back().chosen_by = alternative_costs;
+    if (alternative_costs.empty()) others.clear();
     others.push_back(candidate(3, 30));
     others.push_back(candidate(2, 20));
     others.push_back(candidate(1, 10));  // equal to the best
@@ -145,7 +145,7 @@ TEST_F(Finalists, AsManyAsAskedForAreMeasured) {
 
 TEST_F(Finalists, WhatASecondOpinionChoseIsMeasuredInAnyCase) {
   runs.times = {{1, 50}, {2, 60}, {3, 55}, {4, 40}};
-  second_opinion = "analytic:cpu";
+  alternative_costs = "analytic:cpu";
   EXPECT_EQ(choose(2), 4u);
   EXPECT_EQ(runs.screened, (std::vector<size_t>{1, 4}));
   EXPECT_EQ(report.notes[0],
@@ -355,7 +355,7 @@ TEST_F(Finalists, InstancesRunSideBySide) {
   auto one = prepare_with_inputs(chain(2), options), two = prepare_with_inputs(chain(2), options);
   ASSERT_TRUE(one.ok() && two.ok());
   std::vector<Executable*> instances = {one->executable.get(), two->executable.get()};
-  auto timing = time_side_by_side(instances, {.runs = 4, .warmup = 1});
+  auto timing = time_concurrently(instances, {.runs = 4, .warmup = 1});
   ASSERT_TRUE(timing.ok());
   EXPECT_EQ(timing->runs, 4u);
   auto a = one->executable->outputs(), b = two->executable->outputs();
@@ -425,7 +425,7 @@ TEST_F(InParts, EqualOnesAreLoadedOnceAndCountAsOftenAsTheyOccur) {
   EXPECT_LT(bytes, bytes_of(graph) / 2);
   EXPECT_EQ(read.size(), 2 + 2 * 32u) << "each layer has run with its own weights";
   auto timed = [&] { return loaded.timed_run(); };
-  Result<Comparison> times = time_in_turns(timed, timed, {.min_runs = 3, .seconds = 0});
+  Result<Comparison> times = time_interleaved(timed, timed, {.min_runs = 3, .seconds = 0});
   ASSERT_TRUE(times);
   EXPECT_FALSE(times->cut);
   EXPECT_EQ(times->first.runs, 3u);

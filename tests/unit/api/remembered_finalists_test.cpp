@@ -232,7 +232,7 @@ TEST_F(RememberedResults, ThatAreDamagedAreNone) {
   keep();
   for (llvm::StringRef text : {"", "\n\n", "\n\nmodel m(x: f32[8]) -> (y: f32[8]) { tanh(x) }",
                                "beef\n\nmodel m(x: f32[8]) -> (y: f32[8]) { tanh(x) }"}) {
-    auto rows = database()->rows_alike();
+    auto rows = database()->rows_of_all_layouts();
     auto kept = llvm::find_if(rows, [](const auto& row) {
       return llvm::StringRef(row.second.instance).startswith("result of ");
     });

@@ -88,15 +88,15 @@ TEST_F(KernelChoicesTest, PlansRunOnWhatIsKept) {
   EXPECT_FALSE(llvm::sys::fs::exists(path)) << "where nothing was measured no file is made";
 
   std::vector<std::string> all = texts();
-  for (Whose whose : {Whose::Ours, Whose::Library}) {
+  for (KernelOwner whose : {KernelOwner::Ours, KernelOwner::Library}) {
     for (const std::string& text : all) open()->keep(text, whose, 12);
-    EXPECT_EQ(kept(), std::vector<bool>(3, whose == Whose::Ours));
+    EXPECT_EQ(kept(), std::vector<bool>(3, whose == KernelOwner::Ours));
   }
   EXPECT_EQ(kept("another cpu"), by_rule);
-  for (const std::string& text : all) open()->keep(text, Whose::Rule, 12);
+  for (const std::string& text : all) open()->keep(text, KernelOwner::Rule, 12);
   EXPECT_EQ(kept(), by_rule);
   // For another number of threads.
-  for (const std::string& text : texts(2)) open()->keep(text, Whose::Ours, 12);
+  for (const std::string& text : texts(2)) open()->keep(text, KernelOwner::Ours, 12);
   EXPECT_EQ(kept(), by_rule);
 }
 
@@ -120,9 +120,9 @@ TEST_F(KernelChoicesTest, PricesOfTheOtherKernelAreForgotten) {
     return CostDb::open(path, prices)->find(rows[row].instance).has_value();
   };
   CostDb::open(path, prices)->store(rows);
-  open()->keep(texts()[0], Whose::Rule, 12);
+  open()->keep(texts()[0], KernelOwner::Rule, 12);
   for (size_t row = 0; row < rows.size(); ++row) EXPECT_TRUE(known(row));
-  open()->keep(texts()[0], Whose::Ours, 12);
+  open()->keep(texts()[0], KernelOwner::Ours, 12);
   for (size_t row = 0; row < rows.size(); ++row) EXPECT_EQ(known(row), row == 2);
 }
 
@@ -135,15 +135,15 @@ TEST_F(KernelChoicesTest, WholeRunsOfTheOtherKernelAreForgotten) {
   };
   auto known = [&](size_t row) { return CostDb::open(path, runs)->find(rows[row]).has_value(); };
   run();
-  open()->keep(texts()[0], Whose::Rule, 12);
+  open()->keep(texts()[0], KernelOwner::Rule, 12);
   EXPECT_TRUE(known(0) && known(1)) << "as ever";
-  open()->keep(texts()[0], Whose::Library, 12);
+  open()->keep(texts()[0], KernelOwner::Library, 12);
   EXPECT_FALSE(known(0) || known(1));
   EXPECT_TRUE(known(2));
   run();
-  open()->keep(texts()[0], Whose::Library, 12);
+  open()->keep(texts()[0], KernelOwner::Library, 12);
   EXPECT_TRUE(known(0) && known(1)) << "as it was";
-  open()->keep(texts()[0], Whose::Rule, 12);
+  open()->keep(texts()[0], KernelOwner::Rule, 12);
   EXPECT_FALSE(known(0) || known(1)) << "by rule again";
 }
 
@@ -160,10 +160,10 @@ TEST_F(KernelChoicesTest, EachOperatorIsMeasuredOnce) {
   for (const tune::KernelLine& line : first->lines) {
     EXPECT_GT(line.times.first_us, 0) << line.name;
     EXPECT_GT(line.times.second_us, 0) << line.name;
-    std::optional<Whose> whose = open(processor_name())->find(line.name);
+    std::optional<KernelOwner> whose = open(processor_name())->find(line.name);
     ASSERT_TRUE(whose) << line.name;
-    EXPECT_EQ(*whose == Whose::Rule, !line.otherwise);
-    EXPECT_EQ(*whose == Whose::Ours, line.otherwise && !line.ours_by_rule);
+    EXPECT_EQ(*whose == KernelOwner::Rule, !line.otherwise);
+    EXPECT_EQ(*whose == KernelOwner::Ours, line.otherwise && !line.ours_by_rule);
   }
   // If it changed a kernel, the whole plan was run with it, and its median is not slower.
   if (first->changes() > 0) {

@@ -184,7 +184,7 @@ TEST(OtherPrograms, CapsulesAreConvolutions) {
       ASSERT_TRUE(program);
       tune::Program flat = programs->flattened(*program);
       EXPECT_EQ(programs->flat().why_not(flat), "");
-      EXPECT_EQ(programs->parted(flat), *program);
+      EXPECT_EQ(programs->to_capsules(flat), *program);
       tune::Features one = tune::features(*program, tune::nest_of(programs->op()));
       tune::Features other = tune::features(flat, tune::nest_of(flat.op));
       EXPECT_EQ(one.blocks, other.blocks);

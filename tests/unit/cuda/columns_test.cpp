@@ -11,7 +11,7 @@
 namespace tg::test {
 namespace {
 
-using cuda::Schedule;
+using cuda::KernelSchedule;
 
 bool none(const PlanStep&) { return false; }
 
@@ -57,7 +57,7 @@ Plan reduced(Shape shape, OpKind op, std::vector<Value> attrs) {
 
 struct Case {
   Plan plan;
-  Schedule schedule;
+  KernelSchedule schedule;
 };
 
 std::vector<Case> cases() {
@@ -65,21 +65,21 @@ std::vector<Case> cases() {
     return std::vector<Value>{Value::of_ints(Shape(of.begin(), of.end())), Value::of_bool(false)};
   };
   return {
-      {product_of(1, 512, 200), Schedule::Columns},
-      {product_of(3, 49, 70), Schedule::Columns}, // neither size divides
-      {product_of(7, 40, 33), Schedule::Columns},
-      {product_of(1, 2000, 24), Schedule::Columns}, // too long to keep in registers
-      {product_of(2, 128, 90, /*turned=*/true), Schedule::Rows},
-      {product_of(8, 64, 64), Schedule::Tiles},
-      {product_of(1, 24, 100), Schedule::Serial}, // a short sum
-      {cell(), Schedule::Columns},
-      {reduced({2, 49, 64}, OpKind::ReduceMean, axes({1})), Schedule::Columns},
-      {reduced({60, 5, 11}, OpKind::ReduceMax, axes({0})), Schedule::Columns},
-      {reduced({33, 70}, OpKind::Softmax, {Value::of_int(0)}), Schedule::Columns},
+      {product_of(1, 512, 200), KernelSchedule::Columns},
+      {product_of(3, 49, 70), KernelSchedule::Columns}, // neither size divides
+      {product_of(7, 40, 33), KernelSchedule::Columns},
+      {product_of(1, 2000, 24), KernelSchedule::Columns}, // too long to keep in registers
+      {product_of(2, 128, 90, /*turned=*/true), KernelSchedule::Rows},
+      {product_of(8, 64, 64), KernelSchedule::Tiles},
+      {product_of(1, 24, 100), KernelSchedule::Serial}, // a short sum
+      {cell(), KernelSchedule::Columns},
+      {reduced({2, 49, 64}, OpKind::ReduceMean, axes({1})), KernelSchedule::Columns},
+      {reduced({60, 5, 11}, OpKind::ReduceMax, axes({0})), KernelSchedule::Columns},
+      {reduced({33, 70}, OpKind::Softmax, {Value::of_int(0)}), KernelSchedule::Columns},
       {reduced({49, 3, 40}, OpKind::Argmax, {Value::of_int(0), Value::of_bool(false)}),
-       Schedule::Columns},
-      {reduced({2, 40, 7, 7}, OpKind::ReduceSum, axes({2, 3})), Schedule::Rows},
-      {reduced({64, 300000}, OpKind::ReduceSum, axes({0})), Schedule::Serial}, // enough rows
+       KernelSchedule::Columns},
+      {reduced({2, 40, 7, 7}, OpKind::ReduceSum, axes({2, 3})), KernelSchedule::Rows},
+      {reduced({64, 300000}, OpKind::ReduceSum, axes({0})), KernelSchedule::Serial}, // enough rows
   };
 }
 
@@ -95,7 +95,7 @@ TEST(Columns, AgreeWithRef) {
     all.push_back(generate_all(c.plan, none));
     ASSERT_EQ(all.back().kernels.size(), 1u) << dump(all.back().plan);
     EXPECT_EQ(all.back().kernels[0]->schedule, c.schedule) << dump(all.back().plan);
-    if (c.schedule == Schedule::Columns)
+    if (c.schedule == KernelSchedule::Columns)
       all.push_back(generate_all(in_dtype(std::move(c.plan), DType::F16), none));
   }
   expect_like_ref(all, 5e-3);
@@ -132,7 +132,7 @@ TEST(Columns, WhatIsTunedMayBeAnything) {
 TEST(Columns, KeepTheDeviceBusy) {
   auto tunables = [](Plan plan) {
     Generated g = generate_all(std::move(plan), none);
-    EXPECT_EQ(g.kernels[0]->schedule, Schedule::Columns);
+    EXPECT_EQ(g.kernels[0]->schedule, KernelSchedule::Columns);
     const cuda::Tunables& t = g.kernels[0]->tunables;
     return std::tuple(t.threads / t.row_threads, t.row_threads);
   };
@@ -146,7 +146,7 @@ TEST(Columns, CompileForGpus) {
   auto compiler = cuda::open_nvrtc();
   if (!compiler) GTEST_SKIP() << compiler.error().message; // NVRTC is not installed
   std::string text = cuda::prelude_text(cuda::Target::Cuda);
-  std::map<std::string, Schedule> kernels;
+  std::map<std::string, KernelSchedule> kernels;
   for (const Case& c : cases())
     for (DType dtype : {DType::F32, DType::F16}) {
       Generated g = generate_all(in_dtype(c.plan, dtype), none);
@@ -160,8 +160,8 @@ TEST(Columns, CompileForGpus) {
       auto use = cuda::kernel_use(*cubin, name);
       ASSERT_TRUE(use.ok()) << use.error().message;
       EXPECT_EQ(use->stack_bytes, 0) << architecture << " " << name;
-      bool known = schedule == Schedule::Tiles || schedule == Schedule::Serial;
-      EXPECT_TRUE(!known || (use->shared_bytes > 0) == (schedule == Schedule::Tiles)) << name;
+      bool known = schedule == KernelSchedule::Tiles || schedule == KernelSchedule::Serial;
+      EXPECT_TRUE(!known || (use->shared_bytes > 0) == (schedule == KernelSchedule::Tiles)) << name;
     }
   }
 }

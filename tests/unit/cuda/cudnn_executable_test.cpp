@@ -77,7 +77,7 @@ struct CudnnExecutable : testing::Test {
                               },
                               [](const TensorType&) { return 1.0; }};
     auto lowered = cuda::lower_winograd(plan).plan;
-    auto laid = cuda::lay_out(lowered, cuda::choose_layouts(lowered, prices));
+    auto laid = cuda::assign_layouts(lowered, cuda::choose_layouts(lowered, prices));
     table = &laid.channels_last;
     library.compile(sources_of(generate_all(laid.edited.plan, convolves, by_table)));
   }

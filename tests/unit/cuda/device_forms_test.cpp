@@ -9,7 +9,7 @@
 namespace tg::test {
 namespace {
 
-using cuda::Schedule;
+using cuda::KernelSchedule;
 
 bool none(const PlanStep&) { return false; }
 
@@ -50,35 +50,35 @@ Plan product(int64_t rows, int64_t terms, int64_t columns) {
 
 struct Case {
   Plan plan;
-  Schedule schedule;
+  KernelSchedule schedule;
   int threads, row_threads; // 0: as chosen
 };
 
 /// One case of each kind of cooperation, in which the threads synchronise twice.
 std::vector<Case> few_cases() {
-  return {{normalised({3, 1100}, 1), Schedule::Rows, 256, 256},
-          {normalised({130, 37}, 0), Schedule::Columns, 256, 16},
-          {normalised({130, 37}, 0), Schedule::Columns, 24, 3},
-          {product(70, 33, 50), Schedule::Tiles, 0, 0},
-          {product(20, 150, 30), Schedule::Tiles, 0, 0}}; // clusters of two blocks
+  return {{normalised({3, 1100}, 1), KernelSchedule::Rows, 256, 256},
+          {normalised({130, 37}, 0), KernelSchedule::Columns, 256, 16},
+          {normalised({130, 37}, 0), KernelSchedule::Columns, 24, 3},
+          {product(70, 33, 50), KernelSchedule::Tiles, 0, 0},
+          {product(20, 150, 30), KernelSchedule::Tiles, 0, 0}}; // clusters of two blocks
 }
 
 /// Rows of one warp and of several; neighbours and sharers of a column that are one warp,
 /// several warps, or not a power of two; more neighbours than a warp has threads; tiles with edges.
 std::vector<Case> cases() {
   std::vector<Case> all = few_cases();
-  all.push_back({softmax({5, 100}, 1), Schedule::Rows, 0, 0});
-  all.push_back({softmax({4, 2000}, 1), Schedule::Rows, 0, 0});
-  all.push_back({argmax({3, 700}, 1), Schedule::Rows, 0, 0});
-  all.push_back({argmax({77, 9}, 0), Schedule::Columns, 64, 8});
-  all.push_back({product(1, 300, 70), Schedule::Columns, 0, 0});
-  all.push_back({product(9, 64, 8), Schedule::Tiles, 0, 0});
-  all.push_back({product(70, 300, 50), Schedule::Tiles, 0, 0}); // clusters
+  all.push_back({softmax({5, 100}, 1), KernelSchedule::Rows, 0, 0});
+  all.push_back({softmax({4, 2000}, 1), KernelSchedule::Rows, 0, 0});
+  all.push_back({argmax({3, 700}, 1), KernelSchedule::Rows, 0, 0});
+  all.push_back({argmax({77, 9}, 0), KernelSchedule::Columns, 64, 8});
+  all.push_back({product(1, 300, 70), KernelSchedule::Columns, 0, 0});
+  all.push_back({product(9, 64, 8), KernelSchedule::Tiles, 0, 0});
+  all.push_back({product(70, 300, 50), KernelSchedule::Tiles, 0, 0}); // clusters
   for (int threads : {64, 1024})
-    all.push_back({softmax({2, 1100}, 1), Schedule::Rows, threads, threads});
+    all.push_back({softmax({2, 1100}, 1), KernelSchedule::Rows, threads, threads});
   for (auto [apart, sharers] :
        {std::pair{32, 1}, {8, 4}, {1, 32}, {8, 8}, {4, 256}, {32, 8}, {64, 4}, {5, 40}})
-    all.push_back({softmax({130, 37}, 0), Schedule::Columns, apart * sharers, sharers});
+    all.push_back({softmax({130, 37}, 0), KernelSchedule::Columns, apart * sharers, sharers});
   return all;
 }
 

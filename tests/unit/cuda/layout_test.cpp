@@ -56,7 +56,7 @@ TEST(Layout, PaysForConversionsWhereConvolutionsGainMore) {
   auto last = cuda::choose_layouts(plan, prices(1, 10, 2));
   EXPECT_EQ(chosen(plan, last), 3) << "both convolutions and what lies between";
   EXPECT_TRUE(last[plan.steps[0].operands[1]]) << "the kernel lies as its reader wants";
-  auto laid = cuda::lay_out(plan, last);
+  auto laid = cuda::assign_layouts(plan, last);
   EXPECT_EQ(verify(laid.edited.plan), "");
   EXPECT_EQ(laid.conversions, 2) << "of the input and of the output";
   EXPECT_EQ(laid.regions, 1);
@@ -86,7 +86,7 @@ TEST(Layout, RegionsAreApartWhereSomethingBetweenKnowsOneLayout) {
   x = n.writer.run(OpKind::Reshape, {Value::of_ints({1, 9, 4, 4})}, {x});
   n.writer.output("y", n.conv(x, 9, 4));
   Plan plan = n.writer.finish();
-  auto laid = cuda::lay_out(plan, cuda::choose_layouts(plan, prices(1, 10, 2)));
+  auto laid = cuda::assign_layouts(plan, cuda::choose_layouts(plan, prices(1, 10, 2)));
   EXPECT_EQ(laid.regions, 2);
   EXPECT_EQ(laid.conversions, 4);
   EXPECT_EQ(verify(laid.edited.plan), "");
@@ -154,7 +154,7 @@ TEST(Layout, PlansWithConversionsComputeTheSame) {
   std::vector<bool> last = cuda::choose_layouts(plan, prices(1, 10, 2));
   for (PlanValueId id = 0; id < last.size(); ++id) // weights are row-major in the fake
     if (plan.values[id].kind == PlanValue::Kind::Weight) last[id] = false;
-  auto laid = cuda::lay_out(plan, last);
+  auto laid = cuda::assign_layouts(plan, last);
   table = &laid.channels_last;
   Generated g = generate_all(
       laid.edited.plan, [](const PlanStep&) { return false; }, by_table);

@@ -8,7 +8,7 @@
 namespace tg::test {
 namespace {
 
-using cuda::Schedule;
+using cuda::KernelSchedule;
 
 bool none(const PlanStep&) { return false; }
 
@@ -87,9 +87,9 @@ TEST(Threads, WhatNoReductionDecidesIsReadFirst) {
 TEST(Threads, PoolsOverWholeImagesAreShared) {
   for (int64_t side : {7, 13}) {
     auto plain = kernel_of(pool({1, 1280, side, side}, side));
-    EXPECT_EQ(plain->schedule, Schedule::Rows);
+    EXPECT_EQ(plain->schedule, KernelSchedule::Rows);
     auto last = kernel_of(pool({1, 1280, side, side}, side), channels_last);
-    EXPECT_EQ(last->schedule, Schedule::Columns);
+    EXPECT_EQ(last->schedule, KernelSchedule::Columns);
     for (const auto* kernel : {plain.get(), last.get()})
       EXPECT_GE(kernel->full_blocks(), 128) << kernel->tunables.threads;
   }

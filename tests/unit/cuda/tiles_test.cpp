@@ -99,7 +99,7 @@ TEST(Tiles, AgreeWithRef) {
   }
   for (const Generated& g : all)
     for (const cuda::Kernel* kernel : sums(g))
-      EXPECT_EQ(kernel->schedule, cuda::Schedule::Tiles) << dump(g.plan);
+      EXPECT_EQ(kernel->schedule, cuda::KernelSchedule::Tiles) << dump(g.plan);
   expect_like_ref(all, 2e-2);
 }
 
@@ -113,7 +113,8 @@ TEST(Tiles, AreNotForSumsThatShareLittle) {
                         {w.input("v", {1, 64}), w.weight("m", {64, 64}), kNoValue, kNoValue}));
   Generated g = generate_all(w.finish(), none);
   ASSERT_EQ(sums(g).size(), 3u);
-  for (const cuda::Kernel* kernel : sums(g)) EXPECT_NE(kernel->schedule, cuda::Schedule::Tiles);
+  for (const cuda::Kernel* kernel : sums(g))
+    EXPECT_NE(kernel->schedule, cuda::KernelSchedule::Tiles);
 }
 
 TEST(Tiles, KeepTheDeviceBusy) {
@@ -138,7 +139,7 @@ TEST(Tiles, BoundTheRegistersOfAThread) {
     for (size_t i = 0; i < g.kernels.size(); ++i) {
       if (!g.kernels[i]) continue;
       const cuda::KernelSource& source = g.sources[i];
-      bool tiles = g.kernels[i]->schedule == cuda::Schedule::Tiles;
+      bool tiles = g.kernels[i]->schedule == cuda::KernelSchedule::Tiles;
       EXPECT_EQ(source.blocks_at_once, tiles ? 512 / source.threads : 0);
       std::string bounds = std::to_string(source.threads);
       if (tiles) bounds += ", " + std::to_string(512 / source.threads);

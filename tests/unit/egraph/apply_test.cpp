@@ -20,7 +20,7 @@ std::map<Outcome, int> apply_all(EGraph& egraph, const std::vector<Rule>& rules)
   Cycles cycles(egraph);
   cycles.break_cycles();
   Applier applier(egraph, &cycles, CycleFilter::Efficient);
-  matcher.look_since(0);
+  matcher.search_since(0);
   std::map<Outcome, int> outcomes;
   std::vector<std::pair<const CompiledRule*, Rows>> single;
   std::vector<std::pair<const CompiledRule*, JointRows>> joint;

@@ -41,7 +41,7 @@ protected:
     return test::add_node(graph, OpKind::Matmul, {x, y, graph.none(), graph.none()},
                           {Value::of_enum("none")});
   }
-  Schedule schedule(double share) { return recompute(graph, run_nodes(graph), {prices, share}); }
+  RunOrder schedule(double share) { return recompute(graph, run_nodes(graph), {prices, share}); }
 
   Graph graph{std::make_shared<Symbols>(), "m"};
   std::vector<NodeId> products;
@@ -49,14 +49,14 @@ protected:
 };
 
 TEST_F(RecomputeTest, WithoutAShareNothingIsRecomputed) {
-  Schedule kept = schedule(0);
+  RunOrder kept = schedule(0);
   EXPECT_EQ(kept.order, run_nodes(graph));
   EXPECT_EQ(kept.recomputed.operators, 0u);
   EXPECT_EQ(kept.recomputed.peak_bytes, kept.recomputed.peak_kept_bytes);
 }
 
 TEST_F(RecomputeTest, ActivationsAreMadeAgainAndProductsKept) {
-  Schedule found = schedule(0.02);
+  RunOrder found = schedule(0.02);
   std::map<OpKind, int> runs;
   for (NodeId id : found.order) ++runs[graph.node(id).op];
   EXPECT_EQ(runs[OpKind::Matmul], 2 * kLayers);
@@ -70,7 +70,7 @@ TEST_F(RecomputeTest, ActivationsAreMadeAgainAndProductsKept) {
 }
 
 TEST_F(RecomputeTest, TheShareBoundsWhatIsSpent) {
-  Schedule little = schedule(0.0015), much = schedule(0.5);
+  RunOrder little = schedule(0.0015), much = schedule(0.5);
   EXPECT_GT(little.recomputed.operators, 0u);
   EXPECT_LE(little.recomputed.added_us, 0.0015 * little.recomputed.total_us);
   EXPECT_LT(much.recomputed.peak_bytes, little.recomputed.peak_bytes);
@@ -95,7 +95,7 @@ TEST_F(RecomputeTest, APlanReadsWhatWasMadeLast) {
 
 TEST_F(RecomputeTest, OutputsAreNotMadeAgain) {
   for (NodeId id : products) graph.add_output("p" + std::to_string(id.index), id);
-  Schedule found = schedule(0.02);
+  RunOrder found = schedule(0.02);
   for (NodeId id : products) EXPECT_EQ(llvm::count(found.order, id), 1);
 }
 

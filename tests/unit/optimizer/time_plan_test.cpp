@@ -11,26 +11,26 @@ namespace {
 /// Seconds. They are large, so that the time of the test itself is within the tolerance.
 constexpr double kLong = 1e6, kNear = 1e3;
 
-SearchTime search_of(LaterWork later, SearchWork work) {
+SearchTime search_of(ReservedWork later, SearchWork work) {
   return TimePlan(StopToken().within(kLong), later).search(work);
 }
 
 TEST(TimePlan, SharesTheSearchWithTheWorkAfterIt) {
   struct Row {
-    LaterWork later;
+    ReservedWork later;
     SearchWork work;
     double explore, extract; // fractions of the whole
   };
   const Row rows[] = {
       {{}, {}, 1, 1},
-      {{}, {.extracts_at_the_end = true}, 0.5, 1},
-      {{}, {.extracts_at_the_end = true, .greedy = true}, 0.75, 1},
+      {{}, {.extracts_after_exploring = true}, 0.5, 1},
+      {{}, {.extracts_after_exploring = true, .greedy = true}, 0.75, 1},
       {{}, {.greedy = true}, 1, 1},
       {{.whole_runs = true}, {}, 0.6, 0.6},
       {{.replay = true}, {}, 0.75, 0.75},
       {{.proof = true}, {}, 0.5, 0.5},
       {{.replay = true, .proof = true}, {}, 0.5, 0.5},
-      {{.whole_runs = true, .proof = true}, {.extracts_at_the_end = true}, 0.15, 0.3},
+      {{.whole_runs = true, .proof = true}, {.extracts_after_exploring = true}, 0.15, 0.3},
       {{.whole_runs = true, .replay = true}, {.explains = true}, 0.45, 0.45},
   };
   for (const Row& row : rows) {
@@ -53,9 +53,9 @@ TEST(TimePlan, SharesTheOtherPhases) {
 
 /// No phase has a deadline then. The phases' own limits apply.
 TEST(TimePlan, HasNoDeadlineUnlessOneIsGiven) {
-  for (LaterWork later : {LaterWork{}, LaterWork{true, true, true}}) {
+  for (ReservedWork later : {ReservedWork{}, ReservedWork{true, true, true}}) {
     TimePlan plan(StopToken(), later);
-    SearchTime time = plan.search({.extracts_at_the_end = true});
+    SearchTime time = plan.search({.extracts_after_exploring = true});
     for (double seconds : {time.explore_s, time.settle_s, time.explore.seconds_left(),
                            time.extract.seconds_left(), plan.pricing().seconds_left(),
                            plan.whole_runs().seconds_left(), plan.verification().seconds_left()})
@@ -70,7 +70,7 @@ TEST(TimePlan, HasNoDeadlineUnlessOneIsGiven) {
 TEST(TimePlan, LeavesNothingOfNoTimeButGrace) {
   for (double seconds : {0.0, -1.0, 1e-12}) {
     TimePlan plan(StopToken().within(seconds), {.whole_runs = true, .proof = true});
-    SearchTime time = plan.search({.extracts_at_the_end = true});
+    SearchTime time = plan.search({.extracts_after_exploring = true});
     EXPECT_EQ(time.explore_s, 0);
     EXPECT_EQ(time.settle_s, 0);
     EXPECT_TRUE(time.explore.asked());
@@ -107,7 +107,8 @@ TEST(TimePlan, EndsAllPhasesWhenCancelled) {
 TEST(TimePlan, APhaseThatOverrunsShortensTheNext) {
   constexpr double kWhole = 0.2;
   TimePlan plan(StopToken().within(kWhole), {.whole_runs = true});
-  SearchTime time = plan.search({.extracts_at_the_end = true}); // until 0.06 s, and until 0.12 s
+  SearchTime time =
+      plan.search({.extracts_after_exploring = true}); // until 0.06 s, and until 0.12 s
   Stopwatch watch;
   std::this_thread::sleep_for(std::chrono::milliseconds(80));
   EXPECT_TRUE(time.explore.asked());
@@ -149,7 +150,7 @@ TEST(TimePlan, SharesMemory) {
   };
   constexpr double kClose = 0.01;
   EXPECT_NEAR(share(plan.search({}).explore), 0.6, kClose);
-  EXPECT_NEAR(share(plan.search({.extracts_at_the_end = true}).explore), 0.4, kClose);
+  EXPECT_NEAR(share(plan.search({.extracts_after_exploring = true}).explore), 0.4, kClose);
   EXPECT_NEAR(share(plan.search({.explains = true}).explore), 0.36, kClose);
   EXPECT_NEAR(share(plan.search({}).extract), 0.8, kClose);
   EXPECT_NEAR(share(plan.explanation()), 0.6, kClose);

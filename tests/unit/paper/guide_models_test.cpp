@@ -3,7 +3,7 @@
 #include "bench/paper/learned/followed_policy.h"
 #include "bench/paper/learned/guide_models.h"
 
-#include "compiler/api/seated_policy.h"
+#include "compiler/api/policy_file.h"
 #include "runtime/files/safetensors.h"
 #include "tests/unit/search/search_fixture.h"
 
@@ -37,7 +37,7 @@ GuideSample sample(const Graph& graph, size_t rules, size_t rule, float gain) {
 
 GuideRunner::Answer answer(GuideModels& guide, const GraphFeatures& graph,
                            llvm::ArrayRef<Rule> rules) {
-  auto out = guide.look(graph, rules);
+  auto out = guide.assess(graph, rules);
   EXPECT_TRUE(out) << out.error().message;
   return *out;
 }
@@ -47,7 +47,7 @@ void teach(GuideModels& guide, const std::vector<Rule>& rules, int steps) {
   GuideSample layers = sample(test::layers(2), rules.size(), 3, 0.5);
   GuideSample products = sample(test::shared_products(3), rules.size(), 1, 0);
   const GuideSample* batch[] = {&layers, &products};
-  for (int i = 0; i < steps; ++i) ASSERT_TRUE(guide.study(batch, rules));
+  for (int i = 0; i < steps; ++i) ASSERT_TRUE(guide.train_step(batch, rules));
 }
 
 TEST(GuideModels, NumberingOfNodesAndRulesChangesNothing) {
@@ -82,7 +82,7 @@ TEST(GuideModels, PaddingChangesNothing) {
     ASSERT_EQ(near.logits.size(), far.logits.size());
     for (size_t i = 0; i < near.logits.size(); ++i)
       EXPECT_NEAR(near.logits[i], far.logits[i], 1e-3) << step << " " << i;
-    auto one = small->study(batch, rules), other = large->study(batch, rules);
+    auto one = small->train_step(batch, rules), other = large->train_step(batch, rules);
     ASSERT_TRUE(one && other);
     EXPECT_NEAR(*one, *other, 1e-4);
   }
@@ -108,7 +108,7 @@ TEST(GuideModels, EdgesAreAsManyAsThereAre) {
   ASSERT_GT(graph->edges.size(), 2 * graph->operators.size());
   dense.graph = graph;
   const GuideSample* batch[] = {&dense};
-  auto one = small->study(batch, rules), other = large->study(batch, rules);
+  auto one = small->train_step(batch, rules), other = large->train_step(batch, rules);
   ASSERT_TRUE(one && other);
   EXPECT_NEAR(*one, *other, 1e-4);
   GuideRunner::Answer once = answer(*small, *graph, rules), far = answer(*large, *graph, rules);
@@ -125,7 +125,7 @@ TEST(GuideModels, StudiesMoreSamplesAtOnceThanItsBucketHas) {
   auto guide = fresh({.least_samples = 1});
   GuideSample layers = sample(test::layers(2), rules.size(), 3, 0.5);
   const GuideSample* batch[] = {&layers, &layers, &layers};
-  EXPECT_TRUE(guide->study(batch, rules));
+  EXPECT_TRUE(guide->train_step(batch, rules));
 }
 
 TEST(GuideModels, LearnsWhichRulePaysWhereAndWhatCanBeGained) {

@@ -25,14 +25,14 @@ uint32_t number_of(const std::vector<Rule>& rules, llvm::StringRef name) {
 class MadeUp final : public GuideRunner {
 public:
   uint32_t promising = 0;
-  size_t looks = 0, studied = 0;
+  size_t assessments = 0, studied = 0;
   bool broken = false;
   float beyond = 0;             // logit of the first rule, unless 0
   Cancellation* wish = nullptr; // stopped during the first study
   std::vector<GuideSample> seen;
 
-  Result<Answer> look(const GraphFeatures& graph, llvm::ArrayRef<Rule> rules) override {
-    ++looks;
+  Result<Answer> assess(const GraphFeatures& graph, llvm::ArrayRef<Rule> rules) override {
+    ++assessments;
     if (broken) return error(Code::device, "no network");
     EXPECT_FALSE(graph.operators.empty());
     Answer answer{std::vector<float>(rules.size() * kGrains, -5), 0.25};
@@ -40,8 +40,8 @@ public:
     if (beyond != 0) answer.logits[0] = beyond;
     return answer;
   }
-  Result<double> study(llvm::ArrayRef<const GuideSample*> minibatch,
-                       llvm::ArrayRef<Rule>) override {
+  Result<double> train_step(llvm::ArrayRef<const GuideSample*> minibatch,
+                            llvm::ArrayRef<Rule>) override {
     ++studied;
     if (wish) wish->request();
     for (const GuideSample* sample : minibatch) seen.push_back(*sample);
@@ -74,10 +74,10 @@ TEST(Guide, IsAskedOnceForEachGraphAndLeadsTheSearch) {
   for (uint32_t rule : {number_of(rules, "associates"), residual}) {
     network->promising = rule;
     GuidedPolicy policy(network);
-    size_t before = network->looks;
+    size_t before = network->assessments;
     MctsReport report = search(policy);
-    EXPECT_LT(network->looks - before, report.simulations) << "states share the best graph";
-    EXPECT_EQ(policy.use().looks, network->looks - before);
+    EXPECT_LT(network->assessments - before, report.simulations) << "states share the best graph";
+    EXPECT_EQ(policy.use().assessments, network->assessments - before);
     tries.push_back(tried(report, residual));
     EXPECT_TRUE(rule != residual || report.best_cost < report.start_cost);
   }
@@ -113,9 +113,9 @@ TEST(Guide, WhatIsNoNumberIsNoAnswer) {
   for (float beyond : {NAN, INFINITY, -INFINITY}) {
     auto network = std::make_shared<MadeUp>();
     GuidedPolicy policy(network);
-    EXPECT_TRUE(policy.look(test::layers(3), rules));
+    EXPECT_TRUE(policy.assess(test::layers(3), rules));
     network->beyond = beyond;
-    EXPECT_FALSE(policy.look(test::layers(3), rules)) << beyond;
+    EXPECT_FALSE(policy.assess(test::layers(3), rules)) << beyond;
   }
 }
 
@@ -143,7 +143,7 @@ TEST(Guide, GoesOnAtTheRoundThatIsNext) {
   std::vector<Rule> rules = rules_of(kSumRules);
   auto network = std::make_shared<MadeUp>();
   EXPECT_EQ(rounds_of(network, rules, {.rounds = 3, .earlier_rounds = 2}), std::vector<size_t>{3});
-  EXPECT_GT(network->looks, 0u) << "only the first round of all is without it";
+  EXPECT_GT(network->assessments, 0u) << "only the first round of all is without it";
   EXPECT_TRUE(rounds_of(network, rules, {.rounds = 3, .earlier_rounds = 3}).empty());
 }
 

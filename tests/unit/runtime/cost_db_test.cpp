@@ -88,9 +88,9 @@ TEST_F(CostDbTest, WhatIsRememberedIsNotKept) {
 
 TEST_F(CostDbTest, KeepsTheYardstickOfAMachine) {
   EXPECT_EQ(open()->yardstick(), 0);
-  open()->keep_yardstick(30);
-  open()->keep_yardstick(31.5);
-  open()->keep_yardstick(0); // no yardstick: ignored
+  open()->store_yardstick(30);
+  open()->store_yardstick(31.5);
+  open()->store_yardstick(0); // no yardstick: ignored
   EXPECT_EQ(open()->yardstick(), 31.5) << "the last counts: who keeps it knew of the others";
   EXPECT_EQ(CostDb::open(path, {"cpu", "avx9", "lib 1", "washed 64 MiB", "f32", 1})->yardstick(),
             31.5)
@@ -121,7 +121,7 @@ TEST_F(CostDbTest, AnotherReleaseFindsNothingAndBeginsAnew) {
   auto db = open();
   EXPECT_TRUE(db->notes().empty());
   EXPECT_EQ(db->find("relu(f32[8])"), std::nullopt);
-  EXPECT_TRUE(db->rows_alike().empty());
+  EXPECT_TRUE(db->rows_of_all_layouts().empty());
   db->store({{"relu(f32[8])", 2.5, "jit"}});
   EXPECT_EQ(open()->find("relu(f32[8])"), 2.5);
 }

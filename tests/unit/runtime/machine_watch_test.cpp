@@ -18,7 +18,7 @@ constexpr Disturbance kNone = Disturbance::None, kSlight = Disturbance::Slight,
                       kHeavy = Disturbance::Heavy;
 
 /// Returns the answers of a watch that reads these signs: one for each, except the first.
-Answers answers(std::vector<MachineSigns> signs, double usual_us = 0) {
+Answers answers(std::vector<MachineReadings> signs, double usual_us = 0) {
   size_t next = 0;
   auto watch = watch_signs([&] { return signs[next++]; }, usual_us);
   Answers out;
@@ -53,7 +53,7 @@ TEST(MachineWatch, NoticesThatTheYardstickDrifts) {
 
 /// On a slow machine, two interleaved programs keep their relative speed.
 TEST(MachineWatch, TellsASlowMachineFromOneThatOthersUse) {
-  std::vector<MachineSigns> signs{{0, 0, 30}, {1000, 0, 60}, {2000, 80, 60}, {3000, 800, 30}};
+  std::vector<MachineReadings> signs{{0, 0, 30}, {1000, 0, 60}, {2000, 80, 60}, {3000, 800, 30}};
   auto watch = watch_signs([&, next = size_t{0}]() mutable { return signs[next++]; });
   for (Disturbance taken : {kNone, kSlight, kHeavy}) {
     EXPECT_EQ(watch->disturbance(), kHeavy);
@@ -62,14 +62,14 @@ TEST(MachineWatch, TellsASlowMachineFromOneThatOthersUse) {
 }
 
 TEST(MachineWatch, KnowsTheYardstickFromEarlier) {
-  std::vector<MachineSigns> slow{{0, 0, 60}, {1, 0, 60}, {2, 0, 60}};
+  std::vector<MachineReadings> slow{{0, 0, 60}, {1, 0, 60}, {2, 0, 60}};
   EXPECT_EQ(answers(slow), (Answers{kNone, kNone}));
   EXPECT_EQ(answers(slow, 30), (Answers{kHeavy, kHeavy}));
 }
 
 /// As on a virtual machine whose neighbours compute nearly always.
 TEST(MachineWatch, TakesForUsualWhatNearlyAlwaysIs) {
-  std::vector<MachineSigns> signs;
+  std::vector<MachineReadings> signs;
   for (int i = 0; i < 200; ++i) signs.push_back({1000.0 * i, 0, i == 20 ? 30.0 : 50.0 + i % 7});
   Answers all = answers(signs);
   EXPECT_EQ(llvm::count(llvm::ArrayRef(all).take_back(100), kNone), 100) << "but for one moment";
@@ -79,7 +79,7 @@ TEST(MachineWatch, TakesForUsualWhatNearlyAlwaysIs) {
 }
 
 TEST(MachineWatch, DoesNotTakeForUsualWhatItsOwnThreadsWaitedIn) {
-  std::vector<MachineSigns> signs;
+  std::vector<MachineReadings> signs;
   for (int i = 0; i < 100; ++i) signs.push_back({1000.0 * i, 600.0 * i, 60});
   auto watch = watch_signs([&, next = size_t{0}]() mutable { return signs[next++]; }, 30);
   for (int i = 1; i < 100; ++i) EXPECT_EQ(watch->disturbance(), kHeavy) << i;

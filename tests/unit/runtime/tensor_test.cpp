@@ -37,7 +37,8 @@ TEST(Tensor, LentElementsStayWhereTheyAre) {
   auto at = [&](int64_t place) {
     return std::shared_ptr<const std::byte>(owner, owner->data() + place);
   };
-  Tensor whole = Tensor::lent(f32({4}), at(0)), copy = whole, rest = Tensor::lent(f32({3}), at(4));
+  Tensor whole = Tensor::borrowed(f32({4}), at(0)), copy = whole,
+         rest = Tensor::borrowed(f32({3}), at(4));
   EXPECT_EQ(std::as_const(copy).data(), owner->data());
   EXPECT_EQ(std::as_const(*Tensor::aligned(whole)).data(), owner->data());
   const Tensor aligned = *Tensor::aligned(rest);

@@ -28,7 +28,7 @@ TEST(Timing, RunsAsOftenAsAsked) {
   ASSERT_TRUE(timing.ok());
   EXPECT_EQ(timing->runs, 7u);
   EXPECT_EQ(one.runs, 10);
-  auto comparison = time_in_turns(one, two, {.runs = 4, .warmup = 1});
+  auto comparison = time_interleaved(one, two, {.runs = 4, .warmup = 1});
   ASSERT_TRUE(comparison.ok());
   EXPECT_EQ(two.runs, 5);
   EXPECT_EQ(comparison->first.runs, comparison->second.runs);
@@ -40,7 +40,7 @@ TEST(Timing, AComparisonThatEndedEarlyIsMarked) {
   for (int last : {1, 2, 5, 6}) {
     FakeExecutable one, two;
     two.last = last;
-    auto times = time_in_turns(
+    auto times = time_interleaved(
         one, two, {.warmup = 0, .min_runs = 5, .seconds = 0, .stop = StopToken(&two.wish)});
     ASSERT_TRUE(times.ok());
     EXPECT_EQ(times->first.runs, static_cast<size_t>(std::min(last, 5)));

@@ -115,7 +115,7 @@ TEST_F(Environment, EndsAtTheHorizonAndWhereNothingCanBeDone) {
 
 TEST_F(Environment, TakesRewardsOfOnesOwn) {
   RewriteEnvironment env = environment(
-      {.measure_every = 1, .reward = [](const StepTaken& s) { return s.done ? s.now : -1; }});
+      {.measure_every = 1, .reward = [](const RewardInputs& s) { return s.done ? s.now : -1; }});
   ASSERT_TRUE(env.reset());
   EXPECT_DOUBLE_EQ(env.step(to(env, 1, game))->reward, -1);
   EXPECT_DOUBLE_EQ(env.step(env.state()->stop())->reward, 99.8);
@@ -135,7 +135,7 @@ TEST_F(Environment, ASourceThatTakesNoTimeIsRefused) {
   Result<void> begun = RewriteEnvironment(game.source, game.rules, none, options).reset();
   ASSERT_FALSE(begun);
   EXPECT_NE(begun.error().message.find("takes no time"), std::string::npos);
-  options.reward = [](const StepTaken&) { return 1.0; }; // rewards may not depend on time
+  options.reward = [](const RewardInputs&) { return 1.0; }; // rewards may not depend on time
   EXPECT_TRUE(RewriteEnvironment(game.source, game.rules, none, options).reset());
 }
 
@@ -155,7 +155,7 @@ TEST_F(Environment, GoesAWayAgain) {
   ASSERT_TRUE(env.reset());
   for (size_t state : {3, 6}) ASSERT_TRUE(env.step(to(env, state, game)));
   std::vector<size_t> rewrites;
-  for (const RewriteTaken& step : env.path()) rewrites.push_back(step.rewrite);
+  for (const PathStep& step : env.path()) rewrites.push_back(step.rewrite);
   ASSERT_TRUE(env.step(to(env, RewriteGame::kBest, game)));
   rewrites.push_back(env.path().back().rewrite);
   RewriteEnvironment other = environment({.measure_every = 0});

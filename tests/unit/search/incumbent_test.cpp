@@ -54,7 +54,7 @@ public:
     for (const OpInstance& instance : instances) noticed_.insert(instance_key(symbols, instance));
     largest = std::max(largest, instances.size());
   }
-  bool wants_notice() const override { return true; }
+  bool needs_preparation() const override { return true; }
   size_t surprises = 0, largest = 0;
 
 private:

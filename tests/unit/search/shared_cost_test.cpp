@@ -33,7 +33,7 @@ public:
     return llvm::all_of(instances,
                         [&](const OpInstance& i) { return timed_.count(i.weight_operands) > 0; });
   }
-  bool wants_notice() const override { return true; }
+  bool needs_preparation() const override { return true; }
   size_t timed() const { return timed_.size(); }
   int disturbed = 0;
 

@@ -110,14 +110,14 @@ struct Operands {
   }
 
   void hide_later() {
-    for (const HeadStart& head : shape.heads)
+    for (const HeadOffsets& head : shape.heads)
       for (int64_t i = 0; i < shape.rows; ++i)
         for (int64_t j = 0; j < shape.places; ++j)
           seen.data[head.seen + i * shape.seen_row + j * shape.seen_place] =
               j <= i + shape.places / 3;
   }
 
-  std::vector<double> row(const HeadStart& head, int64_t i) const {
+  std::vector<double> row(const HeadOffsets& head, int64_t i) const {
     std::vector<double> scores, result;
     for (int64_t j = 0; j < shape.places; ++j) {
       double score = 0;
@@ -172,7 +172,7 @@ struct Operands {
 /// Compares the results. Returns the error, or "".
 std::string compare(const Operands& o) {
   const AttentionShape& s = o.shape;
-  for (const HeadStart& head : s.heads)
+  for (const HeadOffsets& head : s.heads)
     for (int64_t i = 0; i < s.rows; ++i) {
       std::vector<double> want = o.row(head, i);
       for (int64_t v = 0; v < (i + 1 < s.rows ? s.y_row : s.value_width); ++v) {

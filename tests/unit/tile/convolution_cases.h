@@ -261,7 +261,7 @@ inline constexpr float kSpecialNumbers[] = {NAN,     INFINITY, -INFINITY, 1e-42f
 inline constexpr Clamp kClamps[] = {Clamp::None, Clamp::Relu, Clamp::Relu6};
 
 /// Runs for each instruction set. Other processors cannot run the code, and plans there never use
-/// it (may_be_ours), as tests/property/backends/tile_convolutions_test.cpp checks.
+/// it (may_use_own_kernel), as tests/property/backends/tile_convolutions_test.cpp checks.
 class EmittedConvolution : public testing::TestWithParam<Isa> {
 protected:
   void SetUp() override {

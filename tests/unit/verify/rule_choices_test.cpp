@@ -17,14 +17,14 @@ RuleVerdict verdict_of(llvm::StringRef text) {
   return verify_rule(rules[0], options);
 }
 
-class Holds : public ::testing::TestWithParam<const char*> {};
-TEST_P(Holds, AndHasInstances) {
+class InstancePredicate : public ::testing::TestWithParam<const char*> {};
+TEST_P(InstancePredicate, AndHasInstances) {
   RuleVerdict verdict = verdict_of(GetParam());
   EXPECT_EQ(verdict.status, RuleVerdict::Status::Tested) << verdict.why << verdict.counterexample;
   EXPECT_GE(verdict.cases, 30u);
 }
 INSTANTIATE_TEST_SUITE_P(
-    Rules, Holds,
+    Rules, InstancePredicate,
     ::testing::Values(
         "rule r(c, x) exact { select(c, x, x) => x where same_type(x, x), rank(c) == 0 }",
         "rule r(c, x, y) exact { select(not c, x, y) => select(c, y, x) }",

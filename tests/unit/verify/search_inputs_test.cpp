@@ -124,7 +124,7 @@ TEST(Climb, FindsWhereFunctionsPart) {
   NodeId x = s.input("x"), y = s.input("y");
   NodeId bump = s.op(OpKind::Relu, {s.op(OpKind::Sub, {s.op(OpKind::Mul, {x, y}), s.number(2)})});
   NodeId sum = s.op(OpKind::Add, {x, y});
-  std::optional<Climbed> found = climb(s.sides(sum, s.op(OpKind::Add, {sum, bump})), 1, 400);
+  std::optional<ClimbResult> found = climb(s.sides(sum, s.op(OpKind::Add, {sum, bump})), 1, 400);
   ASSERT_TRUE(found);
   EXPECT_GT(found->b, found->a);
   EXPECT_FALSE(climb(s.sides(sum, s.op(OpKind::Add, {y, x})), 1, 400));

@@ -22,7 +22,7 @@ bool is_refused(llvm::StringRef location) {
                      [](llvm::StringRef part) { return part == ".."; });
 }
 
-Diagnostic leads_outside(llvm::StringRef location) {
+Diagnostic outside_folder_error(llvm::StringRef location) {
   return error(Code::bad_data_file,
                "its external data is `{0}`, which is no path to a file within the model's folder",
                location);
@@ -66,7 +66,7 @@ Result<ExternalPlace> external_place(const schema::Tensor& tensor) {
 }
 
 Result<llvm::StringRef> ExternalData::bytes(const ExternalPlace& place, uint64_t size) const {
-  if (is_refused(place.location)) return leads_outside(place.location);
+  if (is_refused(place.location)) return outside_folder_error(place.location);
   if (place.length && *place.length != size)
     return error(Code::bad_data_file, "its external data has {0} bytes, and its type {1}",
                  *place.length, size);
@@ -98,7 +98,7 @@ Result<std::string> ExternalData::path_of(llvm::StringRef location) const {
   if (std::error_code why = fs::real_path(folder_, folder)) return cannot_read(folder_, why);
   if (std::error_code why = fs::real_path(whole, real)) return cannot_read(whole, why);
   if (!folder.endswith("/")) folder += '/';
-  if (!real.startswith(folder)) return leads_outside(location);
+  if (!real.startswith(folder)) return outside_folder_error(location);
   fs::file_status status;
   if (std::error_code why = fs::status(real, status)) return cannot_read(whole, why);
   if (!fs::is_regular_file(status)) // a pipe would block forever

@@ -243,7 +243,7 @@ static bool is_legacy(const schema::Attribute& given, llvm::StringRef op, int ve
          (name == "broadcast" && (given.i() == 0 || op == "Gemm" || op == "PRelu"));
 }
 
-std::string Call::overlooked() const {
+std::string Call::unused_parts() const {
   llvm::SmallSet<llvm::StringRef, 8> names;
   for (const schema::Attribute& own : node_.attribute())
     if (!names.insert(own.name()).second)
@@ -255,7 +255,7 @@ std::string Call::overlooked() const {
     if (!input_seen_[i] && !inputs_[i].is(FileValue::Kind::Absent))
       return "its input " + std::to_string(i + 1) + " is not supported";
   for (size_t i = 0; i < results_.size(); ++i)
-    if (wants(i) && results_[i].is(FileValue::Kind::Absent))
+    if (uses_result(i) && results_[i].is(FileValue::Kind::Absent))
       return "its result " + std::to_string(i + 1) + " is not supported";
   return "";
 }

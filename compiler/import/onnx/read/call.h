@@ -110,7 +110,7 @@ public:
   // --- results ---
   size_t result_count() const { return static_cast<size_t>(node_.output_size()); }
   /// Returns true if the result may be used.
-  bool wants(size_t i) const {
+  bool uses_result(size_t i) const {
     return i < result_count() && !node_.output(static_cast<int>(i)).empty();
   }
   void result(size_t i, NodeId node);
@@ -127,7 +127,7 @@ public:
 
   // --- for the caller of the form ---
   /// Returns the given but unused parts of the node; empty if there are none.
-  std::string overlooked() const;
+  std::string unused_parts() const;
   std::vector<FileValue>& results() { return results_; }
 
 private:

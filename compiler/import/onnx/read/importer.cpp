@@ -532,7 +532,7 @@ bool Importer::call(const schema::Node& node, const Form& form, Scope& scope,
   if (use && element) narrow_results(emit_, *use, element, call.results());
   std::string fault = emit_.take_fault();
   if (broken_) return false;
-  if (fault.empty()) fault = call.overlooked();
+  if (fault.empty()) fault = call.unused_parts();
   if (!fault.empty()) return refuse(node, scope, fault);
   if (kept && keeper_.is_to_keep(*kept, node, call.results()))
     keeper_.keep(std::move(*kept), node, inputs, call.results());

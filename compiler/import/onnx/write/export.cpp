@@ -488,9 +488,9 @@ private:
 };
 
 /// Copies the nodes that the outputs need, and all inputs.
-class Preparer {
+class ExportPreparation {
 public:
-  explicit Preparer(const Graph& from)
+  explicit ExportPreparation(const Graph& from)
       : from_(from), to_(from.shared_symbols(), from.name()), copier_(from, to_) {}
 
   PreparedGraph run() {
@@ -589,7 +589,7 @@ private:
 } // namespace
 
 PreparedGraph prepare_for_export(const Graph& graph) {
-  PreparedGraph prepared = Preparer(graph).run();
+  PreparedGraph prepared = ExportPreparation(graph).run();
   prepared.graph = flatten_rows(prepared.graph);
   return prepared;
 }

@@ -29,7 +29,7 @@ private:
     double number = 1;
     llvm::SmallVector<NodeId, 4> factors;
     /// Returns the other factor of two.
-    NodeId beside(NodeId x) const {
+    NodeId other_factor(NodeId x) const {
       if (factors.size() != 2) return {};
       if (factors[0] == x) return factors[1];
       return factors[1] == x ? factors[0] : NodeId{};
@@ -114,7 +114,7 @@ std::optional<WrittenForm> Matcher::tanh_gelu(NodeId root) const {
   if (halves.factors.size() != 2 || !same_number(halves.number, 0.5)) return std::nullopt;
   for (NodeId x : halves.factors) {
     double one = 0;
-    NodeId tanh = plus_number(halves.beside(x), one);
+    NodeId tanh = plus_number(halves.other_factor(x), one);
     if (!tanh.valid() || one != 1 || !is(tanh, OpKind::Tanh)) continue;
     Product scaled = product(operand(tanh));
     if (scaled.factors.size() != 1 || !same_number(scaled.number, kTanhScale)) continue;

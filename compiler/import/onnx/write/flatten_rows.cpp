@@ -21,7 +21,7 @@ public:
     for (uint32_t i = 0; i < graph.size(); ++i) {
       if (!needed_[i]) continue;
       for (NodeId operand : graph.operands({i})) users_[operand.index].push_back({i});
-      rows_[i] = goes_by_rows({i});
+      rows_[i] = is_computed_by_rows({i});
     }
     shrink();
     decide();
@@ -34,14 +34,14 @@ private:
   bool is_wide(NodeId id) const { return graph_.type(id).rank() > 2; }
   OpKind op(NodeId id) const { return graph_.node(id).op; }
   bool is_reshape(NodeId id) const { return op(id) == OpKind::Reshape; }
-  bool goes_by_rows(NodeId id) const;
+  bool is_computed_by_rows(NodeId id) const;
   void shrink();
   void join(NodeId id);
   void decide();
   bool is_biased_product(NodeId id) const;
   int gain(NodeId id) const;
   int gain_of_reading(NodeId id) const;
-  int gain_around(NodeId id) const;
+  int gain_with_neighbours(NodeId id) const;
   bool is_matrix_of(NodeId matrix, NodeId wide) const {
     const TensorType& type = graph_.type(matrix);
     return type.rank() == 2 && type[1] == graph_.type(wide).shape.back();
@@ -54,7 +54,7 @@ private:
   llvm::EquivalenceClasses<uint32_t> parts_;
 };
 
-bool RowParts::goes_by_rows(NodeId id) const {
+bool RowParts::is_computed_by_rows(NodeId id) const {
   const Node& node = graph_.node(id);
   const TensorType& type = graph_.type(id);
   if (!is_wide(id) || !is_float(type.dtype) || node.weight_only) return false;
@@ -125,7 +125,7 @@ int RowParts::gain(NodeId id) const {
 }
 
 /// Returns all gains that depend on whether the node is flattened.
-int RowParts::gain_around(NodeId id) const {
+int RowParts::gain_with_neighbours(NodeId id) const {
   llvm::SmallVector<NodeId, 8> near(graph_.operands(id).begin(), graph_.operands(id).end());
   near.push_back(id);
   llvm::append_range(near, users_[id.index]);
@@ -143,9 +143,9 @@ void RowParts::shrink() {
     changed = false;
     for (uint32_t i = 0; i < graph_.size(); ++i) {
       if (!rows_[i]) continue;
-      int with = gain_around({i});
+      int with = gain_with_neighbours({i});
       rows_[i] = false;
-      if (gain_around({i}) >= with)
+      if (gain_with_neighbours({i}) >= with)
         changed = true;
       else
         rows_[i] = true;
@@ -183,7 +183,7 @@ public:
     for (uint32_t i = 0; i < from_.size(); ++i)
       if (needed[i]) add({i});
     for (const GraphOutput& output : from_.outputs())
-      to_.add_output(output.name, as_it_was(output.node));
+      to_.add_output(output.name, copy_unchanged(output.node));
     return std::move(to_);
   }
 
@@ -196,7 +196,7 @@ private:
       as_it_was_[id.index] = reshape(flat_[from_.operands(id)[0].index], from_.type(id).shape);
     } else {
       llvm::SmallVector<NodeId, 5> operands;
-      for (NodeId operand : from_.operands(id)) operands.push_back(as_it_was(operand));
+      for (NodeId operand : from_.operands(id)) operands.push_back(copy_unchanged(operand));
       as_it_was_[id.index] = to_.add(node.op, from_.attrs(id), operands);
     }
   }
@@ -204,7 +204,7 @@ private:
   NodeId over_matrices(NodeId id) {
     llvm::SmallVector<NodeId, 5> operands;
     for (NodeId operand : from_.operands(id))
-      operands.push_back(from_.type(operand).rank() > 2 ? flat(operand) : as_it_was(operand));
+      operands.push_back(from_.type(operand).rank() > 2 ? flat(operand) : copy_unchanged(operand));
     llvm::SmallVector<ValueId, 4> attrs(from_.attrs(id).begin(), from_.attrs(id).end());
     if (from_.node(id).op == OpKind::Slice) attrs[0] = to_.symbols().value(Value::of_int(1));
     if (from_.node(id).op == OpKind::ReduceMean)
@@ -214,7 +214,7 @@ private:
     return made;
   }
 
-  NodeId as_it_was(NodeId id) {
+  NodeId copy_unchanged(NodeId id) {
     NodeId& known = as_it_was_[id.index];
     if (!known.valid()) known = reshape(flat_[id.index], from_.type(id).shape);
     return known;
@@ -227,7 +227,7 @@ private:
     if (known.valid()) return known;
     const TensorType& type = from_.type(id);
     int64_t columns = type.shape.back(), rows = type.elements() / columns;
-    NodeId x = as_it_was(id);
+    NodeId x = copy_unchanged(id);
     if (to_.node(x).op == OpKind::Reshape) x = to_.operands(x)[0];
     return known = reshape(x, {rows, columns});
   }

@@ -59,7 +59,7 @@ public:
   Result<Written> write(uint64_t most);
 
 private:
-  uint64_t lay_out(bool external);
+  uint64_t assign_offsets(bool external);
   Prefix prefix(const ExportedWeight& weight, bool external);
   Result<void> write_elements(size_t weight, llvm::raw_ostream& out) const;
   Result<void> write_external() const;
@@ -103,7 +103,7 @@ Prefix ModelWriter::prefix(const ExportedWeight& weight, bool external) {
 }
 
 /// Computes the layout and returns the size of the model's file.
-uint64_t ModelWriter::lay_out(bool external) {
+uint64_t ModelWriter::assign_offsets(bool external) {
   prefixes_.clear();
   data_bytes_ = 0;
   graph_bytes_ = graph_.size();
@@ -166,8 +166,8 @@ Result<void> ModelWriter::write_main(llvm::raw_ostream& out) const {
 Result<Written> ModelWriter::write(uint64_t most) {
   head_ = exported_.model.SerializeAsString();
   graph_ = exported_.graph.SerializeAsString();
-  uint64_t bytes = lay_out(false);
-  if (bytes > most) bytes = lay_out(true);
+  uint64_t bytes = assign_offsets(false);
+  if (bytes > most) bytes = assign_offsets(true);
   TG_CHECK(write_data_file(path_, [&](llvm::raw_ostream& out) -> Result<void> {
     if (data_bytes_ > 0) TG_CHECK(write_external());
     return write_main(out);

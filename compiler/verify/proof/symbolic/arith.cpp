@@ -131,7 +131,7 @@ public:
     auto at = answers_.find(facts);
     return at == answers_.end() ? nullptr : &at->second;
   }
-  const Answer& ask(const std::vector<Fact>& facts) {
+  const Answer& query(const std::vector<Fact>& facts) {
     Answer answer;
     answer.contradictory = z3_.contradictory(facts, answer.model);
     return answers_.emplace(facts, std::move(answer)).first->second;
@@ -236,12 +236,12 @@ void Arith::define(Sym symbol, const Poly& value) {
     if (fact.p.has(symbol)) fact.p = fact.p.replaced(symbol, value);
   // A replaced symbol keeps its bound.
   if (least_[symbol]) facts_.push_back(at_least(value, *least_[symbol]));
-  llvm::erase_if(facts_, [&](const Fact& fact) { return plainly_follows(fact); });
+  llvm::erase_if(facts_, [&](const Fact& fact) { return follows_from_bounds(fact); });
 }
 
 /// Returns true if a fact follows from the lower bounds of its symbols: all coefficients are
 /// nonnegative and the constant is large enough.
-bool Arith::plainly_follows(const Fact& fact) const {
+bool Arith::follows_from_bounds(const Fact& fact) const {
   if (std::optional<int64_t> n = fact.p.constant())
     return fact.kind == Fact::Kind::Ge ? *n >= 0 : (*n == 0) == (fact.kind == Fact::Kind::Eq);
   if (fact.kind != Fact::Kind::Ge) return false;
@@ -270,14 +270,14 @@ bool Arith::follows_always(const Fact& fact) {
 bool Arith::follows(const Fact& fact) {
   Fact goal{fact.kind, cancelled(normal(fact.p))};
   if (!goal.p.valid()) return budget_ = 0, false; // after an overflow nothing is proved
-  if (plainly_follows(goal)) return true;
+  if (follows_from_bounds(goal)) return true;
   if (goal.p.constant()) { // false, so it follows only from a contradiction
     return false;
   }
-  return ask(negated(goal));
+  return query(negated(goal));
 }
 
-bool Arith::consistent() { return !ask({}); }
+bool Arith::consistent() { return !query({}); }
 
 /// Returns the known facts, the context, and the bounds of their symbols.
 std::vector<Fact> Arith::everything(llvm::ArrayRef<Fact> more) const {
@@ -368,7 +368,7 @@ Arith::Answer Arith::judge(const std::vector<Fact>& facts) {
     if (satisfied(models_[i], facts)) return Answer::Satisfiable;
   const Solver::Answer* answer = solver_->known(facts);
   ++(answer ? looked_up_ : asked_);
-  if (!answer) answer = &solver_->ask(facts);
+  if (!answer) answer = &solver_->query(facts);
   if (answer->contradictory) return Answer::Contradictory;
   if (models_.size() == kModels) models_.erase(models_.begin());
   models_.push_back(answer->model);
@@ -410,7 +410,7 @@ std::vector<Fact> Arith::splits(llvm::ArrayRef<Fact> facts) const {
 /// Returns true if the known facts and the given ones contradict each other. The solver treats
 /// products as single unknowns. If its values are not a model over the integers, both outcomes of a
 /// comparison are tried.
-bool Arith::ask(llvm::ArrayRef<Fact> more) {
+bool Arith::query(llvm::ArrayRef<Fact> more) {
   if (exhausted()) return false;
   std::vector<Fact> all = everything(more);
   if (llvm::any_of(all, [](const Fact& fact) { return !fact.p.valid(); }))

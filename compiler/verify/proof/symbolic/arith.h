@@ -115,13 +115,13 @@ public:
 
 private:
   using Model = std::map<Sym, int64_t>;
-  bool plainly_follows(const Fact& fact) const;
+  bool follows_from_bounds(const Fact& fact) const;
   Poly cancelled(Poly p) const;
   std::vector<Sym> factors_of_one(const Poly& p) const;
   void take_equalities(std::vector<Fact>& open);
   void add_products(std::vector<Fact>& facts) const;
   enum class Answer : uint8_t { Contradictory, Satisfiable, Open };
-  bool ask(llvm::ArrayRef<Fact> more);
+  bool query(llvm::ArrayRef<Fact> more);
   Answer judge(const std::vector<Fact>& facts);
   std::vector<Fact> splits(llvm::ArrayRef<Fact> facts) const;
   std::vector<Fact> everything(llvm::ArrayRef<Fact> more) const;

@@ -165,7 +165,7 @@ Index Indices::reshaped(const Index& from, const Index& to, const Index& index) 
       ++walk.at;
     } else if (!first || !second) {
       facts_.beyond("a reshape that does not go by factors");
-    } else if (!join_axes(walk) && !take_apart(walk)) {
+    } else if (!join_axes(walk) && !split_index(walk)) {
       regroup(walk);
     }
   }
@@ -191,7 +191,7 @@ bool Indices::join_axes(Walk& walk) {
 }
 
 /// Handles axes that the reshape joins: splits one index into parts.
-bool Indices::take_apart(Walk& walk) {
+bool Indices::split_index(Walk& walk) {
   const Poly& size = walk.to[walk.at];
   std::vector<Poly> radices;
   Poly product = 1;

@@ -35,7 +35,7 @@ private:
   };
   struct Walk;
   bool join_axes(Walk& walk);
-  bool take_apart(Walk& walk);
+  bool split_index(Walk& walk);
   void regroup(Walk& walk);
   std::vector<Poly> parts(const Poly& index, const std::vector<Poly>& radices);
   std::vector<Poly> parts_of(Sym symbol, Scope* scope, const std::vector<Poly>& radices);

@@ -35,7 +35,7 @@ bool holds(const Fact& guard) {
 
 /// Returns a symbol in products that the guards restrict to one end of its range, and that end: for
 /// example the group of a result that can only be the first or the last.
-std::optional<std::pair<Sym, Poly>> kept_at_an_end(Arith& arith, const Product& product) {
+std::optional<std::pair<Sym, Poly>> symbol_fixed_at_end(Arith& arith, const Product& product) {
   for (Sym s : product.bound) {
     std::optional<Poly> last; // of 0 <= s <= last
     bool multiplied = false;
@@ -171,7 +171,7 @@ void Sums::collect(Value& sum, Product product) {
     Product next = std::move(open.back());
     open.pop_back();
     drop_fixed(next);
-    while (auto kept = kept_at_an_end(arith_, next)) {
+    while (auto kept = symbol_fixed_at_end(arith_, next)) {
       next.bound.erase(llvm::find(next.bound, kept->first));
       next = replaced(next, kept->first, kept->second);
     }

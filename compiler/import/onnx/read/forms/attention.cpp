@@ -110,9 +110,9 @@ void write_attention(Call& call) {
         call.fail("its mask makes " + e.type(weights).text() + " of scores " + e.type(raw).text()));
   NodeId y = heads.context(e, weights);
   call.result(0, read->packed ? join_heads(e, y) : y);
-  if (call.wants(1)) call.result(1, heads.k);
-  if (call.wants(2)) call.result(2, heads.v);
-  if (call.wants(3))
+  if (call.uses_result(1)) call.result(1, heads.k);
+  if (call.uses_result(2)) call.result(2, heads.v);
+  if (call.uses_result(3))
     call.result(3, std::array{raw, soft, biased, weights}[static_cast<size_t>(mode)]);
 }
 

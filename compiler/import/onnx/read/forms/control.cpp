@@ -177,7 +177,7 @@ void write_loop(Call& call) {
   }
   for (size_t i = 0; i < rounds.states.size(); ++i) call.result(i, rounds.states[i]);
   for (size_t i = 0; i < rounds.stacks.size(); ++i)
-    if (call.wants(rounds.states.size() + i))
+    if (call.uses_result(rounds.states.size() + i))
       call.result(rounds.states.size() + i, rounds.stacked(i, 0, false));
 }
 
@@ -250,7 +250,7 @@ void write_scan(Call& call) {
   }
   for (size_t i = 0; i < rounds.states.size(); ++i) call.result(i, rounds.states[i]);
   for (size_t i = 0; i < rounds.stacks.size() && !call.failed(); ++i)
-    if (call.wants(rounds.states.size() + i))
+    if (call.uses_result(rounds.states.size() + i))
       call.result(rounds.states.size() + i, rounds.stacked(i, axes[i], directions[i] != 0));
 }
 

@@ -128,7 +128,7 @@ void write_linear_attention(Call& call) {
   }
   if (call.failed()) return;
   call.result(0, e.cast(e.concat(outputs, 1), dtype));
-  if (call.wants(1)) call.result(1, e.cast(state, state_dtype));
+  if (call.uses_result(1)) call.result(1, e.cast(state, state_dtype));
 }
 
 void write_causal_conv(Call& call) {
@@ -158,7 +158,7 @@ void write_causal_conv(Call& call) {
     made = e.cast(e.mul(wide, e.unary(OpKind::Sigmoid, wide)), dtype);
   }
   call.result(0, made);
-  if (!call.wants(1)) return;
+  if (!call.uses_result(1)) return;
   if (taps == 1)
     call.result(1, FileValue::empty({e.dtype(x), {batch, channels, 0}}));
   else

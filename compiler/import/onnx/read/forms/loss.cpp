@@ -86,7 +86,7 @@ void softmax_cross_entropy_loss(Call& call) {
   if (call.failed()) return;
   NodeId x = call.emit().log_softmax(scores, 1);
   call.result(0, loss_of(call.emit(), loss, x));
-  if (call.wants(1)) call.result(1, x);
+  if (call.uses_result(1)) call.result(1, x);
 }
 
 } // namespace

@@ -42,7 +42,7 @@ void label(Call& call, llvm::StringRef ints, NodeId place) {
   Emitter& e = call.emit();
   Shape labels = wholes(call, ints);
   (void)texts(call, "classlabels_strings");
-  if (!call.wants(0)) return;
+  if (!call.uses_result(0)) return;
   if (labels.empty()) {
     call.fail("its labels are texts, which are not supported");
     return;
@@ -312,7 +312,7 @@ std::optional<Trees> read_trees(Call& call) {
   return call.failed() ? std::nullopt : std::optional(std::move(trees));
 }
 
-NodeId goes_on(Call& call, const Trees& trees, NodeId x, NodeId threshold) {
+NodeId takes_true_branch(Call& call, const Trees& trees, NodeId x, NodeId threshold) {
   Emitter& e = call.emit();
   if (trees.mode == "BRANCH_LEQ" || trees.mode.empty())
     return e.op(OpKind::LessEqual, {x, threshold});
@@ -341,7 +341,7 @@ NodeId leaves(Call& call, const Trees& trees, NodeId x) {
   NodeId at = e.expand(e.reshape(e.indices(trees.roots), {1, walks}), {rows, walks});
   for (int64_t step = 0; step < trees.depth; ++step) {
     NodeId value = e.gather(flat, e.add(first, e.gather(feature, at, 0)), 0);
-    NodeId goes = goes_on(call, trees, value, e.gather(threshold, at, 0));
+    NodeId goes = takes_true_branch(call, trees, value, e.gather(threshold, at, 0));
     if (tracks) {
       NodeId lacks = e.op(OpKind::LogicalAnd, {e.op(OpKind::NotEqual, {value, value}),
                                                e.less(e.like(value, 0), e.gather(missing, at, 0))});

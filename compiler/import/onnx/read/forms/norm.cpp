@@ -38,7 +38,7 @@ void batch_normalization(Call& call) {
   if (call.version() < 9 && call.whole("spatial", 1) == 0)
     call.fail("statistics of each element are not supported (`spatial` 0)");
   bool training = call.version() >= 14 && flag(call, "training_mode", false);
-  for (size_t i = 1; i < call.result_count(); ++i) training |= call.wants(i);
+  for (size_t i = 1; i < call.result_count(); ++i) training |= call.uses_result(i);
   if (training) call.fail("training is not supported");
   llvm::SmallVector<NodeId, 5> operands;
   for (size_t i = 0; i < 5; ++i) operands.push_back(call.input(i));
@@ -121,7 +121,7 @@ void group_normalization(Call& call) {
 /// Sets mean and 1 / standard deviation, the further results of LayerNormalization.
 void result_of_statistics(Call& call, NodeId x, Ints axes, double eps) {
   Emitter& emit = call.emit();
-  if (!call.wants(1) && !call.wants(2)) return;
+  if (!call.uses_result(1) && !call.uses_result(2)) return;
   bool half = is_half(emit.dtype(x));
   NodeId wide = half ? emit.cast(x, DType::F32) : x, mean = emit.mean(wide, axes);
   NodeId centred = emit.sub(wide, mean);
@@ -180,7 +180,7 @@ void rms_normalization(Call& call) {
   if (made.valid() && emit.shape(made) != Ints(type.shape))
     call.fail("its scale does not broadcast to " + type.text());
   call.result(made);
-  if (call.wants(1)) call.result(1, inverse);
+  if (call.uses_result(1)) call.result(1, inverse);
 }
 
 void mean_variance_normalization(Call& call) {
@@ -309,7 +309,7 @@ void dropout(Call& call) {
   if (call.failed()) return;
   call.result(x);
   DType mask = call.version() < 10 ? emit.dtype(x) : DType::Bool;
-  if (call.wants(1)) call.result(1, emit.filled(1, {mask, emit.type(x).shape}));
+  if (call.uses_result(1)) call.result(1, emit.filled(1, {mask, emit.type(x).shape}));
 }
 
 } // namespace

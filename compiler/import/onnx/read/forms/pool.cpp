@@ -242,7 +242,7 @@ void max_pool(Call& call) {
     return largest(emit, image, high, wide);
   };
   call.result(in_passes(emit, x, windows, pass));
-  if (call.wants(1)) call.result(1, largest_indices(call, x, windows, order != 0));
+  if (call.uses_result(1)) call.result(1, largest_indices(call, x, windows, order != 0));
 }
 
 /// Puts the elements of a MaxPool back in their positions, with zeros between them.

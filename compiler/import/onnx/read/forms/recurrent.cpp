@@ -194,14 +194,14 @@ void write_types(const Layer& layer, bool has_cell) {
   Shape last = layer.batch_first ? Shape{layer.batch, directions, layer.hidden}
                                  : Shape{directions, layer.batch, layer.hidden};
   for (size_t i = 0; i < (has_cell ? 3 : 2); ++i)
-    if (layer.call.wants(i))
+    if (layer.call.uses_result(i))
       layer.call.result(i, e.filled(0, {e.dtype(layer.x), i == 0 ? outputs : last}));
 }
 
 void write_results(const Layer& layer, const std::vector<Unrolled>& directions) {
   Call& call = layer.call;
   Emitter& e = layer.e;
-  if (call.wants(0)) {
+  if (call.uses_result(0)) {
     llvm::SmallVector<NodeId, 2> parts;
     for (const Unrolled& direction : directions) {
       llvm::SmallVector<NodeId, 16> steps;
@@ -218,8 +218,8 @@ void write_results(const Layer& layer, const std::vector<Unrolled>& directions) 
     h.push_back(direction.last.h);
     c.push_back(direction.last.c);
   }
-  if (call.wants(1)) call.result(1, side_by_side(layer, h));
-  if (call.wants(2)) call.result(2, side_by_side(layer, c));
+  if (call.uses_result(1)) call.result(1, side_by_side(layer, h));
+  if (call.uses_result(2)) call.result(2, side_by_side(layer, c));
 }
 
 /// Returns the sum of two biases; absent if there are none.

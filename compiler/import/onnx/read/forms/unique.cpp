@@ -96,7 +96,7 @@ Groups groups_of(Emitter& e, NodeId x) {
 }
 
 /// Sorts the groups by their first position in the input.
-void as_they_come(Emitter& e, Groups& groups) {
+void sort_by_first_position(Emitter& e, Groups& groups) {
   NodeId order = sorted_places(e, groups.firsts);
   groups.firsts = e.gather(groups.firsts, order, 0);
   groups.sizes = e.gather(groups.sizes, order, 0);
@@ -125,7 +125,7 @@ void unique(Call& call) {
   NodeId rows = e.reshape(e.transpose(x, perm), {n, m});
   if (e.dtype(rows) == DType::Bool) rows = e.cast(rows, DType::I32);
   Groups groups = groups_of(e, rows);
-  if (!is_sorted) as_they_come(e, groups);
+  if (!is_sorted) sort_by_first_position(e, groups);
   Shape line(static_cast<size_t>(e.rank(x)), 1);
   line[static_cast<size_t>(axis)] = n;
   NodeId there = e.reshape(groups.there, line);
@@ -134,9 +134,9 @@ void unique(Call& call) {
   NodeId none = is_bool ? e.cast(e.scalar(0, DType::I32), DType::Bool) : e.like(x, 0);
   NodeId indices = e.select(groups.there, groups.firsts, e.like(groups.firsts, -1));
   padded_result(call, 0, e.select(there, taken, none), groups.count, axis);
-  if (call.wants(1)) padded_result(call, 1, indices, groups.count, 0);
-  if (call.wants(2)) call.result(2, groups.ranks);
-  if (call.wants(3)) padded_result(call, 3, groups.sizes, groups.count, 0);
+  if (call.uses_result(1)) padded_result(call, 1, indices, groups.count, 0);
+  if (call.uses_result(2)) call.result(2, groups.ranks);
+  if (call.uses_result(3)) padded_result(call, 3, groups.sizes, groups.count, 0);
 }
 
 } // namespace tg::onnx

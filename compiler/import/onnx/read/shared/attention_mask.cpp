@@ -47,7 +47,7 @@ NodeId visible_places(Emitter& e, const MaskRules& rules) {
 }
 
 /// Returns true if each query sees a key, when positions alone decide.
-bool all_see(const MaskRules& rules) {
+bool all_queries_see_a_key(const MaskRules& rules) {
   for (int64_t i = 0; i < rules.queries; ++i) {
     int64_t place = i + rules.offset, first = 0, last = rules.keys - 1;
     if (rules.causal) last = std::min(last, place);
@@ -91,7 +91,7 @@ AttentionMask attention_mask(Call& call, const MaskRules& rules) {
   if (seen.valid())
     bias = e.select(seen, bias.valid() ? bias : e.scalar(0, rules.dtype),
                     e.scalar(kHidden, rules.dtype));
-  bool none_hidden = by_places && all_see(rules);
+  bool none_hidden = by_places && all_queries_see_a_key(rules);
   return {bias, none_hidden ? NodeId() : hidden_queries(e, bias)};
 }
 

@@ -31,7 +31,7 @@ int64_t elements_in(Ints sizes) {
 }
 
 /// Axes are counted from the end; other operands have one element there.
-int64_t behind_pointwise(Call& call, Axes axes) {
+int64_t axis_after_pointwise(Call& call, Axes axes) {
   int64_t from_end = 0;
   for (size_t i = 0; i < axes.size(); ++i) {
     if (axes[i] < 0) continue;
@@ -47,7 +47,7 @@ int64_t behind_pointwise(Call& call, Axes axes) {
   return result_rank(call) - from_end;
 }
 
-int64_t behind_transpose(Call& call, Axes axes) {
+int64_t axis_after_transpose(Call& call, Axes axes) {
   int64_t rank = rank_of(call, 0);
   std::optional<Shape> order = call.wholes("perm");
   if (!order) return rank - 1 - axes[0];
@@ -62,7 +62,7 @@ std::optional<Shape> named_axes(Call& call, int64_t rank) {
   return call.axes(*given, rank);
 }
 
-int64_t behind_unsqueeze(Call& call, Axes axes) {
+int64_t axis_after_unsqueeze(Call& call, Axes axes) {
   int64_t left = axes[0];
   std::optional<Shape> made = named_axes(call, result_rank(call));
   for (int64_t axis = 0; made && axis < result_rank(call); ++axis)
@@ -70,28 +70,28 @@ int64_t behind_unsqueeze(Call& call, Axes axes) {
   return refuse(call, 0);
 }
 
-int64_t behind_squeeze(Call& call, Axes axes) {
+int64_t axis_after_squeeze(Call& call, Axes axes) {
   std::optional<Shape> gone = named_axes(call, rank_of(call, 0));
   if (!gone || llvm::is_contained(*gone, axes[0])) return refuse(call, 0);
   return axes[0] - llvm::count_if(*gone, [&](int64_t axis) { return axis < axes[0]; });
 }
 
 /// A gather at padded indices, or of rows along another axis.
-int64_t behind_gather(Call& call, Axes axes) {
+int64_t axis_after_gather(Call& call, Axes axes) {
   int64_t axis = call.axis(call.whole("axis", 0), rank_of(call, 0));
   if (axes[0] < 0) return axis + axes[1];
   if (axes[1] >= 0 || axis == axes[0]) return refuse(call, 0);
   return axes[0] < axis ? axes[0] : axes[0] + rank_of(call, 1) - 1;
 }
 
-int64_t behind_gather_nd(Call& call, Axes axes) {
+int64_t axis_after_gather_nd(Call& call, Axes axes) {
   int64_t axis = only_input(call, axes, 1);
   bool rows = call.whole("batch_dims", 0) == 0 && axis < rank_of(call, 1) - 1;
   return rows ? axis : refuse(call, 1);
 }
 
 /// Concatenation along another axis.
-int64_t behind_concat(Call& call, Axes axes) {
+int64_t axis_after_concat(Call& call, Axes axes) {
   int64_t axis = call.axis(call.whole("axis", 0), result_rank(call));
   for (size_t i = 0; i < axes.size(); ++i)
     if (axes[i] != axes[0] || axes[i] == axis) return refuse(call, i);
@@ -99,7 +99,7 @@ int64_t behind_concat(Call& call, Axes axes) {
 }
 
 /// A reshape that leaves the number of rows open and does not change the elements before them.
-int64_t behind_reshape(Call& call, Axes axes) {
+int64_t axis_after_reshape(Call& call, Axes axes) {
   if (axes[0] < 0 || !call.has(1)) return refuse(call, 0);
   Shape given = call.known_wholes(1);
   Ints from = call.value(0).type.shape, to = call.results()[0].type.shape;
@@ -114,43 +114,43 @@ int64_t behind_reshape(Call& call, Axes axes) {
 }
 
 /// The rows of a matrix.
-int64_t behind_product(Call& call, Axes axes) {
+int64_t axis_after_product(Call& call, Axes axes) {
   bool rows = only_input(call, axes, 0) == rank_of(call, 0) - 2 && call.whole("transA", 0) == 0;
   return rows ? result_rank(call) - 2 : refuse(call, 0);
 }
 
 struct RowUse {
   llvm::StringLiteral op;
-  OpenRows::Behind behind; // null for ScatterND, whose result has no such rows
+  OpenRows::RowAxisRule behind; // null for ScatterND, whose result has no such rows
 };
 constexpr RowUse kRowUses[] = {
-    {"Abs", behind_pointwise},       {"Add", behind_pointwise},
-    {"And", behind_pointwise},       {"Cast", behind_pointwise},
-    {"Ceil", behind_pointwise},      {"Clip", behind_pointwise},
-    {"Concat", behind_concat},       {"Cos", behind_pointwise},
-    {"Div", behind_pointwise},       {"Equal", behind_pointwise},
-    {"Erf", behind_pointwise},       {"Exp", behind_pointwise},
-    {"Floor", behind_pointwise},     {"Gather", behind_gather},
-    {"GatherND", behind_gather_nd},  {"Gemm", behind_product},
-    {"Greater", behind_pointwise},   {"GreaterOrEqual", behind_pointwise},
-    {"Identity", behind_pointwise},  {"LeakyRelu", behind_pointwise},
-    {"Less", behind_pointwise},      {"LessOrEqual", behind_pointwise},
-    {"Log", behind_pointwise},       {"MatMul", behind_product},
-    {"Max", behind_pointwise},       {"Min", behind_pointwise},
-    {"Mod", behind_pointwise},       {"Mul", behind_pointwise},
-    {"Neg", behind_pointwise},       {"Not", behind_pointwise},
-    {"Or", behind_pointwise},        {"Pow", behind_pointwise},
-    {"Relu", behind_pointwise},      {"Reshape", behind_reshape},
-    {"Round", behind_pointwise},     {"ScatterND", nullptr},
-    {"Sigmoid", behind_pointwise},   {"Sin", behind_pointwise},
-    {"Sqrt", behind_pointwise},      {"Squeeze", behind_squeeze},
-    {"Sub", behind_pointwise},       {"Tanh", behind_pointwise},
-    {"Transpose", behind_transpose}, {"Unsqueeze", behind_unsqueeze},
-    {"Where", behind_pointwise},
+    {"Abs", axis_after_pointwise},       {"Add", axis_after_pointwise},
+    {"And", axis_after_pointwise},       {"Cast", axis_after_pointwise},
+    {"Ceil", axis_after_pointwise},      {"Clip", axis_after_pointwise},
+    {"Concat", axis_after_concat},       {"Cos", axis_after_pointwise},
+    {"Div", axis_after_pointwise},       {"Equal", axis_after_pointwise},
+    {"Erf", axis_after_pointwise},       {"Exp", axis_after_pointwise},
+    {"Floor", axis_after_pointwise},     {"Gather", axis_after_gather},
+    {"GatherND", axis_after_gather_nd},  {"Gemm", axis_after_product},
+    {"Greater", axis_after_pointwise},   {"GreaterOrEqual", axis_after_pointwise},
+    {"Identity", axis_after_pointwise},  {"LeakyRelu", axis_after_pointwise},
+    {"Less", axis_after_pointwise},      {"LessOrEqual", axis_after_pointwise},
+    {"Log", axis_after_pointwise},       {"MatMul", axis_after_product},
+    {"Max", axis_after_pointwise},       {"Min", axis_after_pointwise},
+    {"Mod", axis_after_pointwise},       {"Mul", axis_after_pointwise},
+    {"Neg", axis_after_pointwise},       {"Not", axis_after_pointwise},
+    {"Or", axis_after_pointwise},        {"Pow", axis_after_pointwise},
+    {"Relu", axis_after_pointwise},      {"Reshape", axis_after_reshape},
+    {"Round", axis_after_pointwise},     {"ScatterND", nullptr},
+    {"Sigmoid", axis_after_pointwise},   {"Sin", axis_after_pointwise},
+    {"Sqrt", axis_after_pointwise},      {"Squeeze", axis_after_squeeze},
+    {"Sub", axis_after_pointwise},       {"Tanh", axis_after_pointwise},
+    {"Transpose", axis_after_transpose}, {"Unsqueeze", axis_after_unsqueeze},
+    {"Where", axis_after_pointwise},
 };
 
 /// Replaces the padding of indices by `otherwise`: other runtimes reject indices out of range.
-NodeId only_there(Emitter& e, const FileValue& indices, NodeId otherwise) {
+NodeId replace_padding(Emitter& e, const FileValue& indices, NodeId otherwise) {
   Shape line(static_cast<size_t>(e.rank(indices.node)), 1);
   line[static_cast<size_t>(indices.axis)] = e.size(indices.node, indices.axis);
   NodeId there = e.less(e.iota({DType::I64, line}, indices.axis), indices.count);
@@ -170,7 +170,7 @@ void add_row(Emitter& e, const FileValue& indices, FileValue& data, FileValue& c
   FileValue from_front = indices;
   NodeId below = e.less(indices.node, e.like(indices.node, 0));
   from_front.node = e.select(below, e.add(indices.node, e.literal(sizes)), indices.node);
-  carried.node = only_there(e, from_front, e.literal(last));
+  carried.node = replace_padding(e, from_front, e.literal(last));
   data.node = e.concat({data.node, e.slice(data.node, 0, 0, 1)}, 0);
   data.type = e.type(data.node);
 }
@@ -204,7 +204,7 @@ std::optional<OpenRows> OpenRows::of(Emitter& e, llvm::StringRef op,
     if (!fits_scatter(inputs, rows.axes_)) return std::nullopt;
     add_row(e, inputs[1], carried[0], carried[1]);
   } else if (op.startswith("Gather") && rows.axes_.size() > 1 && rows.axes_[1] >= 0) {
-    carried[1].node = only_there(e, inputs[1], e.like(inputs[1].node, 0));
+    carried[1].node = replace_padding(e, inputs[1], e.like(inputs[1].node, 0));
   }
   for (FileValue& value : carried)
     if (value.is(Kind::Padded)) value.kind = Kind::Tensor;

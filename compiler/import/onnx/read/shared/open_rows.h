@@ -13,7 +13,7 @@ public:
   using Axes = llvm::ArrayRef<int64_t>;
   /// Returns the axis of the rows in the first result. `axes`: the axis in each input, or -1.
   /// Fails, and returns a negative number, if the operator does not process them one by one.
-  using Behind = int64_t (*)(Call& call, Axes axes);
+  using RowAxisRule = int64_t (*)(Call& call, Axes axes);
 
   /// Returns nullopt unless there are such rows and the operator of ONNX's own domain supports
   /// them. `carried` receives tensors instead of them.
@@ -25,7 +25,7 @@ public:
   void mark(Call& call) const;
 
 private:
-  Behind behind_ = nullptr; // null for ScatterND, whose result has no such rows
+  RowAxisRule behind_ = nullptr; // null for ScatterND, whose result has no such rows
   std::vector<int64_t> axes_;
   NodeId count_;
 };

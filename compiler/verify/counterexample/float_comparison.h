@@ -1,9 +1,9 @@
 // Compares a pair in float64. This complements the field, which treats some functions as
 // uninterpreted and has no NaN, rounding or integer overflow. Tries the adversary's inputs
-// (adversary.h), then drives operators across their thresholds (crossing.h).
+// (adversarial_inputs.h), then drives operators across their thresholds (crossing.h).
 #pragma once
 
-#include "compiler/verify/counterexample/adversary.h"
+#include "compiler/verify/counterexample/adversarial_inputs.h"
 #include "compiler/verify/equivalent.h"
 
 namespace tg {
@@ -24,8 +24,8 @@ struct FloatFindings {
 
 /// `Glance`: a few inputs, for pairs that are equal in the field. The last three fields are only
 /// filled if `options.caveats`, and `unreached` only by a `Whole` look.
-FloatFindings look_in_float64(const Joined& joined, const EquivalenceOptions& options,
-                              Adversary::Effort effort);
+FloatFindings compare_in_float64(const Joined& joined, const EquivalenceOptions& options,
+                                 AdversarialInputs::Effort effort);
 
 /// Returns a counterexample beyond rounding. A quick look, for pairs that are being minimised.
 std::optional<Counterexample> find_counterexample(const Joined& joined,

@@ -1,4 +1,4 @@
-#include "compiler/api/seated_policy.h"
+#include "compiler/api/policy_file.h"
 
 #include "compiler/api/files/json_files.h"
 #include "lang/core/support/data_file.h"
@@ -12,7 +12,7 @@ namespace tg {
 
 namespace {
 
-Diagnostic bad_rival(llvm::StringRef path, llvm::StringRef why) {
+Diagnostic bad_policy_file(llvm::StringRef path, llvm::StringRef why) {
   return error(Code::bad_data_file, "`{0}` is not a policy of a tree search: {1}", path, why)
       .suggest("`tg-paper train --policy gains` or `motifs` writes one");
 }
@@ -39,17 +39,17 @@ Result<std::unique_ptr<Policy>> parse_motifs(const llvm::json::Object& file,
   auto table = std::make_shared<MotifTable>();
   for (const auto& [name, value] : rules) {
     double weight = weight_of(&value);
-    if (weight < 0) return bad_rival(path, "a weight of `rules` is no number from 0");
+    if (weight < 0) return bad_policy_file(path, "a weight of `rules` is no number from 0");
     table->rules[llvm::StringRef(name).str()] = weight;
   }
   const llvm::json::Array* pairs = file.getArray("pairs");
-  if (!pairs) return bad_rival(path, "it has no array `pairs`");
+  if (!pairs) return bad_policy_file(path, "it has no array `pairs`");
   for (const llvm::json::Value& value : *pairs) {
     const llvm::json::Array* pair = value.getAsArray();
     bool whole = pair && pair->size() == 3 && (*pair)[0].getAsString() &&
                  (*pair)[1].getAsString() && weight_of(&(*pair)[2]) >= 0;
     if (!whole)
-      return bad_rival(path, "an element of `pairs` is not two rules and a number from 0");
+      return bad_policy_file(path, "an element of `pairs` is not two rules and a number from 0");
     table->pairs[{(*pair)[0].getAsString()->str(), (*pair)[1].getAsString()->str()}] =
         weight_of(&(*pair)[2]);
   }
@@ -61,13 +61,13 @@ Result<std::unique_ptr<Policy>> parse_motifs(const llvm::json::Object& file,
 Result<std::unique_ptr<Policy>> parse_rival(llvm::StringRef text, llvm::StringRef path) {
   TG_TRY(llvm::json::Value value, parse_json(text, path, Code::bad_data_file));
   const llvm::json::Object* file = value.getAsObject();
-  if (!file) return bad_rival(path, "it holds no object");
+  if (!file) return bad_policy_file(path, "it holds no object");
   const llvm::json::Object* rules = file->getObject("rules");
-  if (!rules) return bad_rival(path, "it has no object `rules`");
+  if (!rules) return bad_policy_file(path, "it has no object `rules`");
   llvm::StringRef agent = file->getString("agent").getValueOr("");
   if (agent == "gains") return parse_gains(*rules, path);
   if (agent == "motifs") return parse_motifs(*file, *rules, path);
-  return bad_rival(path, "its `agent` is neither `gains` nor `motifs`");
+  return bad_policy_file(path, "its `agent` is neither `gains` nor `motifs`");
 }
 
 bool holds_text(llvm::StringRef path) {
@@ -78,7 +78,7 @@ bool holds_text(llvm::StringRef path) {
   return head && !(*head)->getBuffer().contains('\0');
 }
 
-Result<std::unique_ptr<Policy>> open_seated_policy(const std::string& path) {
+Result<std::unique_ptr<Policy>> open_policy_file(const std::string& path) {
   uint64_t bytes = 0;
   if (!holds_text(path) && !llvm::sys::fs::file_size(path, bytes))
     return error(Code::bad_data_file, "`{0}` holds tensors, not a table of weights of rules", path)

@@ -55,7 +55,7 @@ private:
 
 } // namespace
 
-Result<Timing> time_side_by_side(llvm::ArrayRef<Executable*> instances,
+Result<Timing> time_concurrently(llvm::ArrayRef<Executable*> instances,
                                  const TimingOptions& options) {
   Rounds rounds(instances);
   return time_repeated(options, [&] { return rounds.run(); });

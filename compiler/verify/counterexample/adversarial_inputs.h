@@ -13,13 +13,13 @@ struct Attempt {
   LeafValues values;
 };
 
-class Adversary {
+class AdversarialInputs {
 public:
   /// The number of sets: Glance for pairs that are equal in the field, Quick for pairs of which
   /// many are tried, Whole if there is no other evidence.
   enum class Effort : uint8_t { Glance, Quick, Whole };
 
-  Adversary(const Trial& trial, uint64_t seed, Effort effort);
+  AdversarialInputs(const Trial& trial, uint64_t seed, Effort effort);
 
   size_t size() const { return plans_.size(); }
   Attempt at(size_t i) const;

@@ -1,4 +1,4 @@
-#include "compiler/verify/counterexample/float_look.h"
+#include "compiler/verify/counterexample/float_comparison.h"
 
 #include "compiler/verify/counterexample/crossing.h"
 #include "compiler/verify/counterexample/literals.h"
@@ -20,24 +20,25 @@ namespace {
 constexpr double kGlanceFlops = 2e9, kWholeFlops = 2e10;
 constexpr size_t kOrdinaryInputs = 4; // tried by a `Whole` look at any cost
 
-class Look {
+class FloatComparison {
 public:
-  Look(const Joined& joined, const EquivalenceOptions& options, Adversary::Effort effort)
+  FloatComparison(const Joined& joined, const EquivalenceOptions& options,
+                  AdversarialInputs::Effort effort)
       : options_(options), effort_(effort), trial_(joined),
         adversary_(trial_, options.seed, effort), flops_(evaluation_flops(joined.graph)),
-        budget_(effort == Adversary::Effort::Glance ? kGlanceFlops : kWholeFlops) {}
+        budget_(effort == AdversarialInputs::Effort::Glance ? kGlanceFlops : kWholeFlops) {}
 
   FloatFindings run() {
     for (size_t i = 0; i < adversary_.size() && !findings_.different && !stopped(); ++i) {
-      bool whole = effort_ != Adversary::Effort::Glance;
+      bool whole = effort_ != AdversarialInputs::Effort::Glance;
       if (!affordable() && !(whole && i < kOrdinaryInputs)) break;
       Attempt attempt = adversary_.at(i);
       // Out-of-range indices are defined; numbers too large for a double are not.
       judge(attempt, adversary_.out_of_range(i), adversary_.extreme(i));
     }
-    if (!findings_.different && effort_ != Adversary::Effort::Glance) compare_literals();
+    if (!findings_.different && effort_ != AdversarialInputs::Effort::Glance) compare_literals();
     if (findings_.different) return std::move(findings_);
-    if (effort_ == Adversary::Effort::Whole) cross();
+    if (effort_ == AdversarialInputs::Effort::Whole) cross();
     if (options_.caveats && !findings_.different) add_caveats();
     return std::move(findings_);
   }
@@ -55,7 +56,7 @@ private:
     std::optional<Trial::Difference> found = trial_.run(attempt.values);
     if (!found) return false;
     bool finite = std::isfinite(found->a.as_real()) && std::isfinite(found->b.as_real());
-    bool glance = effort_ == Adversary::Effort::Glance;
+    bool glance = effort_ == AdversarialInputs::Effort::Glance;
     auto counts = !any_result && (glance || extreme) ? Trial::Results::Finite : Trial::Results::Any;
     if (!finite && counts == Trial::Results::Finite) {
       if (!findings_.not_finite) findings_.not_finite = example(attempt, *found);
@@ -98,7 +99,7 @@ private:
       Attempt attempt = adversary_.special(i);
       auto found = trial_.run_beyond_rounding(attempt.values, Trial::Results::Any);
       if (!found) continue;
-      bool telling = finite_on_one_side(attempt.values, *found);
+      bool telling = find_one_sided_finite(attempt.values, *found);
       if (telling || !findings_.special) findings_.special = example(attempt, *found);
       if (telling) break;
     }
@@ -111,7 +112,7 @@ private:
 
   /// Selects a difference at an element that is finite on one side, if there is one. Whether a
   /// nonfinite result is an infinity or NaN depends on the order of sums.
-  bool finite_on_one_side(const LeafValues& values, Trial::Difference& found) const {
+  bool find_one_sided_finite(const LeafValues& values, Trial::Difference& found) const {
     auto [a, b] = trial_.outputs(values, found.output);
     for (size_t i = 0; i < a.size(); ++i) {
       bool alike = std::isfinite(a.at(i)) == std::isfinite(b.at(i));
@@ -128,27 +129,27 @@ private:
   }
 
   const EquivalenceOptions& options_;
-  Adversary::Effort effort_;
+  AdversarialInputs::Effort effort_;
   Trial trial_;
-  Adversary adversary_;
+  AdversarialInputs adversary_;
   double flops_, budget_;
   FloatFindings findings_;
 };
 
 } // namespace
 
-FloatFindings look_in_float64(const Joined& joined, const EquivalenceOptions& options,
-                              Adversary::Effort effort) {
-  bool glance = effort == Adversary::Effort::Glance;
+FloatFindings compare_in_float64(const Joined& joined, const EquivalenceOptions& options,
+                                 AdversarialInputs::Effort effort) {
+  bool glance = effort == AdversarialInputs::Effort::Glance;
   if (glance && evaluation_flops(joined.graph) > kGlanceFlops) return {};
-  return Look(joined, options, effort).run();
+  return FloatComparison(joined, options, effort).run();
 }
 
 std::optional<Counterexample> find_counterexample(const Joined& joined,
                                                   const EquivalenceOptions& options) {
   EquivalenceOptions quick = options;
   quick.caveats = false;
-  return Look(joined, quick, Adversary::Effort::Quick).run().different;
+  return FloatComparison(joined, quick, AdversarialInputs::Effort::Quick).run().different;
 }
 
 namespace {
@@ -170,7 +171,7 @@ std::string parts_text(const Counterexample& example) {
 
 /// Returns false if neither side is finite: whether the result is infinity or NaN then depends on
 /// the order of sums.
-bool tells(const Counterexample& special) {
+bool is_conclusive(const Counterexample& special) {
   return std::isfinite(special.a.as_real()) || std::isfinite(special.b.as_real());
 }
 
@@ -256,7 +257,7 @@ void add_caveats(const Joined& joined, const FloatFindings& found, Equivalence& 
 
 void confirm_in_float64(const Joined& joined, const EquivalenceOptions& options,
                         Equivalence& result) {
-  FloatFindings found = look_in_float64(joined, options, Adversary::Effort::Glance);
+  FloatFindings found = compare_in_float64(joined, options, AdversarialInputs::Effort::Glance);
   if (found.different) return refute(result, std::move(*found.different));
   if (options.caveats) add_caveats(joined, found, result);
 }
@@ -264,8 +265,9 @@ void confirm_in_float64(const Joined& joined, const EquivalenceOptions& options,
 void decide_in_float64(const Joined& joined, const Joined& simple,
                        const EquivalenceOptions& options, Equivalence& result) {
   result.method = Equivalence::Method::Float64;
-  FloatFindings found = look_in_float64(
-      joined, options, options.thorough ? Adversary::Effort::Whole : Adversary::Effort::Quick);
+  FloatFindings found = compare_in_float64(joined, options,
+                                           options.thorough ? AdversarialInputs::Effort::Whole
+                                                            : AdversarialInputs::Effort::Quick);
   if (found.different) return refute(result, std::move(*found.different));
   result.verdict = Verdict::Equal;
   llvm::StringRef at = result.field_difference;
@@ -282,7 +284,8 @@ void decide_in_float64(const Joined& joined, const Joined& simple,
                             at),
               "integers are decided where both sides are the same sums and products of the same "
               "quotients, comparisons and maxima");
-  } else if (auto& doubt = found.special && tells(*found.special) ? found.special : found.jumps) {
+  } else if (auto& doubt =
+                 found.special && is_conclusive(*found.special) ? found.special : found.jumps) {
     undecided(result, parts_text(*doubt) + "; at ordinary numbers no difference was found", "");
     result.counterexample = std::move(*doubt);
   } else if (options.caveats) {

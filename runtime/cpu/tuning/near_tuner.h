@@ -8,7 +8,8 @@ namespace tg::cpu {
 
 /// `kept`: source of neighbours and destination of results; `choices`: the choices of kernels.
 /// Both must outlive the result. Returns null if nothing was tuned for this number of threads.
-std::unique_ptr<PlanLook> look_near(std::shared_ptr<TunedPrograms> kept, TileSchedules& choices,
-                                    int threads, double milliseconds);
+std::unique_ptr<PlanObserver> make_near_tuner(std::shared_ptr<TunedPrograms> kept,
+                                              TileSchedules& choices, int threads,
+                                              double milliseconds);
 
 } // namespace tg::cpu

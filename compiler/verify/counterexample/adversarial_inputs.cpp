@@ -1,4 +1,4 @@
-#include "compiler/verify/counterexample/adversary.h"
+#include "compiler/verify/counterexample/adversarial_inputs.h"
 
 #include "compiler/verify/counterexample/narrow.h"
 #include "compiler/verify/counterexample/probe.h"
@@ -57,7 +57,7 @@ bool picks(const Graph& graph) {
 
 } // namespace
 
-Adversary::Adversary(const Trial& trial, uint64_t seed, Effort effort)
+AdversarialInputs::AdversarialInputs(const Trial& trial, uint64_t seed, Effort effort)
     : trial_(trial), graph_(trial.joined().graph), seed_(seed) {
   llvm::SmallVector<NodeId, 8> roots(trial.joined().a.begin(), trial.joined().a.end());
   roots.append(trial.joined().b.begin(), trial.joined().b.end());
@@ -75,13 +75,13 @@ Adversary::Adversary(const Trial& trial, uint64_t seed, Effort effort)
   if (indexed) plan(Kind::OutOfRange, kRangeRounds);
 }
 
-void Adversary::plan(Kind kind, size_t rounds) {
+void AdversarialInputs::plan(Kind kind, size_t rounds) {
   for (uint32_t round = 0; round < rounds; ++round) plans_.push_back({kind, round});
 }
 
 /// Returns the number of rounds in which every leaf alone has every value of the pool, limited by
 /// the budget.
-size_t Adversary::threshold_rounds() const {
+size_t AdversarialInputs::threshold_rounds() const {
   int64_t least = 1 << 20;
   for (NodeId id : trial_.leaves()) least = std::min(least, graph_.type(id).elements());
   double wanted = 2.0 * static_cast<double>(trial_.leaves().size() * pool_.size()) /
@@ -91,11 +91,11 @@ size_t Adversary::threshold_rounds() const {
   return std::max(static_cast<size_t>(rounds), kFewRounds);
 }
 
-NodeValues Adversary::plain(size_t leaf) const {
+NodeValues AdversarialInputs::plain(size_t leaf) const {
   return probe_leaves(Probe::Plain, seed_)(graph_, trial_.leaves()[leaf]);
 }
 
-Attempt Adversary::at(size_t i) const {
+Attempt AdversarialInputs::at(size_t i) const {
   const Plan& plan = plans_[i];
   Attempt attempt;
   switch (plan.kind) {
@@ -117,7 +117,7 @@ Attempt Adversary::at(size_t i) const {
 /// Fills all elements with one number, or with two alternating ones, to test every tie of a
 /// comparison and repeated indices, at both ends of the range and beyond. In later rounds only
 /// indices are equal: if two updates of one element differ, the result shows which one wins.
-NodeValues Adversary::alike(size_t round, size_t leaf) const {
+NodeValues AdversarialInputs::alike(size_t round, size_t leaf) const {
   const TensorType& type = graph_.type(trial_.leaves()[leaf]);
   NodeValues values(static_cast<size_t>(type.elements()));
   std::optional<int64_t> limit = index_limits_[leaf];
@@ -142,7 +142,7 @@ NodeValues Adversary::alike(size_t round, size_t leaf) const {
 
 /// In every second round all leaves are from the pool; otherwise only one is, so that others stay
 /// moderate.
-NodeValues Adversary::floats(const Plan& plan, size_t leaf) const {
+NodeValues AdversarialInputs::floats(const Plan& plan, size_t leaf) const {
   if (plan.kind == Kind::Ordinary)
     return probe_leaves(kOrdinary[plan.round], seed_)(graph_, trial_.leaves()[leaf]);
   NodeValues values = plain(leaf);
@@ -168,7 +168,7 @@ NodeValues Adversary::floats(const Plan& plan, size_t leaf) const {
   return values;
 }
 
-NodeValues Adversary::wholes(const Plan& plan, size_t leaf) const {
+NodeValues AdversarialInputs::wholes(const Plan& plan, size_t leaf) const {
   NodeId id = trial_.leaves()[leaf];
   DType dtype = graph_.type(id).dtype;
   std::optional<int64_t> limit = index_limits_[leaf];
@@ -201,7 +201,7 @@ NodeValues Adversary::wholes(const Plan& plan, size_t leaf) const {
 }
 
 /// Sets a few elements to NaN or infinity. In the last round all elements are special.
-Attempt Adversary::special(size_t round) const {
+Attempt AdversarialInputs::special(size_t round) const {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const double specials[] = {std::numeric_limits<double>::quiet_NaN(), kInfinity, -kInfinity};
   Attempt attempt{"NaN and infinities", {}};
@@ -221,7 +221,7 @@ Attempt Adversary::special(size_t round) const {
 
 /// Gives one leaf ordinary values, and the others values so small that a sum with it rounds them
 /// away.
-Attempt Adversary::rounding(size_t round) const {
+Attempt AdversarialInputs::rounding(size_t round) const {
   Attempt attempt{"numbers that a sum rounds away", {}};
   for (size_t leaf = 0; leaf < trial_.leaves().size(); ++leaf) {
     NodeId id = trial_.leaves()[leaf];

@@ -6,9 +6,9 @@
 
 namespace tg::tune {
 
-class OtherClock : public Device {
+class DeviceWrapper : public Device {
 public:
-  explicit OtherClock(const Device& device) : device_(device) {}
+  explicit DeviceWrapper(const Device& device) : device_(device) {}
   std::string name() const override { return device_.name(); }
   DeviceLimits limits() const override { return device_.limits(); }
   std::string why_not(const Program& program, const Nest& nest) const override {

@@ -10,7 +10,7 @@ namespace tg {
 
 /// Opens a file made by `tg-paper train --policy gains` or `motifs`, or written by hand. Errors:
 /// those of the file; `bad_data_file` if it is not such a table.
-Result<std::unique_ptr<Policy>> open_seated_policy(const std::string& path);
+Result<std::unique_ptr<Policy>> open_policy_file(const std::string& path);
 
 /// Writes `{"agent": "gains", "rules": {...}}`, with the rules as in a file of priors.
 void write_gains(llvm::raw_ostream& out, const PriorTable& table);

@@ -25,11 +25,11 @@ Graph network() {
 }
 
 /// Returns a shared copy, `offset` bytes after an aligned address.
-Tensor lent(const Tensor& tensor, int64_t offset = 0) {
+Tensor borrowed(const Tensor& tensor, int64_t offset = 0) {
   std::shared_ptr<std::byte> memory(allocate_aligned(tensor.bytes() + offset).release(),
                                     FreeAligned());
   std::memcpy(memory.get() + offset, tensor.data(), static_cast<size_t>(tensor.bytes()));
-  return Tensor::lent(tensor.type(), {memory, memory.get() + offset});
+  return Tensor::borrowed(tensor.type(), {memory, memory.get() + offset});
 }
 
 std::vector<uint64_t> sums(llvm::ArrayRef<Tensor> tensors) {
@@ -60,7 +60,7 @@ protected:
 TEST_F(LentToCpu, InputsAreReadWhereTheyLie) {
   ASSERT_NE(of_first, of_second);
   std::vector<Tensor> inputs;
-  for (const Tensor& input : second) inputs.push_back(lent(input));
+  for (const Tensor& input : second) inputs.push_back(borrowed(input));
   EXPECT_EQ(sums(run(first)), of_first);
   EXPECT_EQ(sums(run(inputs)), of_second);
   EXPECT_EQ(sums(inputs), sums(second)) << "nobody writes them";
@@ -69,15 +69,15 @@ TEST_F(LentToCpu, InputsAreReadWhereTheyLie) {
 }
 
 TEST_F(LentToCpu, AnyAddressWillDo) {
-  EXPECT_EQ(sums(run({lent(second[0], 4), lent(second[1], 12)})), of_second);
-  EXPECT_EQ(sums(run({lent(first[0]), first[1]})), of_first);
+  EXPECT_EQ(sums(run({borrowed(second[0], 4), borrowed(second[1], 12)})), of_second);
+  EXPECT_EQ(sums(run({borrowed(first[0]), first[1]})), of_first);
 }
 
 TEST_F(LentToCpu, OutputsLieInSpareMemory) {
   std::vector<Tensor> spare = run(second);
   const std::byte *sum = std::as_const(spare[0]).data(), *product = std::as_const(spare[1]).data();
   std::vector<Tensor> inputs;
-  for (const Tensor& input : first) inputs.push_back(lent(input));
+  for (const Tensor& input : first) inputs.push_back(borrowed(input));
   std::vector<Tensor> outputs = run(inputs, std::move(spare));
   EXPECT_EQ(sums(outputs), of_first);
   EXPECT_EQ(std::as_const(outputs[0]).data(), sum);
